@@ -5,7 +5,9 @@ A document is a dict to those who make it and write it. Everybody else has it as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from math import ceil
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
@@ -25,6 +27,7 @@ Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 Amount = Annotated[float, Meta(ge=0, le=1e18)]
 Figure = Annotated[float, Meta(ge=-1e18, le=1e18)]
 Bucket = tuple[Count, Count, Count]  # from ns, to ns, how many
+_ROUNDING = 1e-6  # 1,000 x 0.999 is 999, whatever a float makes of it
 Event = tuple[Count, Count, Count]  # begin and end on the counter, place of the cause in the labels
 
 
@@ -473,6 +476,8 @@ class FeedReplay(msgspec.Struct, frozen=True):
     messages: Count
     others: Count = 0  # packets that were left out
     grown: Count = 0  # messages that were shorter there than any of ours is
+    shortened: Count = 0  # messages that were longer there than any of ours is
+    backwards: Count = 0  # messages whose time was before that of the one they follow there
 
 
 class FeedClock(msgspec.Struct, frozen=True):
@@ -615,7 +620,7 @@ class HedgeCase(msgspec.Struct, frozen=True):
         if self.delay == "0":
             return "at once"
         is_ns = self.delay.isascii() and self.delay.isdigit() and len(self.delay) < 12
-        return f"after {int(self.delay) / 1e3:g} µs" if is_ns else f"at {self.delay.upper()}"
+        return f"after {int(self.delay) / 1e3:,g} µs" if is_ns else f"at {self.delay.upper()}"
 
     @property
     def name(self) -> str:
@@ -751,3 +756,14 @@ def typed(document: Any, shape: type[Shape], where: str = "") -> Shape:
 def plain(shape: object) -> Any:
     """The same as a document."""
     return msgspec.to_builtins(shape)
+
+
+def bucket_at(buckets: Iterable[Bucket], share: float, beyond: int = 0) -> Bucket | None:
+    """The bucket that holds the nearest-rank percentile, `share` as a fraction: 0 the shortest, 1 the longest.
+
+    `beyond` more are longer than all buckets, by nobody knows how much: None where one of them is the percentile.
+    """
+    rows = sorted(buckets)
+    rank = max(ceil((sum(count for _, _, count in rows) + beyond) * share - _ROUNDING), 1)
+    reached = accumulate(count for _, _, count in rows)
+    return next((row for row, so_far in zip(rows, reached, strict=True) if so_far >= rank), None)

@@ -76,6 +76,7 @@ def case(messages: Sequence[tuple[int, ...]] | None = None, stamped: bool = True
         "involuntary_switches": 0,
         "voluntary_switches": 0,
         "sender_involuntary_switches": 0,
+        "sender_voluntary_switches": 0,
         "throttled_us": 0,
         "receiver_ns": 1000 * MS,
         "receiver_ticks": 1000 * MS,

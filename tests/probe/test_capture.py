@@ -105,5 +105,5 @@ def test_a_file_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_lines_are_scaled_and_bounded() -> None:
-    capture = Capture([Message(0, 10), Message(1_000, MOST_BYTES + 1)], 0)
+    capture = Capture([Message(0, 10), Message(1_000, MOST_BYTES + 1)], 0, 0)
     assert capture.lines(0.5) == f"0 10\n500 {MOST_BYTES}\n"

@@ -194,6 +194,14 @@ def test_threads_that_a_quota_stopped_have_no_times(waiting: str, us: int, void:
 
 
 @pytest.mark.parametrize("waiting", ["poll", "poll0"])
+@pytest.mark.parametrize(("times", "void"), [(0, False), (1, True)])
+def test_threads_that_a_signal_stopped_have_no_times(waiting: str, times: int, void: bool) -> None:
+    made = cell(case(waiting=waiting, sender_voluntary_switches=times))
+    assert is_void(made) is void
+    assert made["reason"].startswith("void: the probe was stopped during the case") is void
+
+
+@pytest.mark.parametrize("waiting", ["poll", "poll0"])
 def test_a_receiver_that_never_came_back_is_void(waiting: str) -> None:
     """The other host, or its last words, never came: what the receiver has used is not known."""
     made = cell(case(waiting=waiting, receiver_ns=0, receiver_ticks=0, failed="receiving", errno=errno.ETIMEDOUT))

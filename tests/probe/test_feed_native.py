@@ -112,6 +112,7 @@ def test_a_stop_is_in_every_message_that_was_due_in_it(program: Path, pair: str)
     (cell,), hz = document["cells"], document["clock"]["hz"]
     values = [*cell["total"], *cell["unsent_ticks"]]
     assert cell["arrived"] + cell["unsent"] == cell["due"] == 150_000
+    assert cell["sender_voluntary_switches"] >= 1
     for least_s in (0.001, 0.01, 0.02, 0.04, 0.055):
         # Values that share a bucket are at most 1/128 below the longest of them.
         longer = sum(
@@ -130,6 +131,7 @@ def test_what_was_not_sent_is_counted_with_how_long_it_waited_at_least(program: 
 def test_a_burst_is_due_at_once_and_is_read_together(program: Path, pair: str) -> None:
     cell = measured(program, pair, burst=8, rate=4000, duration=0.2)
     assert cell["due"] == 800
+    assert cell["sender_voluntary_switches"] == 0
     assert cell["reads"] <= 100 + 10  # one of them may come in two parts
     assert cell["stamp_shared"] >= 700
 

@@ -52,7 +52,7 @@ def test_rates_and_durations_are_bounded(tmp_path: Path) -> None:
         request_of(tmp_path, [0, 999])
     with pytest.raises(UsageError, match="between 1 and 1,000,000 a second"):
         request_of(tmp_path, [0, 3_000_000_000])
-    capture = Capture([Message(0, 1), Message(LONGEST_S * 10**9, 1)], 0)
+    capture = Capture([Message(0, 1), Message(LONGEST_S * 10**9, 1)], 0, 0)
     assert Replay("a", capture, 1.0).seconds == LONGEST_S
     most = [number * 1_000_000_000 for number in range(3)]
     with pytest.raises(UsageError, match="at most a day"):

@@ -166,7 +166,7 @@ def test_what_a_long_pause_hides_is_not_missed() -> None:
     stop = Gap(2 * SECOND, 4 * SECOND, "stopped")
     seen = [one for one in comb(4 * MS, 5 * SECOND) if not stop.start <= one.start <= stop.end]
     (one,) = found(sorted([*seen, stop]), 5 * SECOND)
-    assert one.name == "a timer tick at HZ=250"
+    assert one.name == "as often as a timer tick at HZ=250"
     assert one.coverage == 1
     assert one.count == pytest.approx(3 * 250, abs=2)
 
@@ -176,7 +176,7 @@ def test_two_periods_at_once() -> None:
     every = regular(random, length, SECOND, 0.0005)
     gaps = taken(length, (regular(random, length, 4 * MS), short(random), "tick"), (every, lambda: 9e3, "vmstat"))
     first, other = found(gaps, length)
-    assert (first.name, first.cause) == ("a timer tick at HZ=250", "tick")
+    assert (first.name, first.cause) == ("as often as a timer tick at HZ=250", "tick")
     assert other.name.startswith("once a second")
     assert other.cause == "vmstat"
     assert other.mean_ns == pytest.approx(9e3, rel=0.1)
@@ -187,8 +187,8 @@ def test_two_periods_at_once() -> None:
     [
         (10, 0.05, "in step with the tick at HZ=250"),  # both in moments of a grid of 2 ms
         (10, 2.05, "in step with the tick at HZ=250"),
-        (10, 0.7, "a timer tick at HZ=100"),  # another clock's, a hypervisor's for example
-        (10 / 3, 0.7, "a timer tick at HZ=300"),
+        (10, 0.7, "as often as a timer tick at HZ=100"),  # another clock's, a hypervisor's for example
+        (10 / 3, 0.7, "as often as a timer tick at HZ=300"),
         (4, 1.2, "in step with the tick at HZ=250"),  # two gaps for each tick
     ],
 )
@@ -196,7 +196,7 @@ def test_one_tick_is_not_told_as_two(other_ms: float, begin_ms: float, name: str
     length = 5 * SECOND
     combs = (comb(4 * MS, length), comb(other_ms * MS, length, (0.5 + begin_ms) * MS))
     gaps = taken(length, *(([gap.start for gap in each], lambda: 5e3, "") for each in combs))
-    assert {one.name for one in found(gaps, length)} == {"a timer tick at HZ=250", name}
+    assert {one.name for one in found(gaps, length)} == {"as often as a timer tick at HZ=250", name}
 
 
 @pytest.mark.parametrize(("other_ms", "is_one"), [(9.998, True), (9.99, False)])
@@ -256,7 +256,11 @@ def test_another_counter_tells_the_same() -> None:
 
     gaps, length = tick(250, 0.3, 0.002, 4)
     ticks = find_periods(on(2.6e9, gaps), 7e12, 7e12 + length * 2.6, 2.6e9)
-    assert [one.name for one in ticks] == [one.name for one in found(gaps, length)] == ["a timer tick at HZ=250"]
+    assert (
+        [one.name for one in ticks]
+        == [one.name for one in found(gaps, length)]
+        == ["as often as a timer tick at HZ=250"]
+    )
 
 
 def of_run(gaps: list[Gap], seconds: float, cpu: int = 2, lost: int = 0) -> dict[str, Any]:
@@ -281,7 +285,7 @@ def test_the_document_has_them_and_says_what_a_fifo_probe_met() -> None:
 def test_a_list_that_was_full_ends_what_is_looked_at() -> None:
     ticks = comb(4 * MS, 2 * SECOND)
     (full,) = explained(raw_run(of_run(ticks, 5, lost=750)))["cpus"]
-    assert [(one["name"], one["coverage"]) for one in full["periods"]] == [("a timer tick at HZ=250", 1.0)]
+    assert [(one["name"], one["coverage"]) for one in full["periods"]] == [("as often as a timer tick at HZ=250", 1.0)]
     (whole,) = explained(raw_run(of_run(ticks, 5)))["cpus"]
     assert whole["periods"] == []
 

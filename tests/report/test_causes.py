@@ -108,7 +108,10 @@ def test_without_a_trace_it_says_why_and_points_at_the_counters() -> None:
 
 def test_periods_are_named() -> None:
     text = " ".join(" ".join(page("probe.jitter")).split())
-    assert "CPU 3, every 1.000 ms: 5,000 gaps, 1.4 µs each on average: a timer tick at HZ=1000 - local timer" in text
+    assert (
+        "CPU 3, every 1.000 ms: 5,000 gaps, 1.4 µs each on average: as often as a timer tick at HZ=1000 - local timer"
+        in text
+    )
 
 
 @pytest.mark.parametrize(("ppm", "said"), [(0.2, "1 ppm"), (-1700.4, "1,700 ppm")])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,6 +45,12 @@ class Capture(NamedTuple):
 
     messages: Sequence[Message]
     others: int  # packets that are no UDP, or a datagram's later fragments
+    backwards: int  # datagrams whose time is before that of the one they follow
+
+    @property
+    def shortened(self) -> int:
+        """Datagrams that are longer than ours can be."""
+        return sum(size > MOST_BYTES for _, size in self.messages)
 
     @property
     def seconds(self) -> float:
@@ -65,13 +72,15 @@ def read_capture(path: Path) -> Capture:
     if link not in _LINKS:
         raise UsageError(f"{path}: link type {link} is not known", "capture on an Ethernet interface, or with -i any")
     sizes = [(at_ns, _payload(packet, *_LINKS[link])) for at_ns, packet in _packets(path, data, order, unit_ns)]
-    found = sorted((at_ns, size) for at_ns, size in sizes if size is not None)
+    captured = [(at_ns, size) for at_ns, size in sizes if size is not None]
+    backwards = sum(later[0] < earlier[0] for earlier, later in pairwise(captured))
+    found = sorted(captured)
     if not found:
         raise UsageError(f"{path}: holds no UDP datagram", f"it has {len(sizes)} packets of other kinds")
     if len(found) > MOST_MESSAGES or found[-1][0] - found[0][0] > _DAY_NS:
         raise UsageError(f"{path}: more than {MOST_MESSAGES:,} datagrams, or more than a day", "cut it with editcap")
     first_ns = found[0][0]
-    return Capture([Message(at_ns - first_ns, size) for at_ns, size in found], len(sizes) - len(found))
+    return Capture([Message(at_ns - first_ns, size) for at_ns, size in found], len(sizes) - len(found), backwards)
 
 
 def _bytes_of(path: Path) -> bytes:

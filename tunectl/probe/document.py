@@ -16,7 +16,6 @@ from tunectl.probe.feed_explain import explained_feed
 from tunectl.probe.feed_facts import SCHEMA as FEED_RAW
 from tunectl.probe.hedge_explain import explained_hedge
 from tunectl.probe.hedge_facts import SCHEMA as HEDGE_RAW
-from tunectl.probe.lengths import bucket_at
 from tunectl.probe.raw import SCHEMA as JITTER_RAW
 from tunectl.probe.same_run import shared_runs
 from tunectl.probe.wake_explain import explained_wake
@@ -32,6 +31,7 @@ from tunectl.shapes import (
     JitterRuns,
     Preflight,
     Wake,
+    bucket_at,
     typed,
 )
 

@@ -79,7 +79,7 @@ def _judged(case: FeedCase, limit: float) -> _Judged:
         return _Judged(unknown=f"{case.name}: P99.9 is not known")
     if value > limit:
         bound = "at least " if case.is_bound(value) else ""
-        figures = f"{bound}{value:.10g} ns after they were due, allowed {limit:.10g} ns"
+        figures = f"{bound}{value:,.10g} ns after they were due, allowed {limit:,.10g} ns"
         return _Judged(f"{case.name}: {_WHAT} {figures} ({KEYS[0]})")
     if case.failed:
         return _Judged(unknown=f"{case.name}: {case.failed}")

@@ -99,7 +99,8 @@ def _lack(case: Planned) -> str:
     if case.transport == _STREAM:
         return ""
     if case.format == "ws-json":
-        return f"WebSocket frames are a stream of bytes: they go over {_STREAM}, and not over {case.transport}"
+        other = f"{_STREAM}, and not over {case.transport}; say --message-format json or binary"
+        return f"WebSocket frames are a stream of bytes: they go over {other}"
     if case.tls == "ktls":
         return f"the kernel encrypts a stream of bytes: ktls goes over {_STREAM}, and not over {case.transport}"
     return ""

@@ -78,6 +78,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     involuntary_switches: Count = 0
     voluntary_switches: Count = 0
     sender_involuntary_switches: Count = 0
+    sender_voluntary_switches: Count = 0  # it spins, so only a stop makes it leave its CPU by itself
     throttled_us: Count = 0  # the cgroups that hold the probe, by their cpu.max
     receiver_ns: Count = 0  # CPU time of the receiver in the measured time,
     receiver_ticks: Count = 0  # and how long that was

@@ -39,7 +39,8 @@ class Replay:
     def said(self, grown: int) -> dict[str, Any]:
         """As the document has it; `grown`: messages that were shorter in the capture than any of ours is."""
         counts = {"messages": len(self.capture.messages), "others": self.capture.others, "grown": grown}
-        return {"file": self.file, "speed": self.speed, **counts}
+        changed = {"shortened": self.capture.shortened, "backwards": self.capture.backwards}
+        return {"file": self.file, "speed": self.speed, **counts, **changed}
 
 
 @dataclass(frozen=True)

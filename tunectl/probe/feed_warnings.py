@@ -20,7 +20,7 @@ from tunectl.probe.pair_warnings import (
     unkept,
 )
 from tunectl.probe.tick_figures import FEWEST, PERCENTILES, Figures
-from tunectl.wording import nanoseconds
+from tunectl.wording import nanoseconds, plural
 
 NEGATIVE_MOST = 0.001  # of the messages, that may have a stage shorter than nothing
 _SHARED_MOST = 0.01  # of the messages, that may have the stamp of another one
@@ -57,23 +57,24 @@ def _of_messages(case: RawCase, run: RawFeed) -> Iterator[str]:
     yield from _lost(case, due)
     if case.unsent:
         yield (
-            f"{case.unsent} of {case.due} messages were not sent before the end: each counts as what it had waited "
-            f"by then, so figures from {nanoseconds(due.ns(case.unsent_ticks[0]))} on are lower bounds"
+            f"not sent before the end: {case.unsent:,} of {plural(case.due, 'message')}. Each counts as what it had "
+            f"waited by then, so figures from {nanoseconds(due.ns(case.unsent_ticks[0]))} on are lower bounds"
         )
     if case.drops.socket and case.transport == "tcp":  # mostly what came twice: a full window drops nothing
-        yield f"the receiving TCP socket threw {case.drops.socket} segments away, such as repeated ones"
+        yield f"the receiving TCP socket threw {plural(case.drops.socket, 'segment')} away, such as repeated ones"
     elif case.drops.socket:
-        yield f"the receiving socket dropped {case.drops.socket} packets: its buffer was full"
+        yield f"the receiving socket dropped {plural(case.drops.socket, 'packet')}: its buffer was full"
     if case.drops.softnet:
-        yield f"the host dropped {case.drops.softnet} packets before they reached a socket (/proc/net/softnet_stat)"
+        dropped = plural(case.drops.softnet, "packet")
+        yield f"the host dropped {dropped} before they reached a socket (/proc/net/softnet_stat)"
     if case.drops.nic:
-        yield f"this host's interface dropped {case.drops.nic} packets, of this connection or of others"
+        yield f"this host's interface dropped {plural(case.drops.nic, 'packet')}, of this connection or of others"
     if case.doubled and case.transport != TWO_LINES:
-        yield f"{case.doubled} messages came twice"
+        yield f"{plural(case.doubled, 'message')} came twice"
     if case.strangers:
-        yield f"{case.strangers} packets came that are no messages of this run"
+        yield f"not of this run, and left out: {plural(case.strangers, 'packet')}"
     if case.reordered:
-        yield f"{case.reordered} messages came after a later one of their symbol"
+        yield f"{plural(case.reordered, 'message')} came after a later one of the same symbol"
     yield from unkept(Figures(case.late, run.clock.hz))
     yield from preempted("sender", case.sender_involuntary_switches)
 
@@ -85,8 +86,8 @@ def _lost(case: RawCase, due: Figures) -> Iterator[str]:
     unknown = [name for name in PERCENTILES if not math.isfinite(due.at(name)) and due.n >= FEWEST.get(name, 0)]
     without = ", ".join(["the mean", *(f"P{name}" for name in unknown)])
     yield (
-        f"{case.lost} of {case.sent} messages were lost ({100 * case.lost / case.sent:.2g} %): they count as longer "
-        f"than all others, so {without} and the longest have no value"
+        f"lost: {case.lost:,} of {plural(case.sent, 'message')} ({100 * case.lost / case.sent:.2g} %). These count as "
+        f"longer than all others, so {without} and the longest have no value"
     )
 
 
@@ -103,18 +104,18 @@ def _of_stamps(case: RawCase) -> Iterator[str]:
         yield "somebody else had switched time stamps on already: without them this host may be faster"
     if case.stamped and case.stamp_shared > _SHARED_MOST * case.arrived:
         yield (
-            f"{case.stamp_shared} of {case.arrived} messages came in a read with others, and have the stamp of its "
+            f"{case.stamp_shared:,} of {case.arrived:,} messages came in a read with others, and have the stamp of its "
             "last byte: their wire is too long by as much as kernel is too short"
         )
     for name, count in case.negative.items():
         if count > NEGATIVE_MOST * case.arrived:
             yield (
-                f"in {count} of {case.arrived} messages {name} is negative by more than the stamps' uncertainty: "
+                f"in {count:,} of {case.arrived:,} messages {name} is negative by more than the stamps' uncertainty: "
                 f"{name} and its neighbours are wrong"
             )
 
 
 def _of_receiver(case: RawCase) -> Iterator[str]:
     if faults := case.minor_faults + case.major_faults:
-        yield f"the receiver took {faults} page faults"
+        yield f"the receiver took {plural(faults, 'page fault')}"
     yield from preempted("receiver", case.involuntary_switches)

@@ -23,17 +23,6 @@ def buckets_ns(buckets: Iterable[tuple[int, int, int]], ns: Callable[[float], in
         yield [from_ns, max(together[-1][1], from_ns + 1), sum(count for _, _, count in together)]
 
 
-def bucket_at(buckets: Iterable[tuple[int, int, int]], share: float, beyond: int = 0) -> tuple[int, int, int] | None:
-    """The bucket that holds the nearest-rank percentile, `share` as a fraction: 0 the shortest, 1 the longest.
-
-    `beyond` more are longer than all buckets, by nobody knows how much: None where one of them is the percentile.
-    """
-    rows = sorted(buckets)
-    rank = max(ceil((sum(count for _, _, count in rows) + beyond) * share - _ROUNDING), 1)
-    reached = accumulate(count for _, _, count in rows)
-    return next((row for row, so_far in zip(rows, reached, strict=True) if so_far >= rank), None)
-
-
 class Lengths:
     """Lengths in one unit of time, ascending, each with how often it came; and running sums from the longest down.
 

@@ -9,6 +9,7 @@ from typing import Any
 from tunectl.probe.jitter_warnings import DRIFT_PPM, is_slow
 from tunectl.probe.pair_facts import CasesRun, HostFacts, PairRun
 from tunectl.probe.tick_figures import Figures
+from tunectl.wording import nanoseconds, plural
 
 Pair = PairRun[Any]
 Cases = CasesRun[Any]
@@ -129,7 +130,7 @@ def unkept(late: Figures) -> Iterator[str]:
     median_ns = late.at("50") * 1e9 / late.hz if late.n else 0.0
     if median_ns > _LATE_NS:
         yield (
-            f"the sender did not keep its schedule: half of the messages were sent {median_ns / 1e3:.0f} us late "
+            f"the sender did not keep its schedule: half of the messages were sent {nanoseconds(median_ns)} late "
             "or later"
         )
 
@@ -137,4 +138,4 @@ def unkept(late: Figures) -> Iterator[str]:
 def preempted(who: str, times: int) -> Iterator[str]:
     """Another task took the thread's CPU."""
     if times:
-        yield f"the {who} was preempted {times} times"
+        yield f"the {who} was preempted {plural(times, 'time')}"

@@ -26,7 +26,7 @@ LOOKED_AT = 4096  # gaps of each kind, from the run's start: a tenth of a second
 THROTTLED = "as long as RT throttling or the deadline fair server takes"
 _PAUSE = 1e6  # ns
 _SCHEDULER = (30e6, 80e6)  # ns; both mechanisms take 50 ms of each second by default
-_TICKS = {SECOND / hz: f"a timer tick at HZ={hz}" for hz in (1000, 300, 250, 100)}
+_TICKS = {SECOND / hz: f"as often as a timer tick at HZ={hz}" for hz in (1000, 300, 250, 100)}
 _UPKEEP = "once a second, as vm.stat_interval and the kernel's own upkeep"
 _TOLERANCE = 0.01
 _PARTS, _LOCKED = 4, 1e-4  # 4 ms and 10 ms share a grid of 2 ms: two parts of the tick

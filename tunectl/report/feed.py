@@ -13,7 +13,7 @@ OF_STAGES = ("median", "P99", *(f"in {name}" for _, name in DUE))
 def feed_conditions(result: Feed) -> list[str]:
     """Under what conditions the cases were measured: sentences."""
     asked = {(case.rate, case.burst) for case in result.cases}
-    found = [f"{rate:,} messages a second, {_at_once(burst)}" for rate, burst in sorted(asked)]
+    found = [f"{plural(rate, 'message')} a second, {_at_once(burst)}" for rate, burst in sorted(asked)]
     if replay := result.replay:
         found = [*(_replayed(replay, rate) for rate, _ in sorted(asked))]
     if result.peer:
@@ -36,9 +36,13 @@ def feed_conditions(result: Feed) -> list[str]:
 
 def _replayed(replay: FeedReplay, rate: int) -> str:
     said = f"{plural(replay.messages, 'message')} of {printable(replay.file)} at {replay.speed:.4g} times its speed"
-    grown = f"; {replay.grown:,} were shorter than ours can be" if replay.grown else ""
+    changed = f"; {replay.grown:,} were shorter than ours can be" if replay.grown else ""
+    changed += f"; {replay.shortened:,} were longer than ours can be, and were cut" if replay.shortened else ""
+    changed += (
+        f"; {replay.backwards:,} were before the one they follow, and were put in order" if replay.backwards else ""
+    )
     left_out = f"; {plural(replay.others, 'other packet')} left out" if replay.others else ""
-    return f"replayed: {said}, {rate:,} a second on average{grown}{left_out}"
+    return f"replayed: {said}, {rate:,} a second on average{changed}{left_out}"
 
 
 def _at_once(burst: int) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from tunectl.report.figures import plain
-from tunectl.shapes import FEWEST_P99_9, Hedge, HedgeCase
+from tunectl.shapes import FEWEST_P99_9, Hedge, HedgeCase, bucket_at
 from tunectl.wording import nanoseconds
 
 LATENCIES = (("50", "P50"), ("99", "P99"), ("99.9", "P99.9"))
@@ -109,7 +109,7 @@ def _best(cases: Sequence[HedgeCase]) -> Iterator[str]:
     helping = [one for one in gains if one[0] >= HELPS and _is_more_than_chance(one[2], cases, one[1])]
     if gains and not helping:
         names = " or ".join(dict.fromkeys(f"P{name}" for _, name, _ in gains))
-        yield f"no second copy helps: at no load and delay is {names} {HELPS:g} times shorter than without, beyond chance"
+        yield f"no second copy helps: at no load and delay is {names} {HELPS:g} times shorter, beyond chance"
     if not helping:
         return
     times, name, best = max(helping, key=lambda one: one[0])

@@ -26,7 +26,7 @@ def void(page: TextPage, said: Said) -> None:
 
 def warnings(page: TextPage, said: Said) -> None:
     """Of single cases."""
-    notes(page, _first([f"{name}: {text}" for name, text in said]), "Warnings of single cells")
+    notes(page, _first([f"{name}: {text}" for name, text in said]), "Warnings of single cases")
 
 
 def _first(texts: list[str]) -> list[str]:

@@ -26,7 +26,8 @@ def hedge(body: Mapping[str, Any], page: TextPage) -> None:
     prose(page, _summary(result), style="bold")
     prose(
         page,
-        "a request from when it was due to its first answer; gain: P99.9 (P99 where a case has no P99.9) against that without second copies",
+        "a request from when it was due to its first answer; gain: P99.9, or P99 where there is no P99.9, against that "
+        "without second copies",
         style="dim",
     )
     for text in conditions(result):
