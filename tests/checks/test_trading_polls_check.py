@@ -1,4 +1,4 @@
-"""check.trading_polls on real processes that set SO_BUSY_POLL: no file of a recorded host could have it."""
+"""check.trading_polls on real processes, which set SO_BUSY_POLL themselves: no file of a host has it."""
 
 from __future__ import annotations
 

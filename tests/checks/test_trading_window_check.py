@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -225,6 +226,45 @@ def test_dotnet_is_told_by_its_library(lab4: Path, judge: Judge) -> None:
     ]
     assert wrong.outcome == Outcome.DRIFTED
     assert ".NET Server GC (tid 703) on CPUs 0-3" in wrong.reason
+
+
+# Starts CoreCLR in a process that has no managed program: hostfxr's own interface for that (hostfxr.h).
+CORECLR = """
+import ctypes, glob, json, os, sys, tempfile, time
+root, = sys.argv[1:]
+fxr, = glob.glob(f"{root}/host/fxr/*/libhostfxr.so")
+wanted = {"name": "Microsoft.NETCore.App", "version": fxr.split("/")[-2]}
+with tempfile.NamedTemporaryFile("w", suffix=".runtimeconfig.json") as config:
+    json.dump({"runtimeOptions": {"framework": wanted}}, config)
+    config.flush()
+    class Parameters(ctypes.Structure):
+        _fields_ = [("size", ctypes.c_size_t), ("host", ctypes.c_char_p), ("root", ctypes.c_char_p)]
+    library, handle, found = ctypes.CDLL(fxr), ctypes.c_void_p(), ctypes.c_void_p()
+    told = Parameters(ctypes.sizeof(Parameters), b"", root.encode())
+    words = (config.name.encode(), ctypes.byref(told), ctypes.byref(handle))
+    assert library.hostfxr_initialize_for_runtime_config(*words) == 0
+    assert library.hostfxr_get_runtime_delegate(handle, 5, ctypes.byref(found)) == 0
+os.write(1, b"x")
+time.sleep(60)
+"""
+
+
+def test_a_real_dotnet_is_told_and_judged(judge: Judge) -> None:
+    """Of 3.1, whose threads have no names of their own: each of them may be the collector."""
+    package = importlib.util.find_spec("dotnetcore2")
+    if not package or not package.origin:
+        pytest.skip("no .NET here: pip install dotnetcore2, which has .NET Core 3.1 for x86-64")
+    argv = ["tt-dotnet", "-c", CORECLR, str(Path(package.origin).parent / "bin")]
+    env = {**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "COMPlus_gcServer": "1"}
+    with subprocess.Popen(argv, executable=sys.executable, stdout=subprocess.PIPE, env=env) as child:
+        assert child.stdout
+        assert child.stdout.read(1) == b"x"
+        assert read_runtimes(Sysroot(), child.pid) == (Runtime.DOTNET,)
+        mine = Trading("mine", "", "tt-dotnet", "", 0, "other", 0, False, ())
+        found = judge("/", {0}, CHECK, trading=(mine,))["check.trading_collector[mine]"]
+        child.kill()
+    assert found.outcome == Outcome.DRIFTED, found
+    assert ".NET: COMPlus_gcServer=1" in found.reason
 
 
 def test_what_cannot_be_read_is_unknown(lab4: Path, judge: Judge) -> None:

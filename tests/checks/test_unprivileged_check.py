@@ -1,4 +1,4 @@
-"""The checks of declared threads as a user who is not root, on this machine: what cannot be seen is unknown."""
+"""The checks of declared threads as a user who is not root, here: what cannot be seen is unknown, and told."""
 
 from __future__ import annotations
 

@@ -62,8 +62,8 @@ def test_an_epoll_instance_with_parameters_of_its_own() -> None:
 @needs_root
 def test_to_ask_changes_nothing() -> None:
     """Neither flags nor options nor descriptors; and what the process closes afterwards is closed."""
-    told = "fcntl.fcntl(a, 3), a.getsockopt(1, 46), sorted(os.listdir('/proc/self/fd'))"
-    ask = f"\nsys.stdin.readline(); print({told}, flush=True)"
+    shown = "fcntl.fcntl(a, 3), a.getsockopt(1, 46), sorted(os.listdir('/proc/self/fd'))"
+    ask = f"\nsys.stdin.readline(); print({shown}, flush=True)"
     end = "\na.close(); b = socket.socket(*U); b.bind(('127.0.0.1', port)); print('bound', flush=True)"
     script = f"{POLLED}; a.bind(('127.0.0.1', 0)); port = a.getsockname()[1]" + END.replace("sys.stdin.read()", "0")
     with running(script + ask + ask + end) as child:

@@ -112,7 +112,7 @@ DECISIONS: frozenset[str] = frozenset(
         "stack, mallopt(M_TRIM_THRESHOLD, M_MMAP_MAX); a JVM with -XX:+AlwaysPreTouch",
         "start process … on CPUs … (CPUAffinity=… in its unit), and have only its trading threads pin themselves to "
         "their CPUs (sched_setaffinity(2))",
-        "give each socket that is busy-polled a thread and a CPU of its own",
+        "give each socket that is busy-polled a declared thread and a CPU of its own, or poll fewer",
         "keep the other threads of … (pid …) from unmapping, freeing or protecting memory while it trades: allocate "
         "beforehand, mlockall, and mallopt(M_TRIM_THRESHOLD, M_MMAP_MAX); or put them into a process of their own",
         "find the sender: as root, tunectl check",

@@ -87,6 +87,7 @@ def main(wanted: list[str]) -> int:
         return 2
     lost = 0
     with tempfile.TemporaryDirectory(prefix="tunectl-mutants-") as place:
+        Path(place).chmod(0o755)  # tests become another user, who has to find the copy
         tree = Path(shutil.copytree(ROOT, Path(place) / "tree", symlinks=True, ignore=_LEFT_OUT))
         for mutant in chosen:
             verdict = judged(mutant, tree)

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +87,64 @@ def test_threads_that_share_a_cpu_make_every_figure_void(program: Path) -> None:
     assert cell["n"] == 0
 
 
-@pytest.mark.skipif(len(ALLOWED) < 3, reason="a client and two servers spin on three CPUs, and here are fewer")
+three_cpus = pytest.mark.skipif(
+    len(ALLOWED) < 3, reason="a client and two servers spin on three CPUs, and here are fewer"
+)
+
+
+@three_cpus
 def test_with_three_cpus_each_thread_has_its_own(program: Path) -> None:
     argv = [str(program), "hedge", "--intrude", "--cpus", CPUS, "--duration", "1", "--load", "0.05", "--delay", "p95"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
     (case,) = read_raw(json.loads(done.stdout)).cases
     assert 0 < case.answered <= case.offered
+
+
+@pytest.fixture(scope="module")
+def live(program: Path) -> Callable[..., dict[str, Any]]:
+    """A cell that was measured on three CPUs; what others made void is skipped with its reason."""
+    made: dict[str, dict[str, Any]] = {}
+
+    def cell(*flags: str, **options: object) -> dict[str, Any]:
+        argv = words(program, *flags, **{"duration": 5, **options})
+        argv.remove("--shared")
+        if (key := " ".join(argv)) not in made:
+            done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+            (made[key],) = explained_hedge(json.loads(done.stdout))["cells"]  # which adds up the counts
+        if made[key]["is_void"]:
+            pytest.skip(f"the three CPUs are not free: {made[key]['reason']}")
+        return made[key]
+
+    return cell
+
+
+@three_cpus
+@pytest.mark.slow
+def test_live_a_second_copy_helps_where_one_server_stalls(live: Callable[..., dict[str, Any]]) -> None:
+    for delay in (0, "p95"):
+        without, hedged = (live(load=0.1, stall="a", delay=each) for each in ("none", delay))
+        assert without["percentiles_ns"]["99.9"] >= 5 * hedged["percentiles_ns"]["99.9"], delay
+
+
+@three_cpus
+@pytest.mark.slow
+def test_live_it_does_not_where_both_stall_at_once(live: Callable[..., dict[str, Any]]) -> None:
+    for delay in (0, "p95"):
+        without, hedged = (live(load=0.1, stall="common", delay=each) for each in ("none", delay))
+        assert without["percentiles_ns"]["99.9"] <= 1.1 * hedged["percentiles_ns"]["99.9"], delay
+
+
+@three_cpus
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", [0, "p95"])
+def test_live_a_high_load_collapses_without_limits_and_not_with(
+    live: Callable[..., dict[str, Any]], delay: object
+) -> None:
+    assert live("no-cancel", load=0.85, delay=delay)["collapsed"]
+    limited = live(load=0.85, delay=delay, budget=0.1)
+    assert not limited["collapsed"]
+    assert limited["hedged"] <= 0.1 * limited["offered"] + 100
+    assert limited["percentiles_ns"]["50"] <= 1.25 * live(load=0.85, delay="none")["percentiles_ns"]["50"]
 
 
 def test_the_measured_loops_allocate_nothing(program: Path, tmp_path: Path) -> None:

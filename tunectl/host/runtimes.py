@@ -108,11 +108,15 @@ def read_sections(root: Sysroot, path: str) -> dict[bytes, tuple[int, int]]:
 
 
 def collectors(root: Sysroot, pid: int, runtime: Runtime) -> list[Thread]:
-    """The threads that may do its collector's work, with where they may run; in Go and Node.js any thread may."""
+    """The threads that may do its collector's work, with where they may run; in Go and Node.js any thread may.
+
+    Where no thread has a name of its collector, each may be it: .NET Core 3.1 gives its threads no names.
+    """
     pattern = _MARKS[runtime].threads
     tids = (int(name) for name in root.listdir(f"proc/{pid}/task") if name.isdigit())
     threads = (read_thread(root, pid, tid, affinity=True) for tid in sorted(tids))
-    return [one for one in threads if one and one.alive and (not pattern or re.match(pattern, one.comm))]
+    alive = [one for one in threads if one and one.alive]
+    return [one for one in alive if pattern and re.match(pattern, one.comm)] or alive
 
 
 def settings_of(root: Sysroot, pid: int, runtime: Runtime) -> tuple[list[str], bool]:
