@@ -111,7 +111,7 @@ def test_what_is_refused(results: Path, words: list[str], code: int, said: str) 
         [sys.executable, str(TUNECTL), *words], cwd=results, env=environment(), capture_output=True, text=True
     )
     assert complaint(Ran(done.returncode, done.stdout, done.stderr), code).startswith(said)
-    assert sorted(path.name for path in results.iterdir()) == ["after.json", "before.json", "wake.json"]
+    assert sorted(path.name for path in results.iterdir()) == ["after.json", "before.json", "later.json", "wake.json"]
 
 
 def test_report_writes_a_page_and_again(tunectl: Run, results: Path, tmp_path: Path) -> None:
