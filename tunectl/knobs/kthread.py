@@ -38,7 +38,7 @@ KNOBS = (
         judge=judge_kthread,
         why="A kernel thread that may use every CPU (rcuo, kthreadd and its children, kswapd) is woken wherever it ran "
         "last; without nohz_full= on the command line the kernel does not keep them away from isolated CPUs. The "
-        "thread of an interrupt runs as SCHED_FIFO 50: left on an isolated CPU it preempts whatever has a lower priority.",
+        "thread of an interrupt is SCHED_FIFO 50: left on an isolated CPU it preempts whatever has a lower priority.",
         source="Documentation/admin-guide/kernel-per-CPU-kthreads.rst",
         after=("workqueue.cpumask", "cpuset.isolated", "irq.affinity"),
         absence=Absence(harmless="of kernel threads that cannot be seen nothing is known"),
