@@ -1,9 +1,11 @@
 """Threads and the isolated CPUs."""
 
+from collections.abc import Collection
+
 from tunectl.checking import Severity, costs, failing, watches
 from tunectl.checking.groups import Group, group_of
 from tunectl.checking.judges import Trespass, some, trespassers
-from tunectl.checking.kthreads import interrupt_of, read_placement, strays
+from tunectl.checking.kthreads import read_placement, strays
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import POLICIES, REAL_TIME, Trader, strangers
 from tunectl.checking.window import Window
@@ -24,7 +26,7 @@ def test_movable_threads(
     Found: each thread that could run elsewhere and ran here, each thread of user space that is pinned here, and each
     kernel thread whose mask lets it run here and that need not, though they may sleep now. If it is the
     trading thread itself, [[threads]] says so. Kernel threads that belong to the CPU (PF_NO_SETAFFINITY) cannot move
-    and are left alone.
+    and are left alone. The thread of an interrupt belongs where its interrupt is delivered.
     Source: Documentation/admin-guide/kernel-per-CPU-kthreads.rst; Documentation/timers/no_hz.rst.
     """
     found = strangers(trespassers(window, isolated_cpu, scope.isolated), traders, isolated_cpu)
@@ -42,7 +44,8 @@ def test_movable_threads(
     alone = causes.pop(None, [])
     seen = [group.describe(threads) for group, threads in causes.items() if group]
     fixes = [group.fix(housekeeping) for group in causes if group]
-    fixes += [_fix(one, isolated_cpu, housekeeping) for one in alone]
+    delivered = [irq for irq, cpus in placement.irqs.items() if cpus & scope.isolated]
+    fixes += [_fix(one, isolated_cpu, housekeeping, delivered) for one in alone]
     said = some([*seen, *(_seen(one, isolated_cpu) for one in alone)])
     if isolated_cpu not in cpu_facts.kernel_isolated | cpu_facts.partitioned and not all(one.pinned for one in found):
         fixes += [APPLY, REBOOT]
@@ -68,7 +71,7 @@ def _seen(one: Trespass, cpu: int) -> str:
     return f"{name} may run on CPUs {format_cpulist(thread.allowed or ())} and {did}"
 
 
-def _fix(one: Trespass, cpu: int, housekeeping: str) -> Fix:
+def _fix(one: Trespass, cpu: int, housekeeping: str, delivered: Collection[int]) -> Fix:
     thread = one.run.thread
     if one.pinned:
         # One that spins under real-time scheduling would take a housekeeping CPU from everybody instead.
@@ -78,7 +81,6 @@ def _fix(one: Trespass, cpu: int, housekeeping: str) -> Fix:
         return in_turn(calm, to_type(f"sudo taskset -cp {housekeeping} {thread.tid}", note))
     if thread.comm.startswith("kworker/u"):
         return to_type(f"echo {format_cpumask(parse_cpulist(housekeeping))} | sudo tee /{CPUMASK_FILE}")
-    irq = interrupt_of(thread)
-    if irq is not None and one.run.ran:
-        return to_type(f"echo {housekeeping} | sudo tee /proc/irq/{irq}/smp_affinity_list")
+    if thread.interrupt in delivered:  # the kernel moves the thread along; one that came alone goes alone
+        return to_type(f"echo {housekeeping} | sudo tee /proc/irq/{thread.interrupt}/smp_affinity_list")
     return to_type(f"sudo taskset -cp {housekeeping} {thread.tid}")

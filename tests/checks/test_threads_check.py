@@ -44,12 +44,13 @@ def test_a_real_time_spinner_is_calmed_before_it_is_moved(lab4: Path, judge: Jud
         (Process(701, "cron", cpu=2, allowed="0-3", busy=0.02), "sudo taskset -cp 0-1 701"),
         (Process(702, "short", cpu=2, allowed="0-3", visits_per_s=40), "sudo taskset -cp 0-1 702"),
         (Process(703, "rcuop/1", cpu=2, allowed="0-2", flags=KTHREAD, visits_per_s=40), "sudo taskset -cp 0-1 703"),
-        (Process(704, "irq/33-mlx5", cpu=2, allowed="2", flags=KTHREAD, visits_per_s=40), "/proc/irq/33/"),
+        (Process(704, "irq/32-mlx5", cpu=2, allowed="2", flags=KTHREAD, visits_per_s=40), "/proc/irq/32/"),
         (Process(705, "kworker/u8:1-events", cpu=2, allowed="0-3", flags=BOUND, visits_per_s=40), "workqueue/cpumask"),
     ],
     ids=lambda value: value.comm if isinstance(value, Process) else "",
 )
 def test_a_thread_that_ran_there_is_found(lab4: Path, judge: Judge, process: Process, fix: str) -> None:
+    (lab4 / "proc/irq/32/effective_affinity_list").write_text("2\n")
     with FakeKernel(lab4, range(4), processes=[process]):
         found = judge(lab4, {2, 3}, CHECK)
     assert found[TARGET].outcome == Outcome.DRIFTED
@@ -68,6 +69,8 @@ def test_a_thread_that_ran_there_is_found(lab4: Path, judge: Judge, process: Pro
         (Process(734, "kswapd0", cpu=0, allowed="2-3", flags=KTHREAD), "may run on CPUs 2-3", "-cp 0-1 734"),
         (Process(734, "kswapd0", cpu=0, allowed="1-3", flags=KTHREAD), "may run on CPUs 1-3", "-cp 0-1 734"),
         (Process(735, "irq/31-eth0", cpu=2, allowed="2", flags=KTHREAD), "may run on CPUs 2 and", "-cp 0-1 735"),
+        # Without nohz_full=, too: a partition that ended gives it all CPUs, and it has a real-time priority.
+        (Process(736, "irq/31-eth0", cpu=0, allowed="0-3", flags=KTHREAD), "may run on CPUs 0-3", "-cp 0-1 736"),
     ],
     ids=lambda value: f"{value.comm}-{value.allowed}" if isinstance(value, Process) else "",
 )
@@ -104,7 +107,12 @@ def test_unbound_work_is_named_by_the_mask_of_the_workqueues(lab4: Path, judge: 
         Process(740, "rcuop/2", cpu=1, allowed="0-1", flags=KTHREAD),  # where the kernel puts it
         Process(741, "migration/2", cpu=2, allowed="2", flags=BOUND),  # belongs to its CPU
         Process(742, "kswapd0", cpu=0, allowed="0-3", flags=KTHREAD),  # its node's CPUs, from the kernel; not here
-        Process(743, "irq/31-eth0", cpu=0, allowed="0-3", flags=KTHREAD),  # follows its interrupt when it next wakes
+        Process(743, "irq/31-eth0", cpu=1, allowed="1", flags=KTHREAD),  # where its interrupt is delivered
+        *(  # of PREEMPT_RT, each CPU's own, as real-time threads
+            Process(746 + n, f"{name}/2", cpu=2, allowed="2", flags=BOUND, policy=1, rt_priority=1)
+            for n, name in enumerate(("ktimers", "rcuc", "irq_work", "ksoftirqd", "cpuhp", "idle_inject"))
+        ),
+        Process(760, "kworker/R-rcu_gp", cpu=0, allowed="0-3", flags=BOUND),  # no one may move a rescuer
         Process(744, "irq/32-eth0", cpu=2, allowed="2", flags=KTHREAD),  # its interrupt is here: irq.affinity names it
     ],
     ids=lambda value: value.comm,

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.fake_kernel import KernelRoot, Manners
-from tests.trees import differences, picture
+from tests.trees import differences, picture, write
 from tests.tuned import apply, inspection_on, judged, restore, results
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.writable import WritableSysroot
@@ -344,6 +344,23 @@ def test_threads_that_go_by_other_masks_are_none_of_its_business(host: Path) -> 
     assert not targets & {"kthread.affinity[2]", "kthread.affinity[10]"}
     assert "kworker/u8" not in finding(host, "kthread.affinity").reason
     assert "irq/" not in finding(host, "kthread.affinity").reason
+
+
+@pytest.mark.parametrize(("delivered", "moved"), [("1", "1"), ("3", "0-3")])
+def test_the_thread_of_an_interrupt_goes_where_its_interrupt_is_delivered(
+    host: Path, delivered: str, moved: str
+) -> None:
+    """Unless that is an isolated CPU: then the interrupt's own row judges it."""
+    stat, status = host / "proc/2/stat", host / "proc/2/status"
+    stat.write_text(stat.read_text().replace("(kthreadd)", "(irq/9-acpi)"))
+    write(host, "proc/irq/9/smp_affinity_list", "0-3\n")
+    write(host, "proc/irq/9/effective_affinity_list", f"{delivered}\n")
+    seen = [one.reason for one in judged(host, "kthread.affinity").values() if one.target == "kthread.affinity[2]"]
+    said = "kernel thread irq/9-acpi (pid 2) may run on CPUs 0-3, though its interrupt is delivered to CPU 1"
+    assert seen == ([said] if moved == "1" else [])
+    if moved == "1":
+        apply(WritableSysroot(str(host)))
+    assert f"Cpus_allowed_list:\t{moved}\n" in status.read_text()
 
 
 def test_a_kworker_that_is_being_made_is_no_drift(host: Path) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tunectl.checking.window import Run, Window
 from tunectl.cpulist import CpuSet, parse_cpumask
 from tunectl.errors import UsageError
-from tunectl.host.cpusets import read_cpu_list
+from tunectl.host.irqs import read_delivery
 from tunectl.host.numa import read_numa_nodes
 from tunectl.host.procs import Thread
 from tunectl.host.sysroot import Sysroot
@@ -40,12 +40,8 @@ def read_placement(root: Sysroot, scope: Scope, kept: CpuSet, window: Window) ->
         workqueues = parse_cpumask(root.get(CPUMASK_FILE))
     except UsageError:
         workqueues = frozenset()
-    numbers = {irq for run in window.runs if (irq := interrupt_of(run.thread)) is not None}
-    irqs = {
-        irq: read_cpu_list(root, f"proc/irq/{irq}/effective_affinity_list")
-        or read_cpu_list(root, f"proc/irq/{irq}/smp_affinity_list")
-        for irq in numbers
-    }
+    numbers = {irq for run in window.runs if (irq := run.thread.interrupt) is not None}
+    irqs = {irq: read_delivery(root, irq) for irq in numbers}
     nodes = [node.cpus for node in read_numa_nodes(root)]
     return Placement(scope.isolated, scope.present, kept, nodes, workqueues, irqs)
 
@@ -63,17 +59,11 @@ def needless(thread: Thread, cpu: int, placement: Placement) -> bool:
     if thread.comm.startswith("kworker/u"):
         return cpu in placement.workqueues
     pinned = allowed <= placement.isolated
-    irq = interrupt_of(thread)
-    if irq is not None:
-        # It takes on its interrupt's mask when it next wakes: wide, it is on its way; pinned here, it was put here.
-        where = placement.irqs.get(irq, frozenset())
-        return pinned and bool(where) and not where & placement.isolated
+    if thread.interrupt is not None:
+        # The kernel gives it the CPU of its interrupt, and that one's own rows judge it. With any other mask, narrow or
+        # wide, it was left behind (by a cpuset partition that ended) or put here.
+        where = placement.irqs.get(thread.interrupt, frozenset())
+        return bool(where) and not where & placement.isolated
     if thread.comm.startswith(_OF_NODES) and allowed in placement.nodes:
         return thread.cpu == cpu and cpu in placement.kept
     return pinned or cpu in placement.kept
-
-
-def interrupt_of(thread: Thread) -> int | None:
-    """The number of the interrupt that a thread `irq/33-mlx5` serves; None where it is no such thread."""
-    number = thread.comm.removeprefix("irq/").partition("-")[0] if thread.kernel else ""
-    return int(number) if thread.comm.startswith("irq/") and number.isdecimal() else None

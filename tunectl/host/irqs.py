@@ -35,6 +35,12 @@ class Irq:
         return self.effective or self.affinity
 
 
+def read_delivery(root: Sysroot, irq: int) -> CpuSet:
+    """Where an interrupt is delivered, or may be where the kernel does not say; no CPU where there is none such."""
+    place = f"proc/irq/{irq}"
+    return read_cpu_list(root, f"{place}/effective_affinity_list") or read_cpu_list(root, f"{place}/smp_affinity_list")
+
+
 def read_irqs(root: Sysroot) -> tuple[Irq, ...]:
     """Every interrupt of /proc/irq in ascending order. Never raises for what a host lacks."""
     numbers = sorted(int(name) for name in root.listdir("proc/irq") if name.isdecimal())

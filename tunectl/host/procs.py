@@ -67,6 +67,12 @@ class Thread(NamedTuple):
         return self.kernel and self.comm.startswith(("kworker/u", "irq/"))
 
     @property
+    def interrupt(self) -> int | None:
+        """The number of the interrupt that a thread `irq/33-mlx5` serves; None where it is no such thread."""
+        number = self.comm.removeprefix("irq/").partition("-")[0]
+        return int(number) if self.kernel and self.comm.startswith("irq/") and number.isdecimal() else None
+
+    @property
     def alive(self) -> bool:
         """False for what has ended and only waits to be collected."""
         return self.state not in ("Z", "X", "x")

@@ -22,6 +22,8 @@ def judge_kthread(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
         stay = f"expected on isolated CPUs, because they cannot be moved: {names}" if names else ""
         return Judgement(Outcome.COMPLIANT, *shown, stay)
     reason = f"kernel thread {found.comm} (pid {reading.instance}) may run on CPUs {shown[0]}"
+    if found.delivered:
+        reason += f", though its interrupt is delivered to CPU {knob.codec.show(found.delivered)}"
     return Judgement(Outcome.DRIFTED, *shown, reason)
 
 
@@ -35,9 +37,10 @@ KNOBS = (
         match=Match.WITHIN,
         judge=judge_kthread,
         why="A kernel thread that may use every CPU (rcuo, kthreadd and its children, kswapd) is woken wherever it ran "
-        "last; without nohz_full= on the command line the kernel does not keep them away from isolated CPUs.",
+        "last; without nohz_full= on the command line the kernel does not keep them away from isolated CPUs. The "
+        "thread of an interrupt is SCHED_FIFO 50: left on an isolated CPU it preempts whatever has a lower priority.",
         source="Documentation/admin-guide/kernel-per-CPU-kthreads.rst",
-        after=("workqueue.cpumask", "cpuset.isolated"),
+        after=("workqueue.cpumask", "cpuset.isolated", "irq.affinity"),
         absence=Absence(harmless="of kernel threads that cannot be seen nothing is known"),
     ),
 )

@@ -1,7 +1,9 @@
 """Kernel threads that can be told where to run, through sched_setaffinity(2).
 
 Source: Documentation/admin-guide/kernel-per-CPU-kthreads.rst; kernel/kthread.c. Those that belong to a CPU
-(PF_NO_SETAFFINITY) cannot move and are left alone; threads of interrupts follow their interrupt.
+(PF_NO_SETAFFINITY) cannot move and are left alone. The kernel gives the thread of an interrupt the CPU of its
+interrupt, and no other, each time that this one is moved (kernel/irq/manage.c). In between anybody may give it another
+mask: taskset does, and so does a cpuset partition that comes or goes.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet
 from tunectl.errors import UsageError
+from tunectl.host.irqs import read_delivery
 from tunectl.host.procs import Thread, parse_allowed, parse_stat, read_pids
 from tunectl.knobs.codecs import CPULIST
 from tunectl.knobs.row import Batch, Knob, Step, View
@@ -23,6 +26,7 @@ class KthreadFacts(NamedTuple):
 
     comm: str
     bound: tuple[str, ...] = ()
+    delivered: CpuSet = frozenset()  # of the thread of an interrupt: where that one is delivered
 
 
 class Kthreads:
@@ -40,14 +44,15 @@ class Kthreads:
                 allowed = parse_allowed(view.root.get_text(status))
             if not allowed or allowed & view.scope.present <= want:
                 continue
-            if thread.follows:  # other rows place these: workqueue.cpumask, and the affinity of each interrupt
-                continue
+            delivered = read_delivery(view.root, thread.interrupt) if thread.interrupt is not None else frozenset()
+            if thread.follows and not (delivered and delivered <= want):
+                continue  # other rows place these: workqueue.cpumask, and the affinity of each interrupt
             if not thread.movable:
                 bound.append(thread.comm)
                 continue
-            facts = KthreadFacts(thread.comm)
+            facts = KthreadFacts(thread.comm, delivered=delivered)
             # Other restrictions of the thread stay. One with isolated CPUs only gets all that are wanted.
-            target = allowed & want or want
+            target = delivered or allowed & want or want
             value = allowed & view.scope.present
             offenders.append(Reading(knob.name, str(thread.pid), State.READ, value, write=target, facts=facts))
         if not seen:
@@ -68,7 +73,8 @@ class Kthreads:
 
     def reads(self) -> tuple[str, ...]:
         """Files of every process: only its stat says whether it is a kernel thread."""
-        return ("proc/[0-9]*/stat", "proc/[0-9]*/status")
+        processes = ("proc/[0-9]*/stat", "proc/[0-9]*/status")
+        return (*processes, "proc/irq/[0-9]*/smp_affinity_list", "proc/irq/[0-9]*/effective_affinity_list")
 
 
 def _kernel_threads(view: View) -> Iterator[tuple[Thread, str]]:
