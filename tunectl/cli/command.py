@@ -36,6 +36,7 @@ def tunectl_command(
             ctx = click.get_current_context()
             options = merged(ctx, given, formats)
             own = {key: value for key, value in given.items() if key not in Options._fields}
+            can_draw(options.fmt)
             with hinted(options):
                 return function(options, *args, **own)
 
@@ -44,6 +45,14 @@ def tunectl_command(
         return made
 
     return decorate
+
+
+def can_draw(fmt: str) -> None:
+    """TunectlError where a format needs what is not installed: before the work is done, not after it."""
+    if fmt not in ("text", "json"):  # every installation has these, and text is slow to import
+        from tunectl.report import renderer
+
+        renderer(fmt)
 
 
 def open_root(options: Options) -> Sysroot:
