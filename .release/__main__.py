@@ -63,10 +63,11 @@ def _release(out: Path, cache: Path | None) -> None:
 
 def _packages(out: Path, work: Path, cache: Path, made: dict[str, Path], epoch: int) -> None:
     version = package_version(tunectl.__version__)
+    probe = wheels.probe(made, work)
     for system in SYSTEMS:
         for machine in ARCHITECTURES:
             _say(f"the .{system.packager} for {system.name}, {machine}")
-            edition = Edition(system, machine, version, made[machine], cache / "wheels", epoch)
+            edition = Edition(system, machine, version, made[machine], cache / "wheels", probe, epoch)
             place = work / f"{system.name}-{machine}"
             place.mkdir()
             packages.build(out, place, cache / "nfpm", edition)

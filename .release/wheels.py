@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import bill
@@ -24,6 +25,18 @@ def build(out: Path, work: Path, version: str, epoch: int) -> dict[str, Path]:
     document = work / "tunectl.cdx.json"
     bill.write(document, version, bill.linked(), epoch)
     return {machine: _wheel(source, out, machine, document, epoch) for machine in ARCHITECTURES}
+
+
+def probe(made: dict[str, Path], work: Path) -> Path:
+    """The probe that runs on this machine, out of its wheel."""
+    machine = os.uname().machine
+    if machine not in made:
+        raise ReleaseError(f"a release is made on one of {', '.join(made)}, and this is {machine}")
+    with zipfile.ZipFile(made[machine]) as archive:
+        (name,) = (one for one in archive.namelist() if one.endswith("/scripts/tunectl-probe"))
+        program = Path(archive.extract(name, work / "probe"))
+    program.chmod(0o755)
+    return program
 
 
 def _environment(epoch: int) -> dict[str, str]:
