@@ -10,13 +10,13 @@ import zipfile
 from pathlib import Path
 
 import bill
-from targets import ARCHITECTURES, ROOT, ReleaseError, run
+from targets import ROOT, ReleaseError, run
 
 _BUILD = [sys.executable, "-m", "build", "--no-isolation"]
 
 
-def build(out: Path, work: Path, version: str, epoch: int) -> dict[str, Path]:
-    """The wheel of each machine, in `out`; the source archive is beside them."""
+def build(out: Path, work: Path, version: str, epoch: int, machines: list[str]) -> dict[str, Path]:
+    """The wheel of each of these machines, in `out`; the source archive is beside them."""
     run([*_BUILD, "--sdist", "--outdir", str(out), str(ROOT)], variables=_environment(epoch))
     (archive,) = out.glob("tunectl-*.tar.gz")
     with tarfile.open(archive) as packed:
@@ -24,7 +24,7 @@ def build(out: Path, work: Path, version: str, epoch: int) -> dict[str, Path]:
     source = work / archive.name.removesuffix(".tar.gz")
     document = work / "tunectl.cdx.json"
     bill.write(document, version, bill.linked(), epoch)
-    return {machine: _wheel(source, out, machine, document, epoch) for machine in ARCHITECTURES}
+    return {machine: _wheel(source, out, machine, document, epoch) for machine in machines}
 
 
 def probe(made: dict[str, Path], work: Path) -> Path:
