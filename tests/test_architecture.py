@@ -151,6 +151,7 @@ def test_report_sees_only_the_model() -> None:
         "tunectl.model",
         "tunectl.shapes",
         "tunectl.errors",
+        "tunectl.extras",
         "tunectl.cpulist",
         "tunectl.verdict",
         "tunectl.wording",
