@@ -33,6 +33,7 @@ def main() -> int:
     one.add_argument("cache", type=Path)
     one = asked.add_parser("wheels", help="only the source archive and the wheels; needs nothing fetched but the tools")
     one.add_argument("out", type=Path)
+    one.add_argument("--machine", choices=list(ARCHITECTURES), help="only the wheel of this one")
     one = asked.add_parser("build", help="everything")
     one.add_argument("cache", type=Path)
     one.add_argument("out", type=Path)
@@ -41,21 +42,23 @@ def main() -> int:
         if options.step == "fetch":
             fetch(options.cache.absolute())
         else:
-            _release(options.out.absolute(), options.cache.absolute() if options.step == "build" else None)
+            building = options.step == "build"
+            machines = [*ARCHITECTURES] if building or not options.machine else [options.machine]
+            _release(options.out.absolute(), options.cache.absolute() if building else None, machines)
     except ReleaseError as error:
         print(f"release: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def _release(out: Path, cache: Path | None) -> None:
+def _release(out: Path, cache: Path | None, machines: list[str]) -> None:
     out.mkdir(parents=True, exist_ok=True)
     if any(out.iterdir()):
         raise ReleaseError(f"{out} is not empty: name another folder, or remove it")
     epoch = _epoch()
     with tempfile.TemporaryDirectory(prefix="tunectl-release-") as work:
         _say("the source archive and the wheels")
-        made = wheels.build(out, Path(work), tunectl.__version__, epoch)
+        made = wheels.build(out, Path(work), tunectl.__version__, epoch, machines)
         if cache:
             _packages(out, Path(work), cache, made, epoch)
     _sums(out)
@@ -63,10 +66,11 @@ def _release(out: Path, cache: Path | None) -> None:
 
 def _packages(out: Path, work: Path, cache: Path, made: dict[str, Path], epoch: int) -> None:
     version = package_version(tunectl.__version__)
+    probe = wheels.probe(made, work)
     for system in SYSTEMS:
         for machine in ARCHITECTURES:
             _say(f"the .{system.packager} for {system.name}, {machine}")
-            edition = Edition(system, machine, version, made[machine], cache / "wheels", epoch)
+            edition = Edition(system, machine, version, made[machine], cache / "wheels", probe, epoch)
             place = work / f"{system.name}-{machine}"
             place.mkdir()
             packages.build(out, place, cache / "nfpm", edition)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import os
 import re
 import shutil
@@ -33,6 +32,7 @@ class Edition(NamedTuple):
     version: str  # as the package managers compare it
     wheel: Path
     wheels: Path  # what the wheel needs
+    probe: Path  # that runs on this machine: the manual pages have what it says of itself
     epoch: int
 
 
@@ -95,9 +95,8 @@ def _units(folder: Path) -> None:
 
 def _manuals(usr: Path, edition: Edition) -> None:
     """What the product writes about itself; man pages are compressed as Debian's and RHEL's own."""
-    if importlib.util.find_spec(MANUALS) is None:
-        return
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "SOURCE_DATE_EPOCH": str(edition.epoch)}
+    variables["TUNECTL_PROBE"] = str(edition.probe)
     run([sys.executable, "-m", MANUALS, str(usr)], variables=variables)
     pages = sorted((usr / "share/man").glob("man*/*.[1-9]"))
     if not pages:

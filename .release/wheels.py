@@ -6,16 +6,17 @@ import json
 import os
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import bill
-from targets import ARCHITECTURES, ROOT, ReleaseError, run
+from targets import ROOT, ReleaseError, run
 
 _BUILD = [sys.executable, "-m", "build", "--no-isolation"]
 
 
-def build(out: Path, work: Path, version: str, epoch: int) -> dict[str, Path]:
-    """The wheel of each machine, in `out`; the source archive is beside them."""
+def build(out: Path, work: Path, version: str, epoch: int, machines: list[str]) -> dict[str, Path]:
+    """The wheel of each of these machines, in `out`; the source archive is beside them."""
     run([*_BUILD, "--sdist", "--outdir", str(out), str(ROOT)], variables=_environment(epoch))
     (archive,) = out.glob("tunectl-*.tar.gz")
     with tarfile.open(archive) as packed:
@@ -23,7 +24,19 @@ def build(out: Path, work: Path, version: str, epoch: int) -> dict[str, Path]:
     source = work / archive.name.removesuffix(".tar.gz")
     document = work / "tunectl.cdx.json"
     bill.write(document, version, bill.linked(), epoch)
-    return {machine: _wheel(source, out, machine, document, epoch) for machine in ARCHITECTURES}
+    return {machine: _wheel(source, out, machine, document, epoch) for machine in machines}
+
+
+def probe(made: dict[str, Path], work: Path) -> Path:
+    """The probe that runs on this machine, out of its wheel."""
+    machine = os.uname().machine
+    if machine not in made:
+        raise ReleaseError(f"a release is made on one of {', '.join(made)}, and this is {machine}")
+    with zipfile.ZipFile(made[machine]) as archive:
+        (name,) = (one for one in archive.namelist() if one.endswith("/scripts/tunectl-probe"))
+        program = Path(archive.extract(name, work / "probe"))
+    program.chmod(0o755)
+    return program
 
 
 def _environment(epoch: int) -> dict[str, str]:

@@ -17,7 +17,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "native" not in path.
 ROOMS: tuple[tuple[str, ...], ...] = (
     ("shortened",),
     ("errors", "durable", "checksummed", "shipped"),
-    ("cpulist", "fix", "oneline", "regular"),
+    ("cpulist", "extras", "fix", "oneline", "regular"),
     ("model", "shapes"),
     ("verdict", "wording"),
     ("report",),
@@ -151,6 +151,7 @@ def test_report_sees_only_the_model() -> None:
         "tunectl.model",
         "tunectl.shapes",
         "tunectl.errors",
+        "tunectl.extras",
         "tunectl.cpulist",
         "tunectl.verdict",
         "tunectl.wording",

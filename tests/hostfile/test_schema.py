@@ -24,8 +24,16 @@ def problems(host: dict[str, Any]) -> list[str]:
     return [error.message for error in Draft202012Validator(schema()).iter_errors(plain)]
 
 
+def in_order(node: Any) -> Any:
+    """The same schema with its alternatives in order, of which versions of msgspec have their own."""
+    if isinstance(node, dict):
+        return {key: sorted(map(in_order, one), key=json.dumps) if key == "anyOf" else in_order(one)
+                for key, one in node.items()}  # fmt: skip
+    return list(map(in_order, node)) if isinstance(node, list) else node
+
+
 def test_the_published_schema_is_the_products_own() -> None:
-    assert json.loads(PUBLISHED.read_text()) == schema()
+    assert in_order(json.loads(PUBLISHED.read_text())) == in_order(schema())
     Draft202012Validator.check_schema(schema())
 
 

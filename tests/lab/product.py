@@ -23,6 +23,7 @@ EMULATED_BUDGET = {
 }
 # Everything apply may write, and what must not change because of it.
 WRITTEN = ("/etc", "/boot/grub/grub.cfg", "/var/lib/tunectl")
+EXTRAS = "[report,prometheus]"  # the tests use all of it
 _PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux2014_x86_64", "linux_x86_64")
 
@@ -55,7 +56,7 @@ def build_wheels(place: Path) -> tuple[Path, Path]:
     wheel_folder, wheelhouse = place / "wheel", place / "wheelhouse"
     subprocess.run([*_PIP, "wheel", "--no-deps", "-w", wheel_folder, ROOT], check=True)
     (wheel,) = wheel_folder.glob("tunectl-*.whl")
-    subprocess.run([*_PIP, "download", *_for_the_guest(), "-d", wheelhouse, wheel], check=True)
+    subprocess.run([*_PIP, "download", *_for_the_guest(), "-d", wheelhouse, f"{wheel}{EXTRAS}"], check=True)
     return wheel, wheelhouse
 
 
@@ -68,7 +69,9 @@ def unpack_wheels(place: Path, wheels: tuple[Path, Path]) -> Path:
     tree = place / "tree"
     packages = tree / "lib" / f"python{PYTHONS[suite()]}" / "site-packages"
     offline = ["--no-index", "--no-compile", f"--find-links={wheelhouse}"]
-    subprocess.run([*_PIP, "install", *_for_the_guest(), *offline, "--target", packages, wheel], check=True)
+    subprocess.run(
+        [*_PIP, "install", *_for_the_guest(), *offline, "--target", packages, f"{wheel}{EXTRAS}"], check=True
+    )
     for name in ("bin", "share"):
         (packages / name).rename(tree / name)
     for script in (tree / "bin").iterdir():

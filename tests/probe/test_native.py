@@ -80,7 +80,7 @@ def test_compilers_have_no_complaint_and_the_version_is_the_builders(compiler: s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("machine", ["x86_64", pytest.param("aarch64", marks=pytest.mark.long)])
 def test_zig_and_musl_have_no_complaint(machine: str) -> None:
     pytest.importorskip("ziglang", reason="zig is not installed: .[test] has it")
     compiler = f"{sys.executable} -m ziglang cc"

@@ -37,13 +37,13 @@ def release(tree: Path, *words: str) -> Path:
 
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of this tree's source archive and wheels: made once, whichever worker asks first."""
+    """The folder of this tree's source archive and its wheel for x86-64: made once, whichever worker asks first."""
     pytest.importorskip("ziglang", reason="zig makes the static probe, and is not installed: .[test] has it")
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
     with locked(shared / "wheels.lock"):
         if not (shared / "wheels").exists():
-            release(ROOT, "wheels", str(shared / "wheels.part"))
+            release(ROOT, "wheels", "--machine", "x86_64", str(shared / "wheels.part"))
             (shared / "wheels.part").rename(shared / "wheels")
     return shared / "wheels"

@@ -37,6 +37,7 @@ def tunectl_command(
             _sweep_traces()
             options = merged(ctx, given, formats)
             own = {key: value for key, value in given.items() if key not in Options._fields}
+            can_draw(options.fmt)
             with hinted(options):
                 return function(options, *args, **own)
 
@@ -52,6 +53,14 @@ def _sweep_traces() -> None:
     from tunectl.host.traceinstance import sweep  # not for --help
 
     sweep(Sysroot())  # also where a command reads a recorded host; who may not make instances sees none
+
+
+def can_draw(fmt: str) -> None:
+    """TunectlError where a format needs what is not installed: before the work is done, not after it."""
+    if fmt not in ("text", "json"):  # every installation has these, and text is slow to import
+        from tunectl.report import renderer
+
+        renderer(fmt)
 
 
 def open_root(options: Options) -> Sysroot:

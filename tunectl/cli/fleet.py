@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from tunectl import __version__
-from tunectl.cli.command import emit, now, open_root, tunectl_command
+from tunectl.cli.command import can_draw, emit, now, open_root, tunectl_command
 from tunectl.cli.exits import GO, OK, exit_code
 from tunectl.cli.helped import Example, Family
 from tunectl.cli.options import Options
@@ -143,6 +143,8 @@ def report(options: Options, store: Path, session: str | None, hosts: str | None
 
     Exit code: 3 if any host is NO-GO; else 1 if any is UNKNOWN; else 4 if any waits for its reboot; else 0.
     """
+    for fmt in _SAVED.values() if save else ():
+        can_draw(fmt)
     found, is_latest = _chosen_session(store, session, _read_names(hosts) if hosts else ())
     if is_latest:
         _check_age(found, max_age_h)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tunectl.cli.command import check_output, emit, now, open_root, tunectl_command, write_whole
+from tunectl.cli.command import can_draw, check_output, emit, now, open_root, tunectl_command, write_whole
 from tunectl.cli.exits import OK
 from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
@@ -41,6 +41,7 @@ def command(options: Options, files: tuple[Path, ...], output: str | None) -> in
         raise UsageError("report: where to?", "-o OUT.html, or --format html for the page on stdout")
     if output:
         _check_output(output, files)
+    can_draw("html")
     read = [read_document(path) for path in files]
     found, note = _compared(read)
     sources = [{**vars(one), "doubt": _doubt(one)} for one in read]

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Protocol
 
 from tunectl.errors import UsageError
+from tunectl.extras import needed
 from tunectl.model import Document
 
 FORMATS: dict[str, str] = {
@@ -34,9 +35,15 @@ class Renderer(Protocol):
 def render(document: Document, fmt: str, *, width: int = 100, colour: bool = False) -> str:
     """The document in format `fmt`, ending in a newline; always encodable as UTF-8.
 
-    `width` is in terminal cells; it and `colour` matter to text only. Raises UsageError for an unknown format.
+    `width` is in terminal cells; it and `colour` matter to text only. Raises what `renderer` raises.
     """
+    return renderer(fmt)(document, width=width, colour=colour)
+
+
+def renderer(fmt: str) -> Renderer:
+    """What draws a format. UsageError for an unknown one, TunectlError where the extra that it needs is missing."""
     if fmt not in FORMATS:
         raise UsageError(f"there is no format '{fmt}'", "one of " + ", ".join(FORMATS))
-    renderer: Renderer = import_module(FORMATS[fmt]).render
-    return renderer(document, width=width, colour=colour)
+    with needed(f"the format {fmt}"):
+        found: Renderer = import_module(FORMATS[fmt]).render
+    return found

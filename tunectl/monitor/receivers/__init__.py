@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tunectl.extras import needed
 from tunectl.hostfile.shape import Monitor, Prometheus
 from tunectl.model import HostId
 from tunectl.monitor.model import Status
@@ -33,11 +34,15 @@ def open_receivers(settings: Monitor, host: HostId) -> tuple[Receiver, ...]:
 
 
 def open_exporters(settings: Monitor, own: Callable[[], Mapping[str, float]] = dict) -> tuple[Exporter, ...]:
-    """The HTTP endpoint and the textfile, as [monitor.prometheus] has them; `own` adds to what a board says of us."""
+    """The HTTP endpoint and the textfile, as [monitor.prometheus] has them; `own` adds to what a board says of us.
+
+    TunectlError where the extra that they need is not installed.
+    """
     asked = settings.prometheus
     if asked == Prometheus():
         return ()
-    from tunectl.monitor.receivers import prometheus, textfile
+    with needed("[monitor.prometheus]"):
+        from tunectl.monitor.receivers import prometheus, textfile
 
     opened: list[Exporter] = []
     if asked.listen is not None:
