@@ -1,0 +1,52 @@
+"""The platforms that the lab can be: a Debian, a kernel of it, a machine, and how that boots. One more is one row."""
+
+import os
+from dataclasses import dataclass
+
+from .machine import SMALLEST, Machine
+from .shell import LabError
+
+PYTHONS = {"bookworm": "3.11", "trixie": "3.13"}  # Debian's suites that the lab can be, with the Python of each
+# What each way to boot needs installed. How it is set up in the guest: debian/finish-WAY.sh.
+LOADERS = {"grub": ("grub-pc-bin", "grub2-common")}
+
+
+@dataclass(frozen=True)
+class Platform:
+    """One row: what differs from a Debian 12 with its usual kernel on the smallest machine.
+
+    `rounds` are the rounds of the sabotage matrix that the tour plays on it: they break what this platform has.
+    """
+
+    name: str
+    suite: str = "bookworm"
+    kernel: str = "linux-image-amd64"  # Debian's package
+    machine: Machine = SMALLEST
+    loader: str = "grub"
+    rounds: tuple[str, ...] = ("values", "others")
+
+    @property
+    def python(self) -> str:
+        """The release of the guest's own Python."""
+        return PYTHONS[self.suite]
+
+
+PLATFORMS = {
+    row.name: row
+    for row in (
+        Platform("bookworm"),
+        Platform("trixie", suite="trixie"),
+        Platform("rt", suite="trixie", kernel="linux-image-rt-amd64"),
+        Platform("numa-smt", suite="trixie", machine=Machine(sockets=2, cores=2, threads=2, nodes=2, memory_mib=2048)),
+    )
+}
+USUAL = "bookworm"
+VARIABLE = "TUNECTL_LAB_PLATFORM"
+
+
+def chosen() -> Platform:
+    """The platform of $TUNECTL_LAB_PLATFORM, or the usual one."""
+    name = os.environ.get(VARIABLE) or USUAL
+    if name not in PLATFORMS:
+        raise LabError(f"{VARIABLE} is {name!r}; the lab can be {', '.join(PLATFORMS)}")
+    return PLATFORMS[name]
