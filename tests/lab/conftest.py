@@ -21,12 +21,14 @@ from .sweep import session_name, states_name, sweep
 def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     """A host that has just booted; shared by this worker's tests, so each leaves it as it found it.
 
-    A test that is parametrised with a platform has a host of that kind.
+    A test that is parametrised with a platform has a host of that kind, with saved states of its own.
     """
-    platform: Platform = getattr(request, "param", None) or chosen()
+    asked: Platform | None = getattr(request, "param", None)
+    platform = asked or chosen()
     _require_tools(platform)
     sweep()
-    host = Lab(session_name(os.environ.get("PYTEST_XDIST_WORKER", "main")), states_name(platform.name), platform)
+    states = states_name(f"tour-{platform.name}" if asked else platform.name)
+    host = Lab(session_name(os.environ.get("PYTEST_XDIST_WORKER", "main")), states, platform)
     try:
         host.up()
         yield host

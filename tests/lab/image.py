@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .platforms import LOADERS, PYTHONS, Platform
+from .platforms import LOADERS, SUITES, Platform
 from .shell import HERE, LabError, cache, digest, missing_programs, run
 
 DEBIAN = HERE / "debian"
@@ -104,7 +104,7 @@ def mirror(suite: str) -> str:
         origin, codename, component, uri = line.split("|")
         if (origin, component) == ("Debian", "main"):
             known[codename] = uri
-    for name in (suite, *PYTHONS):  # a mirror has all of them
+    for name in (suite, *SUITES):  # a mirror has all of them
         if name in known:
             return known[name]
     raise LabError(f"apt knows no mirror of Debian {suite}; name one in TUNECTL_LAB_MIRROR")

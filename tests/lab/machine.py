@@ -19,13 +19,14 @@ CPU_MODEL = "max,vendor=GenuineIntel,family=6,model=85,stepping=7,-erms,-la57"
 class Board(NamedTuple):
     """What QEMU emulates for one architecture."""
 
+    debian: str  # what Debian calls the architecture
     program: str
     machine: str
     cpu: str
     powered: bool  # firmware.asl completes its ACPI
 
 
-BOARDS = {"x86_64": Board("qemu-system-x86_64", "pc-i440fx-7.2", CPU_MODEL, powered=True)}
+BOARDS = {"x86_64": Board("amd64", "qemu-system-x86_64", "pc-i440fx-7.2", CPU_MODEL, powered=True)}
 
 
 @dataclass(frozen=True)

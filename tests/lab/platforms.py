@@ -2,11 +2,20 @@
 
 import os
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .machine import SMALLEST, Machine
 from .shell import LabError
 
-PYTHONS = {"bookworm": "3.11", "trixie": "3.13"}  # Debian's suites that the lab can be, with the Python of each
+
+class Suite(NamedTuple):
+    """A Debian that the lab can be."""
+
+    number: int
+    python: str
+
+
+SUITES = {"bookworm": Suite(12, "3.11"), "trixie": Suite(13, "3.13")}
 # What each way to boot needs installed. How it is set up in the guest: debian/finish-WAY.sh.
 LOADERS = {"grub": ("grub-pc-bin", "grub2-common")}
 
@@ -15,10 +24,12 @@ LOADERS = {"grub": ("grub-pc-bin", "grub2-common")}
 class Platform:
     """One row: what differs from a Debian 12 with its usual kernel on the smallest machine.
 
-    `rounds` are the rounds of the sabotage matrix that the tour plays on it: they break what this platform has.
+    `what` says it in words, for the list of the long set, which has a part for each row (tests/long.py). `rounds` are
+    the rounds of the sabotage matrix that the tour plays on it: they break what this platform has.
     """
 
     name: str
+    what: str
     suite: str = "bookworm"
     kernel: str = "linux-image-amd64"  # Debian's package
     machine: Machine = SMALLEST
@@ -28,16 +39,26 @@ class Platform:
     @property
     def python(self) -> str:
         """The release of the guest's own Python."""
-        return PYTHONS[self.suite]
+        return SUITES[self.suite].python
+
+    @property
+    def package(self) -> str:
+        """How the name of the product's package for it ends."""
+        return f"+deb{SUITES[self.suite].number}_{self.machine.board.debian}.deb"
 
 
 PLATFORMS = {
     row.name: row
     for row in (
-        Platform("bookworm"),
-        Platform("trixie", suite="trixie"),
-        Platform("rt", suite="trixie", kernel="linux-image-rt-amd64"),
-        Platform("numa-smt", suite="trixie", machine=Machine(sockets=2, cores=2, threads=2, nodes=2, memory_mib=2048)),
+        Platform("bookworm", "Debian 12, 6.1"),
+        Platform("trixie", "Debian 13, 6.12", suite="trixie", rounds=("values", "others", "memory")),
+        Platform("rt", "Debian 13 with PREEMPT_RT", suite="trixie", kernel="linux-image-rt-amd64"),
+        Platform(
+            "numa-smt",
+            "Debian 13 with two NUMA nodes and two threads a core",
+            suite="trixie",
+            machine=Machine(sockets=2, cores=2, threads=2, nodes=2, memory_mib=2048),
+        ),
     )
 }
 USUAL = "bookworm"

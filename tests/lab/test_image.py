@@ -21,10 +21,10 @@ def test_the_platform_is_chosen_by_a_variable(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_platforms_share_an_image_where_only_the_machine_differs() -> None:
-    usual = Platform("usual")
-    others = [Platform("newer", suite="trixie"), Platform("other", kernel="linux-image-rt-amd64")]
+    usual = Platform("usual", "")
+    others = [Platform("newer", "", suite="trixie"), Platform("other", "", kernel="linux-image-rt-amd64")]
     assert len({image.recipe(one) for one in (usual, *others)}) == 3
-    assert image.recipe(Platform("larger", machine=Machine(sockets=2))) == image.recipe(usual)
+    assert image.recipe(Platform("larger", "", machine=Machine(sockets=2))) == image.recipe(usual)
     kernels = {"linux-image-rt-amd64", "linux-image-amd64"}
     assert kernels & set(image.packages(others[1])) == {"linux-image-rt-amd64"}
 
