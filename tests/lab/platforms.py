@@ -58,6 +58,7 @@ PLATFORMS = {
             "Debian 13 with two NUMA nodes and two threads a core",
             suite="trixie",
             machine=Machine(sockets=2, cores=2, threads=2, nodes=2, memory_mib=2048),
+            rounds=("values", "others", "topology"),
         ),
     )
 }
