@@ -137,8 +137,12 @@ def reboot(lab: Lab, wanted: bool) -> None:
 
 
 def play_round(lab: Lab, one: Round) -> list[Outcome]:
-    """A round, on a host that is as the round wants it."""
-    return play_alone(lab, one) if one.alone else [attempt(lab, one.rows, one)]
+    """A round, on a host that is as the round wants it, without the rows that this host cannot play."""
+    able = tuple(row for row in one.rows if not row.needs or lab.run(row.needs, check=False).code == 0)
+    lacking = [Outcome({row.name: set()}, lacks=row.lacks) for row in one.rows if row not in able]
+    if one.alone:
+        return [*lacking, *play_alone(lab, able, one)]
+    return [*lacking, attempt(lab, able, one)]
 
 
 def attempt(lab: Lab, rows: tuple[Sabotage, ...], played: Round) -> Outcome:
@@ -151,15 +155,12 @@ def attempt(lab: Lab, rows: tuple[Sabotage, ...], played: Round) -> Outcome:
         return Outcome({row.name: set(row.finds) for row in rows}, failed=str(error))
 
 
-def play_alone(lab: Lab, played: Round) -> list[Outcome]:
+def play_alone(lab: Lab, rows: tuple[Sabotage, ...], played: Round) -> list[Outcome]:
     """One row after the other, on the host that the row before was mended on; on a fresh one where it was not."""
     outcomes: list[Outcome] = []
-    for row in played.rows:
+    for row in rows:
         if outcomes and (outcomes[-1].left or outcomes[-1].failed):
             back_to_tuned(lab)
-        if row.needs and lab.run(row.needs, check=False).code:
-            outcomes.append(Outcome({row.name: set()}, lacks=row.lacks))
-            continue
         outcomes.append(attempt(lab, (row,), played))  # one that fails is no reason not to play the others
     return outcomes
 
