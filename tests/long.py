@@ -23,6 +23,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.lab.platforms import PLATFORMS, Platform
+
 ROOT = Path(__file__).parent.parent
 LIMIT_S = 3600.0
 COLUMNS = ("part", "what it plays", "last result", "commit", "date", "minutes")
@@ -61,6 +63,13 @@ def _rounds(name: str, plays: str, rounds: str, *more: str) -> Part:
     return _lab(name, plays, "test_sabotage.py", "-k", " or ".join(words))
 
 
+def _tour(platform: Platform) -> Part:
+    """The ids of its tests begin with [PLATFORM."""
+    words = (f"[{platform.name}{end}" for end in "-]")
+    plays = f"the package installed, a proved host, sabotage, and back to the byte: {platform.what}"
+    return _lab(f"tour-{platform.name}", plays, "test_platforms_lab.py", "-k", " or ".join(words))
+
+
 _CAGE = "test_ansible_lab.py"
 _FIRST_HALF = "roll_takes or second_run or may_trade or drift_is_found"
 PARTS = (
@@ -78,7 +87,8 @@ PARTS = (
     _rounds("sabotage-units", "the same: what keeps our settings, what writes them later",
             "keeper writers balancer latecomers leftout"),
     _rounds("sabotage-beside", "the same: what runs beside the engine, what was left on, what is gone",
-            "noise shootdowns spinners threads twins misplaced arriving groups residue cooling memory gone journal"),
+            "noise shootdowns spinners threads twins misplaced arriving groups residue cooling memory gone journal"
+            " topology"),
     _lab("grub", "GRUB itself boots what grub-emu is asked, and sixty made-up configurations", "test_grub_lab.py"),
     _lab("product", "killed and power lost at each moment, twenty rounds, the lab's own tests",
          "test_product.py", "test_lab_itself.py"),
@@ -86,6 +96,7 @@ PARTS = (
          "test_runtime_isolation_lab.py", "test_probe_lab.py"),
     _lab("monitor", "ten failed fans, repair, hardening", "test_monitor_lab.py", "-k", "not load_without"),
     _lab("soak", "ten minutes of load without an alarm", "test_monitor_lab.py", "-k", "load_without"),
+    *map(_tour, PLATFORMS.values()),
     _lab("cage", "Ansible over ssh: two hosts provisioned, rolled, proved, mended", _CAGE, "-k", _FIRST_HALF),
     _lab("cage-upgrade", "the same two hosts upgraded, one hangs, both restored", _CAGE, "-k", f"not ({_FIRST_HALF})"),
 )  # fmt: skip

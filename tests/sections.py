@@ -7,6 +7,7 @@ from collections import defaultdict
 import pytest
 
 MATRIX = "sabotage matrix"
+PLATFORM = "platforms of the lab"
 AGAIN = "played again: the emulator failed"
 
 
@@ -17,7 +18,7 @@ def show(reporter: pytest.TerminalReporter) -> None:
         for report in reports:
             for title, line in getattr(report, "user_properties", ()):
                 found[title][line] = None
-    for title in (MATRIX, AGAIN):
+    for title in (PLATFORM, MATRIX, AGAIN):
         if title in found:
             reporter.section(title)
             for line in found[title]:

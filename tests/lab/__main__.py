@@ -10,6 +10,7 @@ from pathlib import Path
 
 from . import fresh, product
 from .lab import COOL, HOT, Lab
+from .platforms import chosen
 from .shell import LabError
 
 Action = Callable[[argparse.Namespace], None]
@@ -47,7 +48,9 @@ def _console(options: argparse.Namespace) -> None:
 def _install(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        product.install(Lab(options.name), product.unpack_wheels(folder, product.build_wheels(folder)))
+        lab = Lab(options.name)
+        wheels = product.build_wheels(folder, lab.platform)
+        product.install(lab, product.unpack_wheels(folder, wheels, lab.platform))
 
 
 def _nic_add(options: argparse.Namespace) -> None:
@@ -57,7 +60,7 @@ def _nic_add(options: argparse.Namespace) -> None:
 COMMANDS: dict[str, tuple[str, Action]] = {
     "build": (
         "build the image and the booted state, if the cache lacks them",
-        lambda o: print(fresh.booted(fresh.image()).folder),
+        lambda o: print(fresh.booted(fresh.image(chosen())).folder),
     ),
     "up": ("start a fresh host", _up),
     "ssh": ("a shell, or one command, in the host", _ssh),

@@ -12,16 +12,23 @@ from . import fresh, product
 from .grub import disk
 from .grub.disk import GrubDisk
 from .lab import Lab
-from .shell import EmulatorError, LabError, missing_programs
+from .platforms import Platform, chosen
+from .shell import PROGRAMS, EmulatorError, LabError, missing_programs
 from .sweep import session_name, states_name, sweep
 
 
 @pytest.fixture(scope="session")
-def lab() -> Iterator[Lab]:
-    """A host that has just booted; shared by this worker's tests, so each leaves it as it found it."""
-    _require_tools()
+def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """A host that has just booted; shared by this worker's tests, so each leaves it as it found it.
+
+    A test that is parametrised with a platform has a host of that kind, with saved states of its own.
+    """
+    asked: Platform | None = getattr(request, "param", None)
+    platform = asked or chosen()
+    _require_tools(platform)
     sweep()
-    host = Lab(session_name(os.environ.get("PYTEST_XDIST_WORKER", "main")), states_name())
+    states = states_name(f"tour-{platform.name}" if asked else platform.name)
+    host = Lab(session_name(os.environ.get("PYTEST_XDIST_WORKER", "main")), states, platform)
     try:
         host.up()
         yield host
@@ -37,9 +44,9 @@ def fresh_lab(lab: Lab) -> Lab:
 
 
 @pytest.fixture(scope="session")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def wheels(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The wheel of this tree and what it needs."""
-    return product.build_wheels(tmp_path_factory.mktemp("wheels"))
+    return product.build_wheels(tmp_path_factory.mktemp("wheels"), lab.platform)
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +54,9 @@ def _installed(lab: Lab, request: pytest.FixtureRequest, tmp_path_factory: pytes
     """The saved moment after the installation."""
     with lab.saving("installed") as missing:
         if missing:
-            tree = product.unpack_wheels(tmp_path_factory.mktemp("unpacked"), request.getfixturevalue("wheels"))
+            tree = product.unpack_wheels(
+                tmp_path_factory.mktemp("unpacked"), request.getfixturevalue("wheels"), lab.platform
+            )
             lab.up()
             product.install(lab, tree)
             lab.save("installed")
@@ -101,11 +110,11 @@ def grub(grub_parts: disk.Parts, tmp_path: Path) -> GrubDisk:
     return GrubDisk(grub_parts, tmp_path)
 
 
-def _require_tools() -> None:
+def _require_tools(platform: Platform) -> None:
     """What the host needs that `lab` is."""
-    unbuilt = os.geteuid() != 0 and not fresh.built()
+    unbuilt = os.geteuid() != 0 and not fresh.built(platform)
     _require(
-        missing_programs(),
+        missing_programs((platform.machine.board.program, *PROGRAMS)),
         "the image is not built yet, and only root can build it (python -m tests.lab build)" if unbuilt else "",
     )
 

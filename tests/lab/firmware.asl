@@ -1,12 +1,13 @@
 // The power and thermal half of the lab's firmware. QEMU's own tables describe the CPUs, but give them no
 // P-states, no C-states and no thermal zone; this table adds them, so the guest runs the kernel's real
 // acpi-cpufreq, acpi_idle and thermal drivers instead of a fixture of them.
+//
+// What stands between `each CPU` and `end` is written for CPU 0; firmware.py repeats it for every CPU of the machine.
 DefinitionBlock ("", "SSDT", 2, "TUNLAB", "CPUPM", 0x00000001)
 {
+    // each CPU
     External (\_SB.CPUS.C000, DeviceObj)
-    External (\_SB.CPUS.C001, DeviceObj)
-    External (\_SB.CPUS.C002, DeviceObj)
-    External (\_SB.CPUS.C003, DeviceObj)
+    // end
 
     // Index of the fastest P-state the firmware allows now: 0 when cool, 2 when hot.
     Name (\PPCV, 0)
@@ -37,6 +38,7 @@ DefinitionBlock ("", "SSDT", 2, "TUNLAB", "CPUPM", 0x00000001)
         Package () { ResourceTemplate () { Register (FFixedHW, 0, 0, 0, 0) }, 1, 133, 100 }
     })
 
+    // each CPU
     Scope (\_SB.CPUS.C000)
     {
         Method (_PCT) { Return (\PCTX) }
@@ -44,27 +46,7 @@ DefinitionBlock ("", "SSDT", 2, "TUNLAB", "CPUPM", 0x00000001)
         Method (_PPC) { Return (\PPCV) }
         Method (_CST) { Return (\CSTX) }
     }
-    Scope (\_SB.CPUS.C001)
-    {
-        Method (_PCT) { Return (\PCTX) }
-        Method (_PSS) { Return (\PSSX) }
-        Method (_PPC) { Return (\PPCV) }
-        Method (_CST) { Return (\CSTX) }
-    }
-    Scope (\_SB.CPUS.C002)
-    {
-        Method (_PCT) { Return (\PCTX) }
-        Method (_PSS) { Return (\PSSX) }
-        Method (_PPC) { Return (\PPCV) }
-        Method (_CST) { Return (\CSTX) }
-    }
-    Scope (\_SB.CPUS.C003)
-    {
-        Method (_PCT) { Return (\PCTX) }
-        Method (_PSS) { Return (\PSSX) }
-        Method (_PPC) { Return (\PPCV) }
-        Method (_CST) { Return (\CSTX) }
-    }
+    // end
 
     // The thermometer: a spare byte of the DMA page registers, which a root user of the guest can write through
     // /dev/port. Zero, its value at power-on, stands for a comfortable 45 degrees.
@@ -85,10 +67,9 @@ DefinitionBlock ("", "SSDT", 2, "TUNLAB", "CPUPM", 0x00000001)
                 If (Local1 != \PPCV)
                 {
                     \PPCV = Local1
+                    // each CPU
                     Notify (\_SB.CPUS.C000, 0x80)
-                    Notify (\_SB.CPUS.C001, 0x80)
-                    Notify (\_SB.CPUS.C002, 0x80)
-                    Notify (\_SB.CPUS.C003, 0x80)
+                    // end
                 }
                 Return (2732 + Local0 * 10)
             }

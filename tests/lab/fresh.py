@@ -4,9 +4,11 @@ import os
 import shutil
 import sys
 
+from . import firmware
 from . import image as images
 from .checkpoint import Checkpoint
 from .image import DEBIAN, Image, locked
+from .platforms import Platform
 from .shell import HERE, LabError, cache, digest, run
 from .ssh import Ssh
 from .vm import Vm
@@ -27,24 +29,25 @@ def say(text: str) -> None:
     print(f"lab: {text}", file=sys.stderr, flush=True)
 
 
-def image() -> Image:
-    """The image of today's recipe."""
-    return images.build(_finish, say)
+def image(platform: Platform) -> Image:
+    """The platform's image by today's recipe."""
+    return images.build(platform, _finish, say)
 
 
-def built() -> bool:
+def built(platform: Platform) -> bool:
     """Whether the cache holds the image, so that nothing needs root."""
-    return (cache() / "images" / images.recipe()).exists()
+    return (cache() / "images" / images.recipe(platform)).exists()
 
 
 def booted(made: Image) -> Checkpoint:
-    """A saved machine that GRUB has booted and that has settled: where each fresh lab starts from."""
-    version = run(["qemu-system-x86_64", "--version"])
-    recipe = (HERE / "machine.py").read_bytes()
-    folder = cache() / "booted" / digest([made.folder.name.encode(), recipe, version.encode()])
+    """A saved machine that its loader has booted and that has settled: where each fresh lab starts from."""
+    machine = made.platform.machine
+    version = run([machine.board.program, "--version"])
+    recipe = f"{(HERE / 'machine.py').read_text()}{machine}{firmware.source(machine)}"
+    folder = cache() / "booted" / digest([made.folder.name.encode(), recipe.encode(), version.encode()])
     with locked(cache() / "booted.lock"):
         if not (folder / "nics.json").exists():
-            say("booting through GRUB, once")
+            say(f"booting {made.platform.name} through {made.platform.loader}, once")
             work = folder.with_suffix(".part")
             shutil.rmtree(work, ignore_errors=True)
             work.mkdir(parents=True)
@@ -105,14 +108,14 @@ def _save_booted(made: Image, checkpoint: Checkpoint) -> None:
 
 
 def _finish(half: Image, kernel_arguments: str) -> None:
-    """The image's first boot, by QEMU itself, in which the guest installs GRUB on its disk."""
+    """The image's first boot, by QEMU itself, in which the guest sets up its boot loader."""
     vm = Vm(f"building-{os.getpid()}", half)
     vm.clear(half.disk, "raw")
     kernel = ["-kernel", half.folder / "vmlinuz", "-initrd", half.folder / "initrd.img"]
     try:
         vm.power_on([*map(str, kernel), "-append", kernel_arguments])
         ssh = settle(vm)
-        done = ssh.run("sh -s", "root", (DEBIAN / "finish.sh").read_bytes(), 240)
+        done = ssh.run("sh -s", "root", (DEBIAN / f"finish-{half.platform.loader}.sh").read_bytes(), 240)
         if done.code != 0:
             raise LabError(str(done))
         ssh.run("systemctl poweroff", "root", None, 60)

@@ -8,28 +8,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from .platforms import LOADERS, SUITES, Platform
 from .shell import HERE, LabError, cache, digest, missing_programs, run
 
 DEBIAN = HERE / "debian"
-PYTHONS = {"bookworm": "3.11", "trixie": "3.13"}  # Debian's suites that the lab can be, with the Python of each
-KERNEL = "linux-image-amd64"
 DISK_MIB = 4096
 PARTITION_START = 1 << 20
 
 
 @dataclass(frozen=True)
 class Image:
-    """A finished image: raw disk, firmware table, and the key that opens it by ssh."""
+    """A finished image: raw disk, and the key that opens it by ssh. Platforms that differ in nothing else share one."""
 
     folder: Path
+    platform: Platform
 
     @property
     def disk(self) -> Path:
         return self.folder / "disk.raw"
-
-    @property
-    def firmware(self) -> Path:
-        return self.folder / "firmware.aml"
 
     @property
     def key(self) -> Path:
@@ -39,35 +35,27 @@ class Image:
 Finish = Callable[[Image, str], None]
 
 
-def suite() -> str:
-    """Which Debian the lab is: $TUNECTL_LAB_SUITE, or Debian 12."""
-    named = os.environ.get("TUNECTL_LAB_SUITE") or "bookworm"
-    if named not in PYTHONS:
-        raise LabError(f"TUNECTL_LAB_SUITE is {named!r}; the lab can be {' or '.join(PYTHONS)}")
-    return named
+def packages(platform: Platform) -> list[str]:
+    """What debootstrap installs."""
+    return [*(DEBIAN / "packages.txt").read_text().split(), platform.kernel, *LOADERS[platform.loader]]
 
 
-def packages() -> list[str]:
-    """What debootstrap installs; $TUNECTL_LAB_KERNEL is another kernel than the suite's usual one."""
-    names = (DEBIAN / "packages.txt").read_text().split()
-    return [os.environ.get("TUNECTL_LAB_KERNEL") or name if name == KERNEL else name for name in names]
-
-
-def recipe() -> str:
+def recipe(platform: Platform) -> str:
     """The content hash that names the image: everything that goes into it, except the packages' versions."""
     files = sorted(path for path in DEBIAN.rglob("*") if path.is_file())
-    files += [HERE / "firmware.asl", HERE / "image.py"]
+    files += [HERE / "image.py"]
     named = ((str(path.relative_to(HERE)).encode(), path.read_bytes()) for path in files)
-    return digest([suite().encode(), " ".join(packages()).encode(), *(part for pair in named for part in pair)])
+    asked = (platform.machine.architecture, platform.suite, platform.loader, *packages(platform))
+    return digest([" ".join(asked).encode(), *(part for pair in named for part in pair)])
 
 
-def build(finish: Finish, log: Callable[[str], None]) -> Image:
-    """The image of today's recipe, built if the cache lacks it.
+def build(platform: Platform, finish: Finish, log: Callable[[str], None]) -> Image:
+    """The platform's image by today's recipe, built if the cache lacks it.
 
-    finish(image, kernel_arguments) boots the half-made image from image.folder's vmlinuz and initrd and runs
-    debian/finish.sh in it.
+    finish(image, kernel_arguments) boots the half-made image from image.folder's vmlinuz and initrd and sets up its
+    boot loader.
     """
-    image = Image(cache() / "images" / recipe())
+    image = Image(cache() / "images" / recipe(platform), platform)
     with locked(cache() / "build.lock"):
         if image.folder.exists():
             return image
@@ -75,17 +63,16 @@ def build(finish: Finish, log: Callable[[str], None]) -> Image:
         work = image.folder.with_suffix(".part")
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
-        half = Image(work)
+        half = Image(work, platform)
         run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "tunectl-lab", "-f", half.key])
-        run(["iasl", "-p", half.firmware.with_suffix(""), HERE / "firmware.asl"])
         root = work / "root"
-        log("installing Debian")
-        _bootstrap(root)
+        log(f"installing Debian {platform.suite} with {platform.kernel}")
+        _bootstrap(root, platform)
         _customise(root, half)
         log("making the disk")
         _make_disk(root, half)
         shutil.rmtree(root)
-        log("first boot: GRUB")
+        log(f"first boot: {platform.loader}")
         finish(half, "root=LABEL=lab console=ttyS0 quiet mitigations=off norandmaps")
         work.rename(image.folder)
     return image
@@ -107,7 +94,7 @@ def _require_builder() -> None:
         raise LabError("only root can build the image (debootstrap makes devices and changes roots)")
 
 
-def mirror() -> str:
+def mirror(suite: str) -> str:
     """The package mirror: $TUNECTL_LAB_MIRROR, or the one this machine's own apt uses: for that suite, or another."""
     if configured := os.environ.get("TUNECTL_LAB_MIRROR"):
         return configured
@@ -117,13 +104,13 @@ def mirror() -> str:
         origin, codename, component, uri = line.split("|")
         if (origin, component) == ("Debian", "main"):
             known[codename] = uri
-    for name in (suite(), *PYTHONS):  # a mirror has all of them
+    for name in (suite, *SUITES):  # a mirror has all of them
         if name in known:
             return known[name]
-    raise LabError(f"apt knows no mirror of Debian {suite()}; name one in TUNECTL_LAB_MIRROR")
+    raise LabError(f"apt knows no mirror of Debian {suite}; name one in TUNECTL_LAB_MIRROR")
 
 
-def _bootstrap(root: Path) -> None:
+def _bootstrap(root: Path, platform: Platform) -> None:
     archives = cache() / "debs"
     archives.mkdir(parents=True, exist_ok=True)
     run(
@@ -131,10 +118,10 @@ def _bootstrap(root: Path) -> None:
             "debootstrap",
             "--variant=minbase",
             f"--cache-dir={archives}",
-            f"--include={','.join(packages())}",
-            suite(),
+            f"--include={','.join(packages(platform))}",
+            platform.suite,
             root,
-            mirror(),
+            mirror(platform.suite),
         ],
         env={"INITRD": "No", "DEBIAN_FRONTEND": "noninteractive"},
     )

@@ -12,6 +12,7 @@ from .checkpoint import Checkpoint
 from .guest import Guest
 from .image import locked
 from .machine import FIRST_EXTRA_SLOT, LAST_EXTRA_SLOT, Nic
+from .platforms import Platform, chosen
 from .shell import LabError, cache
 from .vm import Vm
 
@@ -20,7 +21,7 @@ PREFIX = "/opt/tunectl"
 
 
 class Lab(Guest):
-    """A Debian host of four CPUs in QEMU. Everything in the guest runs as root unless a user is named.
+    """A Debian host in QEMU, by default of four CPUs. Everything in the guest runs as root unless a user is named.
 
     >>> lab = Lab("demo")
     >>> lab.up()
@@ -28,12 +29,17 @@ class Lab(Guest):
     'acpi-cpufreq\\n'
     """
 
-    def __init__(self, name: str = "default", states: str = "") -> None:
+    def __init__(self, name: str = "default", states: str = "", platform: Platform | None = None) -> None:
         """states: the name under which moments are saved and found; the host's own, unless several hosts share them."""
-        super().__init__(Vm(name, fresh.image()))
+        super().__init__(Vm(name, fresh.image(platform or chosen())))
         self._states = states or name
         if (self.vm.folder / "nics.json").exists():
             self.vm.nics = list(Checkpoint.load(self.vm.folder).nics)
+
+    @property
+    def platform(self) -> Platform:
+        """What it is."""
+        return self.vm.image.platform
 
     # -- power
 

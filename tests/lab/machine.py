@@ -6,9 +6,7 @@ Every PCI device has a fixed slot: a saved machine can only be resumed into the 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-CPUS = 4
-MEMORY_MIB = 1024
+from typing import NamedTuple
 
 # acpi-cpufreq leaves AMD family 15, QEMU's default, to another driver; hence an Intel processor. Keep svm:
 # without it services failed at boot, three times of three under QEMU 7.2, for a reason not found.
@@ -17,6 +15,53 @@ MEMORY_MIB = 1024
 # page tables has four steps instead of five. Emulation does each step in software.
 CPU_MODEL = "max,vendor=GenuineIntel,family=6,model=85,stepping=7,-erms,-la57"
 
+
+class Board(NamedTuple):
+    """What QEMU emulates for one architecture."""
+
+    debian: str  # what Debian calls the architecture
+    program: str
+    machine: str
+    cpu: str
+    powered: bool  # firmware.asl completes its ACPI
+
+
+BOARDS = {"x86_64": Board("amd64", "qemu-system-x86_64", "pc-i440fx-7.2", CPU_MODEL, powered=True)}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What can differ from one machine to the next."""
+
+    architecture: str = "x86_64"
+    sockets: int = 1
+    cores: int = 4  # of each socket
+    threads: int = 1  # of each core; siblings have neighbouring numbers
+    nodes: int = 1  # NUMA; each has as many CPUs and as much memory as the next
+    memory_mib: int = 1024
+
+    @property
+    def cpus(self) -> int:
+        return self.sockets * self.cores * self.threads
+
+    @property
+    def board(self) -> Board:
+        return BOARDS[self.architecture]
+
+    def words(self) -> list[str]:
+        """QEMU's words for processors and memory."""
+        topology = f"{self.cpus},sockets={self.sockets},cores={self.cores},threads={self.threads}"
+        words = ["-machine", self.board.machine, "-cpu", self.board.cpu, "-smp", topology, "-m", str(self.memory_mib)]
+        if self.nodes == 1:
+            return words
+        cpus, memory = self.cpus // self.nodes, self.memory_mib // self.nodes
+        for node in range(self.nodes):
+            words += ["-object", f"memory-backend-ram,id=node{node},size={memory}M"]
+            words += ["-numa", f"node,nodeid={node},cpus={node * cpus}-{(node + 1) * cpus - 1},memdev=node{node}"]
+        return words
+
+
+SMALLEST = Machine()
 NVME_SLOT = 0x5
 FIRST_EXTRA_SLOT = 0x8
 LAST_EXTRA_SLOT = 0x1E
@@ -57,8 +102,8 @@ def nvme_backend(name: str = "nvme0") -> dict[str, object]:
     return {"driver": "null-co", "node-name": f"{name}-disk", "size": 64 << 20, "read-zeroes": True}
 
 
-def nvme_device(name: str = "nvme0", slot: int = NVME_SLOT, queues: int = CPUS) -> dict[str, object]:
-    """QMP arguments of an NVMe controller: by default one I/O queue a CPU, so one managed IRQ a CPU."""
+def nvme_device(queues: int, name: str = "nvme0", slot: int = NVME_SLOT) -> dict[str, object]:
+    """QMP arguments of an NVMe controller: one managed IRQ for each I/O queue."""
     return {
         "driver": "nvme",
         "id": name,
@@ -71,8 +116,9 @@ def nvme_device(name: str = "nvme0", slot: int = NVME_SLOT, queues: int = CPUS) 
 
 
 def argv(
+    machine: Machine,
     run_dir: Path,
-    firmware: Path,
+    firmware: Path | None,
     disk: Path,
     disk_format: str,
     ssh_port: int,
@@ -86,25 +132,17 @@ def argv(
     it had not handed over: what a power cut does, as long as this host itself stays up.
     """
     words = [
-        "qemu-system-x86_64",
+        machine.board.program,
         "-name",
         f"tunectl-lab-{run_dir.name}",
         "-nodefaults",
         "-no-user-config",
         "-display",
         "none",
-        "-machine",
-        "pc-i440fx-7.2",
+        *machine.words(),
         "-accel",
         "tcg,thread=multi,tb-size=512",
-        "-cpu",
-        CPU_MODEL,
-        "-smp",
-        str(CPUS),
-        "-m",
-        str(MEMORY_MIB),
-        "-acpitable",
-        f"file={firmware}",
+        *(["-acpitable", f"file={firmware}"] if firmware else []),
         "-chardev",
         f"socket,id=console,path={run_dir}/console,server=on,wait=off,logfile={run_dir}/console.log,logappend=on",
         "-serial",
@@ -129,7 +167,7 @@ def argv(
     for nic in nics:
         words += ["-netdev", _comma(nic.netdev()), "-device", _comma(nic.device())]
     if nvme:
-        words += ["-blockdev", _comma(nvme_backend()), "-device", _comma(nvme_device())]
+        words += ["-blockdev", _comma(nvme_backend()), "-device", _comma(nvme_device(machine.cpus))]
     return words
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from tests.ran import Ran
 
-from .image import PYTHONS, suite
 from .lab import PREFIX, Lab
+from .platforms import Platform
 
 ROOT = Path(__file__).parent.parent.parent
 HOST_FILE = 'profile = "low-latency"\nisolated = "2-3"\n'
@@ -25,7 +25,7 @@ EMULATED_BUDGET = {
 WRITTEN = ("/etc", "/boot/grub/grub.cfg", "/var/lib/tunectl")
 EXTRAS = "[report,prometheus]"  # the tests use all of it
 _PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
-_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux2014_x86_64", "linux_x86_64")
+_TAGS = ("manylinux_2_28", "manylinux2014", "linux")
 
 
 def tunectl(lab: Lab, words: str, *, user: str = "root", timeout: float = 300) -> Ran:
@@ -45,32 +45,32 @@ def findings(document: Any, *outcomes: str) -> dict[str, Any]:
     return {one["target"]: one for one in document["findings"] if one["outcome"] in outcomes}
 
 
-def _for_the_guest() -> list[str]:
+def _for_the_guest(platform: Platform) -> list[str]:
     """Pip's options for another Python than this one."""
-    platforms = [word for platform in _PLATFORMS for word in ("--platform", platform)]
-    return ["--only-binary=:all:", "--python-version", PYTHONS[suite()], *platforms]
+    tags = [word for tag in _TAGS for word in ("--platform", f"{tag}_{platform.machine.architecture}")]
+    return ["--only-binary=:all:", "--python-version", platform.python, *tags]
 
 
-def build_wheels(place: Path) -> tuple[Path, Path]:
+def build_wheels(place: Path, platform: Platform) -> tuple[Path, Path]:
     """The wheel of this tree, and a folder of all the wheels it needs in the guest."""
     wheel_folder, wheelhouse = place / "wheel", place / "wheelhouse"
     subprocess.run([*_PIP, "wheel", "--no-deps", "-w", wheel_folder, ROOT], check=True)
     (wheel,) = wheel_folder.glob("tunectl-*.whl")
-    subprocess.run([*_PIP, "download", *_for_the_guest(), "-d", wheelhouse, f"{wheel}{EXTRAS}"], check=True)
+    subprocess.run([*_PIP, "download", *_for_the_guest(platform), "-d", wheelhouse, f"{wheel}{EXTRAS}"], check=True)
     return wheel, wheelhouse
 
 
-def unpack_wheels(place: Path, wheels: tuple[Path, Path]) -> Path:
+def unpack_wheels(place: Path, wheels: tuple[Path, Path], platform: Platform) -> Path:
     """What pip makes of the wheels, made here: in the guest pip takes minutes, nearly all of them for compiling.
 
     Where this Python is not the guest's release, the guest compiles what it imports, again in each restored state.
     """
     wheel, wheelhouse = wheels
     tree = place / "tree"
-    packages = tree / "lib" / f"python{PYTHONS[suite()]}" / "site-packages"
+    packages = tree / "lib" / f"python{platform.python}" / "site-packages"
     offline = ["--no-index", "--no-compile", f"--find-links={wheelhouse}"]
     subprocess.run(
-        [*_PIP, "install", *_for_the_guest(), *offline, "--target", packages, f"{wheel}{EXTRAS}"], check=True
+        [*_PIP, "install", *_for_the_guest(platform), *offline, "--target", packages, f"{wheel}{EXTRAS}"], check=True
     )
     for name in ("bin", "share"):
         (packages / name).rename(tree / name)
@@ -78,7 +78,7 @@ def unpack_wheels(place: Path, wheels: tuple[Path, Path]) -> Path:
         first, newline, rest = script.read_bytes().partition(b"\n")
         if first.startswith(b"#!"):
             script.write_bytes(f"#!{PREFIX}/bin/python3".encode() + newline + rest)
-    if f"{sys.version_info.major}.{sys.version_info.minor}" == PYTHONS[suite()]:
+    if f"{sys.version_info.major}.{sys.version_info.minor}" == platform.python:
         compileall.compile_dir(packages, quiet=2, workers=0)
     return tree
 

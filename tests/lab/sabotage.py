@@ -7,6 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 CPU = "/sys/devices/system/cpu"
+THP = "/sys/kernel/mm/transparent_hugepage"
 ALL, ISOLATED = (0, 1, 2, 3), (2, 3)  # the lab's CPUs
 # What the profile asks of the boot loader: an entry that is not ours loses all of it.
 ARGUMENTS = (

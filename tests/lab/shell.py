@@ -9,7 +9,6 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 PROGRAMS = (
-    "qemu-system-x86_64",
     "qemu-img",
     "debootstrap",
     "iasl",

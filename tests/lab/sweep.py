@@ -15,14 +15,15 @@ def session_name(worker: str) -> str:
     return f"{PREFIX}-{worker}-{os.getpid()}"
 
 
-def states_name() -> str:
-    """The name for the states that all workers of this test session share: by the process that started them."""
-    return f"{PREFIX}-states-{os.getppid() if 'PYTEST_XDIST_WORKER' in os.environ else os.getpid()}"
+def states_name(platform: str) -> str:
+    """The name for a platform's states, shared by all workers of this session: by the process that started them."""
+    return f"{PREFIX}-{platform}-{os.getppid() if 'PYTEST_XDIST_WORKER' in os.environ else os.getpid()}"
 
 
 def forget_states() -> None:
     """Remove what this session's workers saved."""
-    shutil.rmtree(cache() / "run" / f"{states_name()}.saved", ignore_errors=True)
+    for folder in (cache() / "run").glob(f"{states_name('*')}.saved"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def sweep() -> None:

@@ -16,8 +16,8 @@ import pytest
 from .cage import WITHOUT, Cage
 from .lab import Lab
 from .product import EMULATED_BUDGET, WRITTEN, findings, tunectl, verify
+from .story import difference, volatile
 from .sweep import session_name
-from .test_product import difference, volatile
 
 # Nothing is installed yet: also where the program goes, and whose link it gets.
 BARE = (*WRITTEN, "/opt", "/usr/local/bin")

@@ -1,26 +1,51 @@
-"""Which image the lab asks for."""
+"""Which image and which machine the lab asks for."""
+
+from pathlib import Path
 
 import pytest
 
-from . import image
+from . import firmware, image, machine
+from .machine import Machine
+from .platforms import PLATFORMS, VARIABLE, Platform, chosen
 from .shell import LabError
 
 
-def test_each_suite_and_each_kernel_has_an_image_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TUNECTL_LAB_SUITE", raising=False)
-    monkeypatch.delenv("TUNECTL_LAB_KERNEL", raising=False)
-    names = {image.recipe()}
-    monkeypatch.setenv("TUNECTL_LAB_SUITE", "bookworm")
-    assert image.recipe() in names
-    monkeypatch.setenv("TUNECTL_LAB_SUITE", "trixie")
-    names.add(image.recipe())
-    monkeypatch.setenv("TUNECTL_LAB_KERNEL", "linux-image-rt-amd64")
-    names.add(image.recipe())
-    assert len(names) == 3
-    assert {"linux-image-rt-amd64", "linux-image-amd64"} & set(image.packages()) == {"linux-image-rt-amd64"}
+def test_the_platform_is_chosen_by_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert chosen().name == "bookworm"
+    monkeypatch.setenv(VARIABLE, "rt")
+    assert chosen().kernel == "linux-image-rt-amd64"
+    monkeypatch.setenv(VARIABLE, "sid")
+    with pytest.raises(LabError, match="the lab can be bookworm, trixie"):
+        chosen()
 
 
-def test_a_suite_that_the_lab_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TUNECTL_LAB_SUITE", "sid")
-    with pytest.raises(LabError, match="bookworm or trixie"):
-        image.recipe()
+def test_platforms_share_an_image_where_only_the_machine_differs() -> None:
+    usual = Platform("usual", "")
+    others = [Platform("newer", "", suite="trixie"), Platform("other", "", kernel="linux-image-rt-amd64")]
+    assert len({image.recipe(one) for one in (usual, *others)}) == 3
+    assert image.recipe(Platform("larger", "", machine=Machine(sockets=2))) == image.recipe(usual)
+    kernels = {"linux-image-rt-amd64", "linux-image-amd64"}
+    assert kernels & set(image.packages(others[1])) == {"linux-image-rt-amd64"}
+
+
+@pytest.mark.parametrize("platform", PLATFORMS.values(), ids=PLATFORMS)
+def test_each_platform_has_what_its_image_is_made_with(platform: Platform) -> None:
+    assert (image.DEBIAN / f"finish-{platform.loader}.sh").exists()
+    assert platform.machine.cpus % platform.machine.nodes == 0
+
+
+def test_the_firmware_has_each_cpu_once() -> None:
+    text = firmware.source(Machine(sockets=3, cores=2, threads=2))
+    scopes = [line.split(".")[-1] for line in text.splitlines() if line.strip().startswith("Scope (\\_SB")]
+    assert scopes == [f"C{cpu:03X})" for cpu in range(12)]
+    assert "C00B, 0x80)" in text
+    assert "each CPU\n" not in text.partition("DefinitionBlock")[2]
+
+
+def test_nodes_share_cpus_and_memory_between_them(tmp_path: Path) -> None:
+    words = " ".join(Machine(sockets=2, cores=2, threads=2, nodes=2, memory_mib=2048).words())
+    assert "-smp 8,sockets=2,cores=2,threads=2 -m 2048" in words
+    assert "id=node1,size=1024M -numa node,nodeid=1,cpus=4-7,memdev=node1" in words
+    assert "-numa" not in " ".join(Machine().words())
+    assert machine.argv(Machine(), tmp_path, None, tmp_path, "raw", 1)[0] == "qemu-system-x86_64"

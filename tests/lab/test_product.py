@@ -3,16 +3,15 @@
 import json
 import re
 import tomllib
-from typing import Any
 
 import pytest
 
-from tests.ran import Ran
 from tunectl.probe.explain import explained
 
 from .evidence import cpus
 from .lab import PREFIX, Lab
 from .product import EMULATED_BUDGET, WRITTEN, findings, tunectl, verify
+from .story import difference, judged, loosened, restored, tick_is_off_or_waived_as_unknown, volatile
 
 BOOT_NAMES = ["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "skew_tick", "nosoftlockup", "tsc"]
 BOOT = {f"boot.{name}" for name in BOOT_NAMES}
@@ -61,56 +60,6 @@ def test_after_the_reboot_everything_is_in_force(tuned: Lab) -> None:
         assert finding["knob"] == "irq.affinity"
         assert finding["harmful"] is False
         assert "isolated CPUs only" in finding["reason"]
-
-
-TICK = "emulation gives its spinners less than a fifth of their time"
-
-
-def waiver(knob: str, reason: str, until: str) -> str:
-    """For each target of the knob."""
-    return f'\n[[waivers]]\nknob = "{knob}"\nreason = "{reason}"\nuntil = {until}\n'
-
-
-def loosened(host_file: str) -> str:
-    """The same with limits that emulation can keep, and a waiver for the clock that it has not."""
-    for key, limit in EMULATED_BUDGET.items():
-        host_file, times = re.subn(rf"^{key} = .*$", f"{key} = {limit}", host_file, flags=re.MULTILINE)
-        assert times == 1, host_file
-    return host_file + waiver("thermal.clock", "emulation has no clock of its own", "2099-12-31")
-
-
-def starved(document: Any) -> bool:
-    """Is it unknown for the one reason that the spinners had too little time to prove that the tick is off?"""
-    if document["verdict"] != "unknown" or any(not one.startswith("check.tick_off[") for one in document["reasons"]):
-        return False
-    assert max(one["stolen_ppm"] for one in document["probe"]["cpus"]) > 750_000, document["reasons"]
-    return True
-
-
-def judged(lab: Lab, host_file: str) -> tuple[Ran, str]:
-    """preflight, and how its headline ends.
-
-    A machine that is too busy to emulate a spinner is asked twice; then the operator waives what it cannot prove. That
-    the tick is off has a test of its own.
-    """
-    for _ in range(2):
-        ran = tunectl(lab, "preflight --format json", timeout=600)
-        if not starved(ran.json):
-            return ran, "1 waiver stands, until 2099-12-31 (thermal.clock)"
-    lab.write("/etc/tunectl/host.toml", host_file + waiver("check.tick_off", TICK, "2099-12-30"))
-    ran = tunectl(lab, "preflight --format json", timeout=600)
-    return ran, "2 waivers stand, the next expires on 2099-12-30 (check.tick_off)"
-
-
-def tick_is_off_or_waived_as_unknown(document: Any) -> bool:
-    """Of each isolated CPU; what is waived was not seen to tick, for then its finding would say how often."""
-    found = {one["target"]: one for one in document["check"]["findings"] if one["knob"] == "check.tick_off"}
-    assert found.keys() == {"check.tick_off[2]", "check.tick_off[3]"}
-    return all(
-        one["outcome"] == "compliant"
-        or (one["outcome"] == "waived" and one["observed"] is None and one["reason"].startswith(TICK))
-        for one in found.values()
-    )
 
 
 def test_the_story_ends_in_a_go_that_was_measured_and_judged(tuned: Lab) -> None:
@@ -224,22 +173,6 @@ def test_checks_are_silent_on_a_tuned_host(tuned: Lab) -> None:
     assert not bad
 
 
-def difference(before: dict[str, str], after: dict[str, str]) -> dict[str, Any]:
-    """Path -> (before, after)."""
-    return {
-        path: (before.get(path), after.get(path)) for path in {*before, *after} if before.get(path) != after.get(path)
-    }
-
-
-def restored(lab: Lab) -> None:
-    """Everything is restored; an interrupt that irqbalance, which runs, has moved since only when told to."""
-    ran = tunectl(lab, "restore --format json")
-    if since := [one for one in ran.json["results"] if one["result"] == "changed-since"]:
-        assert all(target.startswith("irq.affinity[") for one in since for target in one["targets"]), since
-        ran = tunectl(lab, "restore --force --format json")
-    assert ran.code == 0, ran.json
-
-
 def test_restore_brings_the_host_back_to_the_byte(pristine: dict[str, str], tuned: Lab) -> None:
     restored(tuned)
     tuned.reboot()
@@ -248,11 +181,6 @@ def test_restore_brings_the_host_back_to_the_byte(pristine: dict[str, str], tune
     assert not re.search(r"isolcpus|nohz_full|rcu_nocbs|skew_tick", tuned.read("/proc/cmdline"))
     assert tuned.run("dpkg --verify irqbalance grub-common grub2-common", check=False).out == ""
     assert verify(tuned)["verdict"] == "drifted"
-
-
-def volatile(path: str) -> bool:
-    """Files that any boot rewrites."""
-    return path in ("/etc", "/etc/resolv.conf", "/etc/machine-id", "/etc/mtab") or path.endswith(".cache")
 
 
 @pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.long)])

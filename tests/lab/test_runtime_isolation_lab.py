@@ -9,7 +9,7 @@ from .evidence import cpus
 from .follow import in_order
 from .lab import Lab
 from .product import HOST_FILE, WRITTEN, findings, tunectl, verify
-from .test_product import difference, volatile
+from .story import difference, volatile
 
 RUNTIME = f'{HOST_FILE}isolation = "runtime"\n'
 PARTITION = "/sys/fs/cgroup/isolated.slice/cpuset.cpus.partition"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import machine, process
+from . import firmware, machine, process
 from .checkpoint import Checkpoint
 from .image import Image
 from .machine import Nic
@@ -29,6 +29,11 @@ class Vm:
     name: str
     image: Image
     nics: list[Nic] = field(default_factory=list)
+
+    @property
+    def machine(self) -> machine.Machine:
+        """What it is made of."""
+        return self.image.platform.machine
 
     @property
     def folder(self) -> Path:
@@ -66,7 +71,8 @@ class Vm:
         if self.alive():
             raise LabError(f"the machine {self.name!r} already runs")
         (self.folder / "port").write_text(str(_free_port()))
-        argv = machine.argv(self.folder, self.image.firmware, self.disk, "qcow2", self.port, self.nics, nvme)
+        table = firmware.compiled(self.machine) if self.machine.board.powered else None
+        argv = machine.argv(self.machine, self.folder, table, self.disk, "qcow2", self.port, self.nics, nvme)
         # The lab yields to whoever works at this machine.
         run(["nice", "-n", "5", *argv, *extra], timeout=60)
         pid = int((self.folder / "pid").read_text())
@@ -111,7 +117,7 @@ class Vm:
         """Plug in an NVMe controller while the guest runs."""
         with self.qmp() as qmp:
             qmp.execute("blockdev-add", machine.nvme_backend(name))
-            qmp.execute("device_add", machine.nvme_device(name, slot, queues))
+            qmp.execute("device_add", machine.nvme_device(queues, name, slot))
 
     def unplug(self, nic: Nic, timeout: float = 30) -> None:
         """Ask the guest to let a card go, and wait until it has."""
@@ -147,7 +153,7 @@ class Vm:
         with self.qmp() as qmp:
             _wait_resumed(qmp)
             qmp.execute("blockdev-add", machine.nvme_backend())
-            qmp.execute("device_add", machine.nvme_device())
+            qmp.execute("device_add", machine.nvme_device(self.machine.cpus))
 
     def console_tail(self, lines: int = 30) -> str:
         """The last lines the guest wrote to its serial console."""

@@ -77,7 +77,7 @@ def _system(suite: str) -> Path:
         archives.mkdir(exist_ok=True)
         words = ["--variant=minbase", f"--cache-dir={archives}", f"--include={','.join(_PACKAGES)}"]
         try:
-            run(["debootstrap", *words, suite, half, mirror()], env={"DEBIAN_FRONTEND": "noninteractive"})
+            run(["debootstrap", *words, suite, half, mirror(suite)], env={"DEBIAN_FRONTEND": "noninteractive"})
         except LabError as error:
             pytest.fail(f"no Debian {suite}: {error}")
         half.rename(folder)

@@ -1,7 +1,7 @@
 """The rows of the sabotage matrix, by what they break."""
 
 from ..sabotage import Round
-from . import detours, journal, keeping, losing, nextboot, running, settings, starting
+from . import detours, journal, keeping, losing, nextboot, running, settings, starting, topology
 
 _OTHERS, _VALUES = settings.ROUNDS["others"], settings.ROUNDS["values"]
 ROUNDS: dict[str, Round] = {
@@ -15,4 +15,5 @@ ROUNDS: dict[str, Round] = {
     **journal.ROUNDS,
     **detours.ROUNDS,
     **starting.ROUNDS,
+    **topology.ROUNDS,
 }

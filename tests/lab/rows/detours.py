@@ -1,9 +1,8 @@
 """Scripts that write our settings by a detour, swap that comes with the next boot, a driver that is kept away."""
 
-from ..sabotage import Kind, Round, Sabotage, declare, put
+from ..sabotage import THP, Kind, Round, Sabotage, declare, put
 
 _SCRIPTS = "/usr/local/sbin"
-_THP = "/sys/kernel/mm/transparent_hugepage"
 _VENDOR = "/etc/vendor-sysctl.conf"
 _ZRAM = "/etc/systemd/zram-generator.conf"
 _GENERATOR = "/usr/lib/systemd/system-generators/zram-generator"
@@ -40,16 +39,16 @@ _LATECOMERS = Round(
             "a script that goes to the directory first",
             "a guide that shows it by hand",
             "by-hand",
-            (f"cd {_THP} || exit", "echo always > enabled"),
-            (f"cd {_THP} || exit", "echo never > enabled", "cd /tmp || exit", "echo always > enabled"),
+            (f"cd {THP} || exit", "echo always > enabled"),
+            (f"cd {THP} || exit", "echo never > enabled", "cd /tmp || exit", "echo always > enabled"),
             f"{_SCRIPTS}/by-hand:3",
         ),
         _writer(
             "a script with its values in variables",
             "a colleague who writes tidy scripts",
             "tidy",
-            ("export MODE=always", f"FILE={_THP}", 'echo "${MODE}" > "${FILE}/enabled"'),
-            ("export MODE=never", f"FILE={_THP}", 'echo "${MODE}" > "${FILE}/enabled"'),
+            ("export MODE=always", f"FILE={THP}", 'echo "${MODE}" > "${FILE}/enabled"'),
+            ("export MODE=never", f"FILE={THP}", 'echo "${MODE}" > "${FILE}/enabled"'),
             f"{_SCRIPTS}/tidy:4",
             "always",
         ),

@@ -1,6 +1,6 @@
 """What keeps the settings in force at each boot, and what will write them after us."""
 
-from ..sabotage import CPU, Kind, Round, Sabotage, ask_irqbalance, put
+from ..sabotage import CPU, THP, Kind, Round, Sabotage, ask_irqbalance, put
 
 _UNIT = "tunectl-apply.service"
 _DROP_IN = f"/etc/systemd/system/{_UNIT}.d/override.conf"
@@ -164,7 +164,6 @@ _KEEPER = Round(
 
 _RC = "/etc/rc.local"
 _NIGHTLY = ("[Timer]", "OnCalendar=03:00", "[Install]", "WantedBy=timers.target")
-_THP = "/sys/kernel/mm/transparent_hugepage"
 _WRITERS = Round(
     (
         Sabotage(
@@ -197,12 +196,12 @@ _WRITERS = Round(
         Sabotage(
             Kind.WRITER,
             "a timer's service",
-            _unit("reclaim.service", f"ExecStart=/bin/sh -c 'echo always > {_THP}/defrag'", install=False)
+            _unit("reclaim.service", f"ExecStart=/bin/sh -c 'echo always > {THP}/defrag'", install=False)
             + f"; {put('/etc/systemd/system/reclaim.timer', *_NIGHTLY)}; systemctl -q enable reclaim.timer",
             ("check.other_tuners[services]",),
             command="check",
             who="a database's package, each night",
-            innocent=_unit("reclaim.service", f"ExecStart=/bin/sh -c 'echo always > {_THP}/defrag'", install=False),
+            innocent=_unit("reclaim.service", f"ExecStart=/bin/sh -c 'echo always > {THP}/defrag'", install=False),
             says=("reclaim.service",),
         ),
         Sabotage(
@@ -224,11 +223,11 @@ _WRITERS = Round(
         Sabotage(
             Kind.WRITER,
             "a line of tmpfiles.d",
-            put("/etc/tmpfiles.d/thp.conf", f"w {_THP}/enabled - - - - always"),
+            put("/etc/tmpfiles.d/thp.conf", f"w {THP}/enabled - - - - always"),
             ("check.other_tuners[tmpfiles.d]",),
             command="check",
             who="a database's package",
-            innocent=put("/etc/tmpfiles.d/thp.conf", f"w {_THP}/enabled - - - - never"),
+            innocent=put("/etc/tmpfiles.d/thp.conf", f"w {THP}/enabled - - - - never"),
             says=("thp.conf:1",),
         ),
         Sabotage(

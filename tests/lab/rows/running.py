@@ -190,12 +190,12 @@ _TWIN = (  # its first thread is no engine, and stays on the housekeeping CPUs
     "for _ in range(COUNT):",
     "    threading.Thread(target=run).start()",
 )
-_ONE_ENGINE = ('command = "twin"', 'thread = "engine"', "cpu = 2", "locked_memory = false")
+ONE_ENGINE = ('command = "twin"', 'thread = "engine"', "cpu = 2", "locked_memory = false")
 _FIFO = ('policy = "fifo"', "priority = 50")
 _TID = "$(grep -lx engine /proc/$(pgrep -x twin)/task/*/comm | cut -d/ -f5)"
 
 
-def _twin(count: int, options: str = "") -> str:
+def twin(count: int, options: str = "") -> str:
     """A program with so many threads named engine, which sleep on CPU 2."""
     lines = (line.replace("COUNT", str(count)) for line in _TWIN)
     return agent("twin", *lines, options=options)
@@ -206,12 +206,12 @@ _TWINS = Round(
         Sabotage(
             Kind.THREAD,
             "two threads have the declared name",
-            _twin(2),
+            twin(2),
             ("check.trading_thread[engine]",),
             command="check",
             who="a release of the engine that starts a second worker under the same name",
-            innocent=f"{declare('threads', *_ONE_ENGINE)}; {_twin(1)}",
-            decides=_twin(1),
+            innocent=f"{declare('threads', *ONE_ENGINE)}; {twin(1)}",
+            decides=twin(1),
         ),
     ),
     long=True,
@@ -226,8 +226,8 @@ _MISPLACED = Round(
             ("check.trading_thread[engine]",),
             command="check",
             who="a script that gives every thread back to the scheduler",
-            innocent=f"{declare('threads', *_ONE_ENGINE, *_FIFO)}; "
-            + _twin(1, "-p CPUSchedulingPolicy=fifo -p CPUSchedulingPriority=50"),
+            innocent=f"{declare('threads', *ONE_ENGINE, *_FIFO)}; "
+            + twin(1, "-p CPUSchedulingPolicy=fifo -p CPUSchedulingPriority=50"),
             says=("engine",),
         ),
     ),

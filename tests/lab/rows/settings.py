@@ -4,7 +4,7 @@ The rows of a round happen together, for a look at the host costs seconds here; 
 `says` tells them apart.
 """
 
-from ..sabotage import ALL, ARGUMENTS, CPU, ISOLATED, Kind, Round, Sabotage, each, governor, value
+from ..sabotage import ALL, ARGUMENTS, CPU, ISOLATED, THP, Kind, Round, Sabotage, each, governor, value
 
 NIC_IRQ = "$(grep virtio0-input /proc/interrupts | head -1 | cut -d: -f1 | tr -d ' ')"
 _GRUB_CFG = "/boot/grub/grub.cfg"
@@ -33,8 +33,15 @@ _VALUES = Round(
             Kind.INTERRUPT,
         ),
         value("workqueue mask reset", "/sys/devices/virtual/workqueue/cpumask", "f", "workqueue.cpumask"),
-        value("huge pages on", "/sys/kernel/mm/transparent_hugepage/enabled", "always", "mm.thp_enabled"),
-        value("compaction on page faults", "/sys/kernel/mm/transparent_hugepage/defrag", "always", "mm.thp_defrag"),
+        *(
+            value(name, f"{THP}/{file}", "always", target)._replace(
+                needs=f"test -d {THP}", lacks="this kernel has no transparent huge pages (PREEMPT_RT)"
+            )
+            for name, file, target in (
+                ("huge pages on", "enabled", "mm.thp_enabled"),
+                ("compaction on page faults", "defrag", "mm.thp_defrag"),
+            )
+        ),
         value("ksmd started", "/sys/kernel/mm/ksm/run", "1", "mm.ksm"),
         value("swappiness", "/proc/sys/vm/swappiness", "60", "mm.swappiness"),
         value("watchdog on all CPUs", "/proc/sys/kernel/watchdog_cpumask", "0-3", "kernel.watchdog_cpumask"),

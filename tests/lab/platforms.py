@@ -1,0 +1,74 @@
+"""The platforms that the lab can be: a Debian, a kernel of it, a machine, and how that boots. One more is one row."""
+
+import os
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .machine import SMALLEST, Machine
+from .shell import LabError
+
+
+class Suite(NamedTuple):
+    """A Debian that the lab can be."""
+
+    number: int
+    python: str
+
+
+SUITES = {"bookworm": Suite(12, "3.11"), "trixie": Suite(13, "3.13")}
+# What each way to boot needs installed. How it is set up in the guest: debian/finish-WAY.sh.
+LOADERS = {"grub": ("grub-pc-bin", "grub2-common")}
+
+
+@dataclass(frozen=True)
+class Platform:
+    """One row: what differs from a Debian 12 with its usual kernel on the smallest machine.
+
+    `what` says it in words, for the list of the long set, which has a part for each row (tests/long.py). `rounds` are
+    the rounds of the sabotage matrix that the tour plays on it: they break what this platform has.
+    """
+
+    name: str
+    what: str
+    suite: str = "bookworm"
+    kernel: str = "linux-image-amd64"  # Debian's package
+    machine: Machine = SMALLEST
+    loader: str = "grub"
+    rounds: tuple[str, ...] = ("values", "others")
+
+    @property
+    def python(self) -> str:
+        """The release of the guest's own Python."""
+        return SUITES[self.suite].python
+
+    @property
+    def package(self) -> str:
+        """How the name of the product's package for it ends."""
+        return f"+deb{SUITES[self.suite].number}_{self.machine.board.debian}.deb"
+
+
+PLATFORMS = {
+    row.name: row
+    for row in (
+        Platform("bookworm", "Debian 12, 6.1"),
+        Platform("trixie", "Debian 13, 6.12", suite="trixie", rounds=("values", "others", "memory")),
+        Platform("rt", "Debian 13 with PREEMPT_RT", suite="trixie", kernel="linux-image-rt-amd64"),
+        Platform(
+            "numa-smt",
+            "Debian 13 with two NUMA nodes and two threads a core",
+            suite="trixie",
+            machine=Machine(sockets=2, cores=2, threads=2, nodes=2, memory_mib=2048),
+            rounds=("values", "others", "topology"),
+        ),
+    )
+}
+USUAL = "bookworm"
+VARIABLE = "TUNECTL_LAB_PLATFORM"
+
+
+def chosen() -> Platform:
+    """The platform of $TUNECTL_LAB_PLATFORM, or the usual one."""
+    name = os.environ.get(VARIABLE) or USUAL
+    if name not in PLATFORMS:
+        raise LabError(f"{VARIABLE} is {name!r}; the lab can be {', '.join(PLATFORMS)}")
+    return PLATFORMS[name]
