@@ -116,7 +116,7 @@ def _bootstrap(root: Path, platform: Platform) -> None:
     archives = cache() / "debs"
     archives.mkdir(parents=True, exist_ok=True)
     machine = platform.machine.architecture
-    debootstrap = [
+    debootstrap: list[str | Path] = [
         "debootstrap",
         "--variant=minbase",
         f"--arch={platform.machine.board.debian}",

@@ -29,8 +29,8 @@ LOADERS = {
     "grub": Loader(("grub-pc-bin", "grub2-common")),
     "grub-efi": Loader(("dosfstools", "grub-efi-arm64-bin", "grub2-common"), uefi=True),
     "systemd-boot": Loader(
-        # debootstrap does not see that the fourth stands for what the third asks for by another name.
-        ("dosfstools", "systemd-boot", "systemd-ukify", "python3-cffi-backend"),
+        # debootstrap sees neither alternatives nor what a package stands for: hence the third and the last.
+        ("dosfstools", "systemd-boot", "systemd-boot-efi", "systemd-ukify", "python3-cffi-backend"),
         uefi=True,
     ),
 }
