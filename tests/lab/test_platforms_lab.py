@@ -19,7 +19,7 @@ from .evidence import cpus
 from .lab import Lab
 from .platforms import PLATFORMS
 from .playing import failing, line, play_round
-from .product import ROOT, WRITTEN, findings, tunectl, verify
+from .product import ROOT, WRITTEN, findings, tunectl, unpack_wheels, verify
 from .rows import ROUNDS
 from .story import difference, judged, loosened, restored, volatile
 
@@ -34,28 +34,34 @@ Note = Callable[[str, str], None]
 
 
 @pytest.fixture(scope="session")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a release of this tree: $TUNECTL_LAB_RELEASE, or one that is made now."""
-    if ready := os.environ.get("TUNECTL_LAB_RELEASE"):
-        return Path(ready)
-    place = tmp_path_factory.mktemp("release")
-    done = subprocess.run([ROOT / ".ci/release", place], text=True, capture_output=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return place
+def package(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+    """The platform's package of a release: of the folder $TUNECTL_LAB_RELEASE, or made now. None: it has none."""
+    ready = os.environ.get("TUNECTL_LAB_RELEASE")
+    place = Path(ready) if ready else tmp_path_factory.mktemp("release")
+    if not ready:
+        done = subprocess.run([ROOT / ".ci/release", place], text=True, capture_output=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return next(place.glob(f"tunectl_*{lab.platform.package}"), None)
 
 
 @pytest.fixture(scope="session")
-def _installed(lab: Lab, release: Path) -> str:
-    """The saved moment with the package installed, and a host file as it was proposed, for CPUs 2 and 3.
+def _installed(
+    lab: Lab, package: Path | None, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """The saved moment with the package installed, or the wheel, and a host file as it was proposed, for CPUs 2 and 3.
 
     Which CPUs are proposed depends on the machine; the rows of the matrix break CPUs 2 and 3.
     """
     with lab.saving("installed") as missing:
         if missing:
-            (package,) = release.glob(f"tunectl_*{lab.platform.package}")
             lab.up()
-            lab.put(package, f"/var/tmp/{package.name}")
-            lab.run(f"dpkg -i /var/tmp/{package.name} && rm /var/tmp/{package.name}", timeout=1200)
+            if package:
+                lab.put(package, f"/var/tmp/{package.name}")
+                lab.run(f"dpkg -i /var/tmp/{package.name} && rm /var/tmp/{package.name}", timeout=1200)
+            else:
+                place = tmp_path_factory.mktemp("unpacked")
+                lab.install_tree(unpack_wheels(place, request.getfixturevalue("wheels"), lab.platform))
+            lab.run("mkdir -p /etc/tunectl")
             host_file = tunectl(lab, "propose --count 2 --format toml").out
             lab.write("/etc/tunectl/host.toml", re.sub(r"^isolated = .*$", 'isolated = "2-3"', host_file, flags=re.M))
             lab.save("installed")
@@ -63,10 +69,12 @@ def _installed(lab: Lab, release: Path) -> str:
 
 
 @on_each
-def test_the_package_brings_what_it_says(installed: Lab, record_property: Note) -> None:
-    kernel = installed.run("uname -rv").out.strip()
-    record_property(PLATFORM, f"{installed.platform.name}: {kernel}, {installed.run('nproc').out.strip()} CPUs")
-    assert installed.run("dpkg --verify tunectl").out == ""
+def test_what_is_installed_is_whole(installed: Lab, package: Path | None, record_property: Note) -> None:
+    kernel, cpus_there = installed.run("uname -rv").out.strip(), installed.run("nproc").out.strip()
+    brought = package.name if package else "the wheel"
+    record_property(PLATFORM, f"{installed.platform.name}: {kernel}, {cpus_there} CPUs, {brought}")
+    if package:
+        assert installed.run("dpkg --verify tunectl").out == ""
     folder = installed.run("dirname $(readlink -f $(command -v tunectl))").out.strip()
     version = installed.run("tunectl --version").out.split()[-1]
     assert installed.run(f"{folder}/tunectl-probe --version").out == f"tunectl-probe {version}\n"
@@ -141,12 +149,13 @@ def test_sabotage_is_found_and_mended(lab: Lab, name: str, tuned: Lab, record_pr
 
 
 @on_each
-def test_restore_brings_the_host_back_to_the_byte(pristine: dict[str, str], tuned: Lab) -> None:
+def test_restore_brings_the_host_back_to_the_byte(pristine: dict[str, str], tuned: Lab, package: Path | None) -> None:
     restored(tuned)
     tuned.reboot()
     left: dict[str, Any] = difference(pristine, tuned.fingerprint(*WRITTEN))
     assert {path for path in left if not volatile(path)} == set(), left
     assert not re.search(r"isolcpus|nohz_full|rcu_nocbs|skew_tick", tuned.read("/proc/cmdline"))
     assert verify(tuned)["verdict"] == "drifted"
-    assert tuned.run("dpkg --purge tunectl").code == 0
-    assert tuned.run("ls -d /etc/tunectl /usr/lib/tunectl", check=False).out == ""
+    if package:
+        tuned.run("dpkg --purge tunectl")
+        assert tuned.run("ls -d /usr/lib/tunectl", check=False).out == ""
