@@ -130,7 +130,7 @@ def _bootstrap(root: Path, platform: Platform) -> None:
     if foreign.is_native(machine):
         run(debootstrap, env=quietly)
         return
-    run([*debootstrap, "--foreign"], env=quietly)
+    run([debootstrap[0], "--foreign", *debootstrap[1:]], env=quietly)
     run(foreign.chroot(machine, root, "/debootstrap/debootstrap", "--second-stage"), timeout=3600)
 
 

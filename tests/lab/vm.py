@@ -66,8 +66,8 @@ class Vm:
         """A new disk that starts as a copy of backing."""
         run(["qemu-img", "create", "-q", "-f", "qcow2", "-b", backing, "-F", backing_format, self.disk])
 
-    def power_on(self, extra: Sequence[str] = (), nvme: bool = True) -> None:
-        """Start QEMU on the disk as it is; returns while the firmware runs."""
+    def power_on(self, extra: Sequence[str] = (), nvme: bool = True, uefi: bool = True) -> None:
+        """Start QEMU on the disk as it is; returns while the firmware runs. Not `uefi`: QEMU itself loads a kernel."""
         if self.alive():
             raise LabError(f"the machine {self.name!r} already runs")
         (self.folder / "port").write_text(str(_free_port()))
@@ -81,7 +81,7 @@ class Vm:
             self.port,
             self.nics,
             nvme and self.machine.board.plugs,
-            self._variables(),
+            self._variables() if uefi else None,
         )
         # The lab yields to whoever works at this machine.
         run(["nice", "-n", "5", *argv, *extra], timeout=60)
