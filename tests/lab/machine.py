@@ -182,7 +182,7 @@ def argv(
         "-drive",
         f"if=none,id=root,file={disk},format={disk_format},cache=unsafe,discard=unmap",
         "-device",
-        "virtio-blk-pci,drive=root,addr=0x4,bootindex=0",
+        "virtio-blk-pci,drive=root,addr=0x4,bootindex=1",
         "-netdev",
         f"user,id=net0,restrict=on,hostfwd=tcp:127.0.0.1:{ssh_port}-:22",
         "-device",
