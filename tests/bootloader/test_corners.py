@@ -348,3 +348,20 @@ def test_an_apply_that_dies_among_the_boot_files_is_undone(number: int, after: b
         assert {one.outcome for one in boot_findings(tree).values()} == {Outcome.PENDING_REBOOT}
     assert restore(tree).complete
     assert differences(before, tree) == {}
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_an_image_that_was_not_built_again_is_named_with_the_command_that_does(built: bool, tmp_path: Path) -> None:
+    """kernel-install failed, or somebody built an image from another line: `apply` has nothing to write."""
+    tree = host(tmp_path, "uki")
+    apply(tree)
+    if built:
+        line = (tree / "etc/kernel/cmdline").read_text()
+        sections = {".osrel": "ID=arch\n", ".uname": NEWEST, ".cmdline": f"{line.strip()} systemd.machine_id=x"}
+        (tree / IMAGE).write_bytes(image(sections).encode("utf-8", "surrogateescape"))
+    inspection = inspection_on(tree)
+    inspection.root.live = True  # a running host, as far as reading is concerned
+    found = {one.knob: one for one in inspection.assess().findings}["boot.isolcpus"]
+    command = f"sudo kernel-install add {NEWEST} /usr/lib/modules/{NEWEST}/vmlinuz"
+    assert (found.outcome, found.fix) == (("pending-reboot", "reboot") if built else ("drifted", command))
+    assert (f"/{IMAGE} lacks isolcpus=managed_irq,domain,2-3" in found.reason) is not built

@@ -8,7 +8,7 @@ import pytest
 
 from tests.sections import AGAIN
 
-from . import fresh, product
+from . import foreign, fresh, product
 from .grub import disk
 from .grub.disk import GrubDisk
 from .lab import Lab
@@ -114,9 +114,16 @@ def _require_tools(platform: Platform) -> None:
     """What the host needs that `lab` is."""
     unbuilt = os.geteuid() != 0 and not fresh.built(platform)
     _require(
-        missing_programs((platform.machine.board.program, *PROGRAMS)),
+        _missing(platform),
         "the image is not built yet, and only root can build it (python -m tests.lab build)" if unbuilt else "",
     )
+
+
+def _missing(platform: Platform) -> list[str]:
+    """Programs, and files of a firmware, that a platform needs and this machine does not have."""
+    board = platform.machine.board
+    programs = missing_programs((board.program, *PROGRAMS, *foreign.emulator(platform.machine.architecture)))
+    return [*programs, *(str(path) for path in board.uefi if platform.uefi and not path.exists())]
 
 
 def _require(missing: list[str], reason: str = "") -> None:

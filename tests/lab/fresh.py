@@ -113,7 +113,7 @@ def _finish(half: Image, kernel_arguments: str) -> None:
     vm.clear(half.disk, "raw")
     kernel = ["-kernel", half.folder / "vmlinuz", "-initrd", half.folder / "initrd.img"]
     try:
-        vm.power_on([*map(str, kernel), "-append", kernel_arguments])
+        vm.power_on([*map(str, kernel), "-append", kernel_arguments], uefi=False)
         ssh = settle(vm)
         done = ssh.run("sh -s", "root", (DEBIAN / f"finish-{half.platform.loader}.sh").read_bytes(), 240)
         if done.code != 0:

@@ -1,4 +1,4 @@
-"""The disk image: a Debian system that GRUB boots, built once for each content of its recipe."""
+"""The disk image: a Debian system that its boot loader boots, built once for each content of its recipe."""
 
 import fcntl
 import os
@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import foreign
 from .platforms import LOADERS, SUITES, Platform
 from .shell import HERE, LabError, cache, digest, missing_programs, run
 
 DEBIAN = HERE / "debian"
 DISK_MIB = 4096
 PARTITION_START = 1 << 20
+ESP_MIB = 256  # the EFI system partition, which holds two unified images while one takes the other's place
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,13 @@ Finish = Callable[[Image, str], None]
 
 def packages(platform: Platform) -> list[str]:
     """What debootstrap installs."""
-    return [*(DEBIAN / "packages.txt").read_text().split(), platform.kernel, *LOADERS[platform.loader]]
+    return [*(DEBIAN / "packages.txt").read_text().split(), platform.kernel, *LOADERS[platform.loader].packages]
 
 
 def recipe(platform: Platform) -> str:
     """The content hash that names the image: everything that goes into it, except the packages' versions."""
     files = sorted(path for path in DEBIAN.rglob("*") if path.is_file())
-    files += [HERE / "image.py"]
+    files += [HERE / "image.py", HERE / "foreign.py"]
     named = ((str(path.relative_to(HERE)).encode(), path.read_bytes()) for path in files)
     asked = (platform.machine.architecture, platform.suite, platform.loader, *packages(platform))
     return digest([" ".join(asked).encode(), *(part for pair in named for part in pair)])
@@ -73,7 +75,7 @@ def build(platform: Platform, finish: Finish, log: Callable[[str], None]) -> Ima
         _make_disk(root, half)
         shutil.rmtree(root)
         log(f"first boot: {platform.loader}")
-        finish(half, "root=LABEL=lab console=ttyS0 quiet mitigations=off norandmaps")
+        finish(half, f"root=LABEL=lab console={platform.machine.board.console} quiet mitigations=off norandmaps")
         work.rename(image.folder)
     return image
 
@@ -113,34 +115,50 @@ def mirror(suite: str) -> str:
 def _bootstrap(root: Path, platform: Platform) -> None:
     archives = cache() / "debs"
     archives.mkdir(parents=True, exist_ok=True)
-    run(
-        [
-            "debootstrap",
-            "--variant=minbase",
-            f"--cache-dir={archives}",
-            f"--include={','.join(packages(platform))}",
-            platform.suite,
-            root,
-            mirror(platform.suite),
-        ],
-        env={"INITRD": "No", "DEBIAN_FRONTEND": "noninteractive"},
-    )
+    machine = platform.machine.architecture
+    debootstrap: list[str | Path] = [
+        "debootstrap",
+        "--variant=minbase",
+        f"--arch={platform.machine.board.debian}",
+        f"--cache-dir={archives}",
+        f"--include={','.join(packages(platform))}",
+        platform.suite,
+        root,
+        mirror(platform.suite),
+    ]
+    quietly = {"INITRD": "No", "DEBIAN_FRONTEND": "noninteractive"}
+    if foreign.is_native(machine):
+        run(debootstrap, env=quietly)
+        return
+    run([debootstrap[0], "--foreign", *debootstrap[1:]], env=quietly)
+    run(foreign.chroot(machine, root, "/debootstrap/debootstrap", "--second-stage"), timeout=3600)
 
 
 def _customise(root: Path, image: Image) -> None:
     run(["cp", "-R", "--no-preserve=all", f"{DEBIAN}/root/.", root])
     shutil.copy(image.key.with_suffix(".pub"), root / "lab.pub")
     shutil.copy(DEBIAN / "customise.sh", root / "customise.sh")
-    run(["chroot", root, "/bin/sh", "/customise.sh"], env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+    run(foreign.chroot(image.platform.machine.architecture, root, "/bin/sh", "/customise.sh"), timeout=3600)
     (root / "customise.sh").unlink()
 
 
 def _make_disk(root: Path, image: Image) -> None:
-    """One ext4 partition behind the gap that GRUB's core image needs, filled without mounting anything."""
+    """One ext4 partition, filled without mounting anything.
+
+    Before it there is the gap that GRUB's core image needs, or an EFI system partition, which the guest formats.
+    """
     for name in ("vmlinuz", "initrd.img"):
         shutil.copy(next((root / "boot").glob(f"{name}-*")), image.folder / name)
     with image.disk.open("wb") as file:
         file.truncate(DISK_MIB << 20)
-    (image.folder / "layout").write_text(f"label: dos\nstart={PARTITION_START // 512}, type=83, bootable\n")
+    start = PARTITION_START
+    layout = f"label: dos\nstart={start // 512}, type=83, bootable\n"
+    if image.platform.uefi:
+        start += ESP_MIB << 20
+        layout = (
+            f"label: gpt\nstart={PARTITION_START // 512}, size={ESP_MIB}MiB, type=U\nstart={start // 512}, type=L\n"
+        )
+    (image.folder / "layout").write_text(layout)
     run(["sh", "-c", 'sfdisk -q "$0" <"$1"', image.disk, image.folder / "layout"])
-    run(["mkfs.ext4", "-q", "-L", "lab", "-d", root, "-E", f"offset={PARTITION_START}", image.disk, f"{DISK_MIB - 1}M"])
+    size = DISK_MIB - (start >> 20) - 1  # GPT ends with a copy of itself
+    run(["mkfs.ext4", "-q", "-L", "lab", "-d", root, "-E", f"offset={start}", image.disk, f"{size}M"])

@@ -23,10 +23,36 @@ class Board(NamedTuple):
     program: str
     machine: str
     cpu: str
+    console: str  # the serial port, as Linux calls it
+    uefi: tuple[Path, Path]  # the firmware's code, and its variables as they are in a new machine
     powered: bool  # firmware.asl completes its ACPI
+    plugs: bool  # devices can be plugged in and out; the NVMe controller has to be, when a machine is saved
 
 
-BOARDS = {"x86_64": Board("amd64", "qemu-system-x86_64", "pc-i440fx-7.2", CPU_MODEL, powered=True)}
+# An aarch64 with the fewest instructions that QEMU emulates slowly. Its PCI bus is an express one: cards cannot be
+# plugged into that.
+BOARDS = {
+    "x86_64": Board(
+        debian="amd64",
+        program="qemu-system-x86_64",
+        machine="pc-i440fx-7.2",
+        cpu=CPU_MODEL,
+        console="ttyS0",
+        uefi=(Path("/usr/share/OVMF/OVMF_CODE_4M.fd"), Path("/usr/share/OVMF/OVMF_VARS_4M.fd")),
+        powered=True,
+        plugs=True,
+    ),
+    "aarch64": Board(
+        debian="arm64",
+        program="qemu-system-aarch64",
+        machine="virt-7.2,gic-version=3",
+        cpu="cortex-a72",
+        console="ttyAMA0",
+        uefi=(Path("/usr/share/AAVMF/AAVMF_CODE.fd"), Path("/usr/share/AAVMF/AAVMF_VARS.fd")),
+        powered=False,
+        plugs=False,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -124,8 +150,9 @@ def argv(
     ssh_port: int,
     nics: Sequence[Nic] = (),
     nvme: bool = True,
+    variables: Path | None = None,
 ) -> list[str]:
-    """QEMU's command line for a machine whose files live in run_dir.
+    """QEMU's command line for a machine whose files live in run_dir; with the file of its variables it boots by UEFI.
 
     cache=unsafe: at a guest's flush QEMU does not wait for the real disk, but still hands the data and its
     own tables to this host's kernel. Killing QEMU therefore keeps what the guest had flushed and loses what
@@ -155,7 +182,7 @@ def argv(
         "-drive",
         f"if=none,id=root,file={disk},format={disk_format},cache=unsafe,discard=unmap",
         "-device",
-        "virtio-blk-pci,drive=root,addr=0x4",
+        "virtio-blk-pci,drive=root,addr=0x4,bootindex=1",
         "-netdev",
         f"user,id=net0,restrict=on,hostfwd=tcp:127.0.0.1:{ssh_port}-:22",
         "-device",
@@ -164,6 +191,9 @@ def argv(
         f"{run_dir}/pid",
         "-daemonize",
     ]
+    if variables:
+        words += ["-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={machine.board.uefi[0]}"]
+        words += ["-drive", f"if=pflash,unit=1,format=raw,file={variables}"]
     for nic in nics:
         words += ["-netdev", _comma(nic.netdev()), "-device", _comma(nic.device())]
     if nvme:

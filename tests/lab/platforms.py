@@ -16,8 +16,24 @@ class Suite(NamedTuple):
 
 
 SUITES = {"bookworm": Suite(12, "3.11"), "trixie": Suite(13, "3.13")}
-# What each way to boot needs installed. How it is set up in the guest: debian/finish-WAY.sh.
-LOADERS = {"grub": ("grub-pc-bin", "grub2-common")}
+
+
+class Loader(NamedTuple):
+    """A way to boot: what it needs installed. How it is set up in the guest: debian/finish-WAY.sh."""
+
+    packages: tuple[str, ...]
+    uefi: bool = False  # by UEFI, from an EFI system partition
+
+
+LOADERS = {
+    "grub": Loader(("grub-pc-bin", "grub2-common")),
+    "grub-efi": Loader(("dosfstools", "grub-efi-arm64-bin", "grub2-common"), uefi=True),
+    "systemd-boot": Loader(
+        # debootstrap sees neither alternatives nor what a package stands for: hence the third and the last.
+        ("dosfstools", "systemd-boot", "systemd-boot-efi", "systemd-ukify", "python3-cffi-backend"),
+        uefi=True,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +51,11 @@ class Platform:
     machine: Machine = SMALLEST
     loader: str = "grub"
     rounds: tuple[str, ...] = ("values", "others")
+
+    @property
+    def uefi(self) -> bool:
+        """Does it boot by UEFI?"""
+        return LOADERS[self.loader].uefi
 
     @property
     def python(self) -> str:
@@ -59,6 +80,20 @@ PLATFORMS = {
             suite="trixie",
             machine=Machine(sockets=2, cores=2, threads=2, nodes=2, memory_mib=2048),
             rounds=("values", "others", "topology"),
+        ),
+        Platform(
+            "uki",
+            "Debian 13 with systemd-boot and unified kernel images, under UEFI",
+            suite="trixie",
+            loader="systemd-boot",
+            rounds=("values",),
+        ),
+        Platform(
+            "aarch64",
+            "Debian 12 on aarch64, with GRUB under UEFI",
+            kernel="linux-image-arm64",
+            machine=Machine("aarch64"),
+            loader="grub-efi",
         ),
     )
 }

@@ -84,10 +84,25 @@ def value(name: str, path: str, text: str, target: str, kind: Kind = Kind.VALUE)
     return Sabotage(kind, name, f"echo {text} > {path}", (target,))
 
 
+def with_frequencies(row: Sabotage) -> Sabotage:
+    """Only where the kernel has a driver for the CPUs' clocks."""
+    return row._replace(needs=f"test -d {CPU}/cpu0/cpufreq", lacks="no driver sets this machine's clocks")
+
+
+def with_idle_states(row: Sabotage) -> Sabotage:
+    """Only where the kernel can choose among idle states."""
+    return row._replace(needs=f"test -d {CPU}/cpu0/cpuidle", lacks="this machine has no idle states to choose from")
+
+
+def with_grub(row: Sabotage) -> Sabotage:
+    """Only where GRUB boots the host."""
+    return row._replace(needs="test -e /boot/grub/grub.cfg", lacks="GRUB does not boot this host")
+
+
 def governor(cpu: int, name: str) -> Sabotage:
     """The governor of one CPU."""
     path = f"{CPU}/cpu{cpu}/cpufreq/scaling_governor"
-    return value(f"governor of CPU {cpu}: {name}", path, name, f"cpufreq.governor[{cpu}]")
+    return with_frequencies(value(f"governor of CPU {cpu}: {name}", path, name, f"cpufreq.governor[{cpu}]"))
 
 
 def each(knob: str, cpus: tuple[int, ...]) -> tuple[str, ...]:

@@ -66,13 +66,23 @@ class Vm:
         """A new disk that starts as a copy of backing."""
         run(["qemu-img", "create", "-q", "-f", "qcow2", "-b", backing, "-F", backing_format, self.disk])
 
-    def power_on(self, extra: Sequence[str] = (), nvme: bool = True) -> None:
-        """Start QEMU on the disk as it is; returns while the firmware runs."""
+    def power_on(self, extra: Sequence[str] = (), nvme: bool = True, uefi: bool = True) -> None:
+        """Start QEMU on the disk as it is; returns while the firmware runs. Not `uefi`: QEMU itself loads a kernel."""
         if self.alive():
             raise LabError(f"the machine {self.name!r} already runs")
         (self.folder / "port").write_text(str(_free_port()))
         table = firmware.compiled(self.machine) if self.machine.board.powered else None
-        argv = machine.argv(self.machine, self.folder, table, self.disk, "qcow2", self.port, self.nics, nvme)
+        argv = machine.argv(
+            self.machine,
+            self.folder,
+            table,
+            self.disk,
+            "qcow2",
+            self.port,
+            self.nics,
+            nvme and self.machine.board.plugs,
+            self._variables() if uefi else None,
+        )
         # The lab yields to whoever works at this machine.
         run(["nice", "-n", "5", *argv, *extra], timeout=60)
         pid = int((self.folder / "pid").read_text())
@@ -80,6 +90,15 @@ class Vm:
         if owned is None:
             raise LabError(f"QEMU ended at once\n{self.console_tail()}")
         process.save(owned, self.folder / "process.json")
+
+    def _variables(self) -> Path | None:
+        """The UEFI variables, in a file of the machine's own; None where it boots by its BIOS."""
+        if not self.image.platform.uefi:
+            return None
+        own = self.folder / "variables.fd"
+        if not own.exists():
+            shutil.copyfile(self.machine.board.uefi[1], own)
+        return own
 
     def kill(self) -> None:
         """Power loss: QEMU ends between two instructions. Data the guest had not flushed is gone."""
@@ -131,9 +150,12 @@ class Vm:
 
         QEMU cannot save an NVMe controller, so the guest ejects it first; resume plugs it in again.
         """
-        self._eject("nvme0", 30)
+        plugs = self.machine.board.plugs
+        if plugs:
+            self._eject("nvme0", 30)
         with self.qmp() as qmp:
-            qmp.execute("blockdev-del", {"node-name": "nvme0-disk"})
+            if plugs:
+                qmp.execute("blockdev-del", {"node-name": "nvme0-disk"})
             qmp.execute("stop")
             # 0 would mean "default"; the default is made for networks, not for a local file.
             qmp.execute("migrate-set-parameters", {"max-bandwidth": 1 << 40})
@@ -152,6 +174,8 @@ class Vm:
         self.power_on(["-incoming", f"exec:cat {shlex.quote(str(checkpoint.memory))}"], nvme=False)
         with self.qmp() as qmp:
             _wait_resumed(qmp)
+            if not self.machine.board.plugs:
+                return
             qmp.execute("blockdev-add", machine.nvme_backend())
             qmp.execute("device_add", machine.nvme_device(self.machine.cpus))
 

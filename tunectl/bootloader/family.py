@@ -40,6 +40,7 @@ class Upcoming(NamedTuple):
     instead: str = ""  # the next entry is one that these files do not make: which, and who decided that
     again: Fix = NOTHING  # has the right entry chosen, where the next one is not to be edited: a recovery entry, say
     errno: int | None = None  # of a file that could not be read
+    unmade: str = ""  # what boots next was not made again since its source changed; to write the source has it made
 
 
 def cannot_read(error: OSError) -> Upcoming:

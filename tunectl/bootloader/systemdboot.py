@@ -7,9 +7,12 @@ Source: loader.conf(5), systemd-boot(7), the Boot Loader Interface (EFI variable
 from __future__ import annotations
 
 import fnmatch
+from collections import Counter
 
+from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.bootloader.editor import Look, files_family, read
 from tunectl.bootloader.entries import (
+    CMDLINE,
     PLACES,
     Entry,
     entry_files,
@@ -20,8 +23,8 @@ from tunectl.bootloader.entries import (
     source_of_entries,
 )
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
-from tunectl.bootloader.uki import read_images, rebuild_refusal
-from tunectl.fix import to_decide
+from tunectl.bootloader.uki import kernel_of, read_images, rebuild_refusal
+from tunectl.fix import NOTHING, Fix, shell_word, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
 
 _LOADER_CONF = tuple(f"{place}/loader/loader.conf" for place in PLACES)
@@ -46,10 +49,22 @@ def look(root: Sysroot) -> Look:
         return Look(holders, Upcoming((point, made_from), problem, again=again))
     refusal = rebuild_refusal(root, default)
     if root.live:
-        return Look(holders, Upcoming((point, made_from), problem), refusal)
+        stale, fix = ("", NOTHING) if refusal else _stale(root, default, made_from.line or "")
+        return Look(holders, Upcoming((point, made_from), problem, fix=fix, unmade=stale), refusal)
     # kernel-install is never run for a recorded host: there the source says what the next image will have.
     note = "" if point.line == made_from.line else f"/{default.path} holds another line until kernel-install has run"
     return Look(holders, Upcoming((made_from,), problem, note), refusal)
+
+
+def _stale(root: Sysroot, image: Entry, source: str) -> tuple[str, Fix]:
+    """(what the image that boots next lacks of its source, the command that builds it again); or nothing."""
+    lacking = Counter(parse_cmdline(source)) - Counter(parse_cmdline(image.line))
+    if not lacking:
+        return "", NOTHING
+    words = " ".join(map(str, lacking))
+    kernel = shell_word(f"/{kernel_of(root, image)}")
+    command = to_type(f"sudo kernel-install add {shell_word(image.kernel)} {kernel}")
+    return f"kernel-install has not run since it was configured: /{image.path} lacks {words} (/{CMDLINE})", command
 
 
 def default_entry(root: Sysroot, entries: list[Entry]) -> Entry | None:

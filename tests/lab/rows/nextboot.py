@@ -1,6 +1,6 @@
 """What GRUB will do at the next boot: which entry it takes, what that entry is made from, what stands on its line."""
 
-from ..sabotage import ALL, ARGUMENTS, Kind, Round, Sabotage, each, put, word
+from ..sabotage import ALL, ARGUMENTS, Kind, Round, Sabotage, each, put, with_grub, word
 
 _CFG, _CUSTOM, _DEFAULTS = "/boot/grub/grub.cfg", "/boot/grub/custom.cfg", "/etc/default/grub"
 _DROP_IN = "/etc/default/grub.d/99-tunectl.cfg"
@@ -230,14 +230,16 @@ _WORDS = Round(
 )
 
 IN_CI = (  # played in a round of CI, with rows of other kinds
-    Sabotage(
-        Kind.BOOT_CHOICE,
-        "recovery entry for the next boot alone",
-        f'grub-reboot "{_RECOVERY}"',
-        ARGUMENTS,
-        who="an operator who meant to look at a full disk, and then did not reboot",
-        innocent="grub-reboot 0",
-        says=("next_entry",),
+    with_grub(
+        Sabotage(
+            Kind.BOOT_CHOICE,
+            "recovery entry for the next boot alone",
+            f'grub-reboot "{_RECOVERY}"',
+            ARGUMENTS,
+            who="an operator who meant to look at a full disk, and then did not reboot",
+            innocent="grub-reboot 0",
+            says=("next_entry",),
+        )
     ),
 )
 

@@ -4,7 +4,22 @@ The rows of a round happen together, for a look at the host costs seconds here; 
 `says` tells them apart.
 """
 
-from ..sabotage import ALL, ARGUMENTS, CPU, ISOLATED, THP, Kind, Round, Sabotage, each, governor, value
+from ..sabotage import (
+    ALL,
+    ARGUMENTS,
+    CPU,
+    ISOLATED,
+    THP,
+    Kind,
+    Round,
+    Sabotage,
+    each,
+    governor,
+    value,
+    with_frequencies,
+    with_grub,
+    with_idle_states,
+)
 
 NIC_IRQ = "$(grep virtio0-input /proc/interrupts | head -1 | cut -d: -f1 | tr -d ' ')"
 _GRUB_CFG = "/boot/grub/grub.cfg"
@@ -13,18 +28,24 @@ _SPIN = "sh -c 'while :; do :; done'"
 
 _VALUES = Round(
     (
-        Sabotage(  # the first: the others break what it leaves
-            Kind.CPU,
-            "CPU off and on again",
-            f"cd {CPU}/cpu3; echo 0 > online; sleep 1; echo 1 > online; echo 0 > cpuidle/state3/disable",
-            ("cpuidle.max_latency_us[3]",),
+        with_idle_states(
+            Sabotage(  # the first: the others break what it leaves
+                Kind.CPU,
+                "CPU off and on again",
+                f"cd {CPU}/cpu3; echo 0 > online; sleep 1; echo 1 > online; echo 0 > cpuidle/state3/disable",
+                ("cpuidle.max_latency_us[3]",),
+            )
         ),
         *(governor(cpu, "powersave") for cpu in range(4)),
-        value("C3 re-enabled on CPU 2", f"{CPU}/cpu2/cpuidle/state3/disable", "0", "cpuidle.max_latency_us[2]"),
+        with_idle_states(
+            value("C3 re-enabled on CPU 2", f"{CPU}/cpu2/cpuidle/state3/disable", "0", "cpuidle.max_latency_us[2]")
+        ),
         value(
             "latency limit lifted", f"{CPU}/cpu3/power/pm_qos_resume_latency_us", "0", "cpuidle.resume_latency_us[3]"
         ),
-        value("clock capped", f"{CPU}/cpu2/cpufreq/scaling_max_freq", "1200000", "cpufreq.max_khz[2]"),
+        with_frequencies(
+            value("clock capped", f"{CPU}/cpu2/cpufreq/scaling_max_freq", "1200000", "cpufreq.max_khz[2]")
+        ),
         value(
             "default interrupt mask reset",
             "/proc/irq/default_smp_affinity",
@@ -115,11 +136,13 @@ _OTHERS = Round(
             ("check.other_tuners[sysctl.d]",),
             command="check",
         ),
-        Sabotage(
-            Kind.BOOT_SOURCE,
-            "our drop-in loses an argument",
-            f"sed -i 's/ skew_tick=1//' {_DROP_IN}; update-grub 2>/dev/null",
-            ("boot.skew_tick",),
+        with_grub(
+            Sabotage(
+                Kind.BOOT_SOURCE,
+                "our drop-in loses an argument",
+                f"sed -i 's/ skew_tick=1//' {_DROP_IN}; update-grub 2>/dev/null",
+                ("boot.skew_tick",),
+            )
         ),
     )
 )

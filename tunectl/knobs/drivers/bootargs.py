@@ -228,9 +228,8 @@ class Boot(NamedTuple):
                 return one, self.plan.remedy or self._without(one)
         if lost and self.next and self.next.instead:  # nothing that is written reaches that entry
             return self.next.instead, self.next.fix if self.settled else in_turn(self.next.fix, APPLY)
-        if not self.plan.writes and self.next and self.next.problem:
-            mends = self.next.fix or self.family.remedy or to_decide(f"fix that ({self.next.problem})")
-            return self.next.problem, mends
+        if not self.plan.writes and self.next and (problem := self.next.problem or self.next.unmade):
+            return problem, self.next.fix or self.family.remedy or to_decide(f"fix that ({problem})")
         return "", NOTHING
 
     def _without(self, conflict: Conflict) -> Fix:
