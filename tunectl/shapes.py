@@ -389,6 +389,8 @@ class FeedCase(msgspec.Struct, frozen=True):
     alloc: Count
     n: Count  # messages that were due
     histogram: list[Bucket]  # of those that arrived, and of those that were never sent
+    due: Count | None = None
+    sent: Count | None = None
     lost: Count = 0
     unsent: Count = 0
     due_to_book_ns: Spread | None = None  # None where there is no result
@@ -561,6 +563,12 @@ class HedgeCase(msgspec.Struct, frozen=True):
     won: Count = 0
     denied: Count = 0
     over_budget: Count = 0
+    lost: Count | None = None  # hedges whose first copy was answered sooner
+    hedge_cancelled: Count | None = None
+    hedge_unfinished: Count | None = None
+    wasted: Count | None = None  # copies whose request had its answer already
+    cancelled_unstarted: Count | None = None
+    unfinished: Count | None = None
     floor_ns: Amount | None = None  # no hedge answers sooner
     delay_ns: Amount | None = None  # in force, the median of all hedges
     percentiles_ns: dict[str, Amount | None] | None = None  # None where there is no result

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from tunectl.probe.explain import ARRIVALS
 from tunectl.probe.lengths import Lengths
-from tunectl.shapes import Cpu
+from tunectl.shapes import AnyCase, Cpu, FeedCase, HedgeCase
 
+_WHOLE_PERCENT = 100
 _ROUNDED_NS = 2  # figures are rounded down, and so is the length of the run
 
 
@@ -44,3 +45,48 @@ def _disagreements(cpu: Cpu) -> Iterator[str]:
 def _outside(key: str, said: float, least: float, most: float) -> Iterator[str]:
     if not least - _ROUNDED_NS <= said <= most + _ROUNDED_NS:
         yield f"{key}: {said:,.12g}, and the histogram allows {least:,.12g} to {most:,.12g}"
+
+
+def case_disagreement(case: AnyCase) -> str:
+    """The first count of a case that its others contradict; "" where none is, and where there is no result."""
+    if not case.n:
+        return ""
+    match case:
+        case FeedCase():
+            return next(_of_messages(case), "")
+        case HedgeCase():
+            return next(_of_requests(case), "")
+    return ""
+
+
+def _of_messages(case: FeedCase) -> Iterator[str]:
+    yield from _unequal("due", case.due, "n", case.n)
+    if case.sent is not None:
+        yield from _unequal("sent + unsent", case.sent + case.unsent, "n", case.n)
+        if case.lost > case.sent:
+            yield f"lost: {case.lost:,}, and {case.sent:,} were sent"
+    if (percent := case.receiver_cpu_percent) is not None and percent > _WHOLE_PERCENT:
+        yield f"receiver_cpu_percent: {percent:g}, and no thread has more than one CPU"
+
+
+def _of_requests(case: HedgeCase) -> Iterator[str]:
+    yield from _unequal("answered + shed + unanswered", case.answered + case.shed + case.unanswered, "n", case.n)
+    ends = (case.lost, case.hedge_cancelled, case.hedge_unfinished)
+    yield from _unequal("won + lost + hedge_cancelled + hedge_unfinished", _sum(case.won, *ends), "hedged", case.hedged)
+    fates = (case.wasted, case.cancelled_unstarted, case.unfinished)
+    copies = "answered + wasted + cancelled_unstarted + unfinished"
+    yield from _unequal(copies, _sum(case.answered, *fates), "n - shed + hedged", case.n - case.shed + case.hedged)
+    longest = case.max_ns
+    if case.won and case.floor_ns is not None and longest is not None and case.floor_ns > longest + _ROUNDED_NS:
+        yield f"floor_ns: {case.floor_ns:,.12g}, and hedges won, though no answer took longer than {longest:,.12g} ns"
+
+
+def _sum(*counts: int | None) -> int | None:
+    """None where a count is not in the document."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _unequal(key: str, found: int | None, other: str, expected: int) -> Iterator[str]:
+    if found is not None and found != expected:
+        yield f"{key}: {found:,}, and {other} is {expected:,}"

@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 
 from tunectl.errors import TunectlError
-from tunectl.probe.agreement import disagreement
+from tunectl.probe.agreement import case_disagreement, disagreement
+from tunectl.probe.budget import judge
 from tunectl.probe.explain import explained
+from tunectl.probe.feed_budget import judge_feed
 from tunectl.probe.feed_explain import explained_feed
 from tunectl.probe.feed_facts import SCHEMA as FEED_RAW
 from tunectl.probe.hedge_explain import explained_hedge
@@ -23,6 +25,7 @@ from tunectl.probe.wake_facts import SCHEMA as WAKE_RAW
 from tunectl.shapes import (
     AnyCase,
     Bucket,
+    Budget,
     CaseTable,
     Feed,
     Hedge,
@@ -35,6 +38,7 @@ from tunectl.shapes import (
     typed,
 )
 
+_CONTRADICTED = "figures that contradict each other are no result"
 _LARGEST = 1 << 30  # bytes; a day's run of 64 CPUs with full lists is a tenth of it
 _VERSION = "1"
 _EXPLAINED: dict[str, Callable[[Any], Any]] = {
@@ -182,7 +186,8 @@ def _check_jitter(result: Jitter, path: str) -> None:
                 raise TunectlError(f"{path}: cpus[{place}].events[{number}]: has no cause among the labels")
         _check_figures(cpu.histogram, cpu.gap_ns, f"{path}: cpus[{place}].gap_ns")
         if problem := disagreement(cpu):
-            raise TunectlError(f"{path}: cpus[{place}].{problem}", "figures that contradict each other are no result")
+            raise TunectlError(f"{path}: cpus[{place}].{problem}", _CONTRADICTED)
+    _check_verdict(result.budget, lambda limits: judge(result, limits), path)
 
 
 def _check_cases(result: CaseTable, path: Path) -> None:
@@ -192,9 +197,22 @@ def _check_cases(result: CaseTable, path: Path) -> None:
     for place, case in enumerate(cases):
         _check_histogram(case.histogram, case.counted, f"{path}: cells[{place}].histogram")
         _check_figures(case.histogram, case.figures, f"{path}: cells[{place}]", case.beyond)
+        if problem := case_disagreement(case):
+            raise TunectlError(f"{path}: cells[{place}].{problem}", _CONTRADICTED)
         if isinstance(result, Hedge) and case.n and bool(case.cpus) == result.simulated:
             said = f"{path}: cells[{place}].cpus: simulated is {str(result.simulated).lower()}, and so this cannot be"
             raise TunectlError(said, "a simulation has no CPUs, and a measurement has three")
+    if isinstance(result, Feed):
+        _check_verdict(result.budget, lambda limits: judge_feed(result, limits), str(path))
+
+
+def _check_verdict(said: Budget, judged: Callable[[Mapping[str, float]], Budget], path: str) -> None:
+    """No limit is kept that the figures break."""
+    limits = {name: limit for name, limit in said.limits.items() if limit}
+    if said.verdict == "within" and (broken := judged(limits).broken):
+        raise TunectlError(
+            f"{path}: budget.verdict: is within, and the figures break a limit: {broken[0]}", _CONTRADICTED
+        )
 
 
 def _check_histogram(buckets: list[Bucket], expected: int, where: str) -> None:
