@@ -37,7 +37,9 @@ def test_json_and_a_file_with_the_same(tunectl: Run, tmp_path: Path) -> None:
     ]
     assert all(cell["n"] for cell in kept["cells"])
     assert tunectl("report", output, "--format", "html").code == 0
-    assert tunectl("compare", output, output).code == 0
+    later = tmp_path / "later.json"
+    later.write_text(json.dumps(kept | {"at": "2026-11-21T10:00:00Z"}))
+    assert tunectl("compare", output, later).code == 0
 
 
 def test_text(tunectl: Run) -> None:
@@ -45,7 +47,7 @@ def test_text(tunectl: Run) -> None:
     assert (done.code, done.err) == (0, "")
     words = " ".join(done.out.split())
     assert "no measurement of this host" in words
-    assert "no copy is cancelled; at most 0.1 second copies for each request; a queue of 4 refuses" in words
+    assert "no copy is cancelled; a budget of 0.1 second copies for each request; a queue of 4 refuses" in words
     assert [line for line in done.out.splitlines() if len(line) > 80] == []
 
 

@@ -70,7 +70,7 @@ def _results() -> dict[str, dict[str, object]]:
         "feed": feed_document(case(tail(20_000)), lossy(tail(990), 10, transport="udp", format="binary")),
         "hedge": hedge_document(
             *(hedge_case(answers(20_000), load=load) for load in (0.1, 0.85)),
-            hedge_case(answers(20_000, 6_000), won=[8_000] * 200, hedged=1_000, delay="p95"),
+            hedge_case(answers(20_000, 8_000), won=[8_000] * 200, hedged=1_000, delay="p95"),
             hedge_case(answers(9_000), load=0.85, hedged=900, delay="p95", unanswered=1_000),
         ),
     }

@@ -121,7 +121,7 @@ def test_a_percentile_among_lost_messages_has_no_value(lost: int, known: bool) -
     if lost:
         without = "the mean" if known else "the mean, P99"
         assert said == [
-            f"{lost} of 1000 messages were lost ({lost / 10:.2g} %): they count as longer than all others, "
+            f"{lost} of 1,000 messages were lost ({lost / 10:.2g} %): they count as longer than all others, "
             f"so {without} and the longest have no value"
         ]
 
@@ -136,7 +136,7 @@ def test_an_unsent_message_counts_as_what_it_had_waited() -> None:
     assert made["bars_ns"]["50"] is not None
     assert sum(count for _, _, count in made["histogram"]) == 1000
     assert sum(count for count, _, _ in made["series"]["intervals"]) == 900
-    (said,) = (text for text in made["warnings"] if "100 of 1000 messages were not sent before the end" in text)
+    (said,) = (text for text in made["warnings"] if "100 of 1,000 messages were not sent before the end" in text)
     assert "figures from 5 µs on are lower bounds" in said
 
 
@@ -181,7 +181,7 @@ def test_a_sleeper_may_be_preempted_once_in_a_hundred_messages(waiting: str, swi
     made = cell(case(waiting=waiting, involuntary_switches=switches, receiver_ns=0))
     assert is_void(made) is void
     if void:
-        assert "the receiver was preempted 11 times in 1000 messages on CPU 3" in made["reason"]
+        assert "the receiver was preempted 11 times in 1,000 messages on CPU 3" in made["reason"]
     assert not is_void(cell(case(involuntary_switches=switches)))  # of a spinner its share of the CPU decides
 
 
@@ -270,13 +270,13 @@ def stamps(**changes: Any) -> dict[str, Any]:
         (case(drops={"socket": 0, "softnet": 0, "nic": 9}), "this host's interface dropped 9 packets"),
         (case(doubled=2), "2 messages came twice"),
         (case(doubled=1000, transport="multicast-ab", format="binary"), ""),  # sent twice on purpose
-        (case(strangers=1), "1 packets came that are no messages of this run"),
-        (case(reordered=4), "4 messages came after a later one of their symbol"),
+        (case(strangers=1), "not of this run, and left out: 1 packet"),
+        (case(reordered=4), "4 messages came after a later one of the same symbol"),
         (case(sender_involuntary_switches=5), "the sender was preempted 5 times"),
         (case(involuntary_switches=5), "the receiver was preempted 5 times"),
         (case(minor_faults=2, major_faults=1), "the receiver took 3 page faults"),
         (case(stamp_shared=10), ""),
-        (case(stamp_shared=11), "11 of 1000 messages came in a read with others"),
+        (case(stamp_shared=11), "11 of 1,000 messages came in a read with others"),
         (case(stamped=False, stamp_shared=999), "no time stamps: the kernel made none; kernel contains wire"),
         (case(stamped=False, stamps=stamps(kind="off", reason="ktls brings none")), "no time stamps: ktls brings none"),
         (case(stamped=False, stamps=stamps(stepped=True)), "CLOCK_REALTIME was set during the run"),
@@ -289,9 +289,9 @@ def stamps(**changes: Any) -> dict[str, Any]:
         (case(stamps=stamps(were_on=True)), "somebody else had switched time stamps on already"),
         (case(stamps=stamps(were_on=None)), ""),
         (case(negative=dict.fromkeys(FEED_STAGES, 0) | {"wire": 1}), ""),
-        (case(negative=dict.fromkeys(FEED_STAGES, 0) | {"wire": 2}), "in 2 of 1000 messages wire is negative"),
+        (case(negative=dict.fromkeys(FEED_STAGES, 0) | {"wire": 2}), "in 2 of 1,000 messages wire is negative"),
         (case(late=[100, 500, 1_100_000, 500]), ""),
-        (case(late=[100, 499, 1_100_000, 501]), "half of the messages were sent 1100 us late or later"),
+        (case(late=[100, 499, 1_100_000, 501]), "half of the messages were sent 1.1 ms late or later"),
     ],
 )
 def test_warnings_of_a_case(made: dict[str, Any], said: str) -> None:

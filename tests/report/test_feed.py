@@ -186,7 +186,7 @@ def test_the_page_has_figures_bars_a_distribution_and_the_course() -> None:
 
 def test_the_page_of_whatever_may_happen() -> None:
     made = html(WORST)
-    for words in ("≥ 988 ms", "void", "Not measured: udp ws-json", "100 of 1000 messages were lost"):
+    for words in ("≥ 988 ms", "void", "Not measured: udp ws-json", "100 of 1,000 messages were lost"):
         assert words in made.words, words
     assert "Distribution" not in html(feed_document(unmeasured("no"))).words
 

@@ -99,6 +99,8 @@ def checked(body: dict[str, Any], path: Path) -> ProbeFile:
     if isinstance(found.measured, CaseTable):
         _check_cases(found.measured, path)
         return found
+    if isinstance(result, Jitter):  # of a preflight `doubt` tells, and the page shows it
+        _check_verdict(result.budget, lambda limits: judge(result, limits), str(path))
     for where, runs in _sets(found):
         _check_distinct(runs, where, path)
         for number, run in enumerate(runs):
@@ -187,7 +189,6 @@ def _check_jitter(result: Jitter, path: str) -> None:
         _check_figures(cpu.histogram, cpu.gap_ns, f"{path}: cpus[{place}].gap_ns")
         if problem := disagreement(cpu):
             raise TunectlError(f"{path}: cpus[{place}].{problem}", _CONTRADICTED)
-    _check_verdict(result.budget, lambda limits: judge(result, limits), path)
 
 
 def _check_cases(result: CaseTable, path: Path) -> None:

@@ -57,8 +57,8 @@ def _of_messages(case: RawCase, run: RawFeed) -> Iterator[str]:
     yield from _lost(case, due)
     if case.unsent:
         yield (
-            f"not sent before the end: {case.unsent:,} of {plural(case.due, 'message')}. Each counts as what it had "
-            f"waited by then, so figures from {nanoseconds(due.ns(case.unsent_ticks[0]))} on are lower bounds"
+            f"{case.unsent:,} of {case.due:,} messages were not sent before the end: each counts as what it had waited "
+            f"by then, so figures from {nanoseconds(due.ns(case.unsent_ticks[0]))} on are lower bounds"
         )
     if case.drops.socket and case.transport == "tcp":  # mostly what came twice: a full window drops nothing
         yield f"the receiving TCP socket threw {plural(case.drops.socket, 'segment')} away, such as repeated ones"
@@ -86,8 +86,8 @@ def _lost(case: RawCase, due: Figures) -> Iterator[str]:
     unknown = [name for name in PERCENTILES if not math.isfinite(due.at(name)) and due.n >= FEWEST.get(name, 0)]
     without = ", ".join(["the mean", *(f"P{name}" for name in unknown)])
     yield (
-        f"lost: {case.lost:,} of {plural(case.sent, 'message')} ({100 * case.lost / case.sent:.2g} %). These count as "
-        f"longer than all others, so {without} and the longest have no value"
+        f"{case.lost:,} of {case.sent:,} messages were lost ({100 * case.lost / case.sent:.2g} %): they count as longer "
+        f"than all others, so {without} and the longest have no value"
     )
 
 

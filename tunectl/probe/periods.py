@@ -26,7 +26,8 @@ LOOKED_AT = 4096  # gaps of each kind, from the run's start: a tenth of a second
 THROTTLED = "as long as RT throttling or the deadline fair server takes"
 _PAUSE = 1e6  # ns
 _SCHEDULER = (30e6, 80e6)  # ns; both mechanisms take 50 ms of each second by default
-_TICKS = {SECOND / hz: f"as often as a timer tick at HZ={hz}" for hz in (1000, 300, 250, 100)}
+_OFTEN = "as often as a timer "
+_TICKS = {SECOND / hz: f"{_OFTEN}tick at HZ={hz}" for hz in (1000, 300, 250, 100)}
 _UPKEEP = "once a second, as vm.stat_interval and the kernel's own upkeep"
 _TOLERANCE = 0.01
 _PARTS, _LOCKED = 4, 1e-4  # 4 ms and 10 ms share a grid of 2 ms: two parts of the tick
@@ -124,7 +125,7 @@ def _search(kind: Kind) -> Iterator[Period]:
         found = _described(kind, series)
         of = [name for name, tick in ticks.items() if _in_step(series, tick)]
         if of and found.name in _TICKS.values():
-            found = replace(found, name=f"in step with the {of[0].removeprefix('a timer ')}")
+            found = replace(found, name=f"in step with the {of[0].removeprefix(_OFTEN)}")
         elif found.name in _TICKS.values():
             ticks[found.name] = series
         yield found

@@ -98,7 +98,8 @@ static void write_counts(struct json *j, const struct hedge_run *run)
 {
     const struct client *c = &run->client;
     json_counts(j, {"warm_ups", c->warm_ups}, {"below_floor", count_below_floor(c)}, {"queue_max", c->queue_most},
-                {"measured_ticks", run->measured_ticks}, {"busy_ticks", c->busy_ticks}, {"wasted_ticks", c->wasted_ticks});
+                {"measured_ticks", run->measured_ticks}, {"busy_ticks", c->busy_ticks}, {"wasted_ticks", c->wasted_ticks},
+                {"free_ticks", run->servers[SERVER_A].free_ticks + run->servers[SERVER_B].free_ticks});
     json_uints(j, "queue_sums", c->queues, QUARTERS);
     json_uints(j, "queue_arrivals", c->arrivals, QUARTERS);
     json_real(j, "fastest_ticks", c->fastest_ticks == UINT64_MAX ? NAN : (double)c->fastest_ticks, 0);
