@@ -25,6 +25,17 @@ has_three = pytest.mark.skipif(
 )
 
 
+@pytest.mark.parametrize("command", ["feed", "hedge", "wake"])
+def test_a_cpu_that_is_not_there_is_named_before_those_who_run_on_the_others(tunectl: Run, command: str) -> None:
+    cpus = ",".join(["0", "8000", "8001"][: 3 if command == "hedge" else 2])
+    done = tunectl("probe", command, "--cpus", cpus)
+    assert complaint(done, 2) == "CPU 8000 is not online on this host"
+
+
+def test_a_dash_is_no_file(tunectl: Run, tmp_path: Path) -> None:
+    assert "expected the name of a file" in complaint(tunectl("probe", "hedge", *QUICK, "--output", "-"), 2)
+
+
 def test_json_and_a_file_with_the_same(tunectl: Run, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
     done = tunectl("probe", "hedge", *QUICK, "--format", "json", "--output", output)

@@ -104,6 +104,13 @@ def test_a_file_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
         read_capture(tmp_path)
 
 
+def test_what_is_out_of_order_or_too_long_is_counted(tmp_path: Path) -> None:
+    found = read(tmp_path, pcap([(NS + 3, udp(5)), (NS + 1, udp(MOST_BYTES)), (NS + 2, udp(MOST_BYTES + 1))]))
+    assert [message.size for message in found.messages] == [MOST_BYTES, MOST_BYTES + 1, 5]
+    assert (found.backwards, found.shortened) == (1, 1)
+    assert read(tmp_path, pcap(THREE)).backwards == 0
+
+
 def test_lines_are_scaled_and_bounded() -> None:
     capture = Capture([Message(0, 10), Message(1_000, MOST_BYTES + 1)], 0, 0)
     assert capture.lines(0.5) == f"0 10\n500 {MOST_BYTES}\n"

@@ -97,6 +97,18 @@ def test_no_gain_is_told() -> None:
     assert said(case(CALM, hedged=9, delay="0")) == []  # and nothing to compare it with
 
 
+def test_what_was_not_sent_did_not_help() -> None:
+    assert said(case(STALLED), case(CALM, hedged=0, delay="p95")) == []
+
+
+def test_what_chance_explains_did_not_help() -> None:
+    """Ten of 20,000 decide P99.9: a few more or less of them are chance."""
+    few, more = ([9_000] * slow + [3_000] * (20_000 - slow) for slow in (15, 25))
+    assert "no second copy helps" in said(case(more), case(few, hedged=9, delay="0"))[0]
+    none, many = ([9_000] * slow + [3_000] * (20_000 - slow) for slow in (0, 60))
+    assert "helps most" in said(case(many), case(none, hedged=9, delay="0"))[0]
+
+
 def test_each_stall_is_told_by_itself() -> None:
     found = said(
         case(STALLED, stall="a"),
@@ -165,8 +177,8 @@ def test_a_simulation_says_that_it_is_none() -> None:
 def test_conditions_void_cases_and_what_was_not_measured() -> None:
     lines = text(WORST, 200)
     assert (
-        "3 µs of work a request; no copy is cancelled; a budget of 0.1 second copies for each request; a queue of 4 refuses"
-        in lines
+        "3 µs of work a request; no copy is cancelled; a budget of 0.1 second copies for each request; "
+        "a queue of 4 refuses" in lines
     )
     assert any("the spinner had CPU 2 for 0 % of the time" in line for line in lines)
     assert any("interrupted before it was measured" in line for line in lines)

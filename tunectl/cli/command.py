@@ -183,6 +183,8 @@ def check_output(path: str, *, makes_directory: bool = False) -> None:
 
     if not path:
         raise UsageError("--output: expected the name of a file")
+    if path == "-":
+        raise UsageError("--output -: expected the name of a file", "without --output the result is printed")
     if not makes_directory and not os.path.isdir(os.path.dirname(os.path.realpath(path))):
         raise UsageError(f"--output {path}: no such directory")
     try:

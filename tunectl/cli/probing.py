@@ -20,6 +20,7 @@ from tunectl.host.occupants import Occupant, Place, look, refusal
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
 from tunectl.model import HostId
+from tunectl.probe.pair_placement import asked_cpus
 from tunectl.probe.pair_request import PairRequest
 from tunectl.probe.result import result_text
 from tunectl.tuning.inspection import read_config
@@ -83,6 +84,9 @@ def pair_of(options: Options, cpus: str | None, intrude: bool, output: str | Non
         check_output(output)
     facts = read_scope_facts(root)
     refuse_empty(cpus)
+    # Before anybody asks who runs there: place() looks at the rest of what was named.
+    for cpu in sorted(asked_cpus(cpus, None) - facts.online):
+        raise UsageError(f"CPU {cpu} is not online on this host")
     config = config_of(options, facts)
     isolated = config.scope.isolated if config else facts.quiet
     free = isolated - taken_cpus(root, facts, isolated, config, intrude or bool(cpus)).keys()

@@ -85,8 +85,9 @@ def _lost(case: RawCase, due: Figures) -> Iterator[str]:
         return
     unknown = [name for name in PERCENTILES if not math.isfinite(due.at(name)) and due.n >= FEWEST.get(name, 0)]
     without = ", ".join(["the mean", *(f"P{name}" for name in unknown)])
+    share = f"{100 * case.lost / case.sent:.2g} %"
     yield (
-        f"{case.lost:,} of {case.sent:,} messages were lost ({100 * case.lost / case.sent:.2g} %): they count as longer "
+        f"{case.lost:,} of {case.sent:,} messages were lost ({share}): they count as longer "
         f"than all others, so {without} and the longest have no value"
     )
 
