@@ -78,6 +78,7 @@ def test_text(tunectl: Run) -> None:
         (["--busy-poll-us", "0"], "'--busy-poll-us'"),
         (["--listen", "127.0.0.1:1", "--connect", "127.0.0.1:1"], "--listen and --connect"),
         (["--listen", "nowhere"], "--listen nowhere: expected ADDRESS:PORT"),
+        (["--listen", "127.0.0.1:1", "--output", "f.json"], "--output f.json: not with --listen"),
         (["--connect", "nowhere"], "--connect nowhere: expected ADDRESS:PORT"),
         (["--connect", "127.0.0.1:1", "--transport", "multicast"], "only tcp and udp lead to the host of --connect"),
         (["--root", "/tmp"], "--root makes no sense here"),

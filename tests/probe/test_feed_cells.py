@@ -239,6 +239,11 @@ def test_the_cost_of_stamps_is_the_difference_of_two_medians() -> None:
     assert document(case())["stamp_cost_ns"] is None
 
 
+def test_an_overloaded_case_has_no_cost_of_stamps() -> None:
+    without = raw_document(unsent([message()] * 900, [5_000] * 100) | {"stamped": False})
+    assert document(case(), unstamped=without)["stamp_cost_ns"] is None
+
+
 def test_a_void_case_has_no_cost_of_stamps() -> None:
     without = case(stamped=False)
     assert document(case(receiver_ns=0), unstamped=raw_document(without))["stamp_cost_ns"] is None

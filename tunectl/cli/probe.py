@@ -23,6 +23,7 @@ from tunectl.cli.probing import (
     end_by_signals,
     pair_of,
     refuse_empty,
+    refuse_beside_listen,
     refuse_taken,
     taken_cpus,
     this_machine,
@@ -278,6 +279,7 @@ def wake(
         listen=listen,
         connect=connect,
     )
+    refuse_beside_listen(listen, output)
     refuse_taken(pair.root, pair.facts, asked_cpus(cpus, pair.among), pair.config, intrude)
     end_by_signals(request)
     if listen:

@@ -10,7 +10,14 @@ from tunectl.cli.command import progress, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
 from tunectl.cli.helped import Example
 from tunectl.cli.options import Options, intrude_option, pair_options
-from tunectl.cli.probing import code_of_cases, emit_and_write, end_by_signals, pair_of, refuse_taken
+from tunectl.cli.probing import (
+    code_of_cases,
+    emit_and_write,
+    end_by_signals,
+    pair_of,
+    refuse_beside_listen,
+    refuse_taken,
+)
 from tunectl.cli.values import some_of
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
@@ -152,6 +159,7 @@ def feed(
         _refuse({"--speed": speed if rate else None}, "with --rate", "one of the two decides how fast it is replayed")
         request = replayed(request, replay, speed, rate)
     _refuse({"--speed": None if replay else speed}, "without --replay", "it is how fast a capture is replayed")
+    refuse_beside_listen(listen, output)
     refuse_taken(pair.root, pair.facts, asked_cpus(cpus, pair.among), pair.config, intrude)
     end_by_signals(request)
     if listen:

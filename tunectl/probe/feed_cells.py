@@ -150,10 +150,10 @@ def _stamps(stamps: Stamps | None, hz: float) -> dict[str, Any] | None:
 def stamp_cost_ns(found: Sequence[Judged], without: Sequence[Judged]) -> int | None:
     """How much longer the median is with stamps than without: of the first case that is stamped, and of the same.
 
-    None where one of the two has no result.
+    None where one of the two has no result, or was overloaded: its median may be a lower bound.
     """
     stamped = next((one for one in found if one.case.stamped), None)
-    pair = [one for one in (stamped, *without) if one and not one.reason]
+    pair = [one for one in (stamped, *without) if one and not one.reason and not one.case.unsent]
     if len(pair) != 2:
         return None
     medians = [one.due.known_ns(one.due.at("50")) for one in pair]
