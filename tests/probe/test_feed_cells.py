@@ -240,7 +240,7 @@ def test_the_cost_of_stamps_is_the_difference_of_two_medians() -> None:
 
 
 def test_an_overloaded_case_has_no_cost_of_stamps() -> None:
-    without = raw_document(unsent([message()] * 900, [5_000] * 100) | {"stamped": False})
+    without = raw_document(unsent([message()] * 900, [5_000] * 100, stamped=False))
     assert document(case(), unstamped=without)["stamp_cost_ns"] is None
 
 
