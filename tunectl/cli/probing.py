@@ -90,8 +90,9 @@ def pair_of(options: Options, cpus: str | None, intrude: bool, output: str | Non
         check_output(output)
     facts = read_scope_facts(root)
     refuse_empty(cpus)
-    # Before anybody asks who runs there: place() looks at the rest of what was named.
-    for cpu in sorted(asked_cpus(cpus, None) - facts.online):
+    # Before anybody asks who runs there; place() looks at the rest of what was named.
+    named = asked_cpus(cpus, None)
+    for cpu in sorted(named - facts.online) if len(named) == threads else ():
         raise UsageError(f"CPU {cpu} is not online on this host")
     config = config_of(options, facts)
     isolated = config.scope.isolated if config else facts.quiet
