@@ -766,12 +766,17 @@ def plain(shape: object) -> Any:
     return msgspec.to_builtins(shape)
 
 
+def nearest_rank(count: float, share: float) -> int:
+    """Of so many values in order the one that is the percentile, from 1 on; `share` as a fraction."""
+    return ceil(count * share - _ROUNDING)
+
+
 def bucket_at(buckets: Iterable[Bucket], share: float, beyond: int = 0) -> Bucket | None:
     """The bucket that holds the nearest-rank percentile, `share` as a fraction: 0 the shortest, 1 the longest.
 
     `beyond` more are longer than all buckets, by nobody knows how much: None where one of them is the percentile.
     """
     rows = sorted(buckets)
-    rank = max(ceil((sum(count for _, _, count in rows) + beyond) * share - _ROUNDING), 1)
+    rank = max(nearest_rank(sum(count for _, _, count in rows) + beyond, share), 1)
     reached = accumulate(count for _, _, count in rows)
     return next((row for row, so_far in zip(rows, reached, strict=True) if so_far >= rank), None)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, groupby
-from math import ceil
 from operator import itemgetter
 
-_ROUNDING = 1e-6  # 1,000 x 0.999 is 999, whatever a float makes of it
+from tunectl.shapes import nearest_rank
 
 
 def buckets_ns(buckets: Iterable[tuple[int, int, int]], ns: Callable[[float], int]) -> Iterator[list[int]]:
@@ -77,7 +76,7 @@ class Lengths:
         return self._rank(share) >= self.count
 
     def _rank(self, share: float) -> int:
-        return ceil(self.count * share - _ROUNDING)
+        return nearest_rank(self.count, share)
 
     def arrival_percentile(self, share: float, run: float) -> float:
         """The wait that this share of all arrivals during `run` does not exceed."""

@@ -134,8 +134,6 @@ def _at_rank(case: HedgeCase, name: str, deviations: float) -> float:
     """The upper end of the bucket in which the percentile is where chance moved its rank; endless among the missed."""
     share = float(name) / 100
     share += deviations * math.sqrt(share * (1 - share) / case.n)
-    if share >= 1 - case.missed / case.n:
-        return math.inf
     bucket = bucket_at(case.histogram, share, case.missed)
     return bucket[1] if bucket else math.inf
 
