@@ -253,7 +253,7 @@ def test_with_intrude_it_stays(jitter: Jitter) -> None:
 def test_one_under_fifo_is_no_trap(program: Path, words: tuple[str, ...]) -> None:
     """The spinner that waits behind it is moved away: it ends, and nothing of it stays.
 
-    Repeated once, and said, where it did not end: that was seen in one of some thirty runs, beside other tests.
+    Repeated once, and said, where it did not end: that was seen in one of fifteen runs, beside other tests.
     """
     try:
         _ends_behind_fifo(program, words)
