@@ -45,10 +45,7 @@ def test_json_and_a_file_with_the_same(tunectl: Run, tmp_path: Path) -> None:
         ("udp", "binary", 100),
     ]
     assert tunectl("report", output, "--format", "html").code == 0
-    # On a busy machine every case may be void: then there is nothing to compare.
-    is_any = any(cell["n"] for cell in kept["cells"])
-    compared = tunectl("compare", output, output)
-    assert (compared.code, "nothing to compare" in compared.err) == ((0, False) if is_any else (1, True))
+    assert "nothing to compare" in complaint(tunectl("compare", output, output), 1)  # one run, or all void
 
 
 def test_text(tunectl: Run) -> None:

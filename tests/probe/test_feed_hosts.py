@@ -14,7 +14,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from tests.cli.places import PROGRAM, environment
+from tests.cli.places import PROGRAM, code_of_cases, environment
 
 from .running import until_child
 
@@ -86,8 +86,8 @@ def connect(
 
 
 def document(done: subprocess.CompletedProcess[str]) -> dict[str, object]:
-    assert (done.returncode, done.stderr) == (0, "")
     made: dict[str, object] = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (code_of_cases(made), "")
     jsonschema.validate(made, SCHEMA, format_checker=jsonschema.FormatChecker())
     return made
 
