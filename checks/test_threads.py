@@ -7,11 +7,12 @@ from tunectl.checking.groups import Group, group_of
 from tunectl.checking.judges import Trespass, some, trespassers
 from tunectl.checking.kthreads import read_placement, strays
 from tunectl.checking.subject import Subject
-from tunectl.checking.traders import POLICIES, REAL_TIME, Trader, strangers
+from tunectl.checking.traders import Trader, strangers
 from tunectl.checking.window import Window
 from tunectl.cpulist import format_cpulist, format_cpumask, parse_cpulist
 from tunectl.fix import APPLY, NOTHING, REBOOT, Fix, in_turn, to_type
 from tunectl.host.cpusets import CpuFacts
+from tunectl.host.scheduling import REAL_TIME, scheduling_of
 from tunectl.knobs.workqueue import CPUMASK_FILE
 from tunectl.model import Scope
 
@@ -75,7 +76,7 @@ def _fix(one: Trespass, cpu: int, housekeeping: str, delivered: Collection[int])
     thread = one.run.thread
     if one.pinned:
         # One that spins under real-time scheduling would take a housekeeping CPU from everybody instead.
-        spins = one.run.ran and POLICIES.get(thread.policy) in REAL_TIME
+        spins = one.run.ran and scheduling_of(thread).policy in REAL_TIME
         calm = to_type(f"sudo chrt -o -p 0 {thread.tid}") if spins else NOTHING
         note = f"if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = {cpu}"
         return in_turn(calm, to_type(f"sudo taskset -cp {housekeeping} {thread.tid}", note))

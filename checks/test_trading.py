@@ -3,12 +3,13 @@
 from contextlib import suppress
 
 from tunectl.checking import Match, Settled, Severity, costs, failing, unknown, unsupported, watches
+from tunectl.checking.irqthreads import moved_away, outranked
 from tunectl.checking.judges import some, spinners, trespassers
 from tunectl.checking.spans import counts_waits, dropped, feeding_threads, kept_waiting
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import (
-    REAL_TIME,
     Trader,
+    declared_scheduling,
     local_nodes,
     misplaced,
     neighbours,
@@ -27,6 +28,7 @@ from tunectl.host.numa import read_numa_nodes
 from tunectl.host.processmemory import read_memory, read_pages
 from tunectl.host.procs import service_of
 from tunectl.host.refusals import AS_ROOT
+from tunectl.host.scheduling import BY_PRIORITY, REAL_TIME
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
 from tunectl.wording import seconds_of
@@ -153,7 +155,7 @@ def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader
         return
     irqs = read_irqs(host)
     nics = [nic for nic in read_nics(host, irqs) if nic.name in declared.fed_by]
-    found = starved(trading_thread, traders, nics, {irq.irq: irq.where for irq in irqs})
+    found = starved(trading_thread, traders, nics, {irq.irq: irq.where for irq in irqs}, subject.servers)
     found += [one for nic in nics for one in _steered(host, nic.name, declared.cpu)]
     window = subject.window
     lost: list[str] = []
@@ -188,6 +190,35 @@ def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader
     _must_see_drops(host, window, declared.cpu, pids)
     if feeders and not counts_waits(window):
         unknown("this kernel does not count how long threads wait (CONFIG_SCHED_INFO)")
+
+
+@costs(Severity.STALL)
+def test_trading_outranks(trading_thread: Trader, host: Sysroot, scope: Scope, subject: Subject) -> None:
+    """A SCHED_FIFO thread keeps its CPU from every thread whose priority is not higher: its own card's, too.
+
+    Looked at: priorities and CPUs, as declared and as the kernel shows them; nothing has to run. With PREEMPT_RT or
+    threadirqs the interrupts of a card run in threads (irq/N-...), SCHED_FIFO 50 if nobody changed that. What these
+    leave is done by the CPU's ksoftirqd, and on PREEMPT_RT by its ktimers and rcuc, at priority 1 or none. One that
+    has a higher priority preempts the trading thread instead: neither should run where it does.
+    Source: sched(7); kernel/irq/manage.c; kernel/softirq.c.
+    """
+    declared = trading_thread.declared
+    if declared.policy not in BY_PRIORITY:
+        return
+    irqs = read_irqs(host)
+    own = {irq for nic in read_nics(host, irqs) if nic.name in declared.fed_by for irq in nic.irqs}
+    if not subject.servers.seen:
+        unsupported("no kernel threads can be seen here (a container?)")
+    here = subject.servers.on(declared.cpu, own)
+    below = outranked(here, declared_scheduling(declared))
+    if below:
+        failing(
+            f"{declared.name} runs as SCHED_{declared.policy.upper()} {declared.priority} on CPU {declared.cpu}, and "
+            f"what serves its card there has no higher priority: {some(map(str, below))} never run while it spins",
+            moved_away(here, irqs, declared.cpu, format_cpulist(scope.housekeeping & scope.online)),
+            observed=len(below),
+            desired=0,
+        )
 
 
 def _steered(host: Sysroot, nic: str, cpu: int) -> list[str]:

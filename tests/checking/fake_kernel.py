@@ -130,6 +130,7 @@ class FakeKernel:
         rest = ["0", "0", "20", "0", "1", "0", str(began), *["0"] * 15, "17", str(process.cpu), *how, *["0"] * 11]
         self._put(f"{place}/stat", f"{front} {' '.join(rest)}\n")
         if not process.of:
+            self._put(f"proc/{owner}/stat", f"{front} {' '.join(rest)}\n")
             self._put(f"proc/{owner}/comm", f"{process.comm}\n")
         for name, text in process.files.items():
             self._put(f"proc/{owner}/{name}", text)

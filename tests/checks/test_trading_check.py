@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.checking.fake_kernel import BOUND, FakeKernel, Process
+from tests.checking.fake_kernel import BOUND, KTHREAD, FakeKernel, Process
 from tests.checks.conftest import Judge
 from tunectl.model import Finding, Outcome, Trading
 
@@ -271,3 +272,105 @@ def test_a_real_process_is_found_by_its_command_and_judged(judge: Judge) -> None
     assert found["check.trading_thread[reader]"].outcome == Outcome.COMPLIANT, found["check.trading_thread[reader]"]
     assert found["check.trading_locked[reader]"].outcome == Outcome.DRIFTED
     assert found["check.trading_locked[reader]"].reason.startswith("0 of ")
+
+
+IRQ_THREAD = Process(731, "irq/31-eth0-rx-0", cpu=2, allowed="2", flags=KTHREAD, policy=1, rt_priority=50)
+OUTRANKS = "check.trading_outranks[rx]"
+MOVED = "echo 0-1 | sudo tee /proc/irq/31/smp_affinity_list; sudo taskset -cp 0-1 731"
+
+
+def delivered(host: Path, cpus: str) -> Path:
+    (quiet(host) / "proc/irq/31/effective_affinity_list").write_text(f"{cpus}\n")
+    return host
+
+
+def unpeopled(host: Path) -> None:
+    """Without the kernel threads that were recorded: rcuop/2 among them."""
+    for place in host.glob("proc/[0-9]*"):
+        shutil.rmtree(place)
+
+
+@pytest.mark.parametrize(
+    ("priority", "thread", "named"),
+    [
+        (50, 49, True),
+        (50, 50, True),  # of two with one priority the first one stays
+        (49, 50, False),
+        (98, 99, False),
+    ],
+)
+def test_a_thread_that_outranks_those_of_its_cards_interrupts(
+    lab4: Path, judge: Judge, priority: int, thread: int, named: bool
+) -> None:
+    declared = FEED._replace(priority=priority)
+    irq, own = replace(IRQ_THREAD, rt_priority=thread), replace(OWN, pid=20, policy=1, rt_priority=99)
+    with FakeKernel(delivered(lab4, "2"), range(4), processes=[irq, own, RX]):  # lab4 has a ksoftirqd/2 with this pid
+        found = judge(lab4, {2, 3}, CHECK, trading=(declared,))
+    assert found[OUTRANKS].outcome == (Outcome.DRIFTED if named else Outcome.COMPLIANT)
+    if named:
+        assert f"irq/31-eth0-rx-0 (pid 731, fifo {thread}) never run" in found[OUTRANKS].reason
+        assert found[OUTRANKS].fix == MOVED
+
+
+def test_what_the_threads_of_interrupts_leave_is_the_cpus_own_to_do(lab4: Path, judge: Judge) -> None:
+    """They are named only where a thread of the card's interrupts may run: each CPU has them."""
+    own = [
+        Process(741, "ktimers/2", cpu=2, allowed="2", flags=BOUND, policy=1, rt_priority=1),
+        Process(742, "rcuc/2", cpu=2, allowed="2", flags=BOUND, policy=1, rt_priority=1),
+        Process(743, "ktimers/3", cpu=3, allowed="3", flags=BOUND, policy=1, rt_priority=1),
+    ]
+    over = replace(IRQ_THREAD, rt_priority=60)
+    unpeopled(lab4)
+    found = found_on(delivered(lab4, "2"), judge, RX, ORDERBOOK, over, *own)[OUTRANKS]
+    assert (
+        "priority: ksoftirqd/2 (pid 710, other); ktimers/2 (pid 741, fifo 1); rcuc/2 (pid 742, fifo 1) never run"
+    ) in found.reason
+    assert found.fix == MOVED
+    offloaded = Process(744, "rcuop/2", cpu=0, allowed="0-1", flags=KTHREAD)
+    found = found_on(lab4, judge, RX, ORDERBOOK, over, *own, offloaded)[OUTRANKS]
+    assert "rcuc" not in found.reason
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        replace(IRQ_THREAD, cpu=0, allowed="0-1"),
+        replace(IRQ_THREAD, comm="irq/40-nvme0q1"),  # no card of its own
+        replace(IRQ_THREAD, cpu=3, allowed="3"),
+    ],
+    ids=lambda one: f"{one.comm}-{one.allowed}",
+)
+def test_threads_of_interrupts_that_are_no_rivals_are_silent(lab4: Path, judge: Judge, elsewhere: Process) -> None:
+    assert found_on(quiet(lab4), judge, RX, ORDERBOOK, elsewhere)[OUTRANKS].outcome == Outcome.COMPLIANT
+
+
+def test_a_thread_left_behind_by_its_interrupt_is_moved_alone(lab4: Path, judge: Judge) -> None:
+    """A cpuset partition that ends leaves it all CPUs; a managed interrupt's thread has a mask of its own."""
+    wide = replace(IRQ_THREAD, cpu=0, allowed="0-3")
+    assert found_on(quiet(lab4), judge, RX, ORDERBOOK, wide)[OUTRANKS].fix == "sudo taskset -cp 0-1 731"
+    (delivered(lab4, "2") / "proc/irq/31/smp_affinity_list").chmod(0o444)  # since 6.12 a managed one shows so
+    assert found_on(lab4, judge, RX, ORDERBOOK, IRQ_THREAD)[OUTRANKS].fix == "sudo taskset -cp 0-1 731"
+
+
+def test_who_is_no_fifo_thread_or_does_not_run_is_judged_by_its_declaration(lab4: Path, judge: Judge) -> None:
+    found = found_on(delivered(lab4, "2"), judge, IRQ_THREAD, declared=(FEED, BOOK._replace(fed_by=("eth0",))))
+    assert found[OUTRANKS].outcome == Outcome.DRIFTED
+    assert found["check.trading_outranks[book]"].outcome == Outcome.COMPLIANT
+
+
+def test_without_kernel_threads_in_sight_there_is_no_verdict(lab4: Path, judge: Judge) -> None:
+    unpeopled(lab4)
+    with FakeKernel(delivered(lab4, "2"), range(4), processes=[RX]):
+        found = judge(lab4, {2, 3}, CHECK, trading=(FEED,))[OUTRANKS]
+    assert found.outcome == Outcome.UNSUPPORTED
+    assert "no kernel threads can be seen" in found.reason
+
+
+@pytest.mark.parametrize(("priority", "named"), [(50, True), (51, False)])
+def test_an_interrupt_with_a_thread_is_named_by_that(lab4: Path, judge: Judge, priority: int, named: bool) -> None:
+    """The interrupt itself is not kept waiting then; a thread above the spinner is not either."""
+    thread = replace(IRQ_THREAD, rt_priority=priority)
+    found = found_on(delivered(lab4, "2"), judge, RX, ORDERBOOK, thread)["check.trading_fed[rx]"]
+    assert "interrupt 31" not in found.reason
+    assert found.outcome == (Outcome.DRIFTED if named else Outcome.COMPLIANT)
+    assert ("irq/31-eth0-rx-0 (pid 731, fifo 50) of eth0" in found.reason) is named

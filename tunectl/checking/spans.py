@@ -10,6 +10,7 @@ from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet
 from tunectl.fix import to_decide
 from tunectl.host.procs import Thread
+from tunectl.host.scheduling import scheduling_of
 
 STARVED = 0.01  # of the window: what waits less than this for its CPU is fed from elsewhere soon enough
 _STOPPED = ("T", "t")  # by a signal, by a debugger (fs/proc/array.c)
@@ -79,14 +80,9 @@ def _waited(span: Span, trader: Trader, seconds: float) -> float:
     still = (before.slices, before.run_s, before.cpu_s) == (after.slices, after.run_s, after.cpu_s)
     # The kernel counts a wait when it ends: who is ready at both ends and never ran has waited all along. A spinner
     # that nobody interrupts has no new slice either, but it is not behind a real-time thread on the same CPU.
-    if still and before.state == after.state == "R" and _rank(after) <= _rank(trader.thread):
+    if still and before.state == after.state == "R" and scheduling_of(after).rank <= scheduling_of(trader.thread).rank:
         return seconds
     return max(after.waited_s - before.waited_s, 0.0)
-
-
-def _rank(thread: Thread) -> int:
-    """Which of two threads that are ready gets the CPU: the higher one. sched(7)"""
-    return 100 if thread.policy == 6 else thread.rt_priority if thread.policy in (1, 2) else 0
 
 
 def feeding_threads(window: Window, trader: Trader, traders: list[Trader], irqs: frozenset[int]) -> list[Thread]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
+from tunectl.checking.irqthreads import Servers, read_servers
 from tunectl.checking.measure import Spinning, measure, measure_beside, measure_spinning
 from tunectl.checking.outcomes import Settled
 from tunectl.checking.senders import IpiTrace, trace_senders
@@ -56,6 +57,11 @@ class Subject:
             return list(read_tuners(self.root))
         except Exception as error:
             return error
+
+    @cached_property
+    def servers(self) -> Servers:
+        """The kernel threads that serve interrupts, as they are scheduled now."""
+        return read_servers(self.root)
 
     @cached_property
     def trading_threads(self) -> Mapping[str, tuple[Thread, ...]]:

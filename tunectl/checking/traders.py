@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from tunectl.checking.irqthreads import Servers, outranked
 from tunectl.checking.judges import Trespass
 from tunectl.checking.outcomes import unsupported
 from tunectl.cpulist import CpuSet
@@ -12,10 +13,9 @@ from tunectl.fix import Fix, to_decide, to_type
 from tunectl.host.nics import Nic
 from tunectl.host.numa import NumaNode
 from tunectl.host.procs import Thread
+from tunectl.host.scheduling import Scheduling, scheduling_of
 from tunectl.model import Trading
 
-POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline"}  # include/uapi/linux/sched.h
-REAL_TIME = ("fifo", "rr", "deadline")
 _CHRT = {"other": "-o", "fifo": "-f", "rr": "-r", "batch": "-b", "idle": "-i"}
 
 
@@ -93,10 +93,8 @@ def misplaced(declared: Trading, thread: Thread) -> list[tuple[str, Fix]]:
     if thread.allowed != frozenset({cpu}):
         where = "may run on CPUs " + ",".join(map(str, sorted(thread.allowed))) if thread.allowed else "is not pinned"
         found.append((f"it {where}, not on CPU {cpu} alone", to_type(f"sudo taskset -cp {cpu} {tid}")))
-    policy = POLICIES.get(thread.policy, f"policy {thread.policy}")
-    if (policy, thread.rt_priority) != (declared.policy, declared.priority):
-        wanted = f"{declared.policy} {declared.priority}" if declared.priority else declared.policy
-        seen = f"{policy} {thread.rt_priority}" if thread.rt_priority else policy
+    seen, wanted = scheduling_of(thread), declared_scheduling(declared)
+    if seen != wanted:
         found.append((f"it is scheduled as {seen}, not {wanted}", _reschedule(declared, tid)))
     return found
 
@@ -132,15 +130,30 @@ def local_nodes(nodes: Sequence[NumaNode], cpus: CpuSet) -> frozenset[int]:
     return frozenset(found)
 
 
-def starved(trader: Trader, traders: Iterable[Trader], nics: Iterable[Nic], serves: Mapping[int, CpuSet]) -> list[str]:
+def starved(
+    trader: Trader, traders: Iterable[Trader], nics: Iterable[Nic], serves: Mapping[int, CpuSet], servers: Servers
+) -> list[str]:
     """What feeds a real-time thread and would have to run on its CPU.
 
-    `nics` are those that feed it; `serves` says where each interrupt is delivered.
+    `nics` are those that feed it; `serves` says where each interrupt is delivered. One with a thread of its own runs
+    there in that, and is not kept from it by a thread of a lower priority.
     """
-    cpu = trader.declared.cpu
-    found = [f"interrupt {irq} of {nic.name}" for nic in nics for irq in nic.irqs if cpu in serves.get(irq, ())]
+    declared = trader.declared
+    cpu = declared.cpu
+    threaded = {one.thread.interrupt for one in servers.of_interrupts}
+    found = []
+    for nic in nics:
+        here = [irq for irq in nic.irqs if cpu in serves.get(irq, ())]
+        found += [f"interrupt {irq} of {nic.name}" for irq in here if irq not in threaded]
+        own = (one for one in servers.of_interrupts if one.thread.interrupt in here and cpu in one.cpus)
+        found += [f"{one} of {nic.name}" for one in outranked(own, declared_scheduling(declared))]
     for other in traders:
-        if other.declared.name in trader.declared.fed_by:
+        if other.declared.name in declared.fed_by:
             here_too = (one for one in other.threads if one.allowed == frozenset({cpu}) or one.cpu == cpu)
             found += [f"{other.declared.name} (tid {one.tid})" for one in here_too]
     return found
+
+
+def declared_scheduling(declared: Trading) -> Scheduling:
+    """How a thread is declared to be scheduled."""
+    return Scheduling(declared.policy, declared.priority)

@@ -119,6 +119,14 @@ def read_threads(root: Sysroot, *, affinity: bool = False) -> dict[tuple[int, in
     return threads
 
 
+def read_kernel_threads(root: Sysroot) -> Iterator[Thread]:
+    """Every kernel thread that is alive, without its affinity. /proc/PID/stat"""
+    for pid in read_pids(root):
+        thread = parse_stat(root.get(f"proc/{pid}/stat"), pid)
+        if thread and thread.kernel and thread.alive:
+            yield thread
+
+
 def read_thread(root: Sysroot, pid: int, tid: int, *, affinity: bool = False) -> Thread | None:
     """One thread, or None where it has ended. /proc/PID/task/TID/{stat,schedstat,status}"""
     place = f"proc/{pid}/task/{tid}"

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
+from tunectl.host.scheduling import BY_PRIORITY
 from tunectl.hostfile.shape import ThreadRow
 from tunectl.model import Scope, Trading
 
-_REAL_TIME = ("fifo", "rr")
 _COMM = 15  # characters the kernel keeps of a thread's name (TASK_COMM_LEN, less the NUL)
 
 
@@ -45,9 +45,9 @@ def _declared(row: ThreadRow, scope: Scope, where: str) -> Trading:
     if row.cpu not in scope.isolated:
         isolated = format_cpulist(scope.isolated)
         raise UsageError(f"{where}.cpu: CPU {row.cpu} is not isolated", f"one of {isolated}")
-    if row.policy in _REAL_TIME and not 1 <= row.priority <= 99:
+    if row.policy in BY_PRIORITY and not 1 <= row.priority <= 99:
         raise UsageError(f"{where}.priority: {row.priority}: SCHED_{row.policy.upper()} has 1 to 99")
-    if row.policy not in _REAL_TIME and row.priority:
+    if row.policy not in BY_PRIORITY and row.priority:
         raise UsageError(
             f"{where}.priority: {row.policy} has no real-time priority", 'policy = "fifo" or "rr", or none'
         )

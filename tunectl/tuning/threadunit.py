@@ -14,13 +14,13 @@ from typing import NamedTuple
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import UsageError
 from tunectl.fix import shell_word
+from tunectl.host.scheduling import BY_PRIORITY
 from tunectl.knobs.drivers.cpuset import SLICE
 from tunectl.model import Scope, Trading
 from tunectl.oneline import one_line
 from tunectl.report.escape import printable
 
 FILE = "zz-tunectl-threads.conf"  # drop-ins are read in the order of their names, and the last one counts
-_REAL_TIME = ("fifo", "rr")
 # unit_name_is_valid() of systemd, src/basic/unit-name.c: at most 255 characters of these.
 _SERVICE = re.compile(r"[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\@-]*)?\.service")
 _LONGEST = 255
@@ -99,7 +99,7 @@ def _policy(mine: Sequence[Trading], *, is_whole: bool) -> Iterator[str]:
     one = mine[0]
     if is_whole and one.policy != "deadline":
         yield f"CPUSchedulingPolicy={one.policy}"
-        if one.policy in _REAL_TIME:
+        if one.policy in BY_PRIORITY:
             yield f"CPUSchedulingPriority={one.priority}"
     elif highest := max(each.priority for each in mine):
         yield f"LimitRTPRIO={highest}"
@@ -139,7 +139,7 @@ def _beyond(mine: Sequence[Trading], *, is_whole: bool) -> Iterator[str]:
                 "which needs CAP_SYS_NICE)."
             )
     by_program = mine if not is_whole else [each for each in mine if each.policy == "deadline"]
-    if any(each.policy in (*_REAL_TIME, "deadline") for each in by_program):
+    if any(each.policy in (*BY_PRIORITY, "deadline") for each in by_program):
         yield "RestrictRealtime=yes in the unit would have the kernel refuse a real-time policy to the program."
     if any(each.locked for each in mine):
         yield (

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from tunectl.cpulist import CpuSet
 from tunectl.errors import UsageError
 from tunectl.host.irqs import read_delivery
-from tunectl.host.procs import Thread, parse_allowed, parse_stat, read_pids
+from tunectl.host.procs import parse_allowed, read_kernel_threads
 from tunectl.knobs.codecs import CPULIST
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
@@ -37,11 +37,11 @@ class Kthreads:
         bound: list[str] = []
         offenders: list[Reading] = []
         seen = False
-        for thread, status in _kernel_threads(view):
+        for thread in read_kernel_threads(view.root):
             seen = True
             allowed: CpuSet | None = None
             with suppress(UsageError):
-                allowed = parse_allowed(view.root.get_text(status))
+                allowed = parse_allowed(view.root.get_text(f"proc/{thread.pid}/status"))
             if not allowed or allowed & view.scope.present <= want:
                 continue
             delivered = read_delivery(view.root, thread.interrupt) if thread.interrupt is not None else frozenset()
@@ -75,10 +75,3 @@ class Kthreads:
         """Files of every process: only its stat says whether it is a kernel thread."""
         processes = ("proc/[0-9]*/stat", "proc/[0-9]*/status")
         return (*processes, "proc/irq/[0-9]*/smp_affinity_list", "proc/irq/[0-9]*/effective_affinity_list")
-
-
-def _kernel_threads(view: View) -> Iterator[tuple[Thread, str]]:
-    for pid in read_pids(view.root):
-        thread = parse_stat(view.root.get(f"proc/{pid}/stat"), pid)
-        if thread and thread.kernel and thread.alive:
-            yield thread, f"proc/{pid}/status"

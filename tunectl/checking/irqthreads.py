@@ -1,0 +1,81 @@
+"""The threads that serve a network card: those of its interrupts, and the CPU's own that take over what they leave.
+
+Source: kernel/irq/manage.c; kernel/softirq.c (wakeup_softirqd, ktimers of PREEMPT_RT); kernel/rcu/tree.c (rcuc).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from tunectl.cpulist import CpuSet
+from tunectl.fix import Fix, in_turn, to_type
+from tunectl.host.irqs import Irq
+from tunectl.host.procs import Thread, parse_allowed, read_kernel_threads
+from tunectl.host.scheduling import Scheduling, scheduling_of
+from tunectl.host.sysroot import Sysroot
+
+_OF_A_CPU = re.compile(r"(ksoftirqd|ktimers|rcuc)/([0-9]+)")
+_OFFLOADED = re.compile(r"rcuo[a-z]?/([0-9]+)")  # then that CPU's callbacks run in this thread, and rcuc has none
+
+
+class Server(NamedTuple):
+    """One such thread, and where it may run."""
+
+    thread: Thread
+    cpus: CpuSet
+
+    def __str__(self) -> str:
+        return f"{self.thread.comm} (pid {self.thread.pid}, {scheduling_of(self.thread)})"
+
+
+class Servers(NamedTuple):
+    """Those of a host. Without any kernel thread in sight nothing is known."""
+
+    of_interrupts: tuple[Server, ...] = ()
+    of_cpus: tuple[Server, ...] = ()
+    seen: bool = False
+
+    def on(self, cpu: int, irqs: Collection[int]) -> list[Server]:
+        """The threads of these interrupts that may run on a CPU; where there are any, that CPU's own, too."""
+        found = [one for one in self.of_interrupts if one.thread.interrupt in irqs and cpu in one.cpus]
+        return found + [one for one in self.of_cpus if found and cpu in one.cpus]
+
+
+def read_servers(root: Sysroot) -> Servers:
+    """As they are now. Never raises."""
+    threads = list(read_kernel_threads(root))
+    offloaded = {int(found[1]) for one in threads if (found := _OFFLOADED.fullmatch(one.comm))}
+    of_interrupts, of_cpus = [], []
+    for thread in threads:
+        if thread.interrupt is not None:
+            allowed = parse_allowed(root.get_text(f"proc/{thread.pid}/task/{thread.pid}/status"))
+            of_interrupts.append(Server(thread, allowed or frozenset()))
+        elif own := _OF_A_CPU.fullmatch(thread.comm):
+            cpu = int(own[2])
+            if own[1] != "rcuc" or cpu not in offloaded:
+                of_cpus.append(Server(thread, frozenset({cpu})))
+    return Servers(tuple(of_interrupts), tuple(of_cpus), bool(threads))
+
+
+def outranked(servers: Iterable[Server], how: Scheduling) -> list[Server]:
+    """Those that get no CPU while a thread that is scheduled so runs there: a higher rank alone would preempt it."""
+    return [one for one in servers if scheduling_of(one.thread).rank <= how.rank]
+
+
+def moved_away(servers: Iterable[Server], irqs: Sequence[Irq], cpu: int, housekeeping: str) -> Fix:
+    """What moves the threads of interrupts off a CPU, with their interrupts where those can be moved.
+
+    The kernel has a thread move itself, once it runs: behind a spinner it never does, so it is moved as well.
+    """
+    known = {irq.irq: irq for irq in irqs}
+    fixes = []
+    for thread, _ in servers:
+        irq = known.get(thread.interrupt) if thread.interrupt is not None else None
+        if irq is None:
+            continue
+        if cpu in irq.where and irq.settable is not False:
+            fixes.append(to_type(f"echo {housekeeping} | sudo tee /proc/irq/{irq.irq}/smp_affinity_list"))
+        fixes.append(to_type(f"sudo taskset -cp {housekeeping} {thread.pid}"))
+    return in_turn(*fixes)
