@@ -65,6 +65,11 @@ def _write_processes(tree: Tree, spec: HostSpec) -> None:
         tree.link(f"etc/systemd/system/multi-user.target.wants/{name}.service", f"/{installed}")
 
 
+def write_irq_thread(tree: Tree, pid: int, comm: str, cpus: str, priority: int = 50) -> None:
+    """The thread of an interrupt, as a kernel that was booted with threadirqs makes it."""
+    _process(tree, pid, comm, 2, cpus, kernel=True, fifo=priority)
+
+
 def _process(
     tree: Tree,
     pid: int,
@@ -74,12 +79,15 @@ def _process(
     *,
     kernel: bool = False,
     bound: bool = False,
+    fifo: int = 0,
     cgroup: str = "/",
 ) -> None:
     flags = (0x00200000 if kernel else 0) | (0x04000000 if bound else 0)  # PF_KTHREAD, PF_NO_SETAFFINITY
-    rest = f"S {parent} 0 0 0 -1 {flags} 0 0 0 0 1 2 0 0 20 0 1 0 100 0 0"
+    rest = f"S {parent} 0 0 0 -1 {flags} 0 0 0 0 1 2 0 0 {-1 - fifo if fifo else 20} 0 1 0 100 0 0"
     processor = cpus.partition("-")[0].partition(",")[0] or "0"
-    stat = f"{pid} ({comm}) {rest} " + " ".join(["0"] * 14 + ["17", processor] + ["0"] * 12)
+    stat = f"{pid} ({comm}) {rest} " + " ".join(
+        ["0"] * 14 + ["17", processor, str(fifo), str(int(fifo > 0))] + ["0"] * 10
+    )
     directory = f"proc/{pid}"
     tree.value(f"{directory}/comm", comm)
     tree.value(f"{directory}/stat", stat)

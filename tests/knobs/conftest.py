@@ -9,6 +9,8 @@ import pytest
 
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hosts.builder import HostFactory
+from tests.hosts.tree import Tree
+from tests.hosts.user_files import write_irq_thread
 from tests.tuned import apply, inspection_on
 from tunectl.cpulist import parse_cpulist
 from tunectl.verdict import verdict_of
@@ -20,7 +22,16 @@ SITES_WORDS = {
     "intel_pstate": "intel_pstate=passive",
     "amd_pstate": "amd_pstate=active",
     "pcie_aspm": "pcie_aspm=off",
+    "threadirqs": "threadirqs",
 }
+
+
+def word_value(word: str) -> str:
+    """What a host file says of it: the value, or true where it has none."""
+    _, equals, value = word.partition("=")
+    return f'"{value}"' if equals else "true"
+
+
 OWN = {  # what no profile asks for
     "lab4": '"cpufreq.min_khz" = "hardware-max"\n',
     "xeon2s": '"smt.control" = "on"\n"cpufreq.boost" = true\n"cpufreq.min_khz" = "hardware-max"\n'
@@ -33,7 +44,7 @@ OWN = {  # what no profile asks for
     '"net.ntuple" = true\n"net.gro" = false\n"net.gro_flush_timeout_ns" = 20000\n"net.napi_defer_hard_irqs" = 2\n'
     '"net.rps_flow_cnt" = 0\n"net.xps_cpus" = "isolated"\n"net.queue_irqs" = "housekeeping"\n',
     "epyc": '"cpufreq.amd_pstate" = "active"\n"cpufreq.policy_boost" = true\n',
-    "sites": "".join(f'"boot.{word.replace("=", chr(34) + " = " + chr(34))}"\n' for word in SITES_WORDS.values()),
+    "sites": "".join(f'"boot.{key}" = {word_value(word)}\n' for key, word in SITES_WORDS.items()),
 }
 WAYS = {"lab4": "both", "runtime": "runtime"}
 NICS = {"lab4": "eth0", "xeon2s": 'ens2f0", "eno1'}
@@ -51,6 +62,8 @@ def applied(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) ->
         line = (trees[name] / "proc/cmdline").read_text().rstrip()
         extra = SITES_WORDS.values() if name == "sites" else ()
         (trees[name] / "proc/cmdline").write_text(" ".join([line, *extra]) + "\n")
+        if name == "sites":
+            write_irq_thread(Tree(trees[name]), 900, "irq/30-eth0-rx-0", "0")
         own = f'profile = "low-latency"\nisolated = "{ISOLATED[name]}"\n'
         own += f'isolation = "{WAYS[name]}"\n' if name in WAYS else ""
         own += f'[network]\ninterfaces = ["{NICS[name]}"]\n' if name in NICS else ""

@@ -402,7 +402,7 @@ def test_isolcpus_with_managed_irq_pending_makes_a_managed_interrupt_harmless() 
 
 
 def facts_of(*, booted: Any, upcoming: Any, accepted: bool = True, **more: Any) -> BootFacts:
-    plain = BootFacts(upcoming, True, "", booted, NONE, accepted, "", "the list was bad", "", "", NOTHING)
+    plain = BootFacts(upcoming, True, "", booted, "", accepted, "", "the list was bad", "", "", NOTHING)
     return plain._replace(**more)
 
 
@@ -455,7 +455,7 @@ def test_in_force_but_not_for_the_next_boot_is_drift() -> None:
 
 
 def test_not_accepted_is_drift_that_no_write_mends() -> None:
-    plan = boot(booted=ISOLATED, upcoming=ISOLATED, accepted=False, kernel=frozenset({3}), evidence="it shows '3'")
+    plan = boot(booted=ISOLATED, upcoming=ISOLATED, accepted=False, kernel="3", evidence="it shows '3'")
     assert (judged(plan).outcome, judged(plan).observed) == (Outcome.DRIFTED, "3")
     assert judged(plan).reason == "this boot had nohz_full=2-3, and the kernel did not accept it: it shows '3'"
     assert judged(plan).fix == "the list was bad (dmesg names the cause)"

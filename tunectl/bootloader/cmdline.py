@@ -50,6 +50,7 @@ RULES = {
     "intel_pstate": Rule.EACH,
     "amd_pstate": Rule.LAST,
     "pcie_aspm": Rule.LAST,
+    "threadirqs": Rule.LAST,
 }
 
 

@@ -10,6 +10,8 @@ from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.interrupts import Interrupts, parse_interrupts
 from tunectl.host.sysroot import Sysroot
 
+REALTIME, VERSION = "sys/kernel/realtime", "proc/version"
+
 
 @dataclass(frozen=True)
 class Irq:
@@ -39,6 +41,14 @@ def read_delivery(root: Sysroot, irq: int) -> CpuSet:
     """Where an interrupt is delivered, or may be where the kernel does not say; no CPU where there is none such."""
     place = f"proc/irq/{irq}"
     return read_cpu_list(root, f"{place}/effective_affinity_list") or read_cpu_list(root, f"{place}/smp_affinity_list")
+
+
+def threads_always(root: Sysroot) -> bool:
+    """Does this kernel run interrupts in threads whatever its command line says? PREEMPT_RT does, and says what it is.
+
+    /sys/kernel/realtime came with the patches for it, /proc/version names it (init/Makefile, UTS_VERSION).
+    """
+    return root.get(REALTIME) == "1" or "PREEMPT_RT" in root.get(VERSION).split()
 
 
 def read_irqs(root: Sysroot) -> tuple[Irq, ...]:

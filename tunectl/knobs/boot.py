@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tunectl.cpulist import format_cpulist
 from tunectl.fix import NOTHING, REBOOT, Fix, add_words, reboot, to_decide
 from tunectl.host.cpusets import ISOLATED
 from tunectl.host.refusals import AS_ROOT, DENIED
@@ -19,6 +18,7 @@ from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar, Severity
 
 _Said = tuple[Outcome, str, Fix, bool]  # outcome, reason, fix, can apply do it
 _UNDONE = "switched on again"
+_ALWAYS = "always"
 _PARAMETERS = "Documentation/admin-guide/kernel-parameters.txt"
 
 
@@ -41,17 +41,19 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
         "asked": shown(desired),
         "next_boot": shown(found.next) if found.next_known else "unknown",
         "this_boot": shown(found.booted),
-        "kernel": format_cpulist(found.kernel) if found.evidence else "not shown by the kernel",
+        "kernel": found.kernel if found.evidence else "not shown by the kernel",
     }
 
     def judged(outcome: Outcome, reason: str, fix: Fix = NOTHING, changeable: bool = True) -> Judgement:
         denied = right(found.booted) and not found.accepted
-        observed = format_cpulist(found.kernel) if denied else shown(found.booted)
-        observed = _UNDONE if found.undone else observed
+        observed = found.kernel if denied else shown(found.booted)
+        observed = _UNDONE if found.undone else _ALWAYS if found.always else observed
         return Judgement(outcome, observed, shown(desired), reason, fix, changeable, points=points)
 
     name = knob.driver.describe()[0]
     argument = name.rstrip("=") if desired is True else name + knob.codec.encode(desired)
+    if found.always:
+        return judged(Outcome.COMPLIANT, found.always)
     if right(found.booted) and found.undone:
         reason = f"this boot had {argument}, and what it switches off is {_UNDONE}: {found.undone}"
         return judged(Outcome.DRIFTED, reason, found.ends, changeable=False)
@@ -263,5 +265,18 @@ KNOBS = (
         "pcie.aspm_policy does. A site's choice: no profile sets it.",
         "links stay in the states the firmware chose",
         source="; drivers/pci/pcie/aspm.c",
+    ),
+    _arg(
+        "threadirqs",
+        Severity.INTERRUPT,
+        flag("threadirqs"),
+        "Each device interrupt runs in a thread of its own (irq/N-NAME, SCHED_FIFO 50) instead of at once: a trading "
+        "thread of a higher priority is interrupted for the moment only in which that thread is woken. PREEMPT_RT does "
+        "so without being asked. A site's choice: no profile sets it.",
+        "each interrupt costs a wake-up and a switch of context; a SCHED_FIFO thread that spins keeps the threads of "
+        "its own network card, and what ksoftirqd does for it, from running on its CPU (check.trading_outranks)",
+        irq_threads=True,
+        likely="the kernel was built without CONFIG_IRQ_FORCED_THREADING",
+        source="; kernel/irq/manage.c",
     ),
 )

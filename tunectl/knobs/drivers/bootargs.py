@@ -12,17 +12,20 @@ from tunectl.bootloader.cmdline import RULES, Arg, Rule, lookup, parse_cmdline
 from tunectl.bootloader.families import AMBIGUOUS, FAMILIES, FILES, Loader, detect
 from tunectl.bootloader.family import BootPlan, Conflict, Family, Point, Upcoming
 from tunectl.bootloader.words import Desired, given
-from tunectl.cpulist import CpuSet, Isolcpus, format_cpulist, parse_cpulist, parse_isolcpus, parse_shown
+from tunectl.cpulist import Isolcpus, format_cpulist, parse_cpulist, parse_isolcpus, parse_shown
 from tunectl.errors import UsageError
 from tunectl.fix import APPLY, NOTHING, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import ISOLATED, read_cpu_list
+from tunectl.host.irqs import REALTIME, VERSION, threads_always
 from tunectl.host.procs import read_comms
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
+from tunectl.wording import plural
 
 _RCU_THREAD = re.compile(r"rcuo[a-z]?/([0-9]+)")
+_THREADED = "PREEMPT_RT runs every interrupt in a thread, whatever its command line says; another kernel does not"
 _LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
 
 
@@ -33,7 +36,7 @@ class BootFacts(NamedTuple):
     next_known: bool
     next_problem: str  # why it will not have it, or why that is not known
     booted: Any  # None: this boot did not have it
-    kernel: CpuSet  # what the kernel shows
+    kernel: str  # what the kernel shows
     accepted: bool  # does the kernel show what it must? True where it shows nothing
     evidence: str  # where it shows it, and what; "" where it does not
     likely: str  # why a kernel does not accept it
@@ -46,6 +49,7 @@ class BootFacts(NamedTuple):
     undone: str = ""  # the sysctl that undoes it in this boot, as /proc/sys shows it; "" where none does
     ends: Fix = NOTHING  # what ends that
     beside: str = ""  # what it switches off runs again, and on no isolated CPU: the list that says so
+    always: str = ""  # why this kernel does it whatever its command line says; "" where it does not
 
 
 class _Next(NamedTuple):
@@ -70,6 +74,7 @@ class BootArg(NamedTuple):
     config: str = ""  # the kernel's build option for it
     switch: str = ""  # the sysctl that is 0 with this argument, and switches on again what it switched off
     on_cpus: str = ""  # the list of the CPUs on which that runs then
+    irq_threads: bool = False  # what it does shows as threads of interrupts, which PREEMPT_RT always has
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading; its value is what this boot had, its facts are the other points."""
@@ -113,6 +118,7 @@ class BootArg(NamedTuple):
             upcoming.later,
             upcoming.where,
             *(self._undone(view) if booted else ("", NOTHING, "")),
+            always=_THREADED if self.irq_threads and threads_always(view.root) else "",
         )
         yield Reading(knob.name, "", State.READ, booted, facts=facts)
 
@@ -151,19 +157,25 @@ class BootArg(NamedTuple):
             return frozenset[int]().union(*values)
         return want if want in values else values[0] if values else None
 
-    def _accepted(self, view: View, want: Any) -> tuple[CpuSet, bool, str]:
-        """(CPUs the kernel shows, are they right, where and what). What the kernel does not show is taken as right."""
+    def _accepted(self, view: View, want: Any) -> tuple[str, bool, str]:
+        """(what the kernel shows, is that right, where and what). What the kernel does not show is taken as right."""
         wanted = want.cpus if isinstance(want, Isolcpus) else want
         if self.kernel and not (isinstance(want, Isolcpus) and "domain" not in want.flags):
             if not view.root.exists(self.kernel):
-                return frozenset(), True, ""
+                return "", True, ""
             text = view.root.read_value(self.kernel)
             shown = parse_shown(text)
-            return shown, shown == wanted, f"/{self.kernel} shows '{text.strip()}'"
-        offloaded = _rcu_offloaded(view) if self.rcu_threads else None
-        if offloaded is None:
-            return frozenset(), True, ""
-        return offloaded, offloaded >= wanted, f"there are rcuo threads for CPUs {sorted(offloaded) or 'none'}"
+            return format_cpulist(shown), shown == wanted, f"/{self.kernel} shows '{text.strip()}'"
+        names = _threads(view) if self.rcu_threads or self.irq_threads else ()
+        if not names:
+            return "", True, ""
+        if self.irq_threads:
+            count = sum(name.startswith("irq/") for name in names)
+            shows = f"{plural(count, 'thread')} of interrupts"
+            return shows, bool(count), f"there are {shows} (irq/N-...)"
+        offloaded = frozenset(int(one[1]) for name in names if (one := _RCU_THREAD.fullmatch(name)))
+        threads = f"there are rcuo threads for CPUs {sorted(offloaded) or 'none'}"
+        return format_cpulist(offloaded), offloaded >= wanted, threads
 
     def _undone(self, view: View) -> tuple[str, Fix, str]:
         """(the sysctl that undoes it, what ends that, why it undoes nothing on the isolated CPUs).
@@ -201,8 +213,10 @@ class BootArg(NamedTuple):
 
     def reads(self) -> tuple[str, ...]:
         """What this boot had and what the kernel made of it, and every boot loader's configuration."""
-        shown = (self.kernel, self._switch, self.on_cpus, *(("proc/[0-9]*/comm",) if self.rcu_threads else ()))
-        return ("proc/cmdline", ISOLATED, *filter(None, shown), *FILES)
+        names = "proc/[0-9]*/comm" if self.rcu_threads or self.irq_threads else ""
+        always = (REALTIME, VERSION) if self.irq_threads else ()
+        shown = filter(None, (self.kernel, self._switch, self.on_cpus, names))
+        return ("proc/cmdline", ISOLATED, *shown, *always, *FILES)
 
 
 class Boot(NamedTuple):
@@ -298,15 +312,13 @@ def _same(nr_cpus: int, key: str, one: str, other: str) -> bool:
     return one == other
 
 
-def _rcu_offloaded(view: View) -> CpuSet | None:
-    """The CPUs that have an rcuo thread; None where kernel threads cannot be seen (a container, a recording)."""
-    if "rcu" not in view.memo:
-        comms = [comm for _, comm in read_comms(view.root)]
-        seen = (_RCU_THREAD.fullmatch(comm) for comm in comms)
-        visible = "kthreadd" in comms
-        view.memo["rcu"] = frozenset(int(one[1]) for one in seen if one) if visible else None
-    offloaded: CpuSet | None = view.memo["rcu"]
-    return offloaded
+def _threads(view: View) -> tuple[str, ...]:
+    """The names of all processes; none where kernel threads cannot be seen (a container, a recording)."""
+    if "comms" not in view.memo:
+        comms = tuple(comm for _, comm in read_comms(view.root))
+        view.memo["comms"] = comms if "kthreadd" in comms else ()
+    found: tuple[str, ...] = view.memo["comms"]
+    return found
 
 
 def _read_back(root: Sysroot, view: View) -> str | None:
