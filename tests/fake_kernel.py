@@ -34,11 +34,19 @@ class KernelRoot(WritableSysroot):
         parts = path.split("/")
         if parts[:2] == ["proc", "irq"] and parts[2] in self.manners.managed_irqs:
             raise OSError(self.manners.managed_errno, os.strerror(self.manners.managed_errno), path)
+        self._refuse(path)
+        self.written.append(path)
+        super().write_value(path, self._taken(path, text))
+
+    def reschedule(self, path: str, content: str) -> None:
+        """As sched_setscheduler(2) answers."""
+        self._refuse(path)
+        super().reschedule(path, content)
+
+    def _refuse(self, path: str) -> None:
         for start, number in self.manners.errors.items():
             if path.startswith(start):
                 raise OSError(number, os.strerror(number), path)
-        self.written.append(path)
-        super().write_value(path, self._taken(path, text))
 
     def _taken(self, path: str, text: str) -> str:
         if path in self.manners.clamp:

@@ -86,7 +86,7 @@ def _process(
     rest = f"S {parent} 0 0 0 -1 {flags} 0 0 0 0 1 2 0 0 {-1 - fifo if fifo else 20} 0 1 0 100 0 0"
     processor = cpus.partition("-")[0].partition(",")[0] or "0"
     stat = f"{pid} ({comm}) {rest} " + " ".join(
-        ["0"] * 14 + ["17", processor, str(fifo), str(int(fifo > 0))] + ["0"] * 10
+        ["0"] * 13 + ["17", processor, str(fifo), str(int(fifo > 0))] + ["0"] * 11
     )
     directory = f"proc/{pid}"
     tree.value(f"{directory}/comm", comm)

@@ -44,10 +44,11 @@ OWN = {  # what no profile asks for
     '"net.ntuple" = true\n"net.gro" = false\n"net.gro_flush_timeout_ns" = 20000\n"net.napi_defer_hard_irqs" = 2\n'
     '"net.rps_flow_cnt" = 0\n"net.xps_cpus" = "isolated"\n"net.queue_irqs" = "housekeeping"\n',
     "epyc": '"cpufreq.amd_pstate" = "active"\n"cpufreq.policy_boost" = true\n',
-    "sites": "".join(f'"boot.{key}" = {word_value(word)}\n' for key, word in SITES_WORDS.items()),
+    "sites": "".join(f'"boot.{key}" = {word_value(word)}\n' for key, word in SITES_WORDS.items())
+    + '"irq.thread_priority" = 60\n',
 }
 WAYS = {"lab4": "both", "runtime": "runtime"}
-NICS = {"lab4": "eth0", "xeon2s": 'ens2f0", "eno1'}
+NICS = {"lab4": "eth0", "sites": "eth0", "xeon2s": 'ens2f0", "eno1'}
 
 
 @pytest.fixture(scope="session")
@@ -63,7 +64,8 @@ def applied(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) ->
         extra = SITES_WORDS.values() if name == "sites" else ()
         (trees[name] / "proc/cmdline").write_text(" ".join([line, *extra]) + "\n")
         if name == "sites":
-            write_irq_thread(Tree(trees[name]), 900, "irq/30-eth0-rx-0", "0")
+            for irq in (30, 31, 32):
+                write_irq_thread(Tree(trees[name]), 900 + irq, f"irq/{irq}-virtio0", "0")
         own = f'profile = "low-latency"\nisolated = "{ISOLATED[name]}"\n'
         own += f'isolation = "{WAYS[name]}"\n' if name in WAYS else ""
         own += f'[network]\ninterfaces = ["{NICS[name]}"]\n' if name in NICS else ""

@@ -77,6 +77,13 @@ def moved_queue(root: Path) -> None:
     put("proc/irq/63/effective_affinity_list", "8")(root)
 
 
+def rescheduled(root: Path) -> None:
+    """Somebody gave the thread of a card's interrupt the kernel's own priority again."""
+    for path in ("proc/931/stat", "proc/931/task/931/stat"):
+        cut(path, " -61 ", by=" -51 ")(root)
+        cut(path, " 60 1 ", by=" 50 1 ")(root)
+
+
 # What else is not in force then.
 WITH_IT = {
     "boot.rcu_nocbs": ("boot.nohz_full",),
@@ -131,6 +138,7 @@ CASES: dict[str, Case] = {
     ),
     "irq.default_affinity": Case("lab4", "irq.default_affinity", put("proc/irq/default_smp_affinity", "f")),
     "irq.affinity": Case("lab4", "irq.affinity[32]", moved_irq),
+    "irq.thread_priority": Case("sites", "irq.thread_priority[31]", rescheduled),
     "workqueue.cpumask": Case("lab4", "workqueue.cpumask", put("sys/devices/virtual/workqueue/cpumask", "7")),
     "cpuset.isolated": Case(
         "runtime", "cpuset.isolated", put("sys/fs/cgroup/isolated.slice/cpuset.cpus.partition", "member")

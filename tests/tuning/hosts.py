@@ -8,13 +8,16 @@ from pathlib import Path
 
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory, build, named
+from tests.hosts.tree import Tree
+from tests.hosts.user_files import write_irq_thread
 
-# A knob of every kind of write: whole file, attribute, several files for one, choice, unit and link, drop-in.
+# A knob of every kind of write: whole file, attribute, several files for one, choice, thread, unit and link, drop-in.
 ONE_OF_EACH = {
     "net.rx_ring": "128",
     "irqbalance.banned_cpus": '"isolated"',
     "irq.default_affinity": '"housekeeping"',
     "irq.affinity": '"housekeeping"',
+    "irq.thread_priority": "60",
     "mm.thp_enabled": '"never"',
     "mm.swappiness": "1",
     "cpuset.isolated": '"isolated"',
@@ -36,6 +39,7 @@ def small_host(host_root: HostFactory, tmp_path: Path) -> Path:
             shutil.rmtree(path)
     for number in keep - {"default_smp_affinity"}:
         (tree / f"proc/irq/{number}/effective_affinity_list").write_text("1\n")
+        write_irq_thread(Tree(tree), 900, f"irq/{number}-virtio1-config", "0")
     grub = tree / "etc/default/grub"
     if not grub.exists():
         grub.parent.mkdir(parents=True, exist_ok=True)

@@ -36,6 +36,10 @@ def writes(root: Sysroot, write: Write) -> list[Write]:
         return [write._replace(content=_as_shown(root, write.path, write.content)), *other]
     if write.kind == "directory":
         return [write, *(Write("file", path, text) for path, text in _inside(root, write.path))]
+    if write.kind == "scheduling":  # of a process's first thread there are two such files
+        process = write.path.split("/")[1]
+        task = f"proc/{process}/task/{process}/stat"
+        return [write, *([write._replace(path=task)] if root.exists(task) else [])]
     return [write]
 
 

@@ -10,7 +10,7 @@ import errno
 import os
 from typing import NamedTuple
 
-from tunectl.host.procs import Thread, parse_stat
+from tunectl.host.procs import Thread, parse_stat, read_kernel_threads
 from tunectl.host.sysroot import Sysroot
 
 # include/uapi/linux/sched.h
@@ -53,6 +53,16 @@ def parse_scheduling(text: str) -> Scheduling:
 def identity(text: str) -> str:
     """What tells the thread of such a text from every other: when it started, and its name."""
     return text.partition(" ")[2]
+
+
+def name_in(text: str) -> str:
+    """The name of the thread of such a text."""
+    return identity(text).partition(" ")[2]
+
+
+def named_as(root: Sysroot, text: str) -> list[Thread]:
+    """The kernel threads that have the name of such a text now. Never raises."""
+    return [one for one in read_kernel_threads(root) if one.comm == name_in(text)]
 
 
 def as_text(how: Scheduling, thread: Thread) -> str:

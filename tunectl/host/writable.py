@@ -16,6 +16,7 @@ from tunectl.host import ethtool, kernel_emulation
 from tunectl.host.affinity import move_thread
 from tunectl.host.attribute import write_attribute
 from tunectl.host.kernel_emulation import Write
+from tunectl.host.scheduling import set_scheduling, with_scheduling
 from tunectl.host.sysroot import NOT_THERE, Sysroot
 
 TEMPORARY = ".tunectl-tmp"
@@ -54,6 +55,15 @@ class WritableSysroot(Sysroot):
             move_thread(path, cpus)
         else:
             self.replace_file(path, kernel_emulation.with_affinity(self.read_text(path), cpus).encode(), None)
+
+    def reschedule(self, path: str, content: str) -> None:
+        """The thread of a stat file is scheduled as the text says (host/scheduling.py)."""
+        if self.live:
+            set_scheduling(path, content)
+        else:
+            self.replace_file(
+                path, with_scheduling(self.read_bytes(path).decode("latin-1"), content).encode("latin-1"), None
+            )
 
     def replace_file(self, path: str, data: bytes, mode: int | None) -> None:
         """Atomically: a file beside it is written, fsynced and renamed over it. Owner and (for None) mode are kept.

@@ -8,6 +8,7 @@ from tunectl.fix import NOTHING, to_decide
 from tunectl.knobs.codecs import CPULIST, CPUMASK
 from tunectl.knobs.drivers.irqaffinity import IrqAffinity, IrqFacts
 from tunectl.knobs.drivers.irqbalance import BanList, judge_ban
+from tunectl.knobs.drivers.irqthreads import FIFO, IrqThreads
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
@@ -109,5 +110,19 @@ KNOBS = (
         source="Documentation/core-api/irq/irq-affinity.rst; kernel/irq/proc.c",
         risk="a NIC whose queues were spread over all CPUs now shares the housekeeping CPUs",
         after=("irq.default_affinity", "irqbalance.banned_cpus"),
+    ),
+    Knob(
+        "irq.thread_priority",
+        IrqThreads(),
+        FIFO,
+        Lifetime.RUNTIME,
+        Severity.STALL,
+        why="Of two threads that are ready on one CPU, the one with the higher priority has it. The kernel starts the "
+        "thread of each interrupt as SCHED_FIFO 50 (PREEMPT_RT, boot.threadirqs), the network cards' like all others: "
+        "where they share a CPU, the card's threads wait behind those of a disk. A site's choice: no profile sets it.",
+        source="kernel/irq/manage.c; sched(7); chrt(1)",
+        risk="above a trading thread it preempts that thread with each interrupt; not above one that spins, it never "
+        "runs where they share a CPU (check.trading_outranks)",
+        after=("net.combined_channels", "net.rx_channels", "net.tx_channels", "net.rx_ring", "net.tx_ring"),
     ),
 )

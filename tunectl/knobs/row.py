@@ -74,8 +74,8 @@ def with_unseen(reason: str, denied: str) -> str:
 class Step(NamedTuple):
     """One file to write, for one or more changes. What the journal and apply work on."""
 
-    # "value": a kernel attribute; "affinity": a thread's; "file": a whole file; "link"; "removal"; "edit": words in
-    # another's file; "directory"
+    # "value": a kernel attribute; "affinity", "scheduling": a thread's; "file": a whole file; "link"; "removal";
+    # "edit": words in another's file; "directory"
     kind: str
     path: str
     content: str

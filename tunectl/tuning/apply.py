@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.affinity import read_affinity
+from tunectl.host.scheduling import read_scheduling
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.knobs import KNOBS
@@ -18,10 +19,15 @@ from tunectl.knobs.row import Step, View
 from tunectl.model import Change, Target
 from tunectl.tuning.commands import Notified, run_commands
 from tunectl.tuning.journal import Journal
-from tunectl.tuning.records import Entry
+from tunectl.tuning.records import OF_THE_BOOT, Entry
 
 _GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO, errno.ESRCH)
-_VALUES = ("value", "affinity")
+GONE = {
+    "value": "the device or CPU was removed",
+    "affinity": "the thread has ended",
+    "scheduling": "the thread has ended",
+}
+_EXACT = ("file", "edit", "scheduling")  # what is read back is what was written
 
 
 class Result(NamedTuple):
@@ -173,12 +179,12 @@ def _decide(root: WritableSysroot, journal: Journal, seq: int, number: int = err
 def before_image(root: WritableSysroot, step: Step, boot_id: str) -> Entry:
     """What the step's path holds, and how to bring it back. OSError where an attribute cannot be read."""
     before = current(root, step.kind, step.path)
-    if before is None and step.kind in _VALUES:
+    if before is None and step.kind in OF_THE_BOOT:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), root.path(step.path))
     undo = before or ""
     if step.kind == "edit":
         undo = step.pristine or ""
-    if step.kind in _VALUES:
+    if step.kind in OF_THE_BOOT:
         try:
             undo = step.codec.encode(step.codec.decode(undo)) if step.codec else undo.strip()
         except (ValueError, UsageError):
@@ -197,6 +203,8 @@ def current(root: Sysroot, kind: str, path: str) -> str | None:
         return "directory" if root.stands(path) else None
     if kind == "affinity":
         return read_affinity(root, path)
+    if kind == "scheduling":
+        return read_scheduling(root, path)
     if kind == "link" and (target := root.link_target(path)) is not None:
         return target
     try:
@@ -211,6 +219,8 @@ def write(root: WritableSysroot, kind: str, path: str, content: str) -> None:
         root.write_value(path, content + "\n")
     elif kind == "affinity":
         root.move_thread(path, content)
+    elif kind == "scheduling":
+        root.reschedule(path, content)
     elif kind == "file":
         root.replace_file(path, content.encode("utf-8"), None)
     elif kind == "edit":
@@ -235,8 +245,8 @@ def _missing_directories(root: WritableSysroot, step: Step) -> list[str]:
 def _read_back(step: Step, shown: str | None) -> str:
     if step.kind == "removal":
         return f"/{step.path} is still there" if shown is not None else ""
-    if step.kind not in _VALUES or step.codec is None:
-        differs = step.kind in ("file", "edit") and shown != step.content
+    if step.kind not in OF_THE_BOOT or step.codec is None:
+        differs = step.kind in _EXACT and shown != step.content
         return f"/{step.path} does not hold what was written" if differs else ""
     try:
         stands = step.codec.decode(shown or "")
@@ -260,7 +270,8 @@ def _failed(root: WritableSysroot, step: Step, error: OSError) -> Result:
     if step.refusable and number in (errno.EIO, errno.EPERM):
         return Result(first, "refused", number, "the kernel manages this interrupt itself")
     if number in _GONE:
-        return Result(first, "failed", number, f"{where} went away: the device or CPU was removed")
+        what = GONE.get(step.kind, GONE["value"])
+        return Result(first, "failed", number, f"{where} went away: {what}")
     if number == errno.EPERM and _locked_down(root):
         return Result(first, "refused", number, "refused by kernel lockdown")
     return Result(first, "failed", number, f"cannot write {where}: {os.strerror(number)}")

@@ -27,7 +27,7 @@ from tunectl.model import Held
 from tunectl.regular import read_regular
 from tunectl.tuning import newest
 from tunectl.tuning.newest import Newest
-from tunectl.tuning.records import Entry, before_record, entry_of, held_of, held_record, texts
+from tunectl.tuning.records import OF_THE_BOOT, Entry, before_record, entry_of, held_of, held_record, texts
 from tunectl.wording import few
 
 NAME = "journal.jsonl"
@@ -114,7 +114,7 @@ class Journal:
             return self.held
         found: dict[str, Held] = {}
         for entry in self.entries.values():
-            if entry.errno is None and entry.shown is not None and entry.kind in ("value", "affinity"):
+            if entry.errno is None and entry.shown is not None and entry.kind in OF_THE_BOOT:
                 for knob, instance in entry.targets:
                     one = found.get(knob) or Held(entry.after, "", "", frozenset(), ())
                     found[knob] = one.with_instances([instance])

@@ -12,7 +12,8 @@ from tunectl.errors import UsageError
 from tunectl.model import Held, Scalar, Target, parse_target
 from tunectl.tuning.commands import KNOWN
 
-KINDS = ("value", "affinity", "file", "link", "directory", "removal", "edit")
+OF_THE_BOOT = ("value", "affinity", "scheduling")  # of a kernel: they end with it
+KINDS = (*OF_THE_BOOT, "file", "link", "directory", "removal", "edit")
 
 
 class Entry(NamedTuple):
@@ -40,7 +41,7 @@ class Entry(NamedTuple):
     @property
     def persistent(self) -> bool:
         """Does it outlive the boot? What is made in /sys (a control group) does not."""
-        return self.kind not in ("value", "affinity") and not self.path.startswith("sys/")
+        return self.kind not in OF_THE_BOOT and not self.path.startswith("sys/")
 
 
 # On disk these fields keep the names that they were first written with.

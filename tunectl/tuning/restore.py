@@ -8,19 +8,16 @@ from typing import NamedTuple
 from tunectl.bootloader.families import stripped
 from tunectl.host.affinity import is_process
 from tunectl.host.ethtool import PREFIX
+from tunectl.host.scheduling import identity, name_in, named_as, parse_scheduling, scheduling_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Target
-from tunectl.tuning.apply import current, write
+from tunectl.tuning.apply import GONE, current, write
 from tunectl.tuning.commands import run_commands
 from tunectl.tuning.journal import Journal
 from tunectl.tuning.records import Entry
 
-_GONE = {
-    "value": "the device or CPU was removed",
-    "affinity": "the thread has ended",
-    "edit": "it was removed, and so was what we had written there",
-}
+_GONE = {**GONE, "edit": "it was removed, and so was what we had written there"}
 _NEITHER = "it holds neither our value nor the earlier one"
 _UNKNOWN = f"apply was ended at this write; {_NEITHER}: the kernel showed ours so, or somebody else wrote it"
 _EXACT = ("file", "link", "edit")  # they hold what was written: no kernel shows it in another form
@@ -64,7 +61,7 @@ def files(journal: Journal, boot_id: str) -> list[_File]:
             continue
         earlier = known.get(entry.path)
         first = entry._replace(before=entry.original)
-        if earlier and not _edited_between(earlier, entry):
+        if earlier and not _is_another(earlier, entry):
             first = earlier.first
         gone = entry.kind == "value" and not entry.shown  # our write removed this queue: nobody has set it since
         known[entry.path] = _File(first, entry, entry.shown is None or gone)
@@ -74,8 +71,10 @@ def files(journal: Journal, boot_id: str) -> list[_File]:
     return [*edits, *sorted(others, key=lambda file: file.first.seq, reverse=True)]
 
 
-def _edited_between(earlier: _File, entry: Entry) -> bool:
-    """Did the operator change his own file between two applies? Then his newest text is what to bring back."""
+def _is_another(earlier: _File, entry: Entry) -> bool:
+    """Is what a later apply found to be brought back? What the operator made of his own file; another thread."""
+    if entry.kind == "scheduling":  # the number of a thread that ended is another's by now
+        return identity(entry.before or "") != identity(earlier.first.before or "")
     if entry.kind not in ("file", "edit") or entry.before is None or earlier.in_flight:
         return False
     if entry.kind == "file" and earlier.first.before is None:  # the file is ours as a whole
@@ -172,9 +171,8 @@ def _look(root: Sysroot, file: _File) -> Restored:
         observed = current(root, first.kind, first.path)
         if observed == before or _undone(first, observed):
             return result("already", observed)
-        gone = observed is None or (first.kind == "affinity" and is_process(root, first.path))
-        if gone and first.kind in _GONE:
-            return result("gone", None, _GONE[first.kind])
+        if _is_gone(root, first, observed) and first.kind in _GONE:
+            return result("gone", None, _GONE[first.kind] + _instead(root, first))
         if file.forced or _ours(observed, last) or _undone(first, observed) is not None:
             return result("would-restore", observed)
         if not file.in_flight:
@@ -188,6 +186,24 @@ def _look(root: Sysroot, file: _File) -> Restored:
         return result("would-restore", observed, _UNKNOWN if observed is not None else "")
     except OSError as error:
         return result("failed", None, f"{root.path(first.path)}: {error.strerror}")
+
+
+def _is_gone(root: Sysroot, first: Entry, observed: str | None) -> bool:
+    """Is there nothing at the path any more, or something else?"""
+    if observed is None:
+        return True
+    if first.kind == "scheduling":
+        return identity(observed) != identity(first.before or "")
+    return first.kind == "affinity" and is_process(root, first.path)
+
+
+def _instead(root: Sysroot, first: Entry) -> str:
+    """What the interrupt of a thread that ended has now: the kernel starts a new one where it is requested again."""
+    if first.kind != "scheduling" or not first.before:
+        return ""
+    now = [f"pid {one.pid}, {scheduling_of(one)}" for one in named_as(root, first.before)]
+    was = f": {name_in(first.before)}, {parse_scheduling(first.before)} before apply"
+    return was + (f"; another thread has its name now ({'; '.join(now)}), which tunectl did not write" if now else "")
 
 
 def _targets(file: _File) -> tuple[Target, ...]:
@@ -219,6 +235,8 @@ def _write(root: WritableSysroot, first: Entry, observed: str | None) -> tuple[s
         root.make_link(first.path, first.before)
     elif first.kind == "affinity":
         root.move_thread(first.path, first.undo)
+    elif first.kind == "scheduling":
+        root.reschedule(first.path, first.undo)
     elif first.kind != "value":
         root.replace_file(first.path, first.before.encode("latin-1"), first.mode)
     else:

@@ -34,6 +34,7 @@ _UNCHANGING = (
     "/scaling_available_governors",
     "/stat",  # which thread is a kernel's; its times rise with every snapshot
 )
+_IN_TURN = ("irq.thread_priority",)  # it stands in such a file: that of a thread has its priority beside its times
 
 
 class Knobs:
@@ -117,7 +118,7 @@ class Knobs:
 
     def _watch(self) -> None:
         """What is compared from now on. A text that is known already stays: it may differ by now."""
-        many = {name for name, files in self._files.items() if len(files) > _MANY}
+        many = {name for name, files in self._files.items() if len(files) > _MANY and name not in _IN_TURN}
         few = [name for name in self.findings if name not in many]
         boot = [name for name in few if _of_the_boot(name)]  # they all read the same files: at once
         self.few = [[name] for name in few if name not in boot] + ([boot] if boot else [])
