@@ -18,6 +18,7 @@ from tests.tuned import apply, inspection_on, judged, restore, results
 from tunectl.errors import UsageError
 from tunectl.host.scheduling import read_scheduling, set_scheduling
 from tunectl.host.sysroot import Sysroot
+from tunectl.knobs.drivers.confined import confined
 from tunectl.model import Finding
 from tunectl.tuning.restore import Restored
 
@@ -248,3 +249,8 @@ def test_a_real_thread_is_scheduled_and_known_again() -> None:
         assert read_scheduling(Sysroot("/"), path) == before
         child.kill()
     assert read_scheduling(Sysroot("/"), path) is None
+
+
+def test_the_units_that_run_apply_may_set_a_priority() -> None:
+    """Seen in the lab: RestrictRealtime=yes refuses sched_setscheduler(2) with EPERM for the threads of others, too."""
+    assert "RestrictRealtime" not in confined(("/usr/bin/tunectl",))

@@ -5,8 +5,8 @@ confine them further cannot be set. ProtectKernelTunables, ProtectControlGroups:
 grub-probe reads the disks. ProtectKernelModules: it hides /usr/lib/modules, which kernel-install reads and writes.
 PrivateNetwork, AF_NETLINK and CAP_NET_ADMIN: the settings of the NICs. CAP_SYS_ADMIN: the kernel asks for it where
 kernel.numa_balancing is written, and os-prober mounts, in a mount namespace of its own. CAP_SYS_NICE: the affinity of
-other threads. CAP_SYS_PTRACE, and no ProtectProc: what the threads of others hold. RestrictSUIDSGID: kernel-install
-copies programs with their modes.
+other threads, and the priority of those of interrupts, which RestrictRealtime would refuse. CAP_SYS_PTRACE, and no
+ProtectProc: what the threads of others hold. RestrictSUIDSGID: kernel-install copies programs with their modes.
 
 Source: systemd.exec(5), systemd.resource-control(5), systemd-analyze(1), "security".
 """
@@ -39,7 +39,6 @@ ProtectKernelLogs=yes
 ProtectClock=yes
 ProtectHostname=yes
 RestrictNamespaces=mnt
-RestrictRealtime=yes
 LockPersonality=yes
 MemoryDenyWriteExecute=yes
 KeyringMode=private
