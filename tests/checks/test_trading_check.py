@@ -13,6 +13,7 @@ import pytest
 
 from tests.checking.fake_kernel import BOUND, KTHREAD, FakeKernel, Process
 from tests.checks.conftest import Judge
+from tests.lab.follow import steps
 from tunectl.model import Finding, Outcome, Trading
 
 pytestmark = pytest.mark.slow
@@ -374,3 +375,18 @@ def test_an_interrupt_with_a_thread_is_named_by_that(lab4: Path, judge: Judge, p
     assert "interrupt 31" not in found.reason
     assert found.outcome == (Outcome.DRIFTED if named else Outcome.COMPLIANT)
     assert ("irq/31-eth0-rx-0 (pid 731, fifo 50) of eth0" in found.reason) is named
+
+
+def test_the_fix_of_a_thread_that_outranks_mends_it(lab4: Path, judge: Judge) -> None:
+    """Typed on the fake host: the interrupt's files, and the mask that taskset sets."""
+    thread = IRQ_THREAD
+    found = found_on(delivered(lab4, "2"), judge, RX, ORDERBOOK, thread)[OUTRANKS]
+    for step in steps(found.fix):
+        words = step.split()
+        if "taskset" in words:
+            thread = replace(thread, allowed=words[-2], cpu=0)
+        else:
+            (lab4 / words[words.index("tee") + 1].removeprefix("/")).write_text(f"{words[1]}\n")
+            (lab4 / "proc/irq/31/effective_affinity_list").write_text("0\n")
+    assert thread.allowed == "0-1"
+    assert found_on(lab4, judge, RX, ORDERBOOK, thread)[OUTRANKS].outcome == Outcome.COMPLIANT
