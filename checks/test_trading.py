@@ -155,7 +155,7 @@ def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader
         return
     irqs = read_irqs(host)
     nics = [nic for nic in read_nics(host, irqs) if nic.name in declared.fed_by]
-    found = starved(trading_thread, traders, nics, {irq.irq: irq.where for irq in irqs}, subject.servers)
+    found = starved(trading_thread, traders, nics, {irq.irq: irq for irq in irqs}, subject.servers)
     found += [one for nic in nics for one in _steered(host, nic.name, declared.cpu)]
     window = subject.window
     lost: list[str] = []
@@ -206,7 +206,8 @@ def test_trading_outranks(trading_thread: Trader, host: Sysroot, scope: Scope, s
     if declared.policy not in BY_PRIORITY:
         return
     irqs = read_irqs(host)
-    own = {irq for nic in read_nics(host, irqs) if nic.name in declared.fed_by for irq in nic.irqs}
+    numbers = {irq for nic in read_nics(host, irqs) if nic.name in declared.fed_by for irq in nic.irqs}
+    own = [irq for irq in irqs if irq.irq in numbers]
     if not subject.servers.seen:
         unsupported("no kernel threads can be seen here (a container?)")
     here = subject.servers.on(declared.cpu, own)
@@ -215,7 +216,7 @@ def test_trading_outranks(trading_thread: Trader, host: Sysroot, scope: Scope, s
         failing(
             f"{declared.name} runs as SCHED_{declared.policy.upper()} {declared.priority} on CPU {declared.cpu}, and "
             f"what serves its card there has no higher priority: {some(map(str, below))} never run while it spins",
-            moved_away(here, irqs, declared.cpu, format_cpulist(scope.housekeeping & scope.online)),
+            moved_away(here, own, declared.cpu, format_cpulist(scope.housekeeping & scope.online)),
             observed=len(below),
             desired=0,
         )

@@ -353,6 +353,17 @@ def test_a_thread_left_behind_by_its_interrupt_is_moved_alone(lab4: Path, judge:
     assert found_on(lab4, judge, RX, ORDERBOOK, IRQ_THREAD)[OUTRANKS].fix == "sudo taskset -cp 0-1 731"
 
 
+def test_a_thread_comes_to_the_cpu_of_its_interrupt_with_the_next_one(lab4: Path, judge: Judge) -> None:
+    """Before the session nothing came yet; that of a managed interrupt stays where somebody put it."""
+    elsewhere = replace(IRQ_THREAD, cpu=0, allowed="0")
+    found = found_on(delivered(lab4, "2"), judge, RX, ORDERBOOK, elsewhere)
+    assert found[OUTRANKS].fix == "echo 0-1 | sudo tee /proc/irq/31/smp_affinity_list"
+    assert "irq/31-eth0-rx-0" in found["check.trading_fed[rx]"].reason
+    (lab4 / "proc/irq/31/smp_affinity_list").chmod(0o444)
+    found = found_on(lab4, judge, RX, ORDERBOOK, elsewhere)
+    assert found[OUTRANKS].outcome == found["check.trading_fed[rx]"].outcome == Outcome.COMPLIANT
+
+
 def test_who_is_no_fifo_thread_or_does_not_run_is_judged_by_its_declaration(lab4: Path, judge: Judge) -> None:
     found = found_on(delivered(lab4, "2"), judge, IRQ_THREAD, declared=(FEED, BOOK._replace(fed_by=("eth0",))))
     assert found[OUTRANKS].outcome == Outcome.DRIFTED

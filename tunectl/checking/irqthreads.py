@@ -6,7 +6,7 @@ Source: kernel/irq/manage.c; kernel/softirq.c (wakeup_softirqd, ktimers of PREEM
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
@@ -37,9 +37,19 @@ class Servers(NamedTuple):
     of_cpus: tuple[Server, ...] = ()
     seen: bool = False
 
-    def on(self, cpu: int, irqs: Collection[int]) -> list[Server]:
-        """The threads of these interrupts that may run on a CPU; where there are any, that CPU's own, too."""
-        found = [one for one in self.of_interrupts if one.thread.interrupt in irqs and cpu in one.cpus]
+    def of(self, cpu: int, irqs: Iterable[Irq]) -> list[Server]:
+        """The threads of these interrupts that may run on a CPU, or will with the next interrupt.
+
+        The kernel gives a thread the CPU of its interrupt when it runs next (6.1, seen); that of a managed interrupt
+        stays where somebody put it.
+        """
+        comes = {irq.irq: cpu in irq.effective and irq.settable is not False for irq in irqs}
+        known = ((one, one.thread.interrupt) for one in self.of_interrupts)
+        return [one for one, irq in known if irq in comes and (cpu in one.cpus or comes[irq])]
+
+    def on(self, cpu: int, irqs: Iterable[Irq]) -> list[Server]:
+        """The same; where there are any, with the CPU's own."""
+        found = self.of(cpu, irqs)
         return found + [one for one in self.of_cpus if found and cpu in one.cpus]
 
 
@@ -71,11 +81,10 @@ def moved_away(servers: Iterable[Server], irqs: Sequence[Irq], cpu: int, houseke
     """
     known = {irq.irq: irq for irq in irqs}
     fixes = []
-    for thread, _ in servers:
+    for thread, cpus in servers:
         irq = known.get(thread.interrupt) if thread.interrupt is not None else None
-        if irq is None:
-            continue
-        if cpu in irq.where and irq.settable is not False:
+        if irq and cpu in irq.where and irq.settable is not False:
             fixes.append(to_type(f"echo {housekeeping} | sudo tee /proc/irq/{irq.irq}/smp_affinity_list"))
-        fixes.append(to_type(f"sudo taskset -cp {housekeeping} {thread.pid}"))
+        if irq and cpu in cpus:
+            fixes.append(to_type(f"sudo taskset -cp {housekeeping} {thread.pid}"))
     return in_turn(*fixes)

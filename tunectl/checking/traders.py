@@ -10,6 +10,7 @@ from tunectl.checking.judges import Trespass
 from tunectl.checking.outcomes import unsupported
 from tunectl.cpulist import CpuSet
 from tunectl.fix import Fix, to_decide, to_type
+from tunectl.host.irqs import Irq
 from tunectl.host.nics import Nic
 from tunectl.host.numa import NumaNode
 from tunectl.host.procs import Thread
@@ -131,22 +132,22 @@ def local_nodes(nodes: Sequence[NumaNode], cpus: CpuSet) -> frozenset[int]:
 
 
 def starved(
-    trader: Trader, traders: Iterable[Trader], nics: Iterable[Nic], serves: Mapping[int, CpuSet], servers: Servers
+    trader: Trader, traders: Iterable[Trader], nics: Iterable[Nic], irqs: Mapping[int, Irq], servers: Servers
 ) -> list[str]:
     """What feeds a real-time thread and would have to run on its CPU.
 
-    `nics` are those that feed it; `serves` says where each interrupt is delivered. One with a thread of its own runs
-    there in that, and is not kept from it by a thread of a lower priority.
+    `nics` are those that feed it. An interrupt that has a thread is served in that, and is not kept from it by a thread
+    of a lower priority.
     """
     declared = trader.declared
     cpu = declared.cpu
     threaded = {one.thread.interrupt for one in servers.of_interrupts}
     found = []
     for nic in nics:
-        here = [irq for irq in nic.irqs if cpu in serves.get(irq, ())]
-        found += [f"interrupt {irq} of {nic.name}" for irq in here if irq not in threaded]
-        own = (one for one in servers.of_interrupts if one.thread.interrupt in here and cpu in one.cpus)
-        found += [f"{one} of {nic.name}" for one in outranked(own, declared_scheduling(declared))]
+        here = [irqs[irq] for irq in nic.irqs if irq in irqs and cpu in irqs[irq].where]
+        found += [f"interrupt {irq.irq} of {nic.name}" for irq in here if irq.irq not in threaded]
+        below = outranked(servers.of(cpu, here), declared_scheduling(declared))
+        found += [f"{one} of {nic.name}" for one in below]
     for other in traders:
         if other.declared.name in declared.fed_by:
             here_too = (one for one in other.threads if one.allowed == frozenset({cpu}) or one.cpu == cpu)
