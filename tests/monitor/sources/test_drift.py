@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.monitor.watched import CPU, Watched, of
+from tests.hosts.tree import Tree
+from tests.hosts.user_files import write_irq_thread
+from tests.monitor.watched import CPU, Watched, of, watch
 from tunectl.host.devices import DeviceEvent
 from tunectl.knobs import KNOBS
 from tunectl.model import Finding, Outcome
@@ -186,3 +188,16 @@ def test_a_journal_that_cannot_be_understood_is_told_in_every_look_and_tried_sel
     snapshot = xeon.look()
     assert of(snapshot, "source") == {}
     assert of(snapshot, "knob")
+
+
+@pytest.mark.parametrize("many", [8, 1000])
+def test_a_thread_that_lost_its_priority_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+    """It stands beside times that rise with every snapshot: no file is compared for it."""
+    monkeypatch.setattr(knobs, "_MANY", many)
+    asked = '[network]\ninterfaces = ["eth0"]\n[knobs]\n"irq.thread_priority" = 60\n'
+    host = watch(tmp_path, "lab4", {2, 3}, asked)
+    write_irq_thread(Tree(host.root), 931, "irq/31-virtio0", "0", priority=60)
+    target = "irq.thread_priority[31]"
+    assert of(host.look(), "knob").get(target) is None
+    write_irq_thread(Tree(host.root), 931, "irq/31-virtio0", "0", priority=50)
+    assert seen_after(host, target) is not None
