@@ -203,7 +203,7 @@ def _instead(root: Sysroot, first: Entry) -> str:
         return ""
     now = [f"pid {one.pid}, {scheduling_of(one)}" for one in named_as(root, first.before)]
     was = f": {name_in(first.before)}, {parse_scheduling(first.before)} before apply"
-    return was + (f"; another thread has its name now ({'; '.join(now)}), which tunectl did not write" if now else "")
+    return was + (f"; another thread has its name now ({'; '.join(now)})" if now else "")
 
 
 def _targets(file: _File) -> tuple[Target, ...]:
