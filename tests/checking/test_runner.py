@@ -304,6 +304,7 @@ def test_every_shipped_check_answers_on_a_recorded_host(root: Sysroot) -> None:
         "check.trading_fed",
         "check.trading_locked",
         "check.trading_memory_local",
+        "check.trading_outranks",
         "check.trading_polls",
         "check.trading_spins",
         "check.trading_thread",
