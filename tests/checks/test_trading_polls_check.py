@@ -39,20 +39,17 @@ def test_one_cpu_for_each_socket(judge: Judge) -> None:
         judge,
         one=POLLED,
         two=f"{POLLED}; {SECOND}",
-        round=f"{POLLED}; {SECOND}; a.setblocking(False); b.setblocking(False)",
         waits=f"{POLLED}; {SECOND}; e = select.epoll(); e.register(a); e.register(b)",
         none="a = socket.socket(*U)",
     )
     assert {name: one.outcome for name, one in found.items()} == {
         "one": Outcome.COMPLIANT,
-        "two": Outcome.DRIFTED,
-        "round": Outcome.UNREADABLE,
+        "two": Outcome.UNREADABLE,
         "waits": Outcome.UNREADABLE,
         "none": Outcome.UNSUPPORTED,
     }
     assert "busy-polls 2 sockets; its 1 thread can be on 1 CPU at once" in found["two"].reason
-    assert (found["two"].observed, found["two"].desired) == (2, 1)
-    assert "which thread polls which shows nowhere" in found["round"].reason
+    assert "which thread polls which shows nowhere" in found["two"].reason
 
 
 @pytest.mark.pins

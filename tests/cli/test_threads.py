@@ -76,6 +76,11 @@ def test_at_run_time_the_unit_lives_in_the_isolated_slice(tunectl: Run, lab4: Pa
     assert "isolated CPUs 2-3 only" in text
 
 
+def test_a_partition_that_the_site_asks_for_is_the_isolated_slice_too(tunectl: Run, lab4: Path) -> None:
+    text = made(tunectl, declared(lab4, f'{LOW_LATENCY}{NAMED}[knobs]\n"cpuset.isolated" = "isolated"\n'), "rx")
+    assert settings(lab4, text)["Slice"] == ["isolated.slice"]
+
+
 def test_what_systemd_cannot_do_is_a_comment(tunectl: Run, lab4: Path) -> None:
     text = made(tunectl, declared(lab4, FEED.replace('"fifo"', '"deadline"').replace("priority = 50\n", "")), "feed")
     assert "CPUSchedulingPolicy" not in "".join(line for line in text.splitlines() if not line.startswith("#"))
@@ -116,7 +121,15 @@ def complaints(place: Path, text: str) -> str:
         (FEED, "rx", "no thread named 'rx' is declared (declared are feed)"),
         ("", "rx", "no thread named 'rx' is declared ([[threads]] declares them; docs/isolation.md has an example)"),
         (FEED.replace('unit = "feed"', 'command = "feedhandler"'), "feed", "and a drop-in needs a unit"),
+        (FEED.replace('unit = "feed"', 'unit = "feed.slice"'), "feed", "systemd runs no program of that name"),
         (FEED.replace('unit = "feed"', 'unit = "feed.timer"'), "feed", "systemd runs no program of that name"),
+        (FEED.replace('unit = "feed"', 'unit = "--help.service"'), "feed", "systemd runs no program of that name"),
+        (
+            FEED.replace('unit = "feed"', 'unit = "feed@"'),
+            "feed",
+            "is a template, of which only instances run (feed@NAME.",
+        ),
+        (FEED.replace('unit = "feed"', 'command = "/usr/bin/feed"'), "feed", "without its folder (feed)"),
         (FEED.replace('unit = "feed"', 'unit = "../../cron.service"'), "feed", "systemd runs no program of that name"),
         (FEED.replace('unit = "feed"', 'unit = "a b.service"'), "feed", "systemd runs no program of that name"),
         (
@@ -159,9 +172,7 @@ def test_output_writes_it_and_overwrites_nothing(tunectl: Run, lab4: Path, tmp_p
     assert not differences(before, lab4)
 
 
-def test_of_a_template_the_instances_are_started_again(tunectl: Run, lab4: Path) -> None:
-    text = made(tunectl, declared(lab4, FEED.replace('unit = "feed"', 'unit = "feed@"')), "feed")
-    assert "systemctl restart 'feed@*.service'" in text
+def test_of_a_template_the_instance_is_started_again(tunectl: Run, lab4: Path) -> None:
     text = made(tunectl, declared(lab4, FEED.replace('unit = "feed"', 'unit = "feed@1"')), "feed")
     assert "systemctl restart feed@1.service" in text
 
@@ -177,7 +188,7 @@ def test_a_name_that_would_turn_a_line_round_is_escaped_in_the_file_too(
 
 
 def test_what_keeps_the_unit_from_its_cpu_is_said(tunectl: Run, lab4: Path) -> None:
-    kept = f'{LOW_LATENCY}isolation = "runtime"\n{FEED}[knobs]\n"systemd.isolated_slice" = "unmanaged"\n'
+    kept = f'{LOW_LATENCY}{FEED}[knobs]\n"systemd.allowed_cpus" = "housekeeping"\n'
     text = made(tunectl, declared(lab4, kept), "feed")
     assert "Slice=" not in [line[:6] for line in text.splitlines()]
     assert "(systemd.allowed_cpus): without" in text

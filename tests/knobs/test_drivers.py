@@ -17,6 +17,7 @@ from tunectl.model import Outcome, Reading, Scope, Setting, State
 from tunectl.tuning.plan import diff
 
 CPU = "sys/devices/system/cpu"
+DRIVER = f"{CPU}/cpuidle/current_driver"
 HOST = frozenset(range(4))
 HOUSEKEEPING, ISOLATED = frozenset({0, 1}), frozenset({2, 3})
 
@@ -48,7 +49,7 @@ def written(name: str, seen: View, want: Any) -> dict[str, str]:
 def test_only_the_row_that_switches_cpus_on_reads_those_that_are_off(tmp_path: Path) -> None:
     names = ("power/pm_qos_resume_latency_us", "cpuidle/state0/disable", "cpuidle/state0/latency")
     files = {f"{CPU}/cpu{n}/{name}": "0" for n in HOST for name in names}
-    files |= {f"{CPU}/cpu2/online": "1", f"{CPU}/cpu3/online": "0"}
+    files |= {f"{CPU}/cpu2/online": "1", f"{CPU}/cpu3/online": "0", DRIVER: "intel_idle"}
     seen = view(tmp_path, files, online=HOST - {3})
     switched = readings("cpu.online", seen, True)
     assert {cpu: one.value for cpu, one in switched.items()} == {"2": True, "3": False}
@@ -57,10 +58,28 @@ def test_only_the_row_that_switches_cpus_on_reads_those_that_are_off(tmp_path: P
 
 
 def test_with_every_isolated_cpu_off_there_is_nothing_to_read(tmp_path: Path) -> None:
-    files = {f"{CPU}/cpu{n}/power/pm_qos_resume_latency_us": "0" for n in HOST}
+    files = {f"{CPU}/cpu{n}/power/pm_qos_resume_latency_us": "0" for n in HOST} | {DRIVER: "intel_idle"}
     seen = view(tmp_path, files, online=HOUSEKEEPING)
     for name in ("cpuidle.resume_latency_us", "cpuidle.max_latency_us"):
         assert {one.state for one in readings(name, seen, 0).values()} == {State.ABSENT}
+
+
+@pytest.mark.parametrize(
+    ("driver", "states", "limit"),
+    [
+        ("intel_idle", State.READ, State.READ),
+        ("haltpoll", State.ABSENT, State.READ),  # its latencies are its own; its governor does ask for a limit of 0
+        ("none", State.READ, State.MOOT),
+    ],
+)
+def test_the_cpuidle_driver_says_what_the_latencies_mean(
+    tmp_path: Path, driver: str, states: State, limit: State
+) -> None:
+    place = f"{CPU}/cpu2"
+    files = {f"{place}/cpuidle/state1/latency": "1", f"{place}/cpuidle/state1/disable": "0", DRIVER: driver}
+    seen = view(tmp_path, files | {f"{place}/power/pm_qos_resume_latency_us": "0"}, online=HOST - {3})
+    assert {one.state for one in readings("cpuidle.max_latency_us", seen, 2).values()} == {states}
+    assert {one.state for one in readings("cpuidle.resume_latency_us", seen, 2).values()} == {limit}
 
 
 # Idle states: a state may take as long to leave as the limit says; a microsecond more, and it is disabled.

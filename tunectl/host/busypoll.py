@@ -32,7 +32,6 @@ class Polled(NamedTuple):
     is_epoll: bool
     usecs: int  # 0: it says nothing of its own; only an epoll instance is listed then
     napi: int = 0  # the receive queue of its last packet; 0: none that can be polled
-    blocks: bool = False  # a read of it waits
 
 
 def read_polled(root: Sysroot, pid: int) -> list[Polled]:
@@ -103,5 +102,4 @@ def _of_socket(fd: int) -> Polled | None:
         raise
     finally:
         asked.detach()
-    blocks = not fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NONBLOCK
-    return Polled(is_epoll=False, usecs=usecs, napi=napi, blocks=blocks) if usecs else None
+    return Polled(is_epoll=False, usecs=usecs, napi=napi) if usecs else None

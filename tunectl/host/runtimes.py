@@ -44,7 +44,7 @@ _MARKS = {
         r"libjvm\.so",
         b"",
         b"",
-        r"(GC |G1 |VM (Thread|Periodic)|RuntimeWorker#|[XZ](Director|Driver|Stat|Uncommitter|Unmapper|Worker)"
+        r"(GC |G1 |VM Thread|RuntimeWorker#|[XZ](Director|Driver|Stat|Uncommitter|Unmapper|Worker)"
         r"|Shenandoah|ParGC|CMS|Concurrent Mark)",
         r"-Xm[nsx]\w+|-Xgc\S*|-XX:[+-]?(Use\w+GC|\w*GC(Threads|PauseMillis)\w*|AlwaysPreTouch|\w*HeapSize|ZGenerational)"
         r"(=\S*)?",

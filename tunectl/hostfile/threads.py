@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tunectl.cpulist import format_cpulist
@@ -10,6 +11,9 @@ from tunectl.host.scheduling import BY_PRIORITY
 from tunectl.hostfile.shape import ThreadRow
 from tunectl.model import Scope, Trading
 
+# unit_name_is_valid() of systemd, src/basic/unit-name.c: these characters. A name that begins with a dash is an option.
+_UNIT = re.compile(r"[A-Za-z0-9:_.\\][A-Za-z0-9:_.\\-]*(@[A-Za-z0-9:_.\\@-]*)?\.(service|scope|slice)")
+_LONGEST = 255  # characters of a unit's name
 _COMM = 15  # characters the kernel keeps of a thread's name (TASK_COMM_LEN, less the NUL)
 
 
@@ -54,7 +58,13 @@ def _declared(row: ThreadRow, scope: Scope, where: str) -> Trading:
     for key, value in (("thread", row.thread), ("command", row.command)):
         if len(value.encode()) > _COMM:
             raise UsageError(f"{where}.{key}: '{value}': the kernel keeps {_COMM} characters", value[:_COMM])
+    if "/" in row.command:
+        raise UsageError(
+            f"{where}.command: '{row.command}': a program's name, without its folder", _name_of(row.command)
+        )
     unit = row.unit if not row.unit or "." in row.unit else f"{row.unit}.service"
+    if unit:
+        _check_unit(unit, f"{where}.unit")
     name = row.name or row.thread or row.command or unit
     return Trading(
         name,
@@ -68,3 +78,17 @@ def _declared(row: ThreadRow, scope: Scope, where: str) -> Trading:
         tuple(row.fed_by),
         row.spins,
     )
+
+
+def _check_unit(unit: str, where: str) -> None:
+    if not _UNIT.fullmatch(unit) or len(unit) > _LONGEST:
+        raise UsageError(
+            f'{where}: "{unit}": systemd runs no program of that name',
+            "a service, such as feed.service or feed@1.service",
+        )
+    if "@." in unit:
+        raise UsageError(f'{where}: "{unit}" is a template, of which only instances run', unit.replace("@.", "@NAME."))
+
+
+def _name_of(program: str) -> str:
+    return program.rpartition("/")[2] or "its name as `ps -o comm` shows it"

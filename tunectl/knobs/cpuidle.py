@@ -6,8 +6,19 @@ from tunectl.knobs.codecs import NATURAL, RESUME_LATENCY
 from tunectl.knobs.drivers.idlestates import IdleStates
 from tunectl.knobs.drivers.latencyhold import LatencyHold
 from tunectl.knobs.drivers.pseudofile import PseudoFile
-from tunectl.knobs.row import Absence, Knob
+from tunectl.knobs.row import Absence, Knob, View
 from tunectl.model import Lifetime, Match, Severity
+
+_HARMLESS = Absence(harmless="without cpuidle a CPU that waits halts or polls, and enters no deeper state")
+_DRIVER = "sys/devices/system/cpu/cpuidle/current_driver"
+
+
+def _without_governor(view: View) -> str:
+    """A governor reads the limit when it chooses among a driver's states; the default idle loop does not."""
+    if view.root.get(_DRIVER) not in ("", "none"):
+        return ""
+    return "no cpuidle driver is in charge: a CPU that waits halts, and no governor asks for the limit"
+
 
 KNOBS = (
     Knob(
@@ -21,18 +32,21 @@ KNOBS = (
         "slower than the limit is disabled on the isolated CPUs.",
         source="Documentation/admin-guide/pm/cpuidle.rst",
         risk="more power when idle; less turbo headroom for the other cores",
-        absence=Absence(harmless="without cpuidle a CPU that waits halts or polls, and enters no deeper state"),
+        absence=_HARMLESS,
     ),
     Knob(
         "cpuidle.resume_latency_us",
-        PseudoFile("sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us", cpus="isolated"),
+        PseudoFile(
+            "sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us", cpus="isolated", idle=_without_governor
+        ),
         RESUME_LATENCY,
         Lifetime.RUNTIME,
         Severity.SLOWER,
         match=Match.AT_MOST,
         why="The cpuidle governor's own limit for one CPU; it holds for states that appear later, too.",
-        source="Documentation/ABI/testing/sysfs-devices-power",
+        source="Documentation/ABI/testing/sysfs-devices-power; drivers/cpuidle/governor.c",
         risk="more power when idle",
+        absence=_HARMLESS,
         boots_with="no constraint",
     ),
     Knob(

@@ -6,7 +6,6 @@ systemd.resource-control(5), Slice=; systemd.unit(5), "Unit File Load Path".
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
@@ -21,9 +20,6 @@ from tunectl.oneline import one_line
 from tunectl.report.escape import printable
 
 FILE = "zz-tunectl-threads.conf"  # drop-ins are read in the order of their names, and the last one counts
-# unit_name_is_valid() of systemd, src/basic/unit-name.c: at most 255 characters of these.
-_SERVICE = re.compile(r"[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\@-]*)?\.service")
-_LONGEST = 255
 _WIDTH = 98
 
 
@@ -49,7 +45,7 @@ def drop_in(name: str, threads: Sequence[Trading], scope: Scope, knobs: Collecti
         one_line(each.name, f"{origin}: the name of a thread")
         one_line(each.thread, f"{origin}: the thread of {each.unit}")
     is_whole = len(mine) == 1 and not one.thread
-    in_slice = "systemd.isolated_slice" in knobs
+    in_slice = not {"systemd.isolated_slice", "cpuset.isolated"}.isdisjoint(knobs)
     path = f"/etc/systemd/system/{unit}.d/{FILE}"
     settings = [*_place(mine, scope, is_whole=is_whole, in_slice=in_slice), *_policy(mine, is_whole=is_whole)]
     settings += ["LimitMEMLOCK=infinity"] if any(each.locked for each in mine) else []
@@ -75,7 +71,7 @@ def _service(one: Trading, origin: str) -> str:
             f"{origin}: thread '{one.name}' is declared by command = \"{one.command}\", and a drop-in needs a unit",
             'say unit = "NAME.service" instead, if systemd starts it',
         )
-    if not _SERVICE.fullmatch(one.unit) or len(one.unit) > _LONGEST:
+    if not one.unit.endswith(".service"):
         raise UsageError(
             f"{origin}: thread '{one.name}': unit = \"{one.unit}\": systemd runs no program of that name",
             "the name of a service, such as feed.service or feed@1.service",
@@ -108,8 +104,7 @@ def _policy(mine: Sequence[Trading], *, is_whole: bool) -> Iterator[str]:
 def _head(name: str, unit: str, path: str) -> Iterator[str]:
     yield f"# Made by `tunectl threads unit` for {name}: {unit} as [[threads]] of the host file declares it."
     yield f"# It belongs in {path}; then type:"
-    running = unit.replace("@.", "@*.")  # of a template its instances run
-    yield f"#   sudo systemctl daemon-reload && sudo systemctl restart {shell_word(running)}"
+    yield f"#   sudo systemctl daemon-reload && sudo systemctl restart {shell_word(unit)}"
 
 
 def _inherited(mine: Sequence[Trading], *, is_whole: bool) -> Iterator[str]:

@@ -40,8 +40,13 @@ _VALUES = Round(
         with_idle_states(
             value("C3 re-enabled on CPU 2", f"{CPU}/cpu2/cpuidle/state3/disable", "0", "cpuidle.max_latency_us[2]")
         ),
-        value(
-            "latency limit lifted", f"{CPU}/cpu3/power/pm_qos_resume_latency_us", "0", "cpuidle.resume_latency_us[3]"
+        with_idle_states(
+            value(
+                "latency limit lifted",
+                f"{CPU}/cpu3/power/pm_qos_resume_latency_us",
+                "0",
+                "cpuidle.resume_latency_us[3]",
+            )
         ),
         with_frequencies(
             value("clock capped", f"{CPU}/cpu2/cpufreq/scaling_max_freq", "1200000", "cpufreq.max_khz[2]")
