@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.places import complaint, environment
+from tests.cli.places import PROGRAM, complaint, environment
 from tests.cli.test_commands import valid
 from tests.compare.runs import cpu_of, document, simulated
 from tests.compare.wakes import cell, wake_document
@@ -55,6 +56,17 @@ def test_compare_in_both_formats(tunectl: Run, results: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.alone
+@pytest.mark.parametrize("words", [["compare"], ["report", "--format", "html"]])
+def test_a_small_host_reads_small_results(results: Path, words: list[str]) -> None:
+    """A limit on a file's size is no reason to ask for as much memory."""
+    argv = [*PROGRAM, *words, results / "before.json", results / "after.json"]
+    limit = (256 << 20, 256 << 20)
+    done = subprocess.run(
+        argv, capture_output=True, text=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit)
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_real_results_are_compared_and_drawn(tunectl: Run, tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     for name in ("a", "b"):

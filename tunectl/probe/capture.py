@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from errno import EFBIG
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from tunectl.errors import UsageError
+from tunectl.regular import read_up_to
 
 LARGEST = 1 << 30  # bytes of a file
 MOST_MESSAGES = 4_000_000  # FEED_MOST of native/src/feed/run.h
@@ -86,12 +88,10 @@ def read_capture(path: Path) -> Capture:
 def _bytes_of(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
+            return read_up_to(file.fileno(), LARGEST)
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}", "name a pcap file, as tcpdump -w writes it") from error
-    if len(data) > LARGEST:
-        raise UsageError(f"{path}: is larger than {LARGEST >> 20:,} MiB", "cut it with editcap -c")
-    return data
+        hint = "cut it with editcap -c" if error.errno == EFBIG else "name a pcap file, as tcpdump -w writes it"
+        raise UsageError(f"{path}: {error.strerror}", hint) from error
 
 
 def _header(path: Path, data: bytes) -> tuple[str, int, int]:

@@ -22,6 +22,7 @@ from tunectl.probe.raw import SCHEMA as JITTER_RAW
 from tunectl.probe.same_run import shared_runs
 from tunectl.probe.wake_explain import explained_wake
 from tunectl.probe.wake_facts import SCHEMA as WAKE_RAW
+from tunectl.regular import read_up_to
 from tunectl.shapes import (
     AnyCase,
     Bucket,
@@ -136,11 +137,9 @@ def _explained(body: Any, path: Path) -> Any:
 def _parsed(path: Path) -> Any:
     try:
         with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
+            data = read_up_to(file.fileno(), _LARGEST)
     except OSError as error:
         raise TunectlError(f"cannot read {path}: {error.strerror}") from error
-    if len(data) > _LARGEST:
-        raise TunectlError(f"{path}: is larger than 1 GiB", "no result of a probe is")
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
