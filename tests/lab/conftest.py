@@ -1,6 +1,7 @@
 """The lab as pytest fixtures. A test that asks for `lab` or for `grub_parts` is marked `lab` by that alone."""
 
 import os
+import subprocess
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -47,6 +48,17 @@ def fresh_lab(lab: Lab) -> Lab:
 def wheels(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The wheel of this tree and what it needs."""
     return product.build_wheels(tmp_path_factory.mktemp("wheels"), lab.platform)
+
+
+@pytest.fixture(scope="session")
+def package(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+    """The platform's package of a release: of the folder $TUNECTL_LAB_RELEASE, or made now. None: it has none."""
+    ready = os.environ.get("TUNECTL_LAB_RELEASE")
+    place = Path(ready) if ready else tmp_path_factory.mktemp("release")
+    if not ready:
+        done = subprocess.run([product.ROOT / ".ci/release", place], text=True, capture_output=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return next(place.glob(f"tunectl_*{lab.platform.package}"), None)
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,7 @@
 What differs from one platform to the next is in its row (platforms.py), and nowhere here.
 """
 
-import os
 import re
-import subprocess
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +17,7 @@ from .evidence import cpus
 from .lab import Lab
 from .platforms import PLATFORMS
 from .playing import failing, line, play_round
-from .product import ROOT, WRITTEN, findings, tunectl, unpack_wheels, verify
+from .product import WRITTEN, findings, tunectl, unpack_wheels, verify
 from .rows import ROUNDS
 from .story import difference, judged, loosened, restored, volatile
 
@@ -31,17 +29,6 @@ PLAYED = [
 pytestmark = pytest.mark.long
 on_each = pytest.mark.parametrize("lab", PLATFORMS.values(), ids=PLATFORMS, indirect=True, scope="session")
 Note = Callable[[str, str], None]
-
-
-@pytest.fixture(scope="session")
-def package(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path | None:
-    """The platform's package of a release: of the folder $TUNECTL_LAB_RELEASE, or made now. None: it has none."""
-    ready = os.environ.get("TUNECTL_LAB_RELEASE")
-    place = Path(ready) if ready else tmp_path_factory.mktemp("release")
-    if not ready:
-        done = subprocess.run([ROOT / ".ci/release", place], text=True, capture_output=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    return next(place.glob(f"tunectl_*{lab.platform.package}"), None)
 
 
 @pytest.fixture(scope="session")
