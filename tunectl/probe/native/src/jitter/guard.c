@@ -68,11 +68,15 @@ static void find_the_one(const struct task *task, void *context)
         *holder = *task;
 }
 
-/* Who holds the worker's CPU is the reason. */
+/*
+ * Who holds the worker's CPU is the reason. It is looked for after the worker was moved: one that lost its CPU within a call like
+ * mlock(2) holds the lock of this process's memory map, which whoever reads directories may need.
+ */
 static void leave_to_holder(struct jitter_run *run, struct worker *w, const char *what)
 {
     struct task holder = {.cpu = w->cpu};
     char name[TASK_TEXT_SIZE];
+    move_away(run, w);
     tasks_visit(find_the_one, &holder);
     if (holder.tid)
         leave(run, w, "CPU %u was %s to the probe: thread %s holds it", w->cpu, what, task_format(&holder, name));
