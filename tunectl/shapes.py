@@ -69,6 +69,7 @@ class Cause(msgspec.Struct, frozen=True):
 class Period(msgspec.Struct, frozen=True):
     """Gaps that come at equal distances."""
 
+    searched: ClassVar[int] = 4096  # a CPU's first gaps, of a millisecond and more and of less: so many of each
     period_ns: Count
     count: Count
     coverage: Amount = 0.0
@@ -135,6 +136,7 @@ class Cpu(msgspec.Struct, frozen=True):
     series: Series | None = None
     causes: list[Cause] = []
     periods: list[Period] = []
+    periods_searched_ns: Count | None = None  # from the run's start; None: all of it
     counters: Counters | None = None
     core_khz: CoreClock | None = None
     unfit: list[str] = []  # why its figures are not its own, or not the host's

@@ -288,6 +288,17 @@ def test_a_list_that_was_full_ends_what_is_looked_at() -> None:
     assert [(one["name"], one["coverage"]) for one in full["periods"]] == [("as often as a timer tick at HZ=250", 1.0)]
     (whole,) = explained(raw_run(of_run(ticks, 5)))["cpus"]
     assert whole["periods"] == []
+    assert (full["periods_searched_ns"], whole["periods_searched_ns"]) == (int(ticks[-1].start), None)
+
+
+@pytest.mark.parametrize("length", [5_000, 2 * MS])
+def test_the_document_says_how_far_was_searched(length: float) -> None:
+    """To the first gap of a kind that is one too many."""
+    for many, until in ((LOOKED_AT, None), (LOOKED_AT + 1, int((LOOKED_AT * 4 + 0.5) * MS))):
+        gaps = comb(4 * MS, many * 4 * MS, gap=length)
+        assert len(gaps) == many
+        (cpu,) = explained(raw_run(of_run(gaps, 20)))["cpus"]
+        assert cpu["periods_searched_ns"] == until
 
 
 def test_made_up_runs_are_in_order() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.report.documents import body, document
 from tests.report.pages import EVIL, JITTER, file, page
+from tunectl.cpulist import named_cpus
 from tunectl.report.text import render
 
 GAP: dict[str, Any] = {
@@ -84,6 +85,19 @@ def test_each_run_has_its_story() -> None:
 
 def text_of_runs(runs: list[dict[str, Any]]) -> str:
     return " ".join(render(document("probe.jitter.runs", runs=runs), width=100).split())
+
+
+def test_where_periods_were_looked_for_is_said_where_that_was_not_everywhere() -> None:
+    assert "were looked for" not in text() + html()
+    first, second, *rest = JITTER["cpus"]
+    first, second = first | {"periods_searched_ns": 820_000_000}, second | {"periods_searched_ns": 4_000_000_000}
+    why = "of the listed gaps at most 4,096 of a kind are searched"
+    one = {"cpus": [first, JITTER["cpus"][1], *rest]}
+    for said in (text(**one), html(**one)):
+        assert f"periods were looked for in the first 820 ms of CPU {first['cpu']} alone: {why}" in said
+    both = {"cpus": [first, second, *rest]}
+    for said in (text(**both), html(**both)):
+        assert f"the first 820 ms to 4 s of {named_cpus([first['cpu'], second['cpu']])} alone: {why}" in said
 
 
 def test_simultaneous_stops_are_said_beside_the_smis_and_only_where_there_are_any() -> None:

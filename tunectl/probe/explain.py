@@ -15,11 +15,10 @@ from tunectl.probe.attribution import Traced, attributed
 from tunectl.probe.counter import shown_clock
 from tunectl.probe.jitter_warnings import shared, unfit, warnings_of
 from tunectl.probe.lengths import buckets_ns
-from tunectl.probe.periods import THROTTLED, find_periods, pauses_warning
+from tunectl.probe.periods import THROTTLED, find_periods, pauses_warning, searched_ns
 from tunectl.probe.raw import Cpu, Run
 from tunectl.probe.stops import stops_of
 from tunectl.probe.story import ended_by, story_of
-from tunectl.shapes import Period
 
 SCHEMA = "tunectl.probe.jitter/1"
 GAPS = {"50": 0.5, "99": 0.99, "99.9": 0.999, "99.99": 0.9999}  # the percentiles of a result, and their shares
@@ -101,20 +100,24 @@ def _cpu(run: Run, cpu: Cpu) -> dict[str, Any]:
 def _with_periods(run: Run, told: dict[str, Any]) -> dict[str, Any]:
     """What returns, with the causes that its gaps have by now."""
     labels = told["labels"]
-    found = {cpu["cpu"]: _periods(run, cpu, labels) for cpu in told["cpus"]}
-    paused = [cpu for cpu, periods in found.items() if any(one.name == THROTTLED for one in periods)]
+    for cpu in told["cpus"]:
+        cpu |= _periods(run, cpu, labels)
+    paused = [cpu["cpu"] for cpu in told["cpus"] if any(one["name"] == THROTTLED for one in cpu["periods"])]
     if run.fifo_priority and paused:
         told["warnings"].append(pauses_warning(paused))
-    for cpu in told["cpus"]:
-        cpu["periods"] = to_builtins(found[cpu["cpu"]])
     return told
 
 
-def _periods(run: Run, cpu: dict[str, Any], labels: list[str]) -> list[Period]:
-    """In the time that the list of events covers."""
+def _periods(run: Run, cpu: dict[str, Any], labels: list[str]) -> dict[str, Any]:
+    """In the time that the list of events covers, and how far of that was searched."""
     events = [(start, end, labels[label]) for start, end, label in cpu["events"]]
-    end = events[-1][0] if events and cpu["events_lost"] else cpu["tsc_end"]
-    return find_periods(events, cpu["tsc_start"], end, run.clock.hz, run.fifo_priority > 0)
+    is_cut = bool(events and cpu["events_lost"])
+    begin, end, hz = cpu["tsc_start"], events[-1][0] if is_cut else cpu["tsc_end"], run.clock.hz
+    searched = searched_ns(events, begin, end, hz)
+    return {
+        "periods": to_builtins(find_periods(events, begin, end, hz, run.fifo_priority > 0)),
+        "periods_searched_ns": run.ns(end - begin) if searched is None and is_cut else searched,
+    }
 
 
 def _loop_ns(run: Run, cpu: Cpu) -> dict[str, float]:

@@ -22,7 +22,7 @@ from tunectl.probe.phase import LEAST_PERIODS, WINDOWS, Looked, Series, evidence
 from tunectl.shapes import Period
 
 MOST = 4
-LOOKED_AT = 4096  # gaps of each kind, from the run's start: a tenth of a second for a CPU
+LOOKED_AT = Period.searched  # gaps of each kind, from the run's start: a tenth of a second for a CPU
 THROTTLED = "as long as RT throttling or the deadline fair server takes"
 _PAUSE = 1e6  # ns
 _SCHEDULER = (30e6, 80e6)  # ns; both mechanisms take 50 ms of each second by default
@@ -76,14 +76,7 @@ def find_periods(
     `events` are (start, end, cause) in order of time, on a counter of `hz` that stood at `begin` when the run began,
     and at `end` when it or its list of gaps ended. `is_fifo` says that the probe itself ran under SCHED_FIFO.
     """
-    tick = SECOND / hz
-    pause = _PAUSE / tick
-    pauses = [Gap((a - begin) * tick, (b - begin) * tick, label) for a, b, label in events if b - a >= pause]
-    shorter = (Gap((a - begin) * tick, (b - begin) * tick, label) for a, b, label in events if b - a < pause)
-    length = (end - begin) * tick
-    if len(pauses) > LOOKED_AT:
-        length = pauses[LOOKED_AT].start
-        del pauses[LOOKED_AT:]
+    pauses, shorter, length = _searched(events, begin, end, hz)
     hiding = [(gap.start, gap.end) for gap in pauses]
     found = _scheduler_pauses(_kind(filter(_holds_the_schedulers, pauses), hiding, length), is_fifo)
     if found:
@@ -93,10 +86,34 @@ def find_periods(
     return found[:MOST]
 
 
+def searched_ns(events: Sequence[tuple[float, float, str]], begin: float, end: float, hz: float) -> int | None:
+    """How far from the run's start all gaps were searched; None where all were. The rest is as in find_periods()."""
+    if len(events) <= LOOKED_AT:
+        return None
+    pauses, shorter, length = _searched(events, begin, end, hz)
+    searched = _kind(shorter, (), length)
+    return None if len(pauses) + len(searched.gaps) == len(events) else floor(searched.length)
+
+
 def pauses_warning(cpus: Iterable[int]) -> str:
     """The warning about CPUs where a SCHED_FIFO probe had a period named THROTTLED."""
     who = "that is RT throttling or the deadline fair server acting on the SCHED_FIFO probe, not the machine"
     return f"pauses of some 50 ms, a second apart, on {named_cpus(cpus)}: {who}"
+
+
+def _searched(
+    events: Sequence[tuple[float, float, str]], begin: float, end: float, hz: float
+) -> tuple[list[Gap], Iterator[Gap], float]:
+    """The pauses that are searched, the shorter gaps, and the stretch of the run that the pauses allow."""
+    tick = SECOND / hz
+    pause = _PAUSE / tick
+    pauses = [Gap((a - begin) * tick, (b - begin) * tick, label) for a, b, label in events if b - a >= pause]
+    shorter = (Gap((a - begin) * tick, (b - begin) * tick, label) for a, b, label in events if b - a < pause)
+    length = (end - begin) * tick
+    if len(pauses) > LOOKED_AT:
+        length = pauses[LOOKED_AT].start
+        del pauses[LOOKED_AT:]
+    return pauses, shorter, length
 
 
 def _holds_the_schedulers(gap: Gap) -> bool:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from tunectl.cpulist import named_cpus
 from tunectl.model import Document
-from tunectl.shapes import FEED_STAGES, Feed, Jitter, JitterLoaded, Load, Stops, Wake, typed
+from tunectl.shapes import FEED_STAGES, Feed, Jitter, JitterLoaded, Load, Period, Stops, Wake, typed
 from tunectl.wording import nanoseconds, plural
 
 _NAMES = {
@@ -232,6 +233,17 @@ def loads_of(load: Load | None) -> tuple[str, list[tuple[str, str, str]]]:
         for one in load.stressors
     ]
     return f"{', '.join(load.names)} on {cpus} ({load.program})", rows
+
+
+def searched_of(result: Jitter) -> str:
+    """How far periods were looked for, as a sentence; "" where all gaps were searched."""
+    cut = {cpu.cpu: ns for cpu in result.cpus if (ns := cpu.periods_searched_ns) is not None}
+    if not cut:
+        return ""
+    least, most = (nanoseconds(end(cut.values())) for end in (min, max))
+    length = least if least == most else f"{least} to {most}"
+    why = f"of the listed gaps at most {Period.searched:,} of a kind are searched"
+    return f"periods were looked for in the first {length} of {named_cpus(cut)} alone: {why}"
 
 
 _LIMITED = {

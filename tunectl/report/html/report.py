@@ -22,6 +22,7 @@ from tunectl.report.figures import (
     loads_of,
     problems_of,
     runs_of,
+    searched_of,
     stopped_together,
     value_of,
     verdict_of,
@@ -211,6 +212,7 @@ def jitter_view(result: Jitter) -> dict[str, Any]:
         "totals": totals(result),
         "stops": stopped_together(result.simultaneous_stops),
         "periods": _periods(result),
+        "searched": searched_of(result),
         "counted": _counted(result),
     }
 

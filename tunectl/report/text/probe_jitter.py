@@ -9,7 +9,16 @@ from typing import Any
 from tunectl.cpulist import named_cpus
 from tunectl.report.causes import grouped, totals
 from tunectl.report.escape import printable
-from tunectl.report.figures import LOADED, OF_A_RUN, loads_of, problems_of, runs_of, stopped_together, verdict_of
+from tunectl.report.figures import (
+    LOADED,
+    OF_A_RUN,
+    loads_of,
+    problems_of,
+    runs_of,
+    searched_of,
+    stopped_together,
+    verdict_of,
+)
 from tunectl.report.story import story
 from tunectl.report.text import compare
 from tunectl.report.text.budget import judged
@@ -201,15 +210,18 @@ def causes(page: TextPage, result: Jitter, indent: int) -> None:
 
 
 def periods(page: TextPage, result: Jitter, indent: int) -> None:
-    """A line for each series of gaps that comes at regular intervals."""
+    """A line for each series of gaps that comes at regular intervals, and how far they were looked for."""
     found = [(cpu.cpu, period) for cpu in result.cpus for period in cpu.periods]
-    if found:
+    searched = searched_of(result)
+    if found or searched:
         page.line()
     for cpu, period in found:
         every = f"{period.period_ns / 1e6:.3f} ms"
         known = " - ".join(dict.fromkeys(text for text in (period.name, period.cause) if text))
         what = f"{period.count:,} gaps, {nanoseconds(period.mean_ns)} each on average"
         prose(page, f"{what}{': ' if known else ''}{known}", indent=indent, label=f"CPU {cpu}, every {every}: ")
+    if searched:
+        prose(page, searched, indent=indent, style="dim")
 
 
 def _smis(smis: Smis) -> str:
