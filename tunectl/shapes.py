@@ -357,6 +357,11 @@ class Case(msgspec.Struct, frozen=True):
         there_and_back = ", there and back" if self.is_round_trip else ""
         return f"{self.mechanism}, {self.waiting}{method}, after {self.idle_ms:g} ms{there_and_back}"
 
+    @property
+    def label(self) -> str:
+        """`tcp poll 10 ms`: beside others of the same run."""
+        return f"{self.mechanism} {self.wait_method} {self.idle_ms:g} ms"
+
     def at(self, percentile: str) -> float | None:
         """`at("99.9")`, in ns; None where there is no result, or the messages are too few for it."""
         return self.percentiles_ns.get(percentile) if self.percentiles_ns else None

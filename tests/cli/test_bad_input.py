@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import subprocess
 import zlib
 from collections.abc import Callable
@@ -741,6 +742,21 @@ def test_a_root_without_cpus(tunectl: Run, tmp_path: Path, command: str) -> None
     line = complaint(tunectl(*words, "--root", root), 1)
     assert line.startswith(f"no CPUs are described in {root}/sys/devices/system/cpu")
     assert list(tmp_path.iterdir()) == [root]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("feed --rate 1.5", "'--rate': '1.5': expected a whole number from 1 to 1,000,000."),
+        ("feed --rate 0", "'--rate': 0: expected a whole number from 1 to 1,000,000."),
+        ("feed --speed fast", "'--speed': 'fast': expected a number from 1e-06 to 1e+06."),
+        ("jitter --threshold-ns ''", "'--threshold-ns': '': expected a whole number from 1 on."),
+        ("jitter --duration 5s", "'--duration': '5s': expected a number."),
+        ("feed --stamps soft", "'--stamps': 'soft' is not one of"),
+    ],
+)
+def test_a_number_that_is_none_says_which_would_be_right(tunectl: Run, words: str, said: str) -> None:
+    assert f"Invalid value for {said}" in complaint(tunectl("probe", *shlex.split(words)), 2)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_the_cost_of_stamps_is_measured_where_there_are_some(installed: Path, pa
     (cell,) = made["cells"]
     assert len(said) == 1 + cell["stamped"]
     if cell["stamped"]:
-        assert re.fullmatch(r"tcp, ws-json, 1 symbol, poll0: once more without time stamps, \d s left", said[1])
+        assert re.fullmatch(r"tcp ws-json, 1 symbol, poll0: once more without time stamps, \d s left", said[1])
     off = feed(pair, stamps="off")
     assert (off["stamp_cost_ns"], off["cells"][0]["stamped"]) == (None, False)
     assert off["cells"][0]["stages_ns"]["wire"] is None
@@ -108,7 +108,7 @@ def test_ctrl_c_leaves_out_the_rest(installed: Path, pair: str) -> None:
             raise KeyboardInterrupt
 
     made = run_feed(FeedRequest(cpus=pair, intrude=True, **QUICK | {"symbols": "1,2,4"}), hear)
-    assert [line.partition(",")[0] for line in said] == ["tcp", "tcp"]
+    assert [line.partition(",")[0] for line in said] == ["tcp ws-json", "tcp ws-json"]
     assert (made["interrupted"], made["cells"][0]["due"], made["stamp_cost_ns"]) == (True, 200, None)
     assert {cell["reason"] for cell in made["cells"][1:]} == {"interrupted before it was measured"}
 

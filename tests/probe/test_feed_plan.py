@@ -26,7 +26,7 @@ def test_the_default_is_one_case() -> None:
         *("--transport", "tcp", "--format", "ws-json", "--symbols", "1", "--rate", "10000", "--burst", "1"),
         *("--waiting", "poll0", "--tls", "off", "--alloc", "0"),
     ]
-    assert one.title == "tcp, ws-json, 1 symbol, poll0"
+    assert one.title == "tcp ws-json, 1 symbol, poll0"
 
 
 def test_every_combination_of_the_lists_is_a_case() -> None:
@@ -35,7 +35,7 @@ def test_every_combination_of_the_lists_is_a_case() -> None:
     )
     names = [(one.transport, one.format, one.symbols, one.waiting, one.alloc) for one in found]
     assert names == list(itertools.product(TRANSPORTS, FORMATS, (4, 1), ("poll", "poll0"), (0, 2)))
-    assert found[-1].title == "multicast-ab, binary, 1 symbol, poll0, --alloc 2"
+    assert found[-1].title == "multicast-ab binary, 1 symbol, poll0, 2 allocations"
     assert len(cases(symbols="1,1,4")) == 2
 
 

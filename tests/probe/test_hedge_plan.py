@@ -48,7 +48,7 @@ def test_the_words_of_a_case() -> None:
         *("--load", "0.85", "--delay", "p95", "--stall", "both", "--service-ns", "5000", "--seed", "7"),
         *("--budget", "0.1", "--shed", "4", "--no-cancel"),
     ]
-    assert one.title == "load 0.85, second copies after p95, stall both"
+    assert one.title == "load 0.85, second copy at P95, stall both"
     asked = {"load": 0.85, "delay": "p95", "stall": "both", "service_ns": 5000, "cancel": False, "budget": 0.1}
     assert one.cell == asked | {"shed_at": 4, "seed": 7, "reason": ""}
 

@@ -375,8 +375,8 @@ def test_progress_is_a_line_for_each_case_and_ctrl_c_leaves_out_the_rest(install
     asked = {"mechanisms": "pipe", "waiting": "block,poll,epoll"}
     document = checked(run_wake(WakeRequest(cpus=pair, intrude=True, **QUICK | asked), hear))
     assert [re.sub(r", \d s left$", "", line) for line in said] == [
-        "pipe, block, 0 ms: case 1 of 3",
-        "pipe, poll, 0 ms: case 2 of 3",
+        "pipe block 0 ms: case 1 of 3",
+        "pipe poll 0 ms: case 2 of 3",
     ]
     assert document["interrupted"] is True
     assert document["cells"][0]["sent"] == 5

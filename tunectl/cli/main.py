@@ -137,7 +137,7 @@ def _run() -> int:
             click.echo(error.format_message(), err=True)
             return exits.USAGE
         where = f" See '{error.ctx.command_path} --help'." if error.ctx else ""
-        return _complain(f"{error.format_message()}{where}", exits.USAGE)
+        return _complain(f"{_said_plainly(error)}{where}", exits.USAGE)
     except click.ClickException as error:
         return _complain(error.format_message(), exits.FAILED)
     except TunectlError as error:
@@ -153,6 +153,20 @@ def _run() -> int:
         if os.environ.get("TUNECTL_DEBUG"):
             raise
         return _complain(f"internal error: {type(error).__name__}: {error} (TUNECTL_DEBUG=1 shows where)", exits.FAILED)
+
+
+def _said_plainly(error: click.UsageError) -> str:
+    """Of a number: click names its own class ("valid integer range"), and writes limits as a formula."""
+    param = error.param if isinstance(error, click.BadParameter) else None
+    kind = param.type if param else None
+    if not isinstance(kind, click.types.IntParamType | click.types.FloatParamType):
+        return error.format_message()
+    ends = [getattr(kind, "min", None), getattr(kind, "max", None)]
+    least, most = (None if end is None else f"{end:,}" if isinstance(end, int) else f"{end:,g}" for end in ends)
+    limits = "" if least is None else f" from {least} to {most}" if most is not None else f" from {least} on"
+    what = "a whole number" if isinstance(kind, click.types.IntParamType) else "a number"
+    said = f"{error.message.partition(' is not ')[0]}: expected {what}{limits}."
+    return click.BadParameter(said, error.ctx, param).format_message()
 
 
 def _is_of_output(error: OSError) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tunectl.errors import TunectlError, UsageError
 
 _INTERRUPTED = "interrupted before it was measured"
+_LONG_WARM_UP_S = 1.0  # it is named
 
 
 class PlannedCase(Protocol):
@@ -24,6 +25,18 @@ class PlannedCase(Protocol):
     @property
     def cell(self) -> dict[str, Any]:
         """As the cell of a raw document in which nothing was counted."""
+
+
+class Takes(NamedTuple):
+    """How long a case is to take, in seconds."""
+
+    warm_up: float  # nothing is counted in it
+    rest: float
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.warm_up + self.rest
 
 
 class CaseError(TunectlError):
@@ -48,23 +61,26 @@ def chosen(
 def measured_cases(
     cases: Sequence[Case],
     measure: Callable[[Case], dict[str, Any]],
-    seconds: Callable[[Case], float],
+    takes: Callable[[Case], Takes],
     tell: Callable[[str], None],
+    after_s: float = 0.0,
 ) -> dict[str, Any]:
     """What was counted, as if one run of the program had counted it.
 
-    `measure` hands back the document of one case, which is to take `seconds`; `tell` is handed a line for each. A case
-    that cannot be measured has the reason instead. Ctrl-C ends a case early, and leaves out the rest. TunectlError
-    where none could be measured at all.
+    `measure` hands back the document of one case. `tell` is handed a line for each, with what is left: what the cases
+    take, and `after_s` behind the last. A case that cannot be measured has the reason instead. Ctrl-C ends a case
+    early, and leaves out the rest. TunectlError where none could be measured at all.
     """
     document: dict[str, Any] = {}
     cells = []
     for place, case in enumerate(cases):
-        left = sum(seconds(one) for one in cases[place:] if not one.reason)
+        left = after_s + sum(takes(one).total for one in cases[place:] if not one.reason)
         reason = case.reason or (_INTERRUPTED if document.get("interrupted") else "")
         if not reason:
             try:
-                tell(f"{case.title}: case {place + 1} of {len(cases)}, {left:.0f} s left")
+                warm_up = takes(case).warm_up
+                first = f", the first {warm_up:.0f} s to warm up" if warm_up >= _LONG_WARM_UP_S else ""
+                tell(f"{case.title}: case {place + 1} of {len(cases)}, {left:.0f} s left{first}")
                 measured = measure(case)
                 document = joined(document, measured)
                 cells += measured["cells"]

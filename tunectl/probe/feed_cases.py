@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import product
+from math import ceil
 from typing import Any, NamedTuple
 
 from tunectl.errors import UsageError
 from tunectl.probe.case_by_case import chosen
 from tunectl.probe.feed_request import FeedRequest
 from tunectl.probe.pair_placement import Placed
+from tunectl.shapes import FeedCase, typed
 
 TRANSPORTS = ("tcp", "udp", "multicast", "multicast-ab")
 BETWEEN_HOSTS = ("tcp", "udp")
@@ -20,6 +22,7 @@ TLS = ("off", "ktls")
 MOST_SYMBOLS, MOST_ALLOCATIONS = 64, 64
 _STREAM = "tcp"
 _LONGEST_LIST = 16
+_WARM_UPS_LEAST, _WARM_UPS_MOST = 100, 20_000  # of the native program (feed/plan.c)
 
 
 class Planned(NamedTuple):
@@ -42,11 +45,14 @@ class Planned(NamedTuple):
 
     @property
     def title(self) -> str:
-        """As the progress has it."""
-        parts = [self.transport, self.format, f"{self.symbols} symbol{'s' * (self.symbols > 1)}", self.waiting]
-        parts += [self.tls] * (self.tls != "off")
-        parts += [f"--alloc {self.alloc}"] * (self.alloc > 0)
-        return ", ".join(parts)
+        """As the progress and all pages have it."""
+        return typed({**self.cell, "n": 0, "histogram": []}, FeedCase).name
+
+    @property
+    def warm_up_s(self) -> float:
+        """A fifth of a second of messages, but neither too few nor too many; whole bursts, as the program has it."""
+        fewest = min(max(self.rate // 5, _WARM_UPS_LEAST), _WARM_UPS_MOST)
+        return ceil(fewest / self.burst) * self.burst / self.rate
 
     def words(self) -> list[str]:
         """The program's arguments that say which case it is."""

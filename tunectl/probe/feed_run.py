@@ -13,7 +13,7 @@ from tunectl.host.cpusets import CpuFacts
 from tunectl.host.netdrops import read_nic_drops, read_softnet_drops
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timestamping import read_stamping
-from tunectl.probe.case_by_case import measured_cases
+from tunectl.probe.case_by_case import Takes, measured_cases
 from tunectl.probe.feed_cases import Planned, plan
 from tunectl.probe.feed_request import FeedRequest
 from tunectl.probe.feed_stamps import OFF, choose
@@ -22,7 +22,7 @@ from tunectl.probe.pair_placement import Placed, place
 from tunectl.probe.pair_request import BUSY_POLL_US
 from tunectl.probe.runner import document_of, start
 
-_CASE_S = 0.5  # beyond its schedule: the counter's rate, the warm-up
+_CASE_S = 0.5  # beyond its schedule: the counter's rate
 _GRACE_S = 60.0
 
 
@@ -54,7 +54,9 @@ class FeedRun:
         """What was counted, as if one run of the program had counted it. TunectlError where nothing was."""
         stamps = choose(self.request.stamps, read_stamping(Sysroot(), way.interface) if way else None)
         self.notes += [stamps.note] * bool(stamps.note)
-        return measured_cases(self.cases, partial(self._measured, way, stamps.words), self._scheduled_s, self.tell)
+        again = next((case for case in self.cases if _may_be_stamped(case)), None) if stamps.words != OFF else None
+        after_s = self._takes(again).total if again else 0.0
+        return measured_cases(self.cases, partial(self._measured, way, stamps.words), self._takes, self.tell, after_s)
 
     def without_stamps(self, raw: dict[str, Any], way: Way | None = None) -> dict[str, Any] | None:
         """The document of the first case that was stamped in `raw`, once more and without stamps.
@@ -64,7 +66,7 @@ class FeedRun:
         stamped = [case for case, cell in zip(self.cases, raw["cells"], strict=True) if cell.get("stamped")]
         if not stamped or raw["interrupted"]:
             return None
-        self.tell(f"{stamped[0].title}: once more without time stamps, {self._scheduled_s(stamped[0]):.0f} s left")
+        self.tell(f"{stamped[0].title}: once more without time stamps, {self._takes(stamped[0]).total:.0f} s left")
         try:
             document = self._measured(way, OFF, stamped[0])
         except (TunectlError, KeyboardInterrupt) as error:
@@ -75,8 +77,8 @@ class FeedRun:
             return None
         return document
 
-    def _scheduled_s(self, _: Planned) -> float:
-        return _CASE_S + self.request.duration_s
+    def _takes(self, case: Planned) -> Takes:
+        return Takes(case.warm_up_s, _CASE_S + self.request.duration_s)
 
     def _measured(self, way: Way | None, stamps: Sequence[str], case: Planned) -> dict[str, Any]:
         if way is None:
@@ -104,9 +106,14 @@ class FeedRun:
                 file.write(self.request.replay.lines)
                 file.flush()
                 argv += ["--plan", file.name]
-            done = start(argv, self.placed.cpus, timeout_s=2 * self._scheduled_s(case) + _GRACE_S, keep=keep)
+            done = start(argv, self.placed.cpus, timeout_s=2 * self._takes(case).total + _GRACE_S, keep=keep)
         measured: dict[str, Any] = document_of(done)
         return measured
+
+
+def _may_be_stamped(case: Planned) -> bool:
+    """What the kernel decrypts has no receive stamps."""
+    return not case.reason and case.tls == "off"
 
 
 def _host_drops(nic: str | None) -> dict[str, int | None]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from tunectl.errors import UsageError
 from tunectl.probe.case_by_case import chosen
 from tunectl.probe.hedge_request import MOST_REQUESTS, HedgeRequest
+from tunectl.shapes import HedgeCase, typed
 
 NONE = "none"
 STALLS = (NONE, "a", "both", "common")
@@ -38,10 +39,8 @@ class Planned(NamedTuple):
 
     @property
     def title(self) -> str:
-        """As the progress has it."""
-        hedged = "no second copies" if self.delay == NONE else f"second copies after {self.delay}"
-        stalls = f", stall {self.stall}" if self.stall != NONE else ""
-        return f"load {self.load:g}, {hedged}{stalls}"
+        """As the progress and all pages have it."""
+        return typed({**self.cell, "n": 0, "histogram": []}, HedgeCase).name
 
     def words(self) -> list[str]:
         """The program's arguments that say which case it is."""

@@ -11,6 +11,7 @@ LONGEST_S = 86_400
 MOST_REQUESTS = 5_990_000  # of a case: the program keeps what became of each of them
 MOST_SERVICE_NS = 100_000_000
 SERVICE_NS, DURATION_S = 3000, 10.0  # where nothing else is asked for
+_WARM_UPS_LEAST, _WARM_UPS_MOST = 100, 10_000  # of the native program (hedge/plan.c)
 LOADS, DELAYS = "0.1,0.3,0.5,0.7,0.85", "0,p95"
 
 
@@ -36,6 +37,11 @@ class HedgeRequest:
     def requests(self, load: float) -> int:
         """How many come in a case of this load: each takes its service time on one of two servers."""
         return round(self.duration_s * 1e9 * 2 * load / self.service_ns)
+
+    def warm_up_s(self, load: float) -> float:
+        """Half of the requests, but neither too few nor too many, as the program has it."""
+        warm_ups = min(max(self.requests(load) // 2, _WARM_UPS_LEAST), _WARM_UPS_MOST)
+        return warm_ups * self.service_ns / (2 * load) / 1e9
 
     def check(self) -> None:
         """UsageError for a duration, or a budget, that is none."""

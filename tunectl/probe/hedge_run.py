@@ -9,13 +9,14 @@ from typing import Any
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import read_throttles
-from tunectl.probe.case_by_case import measured_cases
+from tunectl.probe.case_by_case import Takes, measured_cases
 from tunectl.probe.hedge_cases import Planned, plan
 from tunectl.probe.hedge_request import HedgeRequest
 from tunectl.probe.pair_placement import PlacedServers, place_servers
 from tunectl.probe.runner import document_of, start
 
-_CASE_S = 0.5  # beyond its schedule: the counter's rate, the plan, the warm-up
+_CASE_S = 0.5  # beyond its schedule: the counter's rate, the plan
+_LAST_SERVICES = 10  # for answers to the last requests
 _GRACE_S = 60.0
 _SIMULATED_S = 1e-6  # what a simulated request takes, about
 
@@ -34,12 +35,13 @@ class HedgeRun:
 
     def measure(self) -> dict[str, Any]:
         """What was counted, as if one run of the program had counted it. TunectlError where nothing was."""
-        return measured_cases(self.cases, self._measured, self._scheduled_s, self.tell)
+        return measured_cases(self.cases, self._measured, self._takes, self.tell)
 
-    def _scheduled_s(self, case: Planned) -> float:
+    def _takes(self, case: Planned) -> Takes:
         if self.request.simulate:
-            return _SIMULATED_S * self.request.requests(case.load)
-        return _CASE_S + self.request.duration_s
+            return Takes(0.0, _SIMULATED_S * self.request.requests(case.load))
+        last_s = _LAST_SERVICES * self.request.service_ns / 1e9
+        return Takes(self.request.warm_up_s(case.load), _CASE_S + self.request.duration_s + last_s)
 
     def _measured(self, case: Planned) -> dict[str, Any]:
         placed = self.placed
@@ -47,7 +49,7 @@ class HedgeRun:
         if placed:
             argv += ["--cpus", placed.text]
         before = _throttles(placed)
-        limit_s = 2 * self._scheduled_s(case) + _GRACE_S
+        limit_s = 2 * self._takes(case).total + _GRACE_S
         measured: dict[str, Any] = document_of(start(argv, placed.cpus if placed else frozenset(), timeout_s=limit_s))
         after = _throttles(placed)
         known = before is not None and after is not None

@@ -9,6 +9,7 @@ from tunectl.errors import UsageError
 from tunectl.probe.case_by_case import chosen
 from tunectl.probe.pair_placement import Placed
 from tunectl.probe.wake_request import WakeRequest
+from tunectl.shapes import Case, typed
 
 SLEEPING, SPINNING, BUSY_POLL = "sleeping", "spinning", "busy-poll"
 WAYS = {
@@ -46,8 +47,8 @@ class Planned(NamedTuple):
 
     @property
     def title(self) -> str:
-        """As the progress has it."""
-        return f"{self.mechanism}, {self.way}, {self.idle_ms:g} ms"
+        """As the progress and all pages have it."""
+        return typed({**self.cell, "n": 0, "max_ns": None, "histogram": []}, Case).label
 
     @property
     def cell(self) -> dict[str, Any]:

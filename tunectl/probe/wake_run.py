@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 from tunectl.host.cpusets import CpuFacts
-from tunectl.probe.case_by_case import measured_cases
+from tunectl.probe.case_by_case import Takes, measured_cases
 from tunectl.probe.pair_link import SMALLEST, Asked, Link
 from tunectl.probe.pair_placement import Placed, place
 from tunectl.probe.pair_request import BUSY_POLL_US
 from tunectl.probe.runner import document_of, start
-from tunectl.probe.wake_cases import Planned, plan
+from tunectl.probe.wake_cases import TIMERS, Planned, plan
 from tunectl.probe.wake_request import MESSAGES, WakeRequest
 
 _CASE_S = 0.1  # beyond its schedule, mostly to find out the counter's rate
@@ -41,10 +41,11 @@ class WakeRun:
 
         TunectlError where no case could be measured at all.
         """
-        return measured_cases(self.cases, partial(self._measured, link), self._scheduled_s, self.tell)
+        return measured_cases(self.cases, partial(self._measured, link), self._takes, self.tell)
 
-    def _scheduled_s(self, case: Planned) -> float:
-        return _CASE_S + (self.request.messages or MESSAGES) * case.idle_ms / 1e3
+    def _takes(self, case: Planned) -> Takes:
+        warm_up_s = case.idle_ms / 1e3 * (case.mechanism in TIMERS)  # its first expiration
+        return Takes(warm_up_s, _CASE_S + (self.request.messages or MESSAGES) * case.idle_ms / 1e3)
 
     def _measured(self, link: Link | None, case: Planned) -> dict[str, Any]:
         if link is None:
@@ -58,6 +59,6 @@ class WakeRun:
 
     def _run(self, case: Planned, words: Sequence[str] = (), keep: int | None = None) -> dict[str, Any]:
         argv = ["wake", "--cpus", self.placed.text, "--case", case.text, *self.request.words(), *words]
-        done = start(argv, self.placed.cpus, timeout_s=2 * self._scheduled_s(case) + _GRACE_S, keep=keep)
+        done = start(argv, self.placed.cpus, timeout_s=2 * self._takes(case).total + _GRACE_S, keep=keep)
         measured: dict[str, Any] = document_of(done)
         return measured

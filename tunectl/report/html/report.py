@@ -280,9 +280,7 @@ def wake_view(result: Wake) -> dict[str, Any]:
             for (mechanism, waiting), of in rows.items()
         ],
         "reasons": list(dict.fromkeys(unmeasured)),
-        "void": [
-            f"{case.mechanism} {case.wait_method}, {case.idle_ms:g} ms: {case.reason}" for case in cases if case.is_void
-        ],
+        "void": [f"{case.label}: {case.reason}" for case in cases if case.is_void],
         "conditions": wake_conditions(result),
         "low": nanoseconds(axis.low),
         "high": nanoseconds(axis.high),

@@ -39,9 +39,9 @@ def wake(body: Mapping[str, Any], page: TextPage) -> None:
         _histograms(page, measured)
     unmeasured = [case for case in cases if not case.n and not case.is_void]
     not_measured(page, ((f"{case.mechanism} {case.wait_method}", case.reason) for case in unmeasured))
-    void(page, ((_label(case), case.reason) for case in cases if case.is_void))
+    void(page, ((case.label, case.reason) for case in cases if case.is_void))
     notes(page, result.warnings, "Warnings")
-    warnings(page, ((_label(case), text) for case in measured for text in case.warnings))
+    warnings(page, ((case.label, text) for case in measured for text in case.warnings))
 
 
 def _summary(result: Wake) -> str:
@@ -119,11 +119,7 @@ def _gains(page: TextPage, speedups: Sequence[Speedup]) -> None:
     )
 
 
-def _label(case: Case) -> str:
-    return f"{case.mechanism} {case.wait_method} {case.idle_ms:g} ms"
-
-
 def _histograms(page: TextPage, cases: Iterable[Case]) -> None:
     for case in cases:
-        heading(page, _label(case))
+        heading(page, case.label)
         histogram(page, [case.histogram], 2, "messages", "all time waited")
