@@ -71,7 +71,9 @@ def ratio(value: float | None, low: float | None, high: float | None, measure: s
         (ratio(0, 0, 0.25), ("down to 0", "at least 4 times shorter")),
         (ratio(None, 4, None), ("up from 0", "at least 4 times longer")),
         (ratio(3, 0.5, None), ("3 times longer", "at most 2 times shorter")),
-        (ratio(3, 0.5, 9), ("3 times longer", "2 less to 9 times more")),
+        (ratio(3, 0.5, 9), ("3 times longer", "2 times less to 9 times more")),
+        (ratio(4.3, 0.98, 18.2), ("4.3 times longer", "1.02 times less to 18.2 times more")),
+        (ratio(1.1, 0.9998, 1.2), ("10 % longer", "equal to 20 % more")),
         (ratio(3, 0, None), ("3 times longer", "unknown")),
     ],
 )

@@ -134,7 +134,7 @@ def change_of(row: Mapping[str, Any]) -> tuple[str, str]:
     elif ends[0][1:] == ends[1][1:]:
         ends[0] = (ends[0][0], "", "")
     elif low < 1 < high:
-        ends = [(f"{ends[0][0]}", ends[0][1] * percent, "less"), (ends[1][0], ends[1][1], "more")]
+        ends = [(number, unit, word if unit else "") for (number, unit, _), word in zip(ends, _LESS, strict=True)]
     return said, " to ".join(" ".join(filter(None, end)) for end in ends)
 
 
