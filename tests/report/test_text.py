@@ -16,6 +16,7 @@ from tunectl.fix import to_decide
 from tunectl.model import Document, Finding, Outcome
 from tunectl.report import FORMATS, render
 from tunectl.report.text import page as text_page
+from tunectl.report.text import render as render_text
 
 
 def page(made: Document, width: int = 80) -> list[str]:
@@ -334,3 +335,11 @@ def test_a_command_of_ours_is_never_broken(program: str, options: str, width: in
     for command in ("apply", "apply --adopt", "restore"):
         whole = f"sudo {program}{options} {command}"
         assert [one for one in text_page.wrap(f"put it back; or decide: {whole}, then reboot", width) if whole in one]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize("name", ["probe.feed", "probe.hedge", "probe.wake"])
+def test_no_word_and_no_figure_of_a_table_of_cases_is_cut(name: str, width: int) -> None:
+    """What stands beside figures is broken between words, or the table is."""
+    narrow, wide = (set(render_text(document(name), width=cells).split()) for cells in (width, 400))
+    assert narrow == wide

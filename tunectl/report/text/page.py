@@ -83,6 +83,7 @@ VERDICT_STYLES = {
 _GAP = 2
 _LEAST = 6  # cells; a column is made no narrower
 _LEAST_LAST = 24
+_LONGEST_WORD = 16
 _COMBINING = "\u0300"  # the first printable character that does not take exactly one cell
 
 
@@ -198,10 +199,16 @@ def _beside(rows: Sequence[Sequence[str]], room: int, right: Collection[int]) ->
     used = -_GAP
     for at, column in enumerate(zip(*rows, strict=True)):
         width = max(map(cell_len, column))
-        used += _GAP + (width if at in right else min(width, _LEAST))
+        used += _GAP + (width if at in right else _least(column))
         if used > room and right:
             return max(at, _names(right) + 1)
     return len(rows[0])
+
+
+def _least(column: Sequence[str]) -> int:
+    """How narrow a column of names may be beside figures: its words stay whole, but for very long ones."""
+    longest = max((cell_len(word) for text in column for word in text.split()), default=0)
+    return min(max(map(cell_len, column)), max(_LEAST, min(longest, _LONGEST_WORD)))
 
 
 def column_widths(rows: Sequence[Sequence[str]], room: int, whole: Collection[int] = ()) -> list[int]:
