@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.pages import before_and_after, full
+from tests.report.documents import body
+from tests.report.pages import before_and_after, file, full, page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
@@ -80,6 +81,27 @@ def test_nothing_sticks_out_of_a_narrow_window(tmp_path: Path, make: object) -> 
     page = make().raw  # type: ignore[operator]
     assert width_at(page, 400, tmp_path) <= 400
     assert width_at(page.replace("<main>", "<main><pre>" + "x" * 200 + "</pre>"), 400, tmp_path) > 400
+
+
+OVERFLOWS = """<!doctype html><title>-</title><iframe width="{width}" height="600" srcdoc="{page}"></iframe>
+<script>onload = () => {{
+  const cut = [...document.querySelector('iframe').contentDocument.querySelectorAll('.scroll')]
+    .filter(one => one.scrollWidth > one.clientWidth)
+  document.title = 'cut: ' + cut.map(one => one.getAttribute('aria-label')).join(', ')
+}}</script>"""
+
+
+def cut_at(page: str, width: int, place: Path) -> str:
+    """The tables of which a part is out of sight in a window so wide."""
+    dom = browse(OVERFLOWS.format(width=width, page=html.escape(page)), place, "--dump-dom")
+    return dom.partition("<title>cut: ")[2].partition("<")[0]
+
+
+def test_no_column_is_hidden_in_a_window_of_600_pixels(tmp_path: Path) -> None:
+    names = ("probe.feed", "probe.hedge", "probe.wake")
+    pages = [full().raw, *(page(file(name, body(name))).raw for name in names)]
+    assert [cut_at(one, 600, tmp_path) for one in pages] == [""] * len(pages)
+    assert "Figures of each CPU" in cut_at(pages[0], 400, tmp_path)
 
 
 def test_it_prints(tmp_path: Path) -> None:

@@ -237,4 +237,4 @@ def test_a_plot_has_no_more_lines_than_can_be_told_apart() -> None:
     plot = load_plot(typed(hedge_document(*cases), Hedge).cases)
     assert plot is not None
     assert len(plot["paths"]) == 6
-    assert "1 more are in the table only" in html(hedge_document(*cases)).words
+    assert "the table has 1 more" in html(hedge_document(*cases)).words

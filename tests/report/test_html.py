@@ -109,6 +109,12 @@ def tame_tags() -> Counter[str]:
     return Counter(tag for tag, _, _ in page(*files).tags)
 
 
+def test_what_a_gap_is_stands_below_pages_that_have_gaps() -> None:
+    assert "A gap is a time longer than" in full().words
+    for name in ("probe.feed", "probe.hedge", "probe.wake"):
+        assert "A gap is" not in page(file(name, body(name))).words
+
+
 @settings(max_examples=15)
 @given(text=hostile | st.sampled_from([EVIL, "</style><script>", '" onload="x', "--></svg>", "{{ 7*7 }}", "]]>"]))
 @pytest.mark.slow

@@ -223,16 +223,20 @@ def problems_of(kept: JitterLoaded) -> list[str]:
     return list(dict.fromkeys(f"not measured under load: {load.reason}" for load in loads if not load.ran))
 
 
+def listed_cpus(cpulist: str) -> str:
+    """`CPU 2`, `CPUs 2-3`, of a list as a document has it."""
+    return f"CPU{'' if cpulist.isdecimal() else 's'} {cpulist}"
+
+
 def loads_of(load: Load | None) -> tuple[str, list[tuple[str, str, str]]]:
     """Of a run under load: what ran and where, and what each load did."""
     if not load:
         return "", []
-    cpus = f"CPU{'' if load.cpus.isdecimal() else 's'} {load.cpus}"
     rows = [
         (one.load, f"{one.stressor} x {one.instances}", f"{one.bogo_ops:,} bogo ops, {one.cpu_s:.3g} s")
         for one in load.stressors
     ]
-    return f"{', '.join(load.names)} on {cpus} ({load.program})", rows
+    return f"{', '.join(load.names)} on {listed_cpus(load.cpus)} ({load.program})", rows
 
 
 def searched_of(result: Jitter) -> str:

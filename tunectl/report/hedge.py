@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from tunectl.report.figures import plain
 from tunectl.shapes import FEWEST_P99_9, Hedge, HedgeCase, bucket_at
@@ -34,6 +34,13 @@ def hedge_conditions(result: Hedge) -> list[str]:
     if any(case.n < FEWEST_P99_9 for case in result.cases if case.n):
         found.append(f"P99.9 needs {FEWEST_P99_9:,} requests")
     return found
+
+
+def title_of(stall: str, stalls: Collection[str]) -> str:
+    """The name of the table of a stall, beside the tables of others."""
+    if stall != "none":
+        return f"Due to answer, stall {stall}"
+    return "Due to answer, no stall" if len(stalls) > 1 else "Due to answer"
 
 
 def gain(case: HedgeCase, cases: Sequence[HedgeCase]) -> tuple[str, float] | None:

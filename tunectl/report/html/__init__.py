@@ -20,7 +20,7 @@ from tunectl import __version__
 from tunectl.errors import TunectlError
 from tunectl.model import Document
 from tunectl.report.escape import printable
-from tunectl.report.figures import plain
+from tunectl.report.figures import listed_cpus, plain
 from tunectl.report.html.fleet import fleet_view
 from tunectl.report.html.report import compare_view, file_view
 from tunectl.wording import nanoseconds
@@ -46,14 +46,16 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
 
 def _report(body: Mapping[str, Any]) -> dict[str, Any]:
     compared = body["compare"]
+    views = [file_view(file, number) for number, file in enumerate(body["files"], 1)]
     return {
-        "files": [file_view(file, number) for number, file in enumerate(body["files"], 1)],
+        "files": views,
+        "has_gaps": any(view["jitter"] or view["runs"] for view in views),
         "compare": compare_view(compared, body["files"]) if compared else None,
     }
 
 
 def _fleet(body: Mapping[str, Any]) -> dict[str, Any]:
-    return {"fleet": fleet_view(body)}
+    return {"fleet": fleet_view(body), "has_gaps": True}
 
 
 # the document's name -> its template, and what that shows of a body
@@ -70,7 +72,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_safe,
     )
-    environment.filters.update(ns=nanoseconds, plain=plain)
+    environment.filters.update(ns=nanoseconds, plain=plain, cpus=listed_cpus)
     return environment
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tunectl.report.hedge import FATES, HEADER, fates, figures, findings, hedge_conditions
+from tunectl.report.hedge import FATES, HEADER, fates, figures, findings, hedge_conditions, title_of
 from tunectl.report.html.charts import MAX_CURVES, load_plot
 from tunectl.shapes import Hedge, HedgeCase
 
@@ -19,7 +19,9 @@ def hedge_view(result: Hedge) -> dict[str, Any]:
         "header": HEADER,
         "conditions": hedge_conditions(result),
         "findings": findings(result),
-        "tables": [_table(stall, [case for case in result.cases if case.stall == stall]) for stall in stalls],
+        "tables": [
+            _table(title_of(stall, stalls), [case for case in result.cases if case.stall == stall]) for stall in stalls
+        ],
         "fates": FATES,
         "hedges": [{"name": case.name, "figures": fates(case)} for case in measured if case.hedged],
         "warnings": [f"{case.name}: {text}" for case in measured for text in case.warnings],
@@ -28,11 +30,11 @@ def hedge_view(result: Hedge) -> dict[str, Any]:
     }
 
 
-def _table(stall: str, cases: Sequence[HedgeCase]) -> dict[str, Any]:
+def _table(title: str, cases: Sequence[HedgeCase]) -> dict[str, Any]:
     shown = [case for case in cases if case.n or case.is_void]
     delays = dict.fromkeys(case.delay for case in shown if case.n)
     return {
-        "title": "Due to answer" if stall == "none" else f"Due to answer, stall {stall}",
+        "title": title,
         "rows": [
             {"load": case.load, "second": case.second, "figures": figures(case, shown) if case.n else None}
             for case in shown

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.report.escape import printable
-from tunectl.report.figures import SIDES, bounds_of, change_of, label_of, value_of, verdict_of
+from tunectl.report.figures import SIDES, bounds_of, change_of, label_of, listed_cpus, value_of, verdict_of
 from tunectl.report.text.page import Part, TextPage, heading, line, notes, prose
 from tunectl.wording import nanoseconds
 
@@ -42,8 +42,9 @@ def _side(page: TextPage, side: str, run: Mapping[str, Any]) -> None:
     if run.get("runs", 1) > 1:
         what.append(f"{run['runs']} runs, the first of them")
     if "cpus" in run:
-        cpus = f"CPU{'' if run['cpus'].isdecimal() else 's'} {run['cpus']}"
-        what.append(f"{cpus} for {run['duration_s']:.3g} s, gaps over {nanoseconds(run['threshold_ns'])}")
+        what.append(
+            f"{listed_cpus(run['cpus'])} for {run['duration_s']:.3g} s, gaps over {nanoseconds(run['threshold_ns'])}"
+        )
     prose(page, " · ".join(printable(part) for part in what if part), label=f"{side}: ".ljust(8))
 
 

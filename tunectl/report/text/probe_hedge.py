@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tunectl.report.hedge import FATES, HEADER, fates, figures, findings
+from tunectl.report.hedge import FATES, HEADER, fates, figures, findings, title_of
 from tunectl.report.hedge import hedge_conditions as conditions
 from tunectl.report.text.cases import not_measured, void, warnings
 from tunectl.report.text.charts import histogram
@@ -33,8 +33,13 @@ def hedge(body: Mapping[str, Any], page: TextPage) -> None:
     for text in conditions(result):
         prose(page, text, style="dim")
     notes(page, findings(result), "What a second copy gains")
-    for stall in dict.fromkeys(case.stall for case in result.cases):
-        _table(page, stall, [case for case in result.cases if case.stall == stall and (case.n or case.is_void)])
+    stalls = dict.fromkeys(case.stall for case in result.cases)
+    for stall in stalls:
+        _table(
+            page,
+            title_of(stall, stalls),
+            [case for case in result.cases if case.stall == stall and (case.n or case.is_void)],
+        )
     _delays(page, [case for case in measured if case.hedged])
     if page.verbose:
         _histograms(page, measured)
@@ -51,10 +56,10 @@ def _summary(result: Hedge) -> str:
     return f"{where}, {plural(len(result.cases), 'case')}, {result.duration_s:.3g} s"
 
 
-def _table(page: TextPage, stall: str, cases: Sequence[HedgeCase]) -> None:
+def _table(page: TextPage, title: str, cases: Sequence[HedgeCase]) -> None:
     if not cases:
         return
-    heading(page, "Due to answer" if stall == "none" else f"Due to answer, stall {stall}")
+    heading(page, title)
     rows = [(f"{case.load:g}", case.second, *(figures(case, cases) if case.n else _void())) for case in cases]
     columns(page, rows, indent=2, right=range(2, len(HEADER) + 2), header=("load", "second copy", *HEADER))
 
