@@ -70,6 +70,23 @@ def lab4(tmp_path: Path) -> Path:
     return root
 
 
+def test_ctrl_c_leaves_what_was_found_and_is_never_go(lab4: Path) -> None:
+    def end() -> None:
+        raise KeyboardInterrupt
+
+    flight, whole = flown(lab4, end), flown(lab4)
+    said = "interrupted while the checks ran: what comes behind was not looked at, and nothing of it is judged"
+    assert said in flight.reasons
+    assert not any("interrupted" in reason for reason in whole.reasons)
+    assert flight.plan
+    assert whole.plan
+    assert flight.plan.findings == whole.plan.findings
+    assert {one.outcome for one in flight.check} == {Outcome.UNREADABLE}
+    assert flight.verdict in ("unknown", "no-go")
+    assert flight.thermal["verdict"] == "ok"
+    assert "sudo tunectl preflight" in [task.text for fix in flight.unproved for task in fix.tasks]
+
+
 def test_a_cool_host_is_not_throttled(lab4: Path) -> None:
     flight = flown(lab4)
     assert (flight.thermal["verdict"], throttled(flight)) == ("ok", [])

@@ -39,6 +39,14 @@ _ENVIRONMENT: Mapping[str, str | None] = {
 _HINT = "a check is a file test_*.py, or a directory of them"
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C came in between."""
+
+    def __init__(self, found: list[Finding]) -> None:
+        super().__init__()
+        self.found = found
+
+
 def shipped_checks() -> Path:
     """Where the checks that come with tunectl are. TunectlError where the installation lacks them."""
     source = Path(tunectl.__file__).parent.parent
@@ -69,6 +77,7 @@ def run_checks(
     `interfaces` the NICs the host file names, `trading` the operator's own threads. With `intrude` a
     spinner goes also where somebody else's threads run.
     UsageError for a path that is not there or holds no check. Must not run on an isolated CPU: the caller pins.
+    Interrupted, with what was found so far, by Ctrl-C.
     """
     # One object for all paths: what was measured for one is there for the next.
     subject = Subject(root, scope, window_s, settings or {}, _with_streams(on_progress), interfaces, trading, intrude)
@@ -78,7 +87,10 @@ def run_checks(
             raise UsageError(f"there are no checks at {place}: no such file or directory", _HINT)
     findings: list[Finding] = []
     for place in places:
-        findings.extend(_run(place, Verdicts(subject)))
+        try:
+            findings.extend(_run(place, Verdicts(subject)))
+        except Interrupted as interrupted:
+            raise Interrupted([*findings, *interrupted.found]) from None
     return findings
 
 
@@ -91,7 +103,7 @@ def _run(place: str, verdicts: Verdicts) -> list[Finding]:
             [*_OPTIONS, f"--rootdir={folder}", f"--confcutdir={folder}", selected], plugins=[fixtures, verdicts]
         )
     if type(verdicts.interrupted) is KeyboardInterrupt:  # pytest's own reasons to stop are subclasses of it
-        raise KeyboardInterrupt
+        raise Interrupted(verdicts.findings)
     if verdicts.internal or code == pytest.ExitCode.INTERNAL_ERROR:
         raise TunectlError(f"the checks in {place} could not be run: {verdicts.internal or _tail(output.getvalue())}")
     if not verdicts.findings:

@@ -33,6 +33,7 @@ class Parts(NamedTuple):
     load_problem: str = ""  # why it was not
     feed: Feed | None = None  # `probe feed`, where it was asked for
     feed_problem: str = ""  # why it was not measured
+    stopped: str = ""  # when Ctrl-C came; "" where it did not
 
 
 def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
@@ -41,7 +42,7 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
     every = (*parts.verify, *parts.check, *parts.thermal)
     failing = sorted(filter(fails_gate, every), key=lambda finding: cost(finding.severity))
     reasons = _gathered(failing) + _broken(parts) + list(parts.beside)
-    unknown = _unjudged(parts) + list(parts.not_measured)
+    unknown = [parts.stopped] * bool(parts.stopped) + _unjudged(parts) + list(parts.not_measured)
     unknown += _unjudged_too(UNDER_LOAD, parts.load_problem, parts.loaded)
     unknown += _unjudged_too(FEED, parts.feed_problem, parts.feed)
     unreadable = [finding for finding in every if finding.outcome is Outcome.UNREADABLE]

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tunectl.checking.outcomes import OF_CHECKS
-from tunectl.checking.runner import run_checks
+from tunectl.checking.runner import Interrupted, run_checks
 from tunectl.checking.tick import judge_probe, with_longer_look
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
@@ -33,7 +33,7 @@ from tunectl.preflight.feeding import Fed, measure_feed
 from tunectl.preflight.gate import Parts, decide
 from tunectl.preflight.headline import Waivers, count_waivers, headline
 from tunectl.preflight.thermal import NAMES, judge_thermal
-from tunectl.preflight.unproved import STOP, to_feed, to_load, to_prove
+from tunectl.preflight.unproved import STOP, to_feed, to_finish, to_load, to_prove
 from tunectl.probe.budget import KEYS, judge, suggested_s
 from tunectl.probe.loaded import planned, refusal, under
 from tunectl.probe.result import left_out, nothing_measured, read_result
@@ -43,6 +43,8 @@ from tunectl.tuning.inspection import Inspection, config_or_proposal
 from tunectl.tuning.journal import peek
 from tunectl.tuning.plan import idle_waivers, waive
 from tunectl.verdict import verdict_of
+
+_STOPPED = "interrupted while {}: what comes behind was not looked at, and nothing of it is judged"
 
 
 class Request(NamedTuple):
@@ -78,6 +80,7 @@ class Flight:
     check_verdict: str = "unreadable"
     probe: Jitter | None = None
     measured: dict[str, Any] | None = None  # the same, as its document
+    probe_problem: str = ""  # why nothing was measured or judged
     load: tuple[str, ...] = ()  # what was to be measured beside, too
     loaded: Jitter | None = None  # the probe once more, beside that load
     measured_loaded: dict[str, Any] | None = None
@@ -103,7 +106,7 @@ class Flight:
 
 def run_preflight(request: Request) -> Flight:
     """Judges the host. UsageError for a bad host file; every other failure becomes a reason."""
-    root, tell = request.root, request.tell
+    root = request.root
     flight = Flight(read_identity(root))
     facts = read_scope_facts(root)
     flight.machine = read_machine(root, facts)
@@ -111,22 +114,18 @@ def run_preflight(request: Request) -> Flight:
     scope = config.scope if config else _fallback(facts)
     flight.scope = scope
     request.stay_off(scope.isolated)
-    if config:
-        tell("reading the settings")
-        journal = peek(request.state, follow=request.root.live)
-        flight.inspection = Inspection(root, flight.identity, config, journal, request.invocation, request.today)
-        flight.plan = flight.inspection.assess()
+    flight.load = request.load if request.load is not None else config.load if config else ()
+    flight.is_feed_asked = request.feed if request.feed is not None else bool(config and config.feed)
     thermal = read_thermal(root, scope)
-    _check(request, flight, config, scope)
-    problem = _measure(request, flight, config, scope, facts)
-    _measure_loaded(request, flight, config, scope, facts)
-    _measure_feed(request, flight, config)
+    stopped = _gather(request, flight, config, scope, facts)
     _look_longer(request, flight, config, facts)
     _thermal(flight, thermal, read_thermal(root, scope), config)
+    problem = flight.probe_problem
     flight.unproved = (
         *to_prove(root.live, problem, flight.probe, flight.beside, flight.load),
         *to_load(flight.load, flight.load_problem, flight.loaded),
         *to_feed(flight.fed.problem, flight.fed.result),
+        *to_finish(stopped, flight.load),
     )
     limits = config.budget if config else {}
     parts = Parts(
@@ -145,6 +144,7 @@ def run_preflight(request: Request) -> Flight:
         flight.load_problem,
         flight.fed.result,
         flight.fed.problem,
+        stopped,
     )
     flight.verdict, reasons = decide(parts, request.strict)
     flight.reasons = flight.reasons + reasons
@@ -154,6 +154,35 @@ def run_preflight(request: Request) -> Flight:
     flight.looser = config.looser if config else ()
     flight.headline = headline(flight.verdict, flight.looser, flight.waivers, flight.loaded, _fed(flight))
     return flight
+
+
+def _gather(request: Request, flight: Flight, config: HostConfig | None, scope: Scope, facts: CpuFacts) -> str:
+    """All that is found, one thing after the other. Ctrl-C ends it: returns when that was, "" where it did not come."""
+    steps: dict[str, Callable[[], None]] = {
+        "the settings were read": lambda: _read_settings(request, flight, config),
+        "the checks ran": lambda: _check(request, flight, config, scope),
+        "the probe measured": lambda: _measure(request, flight, config, scope, facts),
+        "it was measured under load": lambda: _measure_loaded(request, flight, config, scope, facts),
+        "feed was measured": lambda: _measure_feed(request, flight, config),
+    }
+    for what, step in steps.items():
+        try:
+            step()
+        except KeyboardInterrupt:
+            return _STOPPED.format(what)
+        if any(run and run.interrupted for run in (flight.probe, flight.loaded)):
+            return _STOPPED.format(what)
+    return ""
+
+
+def _read_settings(request: Request, flight: Flight, config: HostConfig | None) -> None:
+    if config:
+        request.tell("reading the settings")
+        journal = peek(request.state, follow=request.root.live)
+        flight.inspection = Inspection(
+            request.root, flight.identity, config, journal, request.invocation, request.today
+        )
+        flight.plan = flight.inspection.assess()
 
 
 def _config(request: Request, facts: CpuFacts, flight: Flight) -> HostConfig | None:
@@ -185,37 +214,37 @@ def _check(request: Request, flight: Flight, config: HostConfig | None, scope: S
             trading=config.threads if config else (),
             intrude=request.intrude,
         )
+    except Interrupted as interrupted:
+        flight.check = waive(interrupted.found, config.waivers, request.today) if config else interrupted.found
+        raise
     except TunectlError as error:
         found, whole = [Finding("check", "", Outcome.UNREADABLE, reason=str(error), severity=OF_CHECKS)], ""
     flight.check = waive(found, config.waivers, request.today, whole=whole) if config else found
     flight.check_verdict = verdict_of(flight.check, request.strict)
 
 
-def _measure(request: Request, flight: Flight, config: HostConfig | None, scope: Scope, facts: CpuFacts) -> str:
-    """Measures: the free CPUs by the probe, those where somebody else's threads run by what the kernel counts there.
-
-    Returns why nothing was measured or judged, or "" where it was.
-    """
-    if not request.root.live:
-        return "probe: a recorded host cannot be measured"
+def _measure(request: Request, flight: Flight, config: HostConfig | None, scope: Scope, facts: CpuFacts) -> None:
+    """Measures: the free CPUs by the probe, those where somebody else's threads run by what the kernel counts there."""
     cpus = scope.isolated & scope.online
+    if not request.root.live:
+        flight.probe_problem = "probe: a recorded host cannot be measured"
+        return
     if not cpus:
-        return "probe: none of the isolated CPUs is online"
+        flight.probe_problem = "probe: none of the isolated CPUs is online"
+        return
     place = occupants.Place.of(facts, cpus, scope.isolated)
     found = {} if request.intrude else occupants.look(request.root, place, config.threads if config else ())
     before = _behold(request.root, found)
     try:
         duration_s = request.duration_s or suggested_s(config.budget if config else {})
-        problem = _probe(request, flight, config, cpus - found.keys(), occupants.said(found), duration_s)
+        flight.probe_problem = _probe(request, flight, config, cpus - found.keys(), occupants.said(found), duration_s)
         _outlast(request, before, duration_s)
     finally:
         flight.beside = beside.compare(before, _behold(request.root, found), found)
-    return problem
 
 
 def _measure_loaded(request: Request, flight: Flight, config: HostConfig | None, scope: Scope, facts: CpuFacts) -> None:
     """Measures the same CPUs once more beside the load that was asked for; why not, where it cannot be."""
-    flight.load = request.load if request.load is not None else config.load if config else ()
     if not flight.load:
         return
     named = f"load {', '.join(flight.load)}"
@@ -242,7 +271,6 @@ def _measure_loaded(request: Request, flight: Flight, config: HostConfig | None,
 
 def _measure_feed(request: Request, flight: Flight, config: HostConfig | None) -> None:
     """On CPUs that the probe was alone on: the ones that it left to somebody else are left to him once more."""
-    flight.is_feed_asked = request.feed if request.feed is not None else bool(config and config.feed)
     if flight.is_feed_asked:
         measured = frozenset(cpu.cpu for cpu in flight.probe.cpus) if flight.probe else frozenset[int]()
         flight.fed = measure_feed(measured, config.feed_limits if config else {}, request.intrude, request.tell)

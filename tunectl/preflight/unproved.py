@@ -70,6 +70,12 @@ def to_feed(problem: str, feed: Feed | None) -> Iterator[Fix]:
         yield to_type(again, feed.budget.reason)
 
 
+def to_finish(stopped: str, loads: Sequence[str]) -> Iterator[Fix]:
+    """The same once more, where it did not come to its end."""
+    if stopped:
+        yield to_type(_again(loads), "to its end")
+
+
 def _again(loads: Sequence[str]) -> str:
     """The same question once more: beside the same loads."""
     return f"{_AGAIN} --load {','.join(loads)}" if loads else _AGAIN
