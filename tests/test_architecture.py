@@ -245,6 +245,7 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
         "tunectl.durable",  # the files that the others replace, and directories to have them on disk
         "tunectl.host.traceinstance",  # a trace of our own, gone at the end; it reads and writes no setting
         "tunectl.host.cgroup",  # puts the probe into the partition it measures; it reads and writes no setting
+        "tunectl.host.reaper",  # a program of its own, without packages; it reads who its children are
         "tunectl.probe.build_hook",  # reads the program that it has just built, on no host
     }
     assert opening - own_files == {"tunectl.host.sysroot", "tunectl.host.writable"}

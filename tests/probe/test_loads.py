@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.places import environment
+import tunectl
+from tests.cli.places import environment, unprivileged
 from tests.cli.test_commands import valid
 from tests.probe.samples import cpu_result, result, typed_result
 from tests.probe.stressed import BROKEN, WORKED, put, works
@@ -223,7 +226,7 @@ def test_a_load_that_works_ran_and_leaves_no_process(tmp_path: Path, monkeypatch
     try:
         stress.until_at_work()
         there = read_session(ROOT, leader)
-        assert len(there) == 2  # it, and its child
+        assert len(there) == 3  # it, its child, and what it was started through
         assert {one.allowed for one in there} == {HERE}
         assert stress.stopped() == ""
         assert stress.end() == Ended(0, DID, ())
@@ -258,6 +261,58 @@ def test_a_load_ends_with_tunectl_whatever_ends_it(end: signal.Signals, tmp_path
         time.sleep(0.02)
     sweep(ROOT)
     assert not [name for name in left() if name.startswith(f"tunectl-load-{child.pid}-")]
+
+
+_LEAVES = """
+if not os.fork():
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    open({pid!r}, "w").write(str(os.getpid()))
+    time.sleep(120)
+    os._exit(0)
+while not os.path.exists({pid!r}):
+    time.sleep(0.01)
+"""
+_STARTS = f"""
+import os, signal
+from tunectl.host.stressng import StressNg
+from tunectl.host.sysroot import Sysroot
+one = StressNg(Sysroot(), {set(HERE)}, [], 60)
+one.until_at_work()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.parametrize("end", ["", "SIGKILL"], ids=["ended", "killed"])
+@pytest.mark.parametrize("prefix", [list, unprivileged], ids=["as it is", "without root"])
+def test_what_left_the_loads_session_ends_with_it(prefix: Callable[[], list[str]], end: str) -> None:
+    """A process of stress-ng whose parent has ended, in a session of its own."""
+    words = prefix()
+    own = sys.executable if not words else shutil.which("python3", path="/usr/bin")  # nobody may not reach ours
+    if not own:
+        pytest.skip("needs a python3 that everybody may run")
+    place = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    place.chmod(0o777)
+    try:
+        program = put(place, works(first=_LEAVES.format(pid=str(place / "pid"))))
+        env = environment({stressng.OVERRIDE: str(program), "PYTHONPATH": str(Path(tunectl.__file__).parents[1])})
+        code = f"import sys\nsys.executable = {own!r}\n{_STARTS}"
+        code += f"os.kill(os.getpid(), signal.{end})" if end else "assert one.end().status == 0"
+        child = subprocess.Popen([*words, sys.executable, "-c", code], env=env, cwd="/")
+        assert child.wait(60) == (-signal.SIGKILL if end else 0)
+        stray = Path("/proc", (place / "pid").read_text())
+        deadline = time.monotonic() + 20
+        while stray.exists() and (stray / "stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            assert time.monotonic() < deadline, "it outlives the load"
+            time.sleep(0.02)
+        for name in left():
+            if name.startswith(f"tunectl-load-{child.pid}-"):  # of one that was killed, whoever it was
+                shutil.rmtree(Path(PLACE, name))
+    finally:
+        shutil.rmtree(place)
 
 
 def test_only_ones_own_leavings_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

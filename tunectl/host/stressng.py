@@ -1,9 +1,10 @@
 """stress-ng on the CPUs that are given, and nowhere else, until it is told to end or this process is gone.
 
-What it is started through (all of util-linux): `setpriv --pdeathsig` ends it with us, whatever ends us; `taskset` has
-set its CPUs before it is there; `prlimit` bounds its files and its address space; `choom` makes it the first that the
-kernel ends where memory runs short. stress-ng ends its own children, and removes its files, on SIGTERM. Its figures go
-to a file that is in no directory. Source: stress-ng(1), setpriv(1), taskset(1), prlimit(1), choom(1), memfd_create(2).
+What it is started through (but the last of util-linux): `setpriv --pdeathsig` ends it with us, whatever ends us;
+`taskset` has set its CPUs before it is there; `prlimit` bounds its files and its address space; `choom` makes it the
+first that the kernel ends where memory runs short; `reaper.py` ends what it started and left, in whatever session.
+stress-ng ends its own children, and removes its files, on SIGTERM. Its figures go to a file that is in no
+directory. Source: stress-ng(1), setpriv(1), taskset(1), prlimit(1), choom(1), memfd_create(2).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import math
 import os
 import shutil
 import stat
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,6 +21,7 @@ from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist, named_cpus
 from tunectl.errors import TunectlError
+from tunectl.host import reaper
 from tunectl.host.ending import ENDING
 from tunectl.host.procs import Thread, read_session
 from tunectl.host.run import PATH, Resident, run
@@ -35,7 +38,7 @@ _MIB = 1 << 20
 _LIMITS = ("--core=0", f"--fsize={256 * _MIB}", f"--as={2048 * _MIB}")
 _STARTS_S = 10.0
 _AT_WORK_S = 0.05  # of CPU time: more than starting takes, a moment's work
-_ENDS_S = 10.0  # its files are removed meanwhile
+_ENDS_S = reaper.PATIENCE_S + 6.0  # its files are removed meanwhile; what is left is killed then
 _LOOK_S = 0.05
 
 
@@ -99,7 +102,8 @@ class StressNg:
         self._place = f"{PLACE}/{_NAME}{os.getpid()}-{read_start(root, 'self')}"
         self._figures = os.memfd_create("figures", os.MFD_CLOEXEC)
         argv = ["setpriv", "--pdeathsig", "TERM", "choom", "-n", "1000", "--", "prlimit", *_LIMITS]
-        argv += ["taskset", "-c", format_cpulist(cpus), program, *words]
+        argv += ["taskset", "-c", format_cpulist(cpus)]
+        argv += [sys.executable, "-I", "-S", reaper.__file__, program, *words]
         argv += ["--timeout", str(math.ceil(limit_s)), "--temp-path", self._place, "--oomable"]
         argv += ["--metrics", "--yaml", f"/proc/self/fd/{self._figures}"]
         try:
@@ -116,7 +120,7 @@ class StressNg:
         """Waits until it works, and nowhere but on its CPUs. TunectlError where it does not."""
         end = time.monotonic() + _STARTS_S
         while True:
-            threads = read_session(self._root, self._child.pid)
+            threads = self._threads()
             if why := self._child.ended():
                 raise TunectlError(f"the load did not start: {PROGRAM} has ended: {why}")
             if len(threads) > 1 and sum(max(one.run_s, one.cpu_s) for one in threads) > _AT_WORK_S:
@@ -133,11 +137,13 @@ class StressNg:
         why = self._child.ended()
         if why is not None:
             return f"{PROGRAM} has ended: {why}"
-        return strayed(read_session(self._root, self._child.pid), self._cpus)
+        return strayed(self._threads(), self._cpus)
 
     def end(self) -> Ended:
         """Ends it, and what it did."""
         status = self._child.finish(_ENDS_S)
+        if status == reaper.UNWILLING:
+            status = None
         said = (*self._child.lines(), *self._child.words())
         text = os.pread(self._figures, _MIB, 0).decode("utf-8", "replace")
         self.close()
@@ -148,6 +154,10 @@ class StressNg:
         self._child.finish(_ENDS_S)
         self._child.close()
         self._clear()
+
+    def _threads(self) -> list[Thread]:
+        """Of its session, but for the one that it was started through."""
+        return [one for one in read_session(self._root, self._child.pid) if one.pid != self._child.pid]
 
     def _clear(self) -> None:
         if self._figures >= 0:
