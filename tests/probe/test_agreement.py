@@ -47,6 +47,11 @@ def test_what_was_counted_is_taken() -> None:
     [
         ({"won": 21}, "won + lost + hedge_cancelled + hedge_unfinished: 101, and hedged is 100"),
         ({"wasted": 1}, "answered + wasted + cancelled_unstarted + unfinished: "),
+        ({"hedged": 20_001, "lost": None, "wasted": None}, "hedged: 20,001, of 20,000 requests"),
+        ({"delay": "none", "lost": None}, "hedged: 100, of 20,000 requests, and no second copy"),
+        ({"utilisation": 1.02}, "utilisation: 1.02, and no server works more than all the time"),
+        ({"delay": "5000", "delay_ns": 5_053}, "delay_ns: 5,053, and 5,000 was asked for"),
+        ({"single_ns": {"a": {"min": 9, "mean": 20, "50": 6, "max": 30}}}, "single_ns[a]: min is 9, and 50 is 6"),
         ({"floor_ns": 8_003}, "floor_ns: 8,003, and hedges won, though no answer took longer than 8,000 ns"),
     ],
 )
@@ -58,12 +63,28 @@ def test_a_floor_is_no_contradiction_at_the_longest_answer() -> None:
     checked(hedge(floor_ns=8_002), HERE)  # both are rounded
 
 
+def test_what_two_clocks_explain_is_no_contradiction() -> None:
+    checked(hedge(utilisation=1.01), HERE)
+    checked(hedge(delay="5000", delay_ns=5_052), HERE)
+
+
+def test_a_case_is_there_once() -> None:
+    document = hedge()
+    document["cells"] *= 2
+    assert "edited.json: cells: load 0.1, second copy at P95: is there twice" in refusal(document)
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"due": 19_999}, "due: 19,999, and n is 20,000"),
         ({"sent": 19_999}, "sent + unsent: 19,999, and n is 20,000"),
         ({"receiver_cpu_percent": 100.5}, "receiver_cpu_percent: 100.5, and no thread has more than one CPU"),
+        ({"receiver_cpu_percent": 89.98}, "receiver_cpu_percent: 89.98, and a spinner with less than 89.99 % is void"),
+        ({"series": {"interval_s": 1.0, "intervals": [[1, 1, 1]]}}, "series.intervals: 1, and n - lost - unsent is 20"),
+        ({"late_ns": {"min": 5, "mean": 2, "50": 6, "max": 9}}, "late_ns: mean is 2, and all are from 5 to 9"),
+        ({"stages_ns": {"read": {"50": 8, "99": 3}}}, "stages_ns[read]: 50 is 8, and 99 is 3"),
+        ({"bars_ns": {"50": {"read": 1.0, "wire": None}}}, "bars_ns[50]: adds up to 1, and that percentile is "),
     ],
 )
 def test_messages_add_up(changes: dict[str, Any], said: str) -> None:
@@ -72,6 +93,8 @@ def test_messages_add_up(changes: dict[str, Any], said: str) -> None:
 
 def test_a_thread_may_have_a_whole_cpu() -> None:
     checked(feed(receiver_cpu_percent=100.0), HERE)
+    checked(feed(receiver_cpu_percent=89.99), HERE)
+    checked(feed(receiver_cpu_percent=1.0, waiting="poll"), HERE)
 
 
 def test_a_limit_that_the_figures_break_is_not_within() -> None:

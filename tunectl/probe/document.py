@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tunectl.errors import TunectlError
-from tunectl.probe.agreement import case_disagreement, disagreement
+from tunectl.probe.agreement import case_disagreement, disagreement, told_twice
 from tunectl.probe.budget import judge
 from tunectl.probe.explain import explained
 from tunectl.probe.feed_budget import judge_feed
@@ -202,6 +202,8 @@ def _check_cases(result: CaseTable, path: Path) -> None:
         if isinstance(result, Hedge) and case.n and bool(case.cpus) == result.simulated:
             said = f"{path}: cells[{place}].cpus: simulated is {str(result.simulated).lower()}, and so this cannot be"
             raise TunectlError(said, "a simulation has no CPUs, and a measurement has three")
+    if not isinstance(result, Wake) and (name := told_twice(result.cases)):
+        raise TunectlError(f"{path}: cells: {name}: is there twice", "every case once")
     if isinstance(result, Feed):
         _check_verdict(result.budget, lambda limits: judge_feed(result, limits), str(path))
 
