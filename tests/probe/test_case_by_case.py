@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from tunectl.probe.case_by_case import Takes, measured_cases
+from tunectl.host.sysroot import Sysroot
+from tunectl.probe.case_by_case import CaseError, Takes, measured_cases
 from tunectl.probe.feed_cases import Planned, plan
 from tunectl.probe.feed_request import FeedRequest
 from tunectl.probe.hedge_request import HedgeRequest
 from tunectl.probe.pair_placement import Placed
+from tunectl.probe.runner import require_online
 
 from .test_feed_native import measured
 
@@ -64,3 +66,26 @@ def test_so_it_does_for_hedge(program: Path, load: float, service_ns: int, durat
     done = subprocess.run([program, "hedge", "--simulate", *asked], capture_output=True, check=True, timeout=60)
     (cell,) = json.loads(done.stdout)["cells"]
     assert request.warm_up_s(load) == pytest.approx(cell["warm_ups"] * service_ns / (2 * load) / 1e9)
+
+
+@pytest.mark.parametrize(
+    ("listed", "cpus", "said"),
+    [
+        ("0-3\n", {2, 3}, ""),
+        ("0-2\n", {2, 3}, "CPU 3: not online any more"),
+        ("0\n", {2, 3}, "CPUs 2-3: not online any more"),
+        (None, {2, 3}, ""),
+        ("0-2\n", set(), ""),
+    ],
+)
+def test_a_case_needs_its_cpus(tmp_path: Path, listed: str | None, cpus: set[int], said: str) -> None:
+    if listed is not None:
+        path = tmp_path / "sys/devices/system/cpu/online"
+        path.parent.mkdir(parents=True)
+        path.write_text(listed)
+    found = ""
+    try:
+        require_online(Sysroot(str(tmp_path)), frozenset(cpus), "not online any more")
+    except CaseError as error:
+        found = error.message
+    assert found == said

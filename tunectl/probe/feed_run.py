@@ -20,7 +20,7 @@ from tunectl.probe.feed_stamps import OFF, choose
 from tunectl.probe.pair_link import SMALLEST, Asked, Link
 from tunectl.probe.pair_placement import Placed, place
 from tunectl.probe.pair_request import BUSY_POLL_US
-from tunectl.probe.runner import document_of, start
+from tunectl.probe.runner import case_document
 
 _CASE_S = 0.5  # beyond its schedule: the counter's rate
 _GRACE_S = 60.0
@@ -106,9 +106,7 @@ class FeedRun:
                 file.write(self.request.replay.lines)
                 file.flush()
                 argv += ["--plan", file.name]
-            done = start(argv, self.placed.cpus, timeout_s=2 * self._takes(case).total + _GRACE_S, keep=keep)
-        measured: dict[str, Any] = document_of(done)
-        return measured
+            return case_document(argv, self.placed.cpus, 2 * self._takes(case).total + _GRACE_S, keep)
 
 
 def _may_be_stamped(case: Planned) -> bool:

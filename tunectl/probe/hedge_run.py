@@ -13,7 +13,7 @@ from tunectl.probe.case_by_case import Takes, measured_cases
 from tunectl.probe.hedge_cases import Planned, plan
 from tunectl.probe.hedge_request import HedgeRequest
 from tunectl.probe.pair_placement import PlacedServers, place_servers
-from tunectl.probe.runner import document_of, start
+from tunectl.probe.runner import case_document
 
 _CASE_S = 0.5  # beyond its schedule: the counter's rate, the plan
 _LAST_SERVICES = 10  # for answers to the last requests
@@ -50,7 +50,7 @@ class HedgeRun:
             argv += ["--cpus", placed.text]
         before = _throttles(placed)
         limit_s = 2 * self._takes(case).total + _GRACE_S
-        measured: dict[str, Any] = document_of(start(argv, placed.cpus if placed else frozenset(), timeout_s=limit_s))
+        measured = case_document(argv, placed.cpus if placed else frozenset(), limit_s)
         after = _throttles(placed)
         known = before is not None and after is not None
         measured["cells"][0]["throttled"] = max((after or 0) - (before or 0), 0) if known else None

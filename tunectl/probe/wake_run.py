@@ -12,7 +12,7 @@ from tunectl.probe.case_by_case import Takes, measured_cases
 from tunectl.probe.pair_link import SMALLEST, Asked, Link
 from tunectl.probe.pair_placement import Placed, place
 from tunectl.probe.pair_request import BUSY_POLL_US
-from tunectl.probe.runner import document_of, start
+from tunectl.probe.runner import case_document
 from tunectl.probe.wake_cases import TIMERS, Planned, plan
 from tunectl.probe.wake_request import MESSAGES, WakeRequest
 
@@ -59,6 +59,4 @@ class WakeRun:
 
     def _run(self, case: Planned, words: Sequence[str] = (), keep: int | None = None) -> dict[str, Any]:
         argv = ["wake", "--cpus", self.placed.text, "--case", case.text, *self.request.words(), *words]
-        done = start(argv, self.placed.cpus, timeout_s=2 * self._takes(case).total + _GRACE_S, keep=keep)
-        measured: dict[str, Any] = document_of(done)
-        return measured
+        return case_document(argv, self.placed.cpus, 2 * self._takes(case).total + _GRACE_S, keep)
