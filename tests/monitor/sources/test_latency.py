@@ -6,7 +6,10 @@ import socket
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.monitor.live import Live
+from tests.monitor.series import Watch
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.latency import SOURCE
 
@@ -85,6 +88,84 @@ def test_where_nothing_ever_came_nothing_is_fresh(tmp_path: Path) -> None:
     read(live)
     live.pass_time(30)
     assert {sample.freshness for sample in read(live).values()} == {Freshness.NO_DATA}
+
+
+def lost_after(live: Live, watch: Watch, seconds: int) -> str:
+    """What SourceLost says after so many snapshots, a second apart; "" where it does not fire."""
+    for _ in range(seconds):
+        live.pass_time(1)
+        watch.see(list(SOURCE.read(live.watched_host)))
+    return "".join(alert.summary for alert in watch.alerts.firing if alert.identity == "SourceLost[latency]")
+
+
+def send(address: str, data: bytes) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.sendto(data, address)
+
+
+@pytest.mark.parametrize(("later", "named"), [(b"", ""), (b"?? 900:800", '; lately "??"')])
+def test_silence_after_traffic_is_told_and_so_is_junk_alone(tmp_path: Path, later: bytes, named: str) -> None:
+    address = str(tmp_path / "latency")
+    live, watch = Live(tmp_path, f'[monitor.sla]\nwindow_s = 1\nmax_ns = 100000\nsocket = "{address}"\n'), Watch()
+    read(live)
+    for _ in range(4):
+        send(address, b"700 800")
+        assert lost_after(live, watch, 1) == ""
+    for _ in range(8):  # five that know of nothing, after those whose slots have what came last
+        if later:
+            send(address, later)
+        said = lost_after(live, watch, 1)
+    assert said.startswith("source latency has no data: nothing came in the last window")
+    assert said.endswith(named)
+    send(address, b"700")
+    assert lost_after(live, watch, 1)
+    for _ in range(3):
+        send(address, b"700")
+        said = lost_after(live, watch, 1)
+    assert said == ""
+
+
+def test_an_application_that_sends_once_a_window_is_not_lost(tmp_path: Path) -> None:
+    address = str(tmp_path / "latency")
+    live, watch = Live(tmp_path, f'[monitor.sla]\nwindow_s = 10\nsocket = "{address}"\n'), Watch()
+    read(live)
+    for _ in range(6):
+        send(address, b"700 junk")
+        assert lost_after(live, watch, 10) == ""
+
+
+def test_a_path_that_somebody_removed_is_bound_again(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    address = str(place / "latency")
+    live, watch = Live(tmp_path, f'[monitor.sla]\nsocket = "{address}"\n'), Watch()
+    read(live)
+    send(address, b"700")
+    (place / "latency").unlink()
+    assert lost_after(live, watch, 1) == ""
+    send(address, b"800")  # it is there again, and what came before is still in the window
+    live.pass_time(9)
+    found = read(live)
+    assert (found["latency_count"].value, found["latency_max_ns"].value) == (2, 800)
+    (place / "latency").unlink()
+    place.rmdir()
+    assert "No such file" in lost_after(live, watch, 5)
+    place.mkdir()
+    assert "No such file" in lost_after(live, watch, 1)  # it fires until it was good for a while
+    send(address, b"900")
+    assert lost_after(live, watch, 3) == ""
+
+
+def test_a_path_that_another_program_has_is_left_to_it_and_told(tmp_path: Path) -> None:
+    address = tmp_path / "latency"
+    live, watch = Live(tmp_path, f'[monitor.sla]\nsocket = "{address}"\n'), Watch()
+    read(live)
+    address.unlink()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+        other.bind(str(address))
+        assert "in use" in lost_after(live, watch, 5)
+        live.watched_host.close()
+        assert address.exists()
 
 
 def test_a_socket_that_cannot_be_had_is_tried_again(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import select
 import socket
@@ -32,6 +33,7 @@ _FULL_MS = 100  # no room before the next snapshot: then the kernel keeps what i
 _BUFFER_BYTES = 1 << 20
 _SO_RXQ_OVFL = 40  # asm-generic/socket.h: how many datagrams were dropped so far, with each that arrives
 _STEPS = 1000  # of a window: so exactly is it kept when a latency came
+LOG = logging.getLogger("tunectl.monitor.latency")
 
 
 class Arrived(NamedTuple):
@@ -51,7 +53,7 @@ class LatencySocket:
         self.dropped = 0
         self.named_bad = ""  # a word of the last datagram with one that was no latency, or a pair out of order
         self._now, self._step_s = now, step_s
-        self._inode: int | None = None
+        self._file: tuple[int, int] | None = None  # of a path: its device and inode
         self._thread: threading.Thread | None = None
         is_path = address.startswith("/")
         self._lock = threading.Lock()
@@ -76,7 +78,12 @@ class LatencySocket:
         _clear(path)
         self._socket.bind(path)
         os.chmod(path, 0o660)  # the application's user joins the monitor's group
-        self._inode = os.stat(path).st_ino
+        self._file = _file(path)
+
+    @property
+    def is_gone(self) -> bool:
+        """Did somebody remove the path? Nobody can send there any more, and the kernel tells nobody."""
+        return self._file is not None and _file(self.address) != self._file
 
     def read(self) -> Arrived:
         """Every latency that came since the last time, up to a bound; the rest is there the next time."""
@@ -140,11 +147,10 @@ class LatencySocket:
             self._thread = None
             os.close(self._end)
         self._socket.close()
-        if self._inode is not None:
+        if self._file is not None and not self.is_gone:
             with contextlib.suppress(OSError):
-                if os.stat(self.address).st_ino == self._inode:
-                    os.unlink(self.address)
-            self._inode = None
+                os.unlink(self.address)
+        self._file = None
 
 
 def _family(address: str) -> socket.AddressFamily:
@@ -156,6 +162,15 @@ def _host_and_port(address: str) -> tuple[str, int]:
     if not colon or not port.isdecimal() or not 0 < int(port) < 65536:
         raise OSError(errno.EINVAL, "expected a path, or HOST:PORT")
     return host.strip("[]"), int(port)
+
+
+def _file(path: str) -> tuple[int, int] | None:
+    """What stands there. No other file can have the inode of a socket that is open."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _clear(path: str) -> None:
@@ -175,9 +190,32 @@ _SUBJECT = "application"
 class _Kept:
     def __init__(self, host: WatchedHost, address: str) -> None:
         sla = host.config.monitor.sla
-        self.socket = LatencySocket(address, host.now, sla.window_s / _STEPS)
+        self._open = partial(LatencySocket, address, host.now, sla.window_s / _STEPS)
+        self.socket = self._open()
         self.windows = Windows(sla.window_s, partial(Messages, sla.p99_9_ns), judge_messages, host.taken_at)
         self.bad = self.early = 0
+
+    def count(self, now: float) -> None:
+        """What came since the look before goes into its windows."""
+        arrived = self.socket.read()
+        self.bad += arrived.bad
+        self.early += arrived.early
+        for moment, values in arrived.batches:
+            self.windows.at(moment).add(values)
+        self.windows.turn(now)
+
+    def heal(self) -> str:
+        """Binds again where the path was removed; why that cannot be, or "". Tried again with every snapshot."""
+        if not self.socket.is_gone:
+            return ""
+        try:
+            fresh = self._open()
+        except TunectlError as error:
+            return error.message
+        self.socket.close()
+        self.socket = fresh
+        LOG.warning("somebody removed %s: it is there again; what was sent meanwhile is not known", fresh.address)
+        return ""
 
     def close(self) -> None:
         self.socket.close()
@@ -195,12 +233,11 @@ def read(host: WatchedHost) -> Iterator[Sample]:
     except TunectlError as error:  # tried again with every snapshot
         yield Sample("latency_max_ns", _SUBJECT, None, _NAME, Freshness.NO_DATA, error.message)
         return
-    arrived = kept.socket.read()
-    kept.bad += arrived.bad
-    kept.early += arrived.early
-    for moment, values in arrived.batches:
-        kept.windows.at(moment).add(values)
-    kept.windows.turn(host.taken_at)
+    kept.count(host.taken_at)
+    lost = kept.heal() or kept.windows.silence
+    if lost:
+        # Counters go on being fresh, and the source says nothing all the same.
+        yield Sample("source", _NAME, None, _NAME, Freshness.NO_DATA, "; ".join(filter(None, (lost, _note(kept)))))
     yield from kept.windows.samples(_SUBJECT, _NAME, note=_note(kept))
     if not (kept.windows.has_heard or kept.bad or kept.early or kept.socket.dropped):
         return  # nothing ever came: there is nothing fresh to say

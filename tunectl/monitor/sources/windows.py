@@ -30,6 +30,7 @@ _CELLS = 10  # of a slot: how much arrived is known by cell
 _WHOLE = SLOTS * _CELLS  # cells of a window
 KEPT = 3 * SLOTS  # slots whose worst is shown: bad windows with good ones between are one event
 _DAY_S = 86_400.0
+_SILENT = "nothing came in the last window"
 _ROUNDING = 1e-6  # 0.3 / 0.1 is 3, whatever a float makes of it
 
 
@@ -220,6 +221,11 @@ class Windows(Generic[T]):
         """The longest so far of the slots, the open one among them."""
         return _most(slot.max_ns for slot in self._slots)
 
+    @property
+    def silence(self) -> str:
+        """Why nothing can be said: in no window that ended since the look before did anything come. "" otherwise."""
+        return _SILENT if self.last and self.last.max_ns is None else ""
+
     def samples(self, subject: str, source: str, cpus: CpuSet = frozenset(), note: str = "") -> Iterator[Sample]:
         """The worst window since the look before, the worst of the last few, what came so far."""
 
@@ -230,7 +236,7 @@ class Windows(Generic[T]):
             return Sample(quantity, subject, None, source, freshness, "; ".join(filter(None, (why, note))), cpus)
 
         last = self.last
-        silent = "nothing came in the last window" if last else "the first window is not over"
+        silent = _SILENT if last else "the first window is not over"
         yield sample("latency_p99_9_ns", last.p99_9_ns if last else None, silent)
         yield sample("latency_max_ns", last.max_ns if last else None, silent)
         count = sum(slot.arrived for slot in list(self._slots)[:-1]) if last and self.has_heard else None
