@@ -19,6 +19,7 @@ from tests.monitor.process import HOST_FILE, limit_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.assembly import Places, opener_of
 from tunectl.monitor.store import Store
+from tunectl.monitor.watched_host import Lasting
 from tunectl.tuning.inspection import open_inspection
 
 TOGGLE = 20  # cycles between a cap and its end
@@ -43,7 +44,7 @@ def cycles(place: Path, count: int) -> Generator[int, None, None]:
     )
     store = Store(str(place / "state/monitor"))
     store.open()
-    places = Places(store)
+    places = Places(store, Lasting())
     watch = opener_of(
         inspection, places, lambda watcher: setattr(watcher.watched_host, "now", lambda: float(next(clock)))
     )({})

@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 
 from tunectl.host.sysroot import Sysroot
-from tunectl.monitor.watched_host import WatchedHost
+from tunectl.monitor.watched_host import Lasting, WatchedHost
 from tunectl.tuning.inspection import open_inspection
 
 
 class Live:
     """This machine as a watched host; `pass_time` moves the clock."""
 
-    def __init__(self, place: Path, more: str) -> None:
+    def __init__(self, place: Path, more: str, lasting: Lasting | None = None, clock: float = 1000.0) -> None:
         if len(os.sched_getaffinity(0)) < 2:
             pytest.skip("one CPU only: none can be isolated")
         host_file = place / "host.toml"
         isolated = max(os.sched_getaffinity(0))
         host_file.write_text(f'profile = "low-latency"\nisolated = "{isolated}"\nallow_split_siblings = true\n{more}')
-        self.clock = 1000.0
+        self.clock = clock
         inspection = open_inspection(Sysroot(), str(host_file), str(place / "state"), (), "2026-11-21")
-        self.watched_host = WatchedHost(inspection, now=lambda: self.clock)
+        self.watched_host = WatchedHost(inspection, now=lambda: self.clock, lasting=lasting)
         self.watched_host.begin()
 
     def pass_time(self, seconds: float) -> None:

@@ -11,6 +11,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -335,6 +336,34 @@ def allowed(status: Path) -> set[str]:
     """The CPUs of one thread, each as text."""
     line = next(line for line in status.read_text().splitlines() if line.startswith("Cpus_allowed_list:"))
     return set(map(str, parse_shown(line.partition(":")[2])))
+
+
+def test_misses_just_before_a_reload_fire_and_the_path_stays(tmp_path: Path) -> None:
+    """On this machine, looked at every two seconds: the reload comes before the look that would have seen them."""
+    host_file, address = tmp_path / "host.toml", tmp_path / "latency"
+    host_file.write_text(
+        f'profile = "low-latency"\nisolated = "{max(os.sched_getaffinity(0))}"\nallow_split_siblings = true\n'
+        '[monitor]\nlog = "none"\ninterval_s = 2\n'
+        f'[monitor.sla]\nwindow_s = 1\np99_9_ns = 20000\nsocket = "{address}"\n'
+    )
+    words = ["--host", str(host_file), "--state", str(tmp_path / "state")]
+    with (
+        running(Path("/"), tmp_path / "run", *words) as monitor,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender,
+    ):
+        monitor.wait_for(address.exists)
+        inode = address.stat().st_ino
+        for _ in range(40):
+            sender.sendto(b"700 " * 100, str(address))
+            time.sleep(0.05)
+        assert ("firing", "LatencySla[application]") not in monitor.transitions()
+        sender.sendto(b"90000 " * 30, str(address))
+        monitor.process.send_signal(signal.SIGHUP)
+        monitor.wait_for(lambda: ("firing", "LatencySla[application]") in monitor.transitions())
+        monitor.wait_for(partial(says, monitor, "reload: the host file was read again"))
+        assert address.stat().st_ino == inode
+        assert monitor.end() == 0
+    assert not address.exists()
 
 
 def test_no_wall_clock_times_anything() -> None:

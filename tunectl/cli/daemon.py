@@ -24,6 +24,7 @@ from tunectl.monitor.receivers import DeliveryError, Receiver
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.store import Store
 from tunectl.monitor.wakeup import DeviceEvents
+from tunectl.monitor.watched_host import Lasting
 from tunectl.tuning.inspection import Inspection
 
 
@@ -39,7 +40,8 @@ def run_daemon(
     """Until a signal, or the time is over. With a duration, the exit code says whether anything fired."""
     store = Store(os.path.join(_directory("STATE_DIRECTORY") or options.state_path, "monitor"))
     directory = _directory("RUNTIME_DIRECTORY")
-    places = Places(store, Repair(directory) if directory else None, interval_s, repair)
+    lasting = Lasting()
+    places = Places(store, lasting, Repair(directory) if directory else None, interval_s, repair)
     events = DeviceEvents(lambda: daemon.wakeup.poke())
     first = iter([inspection])
 
@@ -61,6 +63,7 @@ def run_daemon(
         daemon.run(store.state, duration_s)
     finally:
         events.stop()
+        lasting.close()
         store.close()
     return DRIFTED if duration_s is not None and daemon.fired else OK
 

@@ -18,7 +18,7 @@ from tunectl.monitor.rules import RULES, judge
 from tunectl.monitor.rules.history import History, Limits
 from tunectl.monitor.sources import take_snapshot
 from tunectl.monitor.store import Store
-from tunectl.monitor.watched_host import WatchedHost, boottime
+from tunectl.monitor.watched_host import Lasting, WatchedHost, boottime
 from tunectl.tuning.inspection import Inspection
 
 SEVERITIES: Mapping[str, Severity] = {rule.name: rule.severity for rule in RULES}
@@ -28,6 +28,7 @@ class Places(NamedTuple):
     """Where this process keeps and asks, and what it was asked for beside the host file."""
 
     store: Store
+    lasting: Lasting  # outlives a reload
     repairs: Repair | None = None  # outlives a reload; None where nobody gave us a directory to ask in
     interval_s: float | None = None
     repair: bool = False
@@ -43,10 +44,11 @@ class Watcher:
         remembered: Mapping[str, Any],
         now: Callable[[], float] = boottime,
         typed: Callable[[Fix], Fix] = in_turn,
+        lasting: Lasting | None = None,
     ) -> None:
         """`remembered` is what an earlier one saved; `typed` makes of a fix what has to be typed on this host."""
         self._typed = typed
-        self.watched_host = WatchedHost(inspection, now=now)
+        self.watched_host = WatchedHost(inspection, now=now, lasting=lasting)
         self.alerts = Alerts.load(remembered.get("alerts"))
         self._history = History(Limits.of(inspection.config))
         scope = inspection.config.scope
@@ -79,7 +81,7 @@ def opener_of(
     receivers = open_receivers(settings, inspection.identity) + ((printer,) if printer else ())
 
     def open_(remembered: Mapping[str, Any]) -> Watch:
-        watcher = Watcher(inspection, remembered, typed=places.typed)
+        watcher = Watcher(inspection, remembered, typed=places.typed, lasting=places.lasting)
         watch = _with_receivers(inspection, places, receivers, watcher)
         opened(watcher)
         return watch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -30,6 +30,32 @@ def boottime() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
+class Lasting:
+    """What outlives a reload, each with what the host file asked for: the sentinel, the application's socket."""
+
+    def __init__(self) -> None:
+        self._there: dict[str, tuple[Hashable, Any]] = {}
+
+    def get(self, name: str, asked: Hashable, make: Callable[[Any], Any]) -> Any:
+        """What is there for this wish. What is there for another one is closed first: it may have the same address."""
+        before, there = self._there.get(name, (None, None))
+        if there is None or before != asked:
+            self.close(name)
+            self._there[name] = (asked, make(there))
+        return self._there[name][1]
+
+    def close(self, *names: str) -> None:
+        """Closes these; without a name, all."""
+        for name in names or tuple(self._there):
+            if name in self._there:
+                _close(self._there.pop(name)[1])
+
+
+def _close(kept: Any) -> None:
+    if callable(close := getattr(kept, "close", None)):
+        close()
+
+
 class WatchedHost:
     """One host that is watched. One thread uses it; only announce() may be called from another.
 
@@ -37,7 +63,10 @@ class WatchedHost:
     (CLOCK_BOOTTIME) and may be replaced in a test, which then sets the pace.
     """
 
-    def __init__(self, inspection: Inspection, *, now: Callable[[], float] = boottime) -> None:
+    def __init__(
+        self, inspection: Inspection, *, now: Callable[[], float] = boottime, lasting: Lasting | None = None
+    ) -> None:
+        """`lasting` is what a reload hands on; its owner closes it."""
         self.room = allow_many_files()  # descriptors this process may have
         facts = read_scope_facts(inspection.root)
         self.isolated: CpuSet = inspection.config.scope.isolated
@@ -60,6 +89,8 @@ class WatchedHost:
         self.doubtful: set[str] = set()  # knobs that the kernel may just have changed: read these again
         self._announced: deque[DeviceEvent] = deque(maxlen=_MANY_EVENTS)
         self._kept: dict[str, Any] = {}
+        self._lasting = Lasting() if lasting is None else lasting
+        self._owns_lasting = lasting is None
 
     @property
     def scope(self) -> Scope:
@@ -77,16 +108,29 @@ class WatchedHost:
         found: T = self._kept[name]
         return found
 
+    def keep_on(self, name: str, asked: Hashable, make: Callable[[T | None], T]) -> T:
+        """As keep(), but a reload whose host file asks for the same finds it again.
+
+        `make` is handed what was there for another wish; it is closed.
+        """
+        found: T = self._lasting.get(name, asked, make)
+        return found
+
+    def let_go(self, name: str) -> None:
+        """Closes what keep_on() has of this name: nobody asks for it any more."""
+        self._lasting.close(name)
+
     def forget(self, name: str) -> None:
         """The next keep() makes a new one."""
         self._kept.pop(name, None)
 
     def close(self) -> None:
-        """Ends what sources started: the sentinel, the application's socket. Everything else ends with this object."""
+        """Ends what sources started, but what a reload hands on. Everything else ends with this object."""
         for kept in self._kept.values():
-            if callable(close := getattr(kept, "close", None)):
-                close()
+            _close(kept)
         self._kept.clear()
+        if self._owns_lasting:
+            self._lasting.close()
 
     def begin(self) -> None:
         """A new snapshot: which CPUs are on, and which events came. Never raises."""

@@ -24,7 +24,7 @@ Snapshot = Callable[[float], dict[str, Sample]]
 def watched(installed: Path, cpu: int, tmp_path: Path) -> Iterator[Live]:  # noqa: F811
     live = Live(tmp_path, f"[monitor.sla]\nwindow_s = 2\n[monitor.sentinel]\ncpu = {cpu}\n")
     yield live
-    pid: int = live.watched_host.keep("clock", lambda: pytest.fail("it was never read")).sentinel.pid
+    pid: int = live.watched_host._lasting._there["clock"][1].sentinel.pid
     live.watched_host.close()
     assert not Path(f"/proc/{pid}").exists()
 
@@ -54,7 +54,7 @@ def test_fresh_then_stale_then_gone_then_back(watched: Live, cpu: int) -> None: 
     assert isinstance(core.value, int)
     assert 1e5 < core.value < 1e7
 
-    kept = watched.watched_host.keep("clock", lambda: None)
+    kept = watched.watched_host._lasting._there["clock"][1]
     assert kept is not None
     os.kill(kept.sentinel.pid, signal.SIGSTOP)
     time.sleep(0.1)
@@ -75,7 +75,7 @@ def test_fresh_then_stale_then_gone_then_back(watched: Live, cpu: int) -> None: 
 @pytest.mark.slow
 def test_a_line_that_is_exactly_as_old_as_allowed_is_fresh(watched: Live) -> None:
     until(watched, lambda found: found["core_khz"].freshness is Freshness.FRESH)
-    kept: Any = watched.watched_host.keep("clock", lambda: pytest.fail("it was never read"))
+    kept: Any = watched.watched_host._lasting._there["clock"][1]
     kept.sentinel.spoke_at = 0.0
     assert clock._freshness(kept, kept.stale_s)[0] is Freshness.FRESH
     assert clock._freshness(kept, kept.stale_s + 0.001)[0] is Freshness.STALE

@@ -12,6 +12,7 @@ from tests.monitor.live import Live
 from tests.monitor.series import Watch
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.latency import SOURCE
+from tunectl.monitor.watched_host import Lasting
 
 
 def read(live: Live) -> dict[str, Sample]:
@@ -70,8 +71,7 @@ def test_what_came_before_an_edge_is_not_counted_after_it(tmp_path: Path) -> Non
     address = str(tmp_path / "latency")
     live = Live(tmp_path, f'[monitor.sla]\nsocket = "{address}"\n')
     read(live)
-    kept = live.watched_host.keep("latency", lambda: None)
-    assert kept is not None
+    kept = live.watched_host._lasting._there["latency"][1]
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         sender.sendto(b"7 8", address)
         while not kept.socket._held:
@@ -166,6 +166,51 @@ def test_a_path_that_another_program_has_is_left_to_it_and_told(tmp_path: Path) 
         assert "in use" in lost_after(live, watch, 5)
         live.watched_host.close()
         assert address.exists()
+
+
+SLA = '[monitor.sla]\nwindow_s = 1\np99_9_ns = 20000\nsocket = "{}"\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_same"),
+    [
+        ("", "", True),
+        ("", "max_ns = 500000\n", True),
+        ("window_s = 1", "window_s = 1.5", False),
+        ("p99_9_ns = 20000", "p99_9_ns = 30000", False),
+        ("/latency", "/elsewhere", False),
+    ],
+)
+def test_what_came_just_before_a_reload_is_judged_after_it(
+    tmp_path: Path, before: str, after: str, is_same: bool
+) -> None:
+    address, lasting = tmp_path / "latency", Lasting()
+    sla = SLA.format(address)
+    live = Live(tmp_path, sla, lasting)
+    read(live)
+    inode = address.stat().st_ino
+    send(str(address), b"700 " * 1000)
+    live.pass_time(1)
+    assert read(live)["latency_missed"].value == 0
+    send(str(address), b"90000 " * 30)
+    live.watched_host.close()
+    live = Live(tmp_path, sla.replace(before, after) if before else sla + after, lasting, live.clock + 0.03)
+    found = read(live)
+    assert ("latency_missed" in found) == is_same
+    assert (address.exists() and address.stat().st_ino == inode) == is_same
+    live.pass_time(1.5)
+    found = read(live)
+    assert (found["latency_missed"].value, found["latency_max_ns"].value) == (30, 90_000)
+    lasting.close()
+    assert not address.exists()
+
+
+def test_a_reload_that_asks_for_no_socket_closes_it(tmp_path: Path) -> None:
+    address, lasting = tmp_path / "latency", Lasting()
+    read(Live(tmp_path, SLA.format(address), lasting))
+    assert address.exists()
+    assert read(Live(tmp_path, "", lasting))["latency_max_ns"].freshness is Freshness.ABSENT
+    assert not address.exists()
 
 
 def test_a_socket_that_cannot_be_had_is_tried_again(tmp_path: Path) -> None:

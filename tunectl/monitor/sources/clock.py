@@ -153,10 +153,12 @@ def read(host: WatchedHost) -> Iterator[Sample]:
         return
     wanted = host.config.monitor.sentinel
     if wanted is None or not host.root.live:
+        host.let_go(_NAME)
         why = "no CPU is given to it ([monitor.sentinel])" if wanted is None else "a recorded host has no clock"
         yield Sample("core_khz", "host", None, _NAME, Freshness.ABSENT, why)
         return
-    kept = host.keep(_NAME, lambda: _Kept(host, wanted.cpu))
+    asked = (wanted.cpu, host.config.monitor.sla.window_s, host.config.monitor.interval_s, host.isolated)
+    kept = host.keep_on(_NAME, asked, lambda _: _Kept(host, wanted.cpu))
     readings = kept.sentinel.look(host.taken_at)
     for after, reading in zip(range(len(readings) - 1, -1, -1), readings, strict=True):
         # It speaks once a period: of several lines the earlier ones waited here.

@@ -188,21 +188,28 @@ _SUBJECT = "application"
 
 
 class _Kept:
-    def __init__(self, host: WatchedHost, address: str) -> None:
+    """The socket and its windows. What came to an earlier one and was not looked at yet counts in the first slot."""
+
+    def __init__(self, host: WatchedHost, address: str, earlier: _Kept | None) -> None:
         sla = host.config.monitor.sla
         self._open = partial(LatencySocket, address, host.now, sla.window_s / _STEPS)
         self.socket = self._open()
         self.windows = Windows(sla.window_s, partial(Messages, sla.p99_9_ns), judge_messages, host.taken_at)
         self.bad = self.early = 0
+        self._left: Arrived | None = None  # when it was closed
+        if earlier and earlier._left:
+            self._add(earlier._left)
 
     def count(self, now: float) -> None:
         """What came since the look before goes into its windows."""
-        arrived = self.socket.read()
+        self._add(self.socket.read())
+        self.windows.turn(now)
+
+    def _add(self, arrived: Arrived) -> None:
         self.bad += arrived.bad
         self.early += arrived.early
         for moment, values in arrived.batches:
             self.windows.at(moment).add(values)
-        self.windows.turn(now)
 
     def heal(self) -> str:
         """Binds again where the path was removed; why that cannot be, or "". Tried again with every snapshot."""
@@ -218,18 +225,23 @@ class _Kept:
         return ""
 
     def close(self) -> None:
+        self._left = self.socket.read()
         self.socket.close()
 
 
 def read(host: WatchedHost) -> Iterator[Sample]:
     """latency_p99_9_ns and the like of subject `application`: the worst window since the look before."""
-    address = host.config.monitor.sla.socket
+    sla = host.config.monitor.sla
+    address = sla.socket
     if address is None or not host.root.live:
+        host.let_go(_NAME)
         why = "no socket is named ([monitor.sla])" if address is None else "a recorded host has no application"
         yield Sample("latency_max_ns", _SUBJECT, None, _NAME, Freshness.ABSENT, why)
         return
     try:
-        kept = host.keep(_NAME, lambda: _Kept(host, address))
+        # The largest latency is judged by the rule: another limit for it needs no other windows.
+        asked = (address, sla.window_s, sla.p99_9_ns)
+        kept = host.keep_on(_NAME, asked, lambda old: _Kept(host, address, old))
     except TunectlError as error:  # tried again with every snapshot
         yield Sample("latency_max_ns", _SUBJECT, None, _NAME, Freshness.NO_DATA, error.message)
         return
