@@ -31,5 +31,6 @@ QUANTITIES = [
     "latency_missed",
     "latency_allowed",
     "latency_missed_per_day",
+    "latency_window_dropped",
     "source",
 ]

@@ -77,6 +77,7 @@ SAMPLES = (
     Sample("latency_bad_pairs", "application", 3, "latency"),
     Sample("latency_bad_input", "application", 1, "latency"),
     Sample("latency_dropped", "application", 2, "latency"),
+    Sample("latency_window_dropped", "application", 1, "latency"),
     Sample("latency_max_ns", "sentinel", None, "clock", Freshness.NO_DATA, "nothing came in the last window"),
     Sample("core_khz", "host", None, "clock", Freshness.ABSENT, "no CPU is given to it ([monitor.sentinel])"),
 )

@@ -112,6 +112,26 @@ def test_silence_is_unknown() -> None:
     assert healths("LatencySla", [played([[]] * 11)[-1]], PROMISED) == [{"application": Health.UNKNOWN}]
 
 
+def test_a_window_of_which_datagrams_were_dropped_is_not_good() -> None:
+    watch = Watch(PROMISED)
+    drops = sample("latency_window_dropped", "application", 3, "latency")
+    rows = played(quiet(13))
+    watch.see(*rows[:11], [*rows[11], drops])
+    (one,) = [one for one in watch.conditions if one.rule == "LatencySla"]
+    assert (one.health, one.summary) == (Health.UNKNOWN, "application: the kernel dropped 3 datagrams of the window")
+    watch.see([*rows[12], drops._replace(value=0)])
+    assert [one.health for one in watch.conditions if one.rule == "LatencySla"] == [Health.GOOD]
+
+
+def test_what_is_bad_stays_bad_beside_drops() -> None:
+    seconds = quiet(13)
+    seconds[12].append(12_000_000)
+    watch = Watch(PROMISED)
+    drops = sample("latency_window_dropped", "application", 1, "latency")
+    watch.see(*([*row, drops] for row in played(seconds)))
+    assert told(watch)["LatencySla[application]"].summary.endswith("; the kernel dropped 1 datagram of the window")
+
+
 def test_a_sentinel_on_a_housekeeping_cpu_was_promised_nothing() -> None:
     def row(cpu: int) -> list[Sample]:
         return [

@@ -168,6 +168,34 @@ def test_a_path_that_another_program_has_is_left_to_it_and_told(tmp_path: Path) 
         assert address.exists()
 
 
+def test_a_flood_of_which_the_most_was_dropped_is_known_while_it_is_in_the_window(tmp_path: Path) -> None:
+    """The last datagrams are the ones that are dropped: no later one tells of them."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        where = probe.getsockname()
+    live = Live(tmp_path, f'[monitor.sla]\nwindow_s = 10\nsocket = "127.0.0.1:{where[1]}"\n')
+    read(live)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"7", where)
+        live.pass_time(10)
+        assert read(live)["latency_window_dropped"].value == 0
+        for _ in range(3000):
+            sender.sendto(b"7 " * 500, where)
+    live.pass_time(1)
+    found = read(live)
+    dropped = found["latency_dropped"].value
+    assert isinstance(dropped, int)
+    assert dropped > 0
+    assert found["latency_window_dropped"].value == dropped
+    assert f"{dropped} datagrams so far were dropped" in found["latency_max_ns"].reason
+    live.pass_time(10)
+    assert read(live)["latency_window_dropped"].value == dropped
+    live.pass_time(1)
+    found = read(live)
+    assert (found["latency_window_dropped"].value, found["latency_dropped"].value) == (0, dropped)
+    live.watched_host.close()
+
+
 SLA = '[monitor.sla]\nwindow_s = 1\np99_9_ns = 20000\nsocket = "{}"\n'
 
 

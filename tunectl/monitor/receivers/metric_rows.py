@@ -181,6 +181,7 @@ ROWS: dict[str, tuple[Row, ...]] = {
     "latency_missed": _latency("latency_window_missed", "Messages in a window that were longer than promised.", 1),
     "latency_allowed": _latency("latency_window_missed_allowed", "How many of a window's messages may be longer.", 1),
     "latency_missed_per_day": _latency("latency_missed_per_day", "Misses in a day, at the rate of that window.", 1),
+    "latency_window_dropped": _latency("latency_window_dropped", "Datagrams of a window that the kernel dropped.", 1),
     "latency_bad_input": _messages("latency_bad_input", "Words from the application that were no latency."),
     "latency_bad_pairs": _messages("latency_bad_pairs", "Pairs from the application that were done before due."),
     "latency_dropped": _messages("latency_dropped", "Datagrams from the application that the kernel dropped."),

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tunectl.fix import to_decide
 from tunectl.monitor.model import Condition, Health
 from tunectl.monitor.rules.history import History, number, why_unknown
+from tunectl.wording import plural
 
 NAME = "LatencySla"
 _FIX = to_decide("look for the cause at that time: tunectl probe jitter --attribute, then tunectl preflight")
@@ -37,20 +38,33 @@ def judge(history: History) -> Iterator[Condition]:
         if isolated and sample.cpus and not sample.cpus & isolated:
             continue  # what a housekeeping CPU does to its sentinel was promised to nobody
         held = [_hold(history, subject, limit) for limit in limits]
+        dropped = _dropped(history, subject)
         bad = [(value, limit) for health, value, limit in held if health is Health.BAD]
         if bad:
             value, first = bad[0]
             broken = "; ".join(f"{limit.said} is {value:.0f} ns, promised {limit.limit:.0f} ns" for value, limit in bad)
-            broken += _missed(history, subject)
+            broken += _missed(history, subject) + (f"; {dropped}" if dropped else "")
             yield Condition(
                 NAME, subject, Health.BAD, value, first.limit, sample.source, f"{subject}: {broken}", _FIX, sample.cpus
             )
         else:
             order = (Health.UNKNOWN, Health.BETWEEN, Health.GOOD)
             health, value, first = min(held, key=lambda one: order.index(one[0]))
+            if dropped and health is not Health.UNKNOWN:
+                yield Condition(
+                    NAME, subject, Health.UNKNOWN, None, first.limit, sample.source, f"{subject}: {dropped}"
+                )
+                continue
             missing = history.get(first.closed).get(subject, sample)
             why = why_unknown(missing) if health is Health.UNKNOWN else sample.reason
             yield Condition(NAME, subject, health, value, first.limit, sample.source, why)
+
+
+def _dropped(history: History, subject: str) -> str:
+    """A window is not known to be good where a part of it was never read."""
+    sample = history.get("latency_window_dropped").get(subject)
+    count = number(sample) if sample is not None else None
+    return f"the kernel dropped {plural(int(count), 'datagram')} of the window" if count else ""
 
 
 def _missed(history: History, subject: str) -> str:

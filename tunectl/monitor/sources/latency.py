@@ -23,7 +23,7 @@ from typing import NamedTuple
 from tunectl.errors import TunectlError
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.datagram import parse
-from tunectl.monitor.sources.windows import Messages, Windows, judge_messages
+from tunectl.monitor.sources.windows import SLOTS, Messages, Windows, judge_messages
 from tunectl.monitor.watched_host import Source, WatchedHost, boottime
 
 _BYTES = 65536  # no datagram is longer
@@ -31,7 +31,9 @@ _DATAGRAMS_A_TURN = 4096
 _VALUES_A_LOOK = 200_000
 _FULL_MS = 100  # no room before the next snapshot: then the kernel keeps what it can, and counts the rest
 _BUFFER_BYTES = 1 << 20
-_SO_RXQ_OVFL = 40  # asm-generic/socket.h: how many datagrams were dropped so far, with each that arrives
+# asm-generic/socket.h, linux/sock_diag.h (in 4.12): what the kernel counts of a socket, the dropped datagrams last. It is
+# read at each look: SO_RXQ_OVFL tells of a drop only with the next datagram, which may never come.
+_SO_MEMINFO, _MEMINFO = 55, struct.Struct("=9I")
 _STEPS = 1000  # of a window: so exactly is it kept when a latency came
 LOG = logging.getLogger("tunectl.monitor.latency")
 
@@ -45,12 +47,11 @@ class Arrived(NamedTuple):
 
 
 class LatencySocket:
-    """Bound; reading never waits and is bounded. `dropped` counts datagrams the kernel had no room for (UDP)."""
+    """Bound; reading never waits and is bounded."""
 
     def __init__(self, address: str, now: Callable[[], float] = boottime, step_s: float = 0.01) -> None:
         """What comes within `step_s` came at the same moment. TunectlError where it cannot be bound."""
         self.address = address
-        self.dropped = 0
         self.named_bad = ""  # a word of the last datagram with one that was no latency, or a pair out of order
         self._now, self._step_s = now, step_s
         self._file: tuple[int, int] | None = None  # of a path: its device and inode
@@ -65,7 +66,6 @@ class LatencySocket:
             if is_path:
                 self._bind_path(address)
             else:
-                self._socket.setsockopt(socket.SOL_SOCKET, _SO_RXQ_OVFL, 1)
                 self._socket.bind(_host_and_port(address))
         except OSError as error:
             self._socket.close()
@@ -84,6 +84,11 @@ class LatencySocket:
     def is_gone(self) -> bool:
         """Did somebody remove the path? Nobody can send there any more, and the kernel tells nobody."""
         return self._file is not None and _file(self.address) != self._file
+
+    @property
+    def dropped(self) -> int:
+        """Datagrams that the kernel had no room for (UDP; a Unix socket refuses them instead)."""
+        return int(_MEMINFO.unpack(self._socket.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size))[-1])
 
     def read(self) -> Arrived:
         """Every latency that came since the last time, up to a bound; the rest is there the next time."""
@@ -116,13 +121,11 @@ class LatencySocket:
             if self._held >= _VALUES_A_LOOK:
                 return
             try:
-                data, control, flags, _ = self._socket.recvmsg(_BYTES, socket.CMSG_SPACE(4))
+                data, _, flags, _ = self._socket.recvmsg(_BYTES)
             except (BlockingIOError, InterruptedError):
                 return
             except OSError:  # a pending error of the socket: taken by this call, and not of a datagram
                 continue
-            for _, _, payload in control:
-                self.dropped = struct.unpack("=I", payload[:4])[0]
             self._hold(data, bool(flags & socket.MSG_TRUNC))
 
     def _hold(self, data: bytes, is_cut: bool) -> None:
@@ -195,7 +198,9 @@ class _Kept:
         self._open = partial(LatencySocket, address, host.now, sla.window_s / _STEPS)
         self.socket = self._open()
         self.windows = Windows(sla.window_s, partial(Messages, sla.p99_9_ns), judge_messages, host.taken_at)
-        self.bad = self.early = 0
+        self.bad = self.early = self.dropped = 0
+        self._drops: list[tuple[float, int]] = []  # when, and how many more
+        self._span_s = sla.window_s * (SLOTS + 1) / SLOTS
         self._left: Arrived | None = None  # when it was closed
         if earlier and earlier._left:
             self._add(earlier._left)
@@ -204,6 +209,14 @@ class _Kept:
         """What came since the look before goes into its windows."""
         self._add(self.socket.read())
         self.windows.turn(now)
+        before, self.dropped = self.dropped, self.socket.dropped
+        drops = (*self._drops, (now, self.dropped - before))
+        self._drops = [(at, many) for at, many in drops if many > 0 and now - at < self._span_s]
+
+    @property
+    def dropped_lately(self) -> int:
+        """Datagrams that the kernel dropped in the slots that are judged."""
+        return sum(many for _, many in self._drops)
 
     def _add(self, arrived: Arrived) -> None:
         self.bad += arrived.bad
@@ -251,11 +264,12 @@ def read(host: WatchedHost) -> Iterator[Sample]:
         # Counters go on being fresh, and the source says nothing all the same.
         yield Sample("source", _NAME, None, _NAME, Freshness.NO_DATA, "; ".join(filter(None, (lost, _note(kept)))))
     yield from kept.windows.samples(_SUBJECT, _NAME, note=_note(kept))
-    if not (kept.windows.has_heard or kept.bad or kept.early or kept.socket.dropped):
+    if not (kept.windows.has_heard or kept.bad or kept.early or kept.dropped):
         return  # nothing ever came: there is nothing fresh to say
     yield Sample("latency_bad_input", _SUBJECT, kept.bad, _NAME)
     yield Sample("latency_bad_pairs", _SUBJECT, kept.early, _NAME)
-    yield Sample("latency_dropped", _SUBJECT, kept.socket.dropped, _NAME)
+    yield Sample("latency_dropped", _SUBJECT, kept.dropped, _NAME)
+    yield Sample("latency_window_dropped", _SUBJECT, kept.dropped_lately, _NAME)
 
 
 def _note(kept: _Kept) -> str:
@@ -266,8 +280,8 @@ def _note(kept: _Kept) -> str:
         parts.append(f"pairs that were done before they were due, so far: {kept.early}")
     if kept.socket.named_bad:
         parts.append(f'lately "{kept.socket.named_bad}"')
-    if kept.socket.dropped:
-        parts.append(f"{kept.socket.dropped} datagrams so far were dropped by the kernel")
+    if kept.dropped:
+        parts.append(f"{kept.dropped} datagrams so far were dropped by the kernel")
     return "; ".join(parts)
 
 
