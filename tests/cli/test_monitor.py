@@ -77,6 +77,25 @@ def test_a_clock_that_is_asked_for_is_measured(tunectl: Run, tmp_path: Path) -> 
     assert "FrequencyDrop[" in str(valid("monitor", done.out)["reasons"])
 
 
+def test_what_the_daemon_has_alone_is_said_to_be_its(tunectl: Run, tmp_path: Path) -> None:
+    """A look beside it neither denies the socket and the sentinel nor touches them."""
+    cpu = max(os.sched_getaffinity(0))
+    text = KNOWN_BASE.format(cpu) + f"[monitor.sentinel]\ncpu = {cpu}\n"
+    text += f'[monitor.sla]\nmax_ns = 100000\nsocket = "{tmp_path}/latency"\n'
+    host_file = write_host_file(tmp_path, text)
+    document = valid("monitor", tunectl(*ONCE, "--format", "json", "--host", host_file).out)
+    alone = "the daemon's alone, not seen here: its journal and /metrics have it"
+    (sla,) = [one for one in document["findings"] if one["knob"] == "LatencySla"]
+    assert (sla["outcome"], sla["reason"]) == ("unreadable", alone)
+    reasons = {one["name"]: one["reasons"] for one in document["sources"]}
+    assert (reasons["latency"], reasons["clock"]) == ([f"latency_max_ns: {alone}"], [f"core_khz: {alone}"])
+    assert not [one for one in document["reasons"] if one.startswith("SourceLost[latency]")]
+    assert not (tmp_path / "latency").exists()
+    page = tunectl(*ONCE, "-v", "--host", host_file).out
+    assert "no socket is named" not in page
+    assert "its journal and /metrics have it" in " ".join(page.split())
+
+
 def test_a_clock_is_not_asked_of_what_cannot_tell(tunectl: Run, watched: Path) -> None:
     assert "--root makes no sense" in complaint(tunectl(*ONCE, "--clock", "1", "--root", watched), 2)
     assert "--clock goes with --once" in complaint(tunectl("monitor", "--clock", "1"), 2)

@@ -180,6 +180,7 @@ DECISIONS: frozenset[str] = frozenset(
         "report this to tunectl with `tunectl snapshot`; until then raise monitor.interval_s",
         "look for the cause at that time: tunectl probe jitter --attribute, then tunectl preflight",
         "what it watches is unknown now: tunectl monitor --once -v",
+        "what it watches is unknown now; only the daemon sees it: its journal and /metrics say more",
         "see `tunectl show`; name a CPU in [monitor.sentinel], or set thermal.base_frequency_khz in the host file",
         "its interrupts and queues are new: tunectl verify",
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 
 import click
 
@@ -67,8 +66,6 @@ def command(
     notes = _blind_spots(inspection)
     if (once or watch) and inspection.config.monitor.has_residents:
         notes.append("[monitor.sentinel] and the application's latencies are the daemon's alone, and not seen here")
-        monitor = inspection.config.monitor.without_residents()
-        inspection = replace(inspection, config=inspection.config._replace(monitor=monitor))
     if once:
         return _once(options, inspection, interval_s or _SOON_S, notes, _clocks(options, inspection, clock))
     if clock is not None:
@@ -154,7 +151,7 @@ def _clocks(options: Options, inspection: Inspection, text: str | None) -> CpuSe
 
 
 def _once(options: Options, inspection: Inspection, seconds: float, notes: list[str], clocks: CpuSet) -> int:
-    watcher = Watcher(inspection, {})
+    watcher = Watcher(inspection, {}, beside=True)
     watcher.watched_host.clocks_asked = clocks
     status, first = look_twice(watcher, seconds)
     judged = verdict_of(status)

@@ -35,7 +35,7 @@ def run_watch(
     options: Options, inspection: Inspection, interval_s: float | None, duration_s: float | None, notes: Sequence[str]
 ) -> int:
     """Runs until q or Ctrl-C, or until the duration is over."""
-    wakeup, watcher = Wakeup(), Watcher(inspection, {}, typed=typed(options).fix)
+    wakeup, watcher = Wakeup(), Watcher(inspection, {}, typed=typed(options).fix, beside=True)
     wakeup.catch((*_ENDING, signal.SIGTSTP, signal.SIGWINCH))
     events = DeviceEvents(wakeup.poke)
     events.go_to(watcher.watched_host.announce)

@@ -85,11 +85,6 @@ class Monitor(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         Meta(description="Programs to start, without a shell, with the alert as JSON on their standard input."),
     ] = []
 
-    def without_residents(self) -> Monitor:
-        """For a look beside the daemon: its sentinel and its socket are its own."""
-        sla = msgspec.structs.replace(self.sla, socket=None)
-        return msgspec.structs.replace(self, sentinel=None, sla=sla)
-
     @property
     def has_residents(self) -> bool:
         """Is there something that only one process can have?"""

@@ -45,10 +45,14 @@ class Watcher:
         now: Callable[[], float] = boottime,
         typed: Callable[[Fix], Fix] = in_turn,
         lasting: Lasting | None = None,
+        beside: bool = False,
     ) -> None:
-        """`remembered` is what an earlier one saved; `typed` makes of a fix what has to be typed on this host."""
+        """`remembered` is what an earlier one saved; `typed` makes of a fix what has to be typed on this host.
+
+        `beside`: it looks beside the daemon, which has the sentinel and the application's socket.
+        """
         self._typed = typed
-        self.watched_host = WatchedHost(inspection, now=now, lasting=lasting)
+        self.watched_host = WatchedHost(inspection, now=now, lasting=lasting, beside=beside)
         self.alerts = Alerts.load(remembered.get("alerts"))
         self._history = History(Limits.of(inspection.config))
         scope = inspection.config.scope

@@ -22,6 +22,7 @@ from tunectl.tuning.inspection import Inspection
 
 T = TypeVar("T")
 _ONLINE = "sys/devices/system/cpu/online"
+ALONE = "the daemon's alone, not seen here: its journal and /metrics have it"
 _MANY_EVENTS = 1000  # a storm of them must not fill the memory; one is enough to read everything again
 
 
@@ -64,9 +65,14 @@ class WatchedHost:
     """
 
     def __init__(
-        self, inspection: Inspection, *, now: Callable[[], float] = boottime, lasting: Lasting | None = None
+        self,
+        inspection: Inspection,
+        *,
+        now: Callable[[], float] = boottime,
+        lasting: Lasting | None = None,
+        beside: bool = False,
     ) -> None:
-        """`lasting` is what a reload hands on; its owner closes it."""
+        """`lasting` is what a reload hands on; its owner closes it. `beside`: the daemon has what only one can have."""
         self.room = allow_many_files()  # descriptors this process may have
         facts = read_scope_facts(inspection.root)
         self.isolated: CpuSet = inspection.config.scope.isolated
@@ -76,6 +82,7 @@ class WatchedHost:
         self.inspection = replace(inspection, root=self.root)
         self.config = inspection.config
         self.now = now
+        self.beside = beside
         self.taken_at = 0.0  # now() at the beginning of this snapshot
         self.snapshots = 0
         self.table = InterruptTable(self.root, self.isolated, now)

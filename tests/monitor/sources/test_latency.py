@@ -117,6 +117,8 @@ def test_silence_after_traffic_is_told_and_so_is_junk_alone(tmp_path: Path, late
         said = lost_after(live, watch, 1)
     assert said.startswith("source latency has no data: nothing came in the last window")
     assert said.endswith(named)
+    (lost,) = [alert for alert in watch.alerts.firing if alert.identity == "SourceLost[latency]"]
+    assert "only the daemon sees it: its journal and /metrics" in lost.fix
     send(address, b"700")
     assert lost_after(live, watch, 1)
     for _ in range(3):
@@ -144,6 +146,8 @@ def test_a_path_that_somebody_removed_is_bound_again(tmp_path: Path) -> None:
     (place / "latency").unlink()
     assert lost_after(live, watch, 1) == ""
     send(address, b"800")  # it is there again, and what came before is still in the window
+    live.pass_time(0.5)
+    read(live)
     live.pass_time(9)
     found = read(live)
     assert (found["latency_count"].value, found["latency_max_ns"].value) == (2, 800)

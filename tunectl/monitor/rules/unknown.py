@@ -15,6 +15,11 @@ _TELL = to_decide(
     "see `tunectl show`; name a CPU in [monitor.sentinel], or set thermal.base_frequency_khz in the host file"
 )
 
+_ONCE = to_decide("what it watches is unknown now: tunectl monitor --once -v")
+# The sentinel and the application's socket: no other process has them.
+_RESIDENT = ("clock", "latency")
+_DAEMONS = to_decide("what it watches is unknown now; only the daemon sees it: its journal and /metrics say more")
+
 
 def judge_frequency(history: History) -> Iterator[Condition]:
     """FrequencyUnknown: would a slow CPU be seen at all?"""
@@ -45,7 +50,7 @@ def judge_sources(history: History) -> Iterator[Condition]:
             continue
         why = lost[source]
         summary = f"source {source} has no data" + (f": {why}" if why else "")
-        fix = to_decide("what it watches is unknown now: tunectl monitor --once -v")
+        fix = _DAEMONS if source in _RESIDENT else _ONCE
         yield Condition("SourceLost", source, Health.BAD, "no-data", "fresh", source, summary, fix)
 
 

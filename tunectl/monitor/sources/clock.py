@@ -18,7 +18,7 @@ from tunectl.host.run import Resident
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.windows import Gaps, Windows, judge_gaps
-from tunectl.monitor.watched_host import Source, WatchedHost
+from tunectl.monitor.watched_host import ALONE, Source, WatchedHost
 from tunectl.probe.runner import PROGRAM, document_of, fenced, start, stay
 
 SCHEMA = "tunectl.probe.sentinel/1"
@@ -156,6 +156,10 @@ def read(host: WatchedHost) -> Iterator[Sample]:
         host.let_go(_NAME)
         why = "no CPU is given to it ([monitor.sentinel])" if wanted is None else "a recorded host has no clock"
         yield Sample("core_khz", "host", None, _NAME, Freshness.ABSENT, why)
+        return
+    if host.beside:
+        cpus = frozenset({wanted.cpu})
+        yield Sample("core_khz", f"cpu{wanted.cpu}", None, _NAME, Freshness.STALE, ALONE, cpus)
         return
     asked = (wanted.cpu, host.config.monitor.sla.window_s, host.config.monitor.interval_s, host.isolated)
     kept = host.keep_on(_NAME, asked, lambda _: _Kept(host, wanted.cpu))

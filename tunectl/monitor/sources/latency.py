@@ -24,15 +24,15 @@ from tunectl.errors import TunectlError
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.datagram import parse
 from tunectl.monitor.sources.windows import SLOTS, Messages, Windows, judge_messages
-from tunectl.monitor.watched_host import Source, WatchedHost, boottime
+from tunectl.monitor.watched_host import ALONE, Source, WatchedHost, boottime
 
 _BYTES = 65536  # no datagram is longer
 _DATAGRAMS_A_TURN = 4096
 _VALUES_A_LOOK = 200_000
 _FULL_MS = 100  # no room before the next snapshot: then the kernel keeps what it can, and counts the rest
 _BUFFER_BYTES = 1 << 20
-# asm-generic/socket.h, linux/sock_diag.h (in 4.12): what the kernel counts of a socket, the dropped datagrams last. It is
-# read at each look: SO_RXQ_OVFL tells of a drop only with the next datagram, which may never come.
+# asm-generic/socket.h, linux/sock_diag.h (in 4.12): what the kernel counts of a socket, the dropped datagrams last.
+# Read at each look: SO_RXQ_OVFL tells of a drop only with the next datagram, which may never come.
 _SO_MEMINFO, _MEMINFO = 55, struct.Struct("=9I")
 _STEPS = 1000  # of a window: so exactly is it kept when a latency came
 LOG = logging.getLogger("tunectl.monitor.latency")
@@ -250,6 +250,9 @@ def read(host: WatchedHost) -> Iterator[Sample]:
         host.let_go(_NAME)
         why = "no socket is named ([monitor.sla])" if address is None else "a recorded host has no application"
         yield Sample("latency_max_ns", _SUBJECT, None, _NAME, Freshness.ABSENT, why)
+        return
+    if host.beside:
+        yield Sample("latency_max_ns", _SUBJECT, None, _NAME, Freshness.STALE, ALONE)
         return
     try:
         # The largest latency is judged by the rule: another limit for it needs no other windows.
