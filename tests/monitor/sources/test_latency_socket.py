@@ -7,7 +7,7 @@ import re
 import socket
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -164,23 +164,47 @@ def test_an_address_that_is_none_is_refused(address: str) -> None:
         LatencySocket(address)
 
 
-def test_the_sender_in_the_docs_counts_what_was_due_while_it_stood_still(receiver: LatencySocket) -> None:
-    """Of a stall of 30 ms some thirty requests are late, not one; the socket holds at least ten of them."""
+def documented(address: str, answer_request: Callable[[], None]) -> None:
+    """The loop of docs/alerts.md, until answer_request raises EOFError."""
     found = re.search(r"```python\n(import socket.*?)```", ALERTS.read_text(), re.DOTALL)
     assert found
-    code = found[1].replace("/run/tunectl-monitor/latency", receiver.address)
+    with pytest.raises(EOFError):
+        exec(found[1].replace("/run/tunectl-monitor/latency", address), {"answer_request": answer_request})
+
+
+def test_the_sender_in_the_docs_loses_no_late_pair_to_a_full_socket(receiver: LatencySocket) -> None:
+    """A stall of 300 ms, and a monitor that takes nothing out until all the late ones were tried: it holds ten."""
     answered = 0
 
     def answer_request() -> None:
         nonlocal answered
         answered += 1
-        if answered == 10:
-            time.sleep(0.03)
-        if answered == 60:
+        if answered == 20:
+            receiver._lock.acquire()
+            time.sleep(0.3)
+        if answered == 319:
+            receiver._lock.release()
+        if answered == 400:
             raise EOFError
 
-    with pytest.raises(EOFError):
-        exec(code, {"answer_request": answer_request})
-    late = [value for value in came(receiver) if value > 1_000_000]
-    assert len(late) >= 10
-    assert max(late) >= 30_000_000
+    documented(receiver.address, answer_request)
+    values = came(receiver)
+    assert len(values) == 399
+    assert len([value for value in values if value > 1_000_000]) >= 290
+    assert max(values) >= 300_000_000
+
+
+def test_the_sender_in_the_docs_goes_on_where_nobody_listens_and_sends_the_last_thousand(tmp_path: Path) -> None:
+    answered, receivers = 0, []
+
+    def answer_request() -> None:
+        nonlocal answered
+        answered += 1
+        if answered == 1500:
+            receivers.append(LatencySocket(str(tmp_path / "latency")))
+        if answered == 1501:
+            raise EOFError
+
+    documented(str(tmp_path / "latency"), answer_request)
+    assert len(came(receivers[0])) == 1000
+    receivers[0].close()
