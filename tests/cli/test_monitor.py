@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -234,3 +237,33 @@ def test_duration_ends_it(tunectl: Run, watched: Path) -> None:
     assert any(f"sudo tunectl --root {watched} apply" in fix for fix in said)
     assert not any("tunectl apply" in fix for fix in said)  # that would apply this machine's host file
     assert tunectl("monitor", "--duration", "0.5", "--root", watched).code == 0  # and does not fire again
+
+
+def test_with_a_duration_the_last_line_is_the_document_with_the_latencies(tmp_path: Path) -> None:
+    """It owns the socket, so it alone can say how many misses a day that is."""
+    address = tmp_path / "latency"
+    text = KNOWN_BASE.format(max(os.sched_getaffinity(0))) + '[monitor]\nlog = "none"\ninterval_s = 0.2\n'
+    text += f'[monitor.sla]\nwindow_s = 1\np99_9_ns = 20000\nsocket = "{address}"\n'
+    words = ("--host", write_host_file(tmp_path, text), "--state", str(tmp_path / "state"))
+    process = subprocess.Popen(
+        [*PROGRAM, "monitor", "--duration", "4", "--format", "json", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        while process.poll() is None:
+            with suppress(OSError):
+                sender.sendto(b"90000 700 700 700", socket.MSG_DONTWAIT, str(address))
+            time.sleep(0.02)
+    assert process.stdout
+    lines = process.stdout.read().splitlines()
+    assert process.returncode == 3
+    assert "LatencySla" in {json.loads(line)["rule"] for line in lines[:-1]}
+    document = valid("monitor", lines[-1])
+    (row,) = document["latency"]
+    assert row["missed"] >= 10
+    assert row["missed_per_day"] >= row["missed"] * 86_400 // 2
+    assert document["watched_s"] >= 2
+    assert "LatencySla[application]" in {one["identity"] for one in document["alerts"]}

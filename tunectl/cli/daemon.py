@@ -12,14 +12,16 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from tunectl.cli.command import stay_off, typed
+from tunectl.cli.command import now, stay_off, typed
 from tunectl.cli.exits import DRIFTED, OK
 from tunectl.cli.options import Options
-from tunectl.model import HostId
+from tunectl.model import Document, HostId
 from tunectl.monitor.assembly import Places, opener_of
 from tunectl.monitor.daemon import Daemon, Opener
-from tunectl.monitor.model import Alert
+from tunectl.monitor.document import monitor_body
+from tunectl.monitor.model import Alert, Snapshot, Status
 from tunectl.monitor.notify import open_notify
+from tunectl.monitor.once import verdict_of
 from tunectl.monitor.receivers import DeliveryError, Receiver
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.store import Store
@@ -65,7 +67,20 @@ def run_daemon(
         events.stop()
         lasting.close()
         store.close()
-    return DRIFTED if duration_s is not None and daemon.fired else OK
+    if duration_s is None:
+        return OK
+    if options.fmt == "json" and daemon.status:
+        _print_last(options, inspection.identity, daemon.first, daemon.status, notes)
+    return DRIFTED if daemon.fired else OK
+
+
+def _print_last(options: Options, host: HostId, first: Snapshot | None, status: Status, notes: Sequence[str]) -> None:
+    """What the last look saw, as one more line: only this process has the application's latencies and the sentinel."""
+    from tunectl.report import render
+
+    body = typed(options).body(monitor_body(status, first, verdict_of(status), notes))
+    text = render(Document("monitor", host, now(), body, body["findings"], options.verbose), "json")
+    click.echo(json.dumps(json.loads(text), separators=(",", ":")))
 
 
 def settle() -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tunectl.errors import TunectlError
 from tunectl.monitor.alerts import alert_of
 from tunectl.monitor.cycle import Cycle
-from tunectl.monitor.model import Alert, Severity, Status
+from tunectl.monitor.model import Alert, Severity, Snapshot, Status
 from tunectl.monitor.notify import Notify
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.wakeup import RELOADING, STOPPING, Wakeup
@@ -72,6 +72,7 @@ class Daemon:
         self._prepare, self._systemd = prepare, systemd or Notify()
         self._say, self._faults = say, FaultLog(say)
         self.wakeup = wakeup or Wakeup()
+        self.first: Snapshot | None = None
         self.status: Status | None = None
         self.fired = 0
         self._healthy = False
@@ -133,6 +134,7 @@ class Daemon:
             self._faults.fails("cycle", f"the cycle failed: {type(error).__name__}: {error}")
             return
         self._healthy = True
+        self.first = self.first or self.status.snapshot
         self._faults.works("cycle")
         self.fired += len(transitions)
         if transitions:
