@@ -401,6 +401,23 @@ MONITOR_REFUSED = [
     ('[monitor.prometheus]\ntextfile = "/a/b.txt"\n', "monitor.prometheus.textfile: "),
     ('[monitor.prometheus]\ntextfile = "/a\\u0000.prom"\n', "monitor.prometheus.textfile: "),
     ('[monitor.sla]\nsocket = "/a\\u0000"\n', "monitor.sla.socket: "),
+    ('[monitor.sla]\nsocket = "foo"\n', "monitor.sla.socket: 'foo' is neither a whole path nor HOST:PORT (socket = "),
+    ('[monitor.sla]\nsocket = ""\n', "monitor.sla.socket: '' is neither"),
+    ('[monitor.sla]\nsocket = "run/latency"\n', "monitor.sla.socket: 'run/latency' is neither"),
+    ('[monitor.sla]\nsocket = "127.0.0.1:99999"\n', "monitor.sla.socket: '127.0.0.1:99999' is neither"),
+    ('[monitor.sla]\nsocket = "127.0.0.1:0"\n', "monitor.sla.socket: '127.0.0.1:0' is neither"),
+    ('[monitor.sla]\nsocket = "::1:7000"\n', "monitor.sla.socket: '::1:7000' is neither"),
+    ('[monitor.sla]\nsocket = "/run/"\n', "monitor.sla.socket: '/run/' is a directory"),
+    (f'[monitor.sla]\nsocket = "/{"a" * 107}"\n', "monitor.sla.socket: the path has 108 bytes, and a Unix socket's"),
+    ('[monitor.sla]\nsocket_group = "trading"\n', "monitor.sla.socket_group: only the path of a Unix socket has a"),
+    (
+        '[monitor.sla]\nsocket = "127.0.0.1:7000"\nsocket_group = "trading"\n',
+        "monitor.sla.socket_group: only the path of a Unix socket has a group",
+    ),
+    (
+        '[monitor.sla]\nsocket = "/run/x"\nsocket_group = "a b"\n',
+        "monitor.sla.socket_group: 'a b' is no group's name (socket_group = \"trading\")",
+    ),
     ("[monitor.sentinel]\ncpu = 4\n", "monitor.sentinel.cpu: this host has no CPU 4 (it has 0-3)"),
     ("[monitor.sentinel]\ncpu = -1\n", "monitor.sentinel.cpu: "),
     ("[monitor.sentinel]\ncpu = 99999999999999999999\n", "monitor.sentinel.cpu: "),
@@ -428,9 +445,15 @@ def test_what_the_monitor_can_do_is_accepted(tmp_path: Path) -> None:
     command = ["/usr/local/bin/page-me", ""]
     [monitor.sla]
     socket = "/run/tunectl-monitor/latency"
+    socket_group = "trading"
     [monitor.sentinel]
     cpu = 3
     """
     found = config(tmp_path, LOW + text).monitor
     assert found.sentinel is not None
     assert found.sentinel.cpu == 3
+
+
+@pytest.mark.parametrize("address", ["/" + "a" * 106, "127.0.0.1:65535", "[::1]:1", "localhost:7000"])
+def test_an_address_for_latencies_that_can_be_one_is_accepted(tmp_path: Path, address: str) -> None:
+    assert config(tmp_path, f'{LOW}[monitor.sla]\nsocket = "{address}"\n').monitor.sla.socket == address

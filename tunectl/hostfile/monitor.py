@@ -6,18 +6,22 @@ The receivers use the same checks, so that what `verify` accepts is what the mon
 from __future__ import annotations
 
 import os
+import re
 from typing import NamedTuple
 
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
-from tunectl.hostfile.shape import Hook, Monitor, Webhook
+from tunectl.hostfile.shape import Hook, Monitor, Sla, Webhook
 from tunectl.model import Scope
 
 _LISTEN_HINT = '"127.0.0.1:9750", "[::1]:9750", or "0.0.0.0:9750" for every network'
 _TEXTFILE_HINT = 'textfile = "/var/lib/prometheus/node-exporter/tunectl.prom"'
 _HOOK_HINT = 'command = ["/usr/local/bin/page-me"]'
 _URL_FILE_HINT = 'url_file = "/run/credentials/tunectl-monitor.service/desk"'
+_SOCKET_HINT = 'socket = "/run/tunectl-monitor/latency", or "127.0.0.1:9751" for UDP'
 _PORT_DIGITS = 5
+_SUN_PATH = 107  # unix(7): sun_path has 108 bytes, with the NUL
+_GROUP = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.-]{0,30}\$?")  # useradd(8)
 _DAY_NS = 86_400e9
 
 
@@ -55,9 +59,7 @@ def check_monitor(monitor: Monitor, scope: Scope, origin: str) -> None:
     for key, (value, least, most) in limits.items():
         if not least <= value <= most:  # NaN, too
             raise UsageError(f"{where}.{key}: {value:g} is not from {least:g} to {most:g} seconds")
-    for key, limit in (("p99_9_ns", monitor.sla.p99_9_ns), ("max_ns", monitor.sla.max_ns)):
-        if limit is not None and not 1 <= limit <= _DAY_NS:  # NaN, too
-            raise UsageError(f"{where}.sla.{key}: {limit:g} is not from 1 to {_DAY_NS:g} ns")
+    _check_sla(monitor.sla, f"{where}.sla")
     if monitor.sentinel is not None and monitor.sentinel.cpu not in scope.present:
         present = format_cpulist(scope.present)
         raise UsageError(f"{where}.sentinel.cpu: this host has no CPU {monitor.sentinel.cpu}", f"it has {present}")
@@ -69,6 +71,16 @@ def check_monitor(monitor: Monitor, scope: Scope, origin: str) -> None:
         check_webhook(webhook, f"{where}.webhooks[{number}]")
     for number, hook in enumerate(monitor.hooks):
         check_hook(hook, f"{where}.hooks[{number}]")
+
+
+def _check_sla(sla: Sla, where: str) -> None:
+    for key, limit in (("p99_9_ns", sla.p99_9_ns), ("max_ns", sla.max_ns)):
+        if limit is not None and not 1 <= limit <= _DAY_NS:  # NaN, too
+            raise UsageError(f"{where}.{key}: {limit:g} is not from 1 to {_DAY_NS:g} ns")
+    if sla.socket is not None:
+        check_socket(sla.socket, f"{where}.socket")
+    if sla.socket_group is not None:
+        _check_group(sla.socket_group, sla.socket, f"{where}.socket_group")
 
 
 def check_webhook(webhook: Webhook, where: str) -> Address | None:
@@ -119,13 +131,43 @@ def parse_url(url: str) -> Address:
 
 def parse_listen(listen: str, where: str = "monitor.prometheus.listen") -> tuple[str, int]:
     """127.0.0.1:9750, [::1]:9750. UsageError for anything else: who may see this host is not guessed."""
-    host, _, port = listen.rpartition(":")
+    found = _host_and_port(listen)
+    if found is None:
+        raise UsageError(f"{where}: {listen!r} is no address with a port", _LISTEN_HINT)
+    return found
+
+
+def _host_and_port(address: str) -> tuple[str, int] | None:
+    host, _, port = address.rpartition(":")
     name = host.removeprefix("[").removesuffix("]") if host.startswith("[") and host.endswith("]") else host
     is_name = bool(name) and name.isascii() and name.isprintable() and " " not in name
     is_port = port.isascii() and port.isdigit() and len(port) <= _PORT_DIGITS and int(port) <= 65535
     if not is_name or not is_port or (":" in name and name == host):
-        raise UsageError(f"{where}: {listen!r} is no address with a port", _LISTEN_HINT)
+        return None
     return name, int(port)
+
+
+def check_socket(address: str, where: str = "monitor.sla.socket") -> tuple[str, int] | None:
+    """HOST and PORT of a UDP socket; None for the path of a Unix socket. UsageError for what can be neither."""
+    if address.startswith("/"):
+        if address.endswith("/"):
+            raise UsageError(f"{where}: {address!r} is a directory", _SOCKET_HINT)
+        if len(os.fsencode(address)) > _SUN_PATH:
+            why = f"the path has {len(os.fsencode(address))} bytes, and a Unix socket's has at most {_SUN_PATH}"
+            raise UsageError(f"{where}: {why}", _SOCKET_HINT)
+        return None
+    host, port = _host_and_port(address) or ("", 0)
+    if not port:
+        raise UsageError(f"{where}: {address!r} is neither a whole path nor HOST:PORT", _SOCKET_HINT)
+    return host, port
+
+
+def _check_group(group: str, socket: str | None, where: str) -> None:
+    """The group itself need not be known to this host's files: the monitor looks it up when it binds."""
+    if socket is None or not socket.startswith("/"):
+        raise UsageError(f"{where}: only the path of a Unix socket has a group", _SOCKET_HINT)
+    if not _GROUP.fullmatch(group):
+        raise UsageError(f"{where}: {group!r} is no group's name", 'socket_group = "trading"')
 
 
 def check_textfile(path: str, where: str = "monitor.prometheus.textfile") -> None:

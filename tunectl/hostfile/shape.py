@@ -24,6 +24,10 @@ class Sla(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     socket: Annotated[
         str | None, Meta(description="A datagram socket to which an application sends its latencies.")
     ] = None
+    socket_group: Annotated[
+        str | None,
+        Meta(description="The group that may send to it, where it is a path; without it, the monitor's own."),
+    ] = None
 
 
 class Sentinel(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -74,6 +74,7 @@ OPTIONS: dict[str, Any] = {
                     "p99_9_ns": {"type": "float"},
                     "max_ns": {"type": "float"},
                     "socket": {"type": "str"},
+                    "socket_group": {"type": "str"},
                 },
             },
             "sentinel": {"type": "dict", "options": {"cpu": {"type": "int", "required": True}}},

@@ -168,6 +168,9 @@ options:
               socket:
                 description: A datagram socket to which an application sends its latencies.
                 type: str
+              socket_group:
+                description: The group that may send to it, where it is a path; without it, the monitor's own.
+                type: str
           sentinel:
             description: A resident probe on a CPU that is given up for it.
             type: dict

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import grp
 import os
 import re
 import socket
 import stat
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -133,6 +135,66 @@ def test_the_path_is_for_the_group_and_goes_with_the_socket(tmp_path: Path) -> N
     assert not path.exists()
 
 
+def as_another_user(gid: int, work: Callable[[], object]) -> str:
+    """What this raises in a process of nobody with this group; "" where it does not."""
+    reading, writing = os.pipe()
+    if not (child := os.fork()):
+        os.setgroups([])
+        os.setgid(gid)
+        os.setuid(65534)
+        try:
+            work()
+        except Exception as error:
+            os.write(writing, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as said:
+        return said.read()
+
+
+@pytest.fixture
+def open_place() -> Iterator[Path]:
+    """A directory that every user may walk through."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:
+        os.chmod(place, 0o755)
+        yield Path(place)
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="becomes other users")
+
+
+@needs_root
+def test_the_named_group_may_send_and_others_may_not(open_place: Path) -> None:
+    group = grp.getgrnam("daemon")
+    receiver = LatencySocket(str(open_place / "latency"), group=group.gr_name)
+    found = (open_place / "latency").stat()
+    assert (stat.S_IMODE(found.st_mode), found.st_gid) == (0o660, group.gr_gid)
+    assert as_another_user(group.gr_gid, lambda: send(receiver.address, b"7")) == ""
+    assert "Permission denied" in as_another_user(65534, lambda: send(receiver.address, b"8"))
+    assert came(receiver) == [7]
+    receiver.close()
+
+
+@needs_root
+def test_a_group_that_it_may_not_give_leaves_no_socket_and_says_what_is_missing(open_place: Path) -> None:
+    os.chmod(open_place, 0o777)
+    path = open_place / "latency"
+    said = as_another_user(65534, lambda: LatencySocket(str(path), group="daemon"))
+    assert "cannot be given to the group daemon: Operation not permitted" in said
+    assert "a service needs Group=daemon in a drop-in" in said
+    assert not path.exists()
+
+
+def test_its_own_group_needs_no_right_and_an_unknown_one_is_named(tmp_path: Path) -> None:
+    own = grp.getgrgid(os.stat(tmp_path).st_gid).gr_name
+    LatencySocket(str(tmp_path / "latency"), group=own).close()
+    with pytest.raises(TunectlError, match="there is no group no-such-group"):
+        LatencySocket(str(tmp_path / "latency"), group="no-such-group")
+    assert not (tmp_path / "latency").exists()
+
+
 def test_one_that_was_left_behind_is_taken_over_and_one_in_use_is_not(tmp_path: Path) -> None:
     path = tmp_path / "latency"
     dead = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -160,7 +222,7 @@ def test_a_file_is_never_taken_away(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("address", ["7000", "localhost:", "127.0.0.1:0", "127.0.0.1:99999", "relative/path", ""])
 def test_an_address_that_is_none_is_refused(address: str) -> None:
-    with pytest.raises(TunectlError, match="cannot receive latencies"):
+    with pytest.raises(TunectlError, match="neither a whole path nor HOST:PORT"):
         LatencySocket(address)
 
 

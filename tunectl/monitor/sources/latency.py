@@ -21,6 +21,7 @@ from functools import partial
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError
+from tunectl.hostfile.monitor import check_socket
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.datagram import parse
 from tunectl.monitor.sources.windows import SLOTS, Messages, Windows, judge_messages
@@ -49,24 +50,29 @@ class Arrived(NamedTuple):
 class LatencySocket:
     """Bound; reading never waits and is bounded."""
 
-    def __init__(self, address: str, now: Callable[[], float] = boottime, step_s: float = 0.01) -> None:
-        """What comes within `step_s` came at the same moment. TunectlError where it cannot be bound."""
+    def __init__(
+        self, address: str, now: Callable[[], float] = boottime, step_s: float = 0.01, group: str | None = None
+    ) -> None:
+        """What comes within `step_s` came at the same moment. TunectlError where it cannot be bound.
+
+        `group` may send to a path; without it, the group of this process.
+        """
         self.address = address
         self.named_bad = ""  # a word of the last datagram with one that was no latency, or a pair out of order
         self._now, self._step_s = now, step_s
         self._file: tuple[int, int] | None = None  # of a path: its device and inode
         self._thread: threading.Thread | None = None
-        is_path = address.startswith("/")
+        where = check_socket(address)
         self._lock = threading.Lock()
         self._forget()
-        self._socket = socket.socket(socket.AF_UNIX if is_path else _family(address), socket.SOCK_DGRAM)
+        self._socket = socket.socket(_family(address), socket.SOCK_DGRAM)
         try:
             self._socket.setblocking(False)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
-            if is_path:
-                self._bind_path(address)
+            if where is None:
+                self._bind_path(address, group)
             else:
-                self._socket.bind(_host_and_port(address))
+                self._socket.bind(where)
         except OSError as error:
             self._socket.close()
             raise TunectlError(f"cannot receive latencies at {address}: {error.strerror or error}") from error
@@ -74,11 +80,17 @@ class LatencySocket:
         self._thread = threading.Thread(target=self._receive, name="tunectl-latency", daemon=True)
         self._thread.start()
 
-    def _bind_path(self, path: str) -> None:
+    def _bind_path(self, path: str, group: str | None) -> None:
         _clear(path)
         self._socket.bind(path)
-        os.chmod(path, 0o660)  # the application's user joins the monitor's group
         self._file = _file(path)
+        try:
+            if group is not None:
+                _give(path, group)
+            os.chmod(path, 0o660)
+        except OSError:
+            os.unlink(path)  # nobody finds a socket that refuses those it is for
+            raise
 
     @property
     def is_gone(self) -> bool:
@@ -157,14 +169,26 @@ class LatencySocket:
 
 
 def _family(address: str) -> socket.AddressFamily:
+    if address.startswith("/"):
+        return socket.AF_UNIX
     return socket.AF_INET6 if address.startswith("[") else socket.AF_INET
 
 
-def _host_and_port(address: str) -> tuple[str, int]:
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise OSError(errno.EINVAL, "expected a path, or HOST:PORT")
-    return host.strip("[]"), int(port)
+def _give(path: str, group: str) -> None:
+    """Whoever is in the group may send. OSError says what is missing."""
+    from grp import getgrnam
+
+    try:
+        gid = getgrnam(group).gr_gid
+    except KeyError:
+        raise OSError(errno.ENOENT, f"there is no group {group}") from None
+    if os.stat(path).st_gid == gid:
+        return
+    try:
+        os.chown(path, -1, gid)
+    except OSError as error:  # a group of somebody else's; EINVAL: one that the service's user namespace does not have
+        why = f"it cannot be given to the group {group}: {error.strerror}; a service needs Group={group} in a drop-in"
+        raise OSError(error.errno, why) from error
 
 
 def _file(path: str) -> tuple[int, int] | None:
@@ -195,7 +219,7 @@ class _Kept:
 
     def __init__(self, host: WatchedHost, address: str, earlier: _Kept | None) -> None:
         sla = host.config.monitor.sla
-        self._open = partial(LatencySocket, address, host.now, sla.window_s / _STEPS)
+        self._open = partial(LatencySocket, address, host.now, sla.window_s / _STEPS, sla.socket_group)
         self.socket = self._open()
         self.windows = Windows(sla.window_s, partial(Messages, sla.p99_9_ns), judge_messages, host.taken_at)
         self.bad = self.early = self.dropped = 0
@@ -256,7 +280,7 @@ def read(host: WatchedHost) -> Iterator[Sample]:
         return
     try:
         # The largest latency is judged by the rule: another limit for it needs no other windows.
-        asked = (address, sla.window_s, sla.p99_9_ns)
+        asked = (address, sla.socket_group, sla.window_s, sla.p99_9_ns)
         kept = host.keep_on(_NAME, asked, lambda old: _Kept(host, address, old))
     except TunectlError as error:  # tried again with every snapshot
         yield Sample("latency_max_ns", _SUBJECT, None, _NAME, Freshness.NO_DATA, error.message)
