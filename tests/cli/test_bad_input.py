@@ -55,15 +55,23 @@ WAIVER = '[[waivers]]\nknob = "mm.ksm"\nreason = "why"\nuntil = 2099-01-01\n'
         ),
         pytest.param('profile = "low-latency"\n', ["missing key 'isolated'"], id="missing key"),
         pytest.param("", ["missing key 'profile'"], id="empty file"),
-        pytest.param('profile = "low-latency"\nisolated = 23\n', ["isolated: Expected 'str', got 'int'"], id="type"),
-        pytest.param(f'{LOW_LATENCY}[budget]\nmax_ns = "4"\n', ["budget.max_ns: Expected", "got 'str'"], id="budget"),
+        pytest.param(
+            'profile = "low-latency"\nisolated = 23\n', ["isolated: expected a string, got a whole number"], id="type"
+        ),
+        pytest.param(
+            f'{LOW_LATENCY}[budget]\nmax_ns = "4"\n', ["budget.max_ns: expected a number, got a string"], id="budget"
+        ),
         pytest.param(f"{LOW_LATENCY}[budget]\nmax_ns = -4\n", ["budget.max_ns: -4", "above zero"], id="below zero"),
         pytest.param(f"{LOW_LATENCY}[budget]\nmax_ns = nan\n", ["budget.max_ns: nan is no limit"], id="no number"),
         pytest.param(f"{LOW_LATENCY}[thermal]\nmin_ratio = 90\n", ["thermal.min_ratio", "at most 1"], id="ratio"),
         pytest.param(
             f"{LOW_LATENCY}[thermal]\nbase_frequency_khz = 0\n", ["thermal.base_frequency_khz"], id="base frequency"
         ),
-        pytest.param(f"{LOW_LATENCY}[network]\ninterfaces = 'eth0'\n", ["network.interfaces: Expected"], id="array"),
+        pytest.param(
+            f"{LOW_LATENCY}[network]\ninterfaces = 'eth0'\n",
+            ["network.interfaces: expected an array, got a string"],
+            id="array",
+        ),
         pytest.param(LOW_LATENCY + "isolated = \n", ["not TOML", "line 3"], id="syntax"),
         pytest.param(LOW_LATENCY + "[budget\n", ["not TOML", "line 3"], id="bracket"),
         pytest.param(LOW_LATENCY + 'isolated = "1"\n', ["not TOML", "line 3"], id="twice"),
@@ -89,7 +97,30 @@ WAIVER = '[[waivers]]\nknob = "mm.ksm"\nreason = "why"\nuntil = 2099-01-01\n'
             ["knobs.mm.swappiness: 'low': a whole number", "or unmanaged"],
             id="knob: a word for a number",
         ),
-        pytest.param(f'{LOW_LATENCY}[knobs]\n"mm.swappiness" = [1]\n', ["Expected 'bool"], id="knob: array"),
+        pytest.param(
+            f'{LOW_LATENCY}[knobs]\n"mm.swappiness" = [1]\n',
+            ["expected true or false, a number or a string, got an array"],
+            id="knob: array",
+        ),
+        pytest.param(
+            f'{LOW_LATENCY}[monitor.sla]\np99_9_ns = "1"\n',
+            ["monitor.sla.p99_9_ns: expected a number, got a string"],
+            id="a key that may be left out",
+        ),
+        pytest.param(
+            f"{LOW_LATENCY}[threads]\ncpu = 2\n",
+            ["threads: expected an array, got a table", "write [[threads]]"],
+            id="single brackets",
+        ),
+        pytest.param(f'{LOW_LATENCY}[monitor.hooks]\ncommand = ["/bin/x"]\n', ["write [[monitor.hooks]]"], id="hooks"),
+        pytest.param(
+            f"{LOW_LATENCY}[[monitor.sla]]\nmax_ns = 1\n",
+            ["monitor.sla: expected a table, got an array", "write [monitor.sla]"],
+            id="double brackets",
+        ),
+        pytest.param(
+            f"{LOW_LATENCY}[monitor]\nlog = 3\n", ["monitor.log: expected a string, got a whole number"], id="a choice"
+        ),
         pytest.param(
             f'{LOW_LATENCY}[knobs]\n"mm.numa_balancing" = 0\n', ["true, false, on or off"], id="knob: no switch"
         ),
@@ -217,7 +248,7 @@ def test_a_profile_that_inherits_itself(
     ("text", "said"),
     [
         ('inherits = "nobody"\n', "mine.toml: inherits: there is no profile 'nobody'"),
-        ("[knobs]\n'mm.ksm' = 'stopped'\n", "got 'str'"),
+        ("[knobs]\n'mm.ksm' = 'stopped'\n", "expected a table, got a string"),
         ("[knobs.'mm.ksm']\nvalue = 'stopped'\n", "missing key 'reason'"),
         ("[knobs.'mm.kms']\nvalue = 'stopped'\nreason = 'x'\n", "did you mean mm.ksm?"),
         ("[knobs.'mm.ksm']\nvalue = 'merged'\nreason = 'x'\n", "one of stopped, running"),

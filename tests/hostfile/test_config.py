@@ -12,6 +12,7 @@ from tunectl.cpulist import CpuSet, Isolcpus
 from tunectl.errors import UsageError
 from tunectl.hostfile.budget import KEYS, Looser
 from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
+from tunectl.hostfile.monitor import sla_notes
 from tunectl.hostfile.profile import load_profile, shipped
 from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
@@ -457,3 +458,21 @@ def test_what_the_monitor_can_do_is_accepted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("address", ["/" + "a" * 106, "127.0.0.1:65535", "[::1]:1", "localhost:7000"])
 def test_an_address_for_latencies_that_can_be_one_is_accepted(tmp_path: Path, address: str) -> None:
     assert config(tmp_path, f'{LOW}[monitor.sla]\nsocket = "{address}"\n').monitor.sla.socket == address
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[monitor.sla]\np99_9_ns = 20000\n", ["p99_9_ns judges nothing: no socket is named here, and no "]),
+        ("[monitor.sla]\np99_9_ns = 20000\nmax_ns = 30000\n", ["p99_9_ns and max_ns judge nothing: no socket"]),
+        ('[monitor.sla]\nsocket = "/a"\np99_9_ns = 20000\nmax_ns = 19999\n', ["max_ns is below p99_9_ns: "]),
+        ('[monitor.sla]\nsocket = "/a"\np99_9_ns = 20000\nmax_ns = 20000\n', []),
+        ("[monitor.sla]\np99_9_ns = 20000\n[monitor.sentinel]\ncpu = 3\n", []),
+        ("[monitor.sla]\nwindow_s = 5\n", []),
+    ],
+)
+def test_limits_that_judge_nothing_are_noted(tmp_path: Path, text: str, said: list[str]) -> None:
+    notes = list(sla_notes(config(tmp_path, LOW + text).monitor, "host.toml"))
+    assert [note.startswith(f"host.toml: monitor.sla: {begin}") for note, begin in zip(notes, said, strict=True)] == [
+        True for _ in said
+    ]

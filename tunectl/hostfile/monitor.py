@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from tunectl.cpulist import format_cpulist
@@ -81,6 +82,17 @@ def _check_sla(sla: Sla, where: str) -> None:
         check_socket(sla.socket, f"{where}.socket")
     if sla.socket_group is not None:
         _check_group(sla.socket_group, sla.socket, f"{where}.socket_group")
+
+
+def sla_notes(monitor: Monitor, origin: str) -> Iterator[str]:
+    """What may stand in [monitor.sla] and does nothing."""
+    sla, where = monitor.sla, f"{origin}: monitor.sla"
+    limits = {key: limit for key, limit in (("p99_9_ns", sla.p99_9_ns), ("max_ns", sla.max_ns)) if limit is not None}
+    if limits and sla.socket is None and monitor.sentinel is None:
+        judges = "judge" if len(limits) > 1 else "judges"
+        yield f"{where}: {' and '.join(limits)} {judges} nothing: no socket is named here, and no [monitor.sentinel]"
+    if len(limits) > 1 and limits["max_ns"] < limits["p99_9_ns"]:
+        yield f"{where}: max_ns is below p99_9_ns: what breaks the limit of P99.9 has broken that of the longest"
 
 
 def check_webhook(webhook: Webhook, where: str) -> Address | None:

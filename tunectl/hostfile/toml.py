@@ -65,8 +65,40 @@ def _explain(path: str, error: msgspec.ValidationError, shape: type[Any]) -> Usa
         return UsageError(
             f"{path}: {key}: {what.removeprefix('Invalid enum value ')} is not a choice", f"one of {choices}"
         )
+    hint = _brackets(what, shape, key)
+    if what.startswith("Expected"):
+        what = "e" + re.sub(r"`([^`]*)`", lambda found: _said(found[1]), what)[1:]
     what = what.replace("Object missing required field", "missing key").replace("`", "'")
-    return UsageError(f"{path}: {key + ': ' if key else ''}{what}")
+    return UsageError(f"{path}: {key + ': ' if key else ''}{what}", hint)
+
+
+# msgspec's types in TOML's words. There is no null in TOML: a key is left out.
+_TYPES = {
+    "str": "a string",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "an array",
+    "object": "a table",
+    "date": "a date",
+}
+
+
+def _said(types: str) -> str:
+    """`float | null` in words."""
+    names = [name for name in types.split(" | ") if name != "null"]
+    said = [_TYPES.get(name, name) for name in names if name != "int" or "float" not in names]
+    return " or ".join(filter(None, (", ".join(said[:-1]), said[-1]))) if said else types
+
+
+def _brackets(what: str, shape: type[Any], key: str) -> str:
+    """[threads] where [[threads]] is meant, and the other way round."""
+    if what == "Expected `array`, got `object`":
+        table, _, name = key.rpartition(".")
+        rows = get_args(_fields(shape, table).get(name))
+        return f"write [[{key}]]" if rows and issubclass(rows[0], msgspec.Struct) else ""
+    is_table = what == "Expected `object`, got `array`" and not key.endswith("]")
+    return f"write [{key}]" if is_table else ""
 
 
 def _fields(shape: type[Any], key: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from tunectl.host.refusals import AS_ROOT
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
 from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
+from tunectl.hostfile.monitor import sla_notes
 from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.bootline import next_words
@@ -93,6 +94,7 @@ class Inspection:
             notes.append(f"{self.journal.path}: its last line is cut off or unreadable")
         if 0 in self.config.scope.isolated:
             notes.append("CPU 0 boots the host: the kernel takes it out of nohz_full and keeps interrupts on it")
+        notes += sla_notes(self.config.monitor, self.config.origin)
         for name in self.config.interfaces:
             if not self.root.exists(f"sys/class/net/{name}"):
                 notes.append(f"{self.config.origin}: network.interfaces: this host has no {name}")
