@@ -73,10 +73,12 @@ def daemon(world: World) -> str:
     for cpu in range(4):
         (root / f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq").write_text("1200000\n")
     done = world.run("monitor --duration 2 --root own --format json")
-    alerts = sorted((json.loads(line) for line in done.out.splitlines()), key=lambda one: str(one["subject"]))
+    *told, last = map(json.loads, done.out.splitlines())
+    alerts = sorted(told, key=lambda one: str(one["subject"]))
     for one in alerts:
         one.update({key: "ID" for key in ("id", "event") if key in one})
-    return f"exit {done.code}\n{json.dumps(alerts, indent=1, ensure_ascii=False)}\n"
+    ends = f"then {last['schema']}: {last['verdict']}, {len(last['alerts'])} firing"
+    return f"exit {done.code}\n{json.dumps(alerts, indent=1, ensure_ascii=False)}\n{ends}\n"
 
 
 def snapshot(world: World) -> str:
