@@ -55,11 +55,10 @@ def test_compare_in_both_formats(tunectl: Run, results: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.alone
 @pytest.mark.parametrize("words", [["compare"], ["report", "--format", "html"]])
 def test_a_small_host_reads_small_results(results: Path, words: list[str]) -> None:
     """A limit on a file's size is no reason to ask for as much memory."""
-    argv = [*PROGRAM, *words, results / "before.json", results / "after.json"]
+    argv = [*PROGRAM, *words, *(str(results / name) for name in ("before.json", "after.json"))]
     limit = (256 << 20, 256 << 20)
     done = subprocess.run(
         argv, capture_output=True, text=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit)
@@ -67,6 +66,7 @@ def test_a_small_host_reads_small_results(results: Path, words: list[str]) -> No
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.alone
 def test_real_results_are_compared_and_drawn(tunectl: Run, tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     for name in ("a", "b"):
