@@ -54,7 +54,6 @@ def test_compare_in_both_formats(tunectl: Run, results: Path) -> None:
     valid("compare", tunectl("compare", results / "wake.json", results / "later.json", "--format", "json").out)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", [["compare"], ["report", "--format", "html"]])
 def test_a_small_host_reads_small_results(results: Path, words: list[str]) -> None:
     """A limit on a file's size is no reason to ask for as much memory."""
@@ -66,6 +65,7 @@ def test_a_small_host_reads_small_results(results: Path, words: list[str]) -> No
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 def test_real_results_are_compared_and_drawn(tunectl: Run, tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
