@@ -1,3 +1,3 @@
 """tunectl: tunes, proves and watches a Linux host for low-latency trading."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"

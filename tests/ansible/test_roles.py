@@ -97,5 +97,13 @@ def test_the_modules_documentation_has_the_same_options() -> None:
 
 
 def test_the_collection_has_the_version_of_tunectl() -> None:
-    assert read(COLLECTION / "galaxy.yml")["version"] == tunectl.__version__
-    assert f"\n## {tunectl.__version__}\n" in (COLLECTION / "CHANGELOG.md").read_text()
+    """As Galaxy wants it (Semantic Versioning, which sorts rc.2 before rc.10): 1.0.0-rc.1 for 1.0.0rc1."""
+    version = re.sub(r"(a|b|rc)(\d+)$", r"-\1.\2", tunectl.__version__)
+    assert read(COLLECTION / "galaxy.yml")["version"] == version
+    assert f"\n## {version}\n" in (COLLECTION / "CHANGELOG.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["inventory/example/group_vars/tunectl.yml", "roles/tunectl_install/README.md"])
+def test_the_examples_name_the_wheel_of_this_version(name: str) -> None:
+    text = (COLLECTION / name).read_text()
+    assert set(re.findall(r"/tunectl-(\w[\w.]*)-py3-", text)) == {tunectl.__version__}
