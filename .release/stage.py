@@ -42,8 +42,8 @@ def maintainer() -> str:
 
 
 def package_version(version: str) -> str:
-    """1.0.0~rc1 for 1.0.0rc1: dpkg and rpm sort a tilde before the release itself."""
-    return re.sub(r"(?<=\d)(a|b|rc|\.dev)(?=\d)", lambda found: f"~{found[1].lstrip('.')}", version)
+    """1.0.0~rc1 for 1.0.0rc1: dpkg and rpm sort a tilde before the release itself, and two before one."""
+    return re.sub(r"(?<=\d)(a|b|rc)(?=\d)", r"~\1", version).replace(".dev", "~~dev")
 
 
 def lay_out(root: Path, edition: Edition) -> None:

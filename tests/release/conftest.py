@@ -10,19 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.image import locked
-
-ROOT = Path(__file__).parents[2]
-EPOCH = "1700000000"
-
-
-def copy_of_the_tree(place: Path) -> Path:
-    """What a commit of this tree would hold, in another folder."""
-    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(listed, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
-    place.mkdir(parents=True)
-    tar = f"tar -c --null --no-recursion -T - | tar -x -C '{place}'"
-    subprocess.run(["bash", "-euo", "pipefail", "-c", tar], cwd=ROOT, input=names, check=True)
-    return place
+from tests.release.releases import EPOCH, ROOT
 
 
 def release(tree: Path, *words: str) -> Path:

@@ -6,71 +6,36 @@ The .rpm goes into a Debian 12, whose Python is RHEL 9's python3.11 by version a
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 import tunectl
-from tests.lab.image import locked
-from tests.release.conftest import EPOCH, ROOT, copy_of_the_tree
+from tests.lab.platforms import SUITES
+from tests.release.releases import OLDER, RESTORE, ROOT, Released, both, copy_of_the_tree, make
 from tests.release.roots import Root, root
 from tunectl.cli.options import STATE
 from tunectl.tuning import journal
 
 pytestmark = pytest.mark.long
 
-SUITES = {"bookworm": "deb12", "trixie": "deb13"}
-OLDER = "0.0.9"
 JOURNAL = f"/{STATE}/{journal.NAME}"
-RESTORE = 'run "sudo tunectl restore"'
 UNITS = "tunectl-monitor.service tunectl-repair.path tunectl-repair.service"
-
-
-class Released(NamedTuple):
-    """A release, and one of a version before it; `place` has both, and the wheels that they need."""
-
-    place: Path
-    version: str  # as dpkg and rpm have it
-
-    def deb(self, suite: str) -> str:
-        return f"/mnt/now/tunectl_{self.version}-1+{SUITES[suite]}_amd64.deb"
-
-    def older_deb(self, suite: str) -> str:
-        return f"/mnt/before/tunectl_{OLDER}-1+{SUITES[suite]}_amd64.deb"
-
-
-def _release(tree: Path, out: str, **variables: str) -> str:
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH, **variables}
-    done = subprocess.run([tree / ".ci/release", out], env=environment, text=True, capture_output=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="session")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Released:
-    """Both made once, whichever worker asks first."""
-    shared = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        shared = shared.parent
-    place = shared / "released"
-    with locked(shared / "released.lock"):
-        if not place.exists():
-            cache = Path(_release(ROOT, "--fetch").splitlines()[-1])
-            half = shared / "released.part"
-            shutil.copytree(cache / "wheels", half / "wheels")
-            _release(ROOT, str(half / "now"))
-            older = copy_of_the_tree(shared / "older")
-            source = older / "tunectl/__init__.py"
-            source.write_text(re.sub(r'(__version__ = )".*"', rf'\1"{OLDER}"', source.read_text()))
-            _release(older, str(half / "before"))
-            half.rename(place)
-    (package,) = place.glob("now/*+deb12_amd64.deb")
-    return Released(place, package.name.split("_")[1].partition("-")[0])
+    """Both releases."""
+    return both(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def inside(released: Released) -> Released:
+    """The same files, as a bare system has them."""
+    return released._replace(place=Path("/mnt"))
 
 
 @pytest.fixture
@@ -102,9 +67,9 @@ def test_a_wheel_installs_without_a_compiler(bare: Callable[[str], Root], suite:
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_a_deb_installs_and_what_it_brings_works(bare: Callable[[str], Root], released: Released, suite: str) -> None:
+def test_a_deb_installs_and_what_it_brings_works(bare: Callable[[str], Root], inside: Released, suite: str) -> None:
     system = bare(suite)
-    system.run("dpkg", "-i", released.deb(suite))
+    system.run("dpkg", "-i", inside.deb(suite))
     starts(system)
     verified = system.run(
         "systemd-analyze", "verify", "--man=no", *(f"/usr/lib/systemd/system/{one}" for one in UNITS.split())
@@ -115,13 +80,16 @@ def test_a_deb_installs_and_what_it_brings_works(bare: Callable[[str], Root], re
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_a_deb_is_upgraded_downgraded_removed_and_purged(
-    bare: Callable[[str], Root], released: Released, suite: str
+    bare: Callable[[str], Root], inside: Released, suite: str
 ) -> None:
     system = bare(suite)
-    system.run("dpkg", "-i", released.older_deb(suite))
+    system.run("dpkg", "-i", inside.older_deb(suite))
     starts(system, version=OLDER)
     system.run("sh", "-c", "echo '# ours' >> /etc/tunectl/host.toml.example")
-    for package, version in ((released.deb(suite), tunectl.__version__), (released.older_deb(suite), OLDER)):
+    for package, version in (
+        (inside.deb(suite), tunectl.__version__),
+        (inside.older_deb(suite), OLDER),
+    ):
         said = system.run("dpkg", "--force-confdef", "-i", package)
         assert RESTORE not in said.err + said.out
         starts(system, version=version)
@@ -137,17 +105,15 @@ def test_a_deb_is_upgraded_downgraded_removed_and_purged(
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_removing_a_deb_says_that_the_tuning_stands(
-    bare: Callable[[str], Root], released: Released, suite: str
-) -> None:
+def test_removing_a_deb_says_that_the_tuning_stands(bare: Callable[[str], Root], inside: Released, suite: str) -> None:
     system = bare(suite)
-    system.run("dpkg", "-i", released.deb(suite))
+    system.run("dpkg", "-i", inside.deb(suite))
     system.run("sh", "-c", f"mkdir -p /{STATE} && echo before > {JOURNAL} && echo > /etc/tunectl/host.toml")
     assert RESTORE in system.run("dpkg", "-r", "tunectl").err
     system.run("dpkg", "-P", "tunectl")
     assert system.run("cat", JOURNAL).out == "before\n", "the way back was taken away"
     assert system.has("/etc/tunectl/host.toml")
-    system.run("dpkg", "-i", released.deb(suite))
+    system.run("dpkg", "-i", inside.deb(suite))
     system.run("rm", JOURNAL)  # restore has taken everything back
     system.run("dpkg", "-P", "tunectl")
     assert not system.has(f"/{STATE}")
@@ -157,12 +123,12 @@ def test_removing_a_deb_says_that_the_tuning_stands(
 def test_a_release_from_another_folder_has_the_same_bytes(released: Released, tmp_path: Path) -> None:
     """All of it, and nothing taken from what zig has compiled before."""
     tree = copy_of_the_tree(tmp_path / "elsewhere")
-    _release(tree, str(tmp_path / "out"), ZIG_GLOBAL_CACHE_DIR=str(tmp_path / "zig"))
+    make(tree, str(tmp_path / "out"), ZIG_GLOBAL_CACHE_DIR=str(tmp_path / "zig"))
     assert (tmp_path / "out/SHA256SUMS").read_text() == (released.place / "now/SHA256SUMS").read_text()
 
 
-def test_a_deb_of_the_other_release_is_refused(bare: Callable[[str], Root], released: Released) -> None:
-    refused = bare("bookworm").run("dpkg", "-i", released.deb("trixie"), check=False)
+def test_a_deb_of_the_other_release_is_refused(bare: Callable[[str], Root], inside: Released) -> None:
+    refused = bare("bookworm").run("dpkg", "-i", inside.deb("trixie"), check=False)
     assert refused.code != 0
     assert "tunectl depends on python3 (>= 3.13)" in refused.err
 
@@ -171,8 +137,7 @@ def test_an_rpm_is_installed_upgraded_downgraded_and_removed(bare: Callable[[str
     if shutil.which("rpm") is None:
         pytest.skip("no rpm here")
     system = bare("bookworm")
-    now = str(released.place / f"now/tunectl-{released.version}-1.el9.x86_64.rpm")
-    before = str(released.place / f"before/tunectl-{OLDER}-1.el9.x86_64.rpm")
+    now, before = released.rpm(), released.older_rpm()
     system.run("rpm", "-i", before)
     starts(system, version=OLDER)
     for words, version in ((("-U", now), tunectl.__version__), (("-U", "--oldpackage", before), OLDER)):

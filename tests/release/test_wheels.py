@@ -20,7 +20,8 @@ from packaging.tags import Tag
 from packaging.utils import parse_wheel_filename
 
 import tunectl
-from tests.release.conftest import EPOCH, ROOT, copy_of_the_tree, release
+from tests.release.conftest import release
+from tests.release.releases import EPOCH, ROOT, copy_of_the_tree
 
 pytestmark = pytest.mark.slow
 
