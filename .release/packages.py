@@ -88,10 +88,10 @@ def _contents(root: Path, packager: str) -> list[dict[str, Any]]:
         {"src": str(root / example[1:]), "dst": example, "type": "config|noreplace", "file_info": {"mode": 0o644}},
     ]
     if packager == "rpm":
-        documents = (root / stage.DOCUMENTS).rename(root / "documents")
-        for path in sorted(path for path in documents.rglob("*") if path.is_file()):
-            there = f"/{stage.DOCUMENTS}/{path.relative_to(documents)}"
-            contents.append({"src": str(path), "dst": there, "type": "doc"})
+        for number, place in enumerate((stage.DOCUMENTS, "usr/share/man")):
+            documents = (root / place).rename(root / f"documents{number}")
+            for path in sorted(path for path in documents.rglob("*") if path.is_file()):
+                contents.append({"src": str(path), "dst": f"/{place}/{path.relative_to(documents)}", "type": "doc"})
     return [*contents, {"src": str(root / "usr"), "dst": "/usr", "type": "tree"}]
 
 

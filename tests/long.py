@@ -97,6 +97,8 @@ PARTS = (
     _lab("monitor", "ten failed fans, repair, hardening", "test_monitor_lab.py", "-k", "not load_without"),
     _lab("soak", "ten minutes of load without an alarm", "test_monitor_lab.py", "-k", "load_without"),
     _lab("tutorial", "docs/tutorial.md, typed line by line on a server that nobody has tuned", "test_tutorial_lab.py"),
+    _lab("packages", "the .deb where systemd runs: upgraded, downgraded, removed, purged, beside a running monitor",
+         "test_package_lab.py"),
     *map(_tour, PLATFORMS.values()),
     _lab("cage", "Ansible over ssh: two hosts provisioned, rolled, proved, mended", _CAGE, "-k", _FIRST_HALF),
     _lab("cage-upgrade", "the same two hosts upgraded, one hangs, both restored", _CAGE, "-k", f"not ({_FIRST_HALF})"),

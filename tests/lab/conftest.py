@@ -1,12 +1,12 @@
 """The lab as pytest fixtures. A test that asks for `lab` or for `grub_parts` is marked `lab` by that alone."""
 
 import os
-import subprocess
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.release import releases
 from tests.sections import AGAIN
 
 from . import foreign, fresh, product
@@ -56,8 +56,7 @@ def package(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path | None:
     ready = os.environ.get("TUNECTL_LAB_RELEASE")
     place = Path(ready) if ready else tmp_path_factory.mktemp("release")
     if not ready:
-        done = subprocess.run([product.ROOT / ".ci/release", place], text=True, capture_output=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+        releases.make(product.ROOT, str(place))
     return next(place.glob(f"tunectl_*{lab.platform.package}"), None)
 
 

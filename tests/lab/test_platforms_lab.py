@@ -17,7 +17,7 @@ from .evidence import cpus
 from .lab import Lab
 from .platforms import PLATFORMS
 from .playing import failing, line, play_round
-from .product import WRITTEN, findings, tunectl, unpack_wheels, verify
+from .product import WRITTEN, findings, install_package, tunectl, unpack_wheels, verify
 from .rows import ROUNDS
 from .story import difference, judged, loosened, restored, volatile
 
@@ -43,8 +43,7 @@ def _installed(
         if missing:
             lab.up()
             if package:
-                lab.put(package, f"/var/tmp/{package.name}")
-                lab.run(f"dpkg -i /var/tmp/{package.name} && rm /var/tmp/{package.name}", timeout=1200)
+                install_package(lab, package)
             else:
                 place = tmp_path_factory.mktemp("unpacked")
                 lab.install_tree(unpack_wheels(place, request.getfixturevalue("wheels"), lab.platform))
