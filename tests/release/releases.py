@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.lab.image import locked
+from tests.lab.machine import BOARDS
 from tests.lab.platforms import SUITES
 
 ROOT = Path(__file__).parents[2]
@@ -27,9 +28,10 @@ class Released(NamedTuple):
     place: Path
     version: str  # as dpkg and rpm have it
 
-    def deb(self, suite: str) -> str:
-        """The one for this machine's processor, and so below."""
-        return f"{self.place}/now/tunectl_{self.version}-1+deb{SUITES[suite].number}_amd64.deb"
+    def deb(self, suite: str, architecture: str = "x86_64") -> str:
+        """Of a Debian, for a processor; what is below is for x86-64."""
+        suffix = f"deb{SUITES[suite].number}_{BOARDS[architecture].debian}"
+        return f"{self.place}/now/tunectl_{self.version}-1+{suffix}.deb"
 
     def older_deb(self, suite: str) -> str:
         """Of the version before."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import tunectl
+from tests.lab.machine import BOARDS
 from tests.lab.platforms import SUITES
 from tests.release.releases import OLDER, RESTORE, ROOT, Released, both, copy_of_the_tree, make
 from tests.release.roots import Root, root
@@ -24,6 +25,12 @@ pytestmark = pytest.mark.long
 
 JOURNAL = f"/{STATE}/{journal.NAME}"
 UNITS = "tunectl-monitor.service tunectl-repair.path tunectl-repair.service"
+
+
+on_each_machine = pytest.mark.parametrize(
+    ("suite", "architecture"),
+    [pytest.param(suite, board, id=f"{suite}-{board}") for board in BOARDS for suite in SUITES],
+)
 
 
 @pytest.fixture(scope="session")
@@ -39,9 +46,9 @@ def inside(released: Released) -> Released:
 
 
 @pytest.fixture
-def bare(released: Released, tmp_path: Path) -> Callable[[str], Root]:
-    """A new system of a suite; what was released is in /mnt."""
-    return lambda suite: root(suite, tmp_path / suite, released.place)
+def bare(released: Released, tmp_path: Path) -> Callable[..., Root]:
+    """A new system of a suite, and of an architecture; what was released is in /mnt."""
+    return lambda suite, architecture="x86_64": root(suite, tmp_path / suite, released.place, architecture)
 
 
 def starts(system: Root, program: str = "tunectl", version: str = tunectl.__version__) -> None:
@@ -56,9 +63,9 @@ def starts(system: Root, program: str = "tunectl", version: str = tunectl.__vers
     )
 
 
-@pytest.mark.parametrize("suite", SUITES)
-def test_a_wheel_installs_without_a_compiler(bare: Callable[[str], Root], suite: str) -> None:
-    system = bare(suite)
+@on_each_machine
+def test_a_wheel_installs_without_a_compiler(bare: Callable[..., Root], suite: str, architecture: str) -> None:
+    system = bare(suite, architecture)
     assert system.run("sh", "-c", "command -v cc gcc clang", check=False).code != 0
     system.run("python3", "-m", "venv", "/opt/tunectl")
     pip = ("/opt/tunectl/bin/pip", "install", "--no-index", "--find-links", "/mnt/wheels", "--find-links", "/mnt/now")
@@ -66,10 +73,12 @@ def test_a_wheel_installs_without_a_compiler(bare: Callable[[str], Root], suite:
     starts(system, "/opt/tunectl/bin/tunectl")
 
 
-@pytest.mark.parametrize("suite", SUITES)
-def test_a_deb_installs_and_what_it_brings_works(bare: Callable[[str], Root], inside: Released, suite: str) -> None:
-    system = bare(suite)
-    system.run("dpkg", "-i", inside.deb(suite))
+@on_each_machine
+def test_a_deb_installs_and_what_it_brings_works(
+    bare: Callable[..., Root], inside: Released, suite: str, architecture: str
+) -> None:
+    system = bare(suite, architecture)
+    system.run("dpkg", "-i", inside.deb(suite, architecture))
     starts(system)
     verified = system.run(
         "systemd-analyze", "verify", "--man=no", *(f"/usr/lib/systemd/system/{one}" for one in UNITS.split())
@@ -80,7 +89,7 @@ def test_a_deb_installs_and_what_it_brings_works(bare: Callable[[str], Root], in
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_a_deb_is_upgraded_downgraded_removed_and_purged(
-    bare: Callable[[str], Root], inside: Released, suite: str
+    bare: Callable[..., Root], inside: Released, suite: str
 ) -> None:
     system = bare(suite)
     system.run("dpkg", "-i", inside.older_deb(suite))
@@ -105,7 +114,7 @@ def test_a_deb_is_upgraded_downgraded_removed_and_purged(
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_removing_a_deb_says_that_the_tuning_stands(bare: Callable[[str], Root], inside: Released, suite: str) -> None:
+def test_removing_a_deb_says_that_the_tuning_stands(bare: Callable[..., Root], inside: Released, suite: str) -> None:
     system = bare(suite)
     system.run("dpkg", "-i", inside.deb(suite))
     system.run("sh", "-c", f"mkdir -p /{STATE} && echo before > {JOURNAL} && echo > /etc/tunectl/host.toml")
@@ -127,13 +136,13 @@ def test_a_release_from_another_folder_has_the_same_bytes(released: Released, tm
     assert (tmp_path / "out/SHA256SUMS").read_text() == (released.place / "now/SHA256SUMS").read_text()
 
 
-def test_a_deb_of_the_other_release_is_refused(bare: Callable[[str], Root], inside: Released) -> None:
+def test_a_deb_of_the_other_release_is_refused(bare: Callable[..., Root], inside: Released) -> None:
     refused = bare("bookworm").run("dpkg", "-i", inside.deb("trixie"), check=False)
     assert refused.code != 0
     assert "tunectl depends on python3 (>= 3.13)" in refused.err
 
 
-def test_an_rpm_is_installed_upgraded_downgraded_and_removed(bare: Callable[[str], Root], released: Released) -> None:
+def test_an_rpm_is_installed_upgraded_downgraded_and_removed(bare: Callable[..., Root], released: Released) -> None:
     if shutil.which("rpm") is None:
         pytest.skip("no rpm here")
     system = bare("bookworm")
