@@ -75,8 +75,12 @@ def units(lab: Lab, state: str) -> list[str]:
 
 
 def version_that_runs(lab: Lab) -> str:
-    """As the monitor says it of itself."""
-    found = re.search(r'^tunectl_monitor_info\{.*?version="(.+?)"', lab.run(f'python3 -c "{ASK}"').out, re.MULTILINE)
+    """As the monitor says it of itself, once it listens."""
+    try:
+        lab.wait_for(f'python3 -c "{ASK}" >/run/metrics', 120)
+    except AssertionError as error:
+        raise AssertionError(log(lab)) from error
+    found = re.search(r'^tunectl_monitor_info\{version="(.+?)"', lab.read("/run/metrics"), re.MULTILINE)
     assert found, log(lab)
     return found[1]
 
