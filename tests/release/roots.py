@@ -78,6 +78,8 @@ def root(suite: str, layer: Path, artefacts: Path, architecture: str = "x86_64")
 
 def _system(suite: str, architecture: str) -> Path:
     folder = _KEPT / f"{suite}-{architecture}-{digest([' '.join(_PACKAGES).encode()])[:12]}"
+    if folder.exists():  # and waits for nobody who builds another
+        return folder
     with locked(_KEPT / "build.lock"):
         if folder.exists():
             return folder
