@@ -417,7 +417,7 @@ def test_an_answer_at_the_floor_is_one() -> None:
 
 
 def test_the_raw_document_is_read_as_well(tmp_path: Path) -> None:
-    raw = raw_document(case(tail(1000)), unmeasured("no"))
+    raw = raw_document(case(tail(1000)), unmeasured("no", load=0.3))
     (tmp_path / "raw.json").write_text(json.dumps(raw))
     found = read_document(tmp_path / "raw.json")
     assert found.name == "probe.hedge"
