@@ -88,11 +88,14 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
         "a journal of an earlier moment is put back",
     ),
     "echo … | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource": ("another clock by hand",),
+    "echo on | sudo tee /sys/devices/system/cpu/smt/control; or, where SMT is to be off, take CPU … out of `isolated` "
+    "in the host file": ("the second threads of all cores are switched off",),
 }
 
 # A task that cannot be typed before somebody has decided: it says what there is to decide.
 DECISIONS: frozenset[str] = frozenset(
     {
+        "boot without nosmt=force, and with SMT on in the firmware; or take CPU … out of `isolated` in the host file",
         "see why: dmesg | grep -i tsc (unstable, skew between sockets, firmware that writes it), and mend that",
         "see why: dmesg | grep -i clocksource",
         "isolate CPUs among … for the threads that read from …, or use a NIC near the others",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from tunectl.fix import APPLY, in_turn, to_decide, to_type
 from tunectl.knobs.codecs import SWITCH, mapped
 from tunectl.knobs.drivers.pseudofile import PseudoFile
-from tunectl.knobs.row import Absence, Knob
-from tunectl.model import Lifetime, Severity
+from tunectl.knobs.row import Absence, Facts, Judgement, Knob, View, judge_value
+from tunectl.model import Lifetime, Outcome, Reading, Severity
 
 # Off for good, by the firmware or the command line, or because there is none, is off all the same.
 _CONTROL = mapped(
@@ -14,10 +17,35 @@ _CONTROL = mapped(
     {"on": "on", "off": "off"},
 )
 
+_SMT = "sys/devices/system/cpu/smt/control"
+
+
+def _smt(view: View) -> str:
+    """The kernel's word for it; "" where it has none."""
+    return view.root.get(_SMT)
+
+
+def _judge_online(knob: Knob, desired: Any, reading: Reading, _: Facts) -> Judgement:
+    """With SMT off the kernel refuses (EPERM) to switch on any thread of a core but its first.
+
+    Which one that is cannot be seen of a CPU that is off. kernel/cpu.c, cpu_bootable().
+    """
+    judged = judge_value(knob, desired, reading)
+    if judged.outcome is not Outcome.DRIFTED or not desired or reading.facts not in ("off", "forceoff"):
+        return judged
+    reason = f"/{_SMT} is {reading.facts}, and with that the kernel leaves the second thread of each core off"
+    others = f"take CPU {reading.instance} out of `isolated` in the host file"
+    if reading.facts == "off":
+        note = f"or, where SMT is to be off, {others}"
+        return judged._replace(reason=reason, fix=in_turn(to_type(f"echo on | sudo tee /{_SMT}", note), APPLY))
+    fix = to_decide(f"boot without nosmt=force, and with SMT on in the firmware; or {others}")
+    return judged._replace(reason=reason, fix=fix)
+
+
 KNOBS = (
     Knob(
         "smt.control",
-        PseudoFile("sys/devices/system/cpu/smt/control"),
+        PseudoFile(_SMT),
         _CONTROL,
         Lifetime.RUNTIME,
         Severity.SLOWER,
@@ -27,7 +55,7 @@ KNOBS = (
     ),
     Knob(
         "cpu.online",
-        PseudoFile("sys/devices/system/cpu/cpu{cpu}/online", cpus="isolated, also offline"),
+        PseudoFile("sys/devices/system/cpu/cpu{cpu}/online", cpus="isolated, also offline", facts=_smt),
         SWITCH,
         Lifetime.RUNTIME,
         Severity.STALL,
@@ -37,5 +65,6 @@ KNOBS = (
         after=("smt.control",),
         absence=Absence(with_cpu=True),
         boots_with="on",
+        judge=_judge_online,
     ),
 )

@@ -40,6 +40,7 @@ ROUNDS = {
                 ("cpu.online[3]",),
                 who="a hardening guide",
                 innocent=f"echo on > {_SMT}",
+                says=("smt/control is off",),
                 needs=f"grep -qx on {_SMT}",
                 lacks="this machine has one thread a core",
             ),
