@@ -7,7 +7,7 @@ import sys
 from . import firmware
 from . import image as images
 from .checkpoint import Checkpoint
-from .image import DEBIAN, Image, locked
+from .image import Image, locked
 from .platforms import Platform
 from .shell import HERE, LabError, cache, digest, run
 from .ssh import Ssh
@@ -115,7 +115,8 @@ def _finish(half: Image, kernel_arguments: str) -> None:
     try:
         vm.power_on([*map(str, kernel), "-append", kernel_arguments], uefi=False)
         ssh = settle(vm)
-        done = ssh.run("sh -s", "root", (DEBIAN / f"finish-{half.platform.loader}.sh").read_bytes(), 240)
+        script = b"\n".join(path.read_bytes() for path in images.scripts(half.platform))
+        done = ssh.run("sh -s", "root", script, 240)
         if done.code != 0:
             raise LabError(str(done))
         ssh.run("systemctl poweroff", "root", None, 60)

@@ -42,9 +42,16 @@ def packages(platform: Platform) -> list[str]:
     return [*(DEBIAN / "packages.txt").read_text().split(), platform.kernel, *LOADERS[platform.loader].packages]
 
 
+def scripts(platform: Platform) -> list[Path]:
+    """What the guest runs at its first boot, one after the other in one shell, to set up its boot loader."""
+    names = [*(["esp"] if platform.uefi else []), platform.loader]
+    return [DEBIAN / f"finish-{name}.sh" for name in names]
+
+
 def recipe(platform: Platform) -> str:
     """The content hash that names the image: everything that goes into it, except the packages' versions."""
-    files = sorted(path for path in DEBIAN.rglob("*") if path.is_file())
+    others = set(DEBIAN.glob("finish-*")) - set(scripts(platform))
+    files = sorted(path for path in DEBIAN.rglob("*") if path.is_file() and path not in others)
     files += [HERE / "image.py", HERE / "foreign.py"]
     named = ((str(path.relative_to(HERE)).encode(), path.read_bytes()) for path in files)
     asked = (platform.machine.architecture, platform.suite, platform.loader, *packages(platform))

@@ -19,7 +19,7 @@ SUITES = {"bookworm": Suite(12, "3.11"), "trixie": Suite(13, "3.13")}
 
 
 class Loader(NamedTuple):
-    """A way to boot: what it needs installed. How it is set up in the guest: debian/finish-WAY.sh."""
+    """A way to boot: what it needs installed. debian/finish-WAY.sh sets it up in the guest."""
 
     packages: tuple[str, ...]
     uefi: bool = False  # by UEFI, from an EFI system partition

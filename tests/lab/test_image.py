@@ -1,5 +1,6 @@
 """Which image and which machine the lab asks for."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -29,9 +30,21 @@ def test_platforms_share_an_image_where_only_the_machine_differs() -> None:
     assert kernels & set(image.packages(others[1])) == {"linux-image-rt-amd64"}
 
 
+def test_an_image_is_named_by_what_its_own_loader_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shutil.copytree(image.DEBIAN, tmp_path / "debian")
+    monkeypatch.setattr(image, "HERE", tmp_path)
+    monkeypatch.setattr(image, "DEBIAN", tmp_path / "debian")
+    for name in ("image.py", "foreign.py"):
+        (tmp_path / name).write_text("")
+    before = {name: image.recipe(one) for name, one in PLATFORMS.items()}
+    (tmp_path / "debian/finish-esp.sh").write_text("true")
+    changed = {name for name, one in PLATFORMS.items() if image.recipe(one) != before[name]}
+    assert changed == {name for name, one in PLATFORMS.items() if one.uefi}
+
+
 @pytest.mark.parametrize("platform", PLATFORMS.values(), ids=PLATFORMS)
 def test_each_platform_has_what_its_image_is_made_with(platform: Platform) -> None:
-    assert (image.DEBIAN / f"finish-{platform.loader}.sh").exists()
+    assert all(path.exists() for path in image.scripts(platform))
     assert platform.machine.cpus % platform.machine.nodes == 0
 
 

@@ -3,12 +3,6 @@
 # there is a boot partition, and that is here from now on.
 set -eu
 
-mkfs.vfat -F 32 -n ESP /dev/vda1 >/dev/null
-mkdir -p /boot/efi
-echo 'LABEL=ESP  /boot/efi  vfat  umask=0077  0  0' >>/etc/fstab
-systemctl daemon-reload
-mount /boot/efi
-
 printf 'layout=uki\nuki_generator=ukify\n' >/etc/kernel/install.conf
 # The same words as /etc/default/grub has for GRUB.
 echo 'root=LABEL=lab ro console=ttyS0,115200 mitigations=off norandmaps quiet' >/etc/kernel/cmdline
