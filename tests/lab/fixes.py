@@ -56,7 +56,10 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     ),
     "sudo update-grub": ("our words moved to /etc/default/grub, and the menu edited by hand",),
     "reboot": ("this boot took another entry, once",),
-    "sudo taskset -cp … …": ("a sleeping callback thread pinned on an isolated CPU",),
+    "sudo taskset -cp … …": (
+        "a sleeping callback thread pinned on an isolated CPU",
+        "the thread of an interrupt on an isolated CPU",
+    ),
     "sudo chrt -o -p 0 …": ("a real-time spinner on an isolated CPU",),
     "sudo taskset -cp … …; if it is the trading thread itself, declare it: "
     "[[threads]] in the host file, with cpu = …": (

@@ -73,7 +73,13 @@ PLATFORMS = {
     for row in (
         Platform("bookworm", "Debian 12, 6.1"),
         Platform("trixie", "Debian 13, 6.12", suite="trixie", rounds=("values", "others", "memory")),
-        Platform("rt", "Debian 13 with PREEMPT_RT", suite="trixie", kernel="linux-image-rt-amd64"),
+        Platform(
+            "rt",
+            "Debian 13 with PREEMPT_RT",
+            suite="trixie",
+            kernel="linux-image-rt-amd64",
+            rounds=("values", "others", "arriving", "interrupt-threads"),
+        ),
         Platform(
             "numa-smt",
             "Debian 13 with two NUMA nodes and two threads a core",

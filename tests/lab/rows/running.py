@@ -274,6 +274,25 @@ _ARRIVING = Round(
     long=True,
 )
 
+_ACPI = "$(pgrep '^irq/' | head -1)"  # on a usual PC that of ACPI: a card's follows its interrupt wherever that is put
+_INTERRUPT_THREADS = Round(
+    (
+        Sabotage(
+            Kind.THREAD,
+            "the thread of an interrupt on an isolated CPU",
+            f"taskset -pc 2 {_ACPI} >/dev/null",
+            ("check.movable_threads[2]",),
+            command="check",
+            who="a guide for real-time kernels that gives each interrupt's thread a CPU of its own",
+            innocent=f"taskset -pc 1 {_ACPI} >/dev/null",
+            says=("irq/",),
+            needs="pgrep '^irq/'",
+            lacks="no interrupt has a thread here (they have with PREEMPT_RT, or threadirqs)",
+        ),
+    ),
+    long=True,
+)
+
 _GROUPS = Round(
     (
         Sabotage(
@@ -438,6 +457,7 @@ ROUNDS = {
     "twins": _TWINS,
     "misplaced": _MISPLACED,
     "arriving": _ARRIVING,
+    "interrupt-threads": _INTERRUPT_THREADS,
     "group": _SERVICE,
     "groups": _GROUPS,
     "residue": _RESIDUE,
