@@ -50,6 +50,16 @@ def look(lab: Lab, commands: set[str]) -> Found:
     return found
 
 
+# Targets that not every machine has -> a shell command in the guest that fails where they are not.
+_WHERE = {"boot.tsc": "grep -qw tsc /proc/cpuinfo"}
+
+
+def wanted(lab: Lab, row: Sabotage) -> set[str]:
+    """The targets that have to be reported here."""
+    there = (one for one in row.finds if one not in _WHERE or lab.run(_WHERE[one], check=False).code == 0)
+    return {named(lab, target) for target in there}
+
+
 def named(lab: Lab, target: str) -> str:
     """The number of the NIC's interrupt in place of NIC."""
     if "[NIC]" not in target:
@@ -103,7 +113,7 @@ class Outcome:
 
 def play(lab: Lab, rows: tuple[Sabotage, ...], played: Round) -> Outcome:
     """Put the innocent hosts in place and look; break everything, look, follow the fixes, look again."""
-    outcome = Outcome({row.name: {named(lab, target) for target in row.finds} for row in rows})
+    outcome = Outcome({row.name: wanted(lab, row) for row in rows})
     commands = {"verify"} | {row.command for row in rows}
     for innocent in filter(None, (row.innocent for row in rows)):
         lab.run(innocent)

@@ -436,6 +436,8 @@ IN_CI = (  # played in a round of CI, with rows of other kinds
         who="a monitoring agent that shows clocks and power",
         innocent=f"modprobe msr; {agent('turbo-agent', *_for_cpu(_MSR, 0))}",
         says=("turbo-agent", "/dev/cpu/3/msr"),
+        needs="modprobe -q msr",
+        lacks="this machine has no MSRs",
     ),
     Sabotage(
         Kind.RESIDUE,
