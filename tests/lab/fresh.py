@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from pathlib import Path
 
 from . import firmware
 from . import image as images
@@ -30,13 +31,19 @@ def say(text: str) -> None:
 
 
 def image(platform: Platform) -> Image:
-    """The platform's image by today's recipe."""
+    """The platform's image by today's recipe. One that is there waits for nobody who builds another."""
+    if built(platform):
+        return Image(_folder(platform), platform)
     return images.build(platform, _finish, say)
 
 
 def built(platform: Platform) -> bool:
     """Whether the cache holds the image, so that nothing needs root."""
-    return (cache() / "images" / images.recipe(platform)).exists()
+    return _folder(platform).exists()
+
+
+def _folder(platform: Platform) -> Path:
+    return cache() / "images" / images.recipe(platform)
 
 
 def booted(made: Image) -> Checkpoint:
@@ -45,6 +52,8 @@ def booted(made: Image) -> Checkpoint:
     version = run([machine.board.program, "--version"])
     recipe = f"{(HERE / 'machine.py').read_text()}{machine}{firmware.source(machine)}"
     folder = cache() / "booted" / digest([made.folder.name.encode(), recipe.encode(), version.encode()])
+    if (folder / "nics.json").exists():
+        return Checkpoint.load(folder)
     with locked(cache() / "booted.lock"):
         if not (folder / "nics.json").exists():
             say(f"booting {made.platform.name} through {made.platform.loader}, once")
