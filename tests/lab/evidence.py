@@ -49,6 +49,12 @@ def _arrives(lab: Lab, cpu: str) -> bool:
     return any(int(cpu) in cpus(text) for text in asked)
 
 
+def _threaded(lab: Lab, cpu: str) -> bool:
+    """The thread of an interrupt may run there."""
+    masks = lab.run("grep -h ^Cpus_allowed_list $(pgrep '^irq/' | sed 's|.*|/proc/&/status|')", check=False).out
+    return any(int(cpu) in cpus(line.split()[1]) for line in masks.splitlines())
+
+
 def _sent(lab: Lab, cpu: str) -> bool:
     before = sent(lab, int(cpu))
     lab.run("sleep 2")
@@ -80,6 +86,7 @@ _TELLS: Mapping[str, Tells] = {
     "irqbalance.banned_cpus": _ban,
     "irq.affinity": _affinity,
     "check.device_interrupts": _arrives,
+    "check.movable_threads": _threaded,
     "check.ipis": _sent,
     "check.tick_off": _ticks,
     "cpufreq": _no_clock,
