@@ -45,7 +45,7 @@ APERIODIC: dict[str, Aperiodic] = {
 
 
 def found(gaps: list[Gap], length: float, is_fifo: bool = False) -> list[Period]:
-    return find_periods(gaps, 0, length, 1e9, is_fifo)
+    return find_periods(gaps, 0, length, 1e9, is_fifo).periods
 
 
 def claims(name: str, seconds: float, seed: int) -> list[Period]:
@@ -255,7 +255,7 @@ def test_another_counter_tells_the_same() -> None:
         return [(7e12 + one.start * hz / 1e9, 7e12 + one.end * hz / 1e9, one.label) for one in gaps]
 
     gaps, length = tick(250, 0.3, 0.002, 4)
-    ticks = find_periods(on(2.6e9, gaps), 7e12, 7e12 + length * 2.6, 2.6e9)
+    ticks = find_periods(on(2.6e9, gaps), 7e12, 7e12 + length * 2.6, 2.6e9).periods
     assert (
         [one.name for one in ticks]
         == [one.name for one in found(gaps, length)]

@@ -15,7 +15,7 @@ from tunectl.probe.attribution import Traced, attributed
 from tunectl.probe.counter import shown_clock
 from tunectl.probe.jitter_warnings import shared, unfit, warnings_of
 from tunectl.probe.lengths import buckets_ns
-from tunectl.probe.periods import THROTTLED, find_periods, pauses_warning, searched_ns
+from tunectl.probe.periods import THROTTLED, find_periods, pauses_warning
 from tunectl.probe.raw import Cpu, Run
 from tunectl.probe.stops import stops_of
 from tunectl.probe.story import ended_by, story_of
@@ -113,10 +113,11 @@ def _periods(run: Run, cpu: dict[str, Any], labels: list[str]) -> dict[str, Any]
     events = [(start, end, labels[label]) for start, end, label in cpu["events"]]
     is_cut = bool(events and cpu["events_lost"])
     begin, end, hz = cpu["tsc_start"], events[-1][0] if is_cut else cpu["tsc_end"], run.clock.hz
-    searched = searched_ns(events, begin, end, hz)
+    found = find_periods(events, begin, end, hz, run.fifo_priority > 0)
+    is_short = found.searched_ns is None and is_cut
     return {
-        "periods": to_builtins(find_periods(events, begin, end, hz, run.fifo_priority > 0)),
-        "periods_searched_ns": run.ns(end - begin) if searched is None and is_cut else searched,
+        "periods": to_builtins(found.periods),
+        "periods_searched_ns": run.ns(end - begin) if is_short else found.searched_ns,
     }
 
 

@@ -68,43 +68,21 @@ class Kind(NamedTuple):
         return self._replace(gaps=[gap for index, gap in enumerate(self.gaps) if index not in indexes])
 
 
+class Found(NamedTuple):
+    """The periods of one CPU's gaps, and how far they were looked for."""
+
+    periods: list[Period]
+    searched_ns: int | None  # from the run's start; None where all gaps were searched
+
+
 def find_periods(
     events: Sequence[tuple[float, float, str]], begin: float, end: float, hz: float, is_fifo: bool = False
-) -> list[Period]:
+) -> Found:
     """The periods of one CPU's gaps, at most four: of pauses, then of shorter gaps, each the shortest period first.
 
     `events` are (start, end, cause) in order of time, on a counter of `hz` that stood at `begin` when the run began,
     and at `end` when it or its list of gaps ended. `is_fifo` says that the probe itself ran under SCHED_FIFO.
     """
-    pauses, shorter, length = _searched(events, begin, end, hz)
-    hiding = [(gap.start, gap.end) for gap in pauses]
-    found = _scheduler_pauses(_kind(filter(_holds_the_schedulers, pauses), hiding, length), is_fifo)
-    if found:
-        pauses = [gap for gap in pauses if not _is_like_the_schedulers(gap)]
-    found += _search(_kind(pauses, hiding, length))
-    found += _search(_kind(shorter, hiding, length))
-    return found[:MOST]
-
-
-def searched_ns(events: Sequence[tuple[float, float, str]], begin: float, end: float, hz: float) -> int | None:
-    """How far from the run's start all gaps were searched; None where all were. The rest is as in find_periods()."""
-    if len(events) <= LOOKED_AT:
-        return None
-    pauses, shorter, length = _searched(events, begin, end, hz)
-    searched = _kind(shorter, (), length)
-    return None if len(pauses) + len(searched.gaps) == len(events) else floor(searched.length)
-
-
-def pauses_warning(cpus: Iterable[int]) -> str:
-    """The warning about CPUs where a SCHED_FIFO probe had a period named THROTTLED."""
-    who = "that is RT throttling or the deadline fair server acting on the SCHED_FIFO probe, not the machine"
-    return f"pauses of some 50 ms, a second apart, on {named_cpus(cpus)}: {who}"
-
-
-def _searched(
-    events: Sequence[tuple[float, float, str]], begin: float, end: float, hz: float
-) -> tuple[list[Gap], Iterator[Gap], float]:
-    """The pauses that are searched, the shorter gaps, and the stretch of the run that the pauses allow."""
     tick = SECOND / hz
     pause = _PAUSE / tick
     pauses = [Gap((a - begin) * tick, (b - begin) * tick, label) for a, b, label in events if b - a >= pause]
@@ -113,7 +91,21 @@ def _searched(
     if len(pauses) > LOOKED_AT:
         length = pauses[LOOKED_AT].start
         del pauses[LOOKED_AT:]
-    return pauses, shorter, length
+    hiding = [(gap.start, gap.end) for gap in pauses]
+    short = _kind(shorter, hiding, length)
+    is_whole = len(pauses) + len(short.gaps) == len(events)
+    found = _scheduler_pauses(_kind(filter(_holds_the_schedulers, pauses), hiding, length), is_fifo)
+    if found:
+        pauses = [gap for gap in pauses if not _is_like_the_schedulers(gap)]
+    found += _search(_kind(pauses, hiding, length))
+    found += _search(short)
+    return Found(found[:MOST], None if is_whole else floor(short.length))
+
+
+def pauses_warning(cpus: Iterable[int]) -> str:
+    """The warning about CPUs where a SCHED_FIFO probe had a period named THROTTLED."""
+    who = "that is RT throttling or the deadline fair server acting on the SCHED_FIFO probe, not the machine"
+    return f"pauses of some 50 ms, a second apart, on {named_cpus(cpus)}: {who}"
 
 
 def _holds_the_schedulers(gap: Gap) -> bool:
