@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from tunectl.host.cpuidle import HALTPOLL, read_cpuidle_driver
 from tunectl.host.sysroot import Sysroot
 
 _DMI = "sys/class/dmi/id"
@@ -128,10 +129,9 @@ def _frequency(root: Sysroot) -> str:
 
 
 def _idle(root: Sysroot) -> str:
-    """Of the idle states the same. haltpoll only polls before it halts (Documentation/virt/guest-halt-polling.rst)."""
-    driver = root.get(f"{_CPU}/cpuidle/current_driver")
-    if driver == "haltpoll":
-        return "the kernel's cpuidle driver is haltpoll, which has none of them"
+    """Of the idle states the same."""
+    if read_cpuidle_driver(root) == HALTPOLL:
+        return f"the kernel's cpuidle driver is {HALTPOLL}, which has none of them"
     if _by_us(root, IDLE) or any(root.listdir(f"{_CPU}/{name}/cpuidle") for name in _cpus(root)):
         return ""
     return "the kernel has no cpuidle states here"

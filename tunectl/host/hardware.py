@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tunectl.host.cpuidle import read_cpuidle_driver
 from tunectl.host.cpus import Cpu
 from tunectl.host.guest import is_metal
 from tunectl.host.shellvars import last_value
@@ -47,7 +48,7 @@ def read_drivers(root: Sysroot, cpus: Iterable[Cpu]) -> Drivers:
         cpufreq=root.get(f"{_CPU}/cpu{first}/cpufreq/scaling_driver"),
         cpufreq_status=status,
         boost=_boost(root),
-        cpuidle=_named(root.get(f"{_CPU}/cpuidle/current_driver")),
+        cpuidle=read_cpuidle_driver(root),
         cpuidle_governor=_named(root.get(f"{_CPU}/cpuidle/current_governor_ro")),
         idle_states=_idle_states(root, first),
         clocksource=root.get(f"{clock}/current_clocksource"),

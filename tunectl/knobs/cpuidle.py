@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tunectl.host.cpuidle import read_cpuidle_driver
 from tunectl.knobs.codecs import NATURAL, RESUME_LATENCY
 from tunectl.knobs.drivers.idlestates import IdleStates
 from tunectl.knobs.drivers.latencyhold import LatencyHold
@@ -10,12 +11,11 @@ from tunectl.knobs.row import Absence, Knob, View
 from tunectl.model import Lifetime, Match, Severity
 
 _HARMLESS = Absence(harmless="without cpuidle a CPU that waits halts or polls, and enters no deeper state")
-_DRIVER = "sys/devices/system/cpu/cpuidle/current_driver"
 
 
 def _without_governor(view: View) -> str:
     """A governor reads the limit when it chooses among a driver's states; the default idle loop does not."""
-    if view.root.get(_DRIVER) not in ("", "none"):
+    if read_cpuidle_driver(view.root):
         return ""
     return "no cpuidle driver is in charge: a CPU that waits halts, and no governor asks for the limit"
 

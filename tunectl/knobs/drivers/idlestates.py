@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tunectl.host.cpuidle import DRIVER, HALTPOLL, read_cpuidle_driver
 from tunectl.host.sysroot import ABSENT_ERRNOS
 from tunectl.knobs.codecs import SWITCH
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
 _IDLE = "sys/devices/system/cpu/cpu{cpu}/cpuidle"
-_DRIVER = "sys/devices/system/cpu/cpuidle/current_driver"
-_POLLS = "haltpoll"  # drivers/cpuidle/cpuidle-haltpoll.c: its figures are its own, and HLT takes what the host takes
 
 
 class IdleStates:
@@ -23,8 +22,10 @@ class IdleStates:
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading a CPU: the exit latency, in microseconds, of the deepest state that is enabled."""
-        if view.root.get(_DRIVER) == _POLLS:
-            reason = f"the cpuidle driver is {_POLLS}, which polls and then halts: it has none of the machine's states"
+        if read_cpuidle_driver(view.root) == HALTPOLL:
+            reason = (
+                f"the cpuidle driver is {HALTPOLL}, which polls and then halts: it has none of the machine's states"
+            )
             yield Reading(knob.name, "", State.ABSENT, reason=reason)
             return
         readings = [self._read(knob, view, cpu) for cpu in sorted(view.scope.isolated & view.scope.online)]
@@ -69,4 +70,4 @@ class IdleStates:
     def reads(self) -> tuple[str, ...]:
         """The states' files of every CPU."""
         directory = _IDLE.format(cpu="[0-9]*")
-        return (f"{directory}/state*/latency", f"{directory}/state*/disable", _DRIVER)
+        return (f"{directory}/state*/latency", f"{directory}/state*/disable", DRIVER)
