@@ -97,9 +97,9 @@ def install(lab: Lab, tree: Path) -> None:
     lab.run("mkdir -p /etc/tunectl && cat > /etc/tunectl/host.toml", stdin=HOST_FILE)
 
 
-def back_to_tuned(lab: Lab) -> None:
-    """The moment that was saved after apply and the reboot it asks for."""
-    lab.restore("tuned")
+def back_to_tuned(lab: Lab, moment: str = "tuned") -> None:
+    """A moment that was saved after apply and the reboot it asks for."""
+    lab.restore(moment)
     # The NVMe controller was plugged in again, perhaps with new interrupts: they are judged by what the kernel
     # makes of a write to them, once.
     tunectl(lab, "apply --yes --runtime -q")

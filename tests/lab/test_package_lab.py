@@ -15,7 +15,7 @@ from tests.release.releases import OLDER, RESTORE, Released
 from .alerts import MONITOR, edges, log, named, wait_for
 from .lab import Lab
 from .platforms import PLATFORMS
-from .product import HOST_FILE, WRITTEN, findings, install_package, tunectl, verify
+from .product import HOST_FILE, WRITTEN, back_to_tuned, findings, install_package, tunectl, verify
 from .story import difference, restored, volatile
 
 pytestmark = pytest.mark.long
@@ -62,9 +62,7 @@ def _watched(lab: Lab, released: Released, before_all: dict[str, str]) -> str:
 
 @pytest.fixture
 def watched(lab: Lab, _watched: str) -> Lab:
-    lab.restore(_watched)
-    # The NVMe controller was plugged in again: docs/lab.md.
-    tunectl(lab, "apply --yes --runtime -q")
+    back_to_tuned(lab, _watched)
     return lab
 
 
