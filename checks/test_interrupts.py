@@ -2,9 +2,10 @@
 
 from tunectl.checking import Severity, costs, failing, watches
 from tunectl.checking.judges import Landed, device_interrupts, some
+from tunectl.checking.moving import move_interrupt
 from tunectl.checking.window import Window
 from tunectl.cpulist import format_cpulist
-from tunectl.fix import Fix, in_turn, to_type
+from tunectl.fix import Fix, in_turn
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.irq import KEPT_OFF
 from tunectl.model import Scope
@@ -38,4 +39,4 @@ def _fix(one: Landed, housekeeping: str, mode: int | None) -> Fix:
     # Since 6.12 the mode says that the kernel places it (kernel/irq/proc.c); before, only a refused write does.
     if mode == 0o444:
         return KEPT_OFF
-    return to_type(f"echo {housekeeping} | sudo tee /proc/irq/{one.irq}/smp_affinity_list")
+    return move_interrupt(one.irq, housekeeping)

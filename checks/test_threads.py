@@ -6,6 +6,7 @@ from tunectl.checking import Severity, costs, failing, watches
 from tunectl.checking.groups import Group, group_of
 from tunectl.checking.judges import Trespass, some, trespassers
 from tunectl.checking.kthreads import read_placement, strays
+from tunectl.checking.moving import move_interrupt, move_thread
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import Trader, strangers
 from tunectl.checking.window import Window
@@ -82,6 +83,7 @@ def _fix(one: Trespass, cpu: int, housekeeping: str, delivered: Collection[int])
         return in_turn(calm, to_type(f"sudo taskset -cp {housekeeping} {thread.tid}", note))
     if thread.comm.startswith("kworker/u"):
         return to_type(f"echo {format_cpumask(parse_cpulist(housekeeping))} | sudo tee /{CPUMASK_FILE}")
-    if thread.interrupt in delivered:  # the kernel moves the thread along; one that came alone goes alone
-        return to_type(f"echo {housekeeping} | sudo tee /proc/irq/{thread.interrupt}/smp_affinity_list")
-    return to_type(f"sudo taskset -cp {housekeeping} {thread.tid}")
+    if thread.interrupt is not None and thread.interrupt in delivered:
+        # The kernel moves the thread along; one that came alone goes alone.
+        return move_interrupt(thread.interrupt, housekeeping)
+    return move_thread(thread.tid, housekeeping)

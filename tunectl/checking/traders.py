@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tunectl.checking.irqthreads import Servers, outranked
 from tunectl.checking.judges import Trespass
+from tunectl.checking.moving import move_thread
 from tunectl.checking.outcomes import unsupported
 from tunectl.cpulist import CpuSet
 from tunectl.fix import Fix, to_decide, to_type
@@ -93,7 +94,7 @@ def misplaced(declared: Trading, thread: Thread) -> list[tuple[str, Fix]]:
     tid, cpu = thread.tid, declared.cpu
     if thread.allowed != frozenset({cpu}):
         where = "may run on CPUs " + ",".join(map(str, sorted(thread.allowed))) if thread.allowed else "is not pinned"
-        found.append((f"it {where}, not on CPU {cpu} alone", to_type(f"sudo taskset -cp {cpu} {tid}")))
+        found.append((f"it {where}, not on CPU {cpu} alone", move_thread(tid, str(cpu))))
     seen, wanted = scheduling_of(thread), declared_scheduling(declared)
     if seen != wanted:
         found.append((f"it is scheduled as {seen}, not {wanted}", _reschedule(declared, tid)))
