@@ -5,7 +5,7 @@ from collections.abc import Collection
 from tunectl.checking import Severity, costs, failing, watches
 from tunectl.checking.groups import Group, group_of
 from tunectl.checking.judges import Trespass, some, trespassers
-from tunectl.checking.kthreads import read_placement, strays
+from tunectl.checking.kthreads import knob_of, read_placement, strays
 from tunectl.checking.moving import move_interrupt, move_thread
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import Trader, strangers
@@ -32,9 +32,7 @@ def test_movable_threads(
     Source: Documentation/admin-guide/kernel-per-CPU-kthreads.rst; Documentation/timers/no_hz.rst.
     """
     found = strangers(trespassers(window, isolated_cpu, scope.isolated), traders, isolated_cpu)
-    # nohz_full= keeps them away at boot, the knob by moving them; elsewhere the scheduler's isolation has to do.
-    kept = scope.isolated if "kthread.affinity" in subject.settings else cpu_facts.nohz_full
-    placement = read_placement(subject.root, scope, kept, window)
+    placement = read_placement(subject.root, scope, subject.settings, cpu_facts.nohz_full, window)
     ran = {one.run for one in found}
     found += [Trespass(run, False) for run in strays(window, isolated_cpu, placement) if run not in ran]
     if not found:
@@ -47,7 +45,10 @@ def test_movable_threads(
     seen = [group.describe(threads) for group, threads in causes.items() if group]
     fixes = [group.fix(housekeeping) for group in causes if group]
     delivered = [irq for irq, cpus in placement.irqs.items() if cpus & scope.isolated]
-    fixes += [_fix(one, isolated_cpu, housekeeping, delivered) for one in alone]
+    for one in alone:
+        # What a knob moves is moved again after the next boot, too.
+        asked = one.run.thread.kernel and not one.run.thread.follows and knob_of(one.run.thread) in subject.settings
+        fixes.append(APPLY if asked else _fix(one, isolated_cpu, housekeeping, delivered))
     said = some([*seen, *(_seen(one, isolated_cpu) for one in alone)])
     if isolated_cpu not in cpu_facts.kernel_isolated | cpu_facts.partitioned and not all(one.pinned for one in found):
         fixes += [APPLY, REBOOT]

@@ -85,6 +85,21 @@ def test_a_sleeping_kernel_thread_is_named_by_its_mask(
     assert found[TARGET].fix == f"sudo taskset {fix}"
 
 
+@pytest.mark.parametrize(
+    ("process", "knob", "fix"),
+    [
+        (Process(737, "kcompactd0", 0, "0-3", flags=KTHREAD), "kthread.node_affinity", "sudo tunectl apply"),
+        (Process(738, "khugepaged", 0, "0-3", flags=KTHREAD), "kthread.affinity", "sudo tunectl apply"),
+        (Process(739, "khugepaged", 0, "0-3", flags=KTHREAD), "kthread.node_affinity", "sudo taskset -cp 0-1 739"),
+    ],
+    ids=lambda value: value.comm if isinstance(value, Process) else "",
+)
+def test_what_a_knob_moves_apply_moves(lab4: Path, judge: Judge, process: Process, knob: str, fix: str) -> None:
+    with FakeKernel(lab4, range(4), processes=[process]):
+        found = judge(lab4, {2, 3}, CHECK, {knob: {0, 1}})[TARGET]
+    assert (found.outcome, found.fix) == (Outcome.DRIFTED, fix)
+
+
 def test_unbound_work_is_named_by_the_mask_of_the_workqueues(lab4: Path, judge: Judge) -> None:
     worker = Process(736, "kworker/u8:1-events", cpu=0, allowed="0-3", flags=BOUND)
     mask = lab4 / "sys/devices/virtual/workqueue/cpumask"

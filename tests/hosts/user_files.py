@@ -6,6 +6,7 @@ from tests.hosts.boot_files import write_boot
 from tests.hosts.spec import HostSpec
 from tests.hosts.tree import Tree
 from tunectl.cpulist import format_cpulist
+from tunectl.host.procs import OF_NODES
 
 _RELEASE = {
     "debian": 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nNAME="Debian GNU/Linux"\nVERSION_ID="12"\nID=debian\n',
@@ -51,6 +52,12 @@ def _write_processes(tree: Tree, spec: HostSpec) -> None:
             movable = name.startswith("rcuo")
             where = format_cpulist(spec.housekeeping) if movable else str(cpu)
             _process(tree, pid, name.format(cpu)[:15], 2, where, kernel=True, bound=not movable)
+            pid += 1
+    for node in spec.nodes:
+        own = frozenset(cpu.cpu for cpu in spec.cpus if cpu.node == node.node) or spec.all_possible
+        for name in OF_NODES:
+            where = format_cpulist(own & spec.housekeeping or spec.housekeeping)
+            _process(tree, pid, f"{name}{node.node}", 2, where, kernel=True)
             pid += 1
     tree.value("sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids")
     tree.value("sys/fs/cgroup/cgroup.subtree_control", "cpu io memory pids")

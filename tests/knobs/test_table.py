@@ -84,6 +84,12 @@ def rescheduled(root: Path) -> None:
         cut(path, " 60 1 ", by=" 50 1 ")(root)
 
 
+def online_again(root: Path) -> None:
+    """A CPU came online, and the kernel gave kcompactd the CPUs of its node."""
+    (stat,) = (one for one in root.glob("proc/[0-9]*/stat") if "(kcompactd0)" in one.read_text())
+    cut(str(stat.with_name("status").relative_to(root)), "list:\t0-1", by="list:\t0-3")(root)
+
+
 # What else is not in force then.
 WITH_IT = {
     "boot.rcu_nocbs": ("boot.nohz_full",),
@@ -144,6 +150,7 @@ CASES: dict[str, Case] = {
         "runtime", "cpuset.isolated", put("sys/fs/cgroup/isolated.slice/cpuset.cpus.partition", "member")
     ),
     "kthread.affinity": Case("lab4", "kthread.affinity[2]", cut("proc/2/status", "list:\t0-1", by="list:\t0-3")),
+    "kthread.node_affinity": Case("lab4", "kthread.node_affinity[kcompactd0]", online_again),
     "cpuidle.max_latency_us": Case("lab4", "cpuidle.max_latency_us[3]", put(f"{CPU}/cpu3/cpuidle/state3/disable", "0")),
     "cpuidle.resume_latency_us": Case(
         "lab4", "cpuidle.resume_latency_us[2]", put(f"{CPU}/cpu2/power/pm_qos_resume_latency_us", "0")

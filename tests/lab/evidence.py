@@ -55,6 +55,11 @@ def _threaded(lab: Lab, cpu: str) -> bool:
     return any(int(cpu) in cpus(line.split()[1]) for line in masks.splitlines())
 
 
+def _of_node(lab: Lab, name: str) -> bool:
+    status = lab.run(f"grep ^Cpus_allowed_list /proc/$(pgrep -x {name})/status").out
+    return bool(_ISOLATED & cpus(status.split()[1]))
+
+
 def _sent(lab: Lab, cpu: str) -> bool:
     before = sent(lab, int(cpu))
     lab.run("sleep 2")
@@ -86,6 +91,7 @@ _TELLS: Mapping[str, Tells] = {
     "irqbalance.banned_cpus": _ban,
     "irq.affinity": _affinity,
     "check.device_interrupts": _arrives,
+    "kthread.node_affinity": _of_node,
     "check.movable_threads": _threaded,
     "check.ipis": _sent,
     "check.tick_off": _ticks,

@@ -392,6 +392,49 @@ def test_without_kernel_threads_in_sight_nothing_is_claimed(host: Path) -> None:
     for stat in host.glob("proc/[0-9]*/stat"):
         stat.unlink()
     assert finding(host, "kthread.affinity").outcome == "unsupported"
+    assert finding(host, "kthread.node_affinity").outcome == "unsupported"
+
+
+# --- of memory nodes, however the CPUs are isolated
+
+
+def status_of(root: Path, comm: str) -> Path:
+    (stat,) = (one for one in root.glob("proc/[0-9]*/stat") if f"({comm})" in one.read_text())
+    return stat.with_name("status")
+
+
+def test_threads_of_memory_nodes_are_named_by_their_names_and_have_one_knob(host: Path) -> None:
+    targets = {one.target for one in inspection_on(WritableSysroot(str(host))).assess().findings}
+    named = {"kthread.node_affinity[kswapd0]", "kthread.node_affinity[kcompactd0]"}
+    assert {one for one in targets if "kthread" in one} == {"kthread.affinity", "kthread.affinity[2]", *named}
+    assert finding(host, "kthread.node_affinity[kswapd0]").outcome == "drifted"
+    before = picture(host)
+    apply(WritableSysroot(str(host)))
+    assert "Cpus_allowed_list:\t0-1\n" in status_of(host, "kswapd0").read_text()
+    assert finding(host, "kthread.node_affinity[kswapd0]").outcome == "compliant"
+    restore(WritableSysroot(str(host)))
+    assert differences(before, host) == {}
+
+
+def test_a_node_without_a_housekeeping_cpu_is_served_from_another(host: Path) -> None:
+    status = status_of(host, "kcompactd0")
+    status.write_text(status.read_text().replace("0-3", "2-3"))
+    assert finding(host, "kthread.node_affinity[kcompactd0]").observed == "2-3"
+    apply(WritableSysroot(str(host)))
+    assert "Cpus_allowed_list:\t0-1\n" in status.read_text()
+
+
+def test_where_such_a_thread_may_run_is_known_or_unreadable(host: Path) -> None:
+    status = status_of(host, "kswapd0")
+    status.write_text(status.read_text().replace("Cpus_allowed_list", "Cpus"))
+    found = finding(host, "kthread.node_affinity[kswapd0]")
+    assert (found.outcome, "does not say where kswapd0 may run" in found.reason) == ("unreadable", True)
+
+
+def test_a_kernel_without_such_threads_lacks_nothing(host: Path) -> None:
+    for name in ("kswapd0", "kcompactd0"):
+        status_of(host, name).with_name("stat").unlink()
+    assert finding(host, "kthread.node_affinity").reason == "this kernel has no threads of memory nodes"
 
 
 # --- beside isolcpus=

@@ -7,7 +7,7 @@ alone. Source: Documentation/admin-guide/kernel-per-CPU-kthreads.rst.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tunectl.checking.window import Run, Window
 from tunectl.cpulist import CpuSet, parse_cpumask
@@ -19,8 +19,8 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.workqueue import CPUMASK_FILE
 from tunectl.model import Scope
 
-# The kernel gives each of these the CPUs of its memory node, isolated or not (mm/vmscan.c, mm/compaction.c).
-_OF_NODES = ("kswapd", "kcompactd")
+# The knobs that keep kernel threads away from the isolated CPUs, where the host file asks for them.
+ORDINARY, OF_NODES = "kthread.affinity", "kthread.node_affinity"
 
 
 class Placement(NamedTuple):
@@ -28,14 +28,21 @@ class Placement(NamedTuple):
 
     isolated: CpuSet
     present: CpuSet
-    kept: CpuSet  # CPUs that every movable kernel thread is meant to be kept away from
+    kept: CpuSet  # CPUs that every movable kernel thread is meant to be kept away from, but for those of memory nodes
+    kept_from_nodes: CpuSet  # the same for those
     nodes: Collection[CpuSet]
     workqueues: CpuSet  # where unbound work may run
     irqs: Mapping[int, CpuSet]  # where each interrupt with a thread of its own is delivered
 
 
-def read_placement(root: Sysroot, scope: Scope, kept: CpuSet, window: Window) -> Placement:
-    """What decides where the kernel threads of a window may be. Never raises."""
+def read_placement(
+    root: Sysroot, scope: Scope, settings: Mapping[str, Any], nohz_full: CpuSet, window: Window
+) -> Placement:
+    """What decides where the kernel threads of a window may be. Never raises.
+
+    nohz_full= keeps them away at boot, but for those of memory nodes; the knobs by moving them. Where neither does, the
+    scheduler's isolation has to do.
+    """
     try:
         workqueues = parse_cpumask(root.get(CPUMASK_FILE))
     except UsageError:
@@ -43,7 +50,14 @@ def read_placement(root: Sysroot, scope: Scope, kept: CpuSet, window: Window) ->
     numbers = {irq for run in window.runs if (irq := run.thread.interrupt) is not None}
     irqs = {irq: read_delivery(root, irq) for irq in numbers}
     nodes = [node.cpus for node in read_numa_nodes(root)]
-    return Placement(scope.isolated, scope.present, kept, nodes, workqueues, irqs)
+    kept = scope.isolated if ORDINARY in settings else nohz_full
+    kept_from_nodes = scope.isolated if OF_NODES in settings else frozenset[int]()
+    return Placement(scope.isolated, scope.present, kept, kept_from_nodes, nodes, workqueues, irqs)
+
+
+def knob_of(thread: Thread) -> str:
+    """The knob that moves a kernel thread, where the host file asks for it."""
+    return OF_NODES if thread.of_node else ORDINARY
 
 
 def strays(window: Window, cpu: int, placement: Placement) -> list[Run]:
@@ -64,6 +78,8 @@ def needless(thread: Thread, cpu: int, placement: Placement) -> bool:
         # wide, it was left behind (by a cpuset partition that ended) or put here.
         where = placement.irqs.get(thread.interrupt, frozenset())
         return bool(where) and not where & placement.isolated
-    if thread.comm.startswith(_OF_NODES) and allowed in placement.nodes:
+    if thread.of_node and cpu in placement.kept_from_nodes:
+        return True
+    if thread.of_node and allowed in placement.nodes:  # as the kernel has it
         return thread.cpu == cpu and cpu in placement.kept
     return pinned or cpu in placement.kept

@@ -21,6 +21,7 @@ PF_KTHREAD = 0x00200000  # include/linux/sched.h
 PF_NO_SETAFFINITY = 0x04000000
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PROBE = "tunectl-probe"
+OF_NODES = ("kswapd", "kcompactd")  # kernel threads, one for each memory node
 _SWITCHES = ("voluntary", "nonvoluntary")
 
 
@@ -65,6 +66,14 @@ class Thread(NamedTuple):
     def follows(self) -> bool:
         """Does its mask follow another file's: the workqueues', or that of its interrupt?"""
         return self.kernel and self.comm.startswith(("kworker/u", "irq/"))
+
+    @property
+    def of_node(self) -> bool:
+        """Is it one that gets the CPUs of its memory node from the kernel, isolated or not?
+
+        mm/vmscan.c (kswapd), mm/compaction.c (kcompactd, and again whenever a CPU of the node comes online).
+        """
+        return self.kernel and self.comm.rstrip("0123456789") in OF_NODES
 
     @property
     def interrupt(self) -> int | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tunectl.knobs.codecs import CPULIST, satisfies
-from tunectl.knobs.drivers.kthreads import KthreadFacts, Kthreads
+from tunectl.knobs.drivers.kthreads import KthreadFacts, Kthreads, NodeThreads
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
 from tunectl.wording import few
 
 _SHOWN = 8  # names of threads that cannot move, in one line
+_UNSEEN = "of kernel threads that cannot be seen nothing is known"
 
 
 def judge_kthread(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
@@ -36,11 +37,26 @@ KNOBS = (
         Severity.INTERRUPT,
         match=Match.WITHIN,
         judge=judge_kthread,
-        why="A kernel thread that may use every CPU (rcuo, kthreadd and its children, kswapd) is woken wherever it ran "
+        why="A kernel thread that may use every CPU (rcuo, kthreadd and its children) is woken wherever it ran "
         "last; without nohz_full= on the command line the kernel does not keep them away from isolated CPUs. The "
         "thread of an interrupt is SCHED_FIFO 50: left on an isolated CPU it preempts whatever has a lower priority.",
         source="Documentation/admin-guide/kernel-per-CPU-kthreads.rst",
         after=("workqueue.cpumask", "cpuset.isolated", "irq.affinity"),
-        absence=Absence(harmless="of kernel threads that cannot be seen nothing is known"),
+        absence=Absence(harmless=_UNSEEN),
+    ),
+    Knob(
+        "kthread.node_affinity",
+        NodeThreads(),
+        CPULIST,
+        Lifetime.RUNTIME,
+        Severity.STALL,
+        match=Match.WITHIN,
+        why="kswapd and kcompactd get the CPUs of their memory node from the kernel, isolated or not, nohz_full= or not, "
+        "and kcompactd again whenever a CPU of that node comes online. Where memory gets short they run for "
+        "milliseconds, and take turns with a spinner.",
+        risk="where a node has no housekeeping CPU, its memory is reclaimed and compacted from another node",
+        source="mm/vmscan.c, kswapd(); mm/compaction.c, kcompactd(), kcompactd_cpu_online()",
+        after=("cpuset.isolated",),
+        absence=Absence(harmless=_UNSEEN),
     ),
 )

@@ -150,12 +150,12 @@ _THREADS = Round(
         Sabotage(
             Kind.THREAD,
             "a kernel thread that may run on isolated CPUs",
-            _thread("kswapd0", "1-3"),  # 0-3, its memory node's CPUs, is what the kernel itself gives it
-            each("check.movable_threads", ISOLATED),
+            _thread("kswapd0", "1-3"),
+            ("kthread.node_affinity[kswapd0]", *each("check.movable_threads", ISOLATED)),
             command="check",
             who="a script that takes kernel threads off CPU 0",
-            innocent=_thread("kswapd0", "0-1"),
-            says=("kswapd0",),
+            innocent=_thread("kswapd0", "0"),
+            says=("kswapd",),
         ),
         Sabotage(
             Kind.THREAD,

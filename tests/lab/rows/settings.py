@@ -34,6 +34,7 @@ _VALUES = Round(
                 "CPU off and on again",
                 f"cd {CPU}/cpu3; echo 0 > online; sleep 1; echo 1 > online; echo 0 > cpuidle/state3/disable",
                 ("cpuidle.max_latency_us[3]",),
+                follows=("kthread.node_affinity[kcompactd0]",),  # it gets CPU 3, too, until our rule has run
             )
         ),
         *(governor(cpu, "powersave") for cpu in range(4)),
@@ -57,6 +58,13 @@ _VALUES = Round(
             "f",
             "irq.default_affinity",
             Kind.INTERRUPT,
+        ),
+        Sabotage(
+            Kind.THREAD,
+            "kswapd has all CPUs of its node again",
+            "taskset -pc 0-3 $(pgrep -x kswapd0) >/dev/null",
+            ("kthread.node_affinity[kswapd0]",),
+            who="a script that undoes the affinity of every thread",
         ),
         value("workqueue mask reset", "/sys/devices/virtual/workqueue/cpumask", "f", "workqueue.cpumask"),
         *(

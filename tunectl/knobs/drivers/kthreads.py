@@ -3,7 +3,8 @@
 Source: Documentation/admin-guide/kernel-per-CPU-kthreads.rst; kernel/kthread.c. Those that belong to a CPU
 (PF_NO_SETAFFINITY) cannot move and are left alone. The kernel gives the thread of an interrupt the CPU of its
 interrupt, and no other, each time that this one is moved (kernel/irq/manage.c). In between anybody may give it another
-mask: taskset does, and so does a cpuset partition that comes or goes.
+mask: taskset does, and so does a cpuset partition that comes or goes. The threads of memory nodes are apart: with
+nohz_full= the kernel keeps all others off the isolated CPUs by itself.
 """
 
 from __future__ import annotations
@@ -15,10 +16,15 @@ from typing import Any, NamedTuple
 from tunectl.cpulist import CpuSet
 from tunectl.errors import UsageError
 from tunectl.host.irqs import read_delivery
-from tunectl.host.procs import parse_allowed, read_kernel_threads
+from tunectl.host.procs import Thread, parse_allowed, read_kernel_threads
+from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import CPULIST
 from tunectl.knobs.row import Batch, Knob, Step, View
-from tunectl.model import Reading, State
+from tunectl.model import Change, Reading, State
+
+_UNSEEN = "no kernel threads can be seen here (a container?)"
+_SHOWN = "/proc/PID/status (Cpus_allowed_list, of kernel threads)"
+_FILES = ("proc/[0-9]*/stat", "proc/[0-9]*/status")
 
 
 class KthreadFacts(NamedTuple):
@@ -39,10 +45,8 @@ class Kthreads:
         seen = False
         for thread in read_kernel_threads(view.root):
             seen = True
-            allowed: CpuSet | None = None
-            with suppress(UsageError):
-                allowed = parse_allowed(view.root.get_text(f"proc/{thread.pid}/status"))
-            if not allowed or allowed & view.scope.present <= want:
+            allowed = _allowed(view.root, thread)
+            if thread.of_node or not allowed or allowed & view.scope.present <= want:
                 continue
             delivered = read_delivery(view.root, thread.interrupt) if thread.interrupt is not None else frozenset()
             if thread.follows and not (delivered and delivered <= want):
@@ -56,7 +60,7 @@ class Kthreads:
             value = allowed & view.scope.present
             offenders.append(Reading(knob.name, str(thread.pid), State.READ, value, write=target, facts=facts))
         if not seen:
-            yield Reading(knob.name, "", State.ABSENT, reason="no kernel threads can be seen here (a container?)")
+            yield Reading(knob.name, "", State.ABSENT, reason=_UNSEEN)
             return
         yield Reading(knob.name, "", State.READ, want, facts=KthreadFacts("", tuple(bound)))
         yield from offenders
@@ -64,14 +68,58 @@ class Kthreads:
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """One call a thread."""
         for _, change in batch:
-            path = f"proc/{change.instance}/status"
-            yield Step("affinity", path, CPULIST.encode(change.value), (change,), CPULIST)
+            yield _step(int(change.instance), change)
 
     def describe(self) -> tuple[str, ...]:
         """Where the affinity shows."""
-        return ("/proc/PID/status (Cpus_allowed_list, of kernel threads)",)
+        return (_SHOWN,)
 
     def reads(self) -> tuple[str, ...]:
         """Files of every process: only its stat says whether it is a kernel thread."""
-        processes = ("proc/[0-9]*/stat", "proc/[0-9]*/status")
-        return (*processes, "proc/irq/[0-9]*/smp_affinity_list", "proc/irq/[0-9]*/effective_affinity_list")
+        return (*_FILES, "proc/irq/[0-9]*/smp_affinity_list", "proc/irq/[0-9]*/effective_affinity_list")
+
+
+class NodeThreads:
+    """kswapd and kcompactd of each memory node, by their names: kswapd0, kcompactd0. One reading a thread."""
+
+    def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
+        """Value: where the thread may run."""
+        seen = list(read_kernel_threads(view.root))
+        if not seen:
+            yield Reading(knob.name, "", State.ABSENT, reason=_UNSEEN)
+        elif not any(thread.of_node for thread in seen):
+            yield Reading(knob.name, "", State.ABSENT, reason="this kernel has no threads of memory nodes")
+        for thread in filter(lambda one: one.of_node, seen):
+            allowed = _allowed(view.root, thread)
+            if not allowed:
+                reason = f"/proc/{thread.pid}/status does not say where {thread.comm} may run"
+                yield Reading(knob.name, thread.comm, State.UNREADABLE, reason=reason)
+                continue
+            # A node may be isolated as a whole: then its threads work from another one.
+            value, target = allowed & view.scope.present, allowed & want or want
+            yield Reading(knob.name, thread.comm, State.READ, value, write=target)
+
+    def steps(self, view: View, batch: Batch) -> Iterator[Step]:
+        """One call a thread."""
+        pids = {thread.comm: thread.pid for thread in read_kernel_threads(view.root) if thread.of_node}
+        for _, change in batch:
+            if change.instance in pids:
+                yield _step(pids[change.instance], change)
+
+    def describe(self) -> tuple[str, ...]:
+        """Where the affinity shows."""
+        return (_SHOWN,)
+
+    def reads(self) -> tuple[str, ...]:
+        """Files of every process: only its stat says which thread it is."""
+        return _FILES
+
+
+def _allowed(root: Sysroot, thread: Thread) -> CpuSet | None:
+    with suppress(UsageError):
+        return parse_allowed(root.get_text(f"proc/{thread.pid}/status"))
+    return None
+
+
+def _step(pid: int, change: Change) -> Step:
+    return Step("affinity", f"proc/{pid}/status", CPULIST.encode(change.value), (change,), CPULIST)
