@@ -51,8 +51,8 @@ KNOBS = (
         Lifetime.RUNTIME,
         Severity.STALL,
         match=Match.WITHIN,
-        why="kswapd and kcompactd get the CPUs of their memory node from the kernel, isolated or not, nohz_full= or not, "
-        "and kcompactd again whenever a CPU of that node comes online. Where memory gets short they run for "
+        why="kswapd and kcompactd get the CPUs of their memory node from the kernel, isolated or not, nohz_full= or not; "
+        "kcompactd gets them again whenever a CPU of that node comes online. Where memory gets short they run for "
         "milliseconds, and take turns with a spinner.",
         risk="where a node has no housekeeping CPU, its memory is reclaimed and compacted from another node",
         source="mm/vmscan.c, kswapd(); mm/compaction.c, kcompactd(), kcompactd_cpu_online()",
