@@ -51,7 +51,7 @@ KNOBS = (
         Lifetime.RUNTIME,
         Severity.STALL,
         match=Match.WITHIN,
-        why="kswapd and kcompactd get the CPUs of their memory node from the kernel, isolated or not, nohz_full= or not; "
+        why="The kernel gives kswapd and kcompactd the CPUs of their memory node, isolated or not, nohz_full= or not; "
         "kcompactd gets them again whenever a CPU of that node comes online. Where memory gets short they run for "
         "milliseconds, and take turns with a spinner.",
         risk="where a node has no housekeeping CPU, its memory is reclaimed and compacted from another node",
