@@ -236,7 +236,7 @@ def documented(address: str, answer_request: Callable[[], None]) -> None:
 
 def test_the_sender_in_the_docs_loses_no_late_pair_to_a_full_socket(receiver: LatencySocket) -> None:
     """A stall of 300 ms, and a monitor that takes nothing out until all the late ones were tried: it holds ten."""
-    answered = 0
+    answered, values = 0, list[int]()
 
     def answer_request() -> None:
         nonlocal answered
@@ -246,12 +246,13 @@ def test_the_sender_in_the_docs_loses_no_late_pair_to_a_full_socket(receiver: La
             time.sleep(0.3)
         if answered == 319:
             receiver._lock.release()
-        if answered == 400:
-            raise EOFError
+        if answered >= 400:  # on a busy machine the last pairs wait with the sender for a while
+            values.extend(came(receiver))
+            if len(values) == answered - 1 or answered == 5000:
+                raise EOFError
 
     documented(receiver.address, answer_request)
-    values = came(receiver)
-    assert len(values) == 399
+    assert len(values) == answered - 1
     assert len([value for value in values if value > 1_000_000]) >= 290
     assert max(values) >= 300_000_000
 
