@@ -102,6 +102,8 @@ def test_sessions_and_their_hosts(tunectl: Run, tmp_path: Path) -> None:
         assert tunectl("fleet", "open", "--store", tmp_path, "--hosts", "-", "--name", name, stdin=hosts).code == 0
     assert sorted(asked(tunectl, f"tunectl fleet report --store {tmp_path} ")) == ["morning", "noon"]
     assert asked(tunectl, f"tunectl fleet history --store {tmp_path} ") == ["tx-01", "tx-02"]
+    assert sorted(asked(tunectl, f"tunectl fleet record --store {tmp_path} ")) == ["morning", "noon"]
+    assert asked(tunectl, f"tunectl fleet record --store {tmp_path} morning ") == ["tx-01", "tx-02"]
     assert asked(tunectl, f"tunectl fleet record {tmp_path}/noon ") == ["tx-02"]
     assert asked(tunectl, f"tunectl fleet report --store {tmp_path}/none ") == []
 

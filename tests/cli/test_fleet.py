@@ -109,6 +109,14 @@ def test_history(tunectl: Run, tmp_path: Path) -> None:
     assert said.startswith(f"{tmp_path}: no session has a host 'c'")
 
 
+def test_a_session_is_known_by_its_name(tunectl: Run, tmp_path: Path) -> None:
+    """As the examples in the help have it: opened, filled and reported on by one name."""
+    words = ("--store", tmp_path, "morning")
+    assert tunectl("fleet", "open", "--store", tmp_path, "--hosts", "-", "--name", "morning", stdin="a\n").code == 0
+    assert tunectl("fleet", "record", *words, "a", stdin=json.dumps(fresh("a"))).code == 0
+    assert tunectl("fleet", "report", *words, "--format", "json").json["hosts"][0]["verdict"] == "go"
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -116,7 +124,7 @@ def test_history(tunectl: Run, tmp_path: Path) -> None:
         (["open", "--hosts", "none"], 2, "--hosts none: No such file or directory"),
         (["open", "--hosts", "empty"], 2, "--hosts empty: names no host"),
         (["open", "--hosts", "names", "--name", "../x"], 2, "a session cannot be called '../x'"),
-        (["record", "none", "a"], 2, "Invalid value for 'DIR': Directory 'none' does not exist."),
+        (["record", "none", "a"], 2, "store/none: is not a session (`tunectl fleet open` makes one)"),
         (["record", ".", "a"], 2, ".: is not a session (`tunectl fleet open` makes one)"),
         (["record", ".", "a", "--failed", "x", "--unreachable", "y"], 2, "record: a host is either unreachable or"),
         (["report"], 1, "store: there is no session"),

@@ -55,8 +55,6 @@ def test_each_example_is_taken_by_the_parser(
     monkeypatch.chdir(tmp_path)
     (program, *words) = words_of(example.line)
     if program == "tunectl":
-        if words[:2] == ["fleet", "record"]:  # whose directory has to be there
-            (tmp_path / words[2]).mkdir()
         parse(words)
     else:
         assert program in ("systemctl", "mkdir")

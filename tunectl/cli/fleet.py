@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 import sys
 from itertools import islice
 from pathlib import Path
@@ -31,6 +30,7 @@ from tunectl.fleet.store import (
     read_session,
     record_absent,
     record_document,
+    session_directory,
     sessions,
     write_file,
 )
@@ -54,9 +54,7 @@ _STORE = click.option(
     cls=Family,
     examples=(
         Example("Write down who is asked:", "tunectl fleet open --hosts hosts.txt --name morning"),
-        Example(
-            "Keep what each host said, in the session's directory:", "tunectl fleet record morning tx-01 < tx-01.json"
-        ),
+        Example("Keep what each host said:", "tunectl fleet record morning tx-01 < tx-01.json"),
         Example("GO or NO-GO, for every host:", "tunectl fleet report"),
     ),
 )
@@ -100,23 +98,28 @@ def open_(options: Options, store: Path, hosts: str, name: str, selection: str) 
         Example("Why a host said nothing:", "tunectl fleet record morning tx-02 --unreachable 'No route'"),
     ),
 )
-@click.argument("session", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@_STORE
+@click.argument("session", shell_complete=one_of(session_names))
 @click.argument("name", metavar="HOST", shell_complete=one_of(session_hosts))
 @click.option("--unreachable", metavar="REASON", help="There was no connection to the host.")
 @click.option("--failed", metavar="REASON", help="The host was reached, and the preflight failed.")
-def record(options: Options, session: Path, name: str, unreachable: str | None, failed: str | None) -> int:
-    """Keep what `tunectl preflight --format json` printed on HOST (read from stdin), or why there is nothing."""
+def record(options: Options, store: Path, session: str, name: str, unreachable: str | None, failed: str | None) -> int:
+    """Keep what `tunectl preflight --format json` printed on HOST (read from stdin), or why there is nothing.
+
+    SESSION is a name or a directory.
+    """
     if unreachable is not None and failed is not None:
         raise UsageError("record: a host is either unreachable or has failed")
     if not is_text(name):
         raise UsageError(f"record: {name!r} is not UTF-8")
-    if not (session / "hosts").is_dir():
-        raise UsageError(f"{session}: is not a session", "`tunectl fleet open` makes one")
+    directory = session_directory(store, session)
+    if not (directory / "hosts").is_dir():
+        raise UsageError(f"{directory}: is not a session", "`tunectl fleet open` makes one")
     if unreachable is None and failed is None:
-        record_document(session, name, sys.stdin.buffer.read())
+        record_document(directory, name, sys.stdin.buffer.read())
     else:
         kind = Answer.FAILED if unreachable is None else Answer.UNREACHABLE
-        record_absent(session, name, Absent(kind, unreachable or failed or "", now()))
+        record_absent(directory, name, Absent(kind, unreachable or failed or "", now()))
     return OK
 
 
@@ -219,7 +222,4 @@ def _chosen_session(store: Path, session: str | None, hosts: tuple[str, ...]) ->
         if not found:
             raise TunectlError(f"{store}: there is no session", "`tunectl fleet open` begins one")
         return read_session(Path(found[-1].directory), hosts), True
-    path = Path(session)
-    if os.sep not in session and not path.is_dir():
-        path = store / session
-    return read_session(path, hosts), False
+    return read_session(session_directory(store, session), hosts), False

@@ -98,22 +98,27 @@ def sessions(ctx: click.Context) -> Iterable[str]:
 def session_hosts(ctx: click.Context) -> Iterable[str]:
     """The hosts of the session that was named, or of all."""
     from tunectl.errors import TunectlError
-    from tunectl.fleet.store import read_session
+    from tunectl.fleet.store import read_session, session_directory
 
     named = ctx.params.get("session")
     try:
-        found = [read_session(Path(named))] if named else _sessions(ctx)
+        found = [read_session(session_directory(_store(ctx), named))] if named else _sessions(ctx)
     except TunectlError:
         return []
     return dict.fromkeys(host for one in found for host in one.hosts)
 
 
+def _store(ctx: click.Context) -> Path:
+    from tunectl.fleet.store import default_store
+
+    return Path(ctx.params.get("store") or default_store())
+
+
 def _sessions(ctx: click.Context) -> list[Any]:
     from tunectl.errors import TunectlError
-    from tunectl.fleet.store import default_store
     from tunectl.fleet.store import sessions as sessions_of
 
     try:
-        return sessions_of(Path(ctx.params.get("store") or default_store()))
+        return sessions_of(_store(ctx))
     except TunectlError:
         return []

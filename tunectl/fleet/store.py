@@ -91,6 +91,12 @@ def write_file(path: Path, data: bytes) -> Path:
     return path
 
 
+def session_directory(store: Path, session: str) -> Path:
+    """Where a session is that is known by its name in the store, or by its directory."""
+    path = Path(session)
+    return store / session if os.sep not in session and not path.is_dir() else path
+
+
 def read_session(directory: Path, hosts: Sequence[str] | None = None) -> Session:
     """A session by its directory. If it has no list of hosts, `hosts` is that list. A plain directory of documents
     is a session, too, of the hosts that have a document there."""
