@@ -53,6 +53,7 @@ def _settings(root: Path, work: Path, edition: Edition) -> dict[str, Any]:
         "mtime": moment,
         "changelog": str(news),
         "depends": list(system.depends),
+        "deb": {"predepends": list(system.needs_first)},
         "suggests": ["stress-ng"],
         "overrides": {"deb": {"recommends": ["procps"]}},  # systemctl reload tunectl-monitor calls kill
         "contents": _contents(root, system.packager),

@@ -14,11 +14,13 @@ from typing import NamedTuple
 import bill
 from targets import HERE, ROOT, ReleaseError, System, pip_options, run
 
+from tunectl import __version__
 from tunectl.units import units_of
 
 PREFIX = "usr/lib/tunectl"
 DOCUMENTS = "usr/share/doc/tunectl"
 MANUALS = "tunectl.cli.manuals"  # writes the man pages and completions, laid out as below /usr
+_PROGRAMS = ("tunectl", "tunectl-probe")
 _SERVICES = ("monitor", "repair")  # the unit of apply is apply's own to write, and restore's to remove
 _UNIT_HEAD = "# Part of the package tunectl. Site settings belong in a drop-in: systemctl edit UNIT\n"
 _MAINTAINER = "tunectl's maintainers <maintainers@tunectl.example>"
@@ -49,9 +51,10 @@ def package_version(version: str) -> str:
 def lay_out(root: Path, edition: Edition) -> None:
     """Everything, below `root`."""
     _environment(root / PREFIX, edition)
-    program = root / "usr/bin/tunectl"
-    program.parent.mkdir(parents=True)
-    program.symlink_to("../lib/tunectl/bin/tunectl")
+    programs = root / "usr/bin"
+    programs.mkdir(parents=True)
+    for name in _PROGRAMS:
+        (programs / name).symlink_to(f"../lib/tunectl/bin/{name}")
     _units(root / "usr/lib/systemd/system")
     _manuals(root / "usr", edition)
     _documents(root, edition)
@@ -125,7 +128,7 @@ def _documents(root: Path, edition: Edition) -> None:
     packages = root / PREFIX / "lib" / f"python{edition.system.python}" / "site-packages"
     parts = [*bill.linked(), *bill.bundled(packages)]
     name = f"tunectl-{edition.system.name}-{edition.machine}.cdx.json"
-    bill.write(folder / name, edition.version, parts, edition.epoch)
+    bill.write(folder / name, __version__, parts, edition.epoch)
     (folder / "copyright").write_text(_copyright(packages))
     if edition.system.packager == "deb":
         overrides = root / "usr/share/lintian/overrides/tunectl"
@@ -140,9 +143,10 @@ def _copyright(packages: Path) -> str:
         if one.name == "tunectl":
             continue
         top = sorted({path.parts[0] for path in one.files or () if path.parts[0] not in ("..", "bin")})
+        (own,) = (name for name in top if name.endswith(".dist-info"))
         files = "\n ".join(f"{PREFIX}/lib/*/site-packages/{name}" for name in top)
         text += f"\nFiles: {files}\nCopyright: the authors of {one.name}\nLicense: {bill.license_of(one)}\n"
-        text += f" The text is in {PREFIX}/lib/*/site-packages/{one.name}-{one.version}.dist-info.\n"
+        text += f" The text is in {PREFIX}/lib/*/site-packages/{own}.\n"
     return text
 
 

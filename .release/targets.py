@@ -24,11 +24,13 @@ class System(NamedTuple):
     glibc: int  # 36 for 2.36: the newest platform tag that it takes
     revision: str  # behind the version: what an upgrade of the system compares
     depends: tuple[str, ...]
+    needs_first: tuple[str, ...] = ()  # without these dpkg does not even unpack it, and so replaces no other version
 
 
 def _debian(name: str, number: int, python: int, glibc: int) -> System:
-    depends = (f"python3 (>= 3.{python})", f"python3 (<< 3.{python + 1})", "libc6 (>= 2.28)")
-    return System(name, "deb", f"3.{python}", f"/usr/bin/python3.{python}", glibc, f"1+deb{number}", depends)
+    fits = (f"python3 (>= 3.{python})", f"python3 (<< 3.{python + 1})")
+    program, revision = f"/usr/bin/python3.{python}", f"1+deb{number}"
+    return System(name, "deb", f"3.{python}", program, glibc, revision, ("libc6 (>= 2.28)",), fits)
 
 
 SYSTEMS = (

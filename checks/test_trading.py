@@ -220,6 +220,8 @@ def test_trading_outranks(trading_thread: Trader, host: Sysroot, scope: Scope, s
             observed=len(below),
             desired=0,
         )
+    if hidden := subject.servers.hidden(own):
+        unknown(f"where {some(map(str, hidden))} may run cannot be read")
 
 
 def _steered(host: Sysroot, nic: str, cpu: int) -> list[str]:

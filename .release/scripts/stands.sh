@@ -7,8 +7,14 @@ ours="tunectl-monitor.service tunectl-repair.path tunectl-repair.service"
 # systemd runs this host: sd_booted(3)
 booted() { [ -d /run/systemd/system ]; }
 
-# The journal is there from the first write of apply until restore has taken back the last.
-tuned() { [ -e /var/lib/tunectl/journal.jsonl ] || [ -e /var/lib/tunectl/newest ]; }
+# The journal is there from the first write of apply until restore has taken back the last. One that restore set aside,
+# because it does not tell all, may be the only way back to what is left.
+tuned() {
+    for file in /var/lib/tunectl/journal.jsonl /var/lib/tunectl/newest /var/lib/tunectl/journal.jsonl.damaged.*; do
+        if [ -e "$file" ]; then return 0; fi
+    done
+    return 1
+}
 
 say_what_stands() {
     tuned || return 0

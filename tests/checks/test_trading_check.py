@@ -370,6 +370,13 @@ def test_who_is_no_fifo_thread_or_does_not_run_is_judged_by_its_declaration(lab4
     assert found["check.trading_outranks[book]"].outcome == Outcome.COMPLIANT
 
 
+def test_where_a_thread_may_run_is_read_or_unknown(lab4: Path, judge: Judge) -> None:
+    hidden = replace(IRQ_THREAD, cpu=0, allowed="")
+    found = found_on(quiet(lab4), judge, RX, ORDERBOOK, hidden)[OUTRANKS]
+    assert found.outcome == Outcome.UNREADABLE
+    assert "where irq/31-eth0-rx-0 (pid 731, fifo 50) may run cannot be read" in found.reason
+
+
 def test_without_kernel_threads_in_sight_there_is_no_verdict(lab4: Path, judge: Judge) -> None:
     unpeopled(lab4)
     with FakeKernel(delivered(lab4, "2"), range(4), processes=[RX]):

@@ -49,6 +49,14 @@ def test_threadirqs_shows_as_threads_of_interrupts(lab4: Path) -> None:
     assert found.points["kernel"] == "1 thread of interrupts"
 
 
+def test_a_process_with_the_name_of_such_a_thread_proves_nothing(lab4: Path) -> None:
+    threaded(lab4, "threadirqs")
+    write_irq_thread(Tree(lab4), 900, "irq/30-a", "0")
+    stat = lab4 / "proc/900/stat"
+    stat.write_text(stat.read_text().replace(f" {0x00200000} ", " 4194560 "))  # of user space
+    assert finding(lab4, "boot.threadirqs").observed == "0 threads of interrupts"
+
+
 def test_threads_of_some_drivers_are_not_threadirqs(lab4: Path) -> None:
     threaded(lab4)
     write_irq_thread(Tree(lab4), 900, "irq/30-eth0-rx-0", "0")

@@ -5,10 +5,13 @@ The .rpm goes into a Debian 12, whose Python is RHEL 9's python3.11 by version a
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -55,7 +58,8 @@ def starts(system: Root, program: str = "tunectl", version: str = tunectl.__vers
     """The program, its probe, which measures for a moment, and the checks that belong to it."""
     folder = system.run("sh", "-c", f"dirname $(readlink -f $(command -v {program}))").out.strip()
     assert system.run(program, "--version").out.split()[-1] == version
-    assert system.run(f"{folder}/tunectl-probe", "--version").out == f"tunectl-probe {version}\n"
+    beside = f"{folder}/tunectl-probe" if program.startswith("/") else "tunectl-probe"  # a package's is on PATH
+    assert system.run(beside, "--version").out == f"tunectl-probe {version}\n"
     cpu = str(max(os.sched_getaffinity(0)))
     assert '"turns"' in system.run(f"{folder}/tunectl-probe", "jitter", "--cpus", cpu, "--duration", "0.1").out
     assert (
@@ -119,11 +123,16 @@ def test_removing_a_deb_says_that_the_tuning_stands(bare: Callable[..., Root], i
     system.run("dpkg", "-i", inside.deb(suite))
     system.run("sh", "-c", f"mkdir -p /{STATE} && echo before > {JOURNAL} && echo > /etc/tunectl/host.toml")
     assert RESTORE in system.run("dpkg", "-r", "tunectl").err
-    system.run("dpkg", "-P", "tunectl")
+    assert "they are the way back" in system.run("dpkg", "-P", "tunectl").err
     assert system.run("cat", JOURNAL).out == "before\n", "the way back was taken away"
     assert system.has("/etc/tunectl/host.toml")
     system.run("dpkg", "-i", inside.deb(suite))
-    system.run("rm", JOURNAL)  # restore has taken everything back
+    system.run("mv", JOURNAL, f"{JOURNAL}.damaged.1")  # as restore sets aside what does not tell all
+    assert RESTORE in system.run("dpkg", "-r", "tunectl").err
+    system.run("dpkg", "-P", "tunectl")
+    assert system.run("cat", f"{JOURNAL}.damaged.1").out == "before\n"
+    system.run("dpkg", "-i", inside.deb(suite))
+    system.run("rm", f"{JOURNAL}.damaged.1")  # restore has taken everything back
     system.run("dpkg", "-P", "tunectl")
     assert not system.has(f"/{STATE}")
     assert not system.has("/etc/tunectl")
@@ -136,10 +145,30 @@ def test_a_release_from_another_folder_has_the_same_bytes(released: Released, tm
     assert (tmp_path / "out/SHA256SUMS").read_text() == (released.place / "now/SHA256SUMS").read_text()
 
 
-def test_a_deb_of_the_other_release_is_refused(bare: Callable[..., Root], inside: Released) -> None:
-    refused = bare("bookworm").run("dpkg", "-i", inside.deb("trixie"), check=False)
+def test_a_deb_of_the_other_release_is_refused_and_replaces_nothing(
+    bare: Callable[..., Root], inside: Released
+) -> None:
+    system = bare("bookworm")
+    system.run("dpkg", "-i", inside.deb("bookworm"))
+    refused = system.run("dpkg", "-i", inside.deb("trixie"), check=False)
     assert refused.code != 0
-    assert "tunectl depends on python3 (>= 3.13)" in refused.err
+    assert "tunectl pre-depends on python3 (>= 3.13)" in refused.err
+    starts(system)
+
+
+def test_what_a_deb_says_of_what_it_bundles_is_true(released: Released, tmp_path: Path) -> None:
+    """The bill of materials and the copyright file, against what was unpacked."""
+    subprocess.run(["dpkg-deb", "-x", released.deb("bookworm"), tmp_path], check=True)
+    below = tmp_path / "usr/lib/tunectl/lib/python3.11/site-packages"
+    there = {one.metadata["Name"].lower(): one.version for one in metadata.distributions(path=[str(below)])}
+    (bill,) = (tmp_path / "usr/share/doc/tunectl").glob("*.cdx.json")
+    document = json.loads(bill.read_text())
+    purls = [one.get("purl", "") for one in (document["metadata"]["component"], *document["components"])]
+    assert {f"pkg:pypi/{name}@{version}" for name, version in there.items()} <= set(purls)
+    copyright_text = (tmp_path / "usr/share/doc/tunectl/copyright").read_text()
+    named = re.findall(r"The text is in (\S+)\.$", copyright_text, re.MULTILINE)
+    assert len(named) == len(there) - 1
+    assert [one for one in named if not list(tmp_path.glob(one))] == []
 
 
 def test_an_rpm_is_installed_upgraded_downgraded_and_removed(bare: Callable[..., Root], released: Released) -> None:

@@ -25,7 +25,7 @@ class Server(NamedTuple):
     """One such thread, and where it may run."""
 
     thread: Thread
-    cpus: CpuSet
+    cpus: CpuSet  # empty where that could not be read
 
     def __str__(self) -> str:
         return f"{self.thread.comm} (pid {self.thread.pid}, {scheduling_of(self.thread)})"
@@ -47,6 +47,11 @@ class Servers(NamedTuple):
         comes = {irq.irq: cpu in irq.effective and irq.settable is not False for irq in irqs}
         known = ((one, one.thread.interrupt) for one in self.of_interrupts)
         return [one for one, irq in known if irq in comes and (cpu in one.cpus or comes[irq])]
+
+    def hidden(self, irqs: Iterable[Irq]) -> list[Server]:
+        """The threads of these interrupts of which nobody can say where they may run."""
+        numbers = {irq.irq for irq in irqs}
+        return [one for one in self.of_interrupts if one.thread.interrupt in numbers and not one.cpus]
 
     def on(self, cpu: int, irqs: Iterable[Irq]) -> list[Server]:
         """The same; where there are any, with the CPU's own."""

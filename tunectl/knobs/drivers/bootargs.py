@@ -17,13 +17,14 @@ from tunectl.errors import UsageError
 from tunectl.fix import APPLY, NOTHING, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import ISOLATED, read_cpu_list
 from tunectl.host.irqs import REALTIME, VERSION, threads_always
-from tunectl.host.procs import read_comms
+from tunectl.host.procs import parse_stat, read_comms
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 from tunectl.wording import plural
 
+_EVIDENCE = ("irq/", "rcuo")
 _RCU_THREAD = re.compile(r"rcuo[a-z]?/([0-9]+)")
 _THREADED = "PREEMPT_RT runs every interrupt in a thread, whatever its command line says; another kernel does not"
 _LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
@@ -213,10 +214,10 @@ class BootArg(NamedTuple):
 
     def reads(self) -> tuple[str, ...]:
         """What this boot had and what the kernel made of it, and every boot loader's configuration."""
-        names = "proc/[0-9]*/comm" if self.rcu_threads or self.irq_threads else ""
+        names = ("proc/[0-9]*/comm", "proc/[0-9]*/stat") if self.rcu_threads or self.irq_threads else ()
         always = (REALTIME, VERSION) if self.irq_threads else ()
-        shown = filter(None, (self.kernel, self._switch, self.on_cpus, names))
-        return ("proc/cmdline", ISOLATED, *shown, *always, *FILES)
+        shown = filter(None, (self.kernel, self._switch, self.on_cpus))
+        return ("proc/cmdline", ISOLATED, *shown, *names, *always, *FILES)
 
 
 class Boot(NamedTuple):
@@ -313,12 +314,24 @@ def _same(nr_cpus: int, key: str, one: str, other: str) -> bool:
 
 
 def _threads(view: View) -> tuple[str, ...]:
-    """The names of all processes; none where kernel threads cannot be seen (a container, a recording)."""
+    """The names of all threads; none where the kernel's cannot be seen (a container, a recording).
+
+    Anybody may give a process a name that counts as evidence: left out where it is not the kernel's.
+    """
     if "comms" not in view.memo:
-        comms = tuple(comm for _, comm in read_comms(view.root))
-        view.memo["comms"] = comms if "kthreadd" in comms else ()
+        comms = list(read_comms(view.root))
+        seen = any(comm == "kthreadd" for _, comm in comms)
+        view.memo["comms"] = tuple(comm for pid, comm in comms if not _pretends(view.root, pid, comm)) if seen else ()
     found: tuple[str, ...] = view.memo["comms"]
     return found
+
+
+def _pretends(root: Sysroot, pid: int, comm: str) -> bool:
+    """Has a process of somebody's the name of such a thread? A recording may not hold what would tell."""
+    if not comm.startswith(_EVIDENCE):
+        return False
+    thread = parse_stat(root.get(f"proc/{pid}/stat"), pid)
+    return thread is not None and not thread.kernel
 
 
 def _read_back(root: Sysroot, view: View) -> str | None:
