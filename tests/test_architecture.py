@@ -16,7 +16,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "native" not in path.
 # From the lowest to the highest: a room may import rooms of the lines above its own, and none of its own line.
 ROOMS: tuple[tuple[str, ...], ...] = (
     ("shortened",),
-    ("errors", "durable", "checksummed", "shipped"),
+    ("errors", "durable", "checksummed", "shipped", "installed"),
     ("cpulist", "extras", "fix", "oneline", "regular"),
     ("model", "shapes"),
     ("verdict", "wording"),

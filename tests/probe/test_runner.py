@@ -86,7 +86,7 @@ def test_finds_it_beside_the_scripts_then_beside_python(tmp_path: Path, monkeypa
     scripts, python = tmp_path / "scripts", tmp_path / "python"
     scripts.mkdir()
     python.mkdir()
-    monkeypatch.setattr("sysconfig.get_path", lambda name: str(scripts))
+    monkeypatch.setattr("tunectl.installed.scripts", lambda: str(scripts))
     monkeypatch.setattr("sys.executable", str(python / "python3"))
     with pytest.raises(TunectlError) as caught:
         find_program()

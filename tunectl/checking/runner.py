@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 import tunectl
+from tunectl import installed
 from tunectl.checking import fixtures
 from tunectl.checking.plugin import Verdicts
 from tunectl.checking.subject import Subject
@@ -50,9 +50,9 @@ class Interrupted(KeyboardInterrupt):
 def shipped_checks() -> Path:
     """Where the checks that come with tunectl are. TunectlError where the installation lacks them."""
     source = Path(tunectl.__file__).parent.parent
-    installed = Path(sysconfig.get_path("data")) / "share" / "tunectl" / "checks"
+    copied = Path(installed.data()) / "share" / "tunectl" / "checks"
     # An editable install has both, and the copy in share/ is as old as the installation.
-    places = [source / "checks", installed] if (source / "pyproject.toml").is_file() else [installed]
+    places = [source / "checks", copied] if (source / "pyproject.toml").is_file() else [copied]
     for place in places:
         if place.is_dir():
             return place

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import sysconfig
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from tunectl import installed
 from tunectl.cli.values import a_path, one_of, some_of
 from tunectl.cli.values import loads as loads_known
 from tunectl.errors import UsageError
@@ -62,19 +62,16 @@ class Options(NamedTuple):
     @property
     def invocation(self) -> tuple[str, ...]:
         """The words that start this tunectl again, with its full path, because sudo and systemd have another PATH."""
-        # With expand=True, sysconfig would read Python's whole build configuration to fill in what sys knows already.
-        scripts = sysconfig.get_path("scripts", expand=False)
-        scripts = os.path.normpath(scripts.format(base=sys.prefix, platbase=sys.exec_prefix))
-        words = [_program(os.path.join(scripts, "tunectl"))]
+        words = [_program(os.path.join(installed.scripts(), "tunectl"))]
         return (*words, *self._paths())
 
     @property
     def program(self) -> str:
         """What starts this tunectl after `sudo`: its name where sudo finds it by that, else its full path."""
-        installed = self.invocation[0]
+        program = self.invocation[0]
         path = os.environ.get("PATH") if "SUDO_UID" in os.environ else _SUDO_PATH  # that of a user is not sudo's
         found = shutil.which("tunectl", path=path)
-        return "tunectl" if found and os.path.realpath(found) == os.path.realpath(installed) else installed
+        return "tunectl" if found and os.path.realpath(found) == os.path.realpath(program) else program
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -95,12 +92,12 @@ def _refuse_empty(given: dict[str, Any]) -> None:
             raise UsageError(f"--{option}: is empty", "leave it out for the default")
 
 
-def _program(installed: str) -> str:
+def _program(path: str) -> str:
     """The program of this installation; where that is gone, the one that was just started, if its path is known."""
     started = sys.argv[0]
-    if not os.path.exists(installed) and os.path.isabs(started) and started.endswith("/tunectl"):
+    if not os.path.exists(path) and os.path.isabs(started) and started.endswith("/tunectl"):
         return started
-    return installed
+    return path
 
 
 def shared_options(*, top: bool = False, formats: tuple[str, ...] = ("text", "json")) -> Callable[[F], F]:

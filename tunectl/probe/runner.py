@@ -6,13 +6,13 @@ import json
 import os
 import signal
 import sys
-import sysconfig
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tunectl import installed
 from tunectl.cpulist import CpuSet, format_cpulist, named_cpus, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cgroup import home_of, place_for
@@ -49,7 +49,7 @@ def find_program() -> Path:
         if not os.access(override, os.X_OK):
             raise TunectlError(f"{OVERRIDE}={override} is not a program", "unset it, or name the built tunectl-probe")
         return Path(override)
-    places = [Path(sysconfig.get_path("scripts")), Path(sys.executable).parent]
+    places = [Path(installed.scripts()), Path(sys.executable).parent]
     for place in places:
         if os.access(place / PROGRAM, os.X_OK):
             return place / PROGRAM
