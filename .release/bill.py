@@ -59,7 +59,7 @@ def license_of(one: metadata.Distribution) -> str:
 
 def write(path: Path, version: str, parts: Iterable[Component], epoch: int) -> None:
     """The document, of which two runs have the same bytes."""
-    whole = _component("tunectl", version, "pypi", "Apache-2.0")
+    whole = _component("tunectl", version, "generic", "Apache-2.0")  # PyPI's tunectl is another project's
     probe = _component(
         "tunectl-probe", version, "application", "Apache-2.0", "tunectl's native program, linked statically"
     )

@@ -5,8 +5,11 @@ docs/dependencies.md says why each dependency is there.
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import metadata
 
 from tunectl.errors import TunectlError
 
@@ -29,5 +32,16 @@ def needed(what: str) -> Iterator[None]:
         if module not in EXTRAS:
             raise
         extra = EXTRAS[module]
-        hint = f"it comes with the extra '{extra}': pip install 'tunectl[{extra}]'"
+        hint = f"it comes with the extra '{extra}': pip install {shlex.join(_requirements(extra))}"
         raise TunectlError(f"{what} needs {module}, which is not installed", hint) from None
+
+
+def _requirements(extra: str) -> list[str]:
+    """What an extra brings. Not by our own name: on PyPI that is another project's."""
+    wanted = re.compile(rf"extra == ['\"]{extra}['\"]")
+    return [one.partition(";")[0].strip() for one in metadata.requires("tunectl") or () if wanted.search(one)]
+
+
+def broken(error: ModuleNotFoundError) -> str:
+    """The sentence where a package is missing that no installation is without."""
+    return f"the Python package {error.name} is not installed, and tunectl needs it: install tunectl again"

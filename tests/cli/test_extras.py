@@ -22,6 +22,7 @@ NEED = [
     ("fleet report --save --store {place}", "the format html", "jinja2", "report"),
     ("monitor --duration 1", "[monitor.prometheus]", "prometheus_client", "prometheus"),
 ]
+BRINGS = {"report": "'jinja2>=3.1.3' 'junitparser>=4.0'", "prometheus": "'prometheus-client>=0.21'"}
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_what_needs_one_names_it(
     assert len(notes) == words.startswith("monitor"), "a recorded host"
     assert last == (
         f"tunectl: {what} needs {module}, which is not installed "
-        f"(it comes with the extra '{extra}': pip install 'tunectl[{extra}]')"
+        f"(it comes with the extra '{extra}': pip install {BRINGS[extra]})"
     )
 
 
@@ -70,3 +71,16 @@ def test_another_missing_module_is_not_called_an_extra() -> None:
 
     with pytest.raises(ModuleNotFoundError, match="tunectl_nowhere"), needed("this"):
         __import__("tunectl_nowhere")
+
+
+@pytest.mark.parametrize(("module", "words"), [("click", "--help"), ("msgspec", "plan"), ("psutil", "check")])
+def test_a_broken_installation_is_one_line(
+    tunectl: Callable[..., Ran], lab4: Path, tmp_path: Path, module: str, words: str
+) -> None:
+    (tmp_path / f"{module}.py").write_text(f"raise ModuleNotFoundError('no {module}', name='{module}')\n")
+    variables = {"PYTHONPATH": str(tmp_path), "TUNECTL_ROOT": str(lab4)}
+    done = tunectl(*words.split(), env=variables)
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        f"tunectl: the Python package {module} is not installed, and tunectl needs it: install tunectl again\n"
+    )

@@ -164,10 +164,11 @@ def test_what_a_deb_says_of_what_it_bundles_is_true(released: Released, tmp_path
     (bill,) = (tmp_path / "usr/share/doc/tunectl").glob("*.cdx.json")
     document = json.loads(bill.read_text())
     purls = [one.get("purl", "") for one in (document["metadata"]["component"], *document["components"])]
-    assert {f"pkg:pypi/{name}@{version}" for name, version in there.items()} <= set(purls)
+    ours = f"pkg:generic/tunectl@{there.pop('tunectl')}"
+    assert {ours, *(f"pkg:pypi/{name}@{version}" for name, version in there.items())} <= set(purls)
     copyright_text = (tmp_path / "usr/share/doc/tunectl/copyright").read_text()
     named = re.findall(r"The text is in (\S+)\.$", copyright_text, re.MULTILINE)
-    assert len(named) == len(there) - 1
+    assert len(named) == len(there)
     assert [one for one in named if not list(tmp_path.glob(one))] == []
 
 

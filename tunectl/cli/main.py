@@ -16,6 +16,7 @@ from tunectl.cli import exits
 from tunectl.cli.helped import Example, Family
 from tunectl.cli.options import Options, shared_options
 from tunectl.errors import TunectlError
+from tunectl.extras import broken
 from tunectl.host.ending import ENDING
 from tunectl.shortened import shortened
 
@@ -148,11 +149,17 @@ def _run() -> int:
     except BrokenPipeError:
         return exits.FAILED
     except Exception as error:
-        if isinstance(error, OSError) and _is_of_output(error):  # a help text; of its result each command says it
-            return _complain(f"the output could not be written: {error.strerror}", exits.FAILED)
         if os.environ.get("TUNECTL_DEBUG"):
             raise
-        return _complain(f"internal error: {type(error).__name__}: {error} (TUNECTL_DEBUG=1 shows where)", exits.FAILED)
+        return _complain(_unexpected(error), exits.FAILED)
+
+
+def _unexpected(error: Exception) -> str:
+    if isinstance(error, OSError) and _is_of_output(error):  # a help text; of its result each command says it
+        return f"the output could not be written: {error.strerror}"
+    if isinstance(error, ModuleNotFoundError):
+        return broken(error)
+    return f"internal error: {type(error).__name__}: {error} (TUNECTL_DEBUG=1 shows where)"
 
 
 def _said_plainly(error: click.UsageError) -> str:

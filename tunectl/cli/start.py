@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+import sys
 
 
 def main() -> None:
@@ -12,8 +13,12 @@ def main() -> None:
     heeds = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not so below nohup
     if heeds:  # in an import Ctrl-C would be a traceback
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from tunectl.cli.main import main as run
+    try:
+        from tunectl.cli.main import main as run
+    except ModuleNotFoundError as error:
+        from tunectl.extras import broken
 
+        sys.exit(f"tunectl: {broken(error)}")
     if heeds:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     run()
