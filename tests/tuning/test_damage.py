@@ -196,7 +196,11 @@ def test_what_can_be_restored_is_and_what_may_be_left_is_named(
     named = [note for note in done.json["notes"] if "may be left as tunectl wrote it" in note]
     assert [note.endswith(f": /{lost}") for note in named] == ([True] if lost else [])
     again = tunectl("restore", "--root", lab4, "--format", "json")
-    assert again.json["notes"][-1].endswith(f"is kept as {lab4}/{JOURNAL}.damaged.1")
+    assert again.code == 1, "what was lost did not come back"
+    (note,) = [one for one in again.json["notes"] if f"is kept as {lab4}/{JOURNAL}.damaged.1" in one]
+    assert note.endswith("once all is as it should be, remove that file")
+    (lab4 / f"{JOURNAL}.damaged.1").unlink()
+    assert tunectl("restore", "--root", lab4).code == 0
 
 
 # --- whose directories are removed

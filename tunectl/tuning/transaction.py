@@ -236,8 +236,9 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
         _require_boot_id(root, boot_id)
         if lost := _without_journal(root, journal):
             return lost
+        aside = [] if journal.entries else _kept_aside(journal)
         notes = _of_damage(journal)
-        notes += [] if journal.entries else ["nothing to restore: the journal holds no change", *_kept_aside(journal)]
+        notes += [] if journal.entries else ["nothing to restore: the journal holds no change", *aside]
         group = own_group(root)
         outcome = backwards.restore(root, journal, boot_id, force=force)
         failed = bool(outcome.failed_commands) or any(one.result == "failed" for one in outcome.results)
@@ -268,7 +269,7 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
         notes += _of_standing(standing)
     kept = [] if failed else journal.remove_directories(root.root)
     kept += [lock.trouble] if lock.trouble else []
-    return Undone(outcome, [*notes, *kept], not (failed or kept or standing), set_aside, standing)
+    return Undone(outcome, [*notes, *kept], not (failed or kept or standing or aside), set_aside, standing)
 
 
 def _is_directory(path: str) -> bool:
@@ -354,7 +355,8 @@ def _nothing(*notes: str) -> Undone:
 def _kept_aside(journal: Journal) -> list[str]:
     """That an earlier journal was damaged is not forgotten with the restore that found it out."""
     aside = f"{journal.path}.damaged.1"
-    return [f"an earlier journal was damaged, and is kept as {aside}"] if os.path.lexists(aside) else []
+    said = f"an earlier journal was damaged, and is kept as {aside}: what it did not tell may stand as tunectl wrote it"
+    return [f"{said}; once all is as it should be, remove that file"] if os.path.lexists(aside) else []
 
 
 def _of_standing(standing: Sequence[str]) -> list[str]:
