@@ -196,11 +196,17 @@ def test_what_can_be_restored_is_and_what_may_be_left_is_named(
     named = [note for note in done.json["notes"] if "may be left as tunectl wrote it" in note]
     assert [note.endswith(f": /{lost}") for note in named] == ([True] if lost else [])
     again = tunectl("restore", "--root", lab4, "--format", "json")
-    assert again.code == 1, "what was lost did not come back"
-    (note,) = [one for one in again.json["notes"] if f"is kept as {lab4}/{JOURNAL}.damaged.1" in one]
-    assert note.endswith("once all is as it should be, remove that file")
-    (lab4 / f"{JOURNAL}.damaged.1").unlink()
+    aside = f"{lab4}/{JOURNAL}.damaged.1"
+    if not lost:
+        assert again.json["notes"][-1].endswith(f"is kept as {aside}")
+        return
+    assert (again.code, again.json["standing"]) == (1, [aside]), "what was lost did not come back"
+    assert [note.endswith(f"; then remove {aside}") for note in again.json["notes"]].count(True) == 1
+    refused = tunectl("apply", "--yes", "--root", lab4)
+    assert (refused.code, "for the original: apply --adopt" in refused.err) == (1, True)
+    os.unlink(aside)
     assert tunectl("restore", "--root", lab4).code == 0
+    assert tunectl("apply", "--yes", "--root", lab4).code in (0, 4)
 
 
 # --- whose directories are removed

@@ -36,6 +36,7 @@ class Missing(NamedTuple):
     observed: str  # GONE: it holds no record; OLDER: it ends before the newest apply
     reason: str
     signs: tuple[str, ...]
+    aside: tuple[str, ...] = ()  # those that are journals which lost some of it
 
 
 class Tuned(NamedTuple):
@@ -57,12 +58,13 @@ def missing(root: Sysroot, journal: Journal, bootloader: str = "") -> Missing | 
     """
     if journal.unreadable or (journal.is_new and _is_recording(root, journal)):
         return None
-    found = signs(root, journal, bootloader) if journal.is_new else unnamed(root, journal, bootloader)
+    aside = journal.lossy() if journal.is_new else ()
+    found = (*signs(root, journal, bootloader), *aside) if journal.is_new else unnamed(root, journal, bootloader)
     if not found:
         return None
     if journal.is_new:
         state = _state(journal.path)
-        return Missing(GONE, f"{journal.path} {state}, and tunectl applied here before ({few(found)})", found)
+        return Missing(GONE, f"{journal.path} {state}, and tunectl applied here before ({few(found)})", found, aside)
     told = f"it does not name what tunectl wrote here ({few(found)})"
     return Missing(OLDER, f"{journal.path} is not the newest: {told}", found)
 

@@ -12,6 +12,7 @@ names only: the last one counts. Bytes are kept as latin-1 text, which maps ever
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -279,6 +280,10 @@ class Journal:
         inside = root.rstrip("/") + "/" if self.directory.startswith(root.rstrip("/") + "/") else "/"
         return tuple(one for one in made if f"{self.directory}/".startswith(f"{one}/") and one.startswith(inside))
 
+    def lossy(self) -> tuple[str, ...]:
+        """The journals that were set aside and had lost before-images: what those were of may still stand."""
+        return tuple(path for path in sorted(glob.glob(f"{glob.escape(self.path)}.damaged.*")) if _lost_any(path))
+
     def set_aside(self) -> str:
         """A journal that does not tell all is kept under another name. Returns it.
 
@@ -306,6 +311,22 @@ def load(directory: str, *, follow: bool = True) -> Journal:
         return journal
     except OSError as error:
         raise TunectlError(f"cannot read the journal {journal.path}: {error.strerror}") from error
+    _replay_all(journal, data)
+    return journal
+
+
+def _lost_any(path: str) -> bool:
+    """Are before-images known to be lost from this journal? So it counts where it cannot be read."""
+    journal = Journal(os.path.dirname(path))
+    try:
+        _replay_all(journal, read_regular(path, _LARGEST))
+    except OSError:
+        return True
+    return bool(journal.lost)
+
+
+def _replay_all(journal: Journal, data: bytes) -> None:
+    """What the bytes of a journal tell."""
     lines = data.split(b"\n")
     tail = lines.pop()
     records = [(number, decode(line)) for number, line in enumerate(lines, start=1)]
@@ -331,7 +352,6 @@ def load(directory: str, *, follow: bool = True) -> Journal:
     starts = [record for record in read if record.get("type") == "start"]
     journal.ended = not starts or "kept" in starts[-1] or read[-1].get("type") == "end"
     journal._good_size, journal._lines = len(data) - len(tail), len(records)
-    return journal
 
 
 def _numbered(record: dict[str, Any], line: int) -> dict[str, Any]:

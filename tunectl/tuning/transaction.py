@@ -236,9 +236,8 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
         _require_boot_id(root, boot_id)
         if lost := _without_journal(root, journal):
             return lost
-        aside = [] if journal.entries else _kept_aside(journal)
         notes = _of_damage(journal)
-        notes += [] if journal.entries else ["nothing to restore: the journal holds no change", *aside]
+        notes += [] if journal.entries else ["nothing to restore: the journal holds no change", *_kept_aside(journal)]
         group = own_group(root)
         outcome = backwards.restore(root, journal, boot_id, force=force)
         failed = bool(outcome.failed_commands) or any(one.result == "failed" for one in outcome.results)
@@ -269,7 +268,7 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
         notes += _of_standing(standing)
     kept = [] if failed else journal.remove_directories(root.root)
     kept += [lock.trouble] if lock.trouble else []
-    return Undone(outcome, [*notes, *kept], not (failed or kept or standing or aside), set_aside, standing)
+    return Undone(outcome, [*notes, *kept], not (failed or kept or standing), set_aside, standing)
 
 
 def _is_directory(path: str) -> bool:
@@ -343,6 +342,7 @@ def _without_journal(root: Sysroot, journal: Journal) -> Undone | None:
         f"put {journal.path} back from a backup and run restore again; or take away by hand what stands, and reboot: "
         "values of the running kernel end with the boot"
     )
+    hint += f"; then remove {few(lost.aside)}" if lost.aside else ""
     said = (f"{lost.reason}: what stood there before tunectl is not known; nothing was restored", hint)
     return _nothing(*said)._replace(complete=False, standing=(*lost.signs, *own_group(root)))
 
@@ -355,8 +355,7 @@ def _nothing(*notes: str) -> Undone:
 def _kept_aside(journal: Journal) -> list[str]:
     """That an earlier journal was damaged is not forgotten with the restore that found it out."""
     aside = f"{journal.path}.damaged.1"
-    said = f"an earlier journal was damaged, and is kept as {aside}: what it did not tell may stand as tunectl wrote it"
-    return [f"{said}; once all is as it should be, remove that file"] if os.path.lexists(aside) else []
+    return [f"an earlier journal was damaged, and is kept as {aside}"] if os.path.lexists(aside) else []
 
 
 def _of_standing(standing: Sequence[str]) -> list[str]:
