@@ -15,6 +15,8 @@ from cyclonedx.output import make_outputter
 from cyclonedx.schema import OutputFormat, SchemaVersion
 from packageurl import PackageURL
 
+# What classifiers call a licence -> SPDX, as those mean it that name no other.
+_SPDX = {"MIT License": "MIT", "BSD License": "BSD-3-Clause"}
 _LIBC = "ziglang/lib/libc/musl/src/internal/version.h"
 
 
@@ -53,8 +55,16 @@ def license_of(one: metadata.Distribution) -> str:
     fields = one.metadata.json
     said = str(fields.get("license_expression") or fields.get("license") or "")
     kinds = [str(text) for text in fields.get("classifier", ()) if str(text).startswith("License ::")]
-    classified = " and ".join(text.rpartition(" :: ")[2] for text in kinds)
+    names = (text.rpartition(" :: ")[2] for text in kinds)
+    classified = " AND ".join(_SPDX.get(name, name) for name in names)
     return said if said and "\n" not in said else classified or "see its own files"
+
+
+def of_all(packages: Path) -> str:
+    """The licence of a whole package, as an SPDX expression: ours, and each of what is linked and bundled."""
+    said = ["Apache-2.0", "MIT", *map(license_of, metadata.distributions(path=[str(packages)]))]
+    each = {f"({text})" if " OR " in text else text for one in said for text in one.split(" AND ")}
+    return " AND ".join(sorted(each))
 
 
 def write(path: Path, version: str, parts: Iterable[Component], epoch: int) -> None:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import bill
 import stage
 from stage import Edition
 from targets import ARCHITECTURES, HERE, run
@@ -49,7 +50,7 @@ def _settings(root: Path, work: Path, edition: Edition) -> dict[str, Any]:
         "priority": "optional",
         "maintainer": stage.maintainer(),
         "description": _DESCRIPTION,
-        "license": "Apache-2.0",
+        "license": bill.of_all(stage.packages_in(root, system)),
         "mtime": moment,
         "changelog": str(news),
         "depends": list(system.depends),

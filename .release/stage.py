@@ -50,7 +50,7 @@ def package_version(version: str) -> str:
 
 def lay_out(root: Path, edition: Edition) -> None:
     """Everything, below `root`."""
-    _environment(root / PREFIX, edition)
+    _environment(root, edition)
     programs = root / "usr/bin"
     programs.mkdir(parents=True)
     for name in _PROGRAMS:
@@ -65,10 +65,15 @@ def lay_out(root: Path, edition: Edition) -> None:
     _open_to_all(root)
 
 
-def _environment(prefix: Path, edition: Edition) -> None:
+def packages_in(root: Path, system: System) -> Path:
+    """Where the virtual environment has its distributions."""
+    return root / PREFIX / "lib" / f"python{system.python}" / "site-packages"
+
+
+def _environment(root: Path, edition: Edition) -> None:
     """A virtual environment for a Python that may not be here: what pip unpacks, and the three files venv writes."""
-    system = edition.system
-    packages = prefix / "lib" / f"python{system.python}" / "site-packages"
+    system, prefix = edition.system, root / PREFIX
+    packages = packages_in(root, system)
     pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--no-index", "--no-compile"]
     there = [*pip_options(system, edition.machine), "--target", str(packages)]
     found = ["--find-links", str(edition.wheels)]
@@ -120,12 +125,15 @@ def _compress(path: Path) -> None:
 def _documents(root: Path, edition: Edition) -> None:
     folder = root / DOCUMENTS
     folder.mkdir(parents=True)
-    for page in sorted((ROOT / "docs").glob("*.md")):
-        shutil.copyfile(page, folder / page.name)
-    shutil.copytree(ROOT / "docs/schema", folder / "schema")
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        # All pages lie in one directory here.
+        text = page.read_text().replace("](docs/", "](").replace("](../README.md", "](README.md")
+        (folder / page.name).write_text(text.replace("](CHANGELOG.md", "](changelog.gz"))
+    for name in ("schema", "reference"):
+        shutil.copytree(ROOT / "docs" / name, folder / name)
     shutil.copyfile(ROOT / "CHANGELOG.md", folder / "changelog")
     _compress(folder / "changelog")
-    packages = root / PREFIX / "lib" / f"python{edition.system.python}" / "site-packages"
+    packages = packages_in(root, edition.system)
     parts = [*bill.linked(), *bill.bundled(packages)]
     name = f"tunectl-{edition.system.name}-{edition.machine}.cdx.json"
     bill.write(folder / name, __version__, parts, edition.epoch)

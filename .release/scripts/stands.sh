@@ -8,9 +8,10 @@ ours="tunectl-monitor.service tunectl-repair.path tunectl-repair.service"
 booted() { [ -d /run/systemd/system ]; }
 
 # The journal is there from the first write of apply until restore has taken back the last. One that restore set aside,
-# because it does not tell all, may be the only way back to what is left.
+# because it does not tell all, may be the only way back to what is left. The last two only apply writes.
 tuned() {
-    for file in /var/lib/tunectl/journal.jsonl /var/lib/tunectl/newest /var/lib/tunectl/journal.jsonl.damaged.*; do
+    for file in /var/lib/tunectl/journal.jsonl /var/lib/tunectl/newest /var/lib/tunectl/journal.jsonl.damaged.* \
+        /etc/systemd/system/tunectl-apply.service /etc/default/grub.d/99-tunectl.cfg; do
         if [ -e "$file" ]; then return 0; fi
     done
     return 1

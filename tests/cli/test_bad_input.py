@@ -98,9 +98,14 @@ WAIVER = '[[waivers]]\nknob = "mm.ksm"\nreason = "why"\nuntil = 2099-01-01\n'
             id="knob: a word for a number",
         ),
         pytest.param(
-            f'{LOW_LATENCY}[knobs]\n"mm.swappiness" = [1]\n',
-            ["expected true or false, a number or a string, got an array"],
+            f'{LOW_LATENCY}[knobs]\n"mm.thp_enabled" = "never"\n"mm.swappiness" = [1]\n',
+            ["knobs.mm.swappiness: expected true or false, a number or a string, got an array"],
             id="knob: array",
+        ),
+        pytest.param(
+            f'{LOW_LATENCY}[knobs]\n"boot.threadirqs" = false\n',
+            ["knobs.boot.threadirqs: false: threadirqs is there, or left alone", "(true, or unmanaged)"],
+            id="knob: a word that is there or not",
         ),
         pytest.param(
             f'{LOW_LATENCY}[monitor.sla]\np99_9_ns = "1"\n',
@@ -205,6 +210,19 @@ def test_a_host_file_that_may_not_be_read(host_root: HostFactory, public: Path) 
     write_host_file(root, LOW_LATENCY).chmod(0)
     line = complaint(as_nobody("verify", "--root", root), 2)
     assert line == f"cannot read {root}/etc/tunectl/host.toml: Permission denied"
+
+
+def test_behind_a_directory_that_may_not_be_entered_nothing_is_called_missing(
+    host_root: HostFactory, public: Path
+) -> None:
+    root = host_root.fresh("vm2", public)
+    (root / "etc/tunectl").mkdir(exist_ok=True)
+    (root / "etc/tunectl").chmod(0o700)
+    line = complaint(as_nobody("verify", "--root", root), 2)
+    assert line == f"cannot read {root}/etc/tunectl/host.toml: Permission denied"
+    root.chmod(0)
+    assert complaint(as_nobody("show", "--root", f"{root}/etc"), 2) == f"--root {root}/etc: Permission denied"
+    root.chmod(0o755)
 
 
 def test_half_a_sibling_pair(tunectl: Run, host_root: HostFactory, tmp_path: Path) -> None:

@@ -97,6 +97,17 @@ def test_a_name_that_a_shell_would_read_otherwise_is_not_offered(tunectl: Run, t
     assert not any(map(is_safe, [*EVIL[:4], *EVIL[5:], "", "x" * 201]))
 
 
+def test_declared_threads(tunectl: Run, tmp_path: Path) -> None:
+    host_file = tmp_path / "etc/tunectl/host.toml"
+    host_file.parent.mkdir(parents=True)
+    rows = ('unit = "feed"', 'command = "md"\nthread = "rx"', 'command = "md"\nname = "$(reboot)"')
+    tables = "".join(f"[[threads]]\ncpu = 2\n{row}\n" for row in rows)
+    host_file.write_text(f'profile = "low-latency"\nisolated = "2"\n{tables}')
+    assert asked(tunectl, f"tunectl threads unit --root {tmp_path} ") == ["feed.service", "rx"]
+    assert asked(tunectl, f"tunectl threads unit --host {host_file} f") == ["feed.service"]
+    assert asked(tunectl, f"tunectl threads unit --host {tmp_path} ") == []
+
+
 def test_sessions_and_their_hosts(tunectl: Run, tmp_path: Path) -> None:
     for name, hosts in (("morning", '["tx-01", "tx-02"]'), ("noon", '["tx-02", "a b", "$(reboot)"]')):
         assert tunectl("fleet", "open", "--store", tmp_path, "--hosts", "-", "--name", name, stdin=hosts).code == 0

@@ -157,7 +157,7 @@ def test_a_deb_of_the_other_release_is_refused_and_replaces_nothing(
 
 
 def test_what_a_deb_says_of_what_it_bundles_is_true(released: Released, tmp_path: Path) -> None:
-    """The bill of materials and the copyright file, against what was unpacked."""
+    """The bill of materials, the copyright file and the pages' links, against what was unpacked."""
     subprocess.run(["dpkg-deb", "-x", released.deb("bookworm"), tmp_path], check=True)
     below = tmp_path / "usr/lib/tunectl/lib/python3.11/site-packages"
     there = {one.metadata["Name"].lower(): one.version for one in metadata.distributions(path=[str(below)])}
@@ -166,6 +166,11 @@ def test_what_a_deb_says_of_what_it_bundles_is_true(released: Released, tmp_path
     purls = [one.get("purl", "") for one in (document["metadata"]["component"], *document["components"])]
     ours = f"pkg:generic/tunectl@{there.pop('tunectl')}"
     assert {ours, *(f"pkg:pypi/{name}@{version}" for name, version in there.items())} <= set(purls)
+    pages = tmp_path / "usr/share/doc/tunectl"
+    links = [
+        (page, link) for page in pages.rglob("*.md") for link in re.findall(r"\]\(([^)#:]+)[)#]", page.read_text())
+    ]
+    assert [(page.name, link) for page, link in links if not (page.parent / link).exists()] == []
     copyright_text = (tmp_path / "usr/share/doc/tunectl/copyright").read_text()
     named = re.findall(r"The text is in (\S+)\.$", copyright_text, re.MULTILINE)
     assert len(named) == len(there)

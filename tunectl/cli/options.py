@@ -187,9 +187,13 @@ def merged(ctx: click.Context, given: dict[str, Any], formats: tuple[str, ...]) 
         raise UsageError(f"--format {options.fmt}: '{ctx.info_name}' writes {', '.join(formats)}")
     for name in ("root", "host", "state"):
         one_line(getattr(options, name) or "", f"--{name}")
-    if os.path.isfile(options.root):
+    if os.path.exists(options.root) and not os.path.isdir(options.root):
         hint = "unpack a snapshot, and name the directory: mkdir HOST && tar -xf ARCHIVE -C HOST"
         raise UsageError(f"--root {options.root}: a file, no directory", hint)
-    if not os.path.isdir(options.root):
-        raise UsageError(f"--root {options.root}: no such directory", "unpack a snapshot there first")
+    try:
+        os.stat(options.root)
+    except FileNotFoundError:
+        raise UsageError(f"--root {options.root}: no such directory", "unpack a snapshot there first") from None
+    except OSError as error:
+        raise UsageError(f"--root {options.root}: {error.strerror}") from error
     return options

@@ -10,6 +10,7 @@ from tunectl.cli.command import emit, open_root, stay_off, tunectl_command, writ
 from tunectl.cli.exits import OK
 from tunectl.cli.helped import Example, Family
 from tunectl.cli.options import Options
+from tunectl.cli.values import declared_threads, one_of
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.tuning.inspection import read_config
@@ -29,7 +30,7 @@ def command() -> None:
 
 
 @tunectl_command(name="unit", examples=_EXAMPLES)
-@click.argument("name")
+@click.argument("name", shell_complete=one_of(declared_threads))
 @click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the drop-in there.")
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
 def unit(options: Options, name: str, output: str | None, force: bool) -> int:

@@ -52,11 +52,29 @@ def a_path(kind: str = "file", names: Complete | None = None) -> Complete:
 
 def interfaces(ctx: click.Context) -> Sequence[str]:
     """The network interfaces of the host that is asked about."""
-    given = (one.params.get("root") for one in (ctx, ctx.find_root()))
     try:
-        return sorted(os.listdir(os.path.join(next(filter(None, given), "/"), "sys/class/net")))
+        return sorted(os.listdir(os.path.join(_given(ctx, "root", "/"), "sys/class/net")))
     except OSError:
         return []
+
+
+def declared_threads(ctx: click.Context) -> Iterable[str]:
+    """The names of [[threads]] in the host file that is asked about."""
+    from tunectl.cli.options import HOST_FILE
+    from tunectl.errors import TunectlError
+    from tunectl.hostfile.config import read_hostfile
+    from tunectl.hostfile.threads import name_of
+
+    usual = os.path.join(_given(ctx, "root", "/"), HOST_FILE)
+    try:
+        return [name_of(row) for row in read_hostfile(_given(ctx, "host", usual)).threads]
+    except TunectlError:
+        return []
+
+
+def _given(ctx: click.Context, name: str, otherwise: str) -> str:
+    """An option of the command or, in front of it, of the program."""
+    return str(next(filter(None, (one.params.get(name) for one in (ctx, ctx.find_root()))), otherwise))
 
 
 def knobs(ctx: click.Context) -> Iterable[str]:

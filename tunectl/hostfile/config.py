@@ -151,7 +151,8 @@ def _settings(hostfile: HostFile, profile: Profile, scope: Scope, origin: str) -
         try:
             settings.append(Setting(name, codec.want(value, scope), reason))
         except ValueError as error:
-            raise UsageError(f"{where}: {value!r}: {error}", f"{codec.expects}, or {UNMANAGED}") from error
+            said = str(value).lower() if isinstance(value, bool) else repr(value)  # as TOML has it
+            raise UsageError(f"{where}: {said}: {error}", f"{codec.expects}, or {UNMANAGED}") from error
     order = list(KNOBS)
     return tuple(sorted(settings, key=lambda setting: order.index(setting.knob)))
 

@@ -62,12 +62,11 @@ def _declared(row: ThreadRow, scope: Scope, where: str) -> Trading:
         raise UsageError(
             f"{where}.command: '{row.command}': a program's name, without its folder", _name_of(row.command)
         )
-    unit = row.unit if not row.unit or "." in row.unit else f"{row.unit}.service"
+    unit = _unit_of(row)
     if unit:
         _check_unit(unit, f"{where}.unit")
-    name = row.name or row.thread or row.command or unit
     return Trading(
-        name,
+        name_of(row),
         unit,
         row.command,
         row.thread,
@@ -78,6 +77,15 @@ def _declared(row: ThreadRow, scope: Scope, where: str) -> Trading:
         tuple(row.fed_by),
         row.spins,
     )
+
+
+def name_of(row: ThreadRow) -> str:
+    """What findings call a declared thread."""
+    return row.name or row.thread or row.command or _unit_of(row)
+
+
+def _unit_of(row: ThreadRow) -> str:
+    return row.unit if not row.unit or "." in row.unit else f"{row.unit}.service"
 
 
 def _check_unit(unit: str, where: str) -> None:

@@ -35,7 +35,7 @@ def read_toml(path: str, shape: type[Any]) -> Any:
     try:
         return msgspec.convert(document, shape)
     except msgspec.ValidationError as error:
-        raise _explain(path, error, shape) from error
+        raise _explain(path, error, shape, document) from error
 
 
 def _refuse_control(value: Any, where: str, key: str) -> None:
@@ -50,10 +50,10 @@ def _refuse_control(value: Any, where: str, key: str) -> None:
         one_line(value.translate(_OF_PROSE) if _PROSE.search(key) else value, f"{where}{key}")
 
 
-def _explain(path: str, error: msgspec.ValidationError, shape: type[Any]) -> UsageError:
+def _explain(path: str, error: msgspec.ValidationError, shape: type[Any], document: Any) -> UsageError:
     """msgspec says "... - at `$.budget.max_ns`"; an operator knows the key as budget.max_ns."""
     what, _, where = str(error).partition(" - at ")
-    key = where.strip("`").removeprefix("$").removeprefix(".")
+    key = _in_full(where.strip("`").removeprefix("$").removeprefix("."), shape, document)
     if what.startswith("Object contains unknown field"):
         field = what.split("`")[1]
         name = f"{key}.{field}" if key else field
@@ -70,6 +70,20 @@ def _explain(path: str, error: msgspec.ValidationError, shape: type[Any]) -> Usa
         what = "e" + re.sub(r"`([^`]*)`", lambda found: _said(found[1]), what)[1:]
     what = what.replace("Object missing required field", "missing key").replace("`", "'")
     return UsageError(f"{path}: {key + ': ' if key else ''}{what}", hint)
+
+
+def _in_full(key: str, shape: type[Any], document: dict[str, Any]) -> str:
+    """msgspec says `knobs[...]` of whichever knob it is: the first that is not of the table's type."""
+    table, is_any, rest = key.partition("[...]")
+    if not is_any or table not in document:
+        return key
+    kind = get_args(_fields(shape, "")[table])[1]
+    for name, value in document[table].items():
+        try:
+            msgspec.convert(value, kind)
+        except msgspec.ValidationError:
+            return f"{table}.{name}{rest}"
+    return key
 
 
 # msgspec's types in TOML's words. There is no null in TOML: a key is left out.

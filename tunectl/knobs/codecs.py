@@ -251,7 +251,7 @@ def flag(name: str) -> Codec:
 
     def want(value: Any, scope: Scope) -> bool:
         if value is not True:
-            raise ValueError(f"true; to leave {name} alone, say unmanaged")
+            raise ValueError(f"{name} is there, or left alone")
         return True
 
     return Codec(name, "true", lambda text: True, lambda value: "", lambda value: "present", want)

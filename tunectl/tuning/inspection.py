@@ -253,10 +253,14 @@ def _lasts(kind: type[Driver]) -> bool:
 
 def read_config(host_path: str, facts: CpuFacts, root: Sysroot | None = None) -> HostConfig:
     """The host file, checked against this host. UsageError, with the way to get one, where there is none."""
-    if not os.path.exists(host_path):
+    try:
+        os.stat(host_path)
+    except FileNotFoundError:
         raise UsageError(
             f"there is no host file {host_path}", f"`sudo tunectl propose --output {quote(host_path)}` writes one"
-        )
+        ) from None
+    except OSError as error:
+        raise UsageError(f"cannot read {host_path}: {error.strerror}") from error
     return resolve(read_hostfile(host_path), facts, host_path, root)
 
 
