@@ -64,8 +64,8 @@ def _rounds(name: str, plays: str, rounds: str, *more: str) -> Part:
 
 
 def _tour(platform: Platform) -> Part:
-    """The ids of its tests begin with [PLATFORM."""
-    words = (f"[{platform.name}{end}" for end in "-]")
+    """Its tests are [PLATFORM] and [PLATFORM-ROUND], whole: one platform's name may begin another's."""
+    words = (f"[{platform.name}]", *(f"[{platform.name}-{one}]" for one in platform.rounds))
     plays = f"the package installed, a proved host, sabotage, and back to the byte: {platform.what}"
     return _lab(f"tour-{platform.name}", plays, "test_platforms_lab.py", "-k", " or ".join(words))
 

@@ -45,6 +45,14 @@ def test_every_long_test_of_the_lab_is_in_a_part_of_the_long_set() -> None:
     assert long <= collected("-m", "lab", "-k", " or ".join(parts), "tests/lab")
 
 
+@pytest.mark.slow
+def test_a_tour_plays_its_own_platform_alone() -> None:
+    """And all of it: no test of the tour is in two parts, and none in none."""
+    parts = [part for part in PARTS if part.name.startswith("tour-")]
+    played = [collected("-m", "lab", "-k", selected(part.words[2:]), "tests/lab") for part in parts]
+    assert sum(map(len, played)) == len(collected("tests/lab/test_platforms_lab.py"))
+
+
 def selected(words: Sequence[str]) -> str:
     """A part's files and its -k, as one expression for -k."""
     assert words[:2] == ("-m", "lab")

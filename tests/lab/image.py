@@ -3,12 +3,13 @@
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import foreign
+from .machine import BOARDS
 from .platforms import LOADERS, SUITES, Platform
 from .shell import HERE, LabError, cache, digest, missing_programs, run
 
@@ -76,7 +77,7 @@ def build(platform: Platform, finish: Finish, log: Callable[[str], None]) -> Ima
         run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "tunectl-lab", "-f", half.key])
         root = work / "root"
         log(f"installing Debian {platform.suite} with {platform.kernel}")
-        _bootstrap(root, platform)
+        bootstrap(root, platform.suite, platform.machine.architecture, packages(platform), cache() / "debs")
         _customise(root, half)
         log("making the disk")
         _make_disk(root, half)
@@ -119,26 +120,29 @@ def mirror(suite: str) -> str:
     raise LabError(f"apt knows no mirror of Debian {suite}; name one in TUNECTL_LAB_MIRROR")
 
 
-def _bootstrap(root: Path, platform: Platform) -> None:
-    archives = cache() / "debs"
+def bootstrap(root: Path, suite: str, architecture: str, asked: Sequence[str], archives: Path) -> None:
+    """A Debian in a new folder; the packages that come from the mirror are kept in archives."""
     archives.mkdir(parents=True, exist_ok=True)
-    machine = platform.machine.architecture
-    debootstrap: list[str | Path] = [
-        "debootstrap",
-        "--variant=minbase",
-        f"--arch={platform.machine.board.debian}",
-        f"--cache-dir={archives}",
-        f"--include={','.join(packages(platform))}",
-        platform.suite,
-        root,
-        mirror(platform.suite),
-    ]
-    quietly = {"INITRD": "No", "DEBIAN_FRONTEND": "noninteractive"}
-    if foreign.is_native(machine):
-        run(debootstrap, env=quietly)
-        return
-    run([debootstrap[0], "--foreign", *debootstrap[1:]], env=quietly)
-    run(foreign.chroot(machine, root, "/debootstrap/debootstrap", "--second-stage"), timeout=3600)
+    native = foreign.is_native(architecture)
+    words = ["--variant=minbase", f"--arch={BOARDS[architecture].debian}", f"--cache-dir={archives}"]
+    words += [f"--include={','.join(asked)}", *([] if native else ["--foreign"])]
+    run(["debootstrap", *words, suite, root, mirror(suite)], env={"INITRD": "No", "DEBIAN_FRONTEND": "noninteractive"})
+    if not native:
+        shorten_list(root)
+        run(foreign.chroot(architecture, root, "/debootstrap/debootstrap", "--second-stage"), timeout=3600)
+
+
+def shorten_list(root: Path) -> None:
+    """Leave the chosen packages in the mirror's list.
+
+    The second stage reads the list again for each package that others pre-depend on, with an emulated Perl: of all of
+    Debian 13, that takes a minute or two each time.
+    """
+    chosen = {line.split()[0] for line in (root / "debootstrap/debpaths").read_text().splitlines()}
+    for file in (root / "var/lib/apt/lists").glob("*_Packages"):
+        entries = file.read_text().split("\n\n")
+        named = ((entry.partition("\n")[0].removeprefix("Package: "), entry) for entry in entries)
+        file.write_text("".join(f"{entry}\n\n" for name, entry in named if name in chosen))
 
 
 def _customise(root: Path, image: Image) -> None:

@@ -101,6 +101,15 @@ PLATFORMS = {
             machine=Machine("aarch64"),
             loader="grub-efi",
         ),
+        Platform(
+            "trixie-aarch64",
+            "Debian 13 on aarch64, with GRUB under UEFI",
+            suite="trixie",
+            kernel="linux-image-arm64",
+            machine=Machine("aarch64"),
+            loader="grub-efi",
+            rounds=("values", "others", "memory"),
+        ),
     )
 }
 USUAL = "bookworm"

@@ -48,6 +48,17 @@ def test_each_platform_has_what_its_image_is_made_with(platform: Platform) -> No
     assert platform.machine.cpus % platform.machine.nodes == 0
 
 
+def test_the_mirrors_list_is_shortened_to_what_was_chosen(tmp_path: Path) -> None:
+    lists = tmp_path / "var/lib/apt/lists"
+    lists.mkdir(parents=True)
+    (tmp_path / "debootstrap").mkdir()
+    (tmp_path / "debootstrap/debpaths").write_text("apt /archives/apt.deb\nlibc6 /archives/libc6.deb\n")
+    entries = [f"Package: {name}\nVersion: 1\nDepends: apt\n\n" for name in ("apt", "apt-utils", "libc6", "zsh")]
+    (lists / "mirror_main_binary-arm64_Packages").write_text("".join(entries))
+    image.shorten_list(tmp_path)
+    assert (lists / "mirror_main_binary-arm64_Packages").read_text() == entries[0] + entries[2]
+
+
 def test_the_firmware_has_each_cpu_once() -> None:
     text = firmware.source(Machine(sockets=3, cores=2, threads=2))
     scopes = [line.split(".")[-1] for line in text.splitlines() if line.strip().startswith("Scope (\\_SB")]

@@ -16,9 +16,8 @@ from pathlib import Path
 import pytest
 
 from tests.lab import foreign
-from tests.lab.image import locked, mirror
-from tests.lab.machine import BOARDS
-from tests.lab.shell import LabError, digest, missing_programs, run
+from tests.lab.image import bootstrap, locked
+from tests.lab.shell import LabError, digest, missing_programs
 from tests.ran import Ran
 
 _KEPT = Path(os.environ.get("TUNECTL_ROOTS_CACHE") or "/var/tmp/tunectl-roots")
@@ -86,18 +85,8 @@ def _system(suite: str, architecture: str) -> Path:
         half = folder.with_suffix(".part")
         shutil.rmtree(half, ignore_errors=True)
         try:
-            _bootstrap(suite, architecture, half)
+            bootstrap(half, suite, architecture, _PACKAGES, _KEPT / "debs")
         except LabError as error:
             pytest.fail(f"no Debian {suite} for {architecture}: {error}")
         half.rename(folder)
     return folder
-
-
-def _bootstrap(suite: str, architecture: str, place: Path) -> None:
-    archives = _KEPT / "debs"
-    archives.mkdir(exist_ok=True)
-    words = ["--variant=minbase", f"--arch={BOARDS[architecture].debian}", f"--cache-dir={archives}"]
-    words += [f"--include={','.join(_PACKAGES)}", *([] if foreign.is_native(architecture) else ["--foreign"])]
-    run(["debootstrap", *words, suite, place, mirror(suite)], env={"DEBIAN_FRONTEND": "noninteractive"})
-    if not foreign.is_native(architecture):
-        run(foreign.chroot(architecture, place, "/debootstrap/debootstrap", "--second-stage"), timeout=3600)
