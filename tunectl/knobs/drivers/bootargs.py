@@ -16,6 +16,7 @@ from tunectl.cpulist import Isolcpus, format_cpulist, parse_cpulist, parse_isolc
 from tunectl.errors import UsageError
 from tunectl.fix import APPLY, NOTHING, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import ISOLATED, read_cpu_list
+from tunectl.host.hardware import cpuinfo_field
 from tunectl.host.irqs import REALTIME, VERSION, threads_always
 from tunectl.host.procs import read_comms
 from tunectl.host.sysroot import Sysroot
@@ -27,6 +28,10 @@ from tunectl.wording import plural
 _RCU_THREAD = re.compile(r"rcuo[a-z]?/([0-9]+)")
 _THREADED = "PREEMPT_RT runs every interrupt in a thread, whatever its command line says; another kernel does not"
 _LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
+_CPUINFO = "proc/cpuinfo"
+# What takes an argument, by the flag of /proc/cpuinfo that shows it: `lm` is x86-64's (arch/x86/kernel/tsc.c,
+# drivers/cpufreq/intel_pstate.c, amd-pstate.c). Any other kernel leaves the word alone.
+_NEEDED = {"tsc": ("tsc", "has no TSC"), "intel_pstate": ("lm", "is no x86-64"), "amd_pstate": ("lm", "is no x86-64")}
 
 
 class BootFacts(NamedTuple):
@@ -50,6 +55,12 @@ class BootFacts(NamedTuple):
     ends: Fix = NOTHING  # what ends that
     beside: str = ""  # what it switches off runs again, and on no isolated CPU: the list that says so
     always: str = ""  # why this kernel does it whatever its command line says; "" where it does not
+
+
+class Meaningless(NamedTuple):
+    """The facts of an argument that this machine's kernel does not know, and that an earlier apply wrote."""
+
+    why: str
 
 
 class _Next(NamedTuple):
@@ -92,6 +103,9 @@ class BootArg(NamedTuple):
             reason = f"this kernel has no /{self.kernel}: it was built without {self.config}"
             yield Reading(knob.name, "", State.ABSENT, reason=reason)
             return
+        if why := _unknown_here(view, self.key):
+            yield self._meaningless(knob, view, line, why)
+            return
         boot = boot_of(view)
         upcoming = self._next(knob, view, boot, want)
         try:
@@ -121,6 +135,16 @@ class BootArg(NamedTuple):
             always=_THREADED if self.irq_threads and threads_always(view.root) else "",
         )
         yield Reading(knob.name, "", State.READ, booted, facts=facts)
+
+    def _meaningless(self, knob: Knob, view: View, line: str, why: str) -> Reading:
+        """Absent; or there, to be taken out, where the boot configuration has it from an earlier apply."""
+        _, family, _ = loaded_by(view)
+        ours = family.ours(view.root, view.journaled) if family else ()
+        if all(word.partition("=")[0] != self.key for word in ours):
+            return Reading(knob.name, "", State.ABSENT, reason=why)
+        return Reading(
+            knob.name, "", State.READ, self._value(knob, view, parse_cmdline(line), None), facts=Meaningless(why)
+        )
 
     def _next(self, knob: Knob, view: View, boot: Boot, want: Any) -> _Next:
         """What the default entry has, or what the entries of later kernels will not have."""
@@ -216,7 +240,8 @@ class BootArg(NamedTuple):
         names = "proc/[0-9]*/comm" if self.rcu_threads or self.irq_threads else ""
         always = (REALTIME, VERSION) if self.irq_threads else ()
         shown = filter(None, (self.kernel, self._switch, self.on_cpus, names))
-        return ("proc/cmdline", ISOLATED, *shown, *always, *FILES)
+        flags = (_CPUINFO,) if self.key in _NEEDED else ()
+        return ("proc/cmdline", ISOLATED, *shown, *always, *flags, *FILES)
 
 
 class Boot(NamedTuple):
@@ -286,9 +311,20 @@ def boot_of(view: View) -> Boot:
 
 
 def _desired(view: View) -> tuple[Desired, ...]:
-    """Every boot argument that is wanted, as (key, text, rule)."""
+    """Every boot argument that is wanted and that this machine's kernel knows, as (key, text, rule)."""
     wanted = {name.removeprefix("boot."): text for name, text in view.texts.items() if name.startswith("boot.")}
-    return tuple((key, text or None, RULES[key]) for key, text in wanted.items())
+    return tuple((key, text or None, RULES[key]) for key, text in wanted.items() if not _unknown_here(view, key))
+
+
+def _unknown_here(view: View, key: str) -> str:
+    """Why this machine's kernel makes nothing of an argument; "" where it does, or where nobody can tell."""
+    if key not in _NEEDED:
+        return ""
+    flag, lack = _NEEDED[key]
+    cpuinfo = view.root.get_text(_CPUINFO)
+    if not cpuinfo or flag in cpuinfo_field(cpuinfo, "flags").split():
+        return ""
+    return f"this machine {lack} (/{_CPUINFO} has no flag {flag}), and its kernel makes nothing of {key}="
 
 
 def _typed(key: str, text: str, nr_cpus: int, knob: Knob) -> Any:
