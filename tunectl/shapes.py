@@ -193,6 +193,8 @@ class Attribution(msgspec.Struct, frozen=True):
     method: str
     reason: str = ""
     event_cost_ns: float | None = None
+    clock: str = ""
+    clock_error_ns: Amount = 0.0
 
 
 class Smis(msgspec.Struct, frozen=True):

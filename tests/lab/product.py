@@ -1,8 +1,10 @@
 """The product in the lab: built here, installed there offline, and called as an operator calls it."""
 
 import compileall
+import os
 import subprocess
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +53,22 @@ def _for_the_guest(platform: Platform) -> list[str]:
     return ["--only-binary=:all:", "--python-version", platform.python, *tags]
 
 
+def _compiler(platform: Platform) -> dict[str, str]:
+    """The environment, with zig where the guest is of another architecture than this machine.
+
+    The program itself: pip hides what is installed here from what it builds, `python -m ziglang` too.
+    """
+    machine = platform.machine.architecture
+    if machine == os.uname().machine:
+        return {**os.environ}
+    zig = distribution("ziglang").locate_file("ziglang/zig")
+    return {**os.environ, "CC": f"{zig} cc -target {machine}-linux-musl"}
+
+
 def build_wheels(place: Path, platform: Platform) -> tuple[Path, Path]:
     """The wheel of this tree, and a folder of all the wheels it needs in the guest."""
     wheel_folder, wheelhouse = place / "wheel", place / "wheelhouse"
-    subprocess.run([*_PIP, "wheel", "--no-deps", "-w", wheel_folder, ROOT], check=True)
+    subprocess.run([*_PIP, "wheel", "--no-deps", "-w", wheel_folder, ROOT], check=True, env=_compiler(platform))
     (wheel,) = wheel_folder.glob("tunectl-*.whl")
     subprocess.run([*_PIP, "download", *_for_the_guest(platform), "-d", wheelhouse, f"{wheel}{EXTRAS}"], check=True)
     return wheel, wheelhouse

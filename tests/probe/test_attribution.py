@@ -238,7 +238,7 @@ with Tracer(root) as tracer:
     assert tracer.answer(f"ready {os.getpid()} {cpu}:{os.getpid()}") == "fault\n"
     while tracer.answer("fault 5") == "fault\n":
         pass
-    assert tracer.answer(f"until {cpu} 123 456") == ""
+    assert tracer.answer(f"until {cpu} 123 456 tsc") == ""
     tracer.answer("done")
     (name,) = [one for one in root.listdir(at) if one.startswith(f"tunectl-{os.getpid()}-")]
     print(TraceInstance(root, f"{at}/{name}").text())

@@ -40,8 +40,8 @@ def back(left: int = OTHER) -> Switch:
 IDLE = to(0)
 
 
-def named(gaps: Sequence[Sequence[int]], events: Iterable[Event], **how: bool) -> list[str]:
-    joined = join(gaps, events, OWN, 1e9, **how)
+def named(gaps: Sequence[Sequence[int]], events: Iterable[Event], error_ticks: int = 0, **how: bool) -> list[str]:
+    joined = join(gaps, events, OWN, 1e9, error_ticks=error_ticks, **how)
     assert len(joined.of_gap) == len(gaps)
     return [joined.causes[at].label for at in joined.of_gap]
 

@@ -483,7 +483,7 @@ def test_the_first_gap_that_is_long_enough_ends_the_run_on_all_cpus(program: Pat
     assert (document["ended_by"], document["interrupted"]) == ("until", False)
     assert gap["length_ns"] >= 100_000_000
     assert document["duration_s"] < ENDED_BY_TEST_S
-    assert err == f"until {gap['cpu']} {gap['tsc_start']} {gap['tsc_end']}\n"
+    assert err == f"until {gap['cpu']} {gap['tsc_start']} {gap['tsc_end']} {document['clock']['source']}\n"
     (own,) = [one for one in document["cpus"] if one["cpu"] == gap["cpu"]]
     assert own["tsc_end"] == gap["tsc_end"]
     assert own["events"][-1][:2] == [gap["tsc_start"], gap["tsc_end"]]

@@ -223,7 +223,8 @@ def test_the_hosts_trace_is_marked_where_somebody_traces(tmp_path: Path, files: 
         {"current_tracer": "nop", "set_event": "", "tracing_on": "1", "trace_marker": ""} | files
     ).items():
         (at / name).write_text(text + "\n" * bool(text))
-    text = marker("3 123 456")
+    text = marker("3 123 456 tsc")
     assert mark(Sysroot(str(tmp_path)), text) is marks
     assert (at / "trace_marker").read_text() == (text if marks else "")
     assert text == "tunectl: CPU 3 was away from 123 to 456 (x86-tsc): --until"
+    assert marker("3 123 456 cntvct_el0") == text.replace("x86-tsc", "cntvct_el0")

@@ -98,6 +98,14 @@ def test_what_cgroups_throttled_is_beside_the_table_and_no_more_than_is_not_know
     assert "throttled for" not in said(0)
 
 
+def test_how_far_an_event_may_be_off_is_said_where_it_may_be_at_all() -> None:
+    asked = {"method": "trace", "reason": "", "event_cost_ns": None, "clock": "mono_raw", "clock_error_ns": 31.5}
+    said = "by its clock mono_raw, an event may have been 31.5 ns earlier or later"
+    assert said in " ".join(" ".join(page("probe.jitter", attribution=asked)).split())
+    exact = asked | {"clock": "x86-tsc", "clock_error_ns": 0.0}
+    assert "by its clock" not in " ".join(" ".join(page("probe.jitter", attribution=exact)).split())
+
+
 def test_without_a_trace_it_says_why_and_points_at_the_counters() -> None:
     asked = {"method": "counters", "reason": "tracefs is not mounted"}
     lines = page("probe.jitter", attribution=asked)

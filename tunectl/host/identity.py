@@ -23,11 +23,11 @@ def read_identity(root: Sysroot) -> HostId:
         hostname=root.get(f"{kernel}/hostname"),
         kernel=root.get(f"{kernel}/osrelease"),
         boot_id=root.get(f"{kernel}/random/boot_id"),
-        machine=_machine(root),
+        machine=machine_of(root),
     )
 
 
-def _machine(root: Sysroot) -> str:
+def machine_of(root: Sysroot) -> str:
     """What `uname -m` says: /proc/sys/kernel/arch has it since 6.1, on a recorded host too."""
     if root.live:
         return os.uname().machine

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import named_cpus
-from tunectl.probe.causes import Beyond, Joined, Row, join, table
+from tunectl.probe.causes import Beyond, Event, Joined, Row, join, table
+from tunectl.probe.raw import Run
+from tunectl.probe.traceclock import COUNTER, RAW, Line, line_of, problem
 from tunectl.probe.tracepages import Kernel, events
 
 
@@ -18,6 +20,21 @@ class CpuTrace(NamedTuple):
     events_lost: int
     is_cut: bool  # what was lost came last
     is_late: bool = False  # the first pages were let go, to keep the last ones
+    line: Line | None = None  # to the counter; None where the stamps are its own
+
+    @property
+    def error_ticks(self) -> int:
+        """How far a stamp may be off."""
+        return self.line.error_ticks if self.line else 0
+
+    def at(self, stamp: int) -> int:
+        """A stamp in ticks of the counter."""
+        return self.line.at(stamp) if self.line else stamp
+
+    def events(self, kernel: Kernel, pages: Sequence[bytes]) -> Iterator[Event]:
+        """Those of these pages, in ticks of the counter."""
+        found = events(pages, kernel)
+        return self.line.brought(found) if self.line else found
 
 
 class Traced(NamedTuple):
@@ -29,6 +46,18 @@ class Traced(NamedTuple):
     buffer_kib: int = 0
     event_cost_ticks: int | None = None  # what tracing adds to an event, caches warm
     left_behind: str = ""  # the instance, where it could not be removed
+    clock: str = COUNTER  # of the stamps
+
+    def on_counter(self, run: Run) -> Traced:
+        """The same with what brings its stamps to the counter of this run; with the reason where nothing does."""
+        if self.reason or self.clock != RAW:
+            return self
+        if why := problem(run.cpus, run.clock):
+            return self._replace(reason=f"the trace cannot be compared with the probe's counter: {why}")
+        lines = {cpu.cpu: line_of(cpu, run.clock) for cpu in run.cpus}
+        return self._replace(
+            cpus={cpu: one._replace(line=lines[cpu]) for cpu, one in self.cpus.items() if cpu in lines}
+        )
 
 
 def attributed(raw: dict[str, Any], traced: Traced, still: Collection[int] = ()) -> dict[str, Any]:
@@ -48,13 +77,14 @@ def attributed(raw: dict[str, Any], traced: Traced, still: Collection[int] = ())
 def _method(raw: Mapping[str, Any], traced: Traced) -> dict[str, Any]:
     if traced.reason:
         return {"method": "counters", "reason": traced.reason}
-    cost = traced.event_cost_ticks
+    cost, hz = traced.event_cost_ticks, raw["clock"]["hz"]
     return {
         "method": "trace",
         "reason": "",
-        "clock": "x86-tsc",
+        "clock": traced.clock,
+        "clock_error_ns": round(max((one.error_ticks for one in traced.cpus.values()), default=0) * 1e9 / hz, 1),
         "buffer_kib": traced.buffer_kib,
-        "event_cost_ns": None if cost is None else round(cost * 1e9 / raw["clock"]["hz"], 1),
+        "event_cost_ns": None if cost is None else round(cost * 1e9 / hz, 1),
         "events": list(traced.kernel.formats),
     }
 
@@ -66,9 +96,10 @@ def _explained(
     trace, gaps = traced.cpus[cpu["cpu"]], cpu["events"]
     joined = join(
         gaps,
-        events(trace.pages, traced.kernel),
+        trace.events(traced.kernel, trace.pages),
         trace.thread,
         raw["clock"]["hz"],
+        error_ticks=trace.error_ticks,
         is_fifo=bool(raw["fifo_priority"]),
         is_cut=trace.is_cut,
         has_moved=has_moved,

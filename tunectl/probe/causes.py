@@ -4,6 +4,9 @@ Gaps and events of a CPU are both in the order of time and carry stamps of the s
 event says who has the CPU from there on; a gap is named after what held it longest, then the rest. While another thread
 has the CPU, what interrupts that thread is no cause: the probe would not run either way.
 
+Stamps that were brought to the counter may be off by a known error. Then an event belongs to the one gap that it can
+have been in. Where it can have been in several, it is the cause of none, and a gap without another is not known.
+
 Where the probe's own thread left the CPU, the kernel says how: stopped by a signal, asleep, or ready to run. A thread
 that is ready while its CPU is idle is throttled. One that runs on, as the end of its gap shows, and was not given this
 CPU back, runs on another CPU.
@@ -11,7 +14,7 @@ CPU back, runs on another CPU.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from math import inf
@@ -83,6 +86,15 @@ Happening = Interruption | Work | Switch | Lost
 Event = tuple[int, Happening]  # the counter, what happened
 
 
+class Blurred(NamedTuple):
+    """An event that may have been in one gap as in the next: it changes who has the CPU, and is the cause of none."""
+
+    what: Happening
+
+
+Placed = tuple[int, Happening | Blurred]
+
+
 class Named(NamedTuple):
     """A gap's cause: what held the CPU longest, and all of it in words."""
 
@@ -105,6 +117,7 @@ OUTSIDE = _whole(Kind.OUTSIDE, "not the kernel: hypervisor, SMI or hardware")
 NOT_TRACED = _whole(Kind.UNKNOWN, "not known: events of the trace were lost")
 ELSEWHERE = _whole(Kind.UNKNOWN, "not known: the probe was on another CPU, which was not traced for it")
 UNSEEN = _whole(Kind.UNKNOWN, "not known: the trace lacks the switch back to the probe")
+BLURRED = _whole(Kind.UNKNOWN, "not known: the trace's clock is too coarse to tell the gap of an event")
 NOT_LISTED = _whole(Kind.UNKNOWN, "not known: beyond the list of events")
 
 # The longest way into the kernel to its first event. A hypervisor that kept the CPU for longer hands over a pending
@@ -132,15 +145,17 @@ def join(
     is_fifo: bool = False,
     is_cut: bool = False,
     has_moved: bool = True,
+    error_ticks: int = 0,
 ) -> Joined:
     """The cause of each gap, [start, end, ...] in ticks, of the thread `own`.
 
     Both are in the order of time. `hz` is the counter's rate; `is_cut` says that events were lost behind the last one,
-    `has_moved` that the kernel counted a move of the thread: without one it was on this CPU all the time.
+    `has_moved` that the kernel counted a move of the thread: without one it was on this CPU all the time. An event may
+    be `error_ticks` earlier or later than its stamp.
     """
     throttled = THROTTLED_FIFO if is_fifo else THROTTLED
-    joiner = _Joiner(gaps, own, hz * _WAY_IN_NS / 1e9, throttled, has_moved)
-    joiner.take(events)
+    joiner = _Joiner(gaps, own, hz * _WAY_IN_NS / 1e9, throttled, has_moved, error_ticks)
+    joiner.take(joiner.placed(events) if error_ticks else events)
     joiner.finish(is_cut)
     return Joined(list(joiner.known), joiner.of_gap, joiner.events, joiner.apart)
 
@@ -149,13 +164,15 @@ class _Joiner:
     """One pass over the events of a CPU. Of the gap at hand it has what was gathered so far."""
 
     def __init__(
-        self, gaps: Sequence[Sequence[int]], own: int, way_in: float, throttled: Cause, has_moved: bool
+        self, gaps: Sequence[Sequence[int]], own: int, way_in: float, throttled: Cause, has_moved: bool, error: int
     ) -> None:
         self.known: dict[Named, int] = {}
         self.of_gap: list[int] = []
         self.events = self.apart = 0
-        self._gaps, self._own, self._way_in, self._throttled = gaps, own, way_in, throttled
-        self._has_moved = has_moved
+        self._gaps, self._own, self._way_in, self._throttled = gaps, own, way_in + error, throttled
+        self._has_moved, self._error = has_moved, error
+        self._was_here = False  # it left this CPU where no gap is known for it
+        self._blurred: set[int] = set()  # the gaps that an event may have been in, or a neighbour of theirs
         self._last = 0  # ticks of the latest event
         self._away: Cause | None = None  # what has the CPU while the probe's thread has not
         self._state = State.READY  # how that left
@@ -167,17 +184,22 @@ class _Joiner:
         self._since = 0  # of the holder
         self._left: tuple[int, dict[Cause, int]] | None = None  # when the thread left, and what was held until then
 
-    def take(self, events: Iterable[Event]) -> None:
+    def take(self, events: Iterable[Placed]) -> None:
         start, end = self._bounds()
-        for ticks, what in events:
+        what: Happening
+        for ticks, event in events:
             self.events += 1
             while end < ticks:
-                self._close(type(what) is Lost and end > self._last)
+                self._close(type(event) is Lost and end + self._error > self._last)
                 start, end = self._bounds()
             inside = start <= ticks
-            if not inside:
-                self.apart += 1
-            elif not self._is_entered:
+            if isinstance(event, Blurred):
+                inside, what = False, event.what
+                self._was_here |= type(what) is Switch and what.left == self._own
+            else:
+                what = event
+                self.apart += not inside
+            if inside and not self._is_entered:
                 self._enter(start)
             # The most frequent kind first, and the rest out of the way.
             if type(what) is Interruption:
@@ -189,7 +211,24 @@ class _Joiner:
 
     def finish(self, is_cut: bool) -> None:
         while len(self.of_gap) < len(self._gaps):
-            self._close(is_cut and self._gaps[len(self.of_gap)][1] > self._last)
+            self._close(is_cut and self._gaps[len(self.of_gap)][1] + self._error > self._last)
+
+    def placed(self, events: Iterable[Event]) -> Iterator[Placed]:
+        """Each event in the one gap that it can have been in, and between those where it can have been in several."""
+        gaps, error, first = self._gaps, self._error, 0
+        for ticks, what in events:
+            while first < len(gaps) and gaps[first][1] + error < ticks:
+                first += 1
+            beyond = first
+            while beyond < len(gaps) and gaps[beyond][0] - error <= ticks:
+                beyond += 1
+            if beyond == first:
+                yield ticks, what
+            elif beyond == first + 1 or type(what) is Lost:
+                yield min(max(ticks, gaps[beyond - 1][0]), gaps[beyond - 1][1]), what
+            else:
+                self._blurred.update(range(first, beyond))
+                yield gaps[beyond - 1][0] - 1, Blurred(what)
 
     def _bounds(self) -> tuple[float, float]:
         """Of the gap at hand; behind the last one no event is inside, and nothing ends."""
@@ -240,11 +279,12 @@ class _Joiner:
             self._left = (since, dict(self._held))
 
     def _come_back(self, ticks: int, inside: bool) -> None:
-        if inside and self._away is not None and self._left is None and self._has_moved:
+        if inside and self._away is not None and self._left is None and self._has_moved and not self._was_here:
             self._held, self._holder = {}, MOVED  # it left another CPU in this gap
         if inside and self._holder:
             self._hold(self._holder, ticks)
         self._away = self._left = None
+        self._was_here = False
 
     def _taker(self, what: Switch) -> Cause:
         if self._state is State.STOPPED:
@@ -258,12 +298,15 @@ class _Joiner:
         start, end = self._gaps[len(self.of_gap)][:2]
         if not self._is_entered:
             self._enter(start)
-        named = NOT_TRACED if is_lost or self._is_lost else self._named(end)
+        is_blurred = len(self.of_gap) in self._blurred
+        named = NOT_TRACED if is_lost or self._is_lost else self._named(end, is_blurred)
         self.of_gap.append(self.known.setdefault(named, len(self.known)))
         self._is_entered = self._is_lost = False
         self._held, self._holder, self._left = {}, None, None
 
-    def _named(self, end: int) -> Named:
+    def _named(self, end: int, is_blurred: bool) -> Named:
+        if is_blurred and (self._away is not None or self._holder is None):
+            return BLURRED
         if self._away is not None and not self._has_moved:  # some kernels leave a switch out of their trace
             self._away = None
             return UNSEEN

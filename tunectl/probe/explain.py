@@ -36,6 +36,7 @@ def explained(document: dict[str, Any], traced: Traced | None = None) -> dict[st
     run = raw.read_raw(document)
     told = _told(run, document)
     still = {cpu.cpu for cpu in run.cpus if cpu.never_moved}
+    traced = traced.on_counter(run) if traced else None
     told = attributed(told, traced, still) if traced else told
     told |= {"until": story_of(run, told, traced), "simultaneous_stops": stops_of(run, told)}
     return _with_periods(run, told)

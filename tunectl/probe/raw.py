@@ -20,6 +20,8 @@ SAME_COUNTER = {
     "cntvct_el0": ("arch_sys_counter",),
 }
 
+DRIFT_PPM = 20  # so much the rate of a counter may move during a run
+
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
 
@@ -31,6 +33,13 @@ class Clock(msgspec.Struct, frozen=True):
     hz: Annotated[float, Meta(gt=0)]
     granule_ns: float
     drift_ppm: float
+    error_ppm: float = 0.0  # of hz
+    initial_error_ppm: float = 0.0  # of what drift_ppm is told against
+
+    @property
+    def is_the_clocksource(self) -> bool:
+        """Is the counter itself what the kernel's clocks are made of, and not a hypervisor's account of it?"""
+        return self.kernel_source == SAME_COUNTER.get(self.source, ("",))[0]
 
     @property
     def is_the_kernels(self) -> bool:
@@ -111,6 +120,7 @@ class Cpu(msgspec.Struct, frozen=True):
     events: list[tuple[int, int, int]]
     events_lost_max_ticks: Count = 0
     latest: list[tuple[Count, Count]] = []  # of the gaps that are not among `events` the last ones
+    clock_half_widths: tuple[Count, Count] | None = None  # how far the ticks of each of clock_readings may be off
 
     @property
     def never_moved(self) -> bool:

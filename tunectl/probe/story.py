@@ -13,7 +13,6 @@ from tunectl.cpulist import named_cpus
 from tunectl.probe.attribution import Traced
 from tunectl.probe.causes import Event, Happening, Lost, State, Switch, join
 from tunectl.probe.raw import Cpu, Run
-from tunectl.probe.tracepages import events
 
 BEFORE = 16  # events before the gap
 WITHIN = 240  # events in it: the first half and the last
@@ -77,7 +76,8 @@ class _Seen:
         if self._trace is None:
             return ""
         events, moved = self._around(*gap), not self.cpu.never_moved
-        return join([gap], events, self._trace.thread, self._run.clock.hz, has_moved=moved).causes[0].label
+        error, hz = self._trace.error_ticks, self._run.clock.hz
+        return join([gap], events, self._trace.thread, hz, has_moved=moved, error_ticks=error).causes[0].label
 
     def happened(self, start: int, end: int) -> list[Row]:
         """What the trace has of this CPU shortly before that gap, and in it."""
@@ -103,10 +103,11 @@ class _Seen:
     def _around(self, start: int, end: int) -> list[Event]:
         if self._trace is None or self._kernel is None:
             return []
-        pages = self._trace.pages
-        stamps = [int.from_bytes(page[:8], "little") for page in pages]
+        trace, last = self._trace, end + self._trace.error_ticks
+        stamps = [trace.at(int.from_bytes(page[:8], "little")) for page in trace.pages]
         first = max(bisect_right(stamps, start) - 1 - _PAGES_BEFORE, 0)
-        return [one for one in events(pages[first : bisect_right(stamps, end)], self._kernel) if one[0] <= end]
+        pages = trace.pages[first : bisect_right(stamps, last)]
+        return [one for one in trace.events(self._kernel, pages) if one[0] <= last]
 
     def _since(self, start: int, at: int) -> int:
         """Whole ns; below 0 for what was before."""

@@ -7,7 +7,7 @@ says, is a dialogue of lines (native/src/jitter/dialogue.c):
     fault                    asked: how long does a page fault take?
     fault 1234               in ticks of the counter
     go                       asked: measure
-    until 3 123 456          a gap of the length of --until ended the run: on CPU 3, with its first and last stamp
+    until 3 123 456 tsc      a gap of the length of --until ended the run: on CPU 3, with its stamps of that counter
     done                     measured; what comes now is not of interest
 
 The buffers are read on a timer, and never waited for: a reader that polls or blocks makes the kernel interrupt the CPU
@@ -29,6 +29,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.tracefs import find_place
 from tunectl.host.traceinstance import OwnInstance, TracePipe, events_of, mark
 from tunectl.probe.attribution import CpuTrace, Traced
+from tunectl.probe.traceclock import CLOCKS, CLOCKSOURCE, COUNTER, RAW, refusal
 from tunectl.probe.tracepages import WANTED, Kernel, Layout, events_lost, parse_page, with_a_hole
 
 _BUFFER_KIB = 4096
@@ -36,6 +37,7 @@ _LOOK_S = 0.1
 # What is kept: a CPU lists 65,536 gaps unless it is asked for more, and this holds two million events.
 _KEPT_MOST = 64 << 20
 _MEMORY_SHARE = 8
+_AS_TRACED = {"tsc": COUNTER}  # what tracing calls a counter of the probe, where it has it
 _FAULT = "exceptions/page_fault_user"
 # Nothing but events in the pages, and the latest ones kept, whatever options the host's main instance has.
 _OPTIONS = ("overwrite", "nostacktrace", "nouserstacktrace")
@@ -51,6 +53,7 @@ class Tracer:
     def __init__(self, root: Sysroot, keeps_last: bool = False) -> None:
         self._root = root
         self._keeps_last = keeps_last
+        self._clock = ""
         self._reason = "the probe ended before it was traced"
         self._left_behind = ""
         self._main = 0
@@ -123,17 +126,29 @@ class Tracer:
         except OSError as error:
             self._reason = f"an instance of the kernel's tracing cannot be made in /{place}: {error.strerror}"
             return "go\n"
-        try:
-            self._instance.write("trace_clock", "x86-tsc")
-        except OSError as error:
-            self._reason = (
-                f"this kernel's tracing has no clock that can be compared with the probe's (x86-tsc): {error.strerror}"
-            )
+        if refused := self._choose_clock(self._instance):
+            self._reason = f"this kernel's tracing has no clock that can be compared with the probe's: {refused}"
             return "go\n"
         for option in _OPTIONS:
             with suppress(OSError):
                 self._instance.write("trace_options", option)
         return "fault\n"
+
+    def _choose_clock(self, instance: OwnInstance) -> str:
+        """Has the stamps be of the probe's counter, or of a clock that the kernel makes of it; why not, or ""."""
+        refused = []
+        for clock in CLOCKS:
+            if clock == RAW and (why := refusal(self._root.get(CLOCKSOURCE))):
+                refused.append(why)
+                continue
+            try:
+                instance.write("trace_clock", clock)
+            except OSError as error:
+                refused.append(f"{clock}: {error.strerror}")
+            else:
+                self._clock = clock
+                return ""
+        return "; ".join(refused)
 
     def _next(self, ticks: int) -> str:
         """A page fault is the one traced thing that a thread brings about at will: timed without its event and with."""
@@ -191,7 +206,7 @@ class Tracer:
         formats = {event: self._root.read_text(f"{at}/{event}/format") for event in self._events}
         symbols = self._root.get_text("proc/kallsyms")
         kernel = Kernel(self._root.read_text(f"{at}/header_page"), formats, symbols)
-        return Traced("", kernel, cpus, _BUFFER_KIB, self._cost())
+        return Traced("", kernel, cpus, _BUFFER_KIB, self._cost(), clock=self._clock)
 
     def _cost(self) -> int | None:
         first, last = self._faults[0], self._faults[-1]
@@ -255,6 +270,6 @@ def _available() -> int:
 
 
 def marker(words: str) -> str:
-    """The line that a trace gets at the end of a run, from `3 123 456`: CPU and stamps of the gap that ended it."""
-    cpu, start, end = words.split()
-    return f"tunectl: CPU {cpu} was away from {start} to {end} (x86-tsc): --until"
+    """The line that a trace gets at the end of a run, from `3 123 456 tsc`: CPU and stamps of the gap that ended it."""
+    cpu, start, end, counter = words.split()
+    return f"tunectl: CPU {cpu} was away from {start} to {end} ({_AS_TRACED.get(counter, counter)}): --until"

@@ -119,6 +119,8 @@ def _finding(knob: Knob, reading: Reading, judged: Judgement) -> Finding:
 def _change(knob: Knob, setting: Setting, reading: Reading, judged: Judgement) -> Change:
     desired = setting.value if reading.wanted is None else reading.wanted
     value = desired if reading.write is None else reading.write
+    if judged.desired is None:  # it is to go, though the host file may ask for it
+        value = None
     return Change(
         knob.name,
         reading.instance,

@@ -16,6 +16,7 @@ from tunectl.cpulist import Isolcpus, format_cpulist, parse_cpulist, parse_isolc
 from tunectl.errors import UsageError
 from tunectl.fix import APPLY, NOTHING, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import ISOLATED, read_cpu_list
+from tunectl.host.identity import machine_of
 from tunectl.host.irqs import REALTIME, VERSION, threads_always
 from tunectl.host.procs import parse_stat, read_comms
 from tunectl.host.sysroot import Sysroot
@@ -28,6 +29,8 @@ _EVIDENCE = ("irq/", "rcuo")
 _RCU_THREAD = re.compile(r"rcuo[a-z]?/([0-9]+)")
 _THREADED = "PREEMPT_RT runs every interrupt in a thread, whatever its command line says; another kernel does not"
 _LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
+# arch/x86/kernel/tsc.c, drivers/cpufreq/intel_pstate.c, amd-pstate.c. Any other kernel leaves these words alone.
+_OF_X86 = ("tsc", "intel_pstate", "amd_pstate")
 
 
 class BootFacts(NamedTuple):
@@ -51,6 +54,12 @@ class BootFacts(NamedTuple):
     ends: Fix = NOTHING  # what ends that
     beside: str = ""  # what it switches off runs again, and on no isolated CPU: the list that says so
     always: str = ""  # why this kernel does it whatever its command line says; "" where it does not
+
+
+class Meaningless(NamedTuple):
+    """The facts of an argument that this machine's kernel does not know, and that an earlier apply wrote."""
+
+    why: str
 
 
 class _Next(NamedTuple):
@@ -93,6 +102,9 @@ class BootArg(NamedTuple):
             reason = f"this kernel has no /{self.kernel}: it was built without {self.config}"
             yield Reading(knob.name, "", State.ABSENT, reason=reason)
             return
+        if why := _unknown_here(view, self.key):
+            yield self._meaningless(knob, view, line, why)
+            return
         boot = boot_of(view)
         upcoming = self._next(knob, view, boot, want)
         try:
@@ -122,6 +134,16 @@ class BootArg(NamedTuple):
             always=_THREADED if self.irq_threads and threads_always(view.root) else "",
         )
         yield Reading(knob.name, "", State.READ, booted, facts=facts)
+
+    def _meaningless(self, knob: Knob, view: View, line: str, why: str) -> Reading:
+        """Absent; or there, to be taken out, where the boot configuration has it from an earlier apply."""
+        _, family, _ = loaded_by(view)
+        ours = family.ours(view.root, view.journaled) if family else ()
+        if all(word.partition("=")[0] != self.key for word in ours):
+            return Reading(knob.name, "", State.ABSENT, reason=why)
+        return Reading(
+            knob.name, "", State.READ, self._value(knob, view, parse_cmdline(line), None), facts=Meaningless(why)
+        )
 
     def _next(self, knob: Knob, view: View, boot: Boot, want: Any) -> _Next:
         """What the default entry has, or what the entries of later kernels will not have."""
@@ -287,9 +309,20 @@ def boot_of(view: View) -> Boot:
 
 
 def _desired(view: View) -> tuple[Desired, ...]:
-    """Every boot argument that is wanted, as (key, text, rule)."""
+    """Every boot argument that is wanted and that this machine's kernel knows, as (key, text, rule)."""
     wanted = {name.removeprefix("boot."): text for name, text in view.texts.items() if name.startswith("boot.")}
-    return tuple((key, text or None, RULES[key]) for key, text in wanted.items())
+    return tuple((key, text or None, RULES[key]) for key, text in wanted.items() if not _unknown_here(view, key))
+
+
+def _unknown_here(view: View, key: str) -> str:
+    """Why this machine's kernel makes nothing of an argument; "" where it does, or where nobody can tell.
+
+    By the machine's name and not by its CPUs' flags: some kernels interrupt CPUs for whoever reads /proc/cpuinfo.
+    """
+    machine = machine_of(view.root) if key in _OF_X86 else ""
+    if not machine or re.fullmatch("x86_64|i[3-6]86", machine):
+        return ""
+    return f"x86 alone knows {key}=: the kernel of this machine ({machine}) makes nothing of it"
 
 
 def _typed(key: str, text: str, nr_cpus: int, knob: Knob) -> Any:

@@ -198,6 +198,8 @@ def causes(page: TextPage, result: Jitter, indent: int) -> None:
         return
     cost = asked.event_cost_ns
     said = f"; tracing an event takes {nanoseconds(cost)} at least, and is part of these" if cost else ""
+    if error := asked.clock_error_ns:
+        said += f"; by its clock {asked.clock}, an event may have been {nanoseconds(error)} earlier or later"
     prose(page, f"what the gaps were, by the kernel's own trace{said}", indent=indent)
     times = [(row, nanoseconds(row.total_ns, ""), nanoseconds(row.max_ns, "")) for row in grouped(result)]
     shown = [(f"{row.count:,}", took, f"{row.percent:.1f} %", longest, row.cause) for row, took, longest in times]

@@ -87,6 +87,7 @@ static void write_readings(struct json *j, const struct worker *w)
     for (size_t i = 0; i < 2; i++)
         json_uints(j, NULL, (uint64_t[]){pairs[i]->ticks, pairs[i]->raw_ns}, 2);
     json_close(j, ']');
+    json_uints(j, "clock_half_widths", (uint64_t[]){w->before.half_width, w->after.half_width}, 2);
 }
 
 static void write_loop(struct json *j, const struct worker *w)

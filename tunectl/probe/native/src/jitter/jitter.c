@@ -142,7 +142,7 @@ static void conduct(struct jitter_run *run)
     (void)pthread_barrier_wait(&control->barrier);
     find_reached(run);
     if (run->reached)
-        (void)fprintf(stderr, "until %u %" PRIu64 " %" PRIu64 "\n", run->reached->cpu, run->reached->reached.start,
+        (void)fprintf(stderr, "until %u %" PRIu64 " %" PRIu64 " " TICKS_SOURCE "\n", run->reached->cpu, run->reached->reached.start,
                       run->reached->reached.end);
     if (run->options->wait_for_go)
         (void)fputs("done\n", stderr);

@@ -199,7 +199,7 @@ void guard_stop(struct jitter_run *run);
  *     fault                    (asked) measure a page fault
  *     fault 1234               the median of 501, in ticks of the counter, on the CPU of the main thread, caches warm
  *     go                       (asked) measure
- *     until 3 123 456          a gap of that length (--until) ended the run: on CPU 3, with its first and last stamp
+ *     until 3 123 456 tsc      a gap of that length (--until) ended the run: on CPU 3, with its first and last stamp of that counter
  *     done                     measured
  *
  * dialogue_await_go is called once the workers stand ready. Returns the exit status, not 0 where standard input ended before "go";
