@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 from tunectl.cpulist import format_cpulist, named_cpus
 from tunectl.probe.hostfiles import number
-from tunectl.probe.raw import DRIFT_PPM, SAME_COUNTER, Cpu, Run, conservation_ppm
+from tunectl.probe.raw import SAME_COUNTER, Cpu, Run, conservation_ppm
 from tunectl.wording import nanoseconds
 
 _TICKS_PER_S = 5  # nohz_full leaves about one a second; skew and chance a few more
 _SIBLING_BUSY_PERCENT = 2
 _STEAL_SHARE = 1e-3
+DRIFT_PPM = 20
 CONSERVED_PPM = 1000.0  # beyond this the account of the time is wrong
 LEAST_S = 1.0  # of a run: the period of what the kernel does once a second
 # A spinner on a busy host gets its CPU a little after the run began: nine observations say nearly as much as ten.

@@ -6,9 +6,8 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from tunectl.probe.jitter_warnings import is_slow
+from tunectl.probe.jitter_warnings import DRIFT_PPM, is_slow
 from tunectl.probe.pair_facts import CasesRun, HostFacts, PairRun
-from tunectl.probe.raw import DRIFT_PPM
 from tunectl.probe.tick_figures import Figures
 from tunectl.wording import nanoseconds, plural
 

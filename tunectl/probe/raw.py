@@ -20,8 +20,6 @@ SAME_COUNTER = {
     "cntvct_el0": ("arch_sys_counter",),
 }
 
-DRIFT_PPM = 20  # so much the rate of a counter may move during a run
-
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
 

@@ -9,16 +9,20 @@ kernel stopped the clock and not the counter, as in a suspend.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import ceil
 from typing import NamedTuple
 
 from tunectl.probe.causes import Event
-from tunectl.probe.raw import DRIFT_PPM, SAME_COUNTER, Clock, Cpu
+from tunectl.probe.raw import SAME_COUNTER, Clock, Cpu
 
 COUNTER, RAW = "x86-tsc", "mono_raw"  # in the order in which they are asked for
 CLOCKS = (COUNTER, RAW)
 CLOCKSOURCE = "sys/devices/system/clocksource/clocksource0/current_clocksource"
 # A stamp and each reading are rounded down to a nanosecond, and the middle of a reading's bracket to a tick.
 _ROUNDED_NS, _ROUNDED_TICKS = 2, 1
+_ROUNDED_PPM = 1e-4  # in a document
+# The outer stamps of a bracket are not fenced, so it may be a little narrower than the time that it took.
+_UNFENCED = 2
 
 
 class Line(NamedTuple):
@@ -51,8 +55,8 @@ def line_of(cpu: Cpu, clock: Clock) -> Line:
     (before, before_ns), (after, after_ns) = cpu.clock_readings
     per_ns = (after - before) / (after_ns - before_ns)
     widest = max(cpu.clock_half_widths or (0, 0))
-    # As for the packets' stamps (native/src/feed/stamps.c): the outer stamps of a bracket are not fenced.
-    return Line(before, before_ns, per_ns, 2 * widest + int(_ROUNDED_NS * clock.hz / 1e9) + _ROUNDED_TICKS)
+    # The same bound as for the stamps of packets (native/src/feed/stamps.c).
+    return Line(before, before_ns, per_ns, _UNFENCED * widest + ceil(_ROUNDED_NS * clock.hz / 1e9) + _ROUNDED_TICKS)
 
 
 def problem(cpus: Iterable[Cpu], clock: Clock) -> str:
@@ -61,7 +65,7 @@ def problem(cpus: Iterable[Cpu], clock: Clock) -> str:
         return why
     if not clock.is_the_clocksource:
         return f"{RAW} goes by the clocksource {clock.kernel_source}, and the probe by {clock.source}"
-    if abs(clock.drift_ppm) > max(DRIFT_PPM, clock.error_ppm + clock.initial_error_ppm):
+    if abs(clock.drift_ppm) > _UNFENCED * (clock.error_ppm + clock.initial_error_ppm) + _ROUNDED_PPM:
         return f"{RAW} and the counter went apart by {clock.drift_ppm:.1f} ppm during the run"
     for cpu in cpus:
         (before, before_ns), (after, after_ns) = cpu.clock_readings
@@ -71,6 +75,6 @@ def problem(cpus: Iterable[Cpu], clock: Clock) -> str:
             return f"the counter went backwards on CPU {cpu.cpu}"
         apart_ppm = ((after - before) * 1e9 / (after_ns - before_ns) / clock.hz - 1) * 1e6
         doubt_ppm = sum(cpu.clock_half_widths) * 1e6 / (after - before)
-        if abs(apart_ppm) > max(DRIFT_PPM, clock.error_ppm + doubt_ppm):
+        if abs(apart_ppm) > _UNFENCED * (clock.error_ppm + doubt_ppm) + _ROUNDED_PPM:
             return f"{RAW} and the counter went apart by {apart_ppm:.1f} ppm on CPU {cpu.cpu}"
     return ""
