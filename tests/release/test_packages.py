@@ -160,7 +160,8 @@ def test_what_a_deb_says_of_what_it_bundles_is_true(released: Released, tmp_path
     """The bill of materials, the copyright file and the pages' links, against what was unpacked."""
     subprocess.run(["dpkg-deb", "-x", released.deb("bookworm"), tmp_path], check=True)
     below = tmp_path / "usr/lib/tunectl/lib/python3.11/site-packages"
-    there = {one.metadata["Name"].lower(): one.version for one in metadata.distributions(path=[str(below)])}
+    found = list(metadata.distributions(path=[str(below)]))
+    there = {one.metadata["Name"].lower().replace("_", "-"): one.version for one in found}  # as PyPI has it
     (bill,) = (tmp_path / "usr/share/doc/tunectl").glob("*.cdx.json")
     document = json.loads(bill.read_text())
     purls = [one.get("purl", "") for one in (document["metadata"]["component"], *document["components"])]
