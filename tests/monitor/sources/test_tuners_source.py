@@ -68,7 +68,7 @@ def test_one_that_bans_the_isolated_cpus_is_no_trouble_until_another_starts_with
     )
     start(host, "irqbalance", 70001, unit=False)  # from a shell; its environment is root's
     host.write("proc/70001/cgroup", "0::/user.slice/user-0.slice")
-    found = of(host.look(61), "manager")["irqbalance"]  # the next list waits for a thousand times what the last one took
+    found = of(host.look(61), "manager")["irqbalance"]  # a list of processes waits for the last one
     assert found.value == "contested"
     assert "its service did not start it, and only root may see with what list" in objection(found).reason
     assert objection(found).fix.startswith("sudo kill 70001")
