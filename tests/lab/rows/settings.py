@@ -196,6 +196,8 @@ _BOOT = Round(
             "systemctl -q disable tunectl-apply",
             (
                 "systemd.apply_at_boot",
+                "kthread.node_affinity[kswapd0]",
+                "kthread.node_affinity[kcompactd0]",
                 *each("cpufreq.governor", ALL),
                 *each("cpuidle.max_latency_us", ISOLATED),
                 *each("cpuidle.resume_latency_us", ISOLATED),
