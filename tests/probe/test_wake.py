@@ -6,7 +6,6 @@ import itertools
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import socket
@@ -311,13 +310,13 @@ def test_nothing_that_can_be_measured_is_an_error_with_the_reasons(installed: Pa
 
 
 def test_too_many_descriptors_are_an_error_that_names_the_limit(installed: Path, pair: str) -> None:
-    few, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (256, most))
-    try:
-        with pytest.raises(TunectlError, match=r"nothing was measured: cannot be set up: .*\(ulimit -n\)"):
-            wake(pair, mechanisms="eventfd", waiting="poll", fds=300)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (few, most))
+    asked = ["--cpus", pair, "--mechanisms", "eventfd", "--waiting", "poll", "--idle-ms", "0", "--fds", "300"]
+    command = [*PROGRAM, "probe", "wake", "--intrude", *asked]
+    # Of its own: this process may hold more files than that.
+    limited = ["sh", "-c", 'ulimit -n 256 && exec "$@"', "sh", *command]
+    done = subprocess.run(limited, capture_output=True, text=True, env=environment())
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(r"tunectl: nothing was measured: cannot be set up: .*\(ulimit -n\)\n", done.stderr)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", ":1", "[::1:1", "127.0.0.1:port", "127.0.0.1:65536", "[]:1"])
