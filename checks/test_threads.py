@@ -47,7 +47,7 @@ def test_movable_threads(
     delivered = [irq for irq, cpus in placement.irqs.items() if cpus & scope.isolated]
     for one in alone:
         # What a knob moves is moved again after the next boot, too.
-        asked = one.run.thread.kernel and not one.run.thread.follows and knob_of(one.run.thread) in subject.settings
+        asked = knob_of(one.run.thread) in subject.settings
         fixes.append(APPLY if asked else _fix(one, isolated_cpu, housekeeping, delivered))
     said = some([*seen, *(_seen(one, isolated_cpu) for one in alone)])
     if isolated_cpu not in cpu_facts.kernel_isolated | cpu_facts.partitioned and not all(one.pinned for one in found):

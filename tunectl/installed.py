@@ -23,9 +23,9 @@ def data() -> str:
 def _place(scheme_name: str, beside: str) -> str:
     """In a directory of sysconfig's scheme; `pip install --user` and `--target` have others."""
     if os.path.isfile(os.path.join(_PACKAGES, "bin", "tunectl-probe")):  # --target puts all side by side
-        return os.path.join(_PACKAGES, beside).rstrip("/")
+        return os.path.normpath(os.path.join(_PACKAGES, beside))
     if site.ENABLE_USER_SITE and site.getusersitepackages() == _PACKAGES:
-        return os.path.join(site.getuserbase(), beside).rstrip("/")
+        return os.path.normpath(os.path.join(site.getuserbase(), beside))
     # With expand=True, sysconfig would read Python's whole build configuration to fill in what sys knows already.
     path = sysconfig.get_path(scheme_name, expand=False)
     return os.path.normpath(path.format(base=sys.prefix, platbase=sys.exec_prefix))

@@ -56,7 +56,9 @@ def read_placement(
 
 
 def knob_of(thread: Thread) -> str:
-    """The knob that moves a kernel thread, where the host file asks for it."""
+    """The knob that moves a kernel thread, where the host file asks for it; "" where none moves this thread."""
+    if not thread.kernel or thread.follows:
+        return ""
     return OF_NODES if thread.of_node else ORDINARY
 
 

@@ -149,14 +149,14 @@ def _run() -> int:
     except BrokenPipeError:
         return exits.FAILED
     except Exception as error:
+        if isinstance(error, OSError) and _is_of_output(error):  # a help text; of its result each command says it
+            return _complain(f"the output could not be written: {error.strerror}", exits.FAILED)
         if os.environ.get("TUNECTL_DEBUG"):
             raise
         return _complain(_unexpected(error), exits.FAILED)
 
 
 def _unexpected(error: Exception) -> str:
-    if isinstance(error, OSError) and _is_of_output(error):  # a help text; of its result each command says it
-        return f"the output could not be written: {error.strerror}"
     if isinstance(error, ModuleNotFoundError):
         return broken(error)
     return f"internal error: {type(error).__name__}: {error} (TUNECTL_DEBUG=1 shows where)"

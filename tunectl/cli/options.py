@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
@@ -187,13 +188,13 @@ def merged(ctx: click.Context, given: dict[str, Any], formats: tuple[str, ...]) 
         raise UsageError(f"--format {options.fmt}: '{ctx.info_name}' writes {', '.join(formats)}")
     for name in ("root", "host", "state"):
         one_line(getattr(options, name) or "", f"--{name}")
-    if os.path.exists(options.root) and not os.path.isdir(options.root):
-        hint = "unpack a snapshot, and name the directory: mkdir HOST && tar -xf ARCHIVE -C HOST"
-        raise UsageError(f"--root {options.root}: a file, no directory", hint)
     try:
-        os.stat(options.root)
+        is_directory = stat.S_ISDIR(os.stat(options.root).st_mode)
     except FileNotFoundError:
         raise UsageError(f"--root {options.root}: no such directory", "unpack a snapshot there first") from None
     except OSError as error:
         raise UsageError(f"--root {options.root}: {error.strerror}") from error
+    if not is_directory:
+        hint = "unpack a snapshot, and name the directory: mkdir HOST && tar -xf ARCHIVE -C HOST"
+        raise UsageError(f"--root {options.root}: a file, no directory", hint)
     return options

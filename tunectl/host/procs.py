@@ -7,7 +7,7 @@ psutil lists the processes; it knows neither a thread's flags nor the CPU it las
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
@@ -73,7 +73,7 @@ class Thread(NamedTuple):
 
         mm/vmscan.c (kswapd), mm/compaction.c (kcompactd, and again whenever a CPU of the node comes online).
         """
-        return self.kernel and self.comm.rstrip("0123456789") in OF_NODES
+        return self.kernel and is_of_node(self.comm)
 
     @property
     def interrupt(self) -> int | None:
@@ -128,9 +128,14 @@ def read_threads(root: Sysroot, *, affinity: bool = False) -> dict[tuple[int, in
     return threads
 
 
-def read_kernel_threads(root: Sysroot) -> Iterator[Thread]:
-    """Every kernel thread that is alive, without its affinity. /proc/PID/stat"""
-    for pid in read_pids(root):
+def is_of_node(name: str) -> bool:
+    """Is it the name of a kernel thread that each memory node has?"""
+    return name.rstrip("0123456789") in OF_NODES
+
+
+def read_kernel_threads(root: Sysroot, pids: Iterable[int] | None = None) -> Iterator[Thread]:
+    """Every kernel thread that is alive (of these), without its affinity. /proc/PID/stat"""
+    for pid in read_pids(root) if pids is None else pids:
         thread = parse_stat(root.get(f"proc/{pid}/stat"), pid)
         if thread and thread.kernel and thread.alive:
             yield thread

@@ -58,15 +58,14 @@ def missing(root: Sysroot, journal: Journal, bootloader: str = "") -> Missing | 
     """
     if journal.unreadable or (journal.is_new and _is_recording(root, journal)):
         return None
-    aside = journal.lossy() if journal.is_new else ()
-    found = (*signs(root, journal, bootloader), *aside) if journal.is_new else unnamed(root, journal, bootloader)
-    if not found:
-        return None
     if journal.is_new:
-        state = _state(journal.path)
-        return Missing(GONE, f"{journal.path} {state}, and tunectl applied here before ({few(found)})", found, aside)
-    told = f"it does not name what tunectl wrote here ({few(found)})"
-    return Missing(OLDER, f"{journal.path} is not the newest: {told}", found)
+        aside = journal.lossy()
+        found = (*signs(root, journal, bootloader), *aside)
+        reason = f"{journal.path} {_state(journal.path)}, and tunectl applied here before ({few(found)})"
+        return Missing(GONE, reason, found, aside) if found else None
+    found = unnamed(root, journal, bootloader)
+    reason = f"{journal.path} is not the newest: it does not name what tunectl wrote here ({few(found)})"
+    return Missing(OLDER, reason, found) if found else None
 
 
 def signs(root: Sysroot, journal: Journal, bootloader: str = "") -> tuple[str, ...]:

@@ -18,9 +18,10 @@ from tunectl.fix import APPLY, NOTHING, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import ISOLATED, read_cpu_list
 from tunectl.host.identity import machine_of
 from tunectl.host.irqs import REALTIME, VERSION, threads_always
-from tunectl.host.procs import parse_stat, read_comms
+from tunectl.host.procs import parse_stat
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import satisfies
+from tunectl.knobs.drivers.kthreads import comms_of
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 from tunectl.wording import plural
@@ -351,11 +352,9 @@ def _threads(view: View) -> tuple[str, ...]:
 
     Anybody may give a process a name that counts as evidence: left out where it is not the kernel's.
     """
-    if "comms" not in view.memo:
-        comms = list(read_comms(view.root))
-        seen = any(comm == "kthreadd" for _, comm in comms)
-        view.memo["comms"] = tuple(comm for pid, comm in comms if not _pretends(view.root, pid, comm)) if seen else ()
-    found: tuple[str, ...] = view.memo["comms"]
+    if "threads" not in view.memo:
+        view.memo["threads"] = tuple(comm for pid, comm in comms_of(view) if not _pretends(view.root, pid, comm))
+    found: tuple[str, ...] = view.memo["threads"]
     return found
 
 

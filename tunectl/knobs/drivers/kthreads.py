@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from tunectl.cpulist import CpuSet
 from tunectl.errors import UsageError
 from tunectl.host.irqs import read_delivery
-from tunectl.host.procs import Thread, parse_allowed, read_kernel_threads
+from tunectl.host.procs import Thread, is_of_node, parse_allowed, read_comms, read_kernel_threads
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import CPULIST
 from tunectl.knobs.row import Batch, Knob, Step, View
@@ -84,12 +84,13 @@ class NodeThreads:
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """Value: where the thread may run."""
-        seen = list(read_kernel_threads(view.root))
-        if not seen:
-            yield Reading(knob.name, "", State.ABSENT, reason=_UNSEEN)
-        elif not any(thread.of_node for thread in seen):
-            yield Reading(knob.name, "", State.ABSENT, reason="this kernel has no threads of memory nodes")
-        for thread in filter(lambda one: one.of_node, seen):
+        names = comms_of(view)
+        pids = [pid for pid, name in names if is_of_node(name)]
+        threads = [thread for thread in read_kernel_threads(view.root, pids) if thread.of_node]
+        if not threads:
+            reason = "this kernel has no threads of memory nodes" if names else _UNSEEN
+            yield Reading(knob.name, "", State.ABSENT, reason=reason)
+        for thread in threads:
             allowed = _allowed(view.root, thread)
             if not allowed:
                 reason = f"/proc/{thread.pid}/status does not say where {thread.comm} may run"
@@ -111,8 +112,17 @@ class NodeThreads:
         return (_SHOWN,)
 
     def reads(self) -> tuple[str, ...]:
-        """Files of every process: only its stat says which thread it is."""
-        return _FILES
+        """Files of every process: only its stat says whether the kernel gave it its name."""
+        return (*_FILES, "proc/[0-9]*/comm")
+
+
+def comms_of(view: View) -> tuple[tuple[int, str], ...]:
+    """(pid, name) of each process; none where the kernel's cannot be seen (a container, a recording)."""
+    if "comms" not in view.memo:
+        comms = tuple(read_comms(view.root))
+        view.memo["comms"] = comms if any(name == "kthreadd" for _, name in comms) else ()
+    found: tuple[tuple[int, str], ...] = view.memo["comms"]
+    return found
 
 
 def _allowed(root: Sysroot, thread: Thread) -> CpuSet | None:
