@@ -103,6 +103,12 @@ WAIVER = '[[waivers]]\nknob = "mm.ksm"\nreason = "why"\nuntil = 2099-01-01\n'
             id="knob: array",
         ),
         pytest.param(
+            f"{LOW_LATENCY}[knobs]\nmm.swappiness = 1\n",
+            ["knobs.mm: expected", "got a table", 'stands in quotes: "mm.swappiness" = ...'],
+            id="knob: no quotes",
+        ),
+        pytest.param(f"{LOW_LATENCY}[knobs.mm]\n", ["knobs.mm: expected", "got a table"], id="knob: an empty table"),
+        pytest.param(
             f'{LOW_LATENCY}[knobs]\n"boot.threadirqs" = false\n',
             ["knobs.boot.threadirqs: false: threadirqs is there, or left alone", "(true, or unmanaged)"],
             id="knob: a word that is there or not",

@@ -65,7 +65,7 @@ def _explain(path: str, error: msgspec.ValidationError, shape: type[Any], docume
         return UsageError(
             f"{path}: {key}: {what.removeprefix('Invalid enum value ')} is not a choice", f"one of {choices}"
         )
-    hint = _brackets(what, shape, key)
+    hint = _brackets(what, shape, key) or _quotes(what, key, document)
     if what.startswith("Expected"):
         what = "e" + re.sub(r"`([^`]*)`", lambda found: _said(found[1]), what)[1:]
     what = what.replace("Object missing required field", "missing key").replace("`", "'")
@@ -113,6 +113,13 @@ def _brackets(what: str, shape: type[Any], key: str) -> str:
         return f"write [[{key}]]" if rows and issubclass(rows[0], msgspec.Struct) else ""
     is_table = what == "Expected `object`, got `array`" and not key.endswith("]")
     return f"write [{key}]" if is_table else ""
+
+
+def _quotes(what: str, key: str, document: dict[str, Any]) -> str:
+    """mm.swappiness = 1 where "mm.swappiness" = 1 is meant: to TOML the first is a table `mm`."""
+    table, _, name = key.partition(".")
+    inner = document[table].get(name) if table == "knobs" and what.endswith("got `object`") else None
+    return f'a name with a dot stands in quotes: "{name}.{next(iter(inner))}" = ...' if inner else ""
 
 
 def _fields(shape: type[Any], key: str) -> dict[str, Any]:
