@@ -49,7 +49,7 @@ def test_what_an_earlier_version_wrote_is_taken_out(loader: str, tmp_path: Path)
     apply(tree)
     assert all("tsc=reliable" in line for line in next_lines(tree, loader))
     finding = boot_findings(without_tsc(tree))["boot.tsc"]
-    assert finding.outcome is Outcome.DRIFTED
+    assert (finding.outcome, finding.observed, finding.desired) == (Outcome.DRIFTED, "reliable", None)
     assert finding.reason == f"the boot configuration still asks for tsc, as tunectl wrote it, and {LACKS}"
     changes = inspection_on(tree).assess().changes
     assert [(one.target, one.desired) for one in changes if one.knob == "boot.tsc"] == [("boot.tsc", None)]

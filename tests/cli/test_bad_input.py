@@ -109,6 +109,11 @@ WAIVER = '[[waivers]]\nknob = "mm.ksm"\nreason = "why"\nuntil = 2099-01-01\n'
         ),
         pytest.param(f"{LOW_LATENCY}[knobs.mm]\n", ["knobs.mm: expected", "got a table"], id="knob: an empty table"),
         pytest.param(
+            f'{LOW_LATENCY}[knobs]\n"kthread.node_affinity" = ""\n',
+            ["knobs.kthread.node_affinity: '': names no CPU", "or unmanaged"],
+            id="knob: no CPU",
+        ),
+        pytest.param(
             f'{LOW_LATENCY}[knobs]\n"boot.threadirqs" = false\n',
             ["knobs.boot.threadirqs: false: threadirqs is there, or left alone", "(true, or unmanaged)"],
             id="knob: a word that is there or not",

@@ -416,6 +416,39 @@ def test_threads_of_memory_nodes_are_named_by_their_names_and_have_one_knob(host
     assert differences(before, host) == {}
 
 
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [
+        ("Name:\tkswapd0\n", "Name:\tkswapd7\n"),
+        ("Name:\tkswapd0\n", "Name:\tkswapd0\nKthread:\t0\n"),
+        ("Name:\tkswapd0\n", "Name:\tkswapd0\nVmSize:\t 100 kB\n"),
+    ],
+    ids=["another kernel thread", "a process that may be a zombie", "a process"],
+)
+def test_who_got_the_number_of_such_a_thread_keeps_its_cpus(line: str, instead: str, host: Path) -> None:
+    apply(WritableSysroot(str(host)))
+    status = status_of(host, "kswapd0")
+    status.write_text(status.read_text().replace(line, instead))
+    done = restore(WritableSysroot(str(host)))
+    (seen,) = [one for one in done.outcome.results if one.path == f"/{status.relative_to(host)}"]
+    assert (done.complete, seen.result) == (True, "gone")
+    assert "Cpus_allowed_list:\t0-1\n" in status.read_text()
+
+
+def test_a_thread_that_does_not_say_where_it_may_run_has_not_ended(host: Path) -> None:
+    apply(WritableSysroot(str(host)))
+    status = status_of(host, "kswapd0")
+    before = status.read_text()
+    status.write_text("")
+    done = restore(WritableSysroot(str(host)))
+    (seen,) = [one for one in done.outcome.results if one.path == f"/{status.relative_to(host)}"]
+    assert (done.complete, seen.result) == (False, "failed")
+    assert seen.message.endswith("status: has no Cpus_allowed_list")
+    status.write_text(before)
+    assert restore(WritableSysroot(str(host))).complete
+    assert "Cpus_allowed_list:\t0-3\n" in status.read_text()
+
+
 def test_a_node_without_a_housekeeping_cpu_is_served_from_another(host: Path) -> None:
     status = status_of(host, "kcompactd0")
     status.write_text(status.read_text().replace("0-3", "2-3"))

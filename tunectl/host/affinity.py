@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Collection
 
 from tunectl.cpulist import parse_cpulist
 from tunectl.host.sysroot import Sysroot
@@ -11,22 +13,32 @@ ALLOWED = "Cpus_allowed_list:"
 
 
 def read_affinity(root: Sysroot, path: str) -> str | None:
-    """Cpus_allowed_list as it stands; None where the thread is gone. OSError where it cannot be read."""
-    lines = _status(root, path).splitlines()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith(ALLOWED)), None)
+    """Cpus_allowed_list as it stands; None where the thread is gone. OSError where nobody can say."""
+    status = _status(root, path)
+    if status is None:
+        return None
+    for line in status.splitlines():
+        if line.startswith(ALLOWED):
+            return line.removeprefix(ALLOWED).strip()
+    raise OSError(errno.ENODATA, f"has no {ALLOWED[:-1]}")
 
 
-def is_process(root: Sysroot, path: str) -> bool:
-    """Does it have memory of its own? No kernel thread has: a process got the number of one that ended."""
-    return "\nVmSize:" in _status(root, path)
+def is_another(root: Sysroot, path: str, names: Collection[str]) -> bool:
+    """Did somebody else get the number of a kernel thread that ended? `names`: what that one may be called, if known.
+
+    A process has memory of its own, until it is a zombie, and no kernel thread has; since 6.8 a line says which it is.
+    """
+    status = _status(root, path) or ""
+    is_process = "\nVmSize:" in status or "\nKthread:\t0" in status
+    return is_process or bool(names and status.partition("\n")[0].removeprefix("Name:").strip() not in names)
 
 
-def _status(root: Sysroot, path: str) -> str:
-    """The status file of a thread; "" where the thread is gone."""
+def _status(root: Sysroot, path: str) -> str | None:
+    """The status file of a thread; None where the thread is gone."""
     try:
         return root.read_text(path)
     except (FileNotFoundError, ProcessLookupError):
-        return ""
+        return None
 
 
 def move_thread(path: str, cpus: str) -> None:

@@ -12,7 +12,7 @@ from tunectl.host.cpusets import ISOLATED
 from tunectl.host.refusals import AS_ROOT, DENIED
 from tunectl.knobs.codecs import CPULIST, INT, ISOLCPUS, WORD, Codec, flag
 from tunectl.knobs.codecs import satisfies as matches
-from tunectl.knobs.drivers.bootargs import BootArg, BootFacts, Meaningless
+from tunectl.knobs.drivers.bootargs import BootArg, BootFacts, LeftOver
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar, Severity
 
@@ -24,10 +24,8 @@ _PARAMETERS = "Documentation/admin-guide/kernel-parameters.txt"
 
 def judge_boot(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """An argument that is wanted, at its four points; or one that we configured and that has to go."""
-    if desired is None:
-        return _left_over(knob, reading, "the host file no longer does")
-    if isinstance(reading.facts, Meaningless):
-        return _left_over(knob, reading, reading.facts.why)
+    if isinstance(reading.facts, LeftOver):
+        return _left_over(knob, reading.facts, reading.value)
     return _judge_wanted(knob, desired, reading, facts)
 
 
@@ -115,11 +113,12 @@ def _find_out(found: BootFacts) -> Fix:
     return to_decide("look at it yourself: tunectl cannot tell what boots there")
 
 
-def _left_over(knob: Knob, reading: Reading, why: str) -> Judgement:
+def _left_over(knob: Knob, found: LeftOver, booted: Any) -> Judgement:
     """The boot configuration still asks for an argument of ours that nobody wants now, or that does nothing here."""
     argument = knob.name.removeprefix("boot.")
-    reason = f"the boot configuration still asks for {argument}, as tunectl wrote it, and {why}"
-    observed = None if reading.value is None else knob.codec.show(reading.value)
+    reason = f"the boot configuration still asks for {argument}, as tunectl wrote it, and {found.why}"
+    asked = booted if found.written is None else found.written
+    observed = None if asked is None else knob.codec.show(asked)
     return Judgement(Outcome.DRIFTED, observed, None, reason)
 
 

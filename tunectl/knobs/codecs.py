@@ -147,6 +147,8 @@ def _want_cpus(value: Any, scope: Scope) -> frozenset[int]:
         return scope.housekeeping
     if not isinstance(value, str):
         raise ValueError('a CPU list, "isolated" or "housekeeping"')
+    if not value.strip():
+        raise ValueError("names no CPU")
     try:
         return parse_cpulist(value, nr_cpus=scope.nr_cpus)
     except UsageError as error:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tunectl.bootloader.families import stripped
-from tunectl.host.affinity import is_process
+from tunectl.host.affinity import is_another
 from tunectl.host.ethtool import PREFIX
 from tunectl.host.scheduling import identity, name_in, named_as, parse_scheduling, scheduling_of
 from tunectl.host.sysroot import Sysroot
@@ -194,7 +194,12 @@ def _is_gone(root: Sysroot, first: Entry, observed: str | None) -> bool:
         return True
     if first.kind == "scheduling":
         return identity(observed) != identity(first.before or "")
-    return first.kind == "affinity" and is_process(root, first.path)
+    return first.kind == "affinity" and is_another(root, first.path, _names(first))
+
+
+def _names(first: Entry) -> set[str]:
+    """The names of the thread whose affinity was set, where its target is the name and not the number."""
+    return {target.instance for target in first.targets if not target.instance.isdecimal()}
 
 
 def _instead(root: Sysroot, first: Entry) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -57,10 +57,11 @@ class BootFacts(NamedTuple):
     always: str = ""  # why this kernel does it whatever its command line says; "" where it does not
 
 
-class Meaningless(NamedTuple):
-    """The facts of an argument that this machine's kernel does not know, and that an earlier apply wrote."""
+class LeftOver(NamedTuple):
+    """The facts of an argument that an earlier apply wrote, and that has to go."""
 
-    why: str
+    why: str  # nobody wants it now, or this machine's kernel does not know it
+    written: Any
 
 
 class _Next(NamedTuple):
@@ -90,8 +91,7 @@ class BootArg(NamedTuple):
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading; its value is what this boot had, its facts are the other points."""
         if want is None:
-            booted = self._value(knob, view, parse_cmdline(view.root.get_text("proc/cmdline")), None)
-            yield Reading(knob.name, "", State.READ, booted)
+            yield self._left_over(knob, view, _ours(view), "the host file no longer does")
             return
         try:
             line = view.root.read_text("proc/cmdline")
@@ -104,7 +104,10 @@ class BootArg(NamedTuple):
             yield Reading(knob.name, "", State.ABSENT, reason=reason)
             return
         if why := _unknown_here(view, self.key):
-            yield self._meaningless(knob, view, line, why)
+            ours = _ours(view)
+            is_there = any(word.partition("=")[0] == self.key for word in ours)
+            absent = Reading(knob.name, "", State.ABSENT, reason=why)
+            yield self._left_over(knob, view, ours, why) if is_there else absent
             return
         boot = boot_of(view)
         upcoming = self._next(knob, view, boot, want)
@@ -136,15 +139,11 @@ class BootArg(NamedTuple):
         )
         yield Reading(knob.name, "", State.READ, booted, facts=facts)
 
-    def _meaningless(self, knob: Knob, view: View, line: str, why: str) -> Reading:
-        """Absent; or there, to be taken out, where the boot configuration has it from an earlier apply."""
-        _, family, _ = loaded_by(view)
-        ours = family.ours(view.root, view.journaled) if family else ()
-        if all(word.partition("=")[0] != self.key for word in ours):
-            return Reading(knob.name, "", State.ABSENT, reason=why)
-        return Reading(
-            knob.name, "", State.READ, self._value(knob, view, parse_cmdline(line), None), facts=Meaningless(why)
-        )
+    def _left_over(self, knob: Knob, view: View, ours: Iterable[str], why: str) -> Reading:
+        """To be taken out: the boot configuration has it among our words."""
+        lines = (view.root.get_text("proc/cmdline"), " ".join(ours))
+        booted, written = (self._value(knob, view, parse_cmdline(line), None) for line in lines)
+        return Reading(knob.name, "", State.READ, booted, facts=LeftOver(why, written))
 
     def _next(self, knob: Knob, view: View, boot: Boot, want: Any) -> _Next:
         """What the default entry has, or what the entries of later kernels will not have."""
@@ -345,6 +344,12 @@ def _same(nr_cpus: int, key: str, one: str, other: str) -> bool:
     except UsageError:
         return False
     return one == other
+
+
+def _ours(view: View) -> Iterable[str]:
+    """Our words in the boot configuration."""
+    _, family, _ = loaded_by(view)
+    return family.ours(view.root, view.journaled) if family else ()
 
 
 def _threads(view: View) -> tuple[str, ...]:
