@@ -242,6 +242,7 @@ class Journal:
     def remove(self) -> None:
         """Removes the journal, once everything was restored. TunectlError where it cannot."""
         try:
+            self.settle()
             newest.remove(self.directory)
             for path in (f"{self.path}.new", self.path):
                 with suppress(FileNotFoundError):
@@ -282,16 +283,33 @@ class Journal:
 
     def lossy(self) -> tuple[str, ...]:
         """The journals that were set aside and had lost before-images: what those were of may still stand."""
-        return tuple(path for path in sorted(glob.glob(f"{glob.escape(self.path)}.damaged.*")) if _lost_any(path))
+        return tuple(path for path in self.kept("damaged") if _lost_any(path))
+
+    def kept(self, word: str) -> list[str]:
+        """The journals that were set aside as `damaged`, and those of them that are settled: `adopted`."""
+        return sorted(glob.glob(f"{glob.escape(self.path)}.{word}.*"))
+
+    def settle(self) -> None:
+        """Renames the damaged journals that `--adopt` settled: they are kept, and count no more.
+
+        After the record that says so: a kill between the two leaves names by which this is done later. OSError.
+        """
+        for path in self.kept("damaged"):
+            if os.path.basename(path) in self.adopted:  # its name alone: a recorded host may have been moved
+                durable.rename(path, self._free("adopted"))
+
+    def _free(self, word: str) -> str:
+        number = 1
+        while os.path.lexists(path := f"{self.path}.{word}.{number}"):
+            number += 1
+        return path
 
     def set_aside(self) -> str:
         """A journal that does not tell all is kept under another name. Returns it.
 
         TunectlError where it cannot be renamed.
         """
-        number = 1
-        while os.path.lexists(aside := f"{self.path}.damaged.{number}"):
-            number += 1
+        aside = self._free("damaged")
         try:
             durable.rename(self.path, aside)
         except OSError as error:

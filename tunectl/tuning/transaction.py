@@ -91,6 +91,7 @@ def _locked_apply(
             first = is_first(journal, inspection.identity.boot_id)
             journal.prune(inspection.identity.boot_id)
             journal.start(inspection.identity.boot_id, root.root, created, adopted)
+            journal.settle()
             decide_open_writes(root, journal)
             return _passes(inspection, root, runtime_only, first)
 
@@ -145,7 +146,9 @@ def _adopted(inspection: Inspection, adopt: bool) -> tuple[str, ...]:
         raise TunectlError(f"{gone.reason}; nothing was changed", hint)
     if not (gone or inspection.journal.is_new):
         return ()
-    return (*lasting(inspection.root, inspection.journal, inspection.config.bootloader), *own_group(inspection.root))
+    stands = lasting(inspection.root, inspection.journal, inspection.config.bootloader)
+    settled = map(os.path.basename, inspection.journal.lossy())
+    return (*stands, *own_group(inspection.root), *settled)
 
 
 def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, first: bool) -> Run:
@@ -263,6 +266,7 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
             notes.append(f"{journal.path} stays: it tells that `apply --adopt` took {few(original)} for the original")
         else:
             journal.remove()
+            notes += _settled(journal)
         if journal.torn:
             notes.append("the journal's last line is cut off or unreadable")
         notes += _of_standing(standing)
@@ -356,6 +360,13 @@ def _kept_aside(journal: Journal) -> list[str]:
     """That an earlier journal was damaged is not forgotten with the restore that found it out."""
     aside = f"{journal.path}.damaged.1"
     return [f"an earlier journal was damaged, and is kept as {aside}"] if os.path.lexists(aside) else []
+
+
+def _settled(journal: Journal) -> list[str]:
+    """What a damaged journal did not tell of stands: it is the original by the operator's word, and no failure."""
+    kept = journal.kept("adopted")
+    verb = "is" if len(kept) == 1 else "are"
+    return [f"`apply --adopt` took what stood for the original: {few(kept)} {verb} kept"] if kept else []
 
 
 def _of_standing(standing: Sequence[str]) -> list[str]:
