@@ -227,7 +227,8 @@ def test_behind_a_directory_that_may_not_be_entered_nothing_is_called_missing(
     line = complaint(as_nobody("verify", "--root", root), 2)
     assert line == f"cannot read {root}/etc/tunectl/host.toml: Permission denied"
     root.chmod(0)
-    assert complaint(as_nobody("show", "--root", f"{root}/etc"), 2) == f"--root {root}/etc: Permission denied"
+    for closed in (root, root / "etc"):
+        assert complaint(as_nobody("show", "--root", closed), 2) == f"--root {closed}: Permission denied"
     root.chmod(0o755)
 
 
@@ -787,6 +788,30 @@ def test_a_recorded_host_is_not_probed(tunectl: Run, stock: Path) -> None:
     for words in (["jitter", "--cpus", "1"], ["selftest"]):
         line = complaint(tunectl("--root", stock, "probe", *words), 2)
         assert line == "the probe measures this machine: --root makes no sense here"
+
+
+@pytest.mark.parametrize("command", ["restore", "verify"])
+def test_a_state_directory_that_is_none_is_no_host_without_a_journal(
+    tunectl: Run, stock: Path, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    os.mkfifo(tmp_path / "fifo")
+    said = {"file": "not a directory", "fifo": "not a directory", "file/x": "Not a directory"}
+    said["loop"] = "Too many levels of symbolic links"
+    for name, why in said.items():
+        line = complaint(tunectl(command, "--root", stock, "--state", tmp_path / name), 2)
+        assert line == f"--state {tmp_path}/{name}: {why}"
+    line = complaint(tunectl(command, "--root", stock, "--state", "/dev/null"), 2)
+    assert line == "--state /dev/null: not a directory"
+    for state in (tmp_path, tmp_path / "none"):
+        assert tunectl("restore", "--root", stock, "--state", state).code == 0
+
+
+@needs_mounts
+def test_without_sys_the_running_host_is_no_snapshot() -> None:
+    (done,) = with_mounts("mount -t tmpfs none /sys; run verify")
+    assert complaint(done, 1) == "no CPUs are described in /sys/devices/system/cpu (is /sys mounted?)"
 
 
 @pytest.mark.parametrize("command", ["show", "propose", "plan", "verify", "check", "preflight", "snapshot -o x"])

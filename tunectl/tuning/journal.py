@@ -104,6 +104,11 @@ class Journal:
         return not (self.root or self.entries or self.damaged or self.unreadable)
 
     @property
+    def has_written(self) -> bool:
+        """Has this run written anything, as far as it knows?"""
+        return any(seq >= self._first and entry.errno is None for seq, entry in self.entries.items())
+
+    @property
     def is_older(self) -> bool:
         """Is it known that a later run, or later entries of this one, are missing?"""
         last = max(self.entries, default=0)
@@ -200,7 +205,11 @@ class Journal:
         wrote = [entry.path for seq, entry in self.entries.items() if seq >= self._first]
         self._append({"type": "end", "wrote": list(dict.fromkeys(wrote))})
         self.newest = Newest(self.run, max(self.entries, default=0), boot_id, words)
-        newest.note(self.directory, self.newest)
+        newest.note(self.directory, self.newest, self._undoes("what was done"))
+
+    def _undoes(self, what: str) -> str | None:
+        """What takes back what stands already; None where this run wrote nothing."""
+        return f"`sudo tunectl restore` undoes {what}" if self.has_written else None
 
     def _append(self, record: dict[str, Any], *, synced: bool = True) -> None:
         line = line_of(_numbered(record, self._lines + 1))
@@ -213,7 +222,7 @@ class Journal:
         except OSError as error:
             raise TunectlError(
                 f"cannot write the journal {self.path}: {error.strerror}; nothing was changed after that",
-                "`sudo tunectl restore` undoes what was changed before",
+                self._undoes("what was changed before"),
             ) from error
         self._good_size += len(line)
         self._lines += 1

@@ -92,8 +92,9 @@ def _locked_apply(
             journal.prune(inspection.identity.boot_id)
             journal.start(inspection.identity.boot_id, root.root, created, adopted)
             journal.settle()
-            decide_open_writes(root, journal)
-            return _passes(inspection, root, runtime_only, first)
+            with _io_errors_end_the_run(journal):
+                decide_open_writes(root, journal)
+                return _passes(inspection, root, runtime_only, first)
 
 
 @contextmanager
@@ -117,15 +118,18 @@ def _state_directory(state: str) -> Iterator[tuple[str, ...]]:
 
 
 @contextmanager
-def _io_errors_end_the_run() -> Iterator[None]:
-    """An error of the disk that no single change explains becomes a TunectlError; the journal knows what was done."""
+def _io_errors_end_the_run(journal: Journal | None = None) -> Iterator[None]:
+    """An error of the disk that no single change explains becomes a TunectlError.
+
+    `journal`: of an apply that has begun. What it wrote by then restore undoes; of any other run it would undo nothing.
+    """
     try:
         yield
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        raise TunectlError(
-            f"{where}{error.strerror or error}", "what was changed before that, `sudo tunectl restore` undoes"
-        ) from error
+        undoes = "what was changed before that, `sudo tunectl restore` undoes"
+        hint = undoes if journal and journal.has_written else None
+        raise TunectlError(f"{where}{error.strerror or error}", hint) from error
 
 
 def _require_whole(journal: Journal) -> None:
