@@ -232,7 +232,8 @@ def test_behind_a_directory_that_may_not_be_entered_nothing_is_called_missing(
     line = complaint(as_nobody("verify", "--root", root), 2)
     assert line == f"cannot read {root}/etc/tunectl/host.toml: Permission denied"
     root.chmod(0)
-    assert complaint(as_nobody("show", "--root", f"{root}/etc"), 2) == f"--root {root}/etc: Permission denied"
+    for closed in (root, root / "etc"):
+        assert complaint(as_nobody("show", "--root", closed), 2) == f"--root {closed}: Permission denied"
     root.chmod(0o755)
 
 
@@ -538,15 +539,15 @@ run restore --root "$3" --state "$1/state"
 
 
 @needs_mounts
-@pytest.mark.parametrize("taken", [16384, 12288, 8192, 4096])
-def test_a_full_disk_under_the_journal(lab4: Path, tmp_path: Path, taken: int) -> None:
+@pytest.mark.parametrize(("taken", "wrote"), [(16384, False), (12288, False), (8192, True), (4096, True)])
+def test_a_full_disk_under_the_journal(lab4: Path, tmp_path: Path, taken: int, wrote: bool) -> None:
     before = picture(lab4)
     disk = tmp_path / "disk"
     disk.mkdir()
     applied, restored = with_mounts(FULL, disk, taken, lab4)
     line = complaint(applied, 1)
     assert line.startswith(f"cannot write the journal {disk}/state/journal.jsonl: No space left on device")
-    assert f"tunectl --root {lab4} --state {disk}/state restore" in line
+    assert (f"tunectl --root {lab4} --state {disk}/state restore" in line) is wrote, "nothing else is to be undone"
     assert (restored.code, restored.err) == (0, "")
     assert not differences(before, lab4)
 
@@ -792,6 +793,30 @@ def test_a_recorded_host_is_not_probed(tunectl: Run, stock: Path) -> None:
     for words in (["jitter", "--cpus", "1"], ["selftest"]):
         line = complaint(tunectl("--root", stock, "probe", *words), 2)
         assert line == "the probe measures this machine: --root makes no sense here"
+
+
+@pytest.mark.parametrize("command", ["restore", "verify"])
+def test_a_state_directory_that_is_none_is_no_host_without_a_journal(
+    tunectl: Run, stock: Path, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    os.mkfifo(tmp_path / "fifo")
+    said = {"file": "not a directory", "fifo": "not a directory", "file/x": "Not a directory"}
+    said["loop"] = "Too many levels of symbolic links"
+    for name, why in said.items():
+        line = complaint(tunectl(command, "--root", stock, "--state", tmp_path / name), 2)
+        assert line == f"--state {tmp_path}/{name}: {why}"
+    line = complaint(tunectl(command, "--root", stock, "--state", "/dev/null"), 2)
+    assert line == "--state /dev/null: not a directory"
+    for state in (tmp_path, tmp_path / "none"):
+        assert tunectl("restore", "--root", stock, "--state", state).code == 0
+
+
+@needs_mounts
+def test_without_sys_the_running_host_is_no_snapshot() -> None:
+    (done,) = with_mounts("mount -t tmpfs none /sys; run verify")
+    assert complaint(done, 1) == "no CPUs are described in /sys/devices/system/cpu (is /sys mounted?)"
 
 
 @pytest.mark.parametrize("command", ["show", "propose", "plan", "verify", "check", "preflight", "snapshot -o x"])

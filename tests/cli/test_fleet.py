@@ -145,6 +145,21 @@ def test_what_is_refused(tmp_path: Path, words: list[str], code: int, said: str)
     assert not list(tmp_path.rglob("*.json"))
 
 
+def test_a_closed_stdin_is_said_in_one_line_and_a_host_has_a_name(tunectl: Run, tmp_path: Path) -> None:
+    assert tunectl("fleet", "open", "--store", tmp_path, "--hosts", "-", "--name", "m", stdin="a\n").code == 0
+    closed = {"record m a": "record: stdin is closed (it is what ", "open --hosts -": "--hosts -: stdin is closed"}
+    for words, said in closed.items():
+        script = f'exec "$@" {words} --store {tmp_path} <&-'
+        command = ["sh", "-c", script, "sh", sys.executable, str(TUNECTL), "fleet"]
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True)
+        assert complaint(Ran(done.returncode, done.stdout, done.stderr), 2).startswith(said)
+    for name in ("", " "):
+        refused = tunectl("fleet", "record", "--store", tmp_path, "m", name, stdin=json.dumps(fresh("a")))
+        assert complaint(refused, 2) == "record: the host has no name (HOST is its name in the inventory)"
+    assert list((tmp_path / "m/hosts").iterdir()) == []
+    assert tunectl("fleet", "record", "--store", tmp_path, "m", "a", stdin=json.dumps(fresh("a"))).code == 0
+
+
 def test_hostile_documents(tunectl: Run, tmp_path: Path) -> None:
     evil = "\x1b[2J<script>alert(1)</script>\u202e"
     document = fresh(evil, "no-go", reasons=[evil], tunectl_version=evil)

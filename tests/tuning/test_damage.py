@@ -20,9 +20,11 @@ from tests.tuned import apply, restore, state_of
 from tests.tuning.hosts import small_host
 from tests.tuning.test_journal import filled
 from tunectl.checksummed import line_of
+from tunectl.errors import TunectlError
 from tunectl.host.writable import WritableSysroot
 from tunectl.tuning.journal import Journal, load
 from tunectl.tuning.restore import preview
+from tunectl.tuning.transaction import run_restore
 
 Run = Callable[..., Ran]
 JOURNAL = "var/lib/tunectl/journal.jsonl"
@@ -207,6 +209,74 @@ def test_what_can_be_restored_is_and_what_may_be_left_is_named(
     os.unlink(aside)
     assert tunectl("restore", "--root", lab4).code == 0
     assert tunectl("apply", "--yes", "--root", lab4).code in (0, 4)
+
+
+def damaged_and_adopted(tunectl: Run, host: Path) -> Path:
+    """The damaged journal's name while it counts. Swappiness stands as the first apply wrote it."""
+    assert tunectl("apply", "--yes", "--root", host).code in (0, 4)
+    lines = (host / JOURNAL).read_bytes().splitlines(keepends=True)
+    loses_a_change(lines)
+    (host / JOURNAL).write_bytes(b"".join(lines))
+    assert tunectl("restore", "--root", host).code == 1
+    assert tunectl("apply", "--adopt", "--yes", "--root", host).code in (0, 4)
+    return host / f"{JOURNAL}.damaged.1"
+
+
+def test_adopting_settles_what_a_damaged_journal_lost(tunectl: Run, lab4: Path) -> None:
+    aside = damaged_and_adopted(tunectl, lab4)
+    kept = lab4 / f"{JOURNAL}.adopted.1"
+    assert not aside.exists()
+    assert load(str(kept.parent)).entries, "the new one is a journal of its own"
+    assert "journal" not in {
+        one["knob"] for one in tunectl("verify", "--root", lab4, "--format", "json").json["findings"]
+    }
+    for _ in range(2):
+        done = tunectl("restore", "--root", lab4, "--format", "json")
+        assert (done.code, done.json["standing"]) == (0, [])
+        assert done.json["notes"][-1] == f"`apply --adopt` took what stood for the original: {kept} is kept"
+    assert b'"before"' in kept.read_bytes(), "nothing that it tells is lost"
+    assert tunectl("apply", "--yes", "--root", lab4).code in (0, 4)
+
+
+def test_an_apply_that_was_killed_before_it_renamed_what_it_adopted_is_finished_by_restore(
+    tunectl: Run, lab4: Path
+) -> None:
+    aside = damaged_and_adopted(tunectl, lab4)
+    os.rename(lab4 / f"{JOURNAL}.adopted.1", aside)
+    assert [tunectl("restore", "--root", lab4).code for _ in range(2)] == [0, 0]
+    assert (lab4 / f"{JOURNAL}.adopted.1").exists()
+
+
+def test_what_was_damaged_after_an_adoption_counts(tunectl: Run, lab4: Path) -> None:
+    aside = damaged_and_adopted(tunectl, lab4)
+    lines = (lab4 / JOURNAL).read_bytes().splitlines(keepends=True)
+    flips_a_bit(lines)
+    del lines[1:3]  # the first entry, which the next record names as its own
+    (lab4 / JOURNAL).write_bytes(b"".join(lines))
+    assert tunectl("restore", "--root", lab4).code == 1
+    assert aside.exists()
+    assert (lab4 / f"{JOURNAL}.adopted.1").exists()
+
+
+def test_an_error_of_restore_names_no_restore_that_undoes_it(lab4: Path, tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises(TunectlError) as raised:
+        run_restore(WritableSysroot(str(lab4)), str(loop), "", wait_s=0)
+    assert str(raised.value) == f"{loop}: Too many levels of symbolic links"
+
+
+def test_only_an_apply_that_wrote_something_is_one_to_undo(tmp_path: Path) -> None:
+    entries = filled(tmp_path).entries
+    journal = load(str(tmp_path))
+    journal.start("boot", "/", ())
+    assert not journal.has_written, "what an earlier run wrote is not this run's"
+    journal.refused(journal.before(entries[1]), 5)
+    assert not journal.has_written
+    number = journal.before(entries[1])
+    assert journal.has_written, "a write may have been made"
+    journal.after(number, "x")
+    assert journal.has_written
 
 
 # --- whose directories are removed

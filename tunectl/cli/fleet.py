@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import sys
 from itertools import islice
 from pathlib import Path
@@ -110,13 +111,15 @@ def record(options: Options, store: Path, session: str, name: str, unreachable: 
     """
     if unreachable is not None and failed is not None:
         raise UsageError("record: a host is either unreachable or has failed")
+    if not name.strip():
+        raise UsageError("record: the host has no name", "HOST is its name in the inventory")
     if not is_text(name):
         raise UsageError(f"record: {name!r} is not UTF-8")
     directory = session_directory(store, session)
     if not (directory / "hosts").is_dir():
         raise UsageError(f"{directory}: is not a session", "`tunectl fleet open` makes one")
     if unreachable is None and failed is None:
-        record_document(directory, name, sys.stdin.buffer.read())
+        record_document(directory, name, _answer())
     else:
         kind = Answer.FAILED if unreachable is None else Answer.UNREACHABLE
         record_absent(directory, name, Absent(kind, unreachable or failed or "", now()))
@@ -206,10 +209,26 @@ def _save(session: Session, identity: HostId, body: dict[str, Any]) -> None:
         write_file(Path(session.directory) / f"report.{suffix}", render(document, fmt).encode())
 
 
+def _answer() -> bytes:
+    """What a host printed, on stdin."""
+    try:
+        return _stdin()
+    except OSError as error:
+        hint = "it is what `tunectl preflight --format json` printed on the host"
+        raise UsageError(f"record: {error.strerror}", hint) from error
+
+
+def _stdin() -> bytes:
+    """All of it. OSError, also where it was closed before we started."""
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, "stdin is closed")
+    return sys.stdin.buffer.read()
+
+
 def _read_names(path: str) -> tuple[str, ...]:
     """The hosts in a file, or on stdin for `-`."""
     try:
-        text = (sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()).decode()
+        text = (_stdin() if path == "-" else Path(path).read_bytes()).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--hosts {path}: {getattr(error, 'strerror', None) or error}") from error
     return parse_hosts(text, f"--hosts {path}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -18,6 +19,7 @@ from tunectl.cli.options import Options, shared_options
 from tunectl.errors import TunectlError
 from tunectl.extras import broken
 from tunectl.host.ending import ENDING
+from tunectl.report.escape import printable  # here, and not where it is used: there may be no descriptor left then
 from tunectl.shortened import shortened
 
 # name -> what it does; the function is tunectl.cli.<name>:command
@@ -40,6 +42,9 @@ COMMANDS = {
     "fleet": "Many hosts, one answer: who is GO, who is missing, who differs.",
     "snapshot": "Record this host's files as one archive for --root.",
 }
+
+
+_SCARCE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # no fault of ours: of open files or memory there are no more
 
 
 class Lazy(Family):
@@ -99,6 +104,8 @@ def cli(ctx: click.Context, /, **given: Any) -> None:
 def main() -> None:
     """Runs one command and ends the process."""
     _buffer_output()
+    if "TUNECTL_DEBUG" not in os.environ:
+        sys.unraisablehook = lambda _: None  # of an object that is freed half made: a traceback, and nothing to be done
     code = _completed() if "_TUNECTL_COMPLETE" in os.environ else _run()
     # Asked to end for the second time, it waits for no reader; what it has to say went to stderr.
     streams = (sys.stderr,) if ENDING.is_urgent else (sys.stdout, sys.stderr)
@@ -159,6 +166,10 @@ def _run() -> int:
 def _unexpected(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
         return broken(error)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory"
+    if isinstance(error, OSError) and error.errno in _SCARCE:
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror)
     return f"internal error: {type(error).__name__}: {error} (TUNECTL_DEBUG=1 shows where)"
 
 
@@ -185,16 +196,12 @@ def _is_of_output(error: OSError) -> bool:
 
 
 def _complain(message: str, code: int) -> int:
-    from tunectl.report.escape import printable  # a file's name or key may hold a terminal's control sequences
-
-    line = printable(shortened(" ".join(message.split())))
+    line = printable(shortened(" ".join(message.split())))  # a file's name or key may hold control sequences
     click.echo(f"tunectl: {line}", err=True)
     if _nagios_wanted():
         with suppress(OSError):  # the line may be about the output itself
             click.echo(f"TUNECTL UNKNOWN - {line}".replace("|", "/"))
-        from tunectl.report import nagios
-
-        return nagios.exit_code(None)
+        return exits.NAGIOS_UNKNOWN
     return code
 
 

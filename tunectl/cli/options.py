@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -188,13 +189,35 @@ def merged(ctx: click.Context, given: dict[str, Any], formats: tuple[str, ...]) 
         raise UsageError(f"--format {options.fmt}: '{ctx.info_name}' writes {', '.join(formats)}")
     for name in ("root", "host", "state"):
         one_line(getattr(options, name) or "", f"--{name}")
-    try:
-        is_directory = stat.S_ISDIR(os.stat(options.root).st_mode)
-    except FileNotFoundError:
-        raise UsageError(f"--root {options.root}: no such directory", "unpack a snapshot there first") from None
-    except OSError as error:
-        raise UsageError(f"--root {options.root}: {error.strerror}") from error
-    if not is_directory:
-        hint = "unpack a snapshot, and name the directory: mkdir HOST && tar -xf ARCHIVE -C HOST"
-        raise UsageError(f"--root {options.root}: a file, no directory", hint)
+    _require_root(options.root)
+    if options.state:
+        _require_state(options.state)
     return options
+
+
+def _require_root(root: str) -> None:
+    """UsageError unless it is a directory that may be entered: nothing is found below one that may not."""
+    try:
+        os.stat(os.path.join(root, "."))
+    except FileNotFoundError:
+        raise UsageError(f"--root {root}: no such directory", "unpack a snapshot there first") from None
+    except OSError as error:
+        if error.errno == errno.ENOTDIR and os.path.exists(root):
+            hint = "unpack a snapshot, and name the directory: mkdir HOST && tar -xf ARCHIVE -C HOST"
+            raise UsageError(f"--root {root}: a file, no directory", hint) from error
+        raise UsageError(f"--root {root}: {error.strerror}") from error
+
+
+def _require_state(state: str) -> None:
+    """UsageError where anything but a directory has its name: it must not pass for a host on which apply never ran.
+
+    One that does not exist is a host without a journal. One that is not for this user is said by who reads it.
+    """
+    try:
+        is_directory = stat.S_ISDIR(os.stat(state).st_mode)
+    except (FileNotFoundError, PermissionError):
+        return
+    except OSError as error:
+        raise UsageError(f"--state {state}: {error.strerror}") from error
+    if not is_directory:
+        raise UsageError(f"--state {state}: not a directory")

@@ -86,8 +86,8 @@ def _may_be_tuned(options: Options, root: WritableSysroot, undone: Undone) -> tu
     tuned = may_be_tuned(inspection.view(), found.findings, known, undone.standing)
     notes = [f"what an earlier host file asked for, and {options.host_path} does not, is not known"]
     rest = [one for one in found.findings if Target(one.knob, one.instance) not in known]
-    if unread := [one.target for one in rest if one.outcome is Outcome.UNREADABLE]:
-        notes.append(f"whether tunectl set these is not known, for they cannot be read: {few(unread)}")
+    if unread := [f"{one.target} ({one.reason})" for one in rest if one.outcome is Outcome.UNREADABLE]:
+        notes.append(f"whether tunectl set these is not known: {few(unread)}")
     return [{**one._asdict(), "target": str(one.target), "given_at": list(one.given_at)} for one in tuned], notes
 
 

@@ -45,7 +45,8 @@ def read_scope_facts(root: Sysroot) -> CpuFacts:
         names = (name[3:] for name in root.listdir(_CPU) if name.startswith("cpu"))
         present = online | frozenset(int(name) for name in names if name.isdecimal())
     if not present:
-        raise TunectlError(f"no CPUs are described in {root.path(_CPU)}", "--root takes a snapshot, unpacked")
+        hint = "is /sys mounted?" if root.live else "--root takes a snapshot, unpacked"
+        raise TunectlError(f"no CPUs are described in {root.path(_CPU)}", hint)
     online = (online & present) or present
     possible = _set(root, "possible") | present
     siblings: dict[int, CpuSet] = {}

@@ -7,11 +7,13 @@ its format is asked for: JSON must not pay for rich, nor text for prometheus_cli
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tunectl.errors import UsageError
 from tunectl.extras import needed
-from tunectl.model import Document
+
+if TYPE_CHECKING:  # every command's last words pass through `escape`, and a help text needs no model
+    from tunectl.model import Document
 
 FORMATS: dict[str, str] = {
     "text": "tunectl.report.text",

@@ -6,7 +6,10 @@ UTF-8. Escaping is visible and loses nothing: `\\x1b` stands for the character.
 
 from __future__ import annotations
 
-from tunectl.model import Scalar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tunectl.model import Scalar
 
 
 def printable(text: str) -> str:

@@ -104,6 +104,11 @@ class Journal:
         return not (self.root or self.entries or self.damaged or self.unreadable)
 
     @property
+    def has_written(self) -> bool:
+        """Has this run written anything, as far as it knows?"""
+        return any(seq >= self._first and entry.errno is None for seq, entry in self.entries.items())
+
+    @property
     def is_older(self) -> bool:
         """Is it known that a later run, or later entries of this one, are missing?"""
         last = max(self.entries, default=0)
@@ -200,7 +205,11 @@ class Journal:
         wrote = [entry.path for seq, entry in self.entries.items() if seq >= self._first]
         self._append({"type": "end", "wrote": list(dict.fromkeys(wrote))})
         self.newest = Newest(self.run, max(self.entries, default=0), boot_id, words)
-        newest.note(self.directory, self.newest)
+        newest.note(self.directory, self.newest, self._undoes("what was done"))
+
+    def _undoes(self, what: str) -> str | None:
+        """What takes back what stands already; None where this run wrote nothing."""
+        return f"`sudo tunectl restore` undoes {what}" if self.has_written else None
 
     def _append(self, record: dict[str, Any], *, synced: bool = True) -> None:
         line = line_of(_numbered(record, self._lines + 1))
@@ -213,7 +222,7 @@ class Journal:
         except OSError as error:
             raise TunectlError(
                 f"cannot write the journal {self.path}: {error.strerror}; nothing was changed after that",
-                "`sudo tunectl restore` undoes what was changed before",
+                self._undoes("what was changed before"),
             ) from error
         self._good_size += len(line)
         self._lines += 1
@@ -242,6 +251,7 @@ class Journal:
     def remove(self) -> None:
         """Removes the journal, once everything was restored. TunectlError where it cannot."""
         try:
+            self.settle()
             newest.remove(self.directory)
             for path in (f"{self.path}.new", self.path):
                 with suppress(FileNotFoundError):
@@ -282,16 +292,33 @@ class Journal:
 
     def lossy(self) -> tuple[str, ...]:
         """The journals that were set aside and had lost before-images: what those were of may still stand."""
-        return tuple(path for path in sorted(glob.glob(f"{glob.escape(self.path)}.damaged.*")) if _lost_any(path))
+        return tuple(path for path in self.kept("damaged") if _lost_any(path))
+
+    def kept(self, word: str) -> list[str]:
+        """The journals that were set aside as `damaged`, and those of them that are settled: `adopted`."""
+        return sorted(glob.glob(f"{glob.escape(self.path)}.{word}.*"))
+
+    def settle(self) -> None:
+        """Renames the damaged journals that `--adopt` settled: they are kept, and count no more.
+
+        After the record that says so: a kill between the two leaves names by which this is done later. OSError.
+        """
+        for path in self.kept("damaged"):
+            if os.path.basename(path) in self.adopted:  # its name alone: a recorded host may have been moved
+                durable.rename(path, self._free("adopted"))
+
+    def _free(self, word: str) -> str:
+        number = 1
+        while os.path.lexists(path := f"{self.path}.{word}.{number}"):
+            number += 1
+        return path
 
     def set_aside(self) -> str:
         """A journal that does not tell all is kept under another name. Returns it.
 
         TunectlError where it cannot be renamed.
         """
-        number = 1
-        while os.path.lexists(aside := f"{self.path}.damaged.{number}"):
-            number += 1
+        aside = self._free("damaged")
         try:
             durable.rename(self.path, aside)
         except OSError as error:

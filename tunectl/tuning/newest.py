@@ -41,15 +41,13 @@ def read(directory: str, *, follow: bool = True) -> Newest:
     return found if valid else Newest()
 
 
-def note(directory: str, newest: Newest) -> None:
-    """Notes it. TunectlError where that fails."""
+def note(directory: str, newest: Newest, hint: str | None = None) -> None:
+    """Notes it. TunectlError where that fails, with the hint."""
     path = os.path.join(directory, NAME)
     try:
         durable.replace_file(path, line_of({**newest._asdict(), "words": list(newest.words)}), beside=f"{path}.new")
     except OSError as error:
-        raise TunectlError(
-            f"cannot write {path}: {error.strerror}", "`sudo tunectl restore` undoes what was done"
-        ) from error
+        raise TunectlError(f"cannot write {path}: {error.strerror}", hint) from error
 
 
 def remove(directory: str) -> None:

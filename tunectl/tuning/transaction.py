@@ -91,8 +91,10 @@ def _locked_apply(
             first = is_first(journal, inspection.identity.boot_id)
             journal.prune(inspection.identity.boot_id)
             journal.start(inspection.identity.boot_id, root.root, created, adopted)
-            decide_open_writes(root, journal)
-            return _passes(inspection, root, runtime_only, first)
+            journal.settle()
+            with _io_errors_end_the_run(journal):
+                decide_open_writes(root, journal)
+                return _passes(inspection, root, runtime_only, first)
 
 
 @contextmanager
@@ -116,15 +118,18 @@ def _state_directory(state: str) -> Iterator[tuple[str, ...]]:
 
 
 @contextmanager
-def _io_errors_end_the_run() -> Iterator[None]:
-    """An error of the disk that no single change explains becomes a TunectlError; the journal knows what was done."""
+def _io_errors_end_the_run(journal: Journal | None = None) -> Iterator[None]:
+    """An error of the disk that no single change explains becomes a TunectlError.
+
+    `journal`: of an apply that has begun. What it wrote by then restore undoes; of any other run it would undo nothing.
+    """
     try:
         yield
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        raise TunectlError(
-            f"{where}{error.strerror or error}", "what was changed before that, `sudo tunectl restore` undoes"
-        ) from error
+        undoes = "what was changed before that, `sudo tunectl restore` undoes"
+        hint = undoes if journal and journal.has_written else None
+        raise TunectlError(f"{where}{error.strerror or error}", hint) from error
 
 
 def _require_whole(journal: Journal) -> None:
@@ -145,7 +150,9 @@ def _adopted(inspection: Inspection, adopt: bool) -> tuple[str, ...]:
         raise TunectlError(f"{gone.reason}; nothing was changed", hint)
     if not (gone or inspection.journal.is_new):
         return ()
-    return (*lasting(inspection.root, inspection.journal, inspection.config.bootloader), *own_group(inspection.root))
+    stands = lasting(inspection.root, inspection.journal, inspection.config.bootloader)
+    settled = map(os.path.basename, inspection.journal.lossy())
+    return (*stands, *own_group(inspection.root), *settled)
 
 
 def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, first: bool) -> Run:
@@ -263,6 +270,7 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
             notes.append(f"{journal.path} stays: it tells that `apply --adopt` took {few(original)} for the original")
         else:
             journal.remove()
+            notes += _settled(journal)
         if journal.torn:
             notes.append("the journal's last line is cut off or unreadable")
         notes += _of_standing(standing)
@@ -356,6 +364,13 @@ def _kept_aside(journal: Journal) -> list[str]:
     """That an earlier journal was damaged is not forgotten with the restore that found it out."""
     aside = f"{journal.path}.damaged.1"
     return [f"an earlier journal was damaged, and is kept as {aside}"] if os.path.lexists(aside) else []
+
+
+def _settled(journal: Journal) -> list[str]:
+    """What a damaged journal did not tell of stands: it is the original by the operator's word, and no failure."""
+    kept = journal.kept("adopted")
+    verb = "is" if len(kept) == 1 else "are"
+    return [f"`apply --adopt` took what stood for the original: {few(kept)} {verb} kept"] if kept else []
 
 
 def _of_standing(standing: Sequence[str]) -> list[str]:
