@@ -852,7 +852,7 @@ def test_a_number_that_is_none_says_which_would_be_right(tunectl: Run, words: st
         ("FORMAT", "xml", 2, "--format xml: 'verify' writes"),
         ("QUIET", "maybe", 2, "(env var: 'TUNECTL_QUIET'): 'maybe' is not a valid boolean"),
         ("VERBOSE", "much", 2, "(env var: 'TUNECTL_VERBOSE')"),
-        ("STATE", "/proc/version/state", 1, "cannot"),
+        ("STATE", "/proc/version/state", 2, "--state /proc/version/state: Not a directory"),
     ],
 )
 def test_wrong_environment_variables(
