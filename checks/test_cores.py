@@ -1,6 +1,6 @@
 """Physical cores and the hardware threads on them."""
 
-from tunectl.checking import Severity, costs, failing, unknown, watches
+from tunectl.checking import Severity, costs, failing, needs_sight, unknown, watches
 from tunectl.checking.judges import housekeeping_siblings, some, spinners
 from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet, format_cpulist
@@ -35,6 +35,7 @@ def test_whole_core(isolated_core: CpuSet, cpu_facts: CpuFacts, scope: Scope) ->
 
 @costs(Severity.SLOWER)
 @watches(1.0)
+@needs_sight
 def test_spinners_apart(isolated_core: CpuSet, window: Window, scope: Scope) -> None:
     """Two spinners on the SMT siblings of one core each get little more than half of it.
 

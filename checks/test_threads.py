@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from tunectl.checking import Severity, costs, failing, watches
+from tunectl.checking import Severity, costs, failing, needs_sight, watches
 from tunectl.checking.groups import Group, group_of
 from tunectl.checking.judges import Trespass, some, trespassers
 from tunectl.checking.kthreads import knob_of, read_placement, strays
@@ -20,6 +20,7 @@ from tunectl.model import Scope
 
 @costs(Severity.STALL)
 @watches(1.0)
+@needs_sight
 def test_movable_threads(
     isolated_cpu: int, window: Window, scope: Scope, cpu_facts: CpuFacts, traders: list[Trader], subject: Subject
 ) -> None:

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from tunectl.checking import Match, Settled, Severity, costs, failing, unknown, unsupported, watches
+from tunectl.checking import Match, Settled, Severity, costs, failing, needs_sight, unknown, unsupported, watches
 from tunectl.checking.irqthreads import moved_away, outranked
 from tunectl.checking.judges import some, spinners, trespassers
 from tunectl.checking.spans import counts_waits, dropped, feeding_threads, kept_waiting
@@ -27,7 +27,7 @@ from tunectl.host.nics import read_nics
 from tunectl.host.numa import read_numa_nodes
 from tunectl.host.processmemory import read_memory, read_pages
 from tunectl.host.procs import service_of
-from tunectl.host.refusals import AS_ROOT
+from tunectl.host.refusals import AS_ROOT, ON_HOST
 from tunectl.host.scheduling import BY_PRIORITY, REAL_TIME
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
@@ -59,6 +59,7 @@ def test_trading_thread(trading_thread: Trader, host: Sysroot) -> None:
 
 @costs(Severity.STALL)
 @watches(1.0)
+@needs_sight
 def test_trading_alone(
     trading_thread: Trader, window: Window, scope: Scope, cpu_facts: CpuFacts, traders: list[Trader]
 ) -> None:
@@ -141,6 +142,7 @@ def test_trading_memory_local(trading_thread: Trader, host: Sysroot, traders: li
 
 @costs(Severity.STALL)
 @watches(1.0)
+@needs_sight
 def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader], subject: Subject) -> None:
     """A real-time thread that spins never lets its CPU go: what feeds it, if it must run there, waits for ever.
 
@@ -208,6 +210,8 @@ def test_trading_outranks(trading_thread: Trader, host: Sysroot, scope: Scope, s
     irqs = read_irqs(host)
     numbers = {irq for nic in read_nics(host, irqs) if nic.name in declared.fed_by for irq in nic.irqs}
     own = [irq for irq in irqs if irq.irq in numbers]
+    if not subject.servers.seen and subject.hidden:
+        unknown(subject.hidden, ON_HOST)
     if not subject.servers.seen:
         unsupported("no kernel threads can be seen here (a container?)")
     here = subject.servers.on(declared.cpu, own)

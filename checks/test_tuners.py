@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from tunectl.checking import Severity, costs, failing, unknown
+from tunectl.checking import Severity, costs, failing, needs_sight, unknown
 from tunectl.fix import NOTHING
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.refusals import AS_ROOT
@@ -14,6 +14,7 @@ from tunectl.tuners.found import FoundTuner
 
 
 @costs(Severity.INTERRUPT)
+@needs_sight
 def test_other_tuners(tuner: FoundTuner, settings: Mapping[str, Any], scope: Scope, cpu_facts: CpuFacts) -> None:
     """Two programs that write the same knob take turns, and the last one wins, at a time nobody chose.
 

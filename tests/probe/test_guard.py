@@ -15,13 +15,20 @@ from typing import Any
 
 import pytest
 
+from tests.cli.places import needs_mounts
 from tests.conftest import TUNECTL
+from tunectl.host.procs import hidden_threads
+from tunectl.host.sysroot import Sysroot
 from tunectl.probe.explain import explained
 
 from .running import ENDED_BY_TEST_S, threads, until_child, until_measuring, until_named
 
 Jitter = Callable[..., dict[str, Any]]
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")]
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU"),
+    pytest.mark.skipif(bool(hidden_threads(Sysroot())), reason="not every thread can be seen here: the probe refuses"),
+]
 
 # The product keeps to the first CPU where a test isolates the last one.
 CPU = max(os.sched_getaffinity(0))
@@ -378,3 +385,45 @@ def test_in_a_partition_only_the_workers_are_inside(program: Path, tmp_path: Pat
     assert all(CPU not in one.allowed for one in own)
     assert document["cpus"][0]["loops"] > 1000
     assert not Path(f"/proc/{inside}").exists()
+
+
+# --- where threads are hidden, nobody can say whose a CPU is
+
+
+NAMESPACE = ("unshare", "-m", "-p", "-f", "--mount-proc")
+PAIR = f"{min(os.sched_getaffinity(0))},{CPU}"
+RUNS = {
+    "jitter": ("--cpus", CPU, "--duration", 0.05),
+    "wake": ("--cpus", PAIR, "--messages", 100),
+    "feed": ("--cpus", PAIR, "--duration", 0.05),
+    "hedge": ("--cpus", f"{PAIR},{CPU}", "--duration", 0.05),
+}
+
+
+@needs_mounts
+@pytest.mark.parametrize("command", RUNS)
+def test_where_threads_are_hidden_nothing_is_measured(
+    probe: Callable[..., subprocess.CompletedProcess[str]], command: str
+) -> None:
+    done = probe(command, *RUNS[command], prefix=NAMESPACE)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(
+        "tunectl-probe: not every thread of this host can be seen here (hidepid= of /proc, or a"
+    )
+    assert done.stderr.endswith("run it as root on the host itself, or say --intrude\n")
+
+
+@needs_mounts
+def test_with_intrude_it_measures_without_seeing_whom_it_disturbs(
+    probe: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    done = probe("jitter", "--intrude", *RUNS["jitter"], prefix=NAMESPACE)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@needs_mounts
+def test_the_selftest_asks_before_it_takes_a_cpu() -> None:
+    argv = [*NAMESPACE, sys.executable, str(TUNECTL), "probe", "selftest", "--cpu", str(CPU)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1, done.stdout
+    assert "whose the CPUs are is not known" in done.stderr

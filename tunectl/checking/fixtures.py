@@ -13,10 +13,11 @@ import pytest
 from tunectl.checking.measure import Spinning
 from tunectl.checking.outcomes import Settled, compliant, unknown, unsupported
 from tunectl.checking.subject import Subject, Watched
-from tunectl.checking.traders import Trader
+from tunectl.checking.traders import Trader, whose
 from tunectl.checking.window import Run, Window
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.host.cpusets import CpuFacts
+from tunectl.host.refusals import ON_HOST
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope, Trading
 from tunectl.tuners.found import FoundTuner
@@ -125,7 +126,10 @@ def trading_thread(request: pytest.FixtureRequest, subject: Subject) -> Trader:
     declared: Trading | None = request.param
     if declared is None:
         unsupported("the host file declares no [[threads]]")
-    return Trader(declared, subject.trading_threads[declared.name])
+    found = Trader(declared, subject.trading_threads[declared.name])
+    if not found.threads and subject.hidden:
+        unknown(f"{whose(declared)} is not seen to run: {subject.hidden}", ON_HOST)
+    return found
 
 
 @pytest.fixture(scope="session")

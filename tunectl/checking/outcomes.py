@@ -9,6 +9,8 @@ import pytest
 from tunectl.fix import NOTHING, Fix
 from tunectl.model import Match, Outcome, Scalar, Severity
 
+# Decorates a check that concludes from threads it does not find: they prove something only where all can be seen.
+needs_sight = pytest.mark.needs_sight
 # Of a check that does not say what it costs: most of them look at what runs on an isolated CPU.
 OF_CHECKS = Severity.INTERRUPT
 
@@ -65,6 +67,11 @@ def costs(severity: Severity) -> pytest.MarkDecorator:
 def watches(least_s: float) -> pytest.MarkDecorator:
     """Decorates a check with the least seconds for which a host must be watched before silence says that it behaves."""
     return pytest.mark.watches(least_s)
+
+
+def needs_sight_of(item: pytest.Item) -> bool:
+    """Did the check say `needs_sight`?"""
+    return item.get_closest_marker("needs_sight") is not None
 
 
 def least_s_of(item: pytest.Item) -> float:

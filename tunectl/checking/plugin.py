@@ -8,9 +8,10 @@ from collections.abc import Generator
 import pytest
 
 from tunectl.checking.fixtures import SUBJECT
-from tunectl.checking.outcomes import OF_CHECKS, Settled, least_s_of, severity_of
+from tunectl.checking.outcomes import OF_CHECKS, Settled, least_s_of, needs_sight_of, severity_of
 from tunectl.checking.subject import Subject
 from tunectl.fix import NOTHING
+from tunectl.host.refusals import ON_HOST
 from tunectl.model import Finding, Match, Outcome
 
 
@@ -59,10 +60,10 @@ class Verdicts:
         error = call.excinfo.value if call.excinfo else None
         drifted = self._findings[item.nodeid].outcome == Outcome.DRIFTED
         if error is not None and not (drifted and call.when == "teardown"):
-            self._findings[item.nodeid] = _long_enough(item, _ended(item, error, report), self._subject)
+            self._findings[item.nodeid] = _proved(item, _ended(item, error, report), self._subject)
         elif call.when == "call":
             found = _finding(item, Outcome.COMPLIANT, "")
-            self._findings[item.nodeid] = _long_enough(item, found, self._subject)
+            self._findings[item.nodeid] = _proved(item, found, self._subject)
         return report
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
@@ -89,13 +90,17 @@ def _ended(item: pytest.Item, error: BaseException, report: pytest.TestReport) -
     return _finding(item, Outcome.UNREADABLE, f"check {name} failed to run: {_sentence(error)}")
 
 
-def _long_enough(item: pytest.Item, found: Finding, subject: Subject) -> Finding:
-    """What was seen in too short a time was seen; that nothing was seen proves nothing."""
+def _proved(item: pytest.Item, found: Finding, subject: Subject) -> Finding:
+    """What was seen in too short a time, or in part, was seen; that nothing was seen proves nothing."""
     least_s, watched_s = least_s_of(item), subject.window_s
-    if found.outcome is not Outcome.COMPLIANT or watched_s >= least_s:
+    if found.outcome is not Outcome.COMPLIANT:
         return found
-    why = f"watched for {watched_s:.3g} s, needs {least_s:g} s (--window {least_s:g})"
-    return _finding(item, Outcome.UNREADABLE, why)
+    if watched_s < least_s:
+        why = f"watched for {watched_s:.3g} s, needs {least_s:g} s (--window {least_s:g})"
+        return _finding(item, Outcome.UNREADABLE, why)
+    if subject.hidden and needs_sight_of(item):
+        return _finding(item, Outcome.UNREADABLE, subject.hidden)._replace(fix=ON_HOST)
+    return found
 
 
 def _finding(item: pytest.Item, outcome: Outcome, found: str, settled: Settled | None = None) -> Finding:

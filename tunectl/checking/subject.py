@@ -17,7 +17,8 @@ from tunectl.cpulist import CpuSet, named_cpus
 from tunectl.fix import to_decide
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.occupants import Occupant, Place, occupants
-from tunectl.host.procs import Thread, find_threads
+from tunectl.host.procs import Thread, find_threads, hidden_threads
+from tunectl.host.refusals import ON_HOST
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope, Trading
 from tunectl.tuners.find import read_tuners
@@ -49,6 +50,11 @@ class Subject:
         """The physical cores with an isolated CPU; a CPU whose siblings are unknown is a core of its own."""
         cores = {self.facts.siblings.get(cpu) or frozenset({cpu}) for cpu in self.scope.isolated}
         return sorted(cores, key=min)
+
+    @cached_property
+    def hidden(self) -> str:
+        """Why threads that are not found may run all the same; "" where all can be seen."""
+        return hidden_threads(self.root)
 
     @cached_property
     def tuners(self) -> list[FoundTuner] | Exception:
@@ -86,6 +92,8 @@ class Subject:
         at_work = {run.thread.cpu for run in runs if run.ran and not run.thread.kernel}
         if not self.root.live:
             return IpiTrace("")
+        if self.hidden:
+            return IpiTrace("", f"{self.hidden}: nothing is traced, for that could interrupt one at work", ON_HOST)
         if any(self.trading_threads.values()) or at_work & self.scope.isolated:
             why = "while a thread is at work there, nothing is traced: that would interrupt it"
             again = to_decide("check again as root while no thread is at work on an isolated CPU")

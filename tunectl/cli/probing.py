@@ -17,6 +17,7 @@ from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.ending import ENDING
 from tunectl.host.occupants import Occupant, Place, look, refusal
+from tunectl.host.procs import hidden_threads
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
 from tunectl.model import HostId
@@ -26,6 +27,7 @@ from tunectl.probe.result import result_text
 from tunectl.tuning.inspection import read_config
 
 STOP = "stop them, or say --intrude"
+UNSEEN = "run as root on the host itself, or say --intrude"
 
 
 def this_machine(options: Options) -> Sysroot:
@@ -60,7 +62,9 @@ def taken_cpus(
 
 
 def refuse_taken(root: Sysroot, facts: CpuFacts, cpus: CpuSet, config: HostConfig | None, intrude: bool) -> None:
-    """TunectlError where somebody else's threads want one of the CPUs: a measurement that needs all of them."""
+    """TunectlError where somebody else's threads want one of the CPUs, or may unseen: a measurement that needs all."""
+    if (hidden := hidden_threads(root)) and not intrude:
+        raise TunectlError(f"{hidden}: whose the CPUs are is not known", UNSEEN)
     if taken := taken_cpus(root, facts, cpus, config, intrude):
         raise TunectlError(refusal(taken), STOP)
 

@@ -22,6 +22,8 @@ PF_NO_SETAFFINITY = 0x04000000
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PROBE = "tunectl-probe"
 OF_NODES = ("kswapd", "kcompactd")  # kernel threads, one for each memory node
+_KTHREADD = 2
+_HIDDEN = "not every thread of this host can be seen here (hidepid= of /proc, or a PID namespace)"
 _SWITCHES = ("voluntary", "nonvoluntary")
 
 
@@ -85,6 +87,17 @@ class Thread(NamedTuple):
     def alive(self) -> bool:
         """False for what has ended and only waits to be collected."""
         return self.state not in ("Z", "X", "x")
+
+
+def hidden_threads(root: Sysroot) -> str:
+    """Why threads that are not found may run here all the same; "" where every thread of the host can be seen.
+
+    Told by the kernel's own kthreadd, process 2 on every kernel: /proc mounted with hidepid= denies it to whoever is
+    not root, and no PID namespace but the host's has it (fs/proc/base.c, has_pid_permissions; init/main.c, rest_init).
+    Of a recorded host nobody knows who recorded it: what it holds is taken for all.
+    """
+    first = parse_stat(root.get(f"proc/{_KTHREADD}/stat"), _KTHREADD) if root.live else None
+    return "" if not root.live or (first and first.kernel) else _HIDDEN
 
 
 @contextmanager

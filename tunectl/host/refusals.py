@@ -9,6 +9,7 @@ from tunectl.fix import to_decide
 
 DENIED = frozenset({errno.EACCES, errno.EPERM})
 AS_ROOT = to_decide("run as root to read it")
+ON_HOST = to_decide("run as root on the host itself, outside of containers")
 
 
 class Refusals:

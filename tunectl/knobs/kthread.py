@@ -57,6 +57,6 @@ KNOBS = (
         risk="where a node has no housekeeping CPU, its memory is reclaimed and compacted from another node",
         source="mm/vmscan.c, kswapd(); mm/compaction.c, kcompactd(), kcompactd_cpu_online()",
         after=("cpuset.isolated",),
-        absence=Absence(harmless=_UNSEEN),
+        absence=Absence(harmless="no CPU has to be kept from threads that a kernel does not have"),
     ),
 )

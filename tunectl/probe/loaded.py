@@ -15,6 +15,7 @@ from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.ending import ENDING
 from tunectl.host.occupants import Place, declared, look, said
+from tunectl.host.procs import hidden_threads
 from tunectl.host.stressng import Ended, Figures, StressNg, check_room, find_program, version_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Trading
@@ -61,6 +62,8 @@ def planned(root: Sysroot, facts: CpuFacts, names: tuple[str, ...], probed: CpuS
 
 def refusal(root: Sysroot, facts: CpuFacts, probed: CpuSet, isolated: CpuSet, trading: Sequence[Trading]) -> str:
     """Why no load may be put on this host now; "" where one may. Also --intrude puts none beside an engine."""
+    if hidden := hidden_threads(root):
+        return f"{hidden}: a load could disturb an engine that does not show"
     there = sorted(set(declared(root, trading).values()))
     if there:
         return f"{', '.join(there)} of the host file runs: a load takes memory bandwidth and caches from it"

@@ -15,6 +15,7 @@ from tunectl.host.procs import Thread, read_kernel_threads
 from tunectl.host.scheduling import POLICIES, Scheduling, as_text, parse_scheduling, scheduling_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import Codec
+from tunectl.knobs.drivers.kthreads import unseen
 from tunectl.knobs.drivers.nicfile import absent, interfaces
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, Scope, State
@@ -52,8 +53,7 @@ class IrqThreads:
                 reason = problem or f"{nic} has no interrupt of its own"
                 yield Reading(knob.name, nic, absent(nic), reason=reason)
             elif threads is None:
-                reason = "no kernel threads can be seen here (a container?)"
-                yield Reading(knob.name, nic, State.ABSENT, reason=reason)
+                yield unseen(knob, view, nic)
             elif not any(irq in threads or _in_use(view.root, irq) for irq in irqs):
                 yield Reading(knob.name, nic, State.MOOT, reason=f"the driver of {nic} uses no interrupt: is it down?")
             else:

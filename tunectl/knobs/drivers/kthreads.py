@@ -9,6 +9,8 @@ nohz_full= the kernel keeps all others off the isolated CPUs by itself.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 from tunectl.cpulist import CpuSet
 from tunectl.errors import UsageError
 from tunectl.host.irqs import read_delivery
-from tunectl.host.procs import Thread, is_of_node, parse_allowed, read_comms, read_kernel_threads
+from tunectl.host.procs import Thread, hidden_threads, is_of_node, parse_allowed, read_comms, read_kernel_threads
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import CPULIST
 from tunectl.knobs.row import Batch, Knob, Step, View
@@ -60,7 +62,7 @@ class Kthreads:
             value = allowed & view.scope.present
             offenders.append(Reading(knob.name, str(thread.pid), State.READ, value, write=target, facts=facts))
         if not seen:
-            yield Reading(knob.name, "", State.ABSENT, reason=_UNSEEN)
+            yield unseen(knob, view)
             return
         yield Reading(knob.name, "", State.READ, want, facts=KthreadFacts("", tuple(bound)))
         yield from offenders
@@ -87,9 +89,10 @@ class NodeThreads:
         names = comms_of(view)
         pids = [pid for pid, name in names if is_of_node(name)]
         threads = [thread for thread in read_kernel_threads(view.root, pids) if thread.of_node]
-        if not threads:
-            reason = "this kernel has no threads of memory nodes" if names else _UNSEEN
-            yield Reading(knob.name, "", State.ABSENT, reason=reason)
+        if not threads and names and not hidden_threads(view.root):
+            yield Reading(knob.name, "", State.ABSENT, reason="this kernel has no threads of memory nodes")
+        elif not threads:
+            yield unseen(knob, view)
         for thread in threads:
             allowed = _allowed(view.root, thread)
             if not allowed:
@@ -114,6 +117,14 @@ class NodeThreads:
     def reads(self) -> tuple[str, ...]:
         """Files of every process: only its stat says whether the kernel gave it its name."""
         return (*_FILES, "proc/[0-9]*/comm")
+
+
+def unseen(knob: Knob, view: View, instance: str = "") -> Reading:
+    """Of kernel threads none can be seen: every kernel has some, so nothing is known. A recording may be without."""
+    if hidden := hidden_threads(view.root):
+        number = errno.EPERM if os.geteuid() else None  # root sees them, unless it is root in a container
+        return Reading(knob.name, instance, State.UNREADABLE, reason=hidden, errno=number)
+    return Reading(knob.name, instance, State.ABSENT, reason=_UNSEEN)
 
 
 def comms_of(view: View) -> tuple[tuple[int, str], ...]:

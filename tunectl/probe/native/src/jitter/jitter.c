@@ -47,7 +47,7 @@ static int choose_cpus(struct jitter_run *run)
     struct cpus missing = cpus_without(&run->cpus, &run->facts.online);
     if (cpus_count(&missing) > 0)
         return print_error(EXIT_USAGE, "CPU %u is not online on this host", cpus_next(&missing, 0));
-    return EXIT_OK;
+    return run->options->intrude ? EXIT_OK : claims_check();
 }
 
 /* Of the slowest of the loops on the probed CPUs, in ticks. */

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "lib/options.h"
+
 enum { SEARCH_PAUSE = 5 };  /* polls between two searches: a search reads every thread of the host */
 
 /* A thread of somebody else that has nowhere else to run than on the run's CPUs. */
@@ -57,6 +59,14 @@ struct claims *claims_new(const struct cpus *cpus, const struct cpus *elsewhere,
     }
     tasks_visit(keep_resident, claims);
     return claims;
+}
+
+int claims_check(void)
+{
+    if (tasks_are_all_seen())
+        return EXIT_OK;
+    return print_error(EXIT_FAILED, "not every thread of this host can be seen here (hidepid= of /proc, or a PID namespace), so nobody "
+                       "can say whose the CPUs are: run it as root on the host itself, or say --intrude");
 }
 
 void claims_free(struct claims *claims)

@@ -70,7 +70,7 @@ int pair_choose(struct pair *pair)
             return print_error(EXIT_USAGE, "CPU %u is not online on this host", ends[i].cpu);
         cpus_add(&pair->cpus, ends[i].cpu);
     }
-    return EXIT_OK;
+    return pair->options->intrude ? EXIT_OK : claims_check();
 }
 
 /* Where no CPU is left for the main thread, to the first one's. */

@@ -108,7 +108,7 @@ int pair_main(const struct pair_experiment *experiment, struct pair *pair, void 
 
 /*
  * Their CPUs: --cpus, one for each end, or else the last ones that are isolated, or that this process may use. Returns EXIT_OK, or
- * EXIT_USAGE with the reason on stderr.
+ * EXIT_USAGE with the reason on stderr; EXIT_FAILED where whose the CPUs are cannot be seen, without --intrude.
  */
 int pair_choose(struct pair *pair);
 

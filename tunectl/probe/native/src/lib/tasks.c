@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */, FILE_SIZE = 4096, TAIL = 1024 };
+enum { KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */, KTHREADD = 2, FILE_SIZE = 4096, TAIL = 1024 };
 
 static int open_file(pid_t pid, pid_t tid, const char *name)
 {
@@ -151,6 +151,12 @@ static void visit_threads(pid_t pid, task_visitor visit, void *context)
         if (task_read(&task, pid, tids[i]))
             visit(&task, context);
     free(tids);
+}
+
+bool tasks_are_all_seen(void)
+{
+    struct task first;
+    return task_read(&first, KTHREADD, KTHREADD) && task_is_kernel(&first);
 }
 
 void tasks_visit(task_visitor visit, void *context)

@@ -45,6 +45,12 @@ struct task_account task_account(pid_t pid, pid_t tid);
 /* How often it left a CPU, of its own will or not, from /proc/PID/task/TID/status. */
 uint64_t task_switches(pid_t pid, pid_t tid);
 
+/*
+ * Can every thread of the host be seen? The kernel's own kthreadd, process 2 on each, is hidden by hidepid= from whoever is not
+ * root, and in a PID namespace other than the host's.
+ */
+bool tasks_are_all_seen(void);
+
 /* Hands every thread of user space that is not of a tunectl-probe to `visit`, the latest processes first. */
 typedef void (*task_visitor)(const struct task *task, void *context);
 void tasks_visit(task_visitor visit, void *context);
@@ -76,6 +82,12 @@ int64_t account_value(const char *text, const char *key, int64_t otherwise);
 enum { CLAIMS_FIRST_LOOK_US = 20000 };
 
 struct claims;
+
+/*
+ * EXIT_OK, or EXIT_FAILED with the reason on stderr: where threads are hidden, nobody can say whose CPU it is. Not for a run that
+ * is to take time from others.
+ */
+int claims_check(void);
 
 /*
  * `cpus` are those of the run, `elsewhere` those on which nobody measures, `own` the number of our threads on `cpus`; the facts
