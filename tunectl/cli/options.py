@@ -190,7 +190,7 @@ def merged(ctx: click.Context, given: dict[str, Any], formats: tuple[str, ...]) 
     for name in ("root", "host", "state"):
         one_line(getattr(options, name) or "", f"--{name}")
     _require_root(options.root)
-    if options.state:
+    if options.state and ctx.info_name != "monitor":  # which goes on without what it remembers, and alerts all the same
         _require_state(options.state)
     return options
 
