@@ -96,8 +96,10 @@ def hidden_threads(root: Sysroot) -> str:
     not root, and no PID namespace but the host's has it (fs/proc/base.c, has_pid_permissions; init/main.c, rest_init).
     Of a recorded host nobody knows who recorded it: what it holds is taken for all.
     """
-    first = parse_stat(root.get(f"proc/{_KTHREADD}/stat"), _KTHREADD) if root.live else None
-    return "" if not root.live or (first and first.kernel) else _HIDDEN
+    if not root.live:
+        return ""
+    first = parse_stat(root.get(f"proc/{_KTHREADD}/stat"), _KTHREADD)
+    return "" if first and first.kernel else _HIDDEN
 
 
 @contextmanager
