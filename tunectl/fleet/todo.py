@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tunectl.fix import REBOOTS, applies
+from tunectl.fix import APPLY, REBOOT
 from tunectl.fleet.causes import shape, without_numbers
 from tunectl.shapes import Action
 
@@ -36,12 +36,12 @@ def doings(actions: Sequence[Action]) -> tuple[Doing, ...]:
 
 def _stage(commands: Sequence[str], place: int) -> int:
     own, later = commands[place], commands[place + 1 :]
-    if applies(own) or own == REBOOTS:
-        return 1 if applies(own) else 3
-    if any(map(applies, later)):
+    if own == APPLY or own == REBOOT.tasks[0].text:
+        return 1 if own == APPLY else 3
+    if APPLY in later:
         return 0
-    is_before_all = bool(own) and REBOOTS not in commands and not any(map(applies, commands))
-    return 2 if REBOOTS in later else 0 if is_before_all else 4
+    is_before_all = bool(own) and REBOOT.tasks[0].text not in commands and APPLY not in commands
+    return 2 if REBOOT.tasks[0].text in later else 0 if is_before_all else 4
 
 
 def todo_body(hosts: Iterable[tuple[str, Sequence[Doing]]]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tunectl.fix import shell_word
+from tunectl.command import Command, argv
 from tunectl.host.procs import read_pids, service_of
 from tunectl.host.sysroot import Sysroot
 
@@ -61,7 +61,7 @@ def perf_users(root: Sysroot) -> list[str]:
     return [one.name for one in find_holders(root, re.escape(_PERF)).found]
 
 
-def stop_of(root: Sysroot, pid: int) -> str:
+def stop_of(root: Sysroot, pid: int) -> Command:
     """The command that ends a process: its service's, else a signal."""
     unit = service_of(root, pid)
-    return f"sudo systemctl stop {shell_word(unit)}" if unit else f"sudo kill {pid}"
+    return argv("sudo", "systemctl", "stop", of=[unit]) if unit else argv("sudo", "kill", str(pid))

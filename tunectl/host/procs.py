@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import psutil
 
+from tunectl import kinds
 from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Trading
@@ -278,4 +279,4 @@ def service_of(root: Sysroot, pid: int) -> str:
     """
     path = parse_cgroup(root.get_text(f"proc/{pid}/cgroup"))
     last = path.rpartition("/")[2]
-    return last if last.endswith(".service") and "/user@" not in path else ""
+    return last if last.endswith(".service") and kinds.is_unit(last) and "/user@" not in path else ""
