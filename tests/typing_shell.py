@@ -76,10 +76,11 @@ class Typist:
         with tempfile.TemporaryDirectory(dir=self._place) as scratch:
             os.chmod(scratch, 0o777)  # nobody records there
             os.symlink(self._place / "bin", f"{scratch}/bin")
-            user = {"user": NOBODY, "group": NOBODY, "extra_groups": ()} if os.geteuid() == 0 else {}
+            who = NOBODY if os.geteuid() == 0 else None
             subprocess.run(
                 [shell, "-c", line], cwd=scratch, env={"PATH": str(self._place / "bin")}, capture_output=True,
-                stdin=subprocess.DEVNULL, timeout=60, check=True, **user,
+                stdin=subprocess.DEVNULL, timeout=60, check=True,
+                user=who, group=who, extra_groups=() if who else None,
             )  # fmt: skip
             assert not (Path(scratch) / "PWNED").exists(), line
             records = sorted(Path(scratch).glob("record.*.words"), key=lambda one: int(one.name.split(".")[1]))

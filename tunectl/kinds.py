@@ -30,7 +30,7 @@ LOAD_PROGRAM = "stress-ng"
 _BOOT_WORD = re.compile(r"([a-z_]+)(?:=[\w,:.-]+)?", re.ASCII)
 _UNIT = re.compile(r"[A-Za-z0-9][\w:.@\\-]*\.(?:service|scope|slice|mount|socket|swap)", re.ASCII)
 _OURS = re.compile(r"tunectl-[a-z]+(?:@[\w.-]+)?\.service", re.ASCII)
-_HOST_FILE = re.compile(r"/etc/tunectl/\w[\w.-]*\.toml", re.ASCII)
+_HOST_FILE = re.compile(r"(?:/\w[\w.-]*)+\.toml", re.ASCII)
 _LOAD = re.compile(r"[a-z][a-z0-9-]*", re.ASCII)
 _LONGEST_S = 86400
 _MOST = 1 << 22  # pids, and numbers of interrupts: PID_MAX_LIMIT
@@ -249,7 +249,7 @@ def read(actions: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     Each has `command`, `decide` or, where this table makes nothing of it, `own_words`: what the host says.
     """
     for action in actions:
-        rest = {"mends": list(map(as_data, quoted, action.get("mends") or ())), "reboot": bool(action.get("reboot"))}
+        rest = {"mends": list(map(as_data, action.get("mends") or ())), "reboot": bool(action.get("reboot"))}
         said = [str(action.get(key) or "") for key in ("command", "decide", "note")]
         kind, arguments = action.get("kind"), action.get("arguments", {})
         if command := made_of(kind, arguments):
@@ -303,7 +303,7 @@ def _output(value: object) -> str:
 
 
 def _options(value: object) -> list[str]:
-    """A host file of this host's own directory, and nothing else that somebody could name."""
+    """The host file that a command goes by, which is the host's own in any case, and nothing else."""
     if value == []:
         return []
     if not isinstance(value, list) or len(value) != 2 or value[0] != "--host":

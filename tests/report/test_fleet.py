@@ -73,7 +73,9 @@ def alike(n: int) -> dict[str, Any]:
         "no-go",
         reasons=[f"{target} is {n}, should be 0: {reason}; fix: {fix}", f"probe: {broken}"],
         check={"verdict": "drifted", "findings": [drifted]},
-        actions=[{"command": fix, "mends": [target], "reboot": False}],
+        actions=[
+            {"kind": "move-thread", "arguments": {"tid": n + 4000, "cpus": "0-7"}, "mends": [target], "reboot": False}
+        ],
         waivers={"standing": 4, "expired": 0, "next": None},
     )
     made["probe"]["budget"] |= {"verdict": "broken", "broken": [broken]}
@@ -103,11 +105,11 @@ def test_what_holds_for_some_hosts_only_names_them_and_v_shows_all() -> None:
     lines = text(made)
     place = lines.index("   2. check.movable_threads[N] drifted (stall)")
     assert lines[place + 1] == "      3 hosts: tx-[00-02]"
-    assert lines[place + 2].startswith("      tx-00: check.movable_threads[15] is 0, should be 0: CPU 15")
+    assert lines[place + 2].startswith("      tx-00: 'check.movable_threads[15] is 0, should be 0: CPU 15")
     assert lines[place + 2].endswith(" ...")
     whole = " ".join(" ".join(text(made._replace(verbose=1))).split())
-    assert "tx-00: check.movable_threads[15] is 0, should be 0: CPU 15 is not left alone" in whole
-    assert "ran there for 0 % of the time (one of 3 such sentences)" in whole
+    assert "tx-00: 'check.movable_threads[15] is 0, should be 0: CPU 15 is not left alone" in whole
+    assert "ran there for 0 % of the time' (one of 3 such sentences)" in whole
 
 
 def test_history() -> None:

@@ -54,7 +54,8 @@ def _told(one: Judged) -> Iterator[Told]:
     if document and _counts(one):
         yield from document.told
     left = set(document.unexplained) if document else set()
-    yield from by_text(reason for reason in one.reasons if reason not in own or reason in left)
+    yield from by_text((reason for reason in one.reasons if reason in own and reason in left), own_words=True)
+    yield from by_text(reason for reason in one.reasons if reason not in own)
 
 
 def _todo(judged: Iterable[Judged]) -> list[dict[str, Any]]:
@@ -78,6 +79,7 @@ def _cause(verdict: str, cause: Cause, of: Sequence[tuple[str, Told]]) -> dict[s
         "outcome": cause.outcome,
         "severity": cause.severity,
         "cause": cause.data,
+        "own_words": cause.own_words,
         "hosts": hosts,
         "targets": sum(told.targets for _, told in of),
         "texts": len({told.text for _, told in of}),

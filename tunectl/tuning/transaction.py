@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import NamedTuple
 
+from tunectl.command import argv
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
@@ -45,8 +46,8 @@ class Run(NamedTuple):
 def require_root(root: WritableSysroot, purpose: str, invocation: Sequence[str]) -> None:
     """On the running host, writing needs root. TunectlError otherwise."""
     if root.live and os.geteuid() != 0:
-        command = " ".join((*invocation, purpose))
-        raise TunectlError(f"{purpose} writes to /sys, /proc and /etc and needs root", f"sudo {command}")
+        again = argv("sudo", *invocation, purpose)
+        raise TunectlError(f"{purpose} writes to /sys, /proc and /etc and needs root", again)
 
 
 def run_apply(
