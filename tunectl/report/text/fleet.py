@@ -180,8 +180,10 @@ def history(body: Mapping[str, Any], page: TextPage) -> None:
             heading(page, one["session"]["name"], ": ", (word(one["verdict"]), VERDICT_STYLES.get(one["verdict"], "")))
         for text in one["changed"]:
             prose(page, text, indent=2, label="changed: ", style="yellow")
-        for text in one["reasons"] if page.verbose else one["reasons"][:1]:
-            prose(page, quoted(text), indent=2, label="- ")
+        ours = len(one["reasons"]) - one.get("own_words", 0)
+        said = [text if place < ours else f"it says: {quoted(text)}" for place, text in enumerate(one["reasons"])]
+        for text in said if page.verbose else said[:1]:
+            prose(page, text, indent=2, label="- ")
         if not page.verbose and len(one["reasons"]) > 1:
             prose(page, f"and {len(one['reasons']) - 1} more reasons: -v shows them", indent=4, style="dim")
     if body["compare"]:
