@@ -10,15 +10,23 @@ import pytest
 
 from tests.checking.fake_kernel import FakeKernel, Process
 from tests.checks.conftest import Judge
+from tests.report.documents import HOST
 from tests.trees import write
 from tests.typing_shell import HOSTILE, Typist, meant, typist
-from tunectl.command import Command, as_data
-from tunectl.fix import Fix
+from tunectl.command import Command, argv, as_data
+from tunectl.command import write as command_write
+from tunectl.fix import Fix, to_type
+from tunectl.host.occupants import Occupant
 from tunectl.host.openfiles import stop_of
+from tunectl.host.procs import Thread
 from tunectl.host.swap import read_starters
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdunit import read_unit, taking_out
-from tunectl.model import Trading
+from tunectl.model import Document, Finding, Outcome, Trading
+from tunectl.preflight.beside import Beside
+from tunectl.preflight.unproved import to_prove
+from tunectl.report import render
+from tunectl.report.actions import actions_of, todo
 
 ISOLATED = {2, 3}
 AS_TEXT = [name for name in HOSTILE if not re.search("[\ud800-\udfff]", name)]  # a fake kernel writes UTF-8
@@ -110,3 +118,30 @@ def test_threads(lab4: Path, judge: Judge, typing: Typist, name: str) -> None:
             for finding in judge(lab4, ISOLATED, check, trading=[declared]).values()
         ]
     hold(typing, [finding.fix for finding in found if finding.fix], name[:15])
+
+
+@pytest.mark.parametrize("name", IN_A_FILE_NAME)
+def test_a_list_of_them_on_a_page(typing: Typist, name: str) -> None:
+    """Of many commands that differ in a plain word the page makes a loop; of others it does not."""
+    for words in (["a", "b", "c", "d"], ["a", name, "c", "d"]):
+        commands = [command_write("0-1", f"/sys/fs/cgroup/{name} {word}/cpuset.cpus") for word in words]
+        commands += [argv("sudo", "rmdir", of=[word, f"/{name}"]) for word in words]
+        found = [
+            Finding("check.a", str(place), Outcome.DRIFTED, fix=to_type(command))
+            for place, command in enumerate(commands)
+        ]
+        page = render(
+            Document("check", HOST, "", {"verdict": "drifted", "findings": found}, tuple(found)), "text", width=80
+        )
+        lines = [line for one in todo(actions_of(found)) for line in one.typed]
+        assert all(line in page for line in lines)
+        started = [each for line in lines for each in typing.types(line)]
+        assert started == [each for command in commands for each in meant(command)]
+
+
+@pytest.mark.parametrize("name", AS_TEXT)
+def test_who_keeps_the_probe_from_an_isolated_cpu(name: str) -> None:
+    thread = Thread(700, 700, name, "R", 0, 2, 0.0, 0.0, 0)
+    beside = Beside(2, (Occupant(thread, "").shown,), 1.0, False, 0, 0, 0.0, 0.0)
+    (fix,) = to_prove(True, "", None, [beside])
+    assert as_data(name) == name or name not in fix.replace(as_data(name), "")
