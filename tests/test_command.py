@@ -67,6 +67,10 @@ def test_what_it_is_goes_wherever_the_text_goes() -> None:
     assert json.loads(json.dumps([command])) == ["sudo taskset -cp 0-1 7"]
 
 
+def test_a_document_may_name_what_no_file_can_be_called() -> None:
+    assert argv("tunectl", "compare", of=["\ud800"]).isprintable()
+
+
 def test_the_options_that_name_the_host_are_words_once() -> None:
     words = ("tunectl", "--root", "/a b")
     once: Command = kinds.started(argv("sudo", "one").then(kinds.apply()), words)

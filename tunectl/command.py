@@ -97,9 +97,17 @@ def shell_word(word: str) -> str:
         return shlex.quote(word)
     kept = {"%": "%%", "\\": "\\\\"} | dict(zip(_PLAIN, _PLAIN, strict=True))
     bare = word.rstrip("\n")  # $(...) drops newlines at the end; the last character of IFS is one
-    said = "".join(kept.get(chr(byte), f"\\{byte:03o}") for byte in os.fsencode(bare))
+    said = "".join(kept.get(chr(byte), f"\\{byte:03o}") for byte in _bytes(bare))
     said = f"\\055{said[1:]}" if said.startswith("-") else said  # no option of printf's
     return f"\"$(printf '{said}')" + "${IFS#??}" * (len(word) - len(bare)) + '"'
+
+
+def _bytes(word: str) -> bytes:
+    """Those of a name; of a character that no name of a file can have (a document may), some that no shell reads."""
+    try:
+        return os.fsencode(word)
+    except UnicodeEncodeError:
+        return word.encode("utf-8", "surrogatepass")
 
 
 def as_data(name: object) -> str:

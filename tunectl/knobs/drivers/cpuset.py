@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from tunectl.command import as_data
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.host.cpusets import ISOLATED, read_cpu_list
 from tunectl.host.sysroot import Sysroot
@@ -122,4 +123,4 @@ def _others(root: Sysroot, want: CpuSet) -> tuple[str, ...]:
     """Other control groups of the first level that name one of the CPUs. A partition must have its CPUs to itself."""
     names = sorted(name for name in root.listdir(ROOT) if name != SLICE)
     claims = ((name, read_cpu_list(root, f"{ROOT}/{name}/cpuset.cpus") & want) for name in names)
-    return tuple(f"{name} ({format_cpulist(cpus)})" for name, cpus in claims if cpus)
+    return tuple(f"{as_data(name)} ({format_cpulist(cpus)})" for name, cpus in claims if cpus)
