@@ -1,15 +1,16 @@
-"""The product as a user who is not root, on a recorded host: what may not be read there is denied for real."""
+"""A user who is not root: the product on a recorded host, where what may not be read is denied for real; any script."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import TUNECTL
 from tests.ran import Ran
-from tests.starter import shared_starter
+from tests.starter import DROP, shared_starter
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="to become another user needs root")
 
@@ -30,3 +31,11 @@ def as_nobody(tree: Path, *words: str) -> Ran:
     """`tunectl WORDS` on a recorded host, its answer as JSON."""
     argv = [str(TUNECTL), *words, "--format", "json", "--root", str(tree)]
     return shared_starter(nobody=True).run(argv, os.environ, None, cwd="/")
+
+
+def as_user(script: str, *shell: str) -> str:
+    """What a script prints that nobody runs, of the shell if of no other program; it has to succeed."""
+    argv = [*DROP, *(shell or ("sh", "-e")), "-c", script]
+    ran = subprocess.run(argv, cwd="/", capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout

@@ -24,7 +24,7 @@ from tests.ran import Ran
 
 LIMIT_S = 120
 NOBODY = 65534
-_DROP = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all")
+DROP = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all")
 _ROOT = Path(__file__).parent.parent
 
 
@@ -39,7 +39,7 @@ class Starter:
 
     def __init__(self, *, nobody: bool = False) -> None:
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        argv = [*(_DROP if nobody else ()), sys.executable, "-m", "tests.starter", str(theirs.fileno())]
+        argv = [*(DROP if nobody else ()), sys.executable, "-m", "tests.starter", str(theirs.fileno())]
         self._server = subprocess.Popen(argv, cwd=_ROOT, pass_fds=[theirs.fileno()])
         theirs.close()
 

@@ -248,7 +248,8 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
         "tunectl.host.reaper",  # a program of its own, without packages; it reads who its children are
         "tunectl.probe.build_hook",  # reads the program that it has just built, on no host
     }
-    assert opening - own_files == {"tunectl.host.sysroot", "tunectl.host.writable"}
+    assert opening - own_files == {"tunectl.host.sysroot", "tunectl.host.named", "tunectl.host.writable"}
+    assert importers("tunectl.host.named") == {"tunectl.host.sysroot"}  # the same module's, on its own for its size
 
 
 def test_files_are_replaced_in_one_module() -> None:

@@ -30,9 +30,11 @@ def read_up_to(fd: int, largest: int) -> bytes:
         chunks.append(chunk)
         size = sum(map(len, chunks))
     if size > largest:
-        raise OSError(errno.EFBIG, f"is larger than {_shown(largest)}")
+        raise too_large(largest)
     return b"".join(chunks)
 
 
-def _shown(size: int) -> str:
-    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
+def too_large(largest: int) -> OSError:
+    """What is said of a file with more bytes."""
+    shown = f"{largest >> 20} MiB" if largest >= 1 << 20 else f"{largest >> 10} KiB"
+    return OSError(errno.EFBIG, f"is larger than {shown}")

@@ -148,6 +148,7 @@ DECISIONS: frozenset[str] = frozenset(
         "NUMAPolicy=bind and NUMAMask=… in its unit, or numactl --membind=…",
         "move the interrupts (knob irq.affinity) and the threads that feed it to other CPUs",
         "run as root to read it",
+        "have it and every directory above it belong to root, with nobody else who may write there",
         "run as root on the host itself, outside of containers",
         "put … back from a backup; or decide to do without them: sudo tunectl restore",
         "add … to the kernel command line yourself",

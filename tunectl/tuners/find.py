@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from tunectl.host.irqbalance import read_configured_ban, read_running_ban
 from tunectl.host.procs import read_comms
+from tunectl.host.refusals import Refusals
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import starting_links, unit_directories
@@ -54,7 +55,7 @@ def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: 
         settings = tuner.settings(root) if tuner.settings else None
     if denied and settings is None:  # it writes what its files say, and those are not known
         settings = ()
-    extra: dict[str, object] = {"unread": str(denied)}
+    extra: dict[str, object] = {"unread": str(denied), "unread_fix": denied.fix}
     extra |= _irqbalance(root, pids) if tuner.name == "irqbalance" else _tuned(root) if tuner.name == "tuned" else {}
     return FoundTuner(
         tuner.name,
@@ -92,12 +93,12 @@ def _read_files(root: Sysroot) -> Iterator[FoundTuner]:
         with root.noting() as denied:
             settings = files.settings(root)
         if settings or denied:
-            yield _found_files(files, settings, str(denied))
+            yield _found_files(files, settings, denied)
 
 
-def _found_files(files: Files, settings: tuple[Setting, ...], unread: str) -> FoundTuner:
+def _found_files(files: Files, settings: tuple[Setting, ...], denied: Refusals) -> FoundTuner:
     lines = [f"{_place(one)} {files.does} {one.key} = {one.value}".removesuffix(" = ") for one in settings if one.wins]
-    lines += [f"not known: {unread}"] if unread else []
+    lines += [f"not known: {denied}"] if denied else []
     return FoundTuner(
         files.name,
         active=True,
@@ -111,7 +112,8 @@ def _found_files(files: Files, settings: tuple[Setting, ...], unread: str) -> Fo
         answer=files.answer,
         does=files.does,
         program=False,
-        unread=unread,
+        unread=str(denied),
+        unread_fix=denied.fix,
     )
 
 
