@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from tunectl.bootloader.grubmenu import Menu, evaluate
 from tunectl.bootloader.grubscript import MAX_EXPANDED, Word, expand, kernel_text, split_words
 from tunectl.errors import TunectlError
 from tunectl.host import shellvars
+from tunectl.host.owners import doubts
 from tunectl.host.shellvars import Piece, Value, Variables
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
@@ -202,7 +202,7 @@ def source_live(root: Sysroot, without_ours: bool = False) -> Configured:
     if not root.live:
         return Configured(files=files, problem="needs a shell, and files of a recorded host are never run")
     for path in paths:
-        if unsafe := others_can_write(root, path):
+        if unsafe := others_can_write(path):
             return Configured(files=files, problem=f"needs a shell, and {unsafe}: not run")
     return run_shell(root, files)
 
@@ -225,18 +225,9 @@ def run_shell(root: Sysroot, files: tuple[str, ...]) -> Configured:
     return _settings_of(root, Variables(values, {DEFAULT: where}, None), files, None)
 
 
-def others_can_write(root: Sysroot, path: str) -> str | None:
+def others_can_write(path: str) -> str | None:
     """Why somebody other than root could have written a file of a live host or a directory above it, or None."""
     try:
-        place = root.resolve(path)
-        while True:
-            status = root.lstat(place.lstrip("/"))
-            if status.st_uid != 0:
-                return f"{place} belongs to user {status.st_uid}, not to root"
-            if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                return f"{place} may be written by others than root"
-            if place == "/":
-                return None
-            place = os.path.dirname(place)
+        return next(map(str, doubts(f"/{path}")), None)
     except OSError as error:
         return f"/{path}: {error.strerror}"
