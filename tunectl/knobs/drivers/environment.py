@@ -1,7 +1,7 @@
 """Environment variables that change which program runs, what it loads, or what tunectl takes for its host and root.
 
 What acts before Python runs, or in another program of a unit, only systemd can take away; `python -I` ignores PYTHON*
-and cli/start.py the rest.
+(but not PYTHONEXECUTABLE: Modules/getpath.py), and cli/start.py the rest.
 
 Source: systemd.exec(5), UnsetEnvironment=; python(1); ld.so(8); openssl-env(7); glibc's resolv.conf(5), mtrace(3).
 """
