@@ -24,9 +24,8 @@ _TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
 WRITTEN = "/etc /var -/boot -/efi -/run -/usr/lib/modules"
 _LINES = """\
 SyslogIdentifier=tunectl
-# No boot waits for ever: a oneshot service has no limit of its own. Some 10,000 writes of a host with 512 CPUs, each
-# with two fsyncs, take minutes on a slow disk, and so may systemctl. Killed at any time, it leaves a journal that
-# `tunectl restore` takes.
+# No boot waits for ever: a oneshot service has no limit of its own. A host with 512 CPUs has some 5,000 writes, each with
+# three fsyncs: minutes on a slow disk. Killed at any time, apply leaves a journal that `tunectl restore` takes.
 TimeoutStartSec=600
 TimeoutStopSec=30
 # It writes /proc, /sys, /etc and the boot loader's files, runs update-grub and talks to systemd: no more than that.
