@@ -24,8 +24,8 @@ _TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
 WRITTEN = "/etc /var -/boot -/efi -/run -/usr/lib/modules"
 _LINES = """\
 SyslogIdentifier=tunectl
-# No boot waits for ever: a oneshot service has no limit of its own. A host with 512 CPUs has some 5,000 writes, each with
-# three fsyncs: minutes on a slow disk. Killed at any time, apply leaves a journal that `tunectl restore` takes.
+# No boot waits for ever: a oneshot service has no limit of its own. A host with 512 CPUs has some 5,000 writes, each
+# with three fsyncs: minutes on a slow disk. Killed at any time, apply leaves a journal that `tunectl restore` takes.
 TimeoutStartSec=600
 TimeoutStopSec=30
 # It writes /proc, /sys, /etc and the boot loader's files, runs update-grub and talks to systemd: no more than that.
