@@ -10,14 +10,15 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
 from tunectl.durable import NOT_REGULAR, require_regular
 from tunectl.host import ethtool
 from tunectl.host.attribute import read_attribute, text_of
-from tunectl.host.named import check_named, read_named
+from tunectl.host.named import check_named, doubts, read_named
+from tunectl.host.owners import Doubt
 from tunectl.host.refusals import DENIED, NotFollowedError, Refusals
 from tunectl.regular import read_up_to
 
@@ -254,6 +255,10 @@ class Sysroot:
         """OSError where a file or directory that another file names is not there, or is not root's alone."""
         with self._noted(path):
             check_named(self.root, path)
+
+    def doubts(self, path: str, trusted: Collection[int]) -> list[Doubt]:
+        """Why others than the `trusted` users may choose what a file holds."""
+        return doubts(self.root, path, trusted)
 
     def get_named(self, path: str, largest: int = LARGEST_NAMED) -> str:
         """The text of a file that another file names, or "" where it is absent or is not read. Never raises."""

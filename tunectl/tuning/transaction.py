@@ -42,11 +42,10 @@ class Run(NamedTuple):
     notes: tuple[str, ...] = ()  # what went wrong after it, and makes it no failure
 
 
-def require_root(root: WritableSysroot, purpose: str, invocation: Sequence[str]) -> None:
+def require_root(root: WritableSysroot, purpose: str) -> None:
     """On the running host, writing needs root. TunectlError otherwise."""
     if root.live and os.geteuid() != 0:
-        command = " ".join((*invocation, purpose))
-        raise TunectlError(f"{purpose} writes to /sys, /proc and /etc and needs root", f"sudo {command}")
+        raise TunectlError(f"{purpose} writes to /sys, /proc and /etc and needs root", f"sudo tunectl {purpose}")
 
 
 def run_apply(
