@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import TUNECTL
 from tests.ran import Ran
-from tests.starter import shared_starter
+from tests.starter import _DROP, shared_starter
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="to become another user needs root")
 
@@ -30,3 +34,16 @@ def as_nobody(tree: Path, *words: str) -> Ran:
     """`tunectl WORDS` on a recorded host, its answer as JSON."""
     argv = [str(TUNECTL), *words, "--format", "json", "--root", str(tree)]
     return shared_starter(nobody=True).run(argv, os.environ, None, cwd="/")
+
+
+@contextmanager
+def at_work(script: str, *words: object, drop: Sequence[str] = _DROP) -> Iterator[int]:
+    """The pid of a Python script that runs as nobody, or as `drop` makes it: from its first line of output on."""
+    argv = [*drop, sys.executable, "-c", script, *map(str, words)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline(), "it ended before it did its work"
+            yield process.pid
+        finally:
+            process.kill()
