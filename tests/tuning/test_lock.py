@@ -1,4 +1,4 @@
-"""The lock: nobody else than root keeps root out, of two at once one has it, and who holds it is what the kernel says."""
+"""The lock: no user keeps root out, of two at once one has it, and who holds it is what the kernel says."""
 
 from __future__ import annotations
 
@@ -235,9 +235,7 @@ def test_a_restore_that_waited_for_the_one_that_did_it_all_has_nothing_left_to_d
 def test_an_apply_that_waited_for_a_restore_applies(lab4: Path) -> None:
     Path(state_of(WritableSysroot(str(lab4)))).mkdir(parents=True)
     inspection = inspection_on(lab4)
-    gone_while_held(
-        lab4, lambda root, state: run_apply(inspection, root, state, runtime_only=False, wait_s=60)
-    )
+    gone_while_held(lab4, lambda root, state: run_apply(inspection, root, state, runtime_only=False, wait_s=60))
     assert (lab4 / "proc/sys/vm/swappiness").read_text() == "1\n"
     assert restore(lab4).complete
 

@@ -156,7 +156,7 @@ def _journaled(root: WritableSysroot, step: Step, journal: Journal, boot_id: str
     entry = before_image(root, step, boot_id)
     seq = journal.before(entry)
     try:
-        _write_twice(root, step)
+        _write(root, step)
     except OSError as error:
         with suppress(OSError):
             _decide(root, journal, seq, error.errno or errno.EIO)
@@ -166,16 +166,21 @@ def _journaled(root: WritableSysroot, step: Step, journal: Journal, boot_id: str
     return _read_back(step, shown)
 
 
-def _write_twice(root: WritableSysroot, step: Step) -> None:
+def _write(root: WritableSysroot, step: Step) -> None:
     """The write; where it is answered as a managed interrupt answers, once more: an error that passes is no refusal."""
-    for repeated in (False, True):
+    try:
+        write(root, step.kind, step.path, step.content)
+    except OSError as error:
+        if not _is_refusal(step, error):
+            raise
         try:
-            return write(root, step.kind, step.path, step.content)
-        except OSError as error:
-            if not step.refusable or error.errno not in _REFUSALS:
-                raise
-            if repeated:
-                raise _RefusedError(*error.args) from error
+            write(root, step.kind, step.path, step.content)
+        except OSError as again:
+            raise _RefusedError(*again.args) if _is_refusal(step, again) else again from error
+
+
+def _is_refusal(step: Step, error: OSError) -> bool:
+    return step.refusable and error.errno in _REFUSALS
 
 
 def _decide(root: WritableSysroot, journal: Journal, seq: int, number: int = errno.EINTR) -> None:

@@ -396,11 +396,12 @@ def _of_damage(journal: Journal) -> list[str]:
     """What a damaged journal no longer tells, and so is not brought back."""
     if not journal.damaged:
         return []
-    whole = f"{journal.damage}: what the other lines tell is restored, {len(journal.entries)} changes"
+    whole = [f"{journal.damage}: what the other lines tell is restored, {len(journal.entries)} changes"]
+    whole += [f"{journal.path}: {why}" for why in journal.unusable]
     if journal.lost:
         names = ", ".join(f"/{path}" for path in journal.lost)
-        return [whole, f"may be left as tunectl wrote it, because its before-image is lost: {names}"]
+        return [*whole, f"may be left as tunectl wrote it, because its before-image is lost: {names}"]
     return [
-        whole,
+        *whole,
         "no path is known of which the before-image is lost; `tunectl plan` shows what differs from the host file",
     ]
