@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from tunectl.cpulist import format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
+from tunectl.host.ethtool import PREFIX
 from tunectl.host.scheduling import parse_scheduling
 from tunectl.model import Held, Scalar, Target, parse_target
 from tunectl.shapes import typed
@@ -188,6 +189,8 @@ def _check_path(entry: Entry) -> None:
     if entry.path.startswith("/") or ".." in entry.path.split("/"):
         raise ValueError("is not below the root")
     _check_name(entry.path)
+    if entry.path.startswith(PREFIX):
+        entry.path.encode()  # a message to the kernel holds text
     of_thread = _OF_THREADS.get(entry.kind)
     if of_thread and not of_thread.fullmatch(entry.path):
         raise ValueError("is no thread's")
