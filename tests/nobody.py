@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -39,3 +42,16 @@ def as_user(script: str, *shell: str) -> str:
     ran = subprocess.run(argv, cwd="/", capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
+
+
+@contextmanager
+def at_work(script: str, *words: object, drop: Sequence[str] = DROP) -> Iterator[int]:
+    """The pid of a Python script that runs as nobody, or as `drop` makes it: from its first line of output on."""
+    argv = [*drop, sys.executable, "-c", script, *map(str, words)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline(), "it ended before it did its work"
+            yield process.pid
+        finally:
+            process.kill()

@@ -143,6 +143,12 @@ def read_threads(root: Sysroot, *, affinity: bool = False) -> dict[tuple[int, in
     return threads
 
 
+def users_of(root: Sysroot, pid: int) -> frozenset[int]:
+    """The users that a process runs as: real, effective, saved. Empty where nothing says. /proc/PID/status, Uid"""
+    line = f"\n{root.get_text(f'proc/{pid}/status')}".partition("\nUid:")[2].partition("\n")[0]
+    return frozenset(int(word) for word in line.split() if word.isdecimal())
+
+
 def is_of_node(name: str) -> bool:
     """Is it the name of a kernel thread that each memory node has?"""
     return name.rstrip("0123456789") in OF_NODES
