@@ -32,7 +32,6 @@ from tunectl.host.numa import NumaNode
 from tunectl.host.procs import Thread
 from tunectl.host.scheduling import Scheduling
 from tunectl.host.tracefs import Trace, Tracing
-from tunectl.model import Trading
 
 
 def cpus(*numbers: int) -> CpuSet:
@@ -41,7 +40,9 @@ def cpus(*numbers: int) -> CpuSet:
 
 # ---- kernel threads
 
-PLACED = Placement(cpus(2, 3), cpus(0, 1, 2, 3), cpus(), cpus(), [cpus(0, 1, 2, 3)], cpus(0, 1), {33: cpus(0), 34: cpus(2)})
+PLACED = Placement(
+    cpus(2, 3), cpus(0, 1, 2, 3), cpus(), cpus(), [cpus(0, 1, 2, 3)], cpus(0, 1), {33: cpus(0), 34: cpus(2)}
+)
 KEPT = {"kept": cpus(2, 3)}
 OF_NODES = {"kept_from_nodes": cpus(2, 3)}
 EVERYWHERE, WIDE = cpus(0, 1, 2, 3), cpus(1, 2)
@@ -130,9 +131,24 @@ def test_one_declaration_keeps_all_that_it_fits() -> None:
 @pytest.mark.parametrize(
     ("declared", "threads", "units", "says"),
     [
-        ({"unit": "", "command": "x"}, [{"pid": 1}, {"pid": 2}], {1: "a.service", 2: "b.service"}, 'unit = "a.service" (tid 1)'),
-        ({"unit": "", "command": "x", "thread": ""}, [{"pid": 1}, {"pid": 2}], {1: "a.service"}, 'thread = "t1" (tid 1)'),
-        ({"unit": "", "command": "x"}, [{"pid": 1}, {"pid": 2}], {1: "a.service", 2: "a.service"}, "tid 2 another name"),
+        (
+            {"unit": "", "command": "x"},
+            [{"pid": 1}, {"pid": 2}],
+            {1: "a.service", 2: "b.service"},
+            'unit = "a.service" (tid 1)',
+        ),
+        (
+            {"unit": "", "command": "x", "thread": ""},
+            [{"pid": 1}, {"pid": 2}],
+            {1: "a.service"},
+            'thread = "t1" (tid 1)',
+        ),
+        (
+            {"unit": "", "command": "x"},
+            [{"pid": 1}, {"pid": 2}],
+            {1: "a.service", 2: "a.service"},
+            "tid 2 another name",
+        ),
         ({"thread": ""}, [{"pid": 1}, {"pid": 2}], {1: "a.service", 2: "b.service"}, 'thread = "t1" (tid 1)'),
         ({"thread": ""}, [{"comm": "y"}, {"comm": "y"}], {}, "tid 2 another name"),
         ({}, [{"allowed": cpus(0)}, {}], {}, "tid 1 another name"),
@@ -332,6 +348,9 @@ def test_what_somebody_left_on(found: Tracing, fixes: list[str]) -> None:
 def test_probes_that_are_on_are_taken_out_of_their_file() -> None:
     probes = (("kprobe_events", "k:on"), ("kprobe_events", "k:off"), ("uprobe_events", "u:on"))
     on = NOTHING_ON._replace(traces=(Trace("", "t", "nop", ("k:on", "u:on")),), probes=probes, armed=("do_x",))
-    assert [one.what for one in residue(on, {})][-2:] == ["probes of kprobe_events: k:on", "probes of uprobe_events: u:on"]
+    assert [one.what for one in residue(on, {})][-2:] == [
+        "probes of kprobe_events: k:on",
+        "probes of uprobe_events: u:on",
+    ]
     assert hidden_probes(on) == ()
     assert hidden_probes(on._replace(traces=NOTHING_ON.traces)) == ("do_x",)

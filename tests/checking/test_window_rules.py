@@ -1,4 +1,4 @@
-"""What a window says, at each limit and on each side of each condition. Two readings are values here: no time passes."""
+"""What a window says, at each limit and on each side of each condition. Readings are values here: no time passes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from tunectl.checking.spans import (
     sleeps,
     span_of,
 )
-from tunectl.checking.tick import PERF_CLOCK, TICK, Spun, TickCount, counted, judge_tick, meaning_of, settle
+from tunectl.checking.tick import Spun, TickCount, counted, judge_tick, meaning_of, settle
 from tunectl.checking.traders import Trader
 from tunectl.checking.window import Counters, Window, is_timer_row, parse_idle
 from tunectl.cpulist import CpuSet
 from tunectl.host.interrupts import parse_interrupts
 from tunectl.host.procs import PF_NO_SETAFFINITY, Thread
 from tunectl.host.sockets import Socket
+from tunectl.host.timers import PERF_CLOCK, TICK
 from tunectl.model import Outcome, Trading
 
 SECONDS = 2.0
@@ -94,7 +95,9 @@ def test_a_thread_that_began_meanwhile_did_all_that_it_did() -> None:
 
 
 def test_the_busiest_is_the_first_and_what_has_ended_is_none() -> None:
-    seen = between(grown(thread(1), run_s=1.5), grown(thread(2), run_s=2.5), grown(thread(3), state="Z"), grown(thread(4)))
+    seen = between(
+        grown(thread(1), run_s=1.5), grown(thread(2), run_s=2.5), grown(thread(3), state="Z"), grown(thread(4))
+    )
     assert [run.thread.tid for run in seen.runs] == [2, 1, 4]
     assert [run.busy for run in between(grown(thread(1), run_s=5.0), seconds=0.0).runs] == [0.0]
 
@@ -150,7 +153,8 @@ def sent(rows: Mapping[str, int], *threads: tuple[Thread | None, Thread | None])
 
     def lines(times: int) -> str:
         return "     CPU2\n" + "".join(
-            f"{name}: {count * times} {text[name]}{'' if name == 'TLB' else ' interrupts'}\n" for name, count in rows.items()
+            f"{name}: {count * times} {text[name]}{'' if name == 'TLB' else ' interrupts'}\n"
+            for name, count in rows.items()
         )
 
     seen = between(*threads)
@@ -201,7 +205,10 @@ def test_a_process_shares_memory_with_what_ran_elsewhere(other: dict[str, Any], 
 
 def test_interrupts_of_devices_alone_and_the_most_frequent_first() -> None:
     head = "     CPU2 CPU3\n"
-    rows = " 30: {0} 0 PCI-MSI 1-edge a\n 31: {1} 9 PCI-MSI 2-edge b\n 32: {1} 0 PCI-MSI 3-edge c\n 33: {1} 0 GICv3 30 Level arch_timer\nRES: {1} 0 Rescheduling\n"
+    rows = (
+        " 30: {0} 0 PCI-MSI 1-edge a\n 31: {1} 9 PCI-MSI 2-edge b\n 32: {1} 0 PCI-MSI 3-edge c\n"
+        " 33: {1} 0 GICv3 30 Level arch_timer\nRES: {1} 0 Rescheduling\n"
+    )
     seen = Window(read(0.0, [], head + rows.format(0, 0)), read(1.0, [], head + rows.format(1, 4)))
     assert device_interrupts(seen, 2) == [Landed(31, "b", 4), Landed(32, "c", 4), Landed(30, "a", 1)]
 
@@ -230,7 +237,10 @@ def test_who_trespasses_on_an_isolated_cpu(one: dict[str, Any], found: list[bool
 
 def test_who_is_pinned_comes_first() -> None:
     visitor, pinned = thread(1, allowed=frozenset({1, 2}), state="R"), thread(2)
-    assert [one.run.thread.tid for one in trespassers(between((visitor, visitor), (pinned, pinned)), 2, ISOLATED)] == [2, 1]
+    assert [one.run.thread.tid for one in trespassers(between((visitor, visitor), (pinned, pinned)), 2, ISOLATED)] == [
+        2,
+        1,
+    ]
 
 
 def test_a_cpu_has_one_spinner_the_busiest() -> None:
@@ -251,7 +261,11 @@ def test_each_cpu_of_the_spinners_is_counted_in_its_order() -> None:
     head, row = "     CPU2 CPU3\n", "LOC: {} {} Local timer interrupts\n"
     seen = Window(read(0.0, [], head + row.format(1, 1)), read(SECONDS, [], head + row.format(4, 41)))
     spun = {3: Spun(2.0), 2: Spun(2.0), 5: Spun(2.0)}
-    assert [(one.cpu, one.ticks, one.seconds) for one in counted(seen, spun)] == [(2, 3, 2.0), (3, 40, 2.0), (5, None, 2.0)]
+    assert [(one.cpu, one.ticks, one.seconds) for one in counted(seen, spun)] == [
+        (2, 3, 2.0),
+        (3, 40, 2.0),
+        (5, None, 2.0),
+    ]
     outcomes = [one.outcome for one in judge_tick(seen.before, seen.after, spun)]
     assert outcomes == [Outcome.COMPLIANT, Outcome.DRIFTED, Outcome.UNREADABLE]
 
@@ -418,7 +432,9 @@ def test_what_was_dropped_for_a_thread_since_the_window_began() -> None:
         return read(0.0, [], backlog_drops=backlog, sockets=sockets)
 
     def lost(before: Counters, after: Counters) -> list[int]:
-        return [int(line.split("dropped ")[1].split()[0]) for line in dropped(Window(before, after), traders[0], traders)]
+        return [
+            int(line.split("dropped ")[1].split()[0]) for line in dropped(Window(before, after), traders[0], traders)
+        ]
 
     assert lost(state({2: 5}, p7=1, p8=2, p9=3), state({2: 9}, p7=3, p8=5, p9=9)) == [4, 2, 3]
     assert lost(state({2: 5}, p7=1), state({2: 5}, p7=1)) == []

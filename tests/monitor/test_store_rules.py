@@ -351,7 +351,8 @@ def test_each_row_is_read_by_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "state", "is_lost"), [(None, None, True), (b"x", None, True), (record_of({}), {}, False), ("", None, True)]
+    ("record", "state", "is_lost"),
+    [(None, None, True), (b"x", None, True), (record_of({}), {}, False), ("", None, True)],
 )
 def test_a_state_is_whole_or_lost(tmp_path: Path, record: Any, state: Any, is_lost: bool) -> None:
     with closing(open_database(str(tmp_path / FILE))) as database:

@@ -5,6 +5,7 @@ On the types of the raw documents, one function at a time; what becomes of whole
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -16,8 +17,20 @@ from tests.probe.test_wake_cells import case as wake_case
 from tests.probe.test_wake_cells import raw_document as wake_document
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cpusets import CpuFacts
-from tunectl.probe import feed_cells, feed_facts, feed_void, feed_warnings, hedge_cells, hedge_facts, hedge_void
-from tunectl.probe import hedge_warnings, wake_cells, wake_facts, wake_void, wake_warnings
+from tunectl.probe import (
+    feed_cells,
+    feed_facts,
+    feed_void,
+    feed_warnings,
+    hedge_cells,
+    hedge_facts,
+    hedge_void,
+    hedge_warnings,
+    wake_cells,
+    wake_facts,
+    wake_void,
+    wake_warnings,
+)
 from tunectl.probe.feed_cases import Planned as FeedCase
 from tunectl.probe.feed_figures import bars_ns, due_figures
 from tunectl.probe.feed_request import FeedRequest
@@ -27,7 +40,7 @@ from tunectl.probe.pair_receiver import cpu_share, why_no_spinner, why_throttled
 from tunectl.probe.pair_warnings import clock, unkept
 from tunectl.probe.tick_figures import Figures, halved, ratio
 from tunectl.probe.wake_occupancy import occupancy
-from tunectl.shapes import nearest_rank
+from tunectl.shapes import FEED_STAGES, nearest_rank
 
 
 def hedge_run(*cases: dict[str, Any], **changes: Any) -> hedge_facts.RawHedge:
@@ -50,7 +63,8 @@ def wake_run(*cases: dict[str, Any], **changes: Any) -> wake_facts.RawWake:
 
 
 @pytest.mark.parametrize(
-    ("count", "share", "rank"), [(100, 0.99, 99), (101, 0.99, 100), (1000, 0.999, 999), (1, 0.5, 1), (2, 0.5, 1), (3, 0.5, 2)]
+    ("count", "share", "rank"),
+    [(100, 0.99, 99), (101, 0.99, 100), (1000, 0.999, 999), (1, 0.5, 1), (2, 0.5, 1), (3, 0.5, 2)],
 )
 def test_a_percentile_is_the_nearest_rank(count: int, share: float, rank: int) -> None:
     assert nearest_rank(count, share) == rank
@@ -88,7 +102,8 @@ def test_halves_and_ratios() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ns", "ticks", "hz", "share"), [(900, 1000, 1e9, 0.9), (900, 2000, 2e9, 0.9), (1001, 1000, 1e9, 1.0), (5, 0, 1e9, 0.0)]
+    ("ns", "ticks", "hz", "share"),
+    [(900, 1000, 1e9, 0.9), (900, 2000, 2e9, 0.9), (1001, 1000, 1e9, 1.0), (5, 0, 1e9, 0.0)],
 )
 def test_the_share_of_a_cpu_is_at_most_all_of_it(ns: int, ticks: int, hz: float, share: float) -> None:
     assert cpu_share(ns, ticks, hz) == share
@@ -121,7 +136,9 @@ def changed_files(run: dict[str, Any], path: str, at: str, text: str) -> Any:
 
 
 @pytest.mark.parametrize("at", ["before", "after"])
-@pytest.mark.parametrize("text", ["", "cpu3 0 0 0 0 0 0 50 60\n", "cpu3 0 0 0 0 0 0 50 60 x\n", "cpu33 0 0 0 0 0 0 50 60 70\n"])
+@pytest.mark.parametrize(
+    "text", ["", "cpu3 0 0 0 0 0 0 50 60\n", "cpu3 0 0 0 0 0 0 50 60 x\n", "cpu33 0 0 0 0 0 0 50 60 70\n"]
+)
 def test_a_line_that_cannot_be_read_says_nothing(at: str, text: str) -> None:
     assert changed_files(wake_document(block()), "/proc/schedstat", at, text) is None
 
@@ -163,7 +180,9 @@ def test_our_own_threads_on_the_cpu(cpus: tuple[int, int], shares_main: bool, ow
         (None, 3, 0.03),
     ],
 )
-def test_how_many_messages_met_another_task(occupied_by: dict[str, Any] | None, preemptions: int, met: float | None) -> None:
+def test_how_many_messages_met_another_task(
+    occupied_by: dict[str, Any] | None, preemptions: int, met: float | None
+) -> None:
     changes = None if occupied_by is None else CALM | occupied_by
     run = wake_run(block(occupancy=changes, preemptions=preemptions))
     assert wake_void.met_others(run.cases[0], run) == (None if met is None else pytest.approx(met, abs=2e-3 * met))
@@ -205,10 +224,18 @@ def test_one_message_in_a_hundred_may_find_an_unready_receiver(made: Any, unread
 
 def test_the_first_sleeper_with_figures_is_what_the_others_are_compared_with() -> None:
     poll = wake_case("poll", "sleeping", 50_000)
-    found = wake_cells.judged(wake_run(block(preemptions=99), poll, minimal(), minimal(idle_ms=5.0), minimal(mechanism="udp")))
+    found = wake_cells.judged(
+        wake_run(block(preemptions=99), poll, minimal(), minimal(idle_ms=5.0), minimal(mechanism="udp"))
+    )
     assert [one.has_figures for one in found] == [False, True, True, True, True]
     (made,) = wake_cells.speedups(found)
-    assert (made["way"], made["over"], made["mean"], made["percentiles"]["99"], made["max"]) == ("minimal", "poll", 10.0, 10.0, 10.0)
+    assert (made["way"], made["over"], made["mean"], made["percentiles"]["99"], made["max"]) == (
+        "minimal",
+        "poll",
+        10.0,
+        10.0,
+        10.0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -291,8 +318,8 @@ STEPPED = {"asked": "sw", "kind": "sw", "stepped": True}
         ({}, []),
         ({"stamp_shared": 10}, []),
         ({"stamp_shared": 11}, ["11 of 1,000 messages came in a read with others"]),
-        ({"negative": dict.fromkeys(feeds.FEED_STAGES, 0) | {"wire": 1}}, []),
-        ({"negative": dict.fromkeys(feeds.FEED_STAGES, 0) | {"wire": 2}}, ["in 2 of 1,000 messages wire is negative"]),
+        ({"negative": dict.fromkeys(FEED_STAGES, 0) | {"wire": 1}}, []),
+        ({"negative": dict.fromkeys(FEED_STAGES, 0) | {"wire": 2}}, ["in 2 of 1,000 messages wire is negative"]),
         ({"drops": {"socket": 1, "softnet": 0, "nic": None}}, ["the receiving TCP socket threw 1 segment away"]),
         ({"drops": {"socket": 1}, "transport": "udp"}, ["the receiving socket dropped 1 packet"]),
         ({"drops": {"softnet": 1}}, ["the host dropped 1 packet"]),
@@ -369,7 +396,8 @@ def test_what_time_stamps_cost(stamped: list[dict[str, Any]], without: list[dict
 
 
 @pytest.mark.parametrize(
-    ("rate", "burst", "seconds"), [(1000, 1, 0.2), (100, 1, 1.0), (499, 1, 100 / 499), (1_000_000, 1, 0.02), (1000, 64, 0.256)]
+    ("rate", "burst", "seconds"),
+    [(1000, 1, 0.2), (100, 1, 1.0), (499, 1, 100 / 499), (1_000_000, 1, 0.02), (1000, 64, 0.256)],
 )
 def test_the_warm_up_is_a_fifth_of_a_second_in_whole_bursts(rate: int, burst: int, seconds: float) -> None:
     assert FeedCase("tcp", "json", 1, rate, burst, "poll", "off", 0).warm_up_s == pytest.approx(seconds)
@@ -404,17 +432,19 @@ def test_what_feed_can_be_asked_for(changes: dict[str, Any], is_refused: bool) -
 
 
 @pytest.mark.parametrize(
-    ("changes", "requests", "warm_up_s"),
+    ("load", "service_ns", "duration_s", "requests", "warm_up_s"),
     [
-        ({"load": 0.5, "service_ns": 3000, "duration_s": 3.0}, 1_000_000, 10_000 * 3e-6),
-        ({"load": 0.5, "service_ns": 3000, "duration_s": 3e-4}, 100, 100 * 3e-6),
-        ({"load": 0.1, "service_ns": 1000, "duration_s": 0.01}, 2000, 1000 * 5e-6),
+        (0.5, 3000, 3.0, 1_000_000, 10_000 * 3e-6),
+        (0.5, 3000, 3e-4, 100, 100 * 3e-6),
+        (0.1, 1000, 0.01, 2000, 1000 * 5e-6),
     ],
 )
-def test_how_many_requests_come(changes: dict[str, Any], requests: int, warm_up_s: float) -> None:
-    load = changes.pop("load")
-    request = HedgeRequest(**changes)
-    assert (request.requests(load), request.warm_up_s(load)) == (requests, pytest.approx(warm_up_s))
+def test_how_many_requests_come(
+    load: float, service_ns: int, duration_s: float, requests: int, warm_up_s: float
+) -> None:
+    request = HedgeRequest(service_ns=service_ns, duration_s=duration_s)
+    assert request.requests(load) == requests
+    assert request.warm_up_s(load) == pytest.approx(warm_up_s)
 
 
 @pytest.mark.parametrize(
@@ -448,9 +478,7 @@ def test_what_chance_would_have_slow_with_both() -> None:
     assert hedge_facts.Together(served=(0, 2000), slow=(0, 40), first_slow=(100, 50)).expected == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize(
-    ("first_slow", "ratio_"), [((250, 250), 2.0), ((250, 249), None), ((0, 500), 2.0)]
-)
+@pytest.mark.parametrize(("first_slow", "ratio_"), [((250, 250), 2.0), ((250, 249), None), ((0, 500), 2.0)])
 def test_a_ratio_needs_five_by_chance(first_slow: tuple[int, int], ratio_: float | None) -> None:
     found = hedges.together((1000, 1000), (10, 10), first_slow, both_slow=10, pairs=0)
     services = {"a": [3000, 1000], "b": [3000, 1000]}
@@ -514,7 +542,12 @@ def test_both_slow_more_often_than_chance_has_it(both_slow: int, first_slow: tup
 
 @pytest.mark.parametrize(
     ("cores", "shared"),
-    [(("", "", ""), set()), (("2-3", "2-3", ""), {(0, 1)}), (("", "3-4", "3-4"), {(1, 2)}), (("2,4", "", "2,4"), {(0, 2)})],
+    [
+        (("", "", ""), set()),
+        (("2-3", "2-3", ""), {(0, 1)}),
+        (("", "3-4", "3-4"), {(1, 2)}),
+        (("2,4", "", "2,4"), {(0, 2)}),
+    ],
 )
 def test_which_of_three_share_a_core(cores: tuple[str, str, str], shared: set[tuple[int, int]]) -> None:
     run = hedge_run(facts={"cpus": [feeds.GOOD | {"core_cpus": core} for core in cores]})
@@ -531,7 +564,9 @@ def test_a_budget_starves_where_it_is_below_the_late_share_of_what_is_admitted(
     budget: float, over_budget: int, shed: int, starves: bool
 ) -> None:
     """50 of 1,000 that were taken are late."""
-    made = hedges.case([3_000] * (1000 - shed), shed=shed, hedged=50 - over_budget, over_budget=over_budget, budget=budget)
+    made = hedges.case(
+        [3_000] * (1000 - shed), shed=shed, hedged=50 - over_budget, over_budget=over_budget, budget=budget
+    )
     run = hedge_run(made)
     assert any("starves hedging" in text for text in hedge_warnings.case_warnings(run.cases[0], run)) is starves
 
@@ -544,13 +579,19 @@ def test_what_a_document_leaves_out_is_refused() -> None:
 # ---- the CPUs
 
 
-def facts(online: set[int], isolated: set[int], partitioned: set[int] = frozenset(), cores: tuple[set[int], ...] = ()) -> CpuFacts:  # type: ignore[assignment]
-    siblings = {cpu: frozenset(core) for core in cores for cpu in core}
-    everything = dict.fromkeys(CpuFacts._fields, frozenset())
-    return CpuFacts(**{  # type: ignore[arg-type]
-        **everything, "online": frozenset(online), "present": frozenset(online), "siblings": siblings,
-        "kernel_isolated": frozenset(isolated), "partitioned": frozenset(partitioned), "nr_cpus": 64,
-    })  # fmt: skip
+def facts(
+    online: set[int], isolated: set[int], partitioned: Collection[int] = (), cores: tuple[set[int], ...] = ()
+) -> CpuFacts:
+    nothing: dict[str, Any] = dict.fromkeys(CpuFacts._fields, frozenset())
+    known: dict[str, Any] = {
+        "online": frozenset(online),
+        "present": frozenset(online),
+        "siblings": {cpu: frozenset(core) for core in cores for cpu in core},
+        "kernel_isolated": frozenset(isolated),
+        "partitioned": frozenset(partitioned),
+        "nr_cpus": 64,
+    }
+    return CpuFacts(**nothing | known)
 
 
 ALL = set(range(8))
@@ -572,11 +613,16 @@ PAIRS = tuple({cpu, cpu + 4} for cpu in range(4))
     ],
 )
 def test_the_cpus_of_two(
-    among: str | None, isolated: set[int], partitioned: set[int], allowed: set[int], two: tuple[int, int], is_noted: bool
+    among: str | None,
+    isolated: set[int],
+    partitioned: set[int],
+    allowed: set[int],
+    two: tuple[int, int],
+    is_noted: bool,
 ) -> None:
     placed = place(None, among, facts(ALL, isolated, partitioned, PAIRS), frozenset(allowed))
     assert ((placed.sender, placed.receiver), bool(placed.note)) == (two, is_noted)
-    assert (placed.cpus, placed.text) == (set(two), f"{two[0]},{two[1]}")
+    assert (placed.cpus, placed.text) == (frozenset(two), f"{two[0]},{two[1]}")
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,11 @@ def test_a_write_that_an_error_ends_is_not_made_again(tree: Path) -> None:
 def test_the_journal_says_what_is_in_force_and_where_the_run_ended(tree: Path) -> None:
     apply(tree)
     records = records_of(tree / JOURNAL)
-    assert [one["type"] for one in records if one["type"] not in ("before", "after", "told")] == ["start", "held", "end"]
+    assert [one["type"] for one in records if one["type"] not in ("before", "after", "told")] == [
+        "start",
+        "held",
+        "end",
+    ]
     assert sorted(records[-1]["wrote"]) == ["proc/sys/vm/stat_interval", SWAPPINESS]
     journal = load(state_of(WritableSysroot(str(tree))))
     assert (set(journal.in_force()), journal.ended, journal.run) == ({"mm.swappiness", "kernel.stat_interval"}, True, 1)
