@@ -17,7 +17,7 @@ import pytest
 from tests.conftest import TUNECTL
 from tests.nobody import at_work, needs_root
 from tests.ran import Ran
-from tests.starter import _DROP
+from tests.starter import DROP
 from tests.trees import differences, picture
 from tests.tuned import apply, inspection_on, restore, state_of
 from tunectl.errors import TunectlError
@@ -111,7 +111,7 @@ def unseen() -> str:
 
 @needs_root
 @pytest.mark.parametrize("script", [HOLDS, SENDS], ids=["held", "on its way"])
-@pytest.mark.parametrize("user", [_DROP, IS_STARTED_BY_NOBODY], ids=["nobody", "set-user-ID"])
+@pytest.mark.parametrize("user", [DROP, IS_STARTED_BY_NOBODY], ids=["nobody", "set-user-ID"])
 def test_a_lock_that_a_user_holds_is_replaced(public: Path, script: str, user: Sequence[str]) -> None:
     lock = left_open(public)
     if script == SENDS and (why := unseen()):
