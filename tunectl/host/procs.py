@@ -183,7 +183,7 @@ def is_daemon(root: Sysroot, pid: int, units: Collection[str]) -> bool:
 
 
 def users_of(root: Sysroot, pid: int) -> frozenset[int]:
-    """The users that a process runs as: real, effective, saved. Empty where that shows nowhere. /proc/PID/status, Uid"""
+    """The users that a process runs as: real, effective, saved. Empty where that shows nowhere. /proc/PID/status"""
     line = f"\n{root.get_text(f'proc/{pid}/status')}".partition("\nUid:")[2].partition("\n")[0]
     return frozenset(int(word) for word in line.split() if word.isdecimal())
 
