@@ -12,6 +12,7 @@ import os
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pwd import getpwnam
 from typing import NamedTuple
 
 import psutil
@@ -300,11 +301,21 @@ def _fits(root: Sysroot, pid: int, declared: Trading) -> bool:
     if declared.unit:
         return declared.unit in _units_along(parse_cgroup(root.get_text(f"proc/{pid}/cgroup")))
     first = read_thread(root, pid, pid)
-    if first is None or first.kernel:
+    if first is None or first.kernel or not _is_users(root, pid, declared.user):
         return False
     # A program may rename its first thread: then the word it was started with tells.
     program = root.get_text(f"proc/{pid}/cmdline").partition("\0")[0].rpartition("/")[2]
     return declared.command in (first.comm, program[:15])
+
+
+def _is_users(root: Sysroot, pid: int, user: str) -> bool:
+    """Is it this user's process? A recording knows no names of users, and may hold no numbers."""
+    users = users_of(root, pid)
+    if not user or not (root.live or (users and user.isdecimal())):
+        return True
+    with suppress(KeyError):
+        return users == {int(user) if user.isdecimal() else getpwnam(user).pw_uid}
+    return False
 
 
 def parse_cgroup(text: str) -> str:
