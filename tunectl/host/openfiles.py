@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from tunectl.fix import shell_word
-from tunectl.host.procs import read_pids, service_of
+from tunectl.host.procs import read_pids, service_of, users_of
 from tunectl.host.sysroot import Sysroot
 
 _PERF = "anon_inode:[perf_event]"
@@ -18,7 +18,7 @@ class Holder(NamedTuple):
     pid: int
     comm: str
     files: tuple[str, ...]
-    stop: str  # the command that ends it
+    stop: str  # what ends it
 
     @property
     def name(self) -> str:
@@ -62,6 +62,8 @@ def perf_users(root: Sysroot) -> list[str]:
 
 
 def stop_of(root: Sysroot, pid: int) -> str:
-    """The command that ends a process: its service's, else a signal."""
-    unit = service_of(root, pid)
-    return f"sudo systemctl stop {shell_word(unit)}" if unit else f"sudo kill {pid}"
+    """What ends a process: the command that stops its service, or a signal to one of root's own; else whose it is."""
+    if unit := service_of(root, pid):
+        return f"sudo systemctl stop {shell_word(unit)}"
+    others = users_of(root, pid) - {0}
+    return f"process {pid} is uid {max(others)}'s to end" if others else f"sudo kill {pid}"

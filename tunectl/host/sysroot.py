@@ -375,6 +375,12 @@ class Sysroot:
         """lstat(2) of a path."""
         return os.lstat(self._place(path))
 
+    def program(self, pid: int) -> os.stat_result | None:
+        """The file that a process executes: stat(2) of /proc/PID/exe. None where it is not shown to this user. Live."""
+        with suppress(OSError):
+            return os.stat(f"/proc/{pid}/exe") if self.live else None
+        return None
+
     def readlink(self, path: str) -> str:
         """Where a link points, or "" where it is none. Never raises."""
         try:
