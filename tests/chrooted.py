@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
 import re
@@ -16,6 +17,7 @@ import tunectl
 PROFILES = Path(tunectl.__file__).parent / "profiles"
 Answer = TypeVar("Answer")
 _SHELL = "/bin/sh"
+_CLONE_NEWNS, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18  # sched.h, linux/mount.h
 
 
 def furnish(tree: Path) -> None:
@@ -40,10 +42,15 @@ def script(tree: Path, path: str, *lines: str) -> None:
 
 
 def inside(tree: Path, act: Callable[[], Answer]) -> Answer:
-    """What `act` returns in a child for which the tree is `/`. It imports nothing there: Python is outside."""
+    """What `act` returns in a child for which the tree is `/`. It imports nothing there: Python is outside.
+
+    Of the kernel's own /proc it has its descriptors; all else there is the tree's. For tests marked needs_mounts.
+    """
+    (tree / "proc/self/fd").mkdir(parents=True, exist_ok=True)
     read, write = os.pipe()
     if not (pid := os.fork()):
         try:
+            _mount_descriptors(tree)
             os.chroot(tree)
             os.chdir("/")
             answer: object = act()
@@ -59,3 +66,16 @@ def inside(tree: Path, act: Callable[[], Answer]) -> Answer:
     if isinstance(answer, AssertionError):
         raise answer
     return answer  # type: ignore[return-value]
+
+
+def _mount_descriptors(tree: Path) -> None:
+    """In a mount namespace of this process, which ends with it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    for words in (
+        (libc.unshare, _CLONE_NEWNS),
+        (libc.mount, None, b"/", None, _MS_REC | _MS_PRIVATE, None),
+        (libc.mount, b"/proc/self/fd", bytes(tree / "proc/self/fd"), None, _MS_BIND, None),
+    ):
+        call, *arguments = words
+        if call(*arguments):
+            raise OSError(ctypes.get_errno(), "cannot mount /proc/self/fd")

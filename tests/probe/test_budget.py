@@ -104,7 +104,15 @@ def test_lost_events_are_taken_at_their_worst() -> None:
     exact = cpu_result(arrival_ns={"99.9": 9_950})
     lossy = exact | {"events_lost": 1000, "percentile_error_ppm": 7813}
     assert judge(result(exact), LIMITS).verdict == "within"
-    assert judge(result(lossy), LIMITS).verdict == "broken"
+    found = judge(result(lossy), LIMITS)
+    assert (found.verdict, [text.rpartition(" ")[2] for text in found.broken]) == ("broken", ["(p99_9_ns)"])
+
+
+def test_a_cpu_whose_figures_are_not_its_own_breaks_no_limit_and_keeps_none() -> None:
+    unfit = cpu_result(max_ns=90_000, unfit=["a quota stopped it"])
+    budget = judge(result(unfit, cpu_result(3)), LIMITS)
+    assert (budget.verdict, budget.broken, budget.reason) == ("not-judged", [], "a quota stopped it")
+    assert judge(result(unfit, cpu_result(3, max_ns=90_000)), LIMITS).verdict == "broken"
 
 
 def lasting(seconds: float) -> Jitter:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from tests.chrooted import furnish, inside, script
+from tests.cli.places import needs_mounts
 from tests.hosts.builder import HostFactory
-from tests.nobody import needs_root
 from tests.tuned import apply, restore
 from tests.tuning.hosts import small_host, wish
 from tunectl.host.writable import WritableSysroot
@@ -64,7 +64,7 @@ def restore_in(tree: Path) -> Undone:
 FAILED = ["/usr/sbin/update-grub: exit status 1: no space left"]
 
 
-@needs_root
+@needs_mounts
 def test_a_restore_whose_update_grub_failed_is_not_done_and_is_done_again(grub: Path) -> None:
     assert (apply_in(grub), seen(grub)) == ([], Seen(True, True))
     answers(grub, 1)
@@ -76,7 +76,7 @@ def test_a_restore_whose_update_grub_failed_is_not_done_and_is_done_again(grub: 
     assert (undone.outcome.failed_commands, undone.complete, seen(grub)) == ([], True, Seen(True, False))
 
 
-@needs_root
+@needs_mounts
 def test_an_apply_whose_update_grub_failed_runs_it_again_until_it_works(grub: Path) -> None:
     answers(grub, 1)
     assert (apply_in(grub), seen(grub)) == (FAILED, Seen(True, True, waits=True))
