@@ -104,6 +104,7 @@ DECISIONS: frozenset[str] = frozenset(
         "isolate CPUs among … for the threads that read from …, or use a NIC near the others",
         "start it, then check again",
         "decide which one it is: …",
+        "decide which one it is, and say whose: …",
         "decide which one it is, and name its unit instead of the command: …",
         "nothing in the host file can tell them apart: have the program give tid … another name "
         "(pthread_setname_np(3), prctl(2) PR_SET_NAME); or, if each is a trading thread, declare each of them in "
