@@ -3,6 +3,7 @@
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.checking import Severity, compliant, costs, failing, unknown, unsupported, watches
 from tunectl.checking.window import CLOCKSOURCE, Window
+from tunectl.command import write
 from tunectl.fix import REBOOT, in_turn, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.drivers.bootline import by_hand_fix
@@ -35,7 +36,7 @@ def test_clocksource(host: Sysroot) -> None:
     available = host.get(f"{CLOCKSOURCE}/available_clocksource").split()
     counter = next((name for name in _COUNTERS if name in available), None)
     if counter:
-        now = f"echo {counter} | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"
+        now = write(counter, "/sys/devices/system/clocksource/clocksource0/current_clocksource")
         note = f"for the next boot, {by_hand_fix(word)}" if word else ""
         failing(
             f"the clocksource is {current}, though {counter} is there{asked}",

@@ -1,8 +1,10 @@
 """Physical cores and the hardware threads on them."""
 
+from tunectl import kinds
 from tunectl.checking import Severity, costs, failing, needs_sight, unknown, watches
 from tunectl.checking.judges import housekeeping_siblings, some, spinners
 from tunectl.checking.window import Window
+from tunectl.command import write
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.fix import to_decide
 from tunectl.host.cpusets import CpuFacts
@@ -23,7 +25,7 @@ def test_whole_core(isolated_core: CpuSet, cpu_facts: CpuFacts, scope: Scope) ->
             f"CPU {isolated} is isolated and its SMT sibling {others} is not: they share one physical core",
             to_decide(
                 f"isolate {format_cpulist(isolated_core)} together, or switch the sibling off: "
-                f"echo 0 | sudo tee /sys/devices/system/cpu/cpu{min(left)}/online"
+                f"{write('0', f'/sys/devices/system/cpu/cpu{min(left)}/online')}"
             ),
             observed=isolated,
             desired=format_cpulist(isolated_core),
@@ -47,7 +49,7 @@ def test_spinners_apart(isolated_core: CpuSet, window: Window, scope: Scope) -> 
         last = busy[-1].thread
         failing(
             f"spinners share the physical core of CPUs {format_cpulist(isolated_core)}: {some(seen)}",
-            to_decide(f"move one to another isolated core: sudo taskset -cp CPU {last.tid}"),
+            to_decide(f"move one to another isolated core: {kinds.move_thread(last.tid, 'CPU')}"),
             observed=len(busy),
             desired=1,
         )

@@ -1,11 +1,11 @@
 """Interrupts of devices and the isolated CPUs."""
 
+from tunectl import kinds
 from tunectl.checking import Severity, costs, failing, watches
 from tunectl.checking.judges import Landed, device_interrupts, some
-from tunectl.checking.moving import move_interrupt
 from tunectl.checking.window import Window
 from tunectl.cpulist import format_cpulist
-from tunectl.fix import Fix, in_turn
+from tunectl.fix import Fix, in_turn, to_type
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.irq import KEPT_OFF
 from tunectl.model import Scope
@@ -39,4 +39,4 @@ def _fix(one: Landed, housekeeping: str, mode: int | None) -> Fix:
     # Since 6.12 the mode says that the kernel places it (kernel/irq/proc.c); before, only a refused write does.
     if mode == 0o444:
         return KEPT_OFF
-    return move_interrupt(one.irq, housekeeping)
+    return to_type(kinds.move_interrupt(one.irq, housekeeping))

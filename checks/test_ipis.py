@@ -9,6 +9,7 @@ from tunectl.checking.movers import page_movers
 from tunectl.checking.senders import AS_ROOT, Sender, busy_senders
 from tunectl.checking.subject import Subject
 from tunectl.checking.window import Window
+from tunectl.command import as_data
 from tunectl.fix import Fix, in_turn, to_decide
 from tunectl.host.openfiles import find_holders, perf_users, stop_of
 from tunectl.host.procs import read_thread
@@ -86,7 +87,7 @@ def _named(cpu: int, loud: list[Sent], window: Window, subject: Subject) -> tupl
             fixes.append(to_decide(f"have it leave CPU {cpu} out, or end it: {one.stop}"))
     if Kind.TLB in times:
         for here, other in sharing(window, cpu):
-            name = f"{here.thread.comm} (pid {here.thread.pid})"
+            name = f"{as_data(here.thread.comm)} (pid {here.thread.pid})"
             senders.append(
                 f"{name} has a thread here and shares its memory with {other.thread.comm} (tid {other.thread.tid}) on "
                 f"CPU {other.thread.cpu}"
@@ -118,9 +119,10 @@ def _sender(host: Sysroot, one: Sender) -> str:
 def _stop(host: Sysroot, one: Sender, cpu: int) -> Fix:
     thread = read_thread(host, one.pid, one.pid)
     if one.pid == 0 or (thread and thread.kernel):
-        return to_decide(f"find out who has the kernel's {one.comm} run {one.callback or one.callsite} on CPU {cpu}")
+        comm, code = as_data(one.comm), as_data(one.callback or one.callsite)
+        return to_decide(f"find out who has the kernel's {comm} run {code} on CPU {cpu}")
     if thread is None:
-        name = "it" if one.comm == _FORGOTTEN else one.comm
+        name = "it" if one.comm == _FORGOTTEN else as_data(one.comm)
         return to_decide(f"see who starts {name}: process {one.pid} has ended")
     stop = stop_of(host, one.pid)
-    return to_decide(f"have {thread.comm} (pid {one.pid}) leave CPU {cpu} out, or end it: {stop}")
+    return to_decide(f"have {as_data(thread.comm)} (pid {one.pid}) leave CPU {cpu} out, or end it: {stop}")

@@ -1,6 +1,7 @@
 """The NICs that carry market data, and the CPUs that read from them."""
 
 from tunectl.checking import Severity, costs, failing, unsupported
+from tunectl.command import as_data
 from tunectl.cpulist import format_cpulist
 from tunectl.fix import to_decide
 from tunectl.host.nics import read_local_cpus
@@ -25,7 +26,8 @@ def test_nic_node(interface: str, host: Sysroot, scope: Scope) -> None:
         failing(
             f"no isolated CPU is on the NUMA node of {interface}, which is near CPUs {near}",
             to_decide(
-                f"isolate CPUs among {near} for the threads that read from {interface}, or use a NIC near the others"
+                f"isolate CPUs among {near} for the threads that read from {as_data(interface)}, "
+                "or use a NIC near the others"
             ),
             observed=format_cpulist(readers),
             desired=near,

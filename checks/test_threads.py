@@ -2,19 +2,18 @@
 
 from collections.abc import Collection
 
+from tunectl import kinds
 from tunectl.checking import Severity, costs, failing, needs_sight, watches
 from tunectl.checking.groups import Group, group_of
 from tunectl.checking.judges import Trespass, some, trespassers
 from tunectl.checking.kthreads import knob_of, read_placement, strays
-from tunectl.checking.moving import move_interrupt, move_thread
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import Trader, strangers
 from tunectl.checking.window import Window
-from tunectl.cpulist import format_cpulist, format_cpumask, parse_cpulist
+from tunectl.cpulist import format_cpulist
 from tunectl.fix import APPLY, NOTHING, REBOOT, Fix, in_turn, to_type
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.scheduling import REAL_TIME, scheduling_of
-from tunectl.knobs.workqueue import CPUMASK_FILE
 from tunectl.model import Scope
 
 
@@ -80,12 +79,12 @@ def _fix(one: Trespass, cpu: int, housekeeping: str, delivered: Collection[int])
     if one.pinned:
         # One that spins under real-time scheduling would take a housekeeping CPU from everybody instead.
         spins = one.run.ran and scheduling_of(thread).policy in REAL_TIME
-        calm = to_type(f"sudo chrt -o -p 0 {thread.tid}") if spins else NOTHING
+        calm = to_type(kinds.calm_thread(thread.tid)) if spins else NOTHING
         note = f"if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = {cpu}"
-        return in_turn(calm, to_type(f"sudo taskset -cp {housekeeping} {thread.tid}", note))
+        return in_turn(calm, to_type(kinds.move_thread(thread.tid, housekeeping), note))
     if thread.comm.startswith("kworker/u"):
-        return to_type(f"echo {format_cpumask(parse_cpulist(housekeeping))} | sudo tee /{CPUMASK_FILE}")
+        return to_type(kinds.move_workqueues(housekeeping))
     if thread.interrupt is not None and thread.interrupt in delivered:
         # The kernel moves the thread along; one that came alone goes alone.
-        return move_interrupt(thread.interrupt, housekeeping)
-    return move_thread(thread.tid, housekeeping)
+        return to_type(kinds.move_interrupt(thread.interrupt, housekeeping))
+    return to_type(kinds.move_thread(thread.tid, housekeeping))

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
+from tunectl import kinds
 from tunectl.checking import Match, Severity, compliant, costs, failing, unknown, unsupported, watches
 from tunectl.checking.ipis import PER_S, SHORTEST_S, allowed
 from tunectl.checking.judges import some
 from tunectl.checking.movers import page_movers
-from tunectl.checking.moving import move_thread
 from tunectl.checking.polling import Defaults, cpus_for, named, pollers
 from tunectl.checking.spans import is_stopped, loose, sleeps, span_of
 from tunectl.checking.traders import Trader
 from tunectl.checking.window import Window
 from tunectl.cpulist import format_cpulist
-from tunectl.fix import in_turn, to_decide
+from tunectl.fix import in_turn, to_decide, to_type
 from tunectl.host.busypoll import Polled, read_polled
 from tunectl.host.procs import Thread
 from tunectl.host.refusals import AS_ROOT
@@ -187,7 +187,7 @@ def _refuse_sharing(trader: Trader, beside: list[Trader], thread: Thread, how: s
     home = [one for one in (trader, *beside) if one.thread.allowed != frozenset({one.declared.cpu})]
     failing(
         f"{trader.declared.name} polls on CPU {thread.cpu} ({how}), and {others}",
-        in_turn(*(move_thread(one.thread.tid, str(one.declared.cpu)) for one in home)),
+        in_turn(*(to_type(kinds.move_thread(one.thread.tid, str(one.declared.cpu))) for one in home)),
         observed=len(beside),
         desired=0,
     )

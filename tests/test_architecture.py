@@ -17,7 +17,9 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "native" not in path.
 ROOMS: tuple[tuple[str, ...], ...] = (
     ("shortened",),
     ("errors", "durable", "checksummed", "shipped", "installed"),
-    ("cpulist", "extras", "fix", "oneline", "regular"),
+    ("command", "cpulist", "extras", "oneline", "regular"),
+    ("kinds",),
+    ("fix",),
     ("model",),
     ("shapes",),
     ("verdict", "wording"),
@@ -149,6 +151,8 @@ def test_every_finding_says_what_it_costs() -> None:
 def test_report_sees_only_the_model() -> None:
     allowed = (
         "tunectl.report",
+        "tunectl.command",
+        "tunectl.kinds",
         "tunectl.fix",
         "tunectl.model",
         "tunectl.shapes",
@@ -213,7 +217,7 @@ def test_the_fleet_knows_documents_and_no_host() -> None:
     for path in (PACKAGE / "fleet").glob("*.py"):
         own = {one for one in imports(path) if one.startswith("tunectl.")}
         probe = ("tunectl.probe.document", "tunectl.probe.doubt", "tunectl.shapes")
-        ground = ("errors", "durable", "fix", "regular", "verdict", "wording", "model")
+        ground = ("errors", "durable", "kinds", "fix", "regular", "verdict", "wording", "model")
         assert not outside(own, "tunectl.fleet", *probe, *(f"tunectl.{one}" for one in ground)), path
     assert not calls(PACKAGE / "fleet/judge.py", "datetime.now", "open")
 

@@ -8,9 +8,10 @@ import pickle
 
 import pytest
 
+from tunectl.command import argv
 from tunectl.fix import APPLY, NOTHING, REBOOT, Fix, Kind, add_words, apply, in_turn, noted, reboot, to_decide, to_type
 
-ONE, TWO, CHOOSE = to_type("sudo one"), to_type("sudo two", "it was on"), to_decide("choose")
+ONE, TWO, CHOOSE = to_type(argv("sudo", "one")), to_type(argv("sudo", "two"), "it was on"), to_decide("choose")
 
 
 @pytest.mark.parametrize(

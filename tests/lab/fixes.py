@@ -15,7 +15,7 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "take … out, or have it name an entry that has the arguments…": ("custom.cfg with a default of its own",),
     "sudo sed -i '…s/.*/true/' …": ("custom.cfg with a default inside an if",),
     "… && sudo modprobe …": ("a driver that is blacklisted",),
-    "sudo sed -i … && …": (
+    "sudo sed -i … … && …": (
         "highres=off for the next boot",
         "fewer CPUs for the next boot",
         "cpufreq.off=1 for the next boot",
@@ -25,27 +25,27 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
         "another target on the next line",
         "a bare word on the next line",
         "an empty /var on the next line",
+        "10_linux with arguments of its own",
     ),
-    "sudo sed -i '…' … && …": ("10_linux with arguments of its own",),
     "sudo sed -i '…s/^/: #/' … && …": ("10_linux that assigns the settings anew",),
-    "sudo sed -i '…s/^/#/' /… && sudo udevadm control --reload": (
+    "sudo sed -i '…s/^/#/' … && sudo udevadm control --reload": (
         "a rule of udev's that takes the units of network cards away",
     ),
     "sudo systemctl add-wants … …": ("another default target",),
     "sudo systemctl set-default multi-user.target": ("default target without it",),
     "sudo sysctl …=0": ("the soft-lockup detector switched on again",),
     "sudo rm /…": ("unit masked",),
-    "sudo rm … && sudo systemctl daemon-reload && sudo systemctl start systemd-udevd.service": ("udev masked",),
+    "sudo rm … && sudo systemctl daemon-reload && sudo systemctl start …": ("udev masked",),
     "sudo rm /etc/udev/rules.d/95-tunectl.rules": ("udev's rule masked",),
     "sudo rm /… && sudo systemctl daemon-reload": ("another unit of that name",),
-    "sudo sed -i … …": ("drop-in with another ExecStart",),
+    "sudo sed -i … /…": ("drop-in with another ExecStart",),
     "sudo systemctl restart …": ("it failed in this boot",),
     "sudo sed -i '…s/^/#/' /etc/fstab": ("swap is on, and at each boot",),
     "sudo swapoff -a": ("swap is on, and at each boot",),
     "sudo systemctl disable --now …": ("a timer's service",),
     "take … out": ("sysctl.d file that wins",),
-    "take /…:… out, then sudo systemctl daemon-reload": ("a drop-in of another service",),
-    "sudo systemctl set-property …… AllowedCPUs=…": (
+    "take … out, then sudo systemctl daemon-reload": ("a drop-in of another service",),
+    "sudo systemctl set-property … AllowedCPUs=…": (
         "a service with AllowedCPUs=",
         "a slice that gets an isolated CPU",
         "the slice of logins is given an isolated CPU for good",
@@ -84,7 +84,7 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "echo | sudo tee /…/set_event": ("events left on",),
     "echo nop | sudo tee /…/current_tracer": ("function tracer left on",),
     "echo … | sudo tee -a …/…": ("kprobe left on",),
-    "sudo rmdir …": ("an instance of its own left on",),
+    "sudo rmdir /…": ("an instance of its own left on",),
     "sudo sysctl kernel.stack_tracer_enabled=0": ("stack tracer left on",),
     "put … back from a backup; or decide that `restore` shall know nothing older: sudo tunectl apply --adopt": (
         "the journal is gone",
@@ -161,7 +161,7 @@ DECISIONS: frozenset[str] = frozenset(
         "choose an entry that boots Linux",
         "have … in … name an entry that has the arguments",
         "have … print nothing that chooses the default (it printed …), then …",
-        "decide what /…:… shall do instead: … starts by it, and may do more than this",
+        "decide what … shall do instead: … starts by it, and may do more than this",
         "decide which unit belongs in isolated.slice: take Slice=isolated.slice out of the others",
         "look at it yourself: tunectl cannot tell what boots there",
         "nothing of ours goes where somebody else's threads run: check again when they spin, or do not run; "
@@ -173,7 +173,7 @@ DECISIONS: frozenset[str] = frozenset(
         "have … give … to the entries that it makes again, then …",
         "have …:… hand ${args} on again, then …",
         "decide what … shall do without …: it does more than this, or other rules go by its place",
-        "put a copy of /… without … into /etc/udev/rules.d, which counts instead of … of the package",
+        "put a copy of … without … into /etc/udev/rules.d, which counts instead of … of the package",
         "find out who has the kernel's … run … on CPU …",
         '"kernel.fair_server_runtime_ns" = 0 under [knobs] in the host file',
         'isolation = "boot" in the host file isolates with boot arguments',
@@ -198,13 +198,13 @@ DECISIONS: frozenset[str] = frozenset(
 # A task for a host that the lab is not (a boot loader, a machine), and the test on a recorded host or in another
 # scenario of the lab that prints it.
 ELSEWHERE: dict[str, str] = {
-    "echo … | sudo tee …": "tests/checks/test_threads_check.py",
+    "echo … | sudo tee /sys/fs/cgroup…/cpuset.cpus": "tests/checks/test_threads_check.py",
     "sudo mount -t debugfs debugfs /sys/kernel/debug": "tests/knobs/test_fair_server.py",
     "sudo tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST=… in its configuration, and restart it": (
         "tests/checks/test_tuners_check.py"
     ),
     "run `kernel-install add` for the kernel that will boot": "tests/bootloader/test_real_tools.py",
-    "sudo kernel-install add … …": "tests/bootloader/test_corners.py",
+    "sudo kernel-install add … /…": "tests/bootloader/test_corners.py",
     "sudo chmod +x /etc/grub.d/10_linux && …": "tests/bootloader/test_grubmakers.py",
     "sudo systemctl daemon-reload": "tests/lab/test_runtime_isolation_lab.py",
     "reboot into the boot menu's default entry, unedited": "tests/tuning/test_plan.py",
@@ -219,7 +219,8 @@ ELSEWHERE: dict[str, str] = {
         "tests/checks/test_tuners_check.py"
     ),
     "echo … | sudo tee /sys/devices/virtual/workqueue/cpumask": "tests/checks/test_threads_check.py",
-    "echo 0 | sudo tee /…": "tests/checks/test_ipis_check.py",
+    "echo 0 | sudo tee /proc/sys/kernel/numa_balancing": "tests/checks/test_ipis_check.py",
+    "echo 0 | sudo tee /sys/kernel/mm/ksm/run": "tests/checks/test_ipis_check.py",
     "echo … | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource; for the next boot, …": (
         "tests/checks/test_clock_check.py"
     ),
@@ -230,10 +231,10 @@ ELSEWHERE: dict[str, str] = {
     "have … (pid …) leave CPU … out, or end it: …": "tests/checks/test_ipis_check.py",
     "sudo … … unset … && …": "tests/bootloader/test_grub.py",
     "…; it writes the menu anew, without what somebody wrote into it at …": "tests/bootloader/test_choice.py",
-    "sudo systemctl set-property …… AllowedCPUs=…; for the next boot, say AllowedCPUs=… at …": (
+    "sudo systemctl set-property … AllowedCPUs=…; for the next boot, say AllowedCPUs=… at …": (
         "tests/checks/test_threads_check.py"
     ),
-    "sudo systemctl mask '…'": "tests/knobs/test_switched_off.py",
+    "sudo systemctl mask …": "tests/knobs/test_switched_off.py",
     "end the program that holds them: …": "tests/checks/test_residue_check.py",
     "sudo modprobe …": "tests/tuning/test_loss.py",
 }

@@ -10,6 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tunectl import kinds
 from tunectl.fix import APPLY, REBOOT, Fix
 from tunectl.model import Document, Finding, HostId, Outcome, Severity
 from tunectl.report.urgency import findings_in
@@ -66,9 +67,17 @@ def all_findings(of: Mapping[str, Any]) -> Iterator[Finding]:
 def document(name: str, **changed: Any) -> Document:
     """The sample of that name, with some fields of its body changed."""
     made = {**body(name), **changed}
+    if "actions" in made:
+        made["actions"] = [*map(_own, made["actions"])]
     if "findings" in made:
         made["findings"] = [*map(_just_made, findings_in(made))]
     return Document(name, HOST, AT, made, tuple(all_findings(made)))
+
+
+def _own(action: dict[str, Any]) -> dict[str, Any]:
+    """An action whose command is one, as the command that makes the document has it."""
+    command = kinds.made_of(action.get("kind"), action.get("arguments", {}))
+    return {**action, "command": command} if command else action
 
 
 def _just_made(finding: Finding) -> Finding:

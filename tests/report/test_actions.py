@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from tunectl import kinds
 from tunectl.cli.typed import Typed
-from tunectl.fix import APPLY, REBOOT, REBOOTS, Fix, add_words, apply, in_turn, to_decide, to_type
+from tunectl.command import argv, write
+from tunectl.fix import APPLY, REBOOT, Fix, add_words, apply, in_turn, to_decide, to_type
 from tunectl.knobs.irq import KEPT_OFF
 from tunectl.model import Finding, Outcome, Severity
 from tunectl.report.actions import Todo, actions_of, mended_by_apply, todo
@@ -42,35 +44,37 @@ def test_apply_is_said_once_with_all_that_it_mends_the_worst_first() -> None:
         drifted("mm.swap", severity=Severity.STALL),
     ])  # fmt: skip
     mends = ["mm.swap", "irq.affinity[7]", "cpufreq.governor[2]"]
-    assert action == {"command": "sudo tunectl apply", "mends": mends, "reboot": False}
+    assert action == {"command": "sudo tunectl apply", "kind": "apply", "mends": mends, "reboot": False}
 
 
 def test_what_decides_the_boot_comes_first_then_apply_then_one_reboot_then_what_is_to_be_decided() -> None:
-    menu = "sudo sed -i '3s/ *systemd.mask=x//' /etc/default/grub && sudo update-grub"
+    menu = argv("sudo", "sed", "-i", "3s/ *systemd.mask=x//", "/etc/default/grub").then(argv("sudo", "update-grub"))
     found = [
         drifted("check.nic_node", to_decide("use a NIC near the others"), severity=Severity.STALL),
         drifted("boot.nohz_full", points=POINTS),
         drifted("boot.rcu_nocbs", REBOOT, outcome=Outcome.PENDING_REBOOT, points=POINTS),
         drifted("boot.isolcpus", to_type(menu), points=POINTS),
-        drifted("check.device_interrupts", to_type("echo 0-1 > /proc/irq/7/smp_affinity_list"), "2"),
-        drifted("systemd.apply_at_boot", in_turn(to_type("sudo rm /etc/x"), APPLY), severity=Severity.HYGIENE),
+        drifted("check.device_interrupts", to_type(kinds.move_interrupt(7, "0-1")), "2"),
+        drifted(
+            "systemd.apply_at_boot", in_turn(to_type(argv("sudo", "rm", "/etc/x")), APPLY), severity=Severity.HYGIENE
+        ),
     ]
     assert words(found, over_budget=True) == [
         menu,
         "sudo rm /etc/x",
-        "echo 0-1 > /proc/irq/7/smp_affinity_list",
+        "echo 0-1 | sudo tee /proc/irq/7/smp_affinity_list",
         APPLY,
-        REBOOTS,
+        "sudo reboot",
         "use a NIC near the others",
         "sudo tunectl probe jitter --attribute",
     ]
-    (reboot,) = [one for one in actions_of(found) if one.get("command") == REBOOTS]
+    (reboot,) = [one for one in actions_of(found) if one.get("command") == "sudo reboot"]
     assert set(reboot["mends"]) == {"boot.isolcpus", "boot.nohz_full", "boot.rcu_nocbs"}
 
 
 def test_a_boot_argument_that_is_in_force_and_would_be_lost_needs_no_reboot() -> None:
     (action,) = actions_of([drifted("boot.isolcpus", points={**POINTS, "this_boot": "2-3"})])
-    assert action == {"command": "sudo tunectl apply", "mends": ["boot.isolcpus"], "reboot": False}
+    assert action == {"command": "sudo tunectl apply", "kind": "apply", "mends": ["boot.isolcpus"], "reboot": False}
 
 
 def test_words_for_a_boot_loader_that_is_not_ours_are_one_step() -> None:
@@ -81,7 +85,7 @@ def test_words_for_a_boot_loader_that_is_not_ours_are_one_step() -> None:
     first, second = actions_of(found)
     assert first["decide"] == "put these 2 words on the kernel command line yourself: isolcpus=domain,2-3 nosoftlockup"
     assert first["mends"] == second["mends"] == ["boot.isolcpus", "boot.nosoftlockup"]
-    assert (second["command"], second["reboot"], first["reboot"]) == (REBOOTS, True, True)
+    assert (second["command"], second["reboot"], first["reboot"]) == ("sudo reboot", True, True)
 
 
 def test_decisions_that_differ_only_in_their_target_are_one() -> None:
@@ -112,7 +116,7 @@ def test_what_is_to_be_decided_about_one_line_is_one_action() -> None:
     assert first["decide"] == f"remove isolcpus=1 ({place}); remove nohz_full=1 ({place}); take {place} out"
     assert set(first["mends"]) == {"boot.isolcpus", "boot.nohz_full", "check.other_tuners[GRUB]"}
     assert (second["mends"], last["mends"]) == (["boot.tsc"], ["check.nic_node"])
-    assert (applied["command"], reboot["command"]) == (APPLY, REBOOTS)
+    assert (applied["command"], reboot["command"]) == (APPLY, "sudo reboot")
 
 
 def test_the_same_text_is_one_action_though_it_holds_a_targets_name() -> None:
@@ -120,11 +124,11 @@ def test_the_same_text_is_one_action_though_it_holds_a_targets_name() -> None:
     first, reboot = actions_of([drifted("cpu.online", fix, cpu) for cpu in ("2", "3", "4")])
     assert first["decide"] == "take nr_cpus=2 out of the kernel command line"
     assert first["mends"] == [f"cpu.online[{cpu}]" for cpu in (2, 3, 4)]
-    assert reboot["command"] == REBOOTS
+    assert reboot["command"] == "sudo reboot"
 
 
 def test_commands_for_many_targets_are_one_line_on_a_page_and_all_in_the_document() -> None:
-    moves = [to_type(f"taskset -cp 0-1 {tid}", "or declare it") for tid in range(40)]
+    moves = [to_type(kinds.move_thread(tid, "0-1"), "or declare it") for tid in range(40)]
     found = [drifted("check.movable_threads", move, str(tid)) for tid, move in enumerate(moves)]
     actions = actions_of(found)
     assert len(actions) == 40
@@ -138,7 +142,10 @@ def test_what_the_probe_found_beyond_the_budget_is_looked_for() -> None:
 
 
 def test_the_explanation_is_no_part_of_the_command() -> None:
-    fix = in_turn(to_type("sudo kill 7"), to_type("sudo systemctl restart x", "its service did not start it"))
+    fix = in_turn(
+        to_type(argv("sudo", "kill", "7")),
+        to_type(argv("sudo", "systemctl", "restart", "x"), "its service did not start it"),
+    )
     assert fix == "sudo kill 7; sudo systemctl restart x; its service did not start it"
     first, second = actions_of([drifted("check.other_tuners", fix)])
     assert (first["command"], first.get("note")) == ("sudo kill 7", None)
@@ -146,23 +153,25 @@ def test_the_explanation_is_no_part_of_the_command() -> None:
 
 
 def test_several_steps_of_one_fix_are_in_its_order() -> None:
-    irq, mask = to_decide("IRQ 36 is the kernel's: fewer queues for it"), to_type("echo 0 > /proc/irq/42/x")
-    fix = in_turn(mask, to_type("sudo sed 's/; kill 7//' y"), to_type("kill 7", "or wait"), irq, mask)
+    irq, mask = to_decide("IRQ 36 is the kernel's: fewer queues for it"), to_type(write("0", "/proc/irq/42/x"))
+    fix = in_turn(
+        mask, to_type(argv("sudo", "sed", "s/; kill 7//", "y")), to_type(argv("kill", "7"), "or wait"), irq, mask
+    )
     assert words([drifted("check.ipis", fix)]) == [mask, "sudo sed 's/; kill 7//' y", "kill 7", irq]
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 40])
 def test_a_shell_runs_each_command_of_a_long_list_as_it_is_printed(count: int) -> None:
-    fix = in_turn(*(to_type(f"echo moved {tid}") for tid in range(count)))
+    fix = in_turn(*(to_type(argv("echo", "moved", str(tid))) for tid in range(count)))
     (one,) = todo(actions_of([drifted("check.movable_threads", fix, "2")]))
     said = subprocess.run(["sh", "-ec", "\n".join(one.typed)], text=True, capture_output=True, check=True).stdout
     assert said == "".join(f"moved {tid}\n" for tid in range(count))
     assert len(one.typed) == (count if count < 4 else 1)
 
 
-@pytest.mark.parametrize("second", ["echo 'a b' c", "echo a; echo b", "echo $x c", "echo b d"])
-def test_commands_that_differ_in_more_than_a_plain_word_stay_apart(second: str) -> None:
-    commands = ("echo a c", second, "echo e c", "echo f c")
+@pytest.mark.parametrize("second", [("a b", "c"), ("a;", "echo", "b"), ("$x", "c"), ("b", "d"), ("-n", "c")])
+def test_commands_that_differ_in_more_than_a_plain_word_stay_apart(second: tuple[str, ...]) -> None:
+    commands = tuple(argv("echo", *words) for words in (("a", "c"), second, ("e", "c"), ("f", "c")))
     assert Todo(commands, "", "", ("check.ipis[2]",), False).typed == commands
 
 
@@ -171,7 +180,7 @@ def test_without_a_host_file_it_is_proposed_first_of_all() -> None:
     found = [
         drifted("mm.ksm"),
         drifted("boot.tsc", in_turn(to_decide("see who lowered it"), APPLY), points={**POINTS, "this_boot": "2-3"}),
-        drifted("check.nic_node", in_turn(to_type("sudo sed -i 3d /etc/x"), APPLY)),
+        drifted("check.nic_node", in_turn(to_type(argv("sudo", "sed", "-i", "3d", "/etc/x")), APPLY)),
     ]
     found = [Typed(("--root", "/a b"), "/a b/host.toml").finding(one) for one in found]
     assert found[1].fix == f"see who lowered it, then {propose} && {apply}"
@@ -181,17 +190,17 @@ def test_without_a_host_file_it_is_proposed_first_of_all() -> None:
 
 
 def test_apply_in_a_list_of_commands_is_the_one_apply() -> None:
-    moves = [to_type(f"sudo taskset -cp 0 {tid}") for tid in (15, 16)]
+    moves = [to_type(kinds.move_thread(tid, "0")) for tid in (15, 16)]
     fix = in_turn(*moves, APPLY, REBOOT)
     assert fix == "sudo taskset -cp 0 15; sudo taskset -cp 0 16 && sudo tunectl apply, then reboot"
-    assert words([drifted("check.movable_threads", fix, "2"), drifted("mm.ksm")]) == [*moves, APPLY, REBOOTS]
+    assert words([drifted("check.movable_threads", fix, "2"), drifted("mm.ksm")]) == [*moves, APPLY, "sudo reboot"]
 
 
 def test_what_only_apply_or_a_reboot_mends_is_told_from_what_needs_more() -> None:
     found = [
         drifted("mm.ksm"),
         drifted("boot.isolcpus", add_words("isolcpus=2"), points=POINTS),
-        drifted("boot.tsc", in_turn(to_type("sudo rm /etc/x"), APPLY), points=POINTS),
+        drifted("boot.tsc", in_turn(to_type(argv("sudo", "rm", "/etc/x")), APPLY), points=POINTS),
         drifted("mm.swap", to_decide("apply is no help")),
     ]
     mended = {"mm.ksm", "boot.isolcpus"}
@@ -201,7 +210,7 @@ def test_what_only_apply_or_a_reboot_mends_is_told_from_what_needs_more() -> Non
 
 @pytest.mark.parametrize("fix", [APPLY, add_words("isolcpus=managed_irq,domain,2-3")])
 def test_an_argument_that_is_on_the_list_already_is_not_decided_again(fix: Fix) -> None:
-    moved = in_turn(KEPT_OFF, to_type("echo 0 | sudo tee /proc/irq/42/smp_affinity_list"))
+    moved = in_turn(KEPT_OFF, to_type(kinds.move_interrupt(42, "0")))
     found = [
         drifted("check.device_interrupts", moved, "3"),
         drifted("irq.affinity", KEPT_OFF, "36", outcome=Outcome.REFUSED),

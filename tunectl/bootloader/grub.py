@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from tunectl import kinds
 from tunectl.bootloader.cmdline import Arg, Found, Rule, kernel_args, lookup, same_key
 from tunectl.bootloader.editor import Holder, Look, our_words, plan_edits, read, variable, without_ours
 from tunectl.bootloader.family import BootPlan, Conflict, Family, Journaled, Upcoming, Write
@@ -161,4 +162,4 @@ def _confirm(root: Sysroot, desired: Sequence[Desired], same: Same) -> str | Non
     return confirm(source_live(root) if root.live else configured(root), desired, same)
 
 
-FAMILY = Family(next_boot, _plan, _ours, _stripped, FILES, ("update-grub",), to_type("sudo update-grub"), _confirm)
+FAMILY = Family(next_boot, _plan, _ours, _stripped, FILES, ("update-grub",), to_type(kinds.update_grub()), _confirm)

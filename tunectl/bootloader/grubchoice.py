@@ -10,7 +10,8 @@ from tunectl.bootloader.grubmenu import BootEntry, NoEntry
 from tunectl.bootloader.grubsettings import DEFAULT_GRUBENV, Configured, making_menu, menu_path, read_menu
 from tunectl.bootloader.grubstate import Origin
 from tunectl.bootloader.grubsyntax import Unfollowed, parse
-from tunectl.fix import Fix, shell_word, to_decide, to_type
+from tunectl.command import Command, all_of, argv, as_data
+from tunectl.fix import Fix, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
 
 _MARK = re.compile(r"### (BEGIN|END) (/\S+) ###")
@@ -46,8 +47,9 @@ def mend(root: Sysroot, settings: Configured, entry: BootEntry | NoEntry) -> Fix
     if decided:
         return _take_back(root, decided.where)
     if isinstance(entry, BootEntry):
-        lacking = Counter(settings.args) - Counter(parse_cmdline(entry.args)) or ("the arguments",)
-        return to_decide(f"add {' '.join(map(str, lacking))} to the kernel's line of the entry at {entry.at}")
+        lacking = Counter(settings.args) - Counter(parse_cmdline(entry.args))
+        words = " ".join(map(as_data, lacking)) or "the arguments"
+        return to_decide(f"add {words} to the kernel's line of the entry at {entry.at}")
     return to_decide("choose an entry that boots Linux")
 
 
@@ -59,9 +61,9 @@ def _unset(root: Sysroot, settings: Configured, decided: Origin) -> Fix:
         menu = read_menu(root, names)
         if not isinstance(menu, OSError) and isinstance(menu.entry, BootEntry) and is_generated(root, menu.entry):
             outdated = Counter(settings.args) - Counter(parse_cmdline(menu.entry.args))
-            unset = " && ".join(f"sudo {editor} {block} unset {name}" for name in names)
-            return to_type(unset + (f" && {making_menu(root)}" if outdated else ""))
-    return to_decide(f"have {decided.variable} in {decided.where} name an entry that has the arguments")
+            unset = all_of(argv("sudo", editor, block, "unset", name) for name in names)
+            return to_type(unset.then(making_menu(root)) if outdated else unset)
+    return to_decide(f"have {as_data(decided.variable)} in {decided.where} name an entry that has the arguments")
 
 
 def _take_back(root: Sysroot, where: str) -> Fix:
@@ -74,13 +76,14 @@ def _take_back(root: Sysroot, where: str) -> Fix:
     if script is None or script.rpartition("/")[2] in _FOLLOW_SETTINGS:
         return to_decide(f"name another entry in GRUB_DEFAULT of /etc/default/grub, then {making_menu(root)}")
     if _can_go(root, where) and (source := _line_of(root, script, where)):
-        return _take_out(source, f", then {making_menu(root)}")
-    said = f"have {script} print nothing that chooses the default (it printed {where})"
+        return _take_out(source, making_menu(root))
+    said = f"have {as_data(script)} print nothing that chooses the default (it printed {where})"
     return to_decide(f"{said}, then {making_menu(root)}")
 
 
-def _take_out(place: str, after: str = "") -> Fix:
-    return to_decide(f"take {place} out, or have it name an entry that has the arguments{after}")
+def _take_out(place: str, after: Command | None = None) -> Fix:
+    then = f", then {after}" if after else ""
+    return to_decide(f"take {place} out, or have it name an entry that has the arguments{then}")
 
 
 def _can_go(root: Sysroot, where: str) -> bool:
@@ -97,7 +100,7 @@ def _can_go(root: Sysroot, where: str) -> bool:
 
 def _do_nothing(where: str) -> Fix:
     file, _, number = where.rpartition(":")
-    return to_type(f"sudo sed -i '{number}s/.*/true/' {shell_word(file)}")
+    return to_type(argv("sudo", "sed", "-i", f"{number}s/.*/true/", of=[file]))
 
 
 def _line_of(root: Sysroot, script: str, where: str) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
+from tunectl.command import Command, argv
 from tunectl.fix import Fix, to_decide, to_type
 from tunectl.host.lines import Line, continued_lines
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
@@ -37,7 +38,7 @@ class Withheld(NamedTuple):
     remedy: Fix
 
 
-def withheld(root: Sysroot, variable: str, making_menu: str) -> Withheld | None:
+def withheld(root: Sysroot, variable: str, making_menu: Command) -> Withheld | None:
     """Why the entries that these scripts make do not get what stands in `variable`; None where they do.
 
     `making_menu`: the command that runs them. OSError for a script that may not be read.
@@ -51,7 +52,7 @@ def withheld(root: Sysroot, variable: str, making_menu: str) -> Withheld | None:
             return found
     if not run and _MAIN in paths:
         why = f"/{_MAIN} may not be executed, so that it makes no entries"
-        return Withheld(why, to_type(f"sudo chmod +x /{_MAIN} && {making_menu}"))
+        return Withheld(why, to_type(argv("sudo", "chmod", "+x", f"/{_MAIN}").then(making_menu)))
     return None
 
 
@@ -65,7 +66,7 @@ def _known(read: Callable[[str], T | None], path: str) -> T | None:
         raise OSError(error.errno, error.strerror, f"/{path}") from error
 
 
-def _of_script(path: str, text: str, variable: str, making_menu: str) -> Withheld | None:
+def _of_script(path: str, text: str, variable: str, making_menu: Command) -> Withheld | None:
     lines = list(_commands(text))
     calls = [line for line in lines if _CALL.match(line.text)]
     if not calls:  # it makes its entries in another way, of its own
@@ -73,7 +74,7 @@ def _of_script(path: str, text: str, variable: str, making_menu: str) -> Withhel
     shown = f"${{{variable}}}"
     if line := next((line for line in lines if _drops(line.text, variable)), None):
         why = f"{path}:{line.first} gives {variable} another value"
-        return Withheld(why, to_type(f"sudo sed -i '{line.first}s/^/: #/' {path} && {making_menu}"))
+        return Withheld(why, to_type(argv("sudo", "sed", "-i", f"{line.first}s/^/: #/", of=[path]).then(making_menu)))
     without = [line for line in calls if _is_without(line.text, variable)]
     if without:
         why = f"{path}:{without[0].last} makes entries without {shown}"
@@ -87,11 +88,11 @@ def _of_script(path: str, text: str, variable: str, making_menu: str) -> Withhel
     return None
 
 
-def _handing_on_remedy(path: str, text: str, without: list[Line], shown: str, making_menu: str) -> Fix:
+def _handing_on_remedy(path: str, text: str, without: list[Line], shown: str, making_menu: Command) -> Fix:
     texts = text.split("\n")
     if without and all(texts[line.last - 1].endswith('"') for line in without):
         script = ";".join(f'{line.last}s/"$/ {shown}"/' for line in without)
-        return to_type(f"sudo sed -i '{script}' {path} && {making_menu}")
+        return to_type(argv("sudo", "sed", "-i", script, of=[path]).then(making_menu))
     return to_decide(f"have {path} give {shown} to the entries that it makes again, then {making_menu}")
 
 

@@ -13,11 +13,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from tunectl import kinds
 from tunectl.bootloader import grubmakers
 from tunectl.bootloader.cmdline import Arg, parse_cmdline
 from tunectl.bootloader.grubmakers import Withheld, withheld
 from tunectl.bootloader.grubmenu import Menu, evaluate
 from tunectl.bootloader.grubscript import MAX_EXPANDED, Word, expand, kernel_text, split_words
+from tunectl.command import Command
 from tunectl.errors import TunectlError
 from tunectl.host import shellvars
 from tunectl.host.shellvars import Piece, Value, Variables
@@ -177,10 +179,9 @@ def generator(root: Sysroot) -> str:
     return "grub2-mkconfig" if menu_path(root) == GRUB2_CFG else "update-grub"
 
 
-def making_menu(root: Sysroot) -> str:
-    """The command to type for that: of its own accord, grub2-mkconfig only prints what it would write."""
-    program = generator(root)
-    return f"sudo {program} -o /{GRUB2_CFG}" if program == "grub2-mkconfig" else f"sudo {program}"
+def making_menu(root: Sysroot) -> Command:
+    """The command to type for that."""
+    return kinds.make_grub2_menu() if generator(root) == "grub2-mkconfig" else kinds.update_grub()
 
 
 def read_menu(root: Sysroot, without: tuple[str, ...] = ()) -> Menu | OSError:

@@ -14,6 +14,7 @@ from tunectl.bootloader.family import Point, Upcoming
 from tunectl.bootloader.grubchoice import decided_by, is_generated, mend
 from tunectl.bootloader.grubmenu import BootEntry, NoEntry
 from tunectl.bootloader.grubsettings import Configured, configured, generator, menu_path, read_menu
+from tunectl.command import quoted
 from tunectl.fix import NOTHING
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
@@ -61,7 +62,10 @@ def _without_menu(root: Sysroot, later: Point, error: OSError) -> Upcoming:
 def _as_the_menu_has_it(root: Sysroot, settings: Configured, entry: BootEntry, later: Point) -> Upcoming:
     """What the menu boots, and the settings must have reached it."""
     made = is_generated(root, entry)
-    points = (Point(f"{entry.at.rpartition(':')[0] if made else entry.at}, entry '{entry.title}'", entry.args), later)
+    points = (
+        Point(f"{entry.at.rpartition(':')[0] if made else entry.at}, entry {quoted(entry.title)}", entry.args),
+        later,
+    )
     if settings.problem:
         return Upcoming(points, settings.problem)
     stale = _stale(root, settings, entry)

@@ -24,7 +24,8 @@ from tunectl.bootloader.entries import (
 )
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.uki import kernel_of, read_images, rebuild_refusal
-from tunectl.fix import NOTHING, Fix, shell_word, to_decide, to_type
+from tunectl.command import argv
+from tunectl.fix import NOTHING, Fix, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
 
 _LOADER_CONF = tuple(f"{place}/loader/loader.conf" for place in PLACES)
@@ -62,9 +63,8 @@ def _stale(root: Sysroot, image: Entry, source: str) -> tuple[str, Fix]:
     if not lacking:
         return "", NOTHING
     words = " ".join(map(str, lacking))
-    kernel = shell_word(f"/{kernel_of(root, image)}")
-    command = to_type(f"sudo kernel-install add {shell_word(image.kernel)} {kernel}")
-    return f"kernel-install has not run since it was configured: /{image.path} lacks {words} (/{CMDLINE})", command
+    mend = to_type(argv("sudo", "kernel-install", "add", of=(image.kernel, f"/{kernel_of(root, image)}")))
+    return f"kernel-install has not run since it was configured: /{image.path} lacks {words} (/{CMDLINE})", mend
 
 
 def default_entry(root: Sysroot, entries: list[Entry]) -> Entry | None:

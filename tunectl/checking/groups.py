@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tunectl import kinds
 from tunectl.checking.judges import Trespass, some
+from tunectl.command import as_data, write
 from tunectl.cpulist import CpuSet, format_cpulist
-from tunectl.fix import Fix, shell_word, to_decide, to_type
+from tunectl.fix import Fix, to_decide, to_type
 from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.procs import is_unit, parse_cgroup
 from tunectl.host.sysroot import Sysroot
@@ -44,15 +46,13 @@ class Group(NamedTuple):
     def fix(self, housekeeping: str) -> Fix:
         """What moves all of its threads, and keeps them away."""
         if self.unit.startswith("/"):
-            file = shell_word(f"/{_HIERARCHY}{self.unit}/cpuset.cpus")
-            return to_type(f"echo {housekeeping} | sudo tee {file}")
+            return to_type(write(housekeeping, f"/{_HIERARCHY}{self.unit}/cpuset.cpus"))
         if self.unit == SLICE:
             return to_decide(f"decide which unit belongs in {SLICE}: take Slice={SLICE} out of the others")
         kept = bool(self.said and self.said.file.startswith(_CONTROL))  # --runtime would give way to that file
-        command = f"sudo systemctl set-property {'' if kept else '--runtime '}{self.unit} AllowedCPUs={housekeeping}"
         lasts = self.said and not kept and not self.said.file.startswith(_UNTIL_REBOOT)
-        note = f"for the next boot, say AllowedCPUs={housekeeping} at {self.said}"
-        return to_type(command, note if lasts else "")
+        note = f"for the next boot, say AllowedCPUs={housekeeping} at {as_data(self.said)}"
+        return to_type(kinds.confine_unit(self.unit, housekeeping, kept), note if lasts else "")
 
 
 def group_of(root: Sysroot, one: Trespass, scope: Scope) -> Group | None:

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tunectl.checking.moving import move_interrupt, move_thread
+from tunectl import kinds
 from tunectl.cpulist import CpuSet
-from tunectl.fix import Fix, in_turn
+from tunectl.fix import Fix, in_turn, to_type
 from tunectl.host.irqs import Irq
 from tunectl.host.procs import Thread, parse_allowed, read_kernel_threads
 from tunectl.host.scheduling import Scheduling, scheduling_of
@@ -90,7 +90,7 @@ def moved_away(servers: Iterable[Server], irqs: Sequence[Irq], cpu: int, houseke
     for thread, cpus in servers:
         irq = known.get(thread.interrupt) if thread.interrupt is not None else None
         if irq and cpu in irq.where and irq.settable is not False:
-            fixes.append(move_interrupt(irq.irq, housekeeping))
+            fixes.append(to_type(kinds.move_interrupt(irq.irq, housekeeping)))
         if irq and cpu in cpus:
-            fixes.append(move_thread(thread.pid, housekeeping))
+            fixes.append(to_type(kinds.move_thread(thread.pid, housekeeping)))
     return in_turn(*fixes)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from tunectl import kinds
 from tunectl.checking.judges import some
-from tunectl.fix import Fix, in_turn, shell_word, to_type
+from tunectl.command import argv, write
+from tunectl.fix import Fix, in_turn, to_type
 from tunectl.host.tracefs import Trace, Tracing
 
 
@@ -28,14 +30,14 @@ def residue(tracing: Tracing, owners: Mapping[str, str]) -> list[Residue]:
     files = sorted({file for file, event in tracing.probes if event in on})
     for file in files:
         names = [event for kind, event in tracing.probes if kind == file and event in on]
-        words = [shell_word("-:" + event.replace(":", "/")) for event in names]
-        ends = in_turn(*(to_type(f"echo {word} | sudo tee -a {place}/{file}") for word in words))
+        words = ["-:" + event.replace(":", "/") for event in names]
+        ends = in_turn(*(to_type(write(word, f"{place}/{file}", append=True)) for word in words))
         found.append(Residue(f"probes of {file}: {some(names)}", ends))
     if tracing.profiled:
-        off = to_type(f"echo 0 | sudo tee {place}/function_profile_enabled")
+        off = to_type(write("0", f"{place}/function_profile_enabled"))
         found.append(Residue("every kernel function is timed", off))
     if tracing.stack:
-        off = to_type("sudo sysctl kernel.stack_tracer_enabled=0")
+        off = to_type(kinds.stop_stack_tracer())
         found.append(Residue("every kernel function's stack is measured", off))
     return found
 
@@ -44,14 +46,14 @@ def _of(trace: Trace) -> list[Residue]:
     where = f"instance {trace.name}: " if trace.name else ""
     found = []
     if trace.tracer not in ("", "nop"):
-        off = to_type(f"echo nop | sudo tee /{trace.path}/current_tracer")
+        off = to_type(write("nop", f"/{trace.path}/current_tracer"))
         found.append(Residue(f"{where}the tracer {trace.tracer}", off))
     if trace.events:
-        off = to_type(f"echo | sudo tee /{trace.path}/set_event")
+        off = to_type(write("", f"/{trace.path}/set_event"))
         found.append(Residue(f"{where}events {some(trace.events)}", off))
     if trace.name and found:
         whats = " and ".join(one.what.removeprefix(where) for one in found)
-        return [Residue(where + whats, to_type(f"sudo rmdir {shell_word('/' + trace.path)}"))]
+        return [Residue(where + whats, to_type(argv("sudo", "rmdir", of=[f"/{trace.path}"])))]
     return found
 
 

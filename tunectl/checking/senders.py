@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
+from tunectl import kinds
 from tunectl.checking.ipis import PER_S
 from tunectl.cpulist import CpuSet, parse_cpumask
 from tunectl.errors import UsageError
@@ -23,7 +24,7 @@ from tunectl.host.traceinstance import events_of, trace_instance
 
 EVENTS = ("ipi/ipi_send_cpu", "ipi/ipi_send_cpumask", "ipi/ipi_raise")
 _TRACED_S = 0.5
-_MOUNT = to_type("sudo mount -t tracefs tracefs /sys/kernel/tracing")
+_MOUNT = to_type(kinds.mount_tracefs())
 _AGAIN = to_decide("check again while they come")
 _ONE_BY_ONE = to_decide(
     "end what may send them one by one, and check again: a reader of a CPU's devices, a tracer, a profiler, a program "

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tunectl.checking.outcomes import Settled
 from tunectl.checking.window import Counters, Window, is_timer_row
+from tunectl.command import write
 from tunectl.cpulist import CpuSet
 from tunectl.fix import Fix, to_decide
 from tunectl.host.timers import PERF_CLOCK, TICK
@@ -156,7 +157,8 @@ def settle(count: TickCount, seen: Collection[str] = (), serves: Serves = no_ser
 def _mends(cpu: int, served: bool | None) -> Fix:
     alone = f"leave one runnable thread on CPU {cpu}, no POSIX CPU timer (setitimer, timer_create) and no perf event"
     if served:
-        return to_decide(f"{alone}; then: echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime")
+        off = write("0", f"/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime")
+        return to_decide(f"{alone}; then: {off}")
     unknown = "; or see as root whether a fair server serves there: tunectl check"
     return to_decide(alone + unknown if served is None else alone)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from tunectl import kinds
 from tunectl.checking.irqthreads import Servers, outranked
 from tunectl.checking.judges import Trespass
-from tunectl.checking.moving import move_thread
 from tunectl.checking.outcomes import unsupported
+from tunectl.command import argv, as_data
 from tunectl.cpulist import CpuSet
 from tunectl.fix import Fix, to_decide, to_type
 from tunectl.host.irqs import Irq
@@ -76,7 +77,7 @@ def to_tell_apart(
     """What to decide where a declaration fits several threads. `units` are the services of their processes, by pid."""
     services = {units.get(one.pid, "") for one in threads}
     if not declared.unit and "" not in services and len(services) == len(threads):
-        keys = " or ".join(f'unit = "{units[one.pid]}" (tid {one.tid})' for one in threads)
+        keys = " or ".join(f'unit = "{as_data(units[one.pid])}" (tid {one.tid})' for one in threads)
         return to_decide(f"decide which one it is, and name its unit instead of the command: {keys}")
     owners = {max(users[one.pid]) for one in threads if users.get(one.pid)}
     if declared.command and not declared.user and len(owners) == len(threads):
@@ -84,7 +85,7 @@ def to_tell_apart(
         return to_decide(f"decide which one it is, and say whose: {keys}")
     names = {one.comm for one in threads}
     if not declared.thread and len(names) == len(threads):
-        keys = " or ".join(f'thread = "{one.comm}" (tid {one.tid})' for one in threads)
+        keys = " or ".join(f'thread = "{as_data(one.comm)}" (tid {one.tid})' for one in threads)
         return to_decide(f"decide which one it is: {keys}")
     others = [one.tid for one in threads if one.allowed != frozenset({declared.cpu})]
     which = ", ".join(map(str, others if 0 < len(others) < len(threads) else [one.tid for one in threads[1:]]))
@@ -101,7 +102,7 @@ def misplaced(declared: Trading, thread: Thread) -> list[tuple[str, Fix]]:
     tid, cpu = thread.tid, declared.cpu
     if thread.allowed != frozenset({cpu}):
         where = "may run on CPUs " + ",".join(map(str, sorted(thread.allowed))) if thread.allowed else "is not pinned"
-        found.append((f"it {where}, not on CPU {cpu} alone", move_thread(tid, str(cpu))))
+        found.append((f"it {where}, not on CPU {cpu} alone", to_type(kinds.move_thread(tid, str(cpu)))))
     seen, wanted = scheduling_of(thread), declared_scheduling(declared)
     if seen != wanted:
         found.append((f"it is scheduled as {seen}, not {wanted}", _reschedule(declared, tid)))
@@ -111,7 +112,7 @@ def misplaced(declared: Trading, thread: Thread) -> list[tuple[str, Fix]]:
 def _reschedule(declared: Trading, tid: int) -> Fix:
     if declared.policy == "deadline":  # needs a runtime and a deadline, which the host file does not have
         return to_decide(f"have the program ask for it, with its runtime and deadline: sched_setattr(2) of tid {tid}")
-    return to_type(f"sudo chrt {_CHRT[declared.policy]} -p {declared.priority} {tid}")
+    return to_type(argv("sudo", "chrt", _CHRT[declared.policy], "-p", str(declared.priority), str(tid)))
 
 
 def strangers(found: Iterable[Trespass], traders: Iterable[Trader], cpu: int) -> list[Trespass]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from tunectl import kinds
 from tunectl.cli.main import COMMANDS
-from tunectl.fix import Fix, Kind, Task, of_tasks, shell_word
+from tunectl.command import Command, shell_word
+from tunectl.fix import Fix, Kind, Task, of_tasks
 from tunectl.model import Finding
 
 _OF_NO_HOST = ("knobs", "compare", "report", "fleet")
@@ -25,7 +26,9 @@ class Typed(NamedTuple):
 
     def text(self, text: str) -> str:
         """A text with commands of ours, each with the options. sudo hands no environment on, so they are words."""
-        named = shlex.join((self.program, *self.words))
+        if isinstance(text, Command):
+            return kinds.started(text, (self.program, *self.words))
+        named = " ".join(map(shell_word, (self.program, *self.words)))
         return _COMMAND.sub(lambda _: named, text)
 
     def fix(self, fix: Fix) -> Fix:
@@ -35,7 +38,7 @@ class Typed(NamedTuple):
     def _tasks(self, fix: Fix) -> Iterator[Task]:
         for task in fix.tasks:
             if self.missing and task.kind is Kind.APPLY:
-                yield Task(Kind.PROPOSE, self.text(f"sudo tunectl propose --output {shell_word(self.missing)}"))
+                yield Task(Kind.PROPOSE, self.text(kinds.propose(self.missing)))
             yield task._replace(text=self.text(task.text), note=self.text(task.note))
 
     def finding(self, finding: Finding) -> Finding:

@@ -54,7 +54,8 @@ def _told(one: Judged) -> Iterator[Told]:
     if document and _counts(one):
         yield from document.told
     left = set(document.unexplained) if document else set()
-    yield from by_text(reason for reason in one.reasons if reason not in own or reason in left)
+    yield from by_text((reason for reason in one.reasons if reason in own and reason in left), own_words=True)
+    yield from by_text(reason for reason in one.reasons if reason not in own)
 
 
 def _todo(judged: Iterable[Judged]) -> list[dict[str, Any]]:
@@ -78,6 +79,7 @@ def _cause(verdict: str, cause: Cause, of: Sequence[tuple[str, Told]]) -> dict[s
         "outcome": cause.outcome,
         "severity": cause.severity,
         "cause": cause.data,
+        "own_words": cause.own_words,
         "hosts": hosts,
         "targets": sum(told.targets for _, told in of),
         "texts": len({told.text for _, told in of}),
@@ -215,6 +217,7 @@ def history_body(name: str, rounds: Iterable[tuple[Session, Asked]], now: str) -
         (judged,) = judge(session, [asked], now)
         document = asked.document
         row = {**host_body(judged), "hardware": hardware_body(document.hardware) if document else None}
+        row["own_words"] = sum(one in document.reasons for one in judged.reasons) if document else 0
         rows.append({"session": session_body(session), **row, "changed": list(_changed(before, judged))})
         before = judged if document else before  # a host without a document keeps the one before for comparison
     files = [row["file"] for row in rows if row["measured"]]

@@ -31,6 +31,7 @@ class Cause(NamedTuple):
     outcome: str
     severity: str
     data: str  # what the finding says besides: a word observed, the point at which a boot argument fails, its fix
+    own_words: bool = False  # a text that the host's document has, and not one of this tunectl's
 
 
 class Told(NamedTuple):
@@ -62,10 +63,10 @@ def _told(decisive: Iterable[Finding], broken: Mapping[str, Iterable[str]]) -> I
     return (Told(cause, len(texts), texts[0]) for cause, texts in found.items())
 
 
-def by_text(reasons: Iterable[str]) -> Iterator[Told]:
-    """Each reason as a cause of its own."""
+def by_text(reasons: Iterable[str], *, own_words: bool = False) -> Iterator[Told]:
+    """Each reason as a cause of its own; `own_words`: of the host's document."""
     for reason in reasons:
-        yield Told(Cause("", "", "", "", without_numbers(reason)), 1, reason)
+        yield Told(Cause("", "", "", "", without_numbers(reason), own_words), 1, reason)
 
 
 def _decisive(document: Preflight) -> list[Finding]:

@@ -1,13 +1,19 @@
-"""What to do on which hosts: the `actions` of their documents, each once, in the order of a host's own list. Pure."""
+"""What to do on which hosts: the `actions` of their documents, each once, in the order of a host's own list. Pure.
+
+A command is made here, of the kind that a document names (tunectl/kinds.py). What else a host asks for stays its own
+words: under the hosts that said exactly this, and nobody else.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tunectl.fix import REBOOTS, applies
+from tunectl import kinds
 from tunectl.fleet.causes import shape, without_numbers
-from tunectl.shapes import Action
+from tunectl.shapes import Action, plain
+
+_OWN_WORDS = 5  # their stage: after everything that this tunectl says
 
 
 class Doing(NamedTuple):
@@ -16,37 +22,48 @@ class Doing(NamedTuple):
     stage: int
     command: str  # "" where there is something to decide
     decide: str
+    own_words: str  # what of it this tunectl makes nothing of
     targets: int
     reboot: bool
 
     @property
-    def alike(self) -> tuple[int, str, str]:
+    def alike(self) -> tuple[int, str, str, str]:
         """What it has in common with the same action on another host."""
-        return self.stage, shape(self.command), without_numbers(self.decide)
+        return self.stage, shape(self.command), without_numbers(self.decide), self.own_words
 
 
 def doings(actions: Sequence[Action]) -> tuple[Doing, ...]:
     """A document's actions, each with its place."""
-    commands = [one.command for one in actions]
+    read = list(kinds.read(map(plain, actions)))
+    named = [str(one.get("kind") or "") for one in read]
     return tuple(
-        Doing(_stage(commands, place), one.command, one.decide, len(one.mends), one.reboot)
-        for place, one in enumerate(actions)
+        Doing(
+            _OWN_WORDS if "own_words" in one else _stage(named, place),
+            one.get("command", ""),
+            one.get("decide", ""),
+            one.get("own_words", ""),
+            len(one["mends"]),
+            one["reboot"],
+        )
+        for place, one in enumerate(read)
     )
 
 
-def _stage(commands: Sequence[str], place: int) -> int:
-    own, later = commands[place], commands[place + 1 :]
-    if applies(own) or own == REBOOTS:
-        return 1 if applies(own) else 3
-    if any(map(applies, later)):
+def _stage(named: Sequence[str], place: int) -> int:
+    """`named` are the kinds of all actions, in their order; words for the boot are no command."""
+    own, later = named[place], named[place + 1 :]
+    if own in ("apply", "reboot"):
+        return 1 if own == "apply" else 3
+    if "apply" in later:
         return 0
-    is_before_all = bool(own) and REBOOTS not in commands and not any(map(applies, commands))
-    return 2 if REBOOTS in later else 0 if is_before_all else 4
+    is_before_all = own != kinds.BOOT_WORDS and not {"apply", "reboot"} & set(named)
+    return 2 if "reboot" in later else 0 if is_before_all else 4
 
 
 def todo_body(hosts: Iterable[tuple[str, Sequence[Doing]]]) -> list[dict[str, Any]]:
-    """[{command | alike | decide, hosts, targets, reboot}]: `alike` is a command that differs in its numbers."""
-    found: dict[tuple[int, str, str], dict[str, list[Doing]]] = {}
+    """[{command | alike | decide | own_words, hosts, targets, reboot}]: `alike` is a command that differs in its
+    numbers."""
+    found: dict[tuple[int, str, str, str], dict[str, list[Doing]]] = {}
     for name, each in hosts:
         for one in each:
             found.setdefault(one.alike, {}).setdefault(name, []).append(one)
@@ -57,7 +74,9 @@ def todo_body(hosts: Iterable[tuple[str, Sequence[Doing]]]) -> list[dict[str, An
 def _body(of: Mapping[str, Sequence[Doing]]) -> dict[str, Any]:
     every = [one for each in of.values() for one in each]
     first, same = every[0], len({(one.command, one.decide) for one in every}) == 1
-    if first.command:
+    if first.own_words:
+        what = {"own_words": first.own_words}
+    elif first.command:
         what = {"command": first.command} if same else {"alike": shape(first.command)}
     else:
         what = {"decide": first.decide if same else without_numbers(first.decide)}

@@ -11,13 +11,14 @@ import errno
 from functools import lru_cache
 from typing import NamedTuple
 
+from tunectl import kinds
 from tunectl.cpulist import CpuSet
 from tunectl.fix import NOTHING, Fix, to_type
 from tunectl.host.sysroot import Sysroot
 
 _DEBUGFS = "sys/kernel/debug"
 DIRECTORY = f"{_DEBUGFS}/sched/fair_server"
-_MOUNT = to_type("sudo mount -t debugfs debugfs /sys/kernel/debug")
+_MOUNT = to_type(kinds.mount_debugfs())
 RUNTIME = f"{DIRECTORY}/cpu{{cpu}}/runtime"
 _SYMBOL = " dl_server_start"  # the kernel has the function wherever it has fair servers
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from tunectl import kinds
+from tunectl.command import all_of
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist, parse_cpumask
 from tunectl.errors import UsageError
 from tunectl.fix import NOTHING, Fix, to_type
@@ -98,7 +100,7 @@ def _configured(root: Sysroot) -> Ban:
     # Without the line that drops the packaged command, the unit would have none at all.
     lines = [one for one in _of_drop_ins(said) if one.key == "ExecStart"] if guilty.key == "ExecStart" else [guilty]
     mending = taking_out(lines, UNIT)
-    restart = to_type(f"{mending} && sudo systemctl restart irqbalance") if mending.is_typed else mending
+    restart = to_type(all_of(mending.commands).then(kinds.restart_irqbalance())) if mending.is_typed else mending
     return _ban(kept)._replace(dropped=f"{guilty} says {guilty.key}={guilty.value}", ends=restart)
 
 

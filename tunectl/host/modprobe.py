@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from glob import escape
 from typing import NamedTuple
 
-from tunectl.fix import shell_word
+from tunectl.command import Command, all_of, argv
 from tunectl.host.lines import continued_lines
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force
@@ -62,10 +62,9 @@ def _name(word: str) -> str:
     return word.replace("-", "_")
 
 
-def taking_out_lines(lines: Iterable[Barred]) -> str:
+def taking_out_lines(lines: Iterable[Barred]) -> Command:
     """The command that takes these lines out of their files."""
     by_file: dict[str, list[str]] = {}
     for one in lines:
         by_file.setdefault(one.file, []).append(f"{one.line},{one.last}d" if one.last > one.line else f"{one.line}d")
-    scripts = ((shell_word(";".join(said)), shell_word("/" + file)) for file, said in by_file.items())
-    return " && ".join(f"sudo sed -i {script} {file}" for script, file in scripts)
+    return all_of(argv("sudo", "sed", "-i", ";".join(said), of=[f"/{file}"]) for file, said in by_file.items())

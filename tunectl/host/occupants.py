@@ -10,6 +10,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from tunectl.command import as_data
 from tunectl.cpulist import CpuSet, named_cpus
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.procs import Thread, find_threads, read_threads
@@ -32,7 +33,7 @@ class Occupant(NamedTuple):
     def shown(self) -> str:
         """In words: `engine (tid 77)`, and the name it was declared by."""
         declared = f", declared as {self.name}" if self.name else ""
-        return f"{self.thread.comm} (tid {self.thread.tid}{declared})"
+        return f"{as_data(self.thread.comm)} (tid {self.thread.tid}{declared})"
 
 
 class Place(NamedTuple):

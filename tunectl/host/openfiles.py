@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tunectl.fix import shell_word
+from tunectl.command import argv
 from tunectl.host.procs import read_pids, service_of, users_of
 from tunectl.host.sysroot import Sysroot
 
@@ -64,6 +64,6 @@ def perf_users(root: Sysroot) -> list[str]:
 def stop_of(root: Sysroot, pid: int) -> str:
     """What ends a process: the command that stops its service, or a signal to one of root's own; else whose it is."""
     if unit := service_of(root, pid):
-        return f"sudo systemctl stop {shell_word(unit)}"
+        return argv("sudo", "systemctl", "stop", of=[unit])
     others = users_of(root, pid) - {0}
-    return f"process {pid} is uid {max(others)}'s to end" if others else f"sudo kill {pid}"
+    return f"process {pid} is uid {max(others)}'s to end" if others else argv("sudo", "kill", str(pid))

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from tunectl.fix import shell_word
+from tunectl.command import Command, all_of, argv
 
 CHOOSES = "who writes it chooses what apply writes as root"
 
@@ -17,7 +17,7 @@ class Doubt(NamedTuple):
 
     place: str
     why: str
-    mends: str  # what is typed, as root; "" where another place for the file has to be found
+    mends: Command | None  # None where another place for the file has to be found
 
     def __str__(self) -> str:
         """A clause."""
@@ -32,8 +32,9 @@ def callers() -> frozenset[int]:
 
 def mending(found: Sequence[Doubt]) -> str:
     """The line that mends it all; where a directory is somebody's own, what to do instead."""
-    if all(doubt.mends for doubt in found):
-        return " && ".join(doubt.mends for doubt in found)
+    mends = [doubt.mends for doubt in found if doubt.mends]
+    if len(mends) == len(found):
+        return all_of(mends)
     return "keep it where only root writes, such as in /etc/tunectl"
 
 
@@ -47,12 +48,11 @@ def doubt_of(
     others = stat.S_IWOTH | (0 if status.st_gid in groups else stat.S_IWGRP)
     is_sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
     is_open = status.st_mode & others and not is_sticky and not stat.S_ISLNK(status.st_mode)
-    word = shell_word(place)
-    closes = f"sudo chmod go-w {word}" if is_open else ""
+    closes = argv("sudo", "chmod", "go-w", of=[place])
     if status.st_uid in users:
         return Doubt(place, "may be written by others than root", closes) if is_open else None
     why = f"belongs to UID {status.st_uid}, not to root"
     if not stat.S_ISREG(status.st_mode):  # a home, or the link in one: its owner keeps it
-        return Doubt(place, why, "")
-    takes = f"sudo chown root: {word}"
-    return Doubt(place, why, f"{takes} && {closes}" if closes else takes)
+        return Doubt(place, why, None)
+    takes = argv("sudo", "chown", "root:", of=[place])
+    return Doubt(place, why, takes.then(closes) if is_open else takes)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import psutil
 
-from tunectl import installed
+from tunectl import installed, kinds
 from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Trading
@@ -340,7 +340,7 @@ def service_of(root: Sysroot, pid: int) -> str:
 
 def is_unit(path: str) -> bool:
     """Is a control group one of the system's own units? Below a service or scope, names are not systemd's to give."""
-    return "." in path.rpartition("/")[2] and len(_units_along(path)) == path.strip("/").count("/") + 1
+    return kinds.is_unit(path.rpartition("/")[2]) and len(_units_along(path)) == path.strip("/").count("/") + 1
 
 
 def _units_along(path: str) -> list[str]:

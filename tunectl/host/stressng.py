@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from tunectl import kinds
 from tunectl.cpulist import CpuSet, format_cpulist, named_cpus
 from tunectl.errors import TunectlError
 from tunectl.host import reaper
@@ -30,7 +31,7 @@ from tunectl.host.sysroot import Sysroot
 
 PROGRAM = "stress-ng"
 OVERRIDE = "TUNECTL_STRESS_NG"
-INSTALL = f"sudo apt install {PROGRAM}"
+INSTALL = kinds.install_load()
 PLACE = "/var/tmp"  # noqa: S108  # on a disk, as a rule: what is written there is written back
 _NAME = "tunectl-load-"  # then the process that made it, and when that began: what it left is known by both
 _SPARE = 4  # what is free has to be so many times what the load takes

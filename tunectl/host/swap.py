@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from tunectl.command import argv
 from tunectl.fix import Fix, to_type
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import starting_links, unit_directories
@@ -43,13 +44,13 @@ def read_starters(root: Sysroot) -> list[Starter]:
         fields = line.split()
         is_swap = fields[2:3] == ["swap"] and not fields[0].startswith("#")
         if is_swap and "noauto" not in "".join(fields[3:4]).split(","):
-            found.append(Starter(FSTAB, number, to_type(f"sudo sed -i '{number}s/^/#/' /{FSTAB}")))
+            found.append(Starter(FSTAB, number, to_type(argv("sudo", "sed", "-i", f"{number}s/^/#/", f"/{FSTAB}"))))
     for unit in _wanted(root):
         place = next((path for path in unit_directories(unit) if root.exists(path)), "")
         # The generator's own units come from fstab.
         from_fstab = "fstab-generator" in root.get_text(place)
         if place and not from_fstab and not mask_of(root, unit) and _UNIT.fullmatch(unit):
-            found.append(Starter(place, 0, to_type(f"sudo systemctl mask '{unit}'")))
+            found.append(Starter(place, 0, to_type(argv("sudo", "systemctl", "mask", of=[unit]))))
     return found
 
 

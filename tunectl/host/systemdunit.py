@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from tunectl.command import Command, all_of, argv, as_data
 from tunectl.errors import TunectlError
-from tunectl.fix import NOTHING, Fix, in_turn, shell_word, to_decide, to_type
+from tunectl.fix import NOTHING, Fix, in_turn, to_decide, to_type
 from tunectl.host.inifiles import parse_ini
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
@@ -21,7 +22,7 @@ from tunectl.host.systemdconf import files_in_force, files_of, unit_directories
 NULL = "/dev/null"
 YES, NO = ("yes", "on", "true", "1", "y", "t"), ("no", "off", "false", "0", "n", "f")  # its booleans, in any case
 MARKS = "@-:+!"  # what may stand before the program of an Exec line, in any order
-RELOAD = "sudo systemctl daemon-reload"
+RELOAD = argv("sudo", "systemctl", "daemon-reload")
 _ANALYZE = ("/usr/bin/systemd-analyze", "condition")
 _SHOW = ("/usr/bin/systemctl", "show", "--property=ActiveState,Result,ExecMainStatus,Job", "--")
 _TIMEOUT_S = 5.0
@@ -88,16 +89,16 @@ def words_of(command: str) -> list[str]:
 
 def taking_out(guilty: Sequence[Said], name: str) -> Fix:
     """How to take lines out of drop-ins; of a file that holds for other units, too, the operator decides."""
-    commands, shared = [], []
+    commands, shared = list[Command](), []
     for file in dict.fromkeys(one.file for one in guilty):
         lines = sorted((one for one in guilty if one.file == file), key=lambda one: one.line)
         if f"/{name}.d/" not in file:
             said = "it holds for other units, too; drop-ins of those may say it instead"
-            shared.append(to_decide(f"decide about {', '.join(map(str, lines))}: {said}"))
+            shared.append(to_decide(f"decide about {', '.join(map(as_data, lines))}: {said}"))
             continue
         script = ";".join(f"{one.line},{one.last}d" if one.last > one.line else f"{one.line}d" for one in lines)
-        commands.append(f"sudo sed -i {shlex.quote(script)} {shell_word('/' + file)}")
-    return in_turn(to_type(" && ".join([*commands, RELOAD])) if commands else NOTHING, *shared)
+        commands.append(argv("sudo", "sed", "-i", script, of=[f"/{file}"]))
+    return in_turn(to_type(all_of([*commands, RELOAD])) if commands else NOTHING, *shared)
 
 
 def is_wanted(root: Sysroot, unit: str) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tunectl.command import write
 from tunectl.fix import NOTHING, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpus import read_cpus
 from tunectl.host.cpusets import read_scope_facts
@@ -53,9 +54,9 @@ def cooling_advice(devices: Mapping[str, str], *, hot: bool | None = None) -> Fi
     Source: Documentation/admin-guide/thermal/intel_powerclamp.rst.
     """
     by_hand = [name for name, kind in devices.items() if hot is False or injects_idle(kind)]
-    files = " ".join(f"/{THERMAL}/{name}/cur_state" for name in by_hand)
+    files = [f"/{THERMAL}/{name}/cur_state" for name in by_hand]
     again = "where it starts again, see who asks for it: thermald, a script, a thermal zone whose trip was lowered"
-    written = to_type(f"echo 0 | sudo tee {files}", again)
+    written = to_type(write("0", *files), again)
     heat = NOTHING if devices and len(by_hand) == len(devices) else ADVICE
     return in_turn(written if by_hand else NOTHING, heat)
 

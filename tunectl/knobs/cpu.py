@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunectl import kinds
 from tunectl.fix import APPLY, in_turn, to_decide, to_type
 from tunectl.knobs.codecs import SWITCH, mapped
 from tunectl.knobs.drivers.pseudofile import PseudoFile
@@ -37,7 +38,7 @@ def _judge_online(knob: Knob, desired: Any, reading: Reading, _: Facts) -> Judge
     others = f"take CPU {reading.instance} out of `isolated` in the host file"
     if reading.facts == "off":
         note = f"or, where SMT is to be off, {others}"
-        return judged._replace(reason=reason, fix=in_turn(to_type(f"echo on | sudo tee /{_SMT}", note), APPLY))
+        return judged._replace(reason=reason, fix=in_turn(to_type(kinds.smt_on(), note), APPLY))
     fix = to_decide(f"boot without nosmt=force, and with SMT on in the firmware; or {others}")
     return judged._replace(reason=reason, fix=fix)
 

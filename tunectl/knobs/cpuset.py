@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunectl.command import as_data
 from tunectl.cpulist import format_cpulist
 from tunectl.fix import APPLY, in_turn, to_decide
 from tunectl.knobs.codecs import CPULIST
@@ -41,7 +42,7 @@ def judge_partition(knob: Knob, desired: Any, reading: Reading, facts: Facts) ->
     is_invalid = found.shown.startswith("isolated invalid")
     if is_invalid and found.others and found.cpus == desired:
         # Only the partition may name its CPUs. Which of the two must give way is the operator's decision.
-        others = ", ".join(found.others)
+        others = ", ".join(map(as_data, found.others))
         reason += f"; {others} asks for them, too"
         fix = in_turn(to_decide(f"take these CPUs out of the AllowedCPUs= (cpuset.cpus) of {others}"), APPLY)
         return Judgement(Outcome.DRIFTED, observed, shown, reason, fix)

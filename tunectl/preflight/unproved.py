@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from tunectl import kinds
 from tunectl.fix import Fix, to_decide, to_type
 from tunectl.host.stressng import INSTALL
 from tunectl.preflight.beside import Beside
@@ -15,7 +16,6 @@ from tunectl.shapes import Budget, Feed, Jitter
 
 STOP = "GO needs them stopped, or --intrude"
 _A_DAY_S = 86400
-_AGAIN = "sudo tunectl preflight"
 
 
 def to_prove(
@@ -36,12 +36,12 @@ def to_prove(
         where = f" ({'; '.join(taken)})" if taken else ""
         yield to_decide(
             f"stop what runs on the isolated CPUs{where}, or decide to measure beside it, which takes time from it: "
-            f"{_again(loads)} --intrude"
+            f"{kinds.preflight(loads, intrude=True)}"
         )
     elif problem:
         yield to_decide(f"see to it that the probe can measure: {problem.removeprefix('probe: ')}")
     if probe:
-        yield from _to_judge(probe.budget, _again(loads))
+        yield from _to_judge(probe.budget, loads)
 
 
 def to_load(names: Sequence[str], problem: str, loaded: Jitter | None) -> Iterator[Fix]:
@@ -49,39 +49,34 @@ def to_load(names: Sequence[str], problem: str, loaded: Jitter | None) -> Iterat
     if problem.endswith(f"({INSTALL})"):
         yield to_type(INSTALL)
     elif problem:
-        yield to_decide(f"see to it that the load can run, or leave it out ({_AGAIN} --load none): {problem}")
+        yield to_decide(f"see to it that the load can run, or leave it out ({kinds.preflight(['none'])}): {problem}")
     elif loaded and (why := load_problem(loaded)):
-        yield to_type(_again(names), why)
+        yield to_type(kinds.preflight(names), why)
     elif loaded and loaded.budget.verdict == "broken":
-        search = f"sudo tunectl probe jitter --attribute --load {','.join(names)}"
-        yield to_type(search, "says what interrupts each CPU beside that load")
+        yield to_type(kinds.probe_jitter(names), "says what interrupts each CPU beside that load")
 
 
 def to_feed(problem: str, feed: Feed | None) -> Iterator[Fix]:
     """What to do so that feed is measured and judged, or so that it is found what takes the time."""
-    again = f"{_AGAIN} --feed"
     if problem:
-        yield to_decide(f"see to it that feed can be measured, or leave it out ({_AGAIN} --no-feed): {problem}")
+        yield to_decide(
+            f"see to it that feed can be measured, or leave it out (sudo tunectl preflight --no-feed): {problem}"
+        )
     elif feed and not feed.budget.limits:
         yield to_decide(f"set {WHERE} in the host file: feed was held to no limit")
     elif feed and feed.budget.verdict == "broken":
-        yield to_type("sudo tunectl probe feed", "says which stage takes the time")
+        yield to_type(kinds.probe_feed(), "says which stage takes the time")
     elif feed and feed.budget.verdict != "within":
-        yield to_type(again, feed.budget.reason)
+        yield to_type(kinds.preflight(feed=True), feed.budget.reason)
 
 
 def to_finish(stopped: str, loads: Sequence[str]) -> Iterator[Fix]:
     """The same once more, where it did not come to its end."""
     if stopped:
-        yield to_type(_again(loads), "to its end")
+        yield to_type(kinds.preflight(loads), "to its end")
 
 
-def _again(loads: Sequence[str]) -> str:
-    """The same question once more: beside the same loads."""
-    return f"{_AGAIN} --load {','.join(loads)}" if loads else _AGAIN
-
-
-def _to_judge(budget: Budget, again: str) -> Iterator[Fix]:
+def _to_judge(budget: Budget, loads: Sequence[str]) -> Iterator[Fix]:
     limits = {name: limit for name, limit in budget.limits.items() if limit is not None}
     if not limits:
         yield to_decide("set limits under [budget] in the host file: none is set")
@@ -89,10 +84,10 @@ def _to_judge(budget: Budget, again: str) -> Iterator[Fix]:
     if budget.not_judged:
         longest = max(needed_s(limits).values())
         if longest <= _A_DAY_S:
-            yield to_type(f"{again} --duration {math.ceil(longest)}")
+            yield to_type(kinds.preflight(loads, seconds=math.ceil(longest)))
         else:
             yield to_decide(
                 "set limits under [budget] in the host file, max_ns among them, that a run of a day can show"
             )
     elif budget.verdict == "not-judged" and "was not measured" not in budget.reason:
-        yield to_type(again, budget.reason)
+        yield to_type(kinds.preflight(loads), budget.reason)

@@ -9,17 +9,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tunectl.fix import REBOOT, REBOOTS, Fix, Kind, Task, applies, program_of, to_type
+from tunectl import kinds
+from tunectl.command import Command, Step, quoted
+from tunectl.fix import REBOOT, Fix, Kind, Task, to_type
 from tunectl.model import Finding, Outcome, cost, parse_target
 from tunectl.report.findings import generalised, name_of
 from tunectl.verdict import fails_gate
 
 _BY_ITSELF = (Kind.TYPE, Kind.DECIDE)  # not one task of many findings
 _OPEN = (Outcome.DRIFTED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
-_PLAIN = re.compile(r"[\w@%+:,./-]+")  # a word that a shell takes as it stands
-_ON_THE_LINE = "on the kernel command line yourself: "
+_PLAIN = re.compile(r"(?!-[neE]+$)[\w@%+:,./-]+", re.ASCII)  # a word that a shell takes as it stands
+_EACH = "each_of_them"  # stands for `$each`, which nothing may quote
 MAX_COMMANDS = 3  # more of them on a page are one loop
-_SEARCH = to_type("sudo tunectl probe jitter --attribute", "says what interrupts each CPU")
+_SEARCH = to_type(kinds.probe_jitter(), "says what interrupts each CPU")
 
 
 class Item(NamedTuple):
@@ -32,9 +34,10 @@ class Item(NamedTuple):
 def actions_of(
     findings: Iterable[Finding], *, over_budget: bool = False, unproved: Iterable[Fix] = ()
 ) -> list[dict[str, Any]]:
-    """[{command | decide, note, mends: [targets], reboot}], in the order to do them.
+    """[{command | decide, kind, arguments, note, mends: [targets], reboot}], in the order to do them.
 
-    `note` is there where the fix says more; `mends` has the worst target first; `reboot`: some of it holds only after
+    `kind` and `arguments` are there where another host's reader makes the same of them (tunectl/kinds.py), `note`
+    where the fix says more; `mends` has the worst target first; `reboot`: some of it holds only after
     a reboot. `over_budget`: the probe measured more than the budget allows, which a setting need not explain.
     `unproved`: what is to be done so that the probe can be judged.
     """
@@ -97,10 +100,9 @@ def _merged(gathered: Mapping[Item, Mapping[str, Finding]]) -> dict[Item, dict[s
     made: dict[Item, dict[str, Finding]] = {}
     how = "; ".join(one.task.note for one in gathered if one.task.kind is Kind.REBOOT and one.task.note)
     words = [one.task.text for one in gathered if one.task.kind is Kind.WORDS]
-    several = f"these {len(words)} words" if len(words) > 1 else "this word"
     one = {
-        Kind.WORDS: Item(Task(Kind.WORDS, f"put {several} {_ON_THE_LINE}{' '.join(words)}")),
-        Kind.REBOOT: Item(Task(Kind.REBOOT, REBOOTS, how)),
+        Kind.WORDS: Item(Task(Kind.WORDS, " ".join(words))),
+        Kind.REBOOT: Item(REBOOT.tasks[0]._replace(note=how)),
     }
     lines = _by_line(gathered)
     for item, mends in gathered.items():
@@ -146,49 +148,68 @@ def _body(item: Item, mends: Sequence[Finding]) -> dict[str, Any]:
 
 
 def _document(task: Task, mends: list[str], waits: bool = False) -> dict[str, Any]:
-    if task.kind in (Kind.DECIDE, Kind.WORDS):
-        return {"decide": task.said if task.kind is Kind.DECIDE else task.text, "mends": mends, "reboot": waits}
-    return {"command": task.text, **({"note": task.note} if task.note else {}), "mends": mends, "reboot": waits}
+    rest = {"mends": mends, "reboot": waits}
+    if task.kind is Kind.DECIDE:
+        return {"decide": task.said, **rest}
+    if task.kind is Kind.WORDS:
+        words = task.text.split(" ")
+        return {"decide": kinds.boot_words(words), **_kind(kinds.BOOT_WORDS, {"words": words}), **rest}
+    known = _kind(task.text.kind, task.text.arguments) if isinstance(task.text, Command) else {}
+    return {"command": task.text, **known, **({"note": task.note} if task.note else {}), **rest}
+
+
+def _kind(kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return ({"kind": kind} | ({"arguments": dict(arguments)} if arguments else {})) if kind else {}
 
 
 def mended_by_apply(actions: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """The targets for which `actions` ask for nothing but `apply`, words for the boot loader and a reboot."""
     alone: dict[str, bool] = {}
     for action in actions:
-        command, decide = str(action.get("command") or ""), str(action.get("decide") or "")
-        proposes = program_of(command) == "tunectl" and " propose --output " in command
-        ours = command == REBOOTS or applies(command) or proposes or _ON_THE_LINE in decide
         for name in map(str, action.get("mends") or ()):
-            alone[name] = ours and alone.get(name, True)
+            alone[name] = kinds.is_ours(action) and alone.get(name, True)
     return frozenset(name for name, ours in alone.items() if ours)
 
 
 class Todo(NamedTuple):
     """An action for people: commands that differ only in what they name are one."""
 
-    commands: tuple[str, ...]  # empty where there is something to decide
+    commands: tuple[Command, ...]  # empty where there is something to decide
     decide: str
     note: str
     mends: tuple[str, ...]
     reboot: bool
+    own_words: str = ""  # what another host asks for, of which this tunectl makes nothing
 
     @property
     def typed(self) -> tuple[str, ...]:
         """The same commands; many that differ in one word are one loop, which is whole on one line."""
-        words = [command.split(" ") for command in self.commands]
-        if len(words) <= MAX_COMMANDS or len({len(one) for one in words}) > 1:
+        shapes = {tuple((len(step.words), step.fed is None) for step in one.steps) for one in self.commands}
+        if len(self.commands) <= MAX_COMMANDS or len(shapes) > 1:
             return self.commands
+        words = [[word for step in one.steps for word in (step.fed or "", *step.words)] for one in self.commands]
         differ = [place for place, column in enumerate(zip(*words, strict=True)) if len(set(column)) > 1]
         if len(differ) != 1 or not all(_PLAIN.fullmatch(one[differ[0]]) for one in words):
             return self.commands
         each = " ".join(dict.fromkeys(one[differ[0]] for one in words))
-        body = " ".join("$each" if place == differ[0] else word for place, word in enumerate(words[0]))
-        return (f"for each in {each}; do {body}; done",)
+        return (f"for each in {each}; do {_with_each(self.commands[0], differ[0])}; done",)
+
+    @property
+    def by_hand(self) -> str:
+        """What is no command: something to decide, or words that are not ours and are not to look like ours."""
+        own = "in the host's own words, not tunectl's; read before you type"
+        return f"{own}: {self.own_words}" if self.own_words else f"by hand: {self.decide}" if self.decide else ""
 
     @property
     def said(self) -> str:
         """`mends 14: mm.thp_enabled, irq.affinity[24,27-30], …`"""
-        verb = "puts in force" if self.commands == (REBOOTS,) else "mends" if self.mends != ("probe.budget",) else "for"
+        verb = (
+            "puts in force"
+            if self.commands == REBOOT.commands
+            else "mends"
+            if self.mends != ("probe.budget",)
+            else "for"
+        )
         return (
             f"{verb} {len(self.mends)}: {', '.join(self.names())}" if len(self.mends) > 1 else f"{verb} {self.mends[0]}"
         )
@@ -203,19 +224,37 @@ class Todo(NamedTuple):
         return [*named[:limit], f"and {more} more"] if more > 1 else named
 
 
+def _with_each(command: Command, place: int) -> str:
+    """The command with `$each` in the place of one of its words, of which each step has first what it reads."""
+    steps = []
+    for step in command.steps:
+        words = [step.fed or "", *step.words]
+        if 0 <= place < len(words):
+            words[place] = _EACH
+        place -= len(words)
+        steps.append(Step(tuple(words[1:]), None if step.fed is None else words[0]))
+    return Command(steps).replace(_EACH, "$each")
+
+
 def todo(actions: Iterable[Mapping[str, Any]]) -> list[Todo]:
-    """A document's `actions`; neighbours with the same program and the same note become one."""
+    """What to do, of `actions_of` or of another's document as `kinds.read` gives it; neighbours that do the same to
+    other targets become one.
+
+    Only what this tunectl made is a command here: any other text is somebody's words.
+    """
     made: list[Todo] = []
     for action in actions:
-        command = str(action.get("command") or "")
+        command = action.get("command")
+        own = str(action.get("own_words") or ("" if isinstance(command, Command) else command) or "")
         one = Todo(
-            (command,) if command else (),
+            (command,) if isinstance(command, Command) else (),
             str(action.get("decide") or ""),
             str(action.get("note") or ""),
             tuple(map(str, action.get("mends") or ())),
             bool(action.get("reboot")),
+            quoted(own) if own else "",
         )
-        if made and command and _alike(made[-1], one):
+        if made and _alike(made[-1], one):
             before = made.pop()
             mends = tuple(dict.fromkeys(before.mends + one.mends))
             one = one._replace(commands=before.commands + one.commands, mends=mends)
@@ -225,11 +264,11 @@ def todo(actions: Iterable[Mapping[str, Any]]) -> list[Todo]:
 
 def _alike(before: Todo, one: Todo) -> bool:
     """The same program for other targets of the same knob, with the same explanation."""
-    if not before.commands or (before.note, before.reboot) != (one.note, one.reboot):
+    if not before.commands or not one.commands or (before.note, before.reboot) != (one.note, one.reboot):
         return False
-    programs = {program_of(command) for command in (*before.commands, *one.commands)}
+    programs = [command.steps[0].program for command in (*before.commands, *one.commands)]
     return (
-        len(programs) == 1
-        and programs != {"tunectl"}
+        len(set(programs)) == 1
+        and programs[0] != "tunectl"
         and {parse_target(name).knob for name in before.mends + one.mends} == {parse_target(one.mends[0]).knob}
     )

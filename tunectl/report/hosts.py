@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tunectl.command import as_data, quoted
 from tunectl.report.escape import printable
 from tunectl.report.figures import plain
 from tunectl.wording import nanoseconds, plural
@@ -103,13 +104,18 @@ def _why(one: Mapping[str, Any], *more_limits: Mapping[str, Any]) -> Why:
     name = f"{one['knob']}[{one['instances']}]" if one["instances"] else str(one["knob"])
     text = str(one["example"]["text"])
     if not one["knob"] and texts == 1:  # all of them say this very sentence
-        return Why(text, "", _counted(hosts, targets), tuple(one["hosts"]), "")
-    title = f"{name} {one['outcome']}" if one["knob"] else str(one["cause"])
+        return Why(_said(one, text), "", _counted(hosts, targets), tuple(one["hosts"]), "")
+    title = f"{as_data(name)} {one['outcome']}" if one["knob"] else _said(one, str(one["cause"]))
     if one["outcome"] == "broken":
-        title = "over the budget: " + ", ".join(str(limit["cause"]) for limit in (one, *more_limits))
+        title = "over the budget: " + ", ".join(as_data(limit["cause"]) for limit in (one, *more_limits))
     others = f" (one of {texts:,} such sentences)" if texts > 1 else ""
-    example = f"{one['example']['host']}: {text}{others}"
+    example = f"{one['example']['host']}: {quoted(text) if one['knob'] or one.get('own_words') else text}{others}"
     return Why(title, str(one["severity"]), _counted(hosts, targets), tuple(one["hosts"]), example)
+
+
+def _said(one: Mapping[str, Any], text: str) -> str:
+    """A reason that is known as text only: a document's is not tunectl's to say."""
+    return f"in the hosts' own words: {quoted(text)}" if one.get("own_words") else text
 
 
 def _counted(hosts: int, targets: int) -> str:
@@ -123,14 +129,21 @@ class Do(NamedTuple):
     is_command: bool
     said: str
     hosts: tuple[str, ...]
+    own_words: bool = False
+
+
+OWN_WORDS = "In the hosts' own words, not tunectl's: read before you type"
 
 
 def to_do(body: Mapping[str, Any]) -> list[Do]:
-    """A fleet's `actions`. A command that is another one on each host is told from one that can be typed."""
+    """A fleet's `actions`. A command that is another one on each host is told from one that can be typed, and what a
+    host asks for in its own words, at the end, from both."""
     made = []
     for one in body.get("actions") or ():
         said = _counted(len(one["hosts"]), one["targets"])
-        if alike := one.get("alike"):
+        if own := one.get("own_words"):
+            made.append(Do(quoted(str(own)), False, said, tuple(one["hosts"]), True))
+        elif alike := one.get("alike"):
             made.append(Do(str(alike), False, f"{said}, each with other numbers", tuple(one["hosts"])))
         else:
             what = str(one.get("command") or f"by hand: {one.get('decide')}")

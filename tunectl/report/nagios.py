@@ -64,7 +64,7 @@ def _todo(document: Document) -> Iterator[str]:
     """What to do, in the order to do it; the rest is left to the page that a person reads."""
     listed = todo(document.body.get("actions") or ())
     for number, one in enumerate(listed[:MAX_TODO], 1):
-        what = "; ".join(one.typed) if one.commands else f"by hand: {one.decide}"
+        what = "; ".join(one.typed) if one.commands else one.by_hand
         yield _clean(f"do {number}. {what} ({one.said})")
     if len(listed) > MAX_TODO:
         yield f"and {len(listed) - MAX_TODO} more to do"

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from tunectl import kinds
+from tunectl.command import argv, as_data
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import UsageError
 from tunectl.fix import NOTHING, Fix, apply, in_turn, noted, to_decide, to_type
@@ -130,7 +132,7 @@ def _objection(tuner: FoundTuner, settings: Mapping[str, Any], isolated: CpuSet,
     return Objection(
         f"{name}{detail} {does} and overwrites knobs that tunectl sets, {tuner.when}: " + ", ".join(map(str, against)),
         to_type(
-            f"sudo systemctl disable --now {name}",
+            argv("sudo", "systemctl", "disable", "--now", of=[name]),
             f"or leave those knobs to it, or waive check.other_tuners[{name}]",
         ),
         "active" if tuner.active else "enabled",
@@ -146,8 +148,8 @@ def stranger(tuner: FoundTuner) -> Objection | None:
 
 
 def _end_of(ban: Ban) -> Fix:
-    start = to_type("sudo systemctl restart irqbalance", "its service did not start that process")
-    return in_turn(to_type(f"sudo kill {ban.stray_pid}"), start)
+    start = to_type(kinds.restart_irqbalance(), "its service did not start that process")
+    return in_turn(to_type(argv("sudo", "kill", str(ban.stray_pid))), start)
 
 
 def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objection | None:
@@ -176,7 +178,7 @@ def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objecti
         fix = tuner.ban.ends
     elif isolated <= bans(tuner.ban):
         note = "its configuration has the ban, the running daemon has not"
-        fix = to_type("sudo systemctl restart irqbalance", note)
+        fix = to_type(kinds.restart_irqbalance(), note)
     else:
         fix = apply(f"by hand: IRQBALANCE_BANNED_CPULIST={wanted} in its configuration, and restart it")
     return Objection(
@@ -202,7 +204,7 @@ def _lines(tuner: FoundTuner, against: list[Conflict], settings: Mapping[str, An
     ends = dict.fromkeys(one.ends for one in against if one.ends)
     takes = list(dict.fromkeys(one.place for one in against if not one.ends))
     agree = f"or say {'; '.join(said)} there"
-    take = f"take {', '.join(takes)} out"
+    take = f"take {', '.join(map(as_data, takes))} out"
     if takes:
         line = takes[0] if len(takes) == 1 else ""
         fix = in_turn(*ends, to_decide(f"{take}, {agree}" if said else take, line=line))

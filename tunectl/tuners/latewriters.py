@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
+from tunectl.command import argv, as_data
 from tunectl.cpulist import format_cpulist, parse_cpumask
 from tunectl.errors import UsageError
-from tunectl.fix import NOTHING, Fix, shell_word, to_decide, to_type
+from tunectl.fix import NOTHING, Fix, to_decide, to_type
 from tunectl.host.jobs import Job, read_cron_jobs, read_rc_local, read_service_jobs
 from tunectl.host.sysctld import Setting, normal_key, parse_sysctl_d
 from tunectl.host.sysroot import Sysroot
@@ -73,10 +74,12 @@ def _ends(job: Job, file: str) -> Fix:
     if not job.unit or file != job.file:  # a script is read anew at each run
         return NOTHING
     if job.alone and all(map(_is_ours_alone, commands_of(job.command))):
-        return to_type(f"sudo systemctl disable --now {shell_word(job.alone)}")
-    place = f"/{job.file}:{job.line}"
+        return to_type(argv("sudo", "systemctl", "disable", "--now", of=[job.alone]))
+    place = as_data(f"/{job.file}:{job.line}")
     if job.needed:
-        return to_decide(f"decide what {place} shall do instead: {job.unit} starts by it, and may do more than this")
+        return to_decide(
+            f"decide what {place} shall do instead: {as_data(job.unit)} starts by it, and may do more than this"
+        )
     return to_decide(f"take {place} out, then {RELOAD}")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from tunectl.command import argv
 from tunectl.fix import to_type
 from tunectl.host.inifiles import parse_ini
 from tunectl.host.sysctld import Setting
@@ -56,5 +57,5 @@ def _is_swap(options: Mapping[str, str], memory_mb: int) -> bool:
 
 
 def _setting(name: str, unit: str, file: str, line: int) -> Setting:
-    ends = to_type(f"sudo systemctl mask '{unit}'")
+    ends = to_type(argv("sudo", "systemctl", "mask", of=[unit]))
     return Setting("mm.swap", f"swapon /dev/{name}", "on", f"/{file}", line, wins=True, ends=ends)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from shlex import quote
 from typing import TypeGuard
 
+from tunectl import kinds
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.bootloader.families import FAMILIES, detect
 from tunectl.cpulist import format_cpulist
@@ -265,9 +265,7 @@ def read_config(host_path: str, facts: CpuFacts, root: Sysroot | None = None) ->
     try:
         os.stat(host_path)
     except FileNotFoundError:
-        raise UsageError(
-            f"there is no host file {host_path}", f"`sudo tunectl propose --output {quote(host_path)}` writes one"
-        ) from None
+        raise UsageError(f"there is no host file {host_path}", f"`{kinds.propose(host_path)}` writes one") from None
     except OSError as error:
         raise UsageError(f"cannot read {host_path}: {error.strerror}") from error
     config = resolve(read_hostfile(host_path), facts, host_path, root)
@@ -286,7 +284,7 @@ def proposed_config(root: Sysroot, facts: CpuFacts, host_path: str) -> tuple[Hos
     hostfile = HostFile(profile="low-latency", isolated=isolated)
     return resolve(hostfile, facts, "tunectl's own proposal"), [
         f"no host file: judged against tunectl's own proposal, isolated = {isolated}, profile low-latency; "
-        f"`sudo tunectl propose --output {quote(host_path)}` writes it, and then `sudo tunectl apply` can act"
+        f"`{kinds.propose(host_path)}` writes it, and then `sudo tunectl apply` can act"
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tunectl.bootloader.cmdline import Arg, same_key
+from tunectl.command import argv, as_data
 from tunectl.fix import APPLY, Fix, in_turn, to_decide, to_type
 from tunectl.host.modprobe import Barred, taking_out_lines
 from tunectl.host.refusals import AS_ROOT
@@ -81,21 +82,25 @@ def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[
         why = f"{'; '.join(map(str, barred))}, so it is not loaded at boot"
         modules = sorted(name for name in _missing(knob.absence, facts) if any(one.bars(name) for one in barred))
         if len(modules) == 1:
-            return why, in_turn(to_type(f"{taking_out_lines(barred)} && sudo modprobe {modules[0]}"), APPLY)
+            return why, in_turn(to_type(taking_out_lines(barred).then(argv("sudo", "modprobe", of=modules))), APPLY)
         return why, to_decide(f"load the one that this machine needs ({' or '.join(modules)}), {accept}")
     argument = argument or _argument(knob.absence, facts.arguments, knob.absence.of_drivers)
     if argument:
-        fix = to_decide(f"take {argument} out of the kernel's command line and boot again, {accept}")
+        fix = to_decide(f"take {as_data(argument)} out of the kernel's command line and boot again, {accept}")
         return f"this boot had the argument {argument}, which takes it away", fix
     missing = [name for name in knob.absence.modules if name not in facts.modules]
     if facts.modules and knob.absence.modules and len(missing) == len(knob.absence.modules):
         if len(missing) == 1:
-            return f"the module {missing[0]} is not loaded", in_turn(to_type(f"sudo modprobe {missing[0]}"), APPLY)
+            return f"the module {missing[0]} is not loaded", in_turn(
+                to_type(argv("sudo", "modprobe", of=missing)), APPLY
+            )
         names = " or ".join(missing)
         fix = to_decide(f"load the one that this machine needs ({names}), {accept}")
         return f"none of the modules {names} is loaded", fix
     if held.kernel and facts.kernel and held.kernel != facts.kernel:
-        fix = to_decide(f"boot {held.kernel} again, or load what offers it in {facts.kernel}, {accept}")
+        fix = to_decide(
+            f"boot {as_data(held.kernel)} again, or load what offers it in {as_data(facts.kernel)}, {accept}"
+        )
         return f"the kernel was {held.kernel} then, and is {facts.kernel} now", fix
     look = "look for what took it away (the kernel's messages, its modules, the firmware's settings)"
     of_guest = facts.not_owned.get(knob.facility)  # it may have had them on a larger type of the provider's

@@ -10,9 +10,9 @@ import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from tunectl.command import argv
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import UsageError
-from tunectl.fix import shell_word
 from tunectl.host.scheduling import BY_PRIORITY
 from tunectl.knobs.drivers.cpuset import SLICE
 from tunectl.model import Scope, Trading
@@ -104,7 +104,7 @@ def _policy(mine: Sequence[Trading], *, is_whole: bool) -> Iterator[str]:
 def _head(name: str, unit: str, path: str) -> Iterator[str]:
     yield f"# Made by `tunectl threads unit` for {name}: {unit} as [[threads]] of the host file declares it."
     yield f"# It belongs in {path}; then type:"
-    yield f"#   sudo systemctl daemon-reload && sudo systemctl restart {shell_word(unit)}"
+    yield f"#   {argv('sudo', 'systemctl', 'daemon-reload').then(argv('sudo', 'systemctl', 'restart', of=[unit]))}"
 
 
 def _inherited(mine: Sequence[Trading], *, is_whole: bool) -> Iterator[str]:

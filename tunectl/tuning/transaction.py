@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from tunectl.command import argv
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
@@ -46,7 +47,8 @@ class Run(NamedTuple):
 def require_root(root: WritableSysroot, purpose: str) -> None:
     """On the running host, writing needs root. TunectlError otherwise."""
     if root.live and os.geteuid() != 0:
-        raise TunectlError(f"{purpose} writes to /sys, /proc and /etc and needs root", f"sudo tunectl {purpose}")
+        again = argv("sudo", "tunectl", purpose)
+        raise TunectlError(f"{purpose} writes to /sys, /proc and /etc and needs root", again)
 
 
 def run_apply(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tests.monitor.series import BASE_KHZ, Watch, base, healths, limits, sample, told
+from tunectl.command import argv
 from tunectl.fix import to_type
 from tunectl.model import Finding, Match, Outcome, Scalar
 from tunectl.monitor.model import Freshness, Health, Sample, Severity
 from tunectl.tuners.conflicts import Objection
 
-FIX = to_type("tunectl apply --yes")
+FIX = to_type(argv("tunectl", "apply", "--yes"))
 
 
 def knob(target: str, outcome: str, observed: Scalar = "powersave") -> Sample:
@@ -122,7 +123,7 @@ def test_values_and_reasons_are_told_as_they_are_whatever_words_they_hold() -> N
 
 def test_a_manager_that_would_overwrite_our_keys_is_named() -> None:
     against = Objection(
-        "tlp runs and overwrites a.b; fix: none", to_type("systemctl disable tlp"), "active", "inactive"
+        "tlp runs and overwrites a.b; fix: none", to_type(argv("systemctl", "disable", "tlp")), "active", "inactive"
     )
     off, on = manager("inactive"), manager("contested", against)
     transitions = Watch().see([off], [on], [off])

@@ -12,6 +12,7 @@ from tunectl.bootloader.cmdline import RULES, Arg, Rule, lookup, parse_cmdline
 from tunectl.bootloader.families import AMBIGUOUS, FAMILIES, FILES, Loader, detect
 from tunectl.bootloader.family import BootPlan, Conflict, Family, Point, Upcoming
 from tunectl.bootloader.words import Desired, given
+from tunectl.command import argv, as_data
 from tunectl.cpulist import Isolcpus, format_cpulist, parse_cpulist, parse_isolcpus, parse_shown
 from tunectl.errors import UsageError
 from tunectl.fix import APPLY, NOTHING, Fix, in_turn, to_decide, to_type
@@ -212,7 +213,7 @@ class BootArg(NamedTuple):
         if cpus and not cpus & view.scope.isolated:
             kept = f"/{self.on_cpus} keeps it to CPUs {format_cpulist(cpus)}"
             return "", NOTHING, f"/{self._switch} is {shown}, and {kept}"
-        return f"/{self._switch} is {shown}", to_type(f"sudo sysctl {self.switch}=0"), ""
+        return f"/{self._switch} is {shown}", to_type(argv("sudo", "sysctl", f"{self.switch}=0")), ""
 
     @property
     def _switch(self) -> str:
@@ -271,7 +272,7 @@ class Boot(NamedTuple):
 
     def _without(self, conflict: Conflict) -> Fix:
         """The setting that wins goes away, and then ours is written, or its menu made."""
-        keeps = f": take {conflict.line} out, or have it keep what was set before" if conflict.replaces else ""
+        keeps = f": take {as_data(conflict.line)} out, or have it keep what was set before" if conflict.replaces else ""
         remove = f"remove that setting ({conflict.setting}){keeps}"
         if (self.plan and self.plan.writes) or not (self.family and self.family.remedy):
             return in_turn(to_decide(remove, line=conflict.line), APPLY)

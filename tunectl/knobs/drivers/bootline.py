@@ -10,6 +10,7 @@ from tunectl.bootloader.clockwords import taking_tsc
 from tunectl.bootloader.cmdline import Arg, kernel_args, parse_cmdline, same_key
 from tunectl.bootloader.cpuwords import taken_cpus
 from tunectl.bootloader.grubsettings import MAIN, configured, making_menu
+from tunectl.command import Command, all_of, argv, as_data
 from tunectl.cpulist import CpuSet
 from tunectl.fix import NOTHING, REBOOT, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import read_cpu_list
@@ -167,34 +168,35 @@ def _of_settings(view: View, words: Sequence[str]) -> Fix:
     maker, places = _menu_maker(view), {word: list(dict.fromkeys(_places(view, word))) for word in words}
     scripts = [_script(view, word, place) for word in words for place in places[word]]
     if maker and all(places.values()) and all(scripts):
-        return to_type(f"sudo sed -i {' && sudo sed -i '.join(scripts)} && {maker}")
+        edits = [argv("sudo", "sed", "-i", script, of=[file]) for script, file in filter(None, scripts)]
+        return to_type(all_of(edits).then(maker))
     return NOTHING
 
 
 def by_hand_fix(word: str, where: str = "") -> Fix:
     """How a word goes from a line that nobody makes from settings; `where` is a file of this host's, or nothing."""
     has_it = f" ({where})" if where.startswith("/") else ""
-    said = f"take {word} out of the kernel command line, where your boot loader has it{has_it}"
+    said = f"take {as_data(word)} out of the kernel command line, where your boot loader has it{has_it}"
     return to_decide(said, before_boot=True)
 
 
-def _menu_maker(view: View) -> str:
-    """The command that makes the boot menu from the settings; "" where it is not made from them, or not all of it."""
-    return making_menu(view.root) if loaded_by(view).loader.name in _MAKE_MENUS else ""  # docs/boot-loaders.md, BLS
+def _menu_maker(view: View) -> Command | None:
+    """The command that makes the boot menu from the settings; None where it is not made from them, or not all of it."""
+    return making_menu(view.root) if loaded_by(view).loader.name in _MAKE_MENUS else None  # docs/boot-loaders.md, BLS
 
 
-def _script(view: View, word: str, place: str) -> str:
-    """What `sed -i` is told, so that it takes a word out of a line of shell, as often as it is there, and no part of
-    another word; or ""."""
+def _script(view: View, word: str, place: str) -> tuple[str, str] | None:
+    """(what `sed -i` is told, the file), so that it takes a word out of a line of shell, as often as it is there, and
+    no part of another word; None where no pattern does."""
     file, _, number = place.rpartition(":")
-    if not (_PLAIN.fullmatch(word) and re.fullmatch(r"/[\w./-]+", file) and number.isdecimal()):
-        return ""
+    if not (_PLAIN.fullmatch(word) and number.isdecimal()):
+        return None
     line = next(iter(view.root.get_text(file.lstrip("/")).split("\n")[int(number) - 1 :]), "")
     if re.search(r"\\\s", line):  # an escaped blank: without the word, the backslash would escape another one
-        return ""
+        return None
     pattern = re.sub(r"[./]", r"\\\g<0>", word)
     if line.count(word) == 1:
-        return f"'{number}s/ *{pattern}//' {file}"
+        return f"{number}s/ *{pattern}//", file
     end = r"\([\x22\x27 ]\|$\)"
     within, first = f"s/ \\+{pattern}{end}/\\1/", f"s/\\([\\x22\\x27]\\|^[^=]*=\\){pattern}{end}/\\1\\2/"
-    return f"'{number}{{:a;{within};ta;{first}}}' {file}" if word in line else ""
+    return (f"{number}{{:a;{within};ta;{first}}}", file) if word in line else None

@@ -6,11 +6,11 @@ hears (host/links.py).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tunectl.bootloader.cmdline import Arg
+from tunectl.command import argv, as_data
 from tunectl.fix import APPLY, Fix, in_turn, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import unit_directories
@@ -87,7 +87,7 @@ class ReapplyRule:
                 return
         if view.root.readlink(RULE).endswith("/dev/null"):  # in a recording it is relative
             why = f"/{RULE} is a link to /dev/null: udev reads no rule there"
-            facts = ServiceFacts(in_turn(to_type(f"sudo rm /{RULE}"), APPLY))
+            facts = ServiceFacts(in_turn(to_type(argv("sudo", "rm", f"/{RULE}")), APPLY))
             yield Reading(knob.name, "", State.READ, "masked", why, facts=facts)
             return
         found = read_service(knob, view, UNIT, RULE, render)
@@ -138,8 +138,8 @@ def _without_udev(view: View) -> Found | None:
         return None
     masks = list(map(str, culprits))
     why = f"{', '.join(f'/{one}' for one in masks)}: by that {UDEVD} is masked, and nobody reads udev's rules"
-    command = f"sudo rm {' '.join(f'/{one}' for one in masks)} && {RELOAD} && sudo systemctl start {UDEVD}"
-    return Found("overridden", why, to_type(command))
+    unmasked = argv("sudo", "rm", of=[f"/{one}" for one in masks])
+    return Found("overridden", why, to_type(unmasked.then(RELOAD, argv("sudo", "systemctl", "start", UDEVD))))
 
 
 def _dead(root: Sysroot, link: str, args: tuple[Arg, ...]) -> Arg | str:
@@ -162,10 +162,12 @@ def _without_fix(rule: Rule, key: str) -> Fix:
     place = f"/{rule.file}"
     if not rule.file.startswith("etc/"):
         name = rule.file.rpartition("/")[2]
-        copy = f"put a copy of {place} without {key} into /{_RULES}"
-        return to_decide(f"{copy}, which counts instead of {name} of the package")
-    if len(rule.assigns) == 1 and re.fullmatch(r"[\w./-]+", place):
+        copy = f"put a copy of {as_data(place)} without {as_data(key)} into /{_RULES}"
+        return to_decide(f"{copy}, which counts instead of {as_data(name)} of the package")
+    if len(rule.assigns) == 1:
         lines = f"{rule.line},{rule.last}" if rule.last > rule.line else f"{rule.line}"
-        return to_type(f"sudo sed -i '{lines}s/^/#/' {place} && sudo udevadm control --reload")
+        return to_type(
+            argv("sudo", "sed", "-i", f"{lines}s/^/#/", place).then(argv("sudo", "udevadm", "control", "--reload"))
+        )
     why = "it does more than this, or other rules go by its place"
-    return to_decide(f"decide what {rule} shall do without {key}: {why}")
+    return to_decide(f"decide what {as_data(rule)} shall do without {as_data(key)}: {why}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from tunectl import kinds
+from tunectl.command import all_of
 from tunectl.fix import to_type
 from tunectl.host.swap import SWAPS, Starter, read_starters, read_swaps
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable, missing, with_unseen
@@ -62,6 +64,7 @@ def judge_swap(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judg
     reasons = reasons if found.swaps else []
     if found.starters:
         reasons.append(f"{', '.join(map(str, found.starters))} starts swapping at each boot")
-    commands = [*(one.ends for one in found.starters), *(["sudo swapoff -a"] if found.swaps else [])]
+    ends = [command for one in found.starters for command in one.ends.commands]
+    commands = [*ends, *([kinds.swap_off()] if found.swaps else [])]
     reason = with_unseen("; ".join(reasons), found.denied)
-    return Judgement(Outcome.DRIFTED, reading.value, desired, reason, to_type(" && ".join(commands)), changeable=False)
+    return Judgement(Outcome.DRIFTED, reading.value, desired, reason, to_type(all_of(commands)), changeable=False)

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from tunectl import kinds
 from tunectl.bootloader.cmdline import Arg, same_key
-from tunectl.fix import NOTHING, REBOOT, Fix, shell_word, to_decide, to_type
+from tunectl.command import argv, as_data
+from tunectl.fix import NOTHING, REBOOT, Fix, to_decide, to_type
 from tunectl.host.systemdunit import RELOAD, is_wanted, read_state
 from tunectl.knobs.drivers.bootgoal import (
     RESCUE,
@@ -99,7 +101,7 @@ def _barred(view: View, goal: Goal, bar: Arg | str) -> Found:
     """What masks the target that the next boot goes to, a word or a file, and how that ends."""
     if isinstance(bar, str):
         why = f"the next boot goes to {goal.unit}, which /{bar} masks"
-        return Found("left out", why, to_type(f"sudo rm /{bar} && {RELOAD}"))
+        return Found("left out", why, to_type(argv("sudo", "rm", of=[f"/{bar}"]).then(RELOAD)))
     place = place_of(view, str(bar))
     why = f"the next boot goes to {goal.unit}, and will have {bar}{_at(place)}, which masks it"
     return Found("left out", why, removal_fix(view, str(bar), reboot=False))
@@ -110,8 +112,8 @@ def _way_back_fix(view: View, goal: Goal, name: str) -> Fix:
     if goal.word:
         return removal_fix(view, goal.word, reboot=False)
     if goal.unit in RESCUE or not is_there(view.root, goal.unit):
-        return to_type("sudo systemctl set-default multi-user.target")
-    return to_type(f"sudo systemctl add-wants {shell_word(goal.unit)} {name}")
+        return to_type(kinds.boot_to_multi_user())
+    return to_type(argv("sudo", "systemctl", "add-wants", of=(goal.unit, name)))
 
 
 def _start_fix(view: View, obstacle: Obstacle) -> Fix:
@@ -119,10 +121,12 @@ def _start_fix(view: View, obstacle: Obstacle) -> Fix:
     if isinstance(obstacle.mask, Arg):
         return removal_fix(view, str(obstacle.mask), reboot=False)
     if obstacle.mask:
-        return to_type(f"sudo rm /{shell_word(obstacle.mask)} && {RELOAD}")
+        return to_type(argv("sudo", "rm", of=[f"/{obstacle.mask}"]).then(RELOAD))
     if obstacle.line:
-        return to_decide(f"decide what /{obstacle.file}:{obstacle.line} shall require: there is no {obstacle.unit}")
-    return to_type(f"sudo rm /{shell_word(obstacle.file)} && {RELOAD}")
+        return to_decide(
+            f"decide what /{obstacle.file}:{obstacle.line} shall require: there is no {as_data(obstacle.unit)}"
+        )
+    return to_type(argv("sudo", "rm", of=[f"/{obstacle.file}"]).then(RELOAD))
 
 
 def _at(place: str) -> str:
@@ -140,7 +144,7 @@ def of_this_boot(view: View, name: str) -> Found | None:
     root = view.root
     if "@" in name or not root.exists("run/systemd/units"):
         return None
-    again = to_type(f"sudo systemctl restart {name}")
+    again = to_type(kinds.restart_ours(name))
     state = read_state(root, name)
     if is_failed(state):
         why = f"it failed in this boot (result {state.get('Result', '')}): `journalctl -b -u {name}` says why"

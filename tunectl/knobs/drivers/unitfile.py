@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from tunectl.fix import APPLY, Fix, in_turn, shell_word, to_type
+from tunectl.command import argv
+from tunectl.fix import APPLY, Fix, in_turn, to_type
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import MANAGER, patterns_of, unit_directories
 from tunectl.host.systemdunit import (
@@ -131,7 +132,11 @@ def _of_files(view: View, unit: str, companion: str, text: str, ours: Render) ->
     """What its files say; None where they will have it run as we wrote it."""
     root, name = view.root, unit.rpartition("/")[2]
     if mask := lasting_mask(root, name):
-        return Found("masked", f"/{mask} masks it: it is never started", in_turn(to_type(f"sudo rm /{mask}"), APPLY))
+        return Found(
+            "masked",
+            f"/{mask} masks it: it is never started",
+            in_turn(to_type(argv("sudo", "rm", of=[f"/{mask}"])), APPLY),
+        )
     if not text or (companion != LINK and not root.exists(companion)):
         return Found("disabled")
     if found := of_line(view, name) or of_volatile(view) or (of_goal(view, name) if companion == LINK else None):
@@ -139,7 +144,9 @@ def _of_files(view: View, unit: str, companion: str, text: str, ours: Render) ->
     said = read_unit(root, name)
     if said and (other := said[0].file) != unit:
         return Found(
-            "overridden", f"systemd reads /{other} instead of /{unit}", to_type(f"sudo rm /{other} && {RELOAD}")
+            "overridden",
+            f"systemd reads /{other} instead of /{unit}",
+            to_type(argv("sudo", "rm", of=[f"/{other}"]).then(RELOAD)),
         )
     return _of_command(view, said, unit, text, ours)
 
@@ -168,7 +175,7 @@ def _of_others(root: Sysroot, said: list[Said], unit: str, words: Sequence[str])
         reasons = [f"/{link} has it start only where {link.rpartition('/')[2]} starts" for link in links]
         reasons += [f"it would not run as it was written: {_quoted(changing)}"] if changing else []
         reasons += [f"it is not started, because {_quoted(failing)}"] if failing else []
-        unlink = [to_type(f"sudo rm /{shell_word(link)} && {RELOAD}") for link in links]
+        unlink = [to_type(argv("sudo", "rm", of=[f"/{link}"]).then(RELOAD)) for link in links]
         fix = in_turn(*unlink, taking_out(guilty, name))
         return Found("overridden" if changing or links else "conditional", "; ".join(reasons), fix)
     doubtful = unmet(root, said)[1]

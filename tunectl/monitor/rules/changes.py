@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tunectl.command import write
 from tunectl.fix import APPLY, in_turn, to_decide
 from tunectl.model import Finding
 from tunectl.monitor.model import CLAMPED, Condition, Freshness, Health, Sample
@@ -144,7 +145,7 @@ def judge_cpus(history: History) -> Iterator[Condition]:
             continue
         role = "isolated " if cpu in history.limits.isolated else ""
         summary = f"{role}CPU {cpu} went offline" if health is Health.BAD else ""
-        online = f"echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online"
+        online = write("1", f"/sys/devices/system/cpu/cpu{cpu}/online")
         fix = to_decide(f"bring it back: {online}; then: tunectl verify")
         told[cpu] = Condition(
             "CpuOffline", f"cpu{cpu}", health, sample.value, "online", sample.source, summary, fix, frozenset({cpu})

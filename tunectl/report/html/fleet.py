@@ -9,6 +9,7 @@ from tunectl.report.charts import LogScale
 from tunectl.report.hosts import (
     MEANS,
     MEASURES,
+    OWN_WORDS,
     VERDICTS,
     causes,
     folded,
@@ -42,7 +43,12 @@ def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
         "todo": [
             {"what": one.what, "is_command": one.is_command, "said": f"{one.said}: {', '.join(folded(one.hosts))}"}
             for one in to_do(body)
+            if not one.own_words
         ],
+        "own_words": [
+            {"hosts": ", ".join(folded(one.hosts)), "what": one.what} for one in to_do(body) if one.own_words
+        ],
+        "own_words_title": OWN_WORDS,
         "failing": [
             _failing(body, verdict) for verdict in VERDICTS if verdict != "go" and named(body["hosts"], verdict)
         ],

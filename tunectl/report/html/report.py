@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
+from tunectl import kinds
 from tunectl.cpulist import format_cpulist
 from tunectl.report.actions import mended_by_apply, todo
 from tunectl.report.causes import grouped, totals
@@ -135,9 +136,10 @@ def runs_view(runs: Sequence[tuple[str, Jitter]]) -> dict[str, Any]:
 def _preflight(body: Mapping[str, Any], result: Preflight) -> dict[str, Any]:
     """What the text page of a preflight begins with: what to do, what was measured, then the settings."""
     titles = (("check", "Checks"), ("thermal", "Thermal state"), ("verify", "Settings"))
-    mended = mended_by_apply(body.get("actions") or ())
+    actions = list(kinds.read(body.get("actions") or ()))
+    mended = mended_by_apply(actions)
     return {
-        "todo": todo(body.get("actions") or ()),
+        "todo": todo(actions),
         "limits": _limits(result),
         "reasons": other_reasons(body, broken_limits(result.probe, result.loaded, result.feed)),
         "sections": [

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tunectl.command import argv, quoted
 from tunectl.report.escape import printable
 from tunectl.report.hosts import (
     MEANS,
     MEASURES,
+    OWN_WORDS,
     VERDICTS,
     Do,
     Why,
@@ -30,6 +31,7 @@ from tunectl.wording import plural
 _CUT = " ..."
 _SHORT = 60  # cells; longer lists of hosts are counted in a heading
 _FEW = 8  # causes shown of a verdict, and actions, without -v
+_OWN = 3  # of what hosts ask for in their own words, each a line of its own
 _ODDEST = 8  # outliers shown without -v
 _SHOWN = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm", "loop_ns")
 
@@ -50,8 +52,9 @@ def report(body: Mapping[str, Any], page: TextPage) -> None:
     notes(page, body["warnings"], "Warnings")
 
 
-def _to_do(page: TextPage, listed: Sequence[Do]) -> None:
-    """What to do on which hosts, in the order to do it."""
+def _to_do(page: TextPage, every: Sequence[Do]) -> None:
+    """What to do on which hosts, in the order to do it; what hosts ask for in their own words stands by itself."""
+    listed = [one for one in every if not one.own_words]
     everybody = list(dict.fromkeys(host for one in listed for host in one.hosts))
     if listed:
         where = ", ".join(folded(everybody))
@@ -69,6 +72,16 @@ def _to_do(page: TextPage, listed: Sequence[Do]) -> None:
             prose(page, f"{one.said}: {', '.join(folded(one.hosts))}", indent=6, style="dim")
     if len(listed) > _FEW and not page.verbose:
         prose(page, f"and {len(listed) - _FEW:,} more: -v shows all", indent=2, style="dim")
+    _own_words(page, [one for one in every if one.own_words])
+
+
+def _own_words(page: TextPage, listed: Sequence[Do]) -> None:
+    if listed:
+        heading(page, OWN_WORDS)
+    for one in listed if page.verbose else listed[:_OWN]:
+        prose(page, one.what, indent=2, label=f"{', '.join(folded(one.hosts))}: ")
+    if len(listed) > _OWN and not page.verbose:
+        prose(page, f"and {len(listed) - _OWN:,} more: -v shows all", indent=2, style="dim")
 
 
 def _verdict(page: TextPage, body: Mapping[str, Any], verdict: str) -> None:
@@ -167,13 +180,15 @@ def history(body: Mapping[str, Any], page: TextPage) -> None:
             heading(page, one["session"]["name"], ": ", (word(one["verdict"]), VERDICT_STYLES.get(one["verdict"], "")))
         for text in one["changed"]:
             prose(page, text, indent=2, label="changed: ", style="yellow")
-        for text in one["reasons"] if page.verbose else one["reasons"][:1]:
+        ours = len(one["reasons"]) - one.get("own_words", 0)
+        said = [text if place < ours else f"it says: {quoted(text)}" for place, text in enumerate(one["reasons"])]
+        for text in said if page.verbose else said[:1]:
             prose(page, text, indent=2, label="- ")
         if not page.verbose and len(one["reasons"]) > 1:
             prose(page, f"and {len(one['reasons']) - 1} more reasons: -v shows them", indent=4, style="dim")
     if body["compare"]:
         heading(page, "The last two side by side")
-        line(page, "  tunectl compare ", " ".join(shlex.quote(path) for path in body["compare"]))
+        line(page, "  ", argv("tunectl", "compare", of=body["compare"]))
 
 
 def _session(one: Mapping[str, Any]) -> list[str]:

@@ -25,8 +25,8 @@ def _one(page: TextPage, one: Todo, label: str) -> None:
     for number, command in enumerate(one.typed):
         # A command is not wrapped: it is there to be copied.
         line(page, "  ", (label if number == 0 else " " * len(label), "dim"), (command, "bold"))
-    if one.decide:
-        prose(page, f"by hand: {one.decide}", indent=2, label=label)
+    if one.by_hand:
+        prose(page, one.by_hand, indent=2, label=label)
     if one.note:
         prose(page, one.note, indent=indent)
     prose(page, one.said, indent=indent, style="dim")
