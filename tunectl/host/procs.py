@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import psutil
 
-from tunectl import installed, kinds
+from tunectl import kinds
 from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Trading
@@ -156,17 +156,16 @@ def read_threads(root: Sysroot, *, affinity: bool = False) -> dict[tuple[int, in
 def _is_probe(root: Sysroot, thread: Thread) -> bool:
     """Is a thread that has the probe's name the probe's, started by us, root, this user or the monitor's service?
 
-    Anybody may take the name, and start the program. A program that is not shown to this user is not compared.
+    Anybody may take the name, and start the program. It may be another installation's, or one that was replaced since.
+    A program that is not shown to this user is not compared.
     """
     if (root.live and thread.parent == os.getpid()) or service_of(root, thread.pid) == _MONITOR:
         return True
     users = users_of(root, thread.pid)
     if users not in ({0}, {os.geteuid()}):
         return not users and not root.live
-    program = root.program(thread.pid)
-    with suppress(OSError):
-        return program is None or os.path.samestat(program, os.stat(os.path.join(installed.scripts(), _PROBE)))
-    return False
+    program = root.readlink(f"proc/{thread.pid}/exe").removesuffix(" (deleted)")
+    return program.rpartition("/")[2] in ("", _PROBE)
 
 
 def is_daemon(root: Sysroot, pid: int, units: Collection[str]) -> bool:

@@ -140,14 +140,13 @@ static pid_t *read_ids(const char *path, size_t *n)
 
 /*
  * Is a process that has this program's name this program, started by root, by who started this one, or by the monitor's service,
- * whose user is no fixed one? Anybody may take the name, and start the program. One that is not shown to us is not compared.
+ * whose user is no fixed one? Anybody may take the name, and start the program. It may be another installation's, or one that was
+ * replaced since. One that is not shown to us is not compared.
  */
 static bool is_probe(pid_t pid)
 {
     static const char service[] = ":/system.slice/tunectl-monitor.service\n";
     struct stat owner;
-    struct stat program;
-    struct stat own;
     char path[64];
     char text[FILE_SIZE];
     read_file(text, pid, pid, "cgroup");
@@ -157,9 +156,12 @@ static bool is_probe(pid_t pid)
     if (stat(path, &owner) != 0 || (owner.st_uid != 0 && owner.st_uid != geteuid()))
         return false;
     (void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-    if (stat(path, &program) != 0 || stat("/proc/self/exe", &own) != 0)
+    ssize_t length = readlink(path, text, sizeof(text) - 1);
+    if (length <= 0)
         return true;
-    return program.st_dev == own.st_dev && program.st_ino == own.st_ino;
+    text[length] = '\0';
+    const char *name = strrchr(text, '/');
+    return name && (strcmp(name, "/tunectl-probe") == 0 || strcmp(name, "/tunectl-probe (deleted)") == 0);
 }
 
 static void visit_threads(pid_t pid, task_visitor visit, void *context)
