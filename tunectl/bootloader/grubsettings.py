@@ -218,8 +218,7 @@ def run_shell(root: Sysroot, files: tuple[str, ...]) -> Configured:
     linux, _, rest = done.stdout.partition("\0")
     default, _, end = rest.partition("\0")
     if done.returncode or end != ".":
-        said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-        return Configured(files=files, problem=f"sh cannot read {', '.join(files)}: {said}")
+        return Configured(files=files, problem=f"sh cannot read {', '.join(files)}: {done.reason}")
     where = "the settings in " + ", ".join(files)
     values: dict[str, Value] = {LINUX: (Piece(linux, where),), DEFAULT: (Piece(default, where),)}
     return _settings_of(root, Variables(values, {DEFAULT: where}, None), files, None)

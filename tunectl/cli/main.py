@@ -6,6 +6,7 @@ import errno
 import importlib
 import io
 import os
+import re
 import sys
 from contextlib import suppress
 from itertools import pairwise
@@ -104,6 +105,7 @@ def cli(ctx: click.Context, /, **given: Any) -> None:
 def main() -> None:
     """Runs one command and ends the process."""
     _buffer_output()
+    _forget_odd_sizes()
     if "TUNECTL_DEBUG" not in os.environ:
         sys.unraisablehook = lambda _: None  # of an object that is freed half made: a traceback, and nothing to be done
     code = _completed() if "_TUNECTL_COMPLETE" in os.environ else _run()
@@ -134,6 +136,13 @@ def _buffer_output() -> None:
     if sys.stdout is not None and isinstance(raw := sys.stdout.buffer, io.RawIOBase):
         whole = io.BufferedWriter(raw)
         sys.stdout = io.TextIOWrapper(whole, sys.stdout.encoding, sys.stdout.errors, line_buffering=True)
+
+
+def _forget_odd_sizes() -> None:
+    """What no terminal has would be taken for its size, by everything that draws."""
+    for name in ("COLUMNS", "LINES"):
+        if not re.fullmatch("0*[1-9][0-9]{0,3}", os.environ.get(name, "80")):
+            del os.environ[name]
 
 
 def _run() -> int:

@@ -141,7 +141,7 @@ def _systemctl(root: Sysroot, commands: Iterable[list[str]]) -> tuple[list[list[
             continue
         result = run(argv, timeout_s=_TIMEOUT_S)
         if result.returncode:
-            said.append(f"{' '.join(argv)} failed: {' '.join(result.stderr.split()) or result.returncode}")
+            said.append(f"{' '.join(argv)} failed: {result.reason}")
         else:
             done.append(argv)
     return done, said

@@ -15,6 +15,7 @@ from typing import IO, NamedTuple
 
 from tunectl.errors import TunectlError
 from tunectl.host.ending import ENDING
+from tunectl.shortened import cut_line, words_of
 
 # sbin is where update-grub, ethtool and irqbalance live, and is not in a user's PATH on Debian.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -33,6 +34,11 @@ class Completed(NamedTuple):
     stdout: str
     stderr: str
     interrupted: bool = False  # by our Ctrl-C
+
+    @property
+    def reason(self) -> str:
+        """Why it failed, in its own words, shortened, or by its exit status."""
+        return words_of(self.stderr) or reason_of(self.returncode, ())
 
 
 def run(
@@ -189,7 +195,7 @@ def reason_of(returncode: int, said: Sequence[str]) -> str:
     """Why a program failed: its last words, or else how it ended. One that was killed had no time for words."""
     if returncode < 0:
         return f"it was killed by {_signal(-returncode)}"
-    return said[-1] if said else f"it ended with status {returncode}"
+    return cut_line(said[-1]) if said else f"it ended with status {returncode}"
 
 
 def _signal(number: int) -> str:
