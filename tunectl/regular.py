@@ -11,7 +11,7 @@ import time
 from tunectl.durable import require_regular
 
 _CHUNK = 1 << 20
-_FIRST_S, _ALL_S = 10.0, 3600.0  # a host that is asked through a pipe may measure for a while before it answers
+_FIRST_S, _ALL_S = 5.0, 3600.0  # a host that is asked through a pipe may measure for a while before it answers
 
 
 def open_regular(path: str, *, follow: bool = True) -> int:
@@ -40,7 +40,7 @@ def read_regular(path: str, largest: int, *, follow: bool = True) -> bytes:
 def read_given(path: str, largest: int) -> bytes:
     """The bytes of a file or pipe that a user named on the command line; `-` is standard input.
 
-    OSError where it is neither, exceeds `largest` bytes, or keeps us waiting: 10 s for the first byte of a FIFO, which
+    OSError where it is neither, exceeds `largest` bytes, or keeps us waiting: 5 s for the first byte of a FIFO, which
     may have no writer, and an hour for all of any pipe.
     """
     if path == "-":

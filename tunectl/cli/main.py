@@ -45,7 +45,8 @@ COMMANDS = {
 }
 
 
-_SCARCE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # no fault of ours: of open files or memory there are no more
+# No fault of ours: of open files, memory or processes there are no more.
+_SCARCE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
 
 
 class Lazy(Family):
@@ -175,11 +176,23 @@ def _run() -> int:
 def _unexpected(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
         return broken(error)
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError | SystemError):  # CPython raises the second where it has no memory for the first
         return "there is not enough memory"
+    if isinstance(error, FileNotFoundError) and _is_lost():
+        return "the working directory is not there any more (go to another one)"
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return str(error)
     if isinstance(error, OSError) and error.errno in _SCARCE:
         return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror)
     return f"internal error: {type(error).__name__}: {error} (TUNECTL_DEBUG=1 shows where)"
+
+
+def _is_lost() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _said_plainly(error: click.UsageError) -> str:

@@ -263,8 +263,7 @@ def _collect(
     fed = None if told else child.stdin
     work = ((child.stdout, drain_stdout), (child.stderr, drain_stderr), (fed, partial(_fill, child, stdin)))
     threads = [threading.Thread(target=each, daemon=True) for pipe, each in work if pipe]
-    for thread in threads:
-        thread.start()
+    _begin(threads, child, argv[0])
     try:
         interrupted = _waited(child, timeout_s)
     except subprocess.TimeoutExpired as error:
@@ -273,6 +272,15 @@ def _collect(
     for thread in threads:
         thread.join(timeout=5)
     return Completed(argv, child.returncode, "".join(out), "".join(err), interrupted)
+
+
+def _begin(threads: Sequence[threading.Thread], child: subprocess.Popen[str], name: str) -> None:
+    try:
+        for thread in threads:
+            thread.start()
+    except RuntimeError as error:  # of threads or memory there is no more
+        _kill(child)
+        raise TunectlError(f"{name} was stopped: {error} to read what it says") from error
 
 
 def _fill(child: subprocess.Popen[str], text: str | None) -> None:
