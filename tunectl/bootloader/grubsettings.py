@@ -23,6 +23,7 @@ from tunectl.errors import TunectlError
 from tunectl.host import shellvars
 from tunectl.host.shellvars import Piece, Value, Variables
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
+from tunectl.shortened import words_of
 
 MAIN = "etc/default/grub"
 DIRECTORY = "etc/default/grub.d"
@@ -218,7 +219,8 @@ def run_shell(root: Sysroot, files: tuple[str, ...]) -> Configured:
     linux, _, rest = done.stdout.partition("\0")
     default, _, end = rest.partition("\0")
     if done.returncode or end != ".":
-        return Configured(files=files, problem=f"sh cannot read {', '.join(files)}: {done.reason}")
+        said = words_of(done.stderr) or f"exit status {done.returncode}"
+        return Configured(files=files, problem=f"sh cannot read {', '.join(files)}: {said}")
     where = "the settings in " + ", ".join(files)
     values: dict[str, Value] = {LINUX: (Piece(linux, where),), DEFAULT: (Piece(default, where),)}
     return _settings_of(root, Variables(values, {DEFAULT: where}, None), files, None)

@@ -15,7 +15,7 @@ from typing import IO, NamedTuple
 
 from tunectl.errors import TunectlError
 from tunectl.host.ending import ENDING
-from tunectl.shortened import cut_line, words_of
+from tunectl.shortened import cut_line
 
 # sbin is where update-grub, ethtool and irqbalance live, and is not in a user's PATH on Debian.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -34,11 +34,6 @@ class Completed(NamedTuple):
     stdout: str
     stderr: str
     interrupted: bool = False  # by our Ctrl-C
-
-    @property
-    def reason(self) -> str:
-        """Why it failed, in its own words, shortened, or by its exit status."""
-        return words_of(self.stderr) or reason_of(self.returncode, ())
 
 
 def run(
