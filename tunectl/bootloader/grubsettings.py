@@ -24,6 +24,7 @@ from tunectl.errors import TunectlError
 from tunectl.host import shellvars
 from tunectl.host.shellvars import Piece, Value, Variables
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
+from tunectl.shortened import words_of
 
 MAIN = "etc/default/grub"
 DIRECTORY = "etc/default/grub.d"
@@ -220,7 +221,7 @@ def run_shell(root: Sysroot, files: tuple[str, ...]) -> Configured:
     linux, _, rest = done.stdout.partition("\0")
     default, _, end = rest.partition("\0")
     if done.returncode or end != ".":
-        said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        said = words_of(done.stderr) or f"exit status {done.returncode}"
         return Configured(files=files, problem=f"sh cannot read {', '.join(files)}: {said}")
     where = "the settings in " + ", ".join(files)
     values: dict[str, Value] = {LINUX: (Piece(linux, where),), DEFAULT: (Piece(default, where),)}
