@@ -97,7 +97,7 @@ def _start_with(script: Path, first: str) -> None:
 def _units(folder: Path) -> None:
     folder.mkdir(parents=True)
     for name in _SERVICES:
-        for unit in units_of(name, (f"/{PREFIX}/bin/tunectl",)):
+        for unit in units_of(name, (f"/{PREFIX}/bin/python3", "-I", f"/{PREFIX}/bin/tunectl")):
             (folder / os.path.basename(unit.path)).write_text(_UNIT_HEAD + unit.text.partition("\n")[2])
 
 

@@ -26,7 +26,7 @@ from tunectl.host.irqs import read_irqs
 from tunectl.host.nics import read_nics
 from tunectl.host.numa import read_numa_nodes
 from tunectl.host.processmemory import read_memory, read_pages
-from tunectl.host.procs import service_of
+from tunectl.host.procs import service_of, users_of
 from tunectl.host.refusals import AS_ROOT, ON_HOST
 from tunectl.host.scheduling import BY_PRIORITY, REAL_TIME
 from tunectl.host.sysroot import Sysroot
@@ -50,7 +50,8 @@ def test_trading_thread(trading_thread: Trader, host: Sysroot) -> None:
     if len(threads) > 1:
         tids = ", ".join(str(one.tid) for one in threads)
         units = {one.pid: service_of(host, one.pid) for one in threads}
-        failing(f"{whose(declared)} is {len(threads)} threads: {tids}", to_tell_apart(declared, threads, units))
+        users = {one.pid: users_of(host, one.pid) for one in threads}
+        failing(f"{whose(declared)} is {len(threads)} threads: {tids}", to_tell_apart(declared, threads, units, users))
     found = misplaced(declared, trading_thread.thread)
     if found:
         reasons, fixes = zip(*found, strict=True)

@@ -25,6 +25,6 @@ def test_other_tuners(tuner: FoundTuner, settings: Mapping[str, Any], scope: Sco
     if against:
         failing(against.reason, against.fix, observed=against.observed, desired=against.desired)
     if hidden := unseen(tuner, settings):
-        unknown(f"what may overwrite our knobs here is not known: {hidden}", AS_ROOT)
+        unknown(f"what may overwrite our knobs here is not known: {hidden}", tuner.unread_fix)
     if silent := unasked(tuner):
         unknown(f"what {tuner.name} bans now is not known: {silent}", AS_ROOT if os.geteuid() else NOTHING)

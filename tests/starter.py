@@ -24,7 +24,7 @@ from tests.ran import Ran
 
 LIMIT_S = 120
 NOBODY = 65534
-_DROP = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all")
+DROP = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all")
 _ROOT = Path(__file__).parent.parent
 
 
@@ -39,16 +39,18 @@ class Starter:
 
     def __init__(self, *, nobody: bool = False) -> None:
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        argv = [*(_DROP if nobody else ()), sys.executable, "-m", "tests.starter", str(theirs.fileno())]
+        argv = [*(DROP if nobody else ()), sys.executable, "-m", "tests.starter", str(theirs.fileno())]
         self._server = subprocess.Popen(argv, cwd=_ROOT, pass_fds=[theirs.fileno()])
         theirs.close()
 
-    def run(self, argv: Sequence[str], env: Mapping[str, str], stdin: str | None, cwd: str = "") -> Ran:
-        """`argv[0]` is a Python script. TimeoutError after LIMIT_S."""
+    def run(
+        self, argv: Sequence[str], env: Mapping[str, str], stdin: str | None, cwd: str = "", first: str = ""
+    ) -> Ran:
+        """`argv[0]` is a Python script; `first` is what the process does before it. TimeoutError after LIMIT_S."""
         with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             given.write(stdin or "")
             given.seek(0)
-            request = {"argv": list(argv), "env": dict(env), "cwd": cwd or os.getcwd()}
+            request = {"argv": list(argv), "env": dict(env), "cwd": cwd or os.getcwd(), "first": first}
             with tempfile.TemporaryFile("w+") as asked:  # a host file's worth of words may not fit a datagram
                 json.dump(request, asked)
                 asked.flush()
@@ -115,6 +117,7 @@ def _become(asked: int, stdin: int, stdout: int, stderr: int) -> None:
     os.environ.update(request["env"])
     os.chdir(request["cwd"])
     sys.argv = request["argv"]
+    exec(request["first"], {})
     runpy.run_path(sys.argv[0], run_name="__main__")
     os._exit(0)
 

@@ -20,7 +20,8 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("command", "cpulist", "extras", "oneline", "regular"),
     ("kinds",),
     ("fix",),
-    ("model", "shapes"),
+    ("model",),
+    ("shapes",),
     ("verdict", "wording"),
     ("report",),
     ("host",),
@@ -121,6 +122,7 @@ def test_nothing_imports_the_command_line() -> None:
                 "tunectl.fleet.documents",
                 "tunectl.report.json",
                 "tunectl.shapes",
+                "tunectl.tuning.records",
             ),
         ),
         ("jinja2", ("tunectl.report.html",)),
@@ -237,14 +239,13 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
     opening = {name_of(path) for path in MODULES if calls(path, "open", "os.open", "io.open")}
     own_files = {  # tunectl's own files, the operator's input and the user's output; none of them is the host's state
         "tunectl.tuning.journal",
-        "tunectl.tuning.lock",
+        "tunectl.host.lockfile",  # of the state directories
         "tunectl.regular",  # the one way to read them whole
         "tunectl.cli.main",
         "tunectl.monitor.repair",
         "tunectl.monitor.receivers.webhook",
         "tunectl.monitor.database",
         "tunectl.monitor.earlier",
-        "tunectl.monitor.occupancy",
         "tunectl.probe.result",  # the operator's token
         "tunectl.durable",  # the files that the others replace, and directories to have them on disk
         "tunectl.host.traceinstance",  # a trace of our own, gone at the end; it reads and writes no setting
@@ -252,7 +253,8 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
         "tunectl.host.reaper",  # a program of its own, without packages; it reads who its children are
         "tunectl.probe.build_hook",  # reads the program that it has just built, on no host
     }
-    assert opening - own_files == {"tunectl.host.sysroot", "tunectl.host.writable"}
+    assert opening - own_files == {"tunectl.host.sysroot", "tunectl.host.named", "tunectl.host.writable"}
+    assert importers("tunectl.host.named") == {"tunectl.host.sysroot"}  # the same module's, on its own for its size
 
 
 def test_files_are_replaced_in_one_module() -> None:

@@ -17,6 +17,7 @@ from tunectl.bootloader.families import FAMILIES
 from tunectl.errors import UsageError
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers import hotplug, latencyhold
+from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitfile import render
 from tunectl.units import SERVICES, ours, units_of, warnings
 
@@ -70,6 +71,41 @@ def test_every_unit_is_confined(tmp_path: Path, name: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, env={"SYSTEMD_COLORS": "0", "PATH": "/usr/bin:/bin"})
     assert done.returncode == 0, done.stdout[-400:] + done.stderr
     assert "Overall exposure level" in done.stdout
+
+
+def services(invocation: tuple[str, ...] = PROGRAM) -> dict[str, str]:
+    """The text of every service that we write or ship."""
+    texts = {Path(unit.path).name: unit.text for name in SERVICES for unit in units_of(name, invocation)}
+    texts |= {"tunectl-latency.service": latencyhold.render(3), "tunectl-reapply@.service": hotplug.render(invocation)}
+    return {name: text for name, text in texts.items() if name.endswith(".service")}
+
+
+@pytest.mark.parametrize("name", EXPOSURES)
+def test_no_boot_waits_for_a_unit_for_ever(name: str) -> None:
+    """A oneshot service has no limit of its own (systemd.service(5), TimeoutStartSec=); what is left is killed."""
+    assert services().keys() == EXPOSURES.keys()
+    text = services()[name]
+    (start,), (stop,) = key(text, "TimeoutStartSec"), key(text, "TimeoutStopSec")
+    assert 0 < int(start) <= 900
+    assert 0 < int(stop) <= 60
+    for default in ("KillMode", "SendSIGKILL", "KillSignal"):  # SIGTERM, then SIGKILL, to all of its control group
+        assert key(text, default) == []
+    waits = re.findall(r"--wait (\d+)|/bin/sleep (\d+)", text)
+    assert sum(int(number) for wait in waits for number in wait if number) < int(start) / 2
+
+
+@pytest.mark.parametrize("name", EXPOSURES)
+def test_every_unit_keeps_the_environment_out(name: str) -> None:
+    assert UNSET in services()[name].splitlines()
+
+
+def test_an_interpreter_of_a_home_is_not_hidden() -> None:
+    (unit,) = units_of("monitor", ("/usr/bin/python3", "-EP", "/home/me/.local/bin/tunectl"))
+    assert key(unit.text, "ProtectHome") == ["read-only"]
+    assert (
+        "/home/me/.local/bin/tunectl"
+        in warnings("monitor", ("/usr/bin/python3", "-EP", "/home/me/.local/bin/tunectl"))[0]
+    )
 
 
 def test_the_monitor_sees_what_it_must() -> None:

@@ -13,13 +13,14 @@ import tempfile
 from contextlib import suppress
 
 NOT_REGULAR = "not a regular file"
+_MOST_LINKS = 40  # MAXSYMLINKS of the kernel
 
 
 def replace_file(
     path: str,
     data: bytes,
     *,
-    mode: int | None = 0o644,
+    mode: int = 0o644,
     owner: tuple[int, int] | None = None,
     beside: str = "",
     durable: bool = True,
@@ -27,21 +28,20 @@ def replace_file(
     """Replaces a file as a whole: after any crash there is the old one or the new one. A link is itself replaced.
 
     Only a regular file is replaced, or a link to one: a device that was replaced would be gone for the whole machine.
-    `mode` None leaves the mode to the umask. `owner` is (uid, gid). `beside` is the name to write to first: a caller
+    `owner` is (uid, gid). `beside` is the name to write to first: a caller
     that lets in one writer at a time gives one, so that it finds what a kill left; other callers get a name of their
     own, because two may write at once. Without `durable` nothing is synced: for a file that is written every few
     seconds. OSError where it fails. Nothing is left beside the file then, but the new file may stand already: when
     only the last step, the sync of the directory, failed.
     """
     require_regular(path)
-    fd, temporary = _create(path, beside, mode)
+    fd, temporary = _create(path, beside)
     try:
         try:
             write_all(fd, data)
             if owner:
                 os.fchown(fd, *owner)
-            if mode is not None:
-                os.fchmod(fd, mode)
+            os.fchmod(fd, mode)
             if durable:
                 os.fsync(fd)
         finally:
@@ -53,6 +53,26 @@ def replace_file(
         raise
     if durable:
         sync_directory(os.path.dirname(path))
+
+
+def followed(path: str) -> str:
+    """Where a file is that a user named, its links followed. OSError for a link that is neither ours nor root's.
+
+    In a directory where all may write, anybody can make a link of that name to a file of ours.
+    """
+    place = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    for _ in range(_MOST_LINKS):
+        try:
+            about = os.lstat(place)
+        except FileNotFoundError:
+            return place
+        if not stat.S_ISLNK(about.st_mode):
+            return place
+        if about.st_uid not in (0, os.geteuid()):
+            raise OSError(errno.EPERM, f"{place} is a link of another user (uid {about.st_uid})")
+        target = os.path.join(os.path.dirname(place), os.readlink(place))
+        place = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
 def require_regular(place: str | int) -> None:
@@ -67,14 +87,16 @@ def require_regular(place: str | int) -> None:
         raise OSError(errno.EINVAL, NOT_REGULAR)
 
 
-def _create(path: str, beside: str, mode: int | None) -> tuple[int, str]:
+def _create(path: str, beside: str) -> tuple[int, str]:
     """A new file to write to, private until it is complete: descriptor and path."""
     if not beside:
         return tempfile.mkstemp(prefix=".tunectl-", dir=os.path.dirname(os.path.abspath(path)))
-    flags = (
-        os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    )  # no FIFO is waited for
-    return os.open(beside, flags, 0o666 if mode is None else 0o600), beside
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # what stands there may be anybody's, and anything
+    try:
+        return os.open(beside, flags, 0o600), beside
+    except FileExistsError:
+        os.unlink(beside)
+        return os.open(beside, flags, 0o600), beside
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -230,6 +230,7 @@ class Trading(NamedTuple):
     locked: bool  # its memory must be locked
     fed_by: tuple[str, ...]  # interfaces and other declared threads that give it its data
     spins: bool = False  # it never sleeps
+    user: str = ""  # whose process a command is, by name or number; "" for anybody's
 
 
 class Scope(NamedTuple):

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.errors import TunectlError
+from tunectl.model import Outcome
 
 Shape = TypeVar("Shape")
 FEWEST_P99_9 = 10_000  # messages of `feed`, requests of `hedge`; a percentile needs ten beyond it
@@ -707,11 +708,11 @@ class JudgedTarget(msgspec.Struct, frozen=True):
 
     knob: str
     target: str
-    outcome: str
-    observed: str | int | float | bool | None = None
-    desired: str | int | float | bool | None = None
-    reason: str = ""
-    fix: str = ""
+    outcome: Outcome
+    observed: str | int | float | bool | None
+    desired: str | int | float | bool | None
+    reason: str
+    fix: str
     severity: str = ""
     match: str = ""
     harmful: bool = True
@@ -728,12 +729,12 @@ class Section(msgspec.Struct, frozen=True):
 class Action(msgspec.Struct, frozen=True):
     """What to do about a host, in that host's words; of `kind` and `arguments` a reader makes the same in its own."""
 
+    mends: Annotated[list[str], Meta(min_length=1)]
     command: str = ""
     decide: str = ""
     kind: str = ""
     arguments: dict[str, Any] = {}
     note: str = ""
-    mends: list[str] = []
     reboot: bool = False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+_WORDS = 300  # characters of a line that a program said
 _SHOWN = 60  # characters of what is cut
 _LINE = 1500
 # What stands in quotes, but not between two apostrophes; and what has no space in it. Longer than a path of a host is.
@@ -16,6 +17,19 @@ def shortened(message: str) -> str:
         return message
     message = _LONG.sub(_cut, message)
     return message if len(message) <= _LINE else f"{message[:_LINE]}... ({len(message):,} characters)"
+
+
+def words_of(said: str) -> str:
+    """What a program said, for a person: its first and its last line, and how many are between them."""
+    lines = [cut_line(line) for line in said.splitlines() if line.strip()]
+    if len(lines) < 3:
+        return "; ".join(lines)
+    return f"{lines[0]} ... ({len(lines) - 2:,} more lines) ... {lines[-1]}"
+
+
+def cut_line(line: str) -> str:
+    """One line that a program said, its beginning where it is long."""
+    return line.strip() if len(line) <= _WORDS else f"{line[:_WORDS].strip()}... ({len(line):,} characters)"
 
 
 def _cut(found: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tunectl.errors import UsageError
-from tunectl.knobs.drivers.confined import confined, quoted
+from tunectl.knobs.drivers.confined import confined, program_files, quoted
 from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitfile import WRITTEN_BY_APPLY, render
 from tunectl.shipped import read_shipped
@@ -51,8 +51,8 @@ def _text(file: str, invocation: Sequence[str], options: Sequence[str]) -> str:
     text = read_shipped(f"systemd/{file}.in")
     program = " ".join(map(quoted, invocation))
     words = "".join(f" {quoted(word)}" for word in options)
-    home = "read-only" if invocation[0].startswith(_HOMES) else "yes"
-    tmp = "no" if invocation[0].startswith(_TEMPORARY) else "yes"
+    home = "read-only" if _first_below(_HOMES, invocation) else "yes"
+    tmp = "no" if _first_below(_TEMPORARY, invocation) else "yes"
     values = {"TUNECTL": program, "OPTIONS": words, "PROTECT_HOME": home, "PRIVATE_TMP": tmp, "UNSET": UNSET}
     values["CONFINED"] = confined(invocation)
     for key, value in values.items():
@@ -60,10 +60,14 @@ def _text(file: str, invocation: Sequence[str], options: Sequence[str]) -> str:
     return text
 
 
+def _first_below(places: tuple[str, ...], invocation: Sequence[str]) -> str:
+    """The first file of the program that lies in one of these places; "" where none does."""
+    return next((file for file in program_files(invocation) if file.startswith(places)), "")
+
+
 def warnings(name: str, invocation: Sequence[str]) -> list[str]:
     """What about this installation makes a bad service."""
-    program = invocation[0]
-    if program.startswith((*_HOMES, *_TEMPORARY)):
+    if program := _first_below((*_HOMES, *_TEMPORARY), invocation):
         who = "the service's own user may not be let in there" if name == "monitor" else "it runs as root from there"
         return [f"{program}: {who}, and the unit is less protected for it; install tunectl below /opt or /usr"]
     return []

@@ -18,7 +18,6 @@ from tunectl.bootloader.grubsettings import (
     Configured,
     Placed,
     configured,
-    others_can_write,
     read_menu,
     run_shell,
     settings_files,
@@ -181,14 +180,6 @@ def test_a_recorded_hosts_files_are_never_run(text: str, tmp_path: Path) -> None
     assert next_boot(root).points[0].line is None
     assert source_live(root).problem == "needs a shell, and files of a recorded host are never run"
     assert not made.exists()
-
-
-def test_only_roots_own_files_are_run_on_a_live_host(tmp_path: Path) -> None:
-    live = Sysroot("/")
-    (tmp_path / "grub").write_text("GRUB_TIMEOUT=1\n")
-    assert others_can_write(live, str(tmp_path / "grub").lstrip("/")) is not None  # /tmp is anybody's
-    assert others_can_write(live, "etc/passwd") is None
-    assert others_can_write(live, "etc/no-such-file") is not None
 
 
 @pytest.mark.parametrize(

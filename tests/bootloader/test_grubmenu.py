@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from tests.bootloader.trees import grub_cfg, write
+from tests.nobody import needs_root
+from tests.starter import NOBODY
 from tunectl.bootloader.grubmenu import BootEntry, evaluate
 from tunectl.bootloader.grubrun import SECOND_KERNEL, parse_grubenv
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
@@ -218,7 +221,20 @@ def test_a_file_of_megabytes_is_not_followed() -> None:
     text = "menuentry 'Debian GNU/Linux' {\n\tlinux /boot/vmlinuz-6.1.0-39-amd64 quiet\n}\n#"
     most = 1 << 20
     assert isinstance(boots(text.ljust(most, "x")), BootEntry)
-    assert boots(text.ljust(most + 1, "x")) == "/boot/grub/grub.cfg has more than 1 MiB"
+    assert boots(text.ljust(most + 1, "x")) == "/boot/grub/grub.cfg cannot be read (is larger than 1 MiB)"
+
+
+@needs_root
+def test_a_script_that_a_user_may_write_is_not_followed(tmp_path: Path) -> None:
+    """GRUB runs it all the same, so nobody knows what boots."""
+    root = write(tmp_path, {"boot/grub/grub.cfg": "source /srv/menu.cfg\n", "srv/menu.cfg": OLD})
+    assert isinstance(evaluate(root, "boot/grub/grub.cfg").entry, BootEntry)
+    os.chown(tmp_path / "srv/menu.cfg", NOBODY, -1)
+    why = str(evaluate(root, "boot/grub/grub.cfg").entry)
+    assert f"/srv/menu.cfg cannot be read (not followed, because /srv/menu.cfg belongs to UID {NOBODY}" in why
+    (tmp_path / "srv/menu.cfg").unlink()
+    (tmp_path / "srv/menu.cfg").symlink_to("/proc/kmsg")
+    assert "cannot be read (not followed, because it is in /proc)" in str(evaluate(root, "boot/grub/grub.cfg").entry)
 
 
 def test_a_second_kernel_of_an_entry_may_lose_its_arguments() -> None:

@@ -41,6 +41,18 @@ def test_a_sender_of_a_handful_is_not_blamed(times: int, named: int) -> None:
     assert len(busy_senders(line * times, 3, without=77)) == named
 
 
+@pytest.mark.parametrize(
+    ("sent", "named"),
+    [((6, 5), [1]), ((5, 6), [2]), ((7, 6), [1, 2]), ((3, 3), [1, 2]), ((3, 2), [])],
+)
+def test_who_sends_too_much_alone_is_named_alone(sent: tuple[int, int], named: list[int]) -> None:
+    text = "".join(
+        f" s-{pid} [001] d..1. 100.000001: ipi_send_cpu: cpu=3 callsite=one+0x3/0x9 callback=x+0x0/0x5\n" * times
+        for pid, times in zip((1, 2), sent, strict=True)
+    )
+    assert [one.pid for one in busy_senders(text, 3, without=77)] == named
+
+
 def test_another_cpu_has_other_senders() -> None:
     assert [(one.pid, one.times) for one in senders_to(TRACE, 2, without=77)] == [(701, 1)]
     assert senders_to(TRACE, 1, without=77) == []

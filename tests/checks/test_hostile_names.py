@@ -76,6 +76,7 @@ def test_a_control_group(lab4: Path, judge: Judge, typing: Typist, name: str, en
 def test_who_a_service_is(lab4: Path, typing: Typist, name: str) -> None:
     write(lab4, "proc/700/cgroup", f"0::/system.slice/{name}.service\n")
     stop = stop_of(Sysroot(str(lab4)), 700)
+    assert isinstance(stop, Command)
     assert typing.types(stop) == meant(stop)
     assert stop == "sudo kill 700"
 

@@ -27,4 +27,4 @@ def test_a_program_that_is_gone_is_not_started_again(
         (tmp_path / "tunectl").touch()
     monkeypatch.setattr(sysconfig, "get_path", lambda *_, **__: str(tmp_path))
     monkeypatch.setattr(sys, "argv", [started, "apply"])
-    assert Options().invocation == (expected.format(scripts=tmp_path),)
+    assert Options().invocation == (sys.executable, "-I", expected.format(scripts=tmp_path))

@@ -22,7 +22,9 @@ _PATTERNS = (
 def normalised(text: str, place: Path) -> str:
     """`text` as it is in every run; what lies in `place` is at PLACE."""
     text = text.replace(str(place), "PLACE")
-    text = text.replace(f"{sysconfig.get_path('scripts')}/tunectl", "PROGRAM")
+    scripts = sysconfig.get_path("scripts")
+    text = text.replace(f"{scripts}/tunectl", "PROGRAM")
+    text = re.sub(rf"{re.escape(scripts)}/python[0-9.]*", "PYTHON", text)
     # A unit whose program lies in /tmp may see /tmp.
     text = text.replace(" -/usr/lib/modules -/tmp", " -/usr/lib/modules").replace("PrivateTmp=no", "PrivateTmp=yes")
     text = _TIME.sub(_of_this_run, text)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.starter import _DROP
+from tests.starter import DROP
 from tunectl.host.busypoll import Polled, read_polled
 from tunectl.host.sysroot import Sysroot
 
@@ -88,7 +88,7 @@ def test_another_user_may_not_ask() -> None:
         "try: read_polled(Sysroot(), int(sys.argv[1]))\nexcept PermissionError as error: print(error.errno)"
     )
     with running(POLLED) as child:
-        done = subprocess.run([*_DROP, sys.executable, "-c", ask, str(child.pid)], capture_output=True, text=True)
+        done = subprocess.run([*DROP, sys.executable, "-c", ask, str(child.pid)], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == (f"{errno.EACCES}\n", "")
 
 

@@ -100,17 +100,6 @@ def test_an_isolated_cpu_is_not_interrupted(host_root: HostFactory, tmp_path: Pa
     assert copy.get("sys/devices/system/cpu/cpu15/cpufreq/scaling_governor") == "powersave"
 
 
-def test_a_boot_loader_password_is_left_out(tmp_path: Path) -> None:
-    root = build_named(tmp_path / "host", "vm2")
-    with (root / "boot/grub/grub.cfg").open("a") as config:
-        config.write('set superusers="root"\npassword_pbkdf2 root grub.pbkdf2.sha512.10000.ABCDEF\n')
-    record(Sysroot(str(root)), str(tmp_path / "host.tar.gz"), **EVERYTHING)
-    copy = unpacked(tmp_path / "host.tar.gz", tmp_path / "copy")
-    text = copy.read_text("boot/grub/grub.cfg")
-    assert "pbkdf2" not in text
-    assert "menuentry" in text
-
-
 @pytest.mark.slow
 def test_modes_are_kept(host_root: HostFactory, tmp_path: Path) -> None:
     record(Sysroot(str(host_root("xeon2s"))), str(tmp_path / "host.tar.gz"), **EVERYTHING)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -99,6 +100,9 @@ CONDITIONS = [
     (["ConditionPathExists=|@/there", "ConditionPathExists=@/gone"], False),
     (["ConditionPathExistsGlob=@/the*"], True),
     (["ConditionFileNotEmpty=@/empty"], False),
+    (["ConditionFileNotEmpty=@/there"], True),
+    (["ConditionFileNotEmpty=@/fifo"], False),  # nobody waits for who writes to it
+    (["ConditionFileNotEmpty=@/gone"], False),
     (["ConditionDirectoryNotEmpty=@"], True),
 ]
 
@@ -108,6 +112,7 @@ CONDITIONS = [
 def test_conditions_are_judged_as_systemd_judges_them(tmp_path: Path, lines: list[str], starts: bool) -> None:
     (tmp_path / "there").write_text("x")
     (tmp_path / "empty").touch()
+    os.mkfifo(tmp_path / "fifo")
     real = [line.replace("@", str(tmp_path)) for line in lines]
     if all(line.partition("=")[2] for line in lines):  # systemd-analyze takes no empty one
         assert (subprocess.run(["systemd-analyze", "condition", *real], capture_output=True).returncode == 0) is starts

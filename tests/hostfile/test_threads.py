@@ -35,6 +35,7 @@ def test_nothing_needs_to_be_declared(tmp_path: Path) -> None:
         (RX + RX.replace("cpu = 2", "cpu = 3"), r"threads\[1\]: there is a thread named 'rx' already"),
         (RX + 'command = "feed"\n', r"threads\[0\]: which process is it"),
         ("[[threads]]\ncpu = 2\n", r"threads\[0\]: which process is it"),
+        (RX + 'user = "trader"\n', r"threads\[0\]\.user: a unit says itself whose its process is"),
         (RX.replace("50", "0"), r"threads\[0\]\.priority: 0: SCHED_FIFO has 1 to 99"),
         (RX.replace("50", "100"), r"SCHED_FIFO has 1 to 99"),
         (RX.replace('"fifo"', '"other"'), r"threads\[0\]\.priority: other has no real-time priority"),

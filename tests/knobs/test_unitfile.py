@@ -269,7 +269,7 @@ DynamicUser=
 WorkingDirectory=/no
 RootDirectory=/no
 RootImage=/no.img
-Environment=A=b "PYTHONSTARTUP=/tmp/x"
+Environment=A=b "LD_BIND_NOT=1"
 Environment=LD_BIND_NOT=1
 Environment=PATH=/tmp
 Environment="A

@@ -104,6 +104,7 @@ DECISIONS: frozenset[str] = frozenset(
         "isolate CPUs among … for the threads that read from …, or use a NIC near the others",
         "start it, then check again",
         "decide which one it is: …",
+        "decide which one it is, and say whose: …",
         "decide which one it is, and name its unit instead of the command: …",
         "nothing in the host file can tell them apart: have the program give tid … another name "
         "(pthread_setname_np(3), prctl(2) PR_SET_NAME); or, if each is a trading thread, declare each of them in "
@@ -148,6 +149,7 @@ DECISIONS: frozenset[str] = frozenset(
         "NUMAPolicy=bind and NUMAMask=… in its unit, or numactl --membind=…",
         "move the interrupts (knob irq.affinity) and the threads that feed it to other CPUs",
         "run as root to read it",
+        "have it and every directory above it belong to root, with nobody else who may write there",
         "run as root on the host itself, outside of containers",
         "put … back from a backup; or decide to do without them: sudo tunectl restore",
         "add … to the kernel command line yourself",

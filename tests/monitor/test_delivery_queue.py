@@ -279,6 +279,44 @@ def test_after_a_restart_what_fires_is_said_at_once(world: World, tmp_path: Path
     assert world.taken == [(fired(),)]
 
 
+def test_what_fires_after_a_restart_wakes_a_queue_that_has_nothing_to_do(world: World, tmp_path: Path) -> None:
+    """Its thread sleeps for an hour, and Alertmanager resolves by itself what it does not hear of again."""
+    told = threading.Event()
+    process = Process(tmp_path, Receiver("them", lambda alerts: told.set(), repeat_s=60))
+    process.start()
+    (thread,) = [one for one in threading.enumerate() if one.name == "tunectl-them"]
+    while thread.ident is None or sys._current_frames()[thread.ident].f_code is not threading.Condition.wait.__code__:
+        time.sleep(0.001)
+    process.show(status(firing=(fired(),)))
+    assert told.wait(60)
+    process.end()
+
+
+def test_what_fires_is_said_again_however_many_others_come(world: World, tmp_path: Path) -> None:
+    """After a restart with one that fires and one that waits, the repeats are a minute apart, not after the last."""
+    process = world.process(tmp_path, repeat_s=60)
+    process.post([fired(9)])
+    process.show(status(firing=(fired(0), fired(9))))
+    world.run(process, 50)
+    assert world.taken == [(fired(9),)]
+    process.post([over(fired(9))])
+    world.run(process, 9)
+    assert world.taken[1:] == [(over(fired(9)),)]
+    world.run(process, 1)
+    assert world.taken[2:] == [(fired(0),)]
+
+
+def test_a_repeat_that_failed_is_tried_again_by_the_back_off(world: World, tmp_path: Path) -> None:
+    process = world.process(tmp_path, repeat_s=60)
+    world.trouble = DeliveryError("503")
+    process.show(status(firing=(fired(),)))
+    world.run(process, 2.5)
+    assert (world.tries, own(process, "failures_total"), own(process, "lost_total")) == (2, 2, 0)
+    world.trouble = None
+    world.run(process, 1)
+    assert world.taken == [(fired(),)]
+
+
 def test_edges_only(world: World, tmp_path: Path) -> None:
     process = world.process(tmp_path)
     process.post([fired()])
@@ -288,6 +326,47 @@ def test_edges_only(world: World, tmp_path: Path) -> None:
 
 
 # --- restarts and disks
+
+
+@pytest.mark.parametrize("who", ["a cycle", "the thread of a queue"])
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_file_that_somebody_removed_is_written_again_though_nothing_happens(
+    world: World, tmp_path: Path, who: str, how: str
+) -> None:
+    store = Store(str(tmp_path), clock=lambda: world.now_s)
+    store.open()
+    queues = DeliveryQueues([Receiver("them", world.deliver)], store, clock=lambda: world.now_s)
+    (queue,) = queues._each
+    queues.add([fired()], {"alerts": 7})
+    queue.step()
+    if how == "replaced":
+        shutil.copy(tmp_path / FILE, tmp_path / "theirs")
+    (tmp_path / FILE).unlink()
+    if how == "replaced":
+        (tmp_path / "theirs").rename(tmp_path / FILE)
+    assert not store.is_saved
+    queues.show(status()) if who == "a cycle" else queue.step()
+    assert store.is_saved
+    store.close()
+    again = Store(str(tmp_path))
+    again.open()
+    assert (again.state, again.receivers) == ({"alerts": 7}, [])
+    again.close()
+
+
+def test_while_the_disk_refuses_a_queue_looks_again_soon(world: World, tmp_path: Path) -> None:
+    place = tmp_path / "state"
+    place.mkdir()
+    process = world.process(place)
+    assert process.step() == 3600
+    shutil.rmtree(place)
+    place.write_text("in the way")
+    assert process.step() == 10
+    assert not process.store.is_saved
+    place.unlink()
+    world.now_s += 10
+    assert process.step() == 3600
+    assert process.store.is_saved
 
 
 def test_a_restart_goes_on_where_it_was(world: World, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.probe.samples import typed_result
 from tunectl.fix import Fix
-from tunectl.model import Finding, Match, Outcome
+from tunectl.model import Finding, Match, Outcome, Severity, cost
 from tunectl.preflight.gate import Parts, decide
 from tunectl.shapes import Feed, Jitter, typed
 
@@ -226,3 +226,103 @@ def test_what_is_not_there_and_what_is_empty_are_told_apart() -> None:
     assert only_verify(drifted("mm.ksm", "", observed=None, desired=None, reason="It is so.")) == [
         "mm.ksm: It is so; fix: mend it"
     ]
+
+
+WELL = Parts((finding("mm.ksm", Outcome.COMPLIANT),), (), (), "ok", "", KEPT, "")
+PENDING = finding("a.pending", Outcome.PENDING_REBOOT)
+PENDING_LINE = "a.pending[7] is seen, should be wanted: a.pending is pending-reboot; fix: mend it"
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    ("changes", "verdict", "reasons"),
+    [
+        ({"beside": ("12 ticks on CPU 9",)}, "no-go", ["12 ticks on CPU 9"]),
+        ({"not_measured": ("CPU 3 was left to feed",)}, "unknown", ["CPU 3 was left to feed"]),
+        ({"not_measured": ("CPU 3 was left",), "probe": None}, "unknown", ["CPU 3 was left"]),
+        ({"stopped": "Ctrl-C came"}, "unknown", ["Ctrl-C came"]),
+        ({"stopped": "Ctrl-C came", "probe": BROKEN}, "no-go", ["probe: max_ns of CPU 7", "Ctrl-C came"]),
+        ({"check": (PENDING,)}, "pending-reboot", [PENDING_LINE]),
+        ({"check": (PENDING,), "unlimited": ("max_ns",)}, "unknown", None),
+        ({"thermal": (finding("thermal.zone", Outcome.DRIFTED),), "unlimited": ("max_ns",)}, "no-go", None),
+    ],
+)  # fmt: skip
+def test_what_else_decides(strict: bool, changes: dict[str, Any], verdict: str, reasons: list[str] | None) -> None:
+    found = decide(WELL._replace(**changes), strict)
+    assert found[0] == verdict
+    assert reasons is None or found[1] == reasons
+
+
+@pytest.mark.parametrize(
+    ("knob", "lenient"),
+    [("mm.ksm", "unknown"), ("check.tick", "unknown"), ("thermal.zone", "go"), ("cpu.spared", "go")],
+)
+@pytest.mark.parametrize("section", ["verify", "check", "thermal"])
+def test_what_cannot_be_read_counts_by_what_it_is_and_not_by_where_it_stands(
+    section: str, knob: str, lenient: str
+) -> None:
+    dark: Any = {section: (*getattr(WELL, section), finding(knob, Outcome.UNREADABLE))}
+    parts = WELL._replace(**dark)._replace(spared=frozenset({"cpu.spared"}))
+    assert [decide(parts, strict)[0] for strict in (False, True)] == [lenient, "unknown"]
+
+
+def test_the_dearest_drift_is_said_first() -> None:
+    found = [drifted(f"a.{one}", "", severity=one, fix="") for one in reversed(Severity)]
+    lines = decide(WELL._replace(verify=tuple(found)), strict=False)[1]
+    by_cost = sorted(Severity, key=cost)
+    assert [line.split(" ")[0] for line in lines] == [f"a.{one}" for one in by_cost]
+
+
+def test_everything_that_is_unknown_is_said_in_its_order() -> None:
+    parts = Parts(
+        verify=(finding("cpu.spared", Outcome.UNREADABLE),),
+        check=(finding("check.tick", Outcome.UNREADABLE),),
+        thermal=(),
+        thermal_verdict="unknown",
+        thermal_reason="no sensor",
+        probe=None,
+        probe_problem="probe: none",
+        not_measured=("CPU 3",),
+        stopped="Ctrl-C",
+        load_problem="load: none",
+        feed_problem="feed: none",
+        unlimited=("max_ns", "stolen_ppm"),
+        spared=frozenset({"cpu.spared"}),
+    )
+    said = [line.split(":")[0] for line in decide(parts, strict=True)[1]]
+    first = ["Ctrl-C", "probe", "CPU 3", "load", "feed"]
+    assert said == [*first, said[5], said[6], "probe", "probe", "thermal state"]
+    assert [line.split("[")[0] for line in said[5:7]] == ["cpu.spared", "check.tick"]
+    lenient = decide(parts._replace(check=()), strict=False)[1]
+    assert lenient[5:] == [
+        "no knob could be read",
+        "probe: neither the profile nor the host file limits max_ns",
+        "probe: neither the profile nor the host file limits stolen_ppm",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("instances", "name"),
+    [
+        (["10", "2", "3"], "[2-3,10]"),
+        (["2", "eth0"], "[2,eth0]"),
+        (["eth0", ""], "[eth0,]"),
+        (["", ""], ""),
+    ],
+)
+def test_how_targets_of_one_line_are_named(instances: list[str], name: str) -> None:
+    assert only_verify(*(drifted("a.b", one, fix="") for one in instances)) == [f"a.b{name} is a, should be b"]
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        (["x", "x"], ": x"),
+        (["x", "y"], ": x (the first of 2 such reasons)"),
+        (["", "y"], ""),
+        (["x.", "x."], ": x"),
+    ],
+)
+def test_one_of_several_reasons_is_said(reasons: list[str], said: str) -> None:
+    found = [drifted("a.b", str(place), reason=one, fix="") for place, one in enumerate(reasons)]
+    assert only_verify(*found) == [f"a.b[0-1] is a, should be b{said}"]

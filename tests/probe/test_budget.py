@@ -79,11 +79,40 @@ def test_an_interrupted_run_can_still_break() -> None:
     assert judge(result(cpu_result(max_ns=60_000), interrupted=True), LIMITS).verdict == "broken"
 
 
+ENDED: dict[str, Any] = {"ended_by": "until", "interrupted": False}
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ({}, "not-judged"),
+        ({"arrival_ns": {"99.9": 10_001}}, "not-judged"),
+        ({"interruptions": 101}, "not-judged"),
+        ({"stolen_ppm": 100.5}, "not-judged"),
+        ({"max_ns": 50_001}, "broken"),
+    ],
+)
+def test_of_a_run_that_a_gap_ended_the_longest_gap_alone_is_judged(change: dict[str, Any], verdict: str) -> None:
+    """The gap chose when it ended: how often such gaps come is not known, and that one came is."""
+    budget = judge(result(cpu_result(**change), **ENDED), LIMITS)
+    assert (budget.verdict, len(budget.broken)) == (verdict, verdict == "broken")
+    assert budget.reason.startswith("a gap ended the run (--until)") is (verdict == "not-judged")
+    assert judge(result(cpu_result(**change)), LIMITS).verdict == ("broken" if change else "within")
+
+
 def test_lost_events_are_taken_at_their_worst() -> None:
     exact = cpu_result(arrival_ns={"99.9": 9_950})
     lossy = exact | {"events_lost": 1000, "percentile_error_ppm": 7813}
     assert judge(result(exact), LIMITS).verdict == "within"
-    assert judge(result(lossy), LIMITS).verdict == "broken"
+    found = judge(result(lossy), LIMITS)
+    assert (found.verdict, [text.rpartition(" ")[2] for text in found.broken]) == ("broken", ["(p99_9_ns)"])
+
+
+def test_a_cpu_whose_figures_are_not_its_own_breaks_no_limit_and_keeps_none() -> None:
+    unfit = cpu_result(max_ns=90_000, unfit=["a quota stopped it"])
+    budget = judge(result(unfit, cpu_result(3)), LIMITS)
+    assert (budget.verdict, budget.broken, budget.reason) == ("not-judged", [], "a quota stopped it")
+    assert judge(result(unfit, cpu_result(3, max_ns=90_000)), LIMITS).verdict == "broken"
 
 
 def lasting(seconds: float) -> Jitter:

@@ -150,7 +150,6 @@ BROKEN = "CPU 15: the longest interruption: 90000 ns, allowed 50000 ns (max_ns)"
         (section("thermal", good("thermal.throttled[3]") | {"outcome": "drifted"}), "thermal.throttled[3] in it is"),
         (section("verify", good("mm.ksm") | {"outcome": "unreadable"}), "mm.ksm in it is unreadable"),
         (section("check", good("check.tick") | {"outcome": "unreadable"}), "check.tick in it is unreadable"),
-        (section("verify", good("mm.ksm") | {"outcome": "fine"}), "mm.ksm in it is fine, which tunectl does not know"),
         (section("verify", good("mm.ksm") | {"outcome": "waived"}), "mm.ksm in it is waived, and no waiver stands"),
         (both(section("thermal", DARK), strict), "thermal.zone[0] in it is unreadable"),
         (lambda document: document.pop("thermal"), "its thermal says nothing"),

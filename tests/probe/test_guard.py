@@ -8,14 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.places import needs_mounts
+from tests.cli.places import IS_ROOT, needs_mounts, unprivileged
 from tests.conftest import TUNECTL
 from tunectl.host.procs import hidden_threads
 from tunectl.host.sysroot import Sysroot
@@ -37,12 +37,12 @@ _AT_MOST_S = 30  # an engine under SCHED_FIFO must end by itself, whatever becom
 # Pinned, asleep until a line comes, then spinning; under SCHED_FIFO first where that is asked for.
 _ENGINE = f"""
 import os, sys, time
-cpu, priority = map(int, sys.argv[1:])
+cpu, priority = map(int, sys.argv[1:3])
 if cpu >= 0:
     os.sched_setaffinity(0, {{cpu}})
 if priority:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
-open("/proc/self/comm", "w").write("engine")
+open("/proc/self/comm", "w").write(sys.argv[3])
 print(flush=True)
 sys.stdin.readline()
 end = time.monotonic() + {_AT_MOST_S}
@@ -57,9 +57,11 @@ def _until_asleep(pid: int) -> None:
 
 
 @contextmanager
-def engine(cpu: int = CPU, priority: int = 0) -> Iterator[subprocess.Popen[str]]:
+def engine(
+    cpu: int = CPU, priority: int = 0, name: str = "engine", prefix: Sequence[str] = ()
+) -> Iterator[subprocess.Popen[str]]:
     """A process that sleeps on its CPU until it is woken; ended when the test is."""
-    argv = [sys.executable, "-c", _ENGINE, str(cpu), str(priority)]
+    argv = [*prefix, sys.executable, "-c", _ENGINE, str(cpu), str(priority), name]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout
         if not child.stdout.readline():
@@ -101,8 +103,8 @@ def own_wait_s() -> float:
 
 
 @contextmanager
-def probing(program: Path, *words: object) -> Iterator[subprocess.Popen[str]]:
-    argv = [str(program), "jitter", "--cpus", str(CPU), *map(str, words)]
+def probing(program: Path, *words: object, prefix: Sequence[str] = ()) -> Iterator[subprocess.Popen[str]]:
+    argv = [*prefix, str(program), "jitter", "--cpus", str(CPU), *map(str, words)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as child:
         try:
             yield child
@@ -121,6 +123,31 @@ def test_a_thread_that_runs_keeps_its_cpu(polite: Jitter) -> None:
     assert document["cpus"] == []
     assert left(document) == [f"engine (tid {one.pid}) runs on CPU {CPU}"]
     assert any("was not measured: engine" in text and "--intrude" in text for text in document["warnings"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prefix", [(), unprivileged], ids=["", "nobody"])
+def test_one_that_has_the_name_of_the_probe_keeps_its_cpu_too(
+    polite: Jitter, prefix: tuple[str, ...] | Callable[[], list[str]]
+) -> None:
+    with engine(name="tunectl-probe", prefix=prefix() if callable(prefix) else prefix) as one:
+        wake(one)
+        document = polite("--cpus", CPU, "--duration", 5)
+    assert left(document) == [f"tunectl-probe (tid {one.pid}) runs on CPU {CPU}"]
+
+
+@pytest.mark.slow
+def test_the_probe_of_a_user_has_its_cpu_and_that_of_root_is_not_in_the_way(polite: Jitter, program: Path) -> None:
+    """Who started this one, and root, know what they do."""
+    words = ("--intrude", "--duration", str(ENDED_BY_TEST_S))
+    with probing(program, *words) as own:
+        assert until_measuring(own.pid)
+        assert left(polite("--cpus", CPU, "--duration", 0.1)) == []
+    if not IS_ROOT or subprocess.run([*unprivileged(), program, "--version"], capture_output=True).returncode:
+        pytest.skip("needs root, and another user who may start the program")
+    with probing(program, *words, prefix=unprivileged()) as others:
+        (worker, *_) = until_measuring(others.pid)
+        assert left(polite("--cpus", CPU, "--duration", 5)) == [f"tunectl-probe (tid {worker.tid}) runs on CPU {CPU}"]
 
 
 @pytest.mark.slow

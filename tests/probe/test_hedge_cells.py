@@ -287,6 +287,12 @@ def test_a_client_that_is_late_by_a_tenth_of_the_service_makes_a_cell_void(late_
     assert (made["percentiles_ns"] is None) is is_void
 
 
+@pytest.mark.parametrize(("late", "is_void"), [(10, False), (11, True)])
+def test_a_client_may_be_late_with_one_request_in_a_hundred(late: int, is_void: bool) -> None:
+    made = cell(case([3_000] * 1000, late=pairs([50] * (1000 - late) + [1_000_000] * late)))
+    assert (made["is_void"], made["n"]) == (is_void, 0 if is_void else 1000)
+
+
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_a_thread_without_its_cpu_makes_a_cell_void(which: int) -> None:
     threads = [OWN, OWN, OWN]

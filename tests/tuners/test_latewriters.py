@@ -263,6 +263,12 @@ def against(root: Path, act: Any) -> dict[str, tuple[str, str]]:
 SET = f"echo powersave > {GOVERNOR}"
 SERVICE = f"[Service]\nType=oneshot\nExecStart=/bin/sh -c '{SET}'\n"
 SCRIPT = program("usr/local/bin/save", f"#!/bin/sh\nset -e\n{SET}\n")
+PASSWD = program("etc/passwd", "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\ntoor:x:0:0::/:/bin/sh\n")
+
+
+def service_with(text: str, mark: str = "") -> Any:
+    """late.service with more in its section, and a mark before its command."""
+    return both(PASSWD, unit("late.service", f"{SERVICE.replace('ExecStart=', f'ExecStart={mark}')}{text}\n"))
 
 
 @pytest.mark.parametrize(
@@ -271,6 +277,16 @@ SCRIPT = program("usr/local/bin/save", f"#!/bin/sh\nset -e\n{SET}\n")
         (program("etc/cron.d/save", f"SHELL=/bin/sh\n@reboot root {SET}\n"), "cron", "/etc/cron.d/save:2", "take /etc"),
         (program("etc/crontab", f"*/5 * * * * root sleep 3; {SET}\n"), "cron", "/etc/crontab:1", "take /etc/cron"),
         (program("var/spool/cron/crontabs/root", f"@reboot {SET}\n"), "cron", "/root:1", "take /var"),
+        (both(PASSWD, program("var/spool/cron/toor", f"@reboot {SET}\n")), "cron", "/toor:1", "take /var"),
+        (both(PASSWD, program("etc/cron.d/save", f"@reboot toor {SET}\n")), "cron", "/cron.d/save:1", "take /etc"),
+        (service_with("User=root\nDynamicUser=no"), "services", "late.service:3", "sudo systemctl disable"),
+        (service_with("User=toor"), "services", "late.service:3", "sudo systemctl disable"),
+        (service_with("User=nobody", "+"), "services", "late.service:3", "sudo systemctl disable"),
+        (service_with("User=nobody", "-!!"), "services", "late.service:3", "sudo systemctl disable"),
+        (
+            service_with("User=nobody\nAmbientCapabilities=CAP_DAC_OVERRIDE"),
+            "services", "late.service:3", "sudo systemctl disable",
+        ),
         (program("etc/cron.hourly/save", f"#!/bin/sh\n{SET}\n"), "cron", "/cron.hourly/save:2", "take /etc"),
         (both(SCRIPT, program("etc/cron.d/x", "@daily root /usr/local/bin/save\n")), "cron", "save:3", "take /usr"),
         (program("etc/cron.d/x", "@daily root sysctl -w vm.swappiness=60\n"), "cron", "vm.swappiness = 60", "take"),
@@ -423,6 +439,17 @@ def test_rc_local_has_one_row_and_its_line_is_the_fix(tmp_path: Path) -> None:
              program("etc/rc.local", f"#!/bin/sh -e\n{SET}\n", 0o644)),
         added("ExecStartPost=/sbin/sysctl vm.swappiness\n"),
         program("etc/cron.d/same", f"@reboot root {SET.replace('powersave', 'performance')}\n"),
+        # what another user than root has run writes nothing of ours
+        both(PASSWD, program("var/spool/cron/crontabs/nobody", f"@reboot {SET}\n")),
+        both(PASSWD, SCRIPT, program("var/spool/cron/nobody", "@reboot /usr/local/bin/save\n")),
+        program("var/spool/cron/crontabs/unheard-of", f"@reboot {SET}\n"),
+        both(PASSWD, program("etc/cron.d/x", f"@reboot nobody {SET}\n")),
+        program("etc/crontab", f"1 * * * * nobody {SET}\n"),
+        service_with("User=nobody"),
+        service_with("User=65534", "-@"),
+        service_with("DynamicUser=yes"),
+        both(unit("tune@.service", SERVICE), instance("nobody"),
+             program(f"{SYSTEM}/tune@.service", f"{SERVICE}User=%i\n")),
         zram("[zram0]\nzram-size = 0\n"),
         zram("[zram0]\nmount-point = /var/scratch\n"),
         zram("[zram0]\nfs-type = ext4\nmount-point = /x\n"),

@@ -74,6 +74,7 @@ class Walk:
         said = failing_at(place, kind, number, lambda: work(self.root), lasting=number == errno.ENOSPC)
         assert said
         where = f"{victim}, call {place}, {os.strerror(number)}: {said.text}"
+        assert "result='refused'" not in said.text, where
         if victim == "restore" and said.complete:
             assert not differences(self.before, self.tree), where
         again = restored(self.root)
@@ -125,6 +126,20 @@ def test_a_call_fails_where_the_operators_own_file_is_edited(
     for kind, step in ((changes, stride), (looks, thinned(stride, 20))):
         for place in range(1, walk.calls(victim, kind) + 1, step):
             walk.check(victim, place, kind, errno.EIO)
+
+
+def of_an_interrupt(name: str, args: tuple[Any, ...]) -> bool:
+    """The calls on the files of one interrupt."""
+    return bool(args) and "/proc/irq/" in str(args[0])
+
+
+def test_one_error_of_an_interrupts_file_is_no_managed_interrupt(host_root: HostFactory, tmp_path: Path) -> None:
+    """A second write tells the two apart; and what could not be read was not refused."""
+    walk = Walk(small_host(host_root, tmp_path))
+    calls = walk.calls("apply", of_an_interrupt)
+    assert calls > 20
+    for place in range(1, calls + 1):
+        walk.check("apply", place, of_an_interrupt, errno.EIO)
 
 
 def test_a_file_that_cannot_be_looked_at_is_not_taken_for_absent_before_the_write(lab4: Path) -> None:

@@ -257,6 +257,18 @@ def test_after_restore_nothing_is_missed(host: Path) -> None:
     assert [one.outcome for one in findings(host, "cpufreq.governor")] == ["unsupported"]
 
 
+def test_after_a_partial_restore_what_was_restored_is_nobodys_wish(lab4: Path) -> None:
+    write_host_file(lab4, LOW_LATENCY)
+    apply(lab4)
+    assert {"cpufreq.governor", "mm.swappiness"} <= set(journal_of(lab4).in_force())
+    (lab4 / "proc/sys/vm/swappiness").write_text("33\n")
+    undone = restore(lab4)
+    assert [one.path for one in undone.outcome.results if one.result == "changed-since"] == ["/proc/sys/vm/swappiness"]
+    assert (journal_of(lab4).held, set(journal_of(lab4).in_force())) == (None, {"mm.swappiness"})
+    takes_cpufreq_away(lab4)
+    assert [one.outcome for one in findings(lab4, "cpufreq.governor")] == ["unsupported"]
+
+
 def test_a_journal_of_an_earlier_version_knows_what_it_wrote(lab4: Path) -> None:
     write_host_file(lab4, LOW_LATENCY)
     apply(lab4)

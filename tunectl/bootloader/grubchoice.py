@@ -107,7 +107,7 @@ def _line_of(root: Sysroot, script: str, where: str) -> str:
     """The one line of a script of /etc/grub.d that has what it wrote into this line of the menu; "" where none has."""
     file, _, number = where.rpartition(":")
     printed = root.get_text(file.lstrip("/")).split("\n")[int(number) - 1].strip()
-    lines = root.get_text(script.lstrip("/")).split("\n")
+    lines = root.get_named(script.lstrip("/")).split("\n")
     found = [n for n, text in enumerate(lines, 1) if printed in text and not text.lstrip().startswith("#")]
     return f"{script}:{found[0]}" if len(found) == 1 else ""
 

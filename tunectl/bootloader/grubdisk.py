@@ -6,7 +6,6 @@ either of them, a path may be that of the root file system or that of a separate
 
 from __future__ import annotations
 
-import os
 import re
 
 from tunectl.bootloader.grubsyntax import Unfollowed
@@ -14,7 +13,7 @@ from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
 PREFIX = "(prefix)"
 OWN = "own"
-_MOST_BYTES = 1 << 20
+_MOST_BYTES = 1 << 20  # grub-mkconfig writes a tenth for thirty kernels; to follow more takes minutes
 _UUID = re.compile(r"\broot=uuid=([0-9a-z-]+)")
 
 
@@ -31,18 +30,11 @@ class Disk:
         if place is None:
             return None
         try:
-            return "/" + place, self._bytes(place).decode("utf-8", "backslashreplace")
+            return "/" + place, self._root.read_named(place, _MOST_BYTES).decode("utf-8", "backslashreplace")
         except OSError as error:
             if error.errno in ABSENT_ERRNOS:
                 return None
             raise unreadable(place, error) from error
-
-    def _bytes(self, place: str) -> bytes:
-        """What grub-mkconfig writes for thirty kernels is a tenth of the limit; to follow more takes minutes."""
-        data = self._root.read_bytes(place, _MOST_BYTES + 1)
-        if len(data) > _MOST_BYTES:
-            raise Unfollowed(f"/{place} has more than {_MOST_BYTES >> 20} MiB")
-        return data
 
     def size(self, path: str) -> int | None:
         """The size of a file; None where it is none, -1 for a directory."""
@@ -50,7 +42,7 @@ class Disk:
         if place is None:
             return None
         try:
-            return len(self._bytes(place))
+            return len(self._root.read_named(place, _MOST_BYTES))
         except IsADirectoryError:
             return -1
         except OSError as error:
@@ -93,7 +85,7 @@ class Disk:
         found = []
         for place in places:
             try:
-                os.close(self._root.open(place))
+                self._root.check_named(place)
             except OSError as error:
                 if error.errno in ABSENT_ERRNOS:
                     continue

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -25,6 +24,7 @@ from tunectl.errors import TunectlError
 from tunectl.host import shellvars
 from tunectl.host.shellvars import Piece, Value, Variables
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
+from tunectl.shortened import words_of
 
 MAIN = "etc/default/grub"
 DIRECTORY = "etc/default/grub.d"
@@ -203,8 +203,10 @@ def source_live(root: Sysroot, without_ours: bool = False) -> Configured:
     if not root.live:
         return Configured(files=files, problem="needs a shell, and files of a recorded host are never run")
     for path in paths:
-        if unsafe := others_can_write(root, path):
-            return Configured(files=files, problem=f"needs a shell, and {unsafe}: not run")
+        try:
+            root.check_named(path)
+        except OSError as error:
+            return Configured(files=files, problem=f"needs a shell, and /{path}: {error.strerror}")
     return run_shell(root, files)
 
 
@@ -219,25 +221,8 @@ def run_shell(root: Sysroot, files: tuple[str, ...]) -> Configured:
     linux, _, rest = done.stdout.partition("\0")
     default, _, end = rest.partition("\0")
     if done.returncode or end != ".":
-        said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        said = words_of(done.stderr) or f"exit status {done.returncode}"
         return Configured(files=files, problem=f"sh cannot read {', '.join(files)}: {said}")
     where = "the settings in " + ", ".join(files)
     values: dict[str, Value] = {LINUX: (Piece(linux, where),), DEFAULT: (Piece(default, where),)}
     return _settings_of(root, Variables(values, {DEFAULT: where}, None), files, None)
-
-
-def others_can_write(root: Sysroot, path: str) -> str | None:
-    """Why somebody other than root could have written a file of a live host or a directory above it, or None."""
-    try:
-        place = root.resolve(path)
-        while True:
-            status = root.lstat(place.lstrip("/"))
-            if status.st_uid != 0:
-                return f"{place} belongs to user {status.st_uid}, not to root"
-            if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                return f"{place} may be written by others than root"
-            if place == "/":
-                return None
-            place = os.path.dirname(place)
-    except OSError as error:
-        return f"/{path}: {error.strerror}"

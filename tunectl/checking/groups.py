@@ -14,7 +14,7 @@ from tunectl.command import as_data, write
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.fix import Fix, to_decide, to_type
 from tunectl.host.cpusets import read_cpu_list
-from tunectl.host.procs import parse_cgroup
+from tunectl.host.procs import is_unit, parse_cgroup
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdunit import Said, in_force, read_unit
 from tunectl.knobs.drivers.cpuset import SLICE
@@ -70,7 +70,7 @@ def group_of(root: Sysroot, one: Trespass, scope: Scope) -> Group | None:
             given = own & scope.isolated and (confined or thread.allowed & scope.present == own)
             if not given:
                 return None
-            return Group(unit, own, _said(root, unit)) if kinds.is_unit(unit) else Group(f"/{path}", own, None)
+            return Group(unit, own, _said(root, unit)) if is_unit(path) else Group(f"/{path}", own, None)
         path = path.rpartition("/")[0]
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tunectl import kinds
@@ -37,6 +37,7 @@ class Trader(NamedTuple):
 def whose(declared: Trading) -> str:
     """A declaration in words: `thread rx of unit feed.service`."""
     process = f"unit {declared.unit}" if declared.unit else f"command {declared.command}"
+    process += f" of user {declared.user}" if declared.user else ""
     return f"thread {declared.thread} of {process}" if declared.thread else f"the first thread of {process}"
 
 
@@ -47,9 +48,9 @@ def paired(declared: Sequence[Trading], found: Mapping[str, tuple[Thread, ...]])
     numbers agree: those threads are interchangeable, and the check says where each of them has to go.
     """
     result = dict(found)
-    kinds: dict[tuple[str, str, str], list[Trading]] = {}
+    kinds: dict[tuple[str, str, str, str], list[Trading]] = {}
     for one in declared:
-        kinds.setdefault((one.unit, one.command, one.thread), []).append(one)
+        kinds.setdefault((one.unit, one.command, one.user, one.thread), []).append(one)
     for group in kinds.values():
         if len(group) > 1:
             result.update(_shared_out(group, found[group[0].name]))
@@ -70,12 +71,18 @@ def _shared_out(group: Sequence[Trading], threads: Sequence[Thread]) -> dict[str
     return taken | {name: tuple(rest) for name in waiting}
 
 
-def to_tell_apart(declared: Trading, threads: Sequence[Thread], units: Mapping[int, str]) -> Fix:
+def to_tell_apart(
+    declared: Trading, threads: Sequence[Thread], units: Mapping[int, str], users: Mapping[int, Collection[int]]
+) -> Fix:
     """What to decide where a declaration fits several threads. `units` are the services of their processes, by pid."""
     services = {units.get(one.pid, "") for one in threads}
     if not declared.unit and "" not in services and len(services) == len(threads):
         keys = " or ".join(f'unit = "{as_data(units[one.pid])}" (tid {one.tid})' for one in threads)
         return to_decide(f"decide which one it is, and name its unit instead of the command: {keys}")
+    owners = {max(users[one.pid]) for one in threads if users.get(one.pid)}
+    if declared.command and not declared.user and len(owners) == len(threads):
+        keys = " or ".join(f'user = "{max(users[one.pid])}" (tid {one.tid})' for one in threads)
+        return to_decide(f"decide which one it is, and say whose: {keys}")
     names = {one.comm for one in threads}
     if not declared.thread and len(names) == len(threads):
         keys = " or ".join(f'thread = "{as_data(one.comm)}" (tid {one.tid})' for one in threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -13,6 +14,7 @@ from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
 from tunectl.cli.plan import change_dict
 from tunectl.errors import TunectlError, UsageError
+from tunectl.host.owners import CHOOSES, mending
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Document
 from tunectl.tuning.apply import Result
@@ -37,7 +39,8 @@ def command(options: Options, yes: bool, runtime: bool, adopt: bool, wait_s: flo
     """Put the host file in force: every write journaled before it is made, and read back after it."""
     root = WritableSysroot(options.root)
     inspection = open_inspection(root, options.host_path, options.state_path, options.invocation, today())
-    require_root(root, "apply", options.invocation)
+    require_root(root, "apply")
+    _require_owned(inspection)
     stay_off(root, inspection.config.scope.isolated)
     if not yes:
         _ask(inspection, runtime)
@@ -49,6 +52,17 @@ def command(options: Options, yes: bool, runtime: bool, adopt: bool, wait_s: flo
     if run.applied.failed or any(one.result == "failed" and not one.gone for one in run.applied.results):
         return FAILED
     return exit_code(body["verdict"], options.fmt)
+
+
+def _require_owned(inspection: Inspection) -> None:
+    """TunectlError where others may write what is to be put in force, and somebody is there to mend it.
+
+    Nobody is where systemd started it: untuned the host would be no safer, and the note says it.
+    """
+    unattended = "INVOCATION_ID" in os.environ and not is_terminal(sys.stdin)
+    if not unattended and (found := inspection.doubts()):
+        said = "; ".join(map(str, found))
+        raise TunectlError(f"{said}: {CHOOSES}; nothing was changed", mending(found))
 
 
 def _ask(inspection: Inspection, runtime: bool) -> None:

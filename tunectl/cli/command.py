@@ -179,7 +179,7 @@ def check_output(path: str, *, makes_directory: bool = False) -> None:
     UsageError otherwise: a device or FIFO that a result was put in the place of would be gone for the whole machine.
     Before the work is done, which may take a day.
     """
-    from tunectl.durable import require_regular  # few commands write
+    from tunectl.durable import followed, require_regular  # few commands write
 
     if not path:
         raise UsageError("--output: expected the name of a file")
@@ -188,7 +188,7 @@ def check_output(path: str, *, makes_directory: bool = False) -> None:
     if not makes_directory and not os.path.isdir(os.path.dirname(os.path.realpath(path))):
         raise UsageError(f"--output {path}: no such directory")
     try:
-        require_regular(path)
+        require_regular(followed(path))
     except OSError as error:
         raise UsageError(f"--output {path}: {error.strerror}") from error
     place = os.path.dirname(os.path.realpath(path))
@@ -201,10 +201,10 @@ def write_whole(path: str, text: str, mode: int = 0o644) -> None:
 
     TunectlError when it cannot, and nothing is left beside it.
     """
-    from tunectl.durable import replace_file  # few commands write
+    from tunectl.durable import followed, replace_file  # few commands write
 
     try:
-        replace_file(os.path.realpath(path), text.encode("utf-8"), mode=mode)
+        replace_file(followed(path), text.encode("utf-8"), mode=mode)
     except OSError as error:
         raise TunectlError(f"cannot write {path}: {error.strerror}") from error
 

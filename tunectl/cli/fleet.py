@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import errno
-import sys
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from tunectl.fleet.documents import parse_hosts, session_list
 from tunectl.fleet.names import is_text
 from tunectl.fleet.records import Absent, Answer, Session
 from tunectl.fleet.store import (
+    LARGEST_LIST,
     ask,
     ask_one,
     default_store,
@@ -37,6 +36,8 @@ from tunectl.fleet.store import (
 )
 from tunectl.host.identity import read_identity
 from tunectl.model import Document, HostId
+from tunectl.probe.document import LARGEST
+from tunectl.regular import read_given
 
 _SAVED = {"txt": "text", "json": "json", "html": "html"}  # a file's suffix -> its format
 _STORE = click.option(
@@ -212,23 +213,16 @@ def _save(session: Session, identity: HostId, body: dict[str, Any]) -> None:
 def _answer() -> bytes:
     """What a host printed, on stdin."""
     try:
-        return _stdin()
+        return read_given("-", LARGEST)
     except OSError as error:
         hint = "it is what `tunectl preflight --format json` printed on the host"
         raise UsageError(f"record: {error.strerror}", hint) from error
 
 
-def _stdin() -> bytes:
-    """All of it. OSError, also where it was closed before we started."""
-    if sys.stdin is None:
-        raise OSError(errno.EBADF, "stdin is closed")
-    return sys.stdin.buffer.read()
-
-
 def _read_names(path: str) -> tuple[str, ...]:
     """The hosts in a file, or on stdin for `-`."""
     try:
-        text = (_stdin() if path == "-" else Path(path).read_bytes()).decode()
+        text = read_given(path, LARGEST_LIST).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--hosts {path}: {getattr(error, 'strerror', None) or error}") from error
     return parse_hosts(text, f"--hosts {path}")

@@ -6,6 +6,7 @@ import errno
 import importlib
 import io
 import os
+import re
 import sys
 from contextlib import suppress
 from itertools import pairwise
@@ -44,7 +45,8 @@ COMMANDS = {
 }
 
 
-_SCARCE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # no fault of ours: of open files or memory there are no more
+# No fault of ours: of open files, memory or processes there are no more.
+_SCARCE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
 
 
 class Lazy(Family):
@@ -104,6 +106,7 @@ def cli(ctx: click.Context, /, **given: Any) -> None:
 def main() -> None:
     """Runs one command and ends the process."""
     _buffer_output()
+    _forget_odd_sizes()
     if "TUNECTL_DEBUG" not in os.environ:
         sys.unraisablehook = lambda _: None  # of an object that is freed half made: a traceback, and nothing to be done
     code = _completed() if "_TUNECTL_COMPLETE" in os.environ else _run()
@@ -136,6 +139,13 @@ def _buffer_output() -> None:
         sys.stdout = io.TextIOWrapper(whole, sys.stdout.encoding, sys.stdout.errors, line_buffering=True)
 
 
+def _forget_odd_sizes() -> None:
+    """What no terminal has would be taken for its size, by everything that draws."""
+    for name in ("COLUMNS", "LINES"):
+        if not re.fullmatch("0*[1-9][0-9]{0,3}", os.environ.get(name, "80")):
+            del os.environ[name]
+
+
 def _run() -> int:
     try:
         code = cli(standalone_mode=False)
@@ -166,11 +176,23 @@ def _run() -> int:
 def _unexpected(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
         return broken(error)
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError | SystemError):  # CPython raises the second where it has no memory for the first
         return "there is not enough memory"
+    if isinstance(error, FileNotFoundError) and _is_lost():
+        return "the working directory is not there any more (go to another one)"
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return str(error)
     if isinstance(error, OSError) and error.errno in _SCARCE:
         return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror)
     return f"internal error: {type(error).__name__}: {error} (TUNECTL_DEBUG=1 shows where)"
+
+
+def _is_lost() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _said_plainly(error: click.UsageError) -> str:

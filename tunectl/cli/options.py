@@ -63,14 +63,17 @@ class Options(NamedTuple):
 
     @property
     def invocation(self) -> tuple[str, ...]:
-        """The words that start this tunectl again, with its full path, because sudo and systemd have another PATH."""
-        words = [_program(os.path.join(installed.scripts(), "tunectl"))]
-        return (*words, *self._paths())
+        """The words by which a unit starts this tunectl again; nothing is taken from the environment (cli/start.py)."""
+        return (sys.executable, installed.isolating(), self._script, *self._paths())
+
+    @property
+    def _script(self) -> str:
+        return _program(os.path.join(installed.scripts(), "tunectl"))
 
     @property
     def program(self) -> str:
         """What starts this tunectl after `sudo`: its name where sudo finds it by that, else its full path."""
-        program = self.invocation[0]
+        program = self._script
         path = os.environ.get("PATH") if "SUDO_UID" in os.environ else _SUDO_PATH  # that of a user is not sudo's
         found = shutil.which("tunectl", path=path)
         return "tunectl" if found and os.path.realpath(found) == os.path.realpath(program) else program

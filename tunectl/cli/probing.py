@@ -124,9 +124,11 @@ def write_result(path: str, result: object) -> None:
 
 
 def _mode(path: str) -> int:
-    """That of the file that stands there; of a new one what the umask leaves."""
+    """That of the file that stands there, if it is ours; of a new one what the umask leaves."""
     with suppress(OSError):
-        return stat.S_IMODE(os.stat(path).st_mode)
+        about = os.stat(path)
+        if about.st_uid == os.geteuid():
+            return stat.S_IMODE(about.st_mode)
     mask = os.umask(0o077)
     os.umask(mask)
     return 0o666 & ~mask

@@ -16,8 +16,9 @@ from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.identity import read_identity
 from tunectl.model import Document
-from tunectl.probe.document import ProbeFile, read_document
+from tunectl.probe.document import LARGEST, ProbeFile, read_document
 from tunectl.probe.doubt import doubt_of_go
+from tunectl.regular import read_regular
 from tunectl.shapes import Preflight
 
 _PAGE = b"<!doctype html>"
@@ -66,12 +67,10 @@ def _check_output(output: str, files: tuple[Path, ...]) -> None:
     check_output(output)
     if any(os.path.realpath(output) == os.path.realpath(path) for path in files):
         raise UsageError(f"--output {output}: is one of the files to be read")
-    path = Path(output)
-    if not path.exists():
+    if not os.path.exists(output):
         return
     try:
-        with path.open("rb") as file:
-            start = file.read(len(_PAGE))
+        start = read_regular(output, LARGEST)[: len(_PAGE)]
     except OSError as error:
         raise TunectlError(f"cannot read {output}: {error.strerror}") from error
     if start.lower() != _PAGE:

@@ -44,7 +44,7 @@ def command(options: Options, yes: bool, salvage: bool, force: bool, dry_run: bo
     if dry_run:
         undone = preview_restore(root, state, boot_id, force=force)
     else:
-        require_root(root, "restore", options.invocation)
+        require_root(root, "restore")
         # Programs call `restore` without --yes (docs/interface.md): only a person is asked.
         if not yes and is_terminal(sys.stdin):
             _ask(options, root, identity, force)

@@ -16,6 +16,7 @@ from tunectl.errors import TunectlError
 from tunectl.host.identity import read_identity
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
+from tunectl.shortened import words_of
 from tunectl.units import SERVICES, Unit, ours, same, units_of, warnings
 
 _TIMEOUT_S = 60.0
@@ -141,7 +142,7 @@ def _systemctl(root: Sysroot, commands: Iterable[list[str]]) -> tuple[list[list[
             continue
         result = run(argv, timeout_s=_TIMEOUT_S)
         if result.returncode:
-            said.append(f"{' '.join(argv)} failed: {' '.join(result.stderr.split()) or result.returncode}")
+            said.append(f"{' '.join(argv)} failed: {words_of(result.stderr) or result.returncode}")
         else:
             done.append(argv)
     return done, said

@@ -7,9 +7,24 @@ import os
 import signal
 import sys
 
+# Of a service's environment, what stays: who it is, its language and time zone, and what systemd tells it
+# (systemd.exec(5), "Environment Variables Set or Propagated by the Service Manager"; sd_notify(3)). No PATH: what we
+# start has one of our own (host/run.py).
+_KEPT = frozenset(
+    (
+        *("HOME", "LOGNAME", "USER", "SHELL", "LANG", "LANGUAGE", "TZ"),
+        *("INVOCATION_ID", "SYSTEMD_EXEC_PID", "MANAGERPID", "MAINPID", "JOURNAL_STREAM"),
+        *("NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"),
+        *("RUNTIME_DIRECTORY", "STATE_DIRECTORY", "CACHE_DIRECTORY", "LOGS_DIRECTORY", "CONFIGURATION_DIRECTORY"),
+        *("CREDENTIALS_DIRECTORY", "MEMORY_PRESSURE_WATCH", "MEMORY_PRESSURE_WRITE", "TRIGGER_UNIT", "TRIGGER_PATH"),
+    )
+)
+
 
 def main() -> None:
     """Runs the command line, and does not return. No traceback reaches a user, whatever there is too little of."""
+    if sys.flags.ignore_environment:  # as our units start it: then no library of ours heeds it either
+        _forget_environment()
     try:
         _run()
     except Exception as error:
@@ -17,6 +32,12 @@ def main() -> None:
             raise
         _say(error)
         os._exit(1)
+
+
+def _forget_environment() -> None:
+    for name in os.environ.keys() - _KEPT:
+        if not name.startswith("LC_"):
+            del os.environ[name]
 
 
 def _say(error: Exception) -> None:

@@ -81,11 +81,9 @@ def _decisive(document: Preflight) -> list[Finding]:
 
 def _finding(one: JudgedTarget) -> Finding:
     target = parse_target(one.target, one.knob)
-    # A word that this version does not know fails nothing here: the document's own verdict stands.
-    outcome = next((each for each in Outcome if each.value == one.outcome), Outcome.UNSUPPORTED)
     values = (one.observed, one.desired, one.reason, Fix(one.fix), one.harmful, one.points)
     return Finding(
-        one.knob, target.instance, outcome, *values, severity=severity_of(one.severity), match=match_of(one.match)
+        one.knob, target.instance, one.outcome, *values, severity=severity_of(one.severity), match=match_of(one.match)
     )
 
 

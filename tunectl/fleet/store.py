@@ -9,6 +9,7 @@ A file appears whole or not at all, so a session can be read while it is being w
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -22,14 +23,15 @@ from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.documents import absent_body, parse_absent, parse_session, session_list
 from tunectl.fleet.names import file_name, host_name
 from tunectl.fleet.records import Absent, Answer, Asked, Session, summary_of
-from tunectl.probe.document import read_document
+from tunectl.probe.document import LARGEST, document_of
 from tunectl.regular import read_regular
 from tunectl.shapes import Preflight
 
 LIST, HOSTS = "session.json", "hosts"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,99}")
 _LARGEST_NOTE = 1 << 20  # bytes; a note that says why there is no document is never larger
-_LARGEST_LIST = 64 << 20
+LARGEST_LIST = 64 << 20
+_NOT_REGULAR = (errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENXIO)  # a FIFO or device, a directory, a link, a socket
 
 
 def default_store() -> Path:
@@ -102,7 +104,7 @@ def read_session(directory: Path, hosts: Sequence[str] | None = None) -> Session
     is a session, too, of the hosts that have a document there."""
     directory = directory.absolute()
     try:
-        data = read_regular(str(directory / LIST), _LARGEST_LIST)
+        data = read_regular(str(directory / LIST), LARGEST_LIST)
     except FileNotFoundError:
         if not directory.is_dir():
             raise TunectlError(f"{directory}: no such session") from None
@@ -156,19 +158,21 @@ def _documents(session: Session) -> Path:
 
 
 def _read(path: Path, name: str) -> Asked:
-    if not path.is_symlink() and not path.exists():
-        return Asked(name, Answer.SILENT, problem="it left no document, and no note says why")
-    if path.is_symlink() or not path.is_file():
-        return Asked(name, Answer.UNUSABLE, problem=f"{path.name} is not a regular file")
     try:
-        note = parse_absent(path.read_bytes(), path.name) if path.stat().st_size <= _LARGEST_NOTE else None
+        data = read_regular(str(path), LARGEST, follow=False)
+    except FileNotFoundError:
+        return Asked(name, Answer.SILENT, problem="it left no document, and no note says why")
+    except OSError as error:
+        if error.errno in _NOT_REGULAR:
+            return Asked(name, Answer.UNUSABLE, problem=f"{path.name} is not a regular file")
+        return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be read: {error.strerror}")
+    try:
+        note = parse_absent(data, path.name) if len(data) <= _LARGEST_NOTE else None
         if note:
             return Asked(name, note.kind, problem=f"{note.kind.value}: {note.reason or 'no reason is given'}")
-        read = read_document(path)
+        read = document_of(data, path)
     except TunectlError as error:
         return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be used: {error}")
-    except OSError as error:
-        return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be read: {error.strerror}")
     if not isinstance(read.result, Preflight):
         return Asked(name, Answer.UNUSABLE, problem="its document is a probe's result, not a preflight's")
     return Asked(name, Answer.DOCUMENT, summary_of(read.result), file=str(path))

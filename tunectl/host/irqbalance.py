@@ -19,7 +19,7 @@ from tunectl.errors import UsageError
 from tunectl.fix import NOTHING, Fix, to_type
 from tunectl.host.cpusets import ISOLATED, NOHZ_FULL, read_cpu_list
 from tunectl.host.irqbalancesocket import ask
-from tunectl.host.procs import read_comms
+from tunectl.host.procs import is_daemon, read_comms, service_of
 from tunectl.host.shellvars import assignments
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import patterns_of
@@ -67,7 +67,8 @@ def read_configured_ban(root: Sysroot) -> Ban:
 def _takes_empty_for_unset(root: Sysroot) -> bool:
     """What the irqbalance of this host makes of an empty list; False where none that runs shows it, and to users."""
     automatic = read_cpu_list(root, ISOLATED) | read_cpu_list(root, NOHZ_FULL)
-    pids = [pid for pid, comm in read_comms(root) if comm == "irqbalance"] if automatic else []
+    comms = read_comms(root) if automatic else ()
+    pids = [pid for pid, comm in comms if comm == "irqbalance" and is_daemon(root, pid, (UNIT,))]
     environs = {pid: root.get_text(f"proc/{pid}/environ") for pid in pids}
     return any(shows_empty_is_unset(text, ask(root, pid).cpus, automatic) for pid, text in environs.items())
 
@@ -176,8 +177,7 @@ def read_running_ban(root: Sysroot, pid: int) -> Ban | None:
     Only root may have either. For others the result is None where its service started it and it has no socket, because
     then the configured list holds; where somebody else started it, with which list is `unread`.
     """
-    group = root.get_text(f"proc/{pid}/cgroup")
-    stray = pid if group and "irqbalance" not in group else 0
+    stray = pid if root.get_text(f"proc/{pid}/cgroup") and "irqbalance" not in service_of(root, pid) else 0
     path = f"proc/{pid}/environ"
     with root.noting() as denied:
         environ = root.get_text(path)

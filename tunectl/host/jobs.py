@@ -1,17 +1,20 @@
-"""Commands that this host runs by itself: cron's, rc.local's, and those of services and timers that a boot starts.
+"""Commands that this host runs as root by itself: cron's, rc.local's, those of services and timers that a boot starts.
 
-Source: crontab(5), cron(8) and run-parts(8) of Debian and cronie; systemd-rc-local-generator(8); systemd.timer(5).
+What another user has it run can write nothing of ours. It is left out, so that no user decides what is read here.
+Source: crontab(5), cron(8) and run-parts(8) of Debian and cronie; systemd-rc-local-generator(8); systemd.timer(5);
+systemd.exec(5), User=, DynamicUser=, AmbientCapabilities=; systemd.service(5), "Command lines".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import starting_links, unit_directories
-from tunectl.host.systemdunit import in_force, mask_of, read_unit, words_of
+from tunectl.host.systemdunit import MARKS, YES, Said, in_force, mask_of, read_unit, words_of
 
 _DAEMONS = ("cron.service", "crond.service", "cronie.service", "systemd-cron.target")
 _PROGRAMS = ("usr/sbin/cron", "usr/sbin/crond")
@@ -38,10 +41,7 @@ class Job(NamedTuple):
 
 
 def read_cron_jobs(root: Sysroot) -> Iterator[Job]:
-    """Of every crontab and cron directory; none where no cron is installed. Never raises.
-
-    Other users' crontabs may be read only by root.
-    """
+    """Of root's crontabs and the cron directories; none where no cron is installed. Never raises."""
     if not _has_cron(root):
         return
     yield from _crontab(root, "etc/crontab", has_user=True)
@@ -50,7 +50,7 @@ def read_cron_jobs(root: Sysroot) -> Iterator[Job]:
         if re.fullmatch(r"[\w-]+" if not dots else r"[^.#].*(?<!~)(?<!\.rpmsave)(?<!\.rpmorig)(?<!\.rpmnew)", name):
             yield from _crontab(root, f"etc/cron.d/{name}", has_user=True)
     for spool in _SPOOLS:
-        for name in sorted(root.listdir(spool)):
+        for name in filter(partial(_is_root, root), sorted(root.listdir(spool))):
             yield from _crontab(root, f"{spool}/{name}", has_user=False)
     for directory in _PARTS:
         for name in sorted(root.listdir(directory)):
@@ -63,13 +63,20 @@ def _has_cron(root: Sysroot) -> bool:
     return any(not mask_of(root, unit) for unit in there) or (not there and any(map(root.exists, _PROGRAMS)))
 
 
+def _is_root(root: Sysroot, user: str) -> bool:
+    """Is it a name of user 0?"""
+    users = (line.split(":") for line in root.get_text("etc/passwd").split("\n"))
+    return user in ("root", "0") or any(fields[:1] == [user] and fields[2:3] == ["0"] for fields in users)
+
+
 def _crontab(root: Sysroot, path: str, *, has_user: bool) -> Iterator[Job]:
-    for number, line in enumerate(root.get_text(path).split("\n"), 1):
+    for number, line in enumerate(root.get_named(path).split("\n"), 1):  # cron, too, takes none that others may write
         bare = line.strip()
         if not bare or bare.startswith("#") or _ENVIRONMENT.match(bare):
             continue
         fields = bare.split(None, (1 if bare.startswith("@") else 5) + has_user)
-        if len(fields) == (1 if bare.startswith("@") else 5) + has_user + 1:
+        is_whole = len(fields) == (1 if bare.startswith("@") else 5) + has_user + 1
+        if is_whole and (not has_user or _is_root(root, fields[-2])):
             command = re.split(r"(?<!\\)%", fields[-1])[0]  # what follows is the command's input
             yield Job(path, number, command.replace("\\%", "%"))
 
@@ -107,9 +114,22 @@ def read_service_jobs(root: Sysroot, besides: frozenset[str]) -> Iterator[Job]:
             own = unit.startswith("tunectl-") and "/tunectl" in one.value  # ours: verify, apply, monitor
             if own or one.key in _SILENT_EXECS or "/rc.local" in one.value:  # read_rc_local() has what that runs
                 continue
+            if not _runs_as_root(root, unit, said, one.value):
+                continue
             alone = starter if commands == [one] and f".d/{one.file.rpartition('/')[2]}" not in one.file else ""
-            command = _filled_in(_specified(one.value.lstrip("@-:+!"), unit), environment)
+            command = _filled_in(_specified(one.value.lstrip(MARKS), unit), environment)
             yield Job(one.file, one.line, command, unit, alone, needed=starts == [one])
+
+
+def _runs_as_root(root: Sysroot, unit: str, said: Sequence[Said], command: str) -> bool:
+    """May a command of a service do what root may, by its user, by capabilities, or by a mark before it?"""
+    values = {one.key: one.value for one in said if one.section == "Service"}
+    is_set = {key for key in ("DynamicUser", "PermissionsStartOnly") if values.get(key, "").lower() in YES}
+    if values.get("AmbientCapabilities") or "PermissionsStartOnly" in is_set:
+        return True
+    marks = command[: len(command) - len(command.lstrip(MARKS))]
+    user = values.get("User") or ("" if is_set else "root")
+    return "+" in marks or "!" in marks or _is_root(root, _specified(user, unit))
 
 
 def _specified(command: str, unit: str) -> str:
@@ -143,4 +163,4 @@ def _started(root: Sysroot) -> dict[str, str]:
         elif unit.endswith(".timer") and not mask_of(root, unit):
             service = next((one.value for one in read_unit(root, unit) if one.key == "Unit"), "")
             found.setdefault(service or unit.removesuffix(".timer") + ".service", unit)
-    return {unit: starter for unit, starter in found.items() if not mask_of(root, unit)}
+    return {unit: starter for unit, starter in found.items() if "/" not in unit and not mask_of(root, unit)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tunectl.command import Command, argv
-from tunectl.host.procs import read_pids, service_of
+from tunectl.command import argv
+from tunectl.host.procs import read_pids, service_of, users_of
 from tunectl.host.sysroot import Sysroot
 
 _PERF = "anon_inode:[perf_event]"
@@ -18,7 +18,7 @@ class Holder(NamedTuple):
     pid: int
     comm: str
     files: tuple[str, ...]
-    stop: str  # the command that ends it
+    stop: str  # what ends it
 
     @property
     def name(self) -> str:
@@ -61,7 +61,9 @@ def perf_users(root: Sysroot) -> list[str]:
     return [one.name for one in find_holders(root, re.escape(_PERF)).found]
 
 
-def stop_of(root: Sysroot, pid: int) -> Command:
-    """The command that ends a process: its service's, else a signal."""
-    unit = service_of(root, pid)
-    return argv("sudo", "systemctl", "stop", of=[unit]) if unit else argv("sudo", "kill", str(pid))
+def stop_of(root: Sysroot, pid: int) -> str:
+    """What ends a process: the command that stops its service, or a signal to one of root's own; else whose it is."""
+    if unit := service_of(root, pid):
+        return argv("sudo", "systemctl", "stop", of=[unit])
+    others = users_of(root, pid) - {0}
+    return f"process {pid} is uid {max(others)}'s to end" if others else argv("sudo", "kill", str(pid))

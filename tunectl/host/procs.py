@@ -2,13 +2,17 @@
 
 psutil lists the processes; it knows neither a thread's flags nor the CPU it last ran on, so those come from
 /proc/PID/task/TID/{stat,schedstat,status}. Source: Documentation/filesystems/proc.rst, fs/proc/array.c.
+
+A name is no identity: any user may give a thread any name. Whose a process is decides, what it executes, and its unit.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import stat
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pwd import getpwnam
 from typing import NamedTuple
 
 import psutil
@@ -21,9 +25,10 @@ from tunectl.model import Trading
 PF_KTHREAD = 0x00200000  # include/linux/sched.h
 PF_NO_SETAFFINITY = 0x04000000
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-PROBE = "tunectl-probe"
+_PROBE = "tunectl-probe"
+_MONITOR = "tunectl-monitor.service"  # its user is no fixed one, and its sentinel is a probe
 OF_NODES = ("kswapd", "kcompactd")  # kernel threads, one for each memory node
-_KTHREADD = 2
+KTHREADD = 2
 _HIDDEN = "not every thread of this host can be seen here (hidepid= of /proc, or a PID namespace)"
 _SWITCHES = ("voluntary", "nonvoluntary")
 
@@ -49,6 +54,7 @@ class Thread(NamedTuple):
     minor: int = 0  # page faults without a disk, so far
     major: int = 0  # page faults that read from one
     began: str = ""  # in clock ticks since boot: ids are used again
+    parent: int = 0  # the process that started its process, or took it over
 
     @property
     def kernel(self) -> bool:
@@ -61,7 +67,7 @@ class Thread(NamedTuple):
 
         While a kworker of one CPU is made it has all CPUs, and no flag yet: create_worker() in kernel/workqueue.c.
         """
-        if self.comm.startswith("kworker/"):
+        if self.kernel and self.comm.startswith("kworker/"):
             return self.comm.startswith("kworker/u")
         return not self.flags & PF_NO_SETAFFINITY
 
@@ -99,7 +105,7 @@ def hidden_threads(root: Sysroot) -> str:
     """
     if not root.live:
         return ""
-    first = parse_stat(root.get(f"proc/{_KTHREADD}/stat"), _KTHREADD)
+    first = parse_stat(root.get(f"proc/{KTHREADD}/stat"), KTHREADD)
     return "" if first and first.kernel else _HIDDEN
 
 
@@ -122,7 +128,10 @@ def read_pids(root: Sysroot) -> list[int]:
 
 
 def read_comms(root: Sysroot) -> Iterator[tuple[int, str]]:
-    """(pid, name) of each process. A recorded host may hold nothing else of a process than /proc/PID/comm."""
+    """(pid, name) of each process. A recorded host may hold nothing else of a process than /proc/PID/comm.
+
+    Who a process is does not follow from it: is_daemon() tells.
+    """
     for pid in read_pids(root):
         yield pid, root.get(f"proc/{pid}/comm")
 
@@ -139,9 +148,44 @@ def read_threads(root: Sysroot, *, affinity: bool = False) -> dict[tuple[int, in
             continue
         for name in root.listdir(f"proc/{pid}/task"):
             thread = read_thread(root, pid, int(name), affinity=affinity) if name.isdigit() else None
-            if thread and thread.comm != PROBE:
+            if thread and not (thread.comm == _PROBE and _is_probe(root, thread)):
                 threads[pid, thread.tid] = thread
     return threads
+
+
+def _is_probe(root: Sysroot, thread: Thread) -> bool:
+    """Is a thread that has the probe's name the probe's, started by us, root, this user or the monitor's service?
+
+    Anybody may take the name, and start the program. It may be another installation's, or one that was replaced since.
+    A program that is not shown to this user is not compared.
+    """
+    if (root.live and thread.parent == os.getpid()) or service_of(root, thread.pid) == _MONITOR:
+        return True
+    users = users_of(root, thread.pid)
+    if users not in ({0}, {os.geteuid()}):
+        return not users and not root.live
+    program = root.readlink(f"proc/{thread.pid}/exe").removesuffix(" (deleted)")
+    return program.rpartition("/")[2] in ("", _PROBE)
+
+
+def is_daemon(root: Sysroot, pid: int, units: Collection[str]) -> bool:
+    """Is a process that has a daemon's name one that can do what the daemon does: in one of its units, or root's own?
+
+    What a user started through a set-user-ID program is not root's own: he chose its name. A recording that holds no
+    users is taken at its word.
+    """
+    if service_of(root, pid) in units:
+        return True
+    users, program = users_of(root, pid), root.program(pid)
+    if users != {0}:
+        return not users and not root.live
+    return program is None or not program.st_mode & stat.S_ISUID
+
+
+def users_of(root: Sysroot, pid: int) -> frozenset[int]:
+    """The users that a process runs as: real, effective, saved. Empty where that shows nowhere. /proc/PID/status"""
+    line = f"\n{root.get_text(f'proc/{pid}/status')}".partition("\nUid:")[2].partition("\n")[0]
+    return frozenset(int(word) for word in line.split() if word.isdecimal())
 
 
 def is_of_node(name: str) -> bool:
@@ -205,6 +249,7 @@ def parse_stat(text: str, pid: int) -> Thread | None:
             minor=int(fields[7]),  # field 10
             major=int(fields[9]),  # field 12
             began=fields[19],  # field 22
+            parent=int(fields[1]),  # field 4
         )
     except (IndexError, ValueError):
         return None
@@ -253,13 +298,23 @@ def find_threads(root: Sysroot, declared: Trading) -> list[Thread]:
 
 def _fits(root: Sysroot, pid: int, declared: Trading) -> bool:
     if declared.unit:
-        return declared.unit in parse_cgroup(root.get_text(f"proc/{pid}/cgroup")).split("/")
+        return declared.unit in _units_along(parse_cgroup(root.get_text(f"proc/{pid}/cgroup")))
     first = read_thread(root, pid, pid)
-    if first is None or first.kernel:
+    if first is None or first.kernel or not _is_users(root, pid, declared.user):
         return False
     # A program may rename its first thread: then the word it was started with tells.
     program = root.get_text(f"proc/{pid}/cmdline").partition("\0")[0].rpartition("/")[2]
     return declared.command in (first.comm, program[:15])
+
+
+def _is_users(root: Sysroot, pid: int, user: str) -> bool:
+    """Is it this user's process? A recording knows no names of users, and may hold no numbers."""
+    users = users_of(root, pid)
+    if not user or not (root.live or (users and user.isdecimal())):
+        return True
+    with suppress(KeyError):
+        return users == {int(user) if user.isdecimal() else getpwnam(user).pw_uid}
+    return False
 
 
 def parse_cgroup(text: str) -> str:
@@ -277,6 +332,18 @@ def service_of(root: Sysroot, pid: int) -> str:
 
     A login's scope, and a user's own manager, hold more than the process.
     """
-    path = parse_cgroup(root.get_text(f"proc/{pid}/cgroup"))
-    last = path.rpartition("/")[2]
-    return last if last.endswith(".service") and kinds.is_unit(last) and "/user@" not in path else ""
+    path = parse_cgroup(root.get_text(f"proc/{pid}/cgroup")).strip("/")
+    unit = path.rpartition("/")[2]
+    return unit if unit.endswith(".service") and is_unit(path) and not unit.startswith("user@") else ""
+
+
+def is_unit(path: str) -> bool:
+    """Is a control group one of the system's own units? Below a service or scope, names are not systemd's to give."""
+    return kinds.is_unit(path.rpartition("/")[2]) and len(_units_along(path)) == path.strip("/").count("/") + 1
+
+
+def _units_along(path: str) -> list[str]:
+    """The system's units that a control group lies in: slices, and the first that is none."""
+    units = path.strip("/").split("/")
+    first = next((at for at, unit in enumerate(units) if not unit.endswith(".slice")), len(units))
+    return units[: first + 1]

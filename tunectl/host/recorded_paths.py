@@ -4,7 +4,8 @@ The knob table says itself what its rows read (knobs.files_read()); here is what
 readers of other tuners need. Nothing that is in neither list is ever read for a recording.
 
 Left out on purpose: environments and command lines of processes (they hold secrets), hardware
-addresses and serial numbers, keys, logs, the operator's own files, and MSRs.
+addresses and serial numbers, keys, logs, the operator's own files, and MSRs. secrets.py takes out what is secret in
+the files that are recorded.
 """
 
 from __future__ import annotations

@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 
 from tunectl import __version__
 from tunectl.cpulist import CpuSet
-from tunectl.durable import replace_file
+from tunectl.durable import followed, replace_file
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.ethtool import paths_of
 from tunectl.host.recorded_paths import DIRECTORIES, DISTURBING_ZONE, FILES, INTERRUPTS_ITS_CPU, MARK, PRESENCE
+from tunectl.host.secrets import Taken, is_secret_file, without_secrets
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
 _CPU_OF = re.compile(r"/(?:cpu|policy)(\d+)/")
-_SECRET = re.compile(rb"^[ \t]*(?:password|set superusers).*$", re.MULTILINE)  # GRUB's, hashed or not
+_KERNELS_OWN = ("proc/", "sys/")  # nobody keeps a secret there, but on the kernel's command line
 
 
 class _Member(NamedTuple):
@@ -40,6 +41,7 @@ class _Recorder:
     def __init__(self, root: Sysroot, quiet: CpuSet) -> None:
         self.members: dict[str, _Member] = {}
         self.skipped: dict[str, str] = {}
+        self.left_out: dict[str, list[Taken]] = {}
         self._root = root
         self._quiet = quiet
         self._places: dict[str, str] = {"": ""}
@@ -66,8 +68,8 @@ class _Recorder:
 
     def file(self, path: str) -> None:
         """One file by its logical path; what cannot be read is listed, what is not there is not."""
-        reason = self._disturbs(path)
         place = self.place(path)
+        reason = self._stays(path, place)
         if place in self.members:
             if self.members[place].target is not None:
                 self.skipped[path] = "links in a circle"
@@ -86,11 +88,14 @@ class _Recorder:
             ):
                 self.skipped[path] = error.strerror or str(error)
             return
-        if place.endswith("/grub.cfg"):
-            data = _SECRET.sub(b"# (left out of the recording)", data)
+        if place == "proc/cmdline" or not place.startswith(_KERNELS_OWN):
+            data, self.left_out[place] = without_secrets(place, data)
         self.members[place] = _Member(data, None, self._root.mode(place) or 0o644)
 
-    def _disturbs(self, path: str) -> str:
+    def _stays(self, path: str, place: str) -> str:
+        """Why a file must not be read; "" for all others."""
+        if not place.startswith(_KERNELS_OWN) and (is_secret_file(path) or is_secret_file(place)):
+            return "its name says that it is a secret"
         name = path.rpartition("/")[2]
         if not self._root.live:
             return ""
@@ -124,7 +129,8 @@ def record(
     units: Iterable[str] = (),
     files: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Writes the archive (.tar.gz) and returns {file, files, bytes, skipped: [{path, reason}]}.
+    """Writes the archive (.tar.gz) and returns {file, files, bytes, skipped: [{path, reason}],
+    left_out: [{path, line, grammar}]}: the secrets that were taken out of the files.
 
     `quiet`: CPUs, besides those the kernel isolates, that must not be interrupted. `units`: those of programs that
     tune. `files`: shell patterns of what else must be in it (knobs.files_read()). The same files give the same
@@ -148,11 +154,17 @@ def record(
     if root.live and "proc/sys/kernel/arch" not in recorder.members:  # /proc has it since 6.1
         recorder.members["proc/sys/kernel/arch"] = _Member(f"{os.uname().machine}\n".encode(), None, 0o444)
     skipped = [{"path": "/" + path, "reason": reason} for path, reason in sorted(recorder.skipped.items())]
-    note = {"schema": "tunectl.recording/1", "tunectl_version": __version__, "skipped": skipped}
+    left_out = [
+        {"path": "/" + path, **taken._asdict()}
+        for path in sorted(recorder.left_out)
+        for taken in recorder.left_out[path]
+    ]
+    told = {"skipped": skipped, "left_out": left_out}
+    note = {"schema": "tunectl.recording/1", "tunectl_version": __version__, **told}
     recorder.members[MARK] = _Member((json.dumps(note, indent=1) + "\n").encode(), None, 0o644)
     _write(out_path, recorder.members)
     count = sum(member.data is not None for member in recorder.members.values())
-    return {"file": out_path, "files": count, "bytes": os.path.getsize(out_path), "skipped": skipped}
+    return {"file": out_path, "files": count, "bytes": os.path.getsize(out_path), **told}
 
 
 def _record_units(root: Sysroot, recorder: _Recorder, units: Iterable[str]) -> None:
@@ -178,7 +190,7 @@ def expand(root: Sysroot, pattern: str) -> Iterator[str]:
 
 
 def _write(out_path: str, members: dict[str, _Member]) -> None:
-    """The archive as one file: a full disk leaves no half of one."""
+    """The archive as one file, for its owner alone: a full disk leaves no half of one."""
     packed = io.BytesIO()
     # No name, no time: gzip would put both into its header.
     with (
@@ -187,8 +199,7 @@ def _write(out_path: str, members: dict[str, _Member]) -> None:
     ):
         for path in sorted(members):
             _add(archive, path, members[path])
-    place = os.path.realpath(out_path)
-    replace_file(place, packed.getvalue(), mode=None, beside=f"{place}.part")
+    replace_file(followed(out_path), packed.getvalue(), mode=0o600)
 
 
 def _add(archive: tarfile.TarFile, path: str, member: _Member) -> None:

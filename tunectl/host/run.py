@@ -15,6 +15,7 @@ from typing import IO, NamedTuple
 
 from tunectl.errors import TunectlError
 from tunectl.host.ending import ENDING
+from tunectl.shortened import cut_line
 
 # sbin is where update-grub, ethtool and irqbalance live, and is not in a user's PATH on Debian.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -189,7 +190,7 @@ def reason_of(returncode: int, said: Sequence[str]) -> str:
     """Why a program failed: its last words, or else how it ended. One that was killed had no time for words."""
     if returncode < 0:
         return f"it was killed by {_signal(-returncode)}"
-    return said[-1] if said else f"it ended with status {returncode}"
+    return cut_line(said[-1]) if said else f"it ended with status {returncode}"
 
 
 def _signal(number: int) -> str:
@@ -257,8 +258,7 @@ def _collect(
     fed = None if told else child.stdin
     work = ((child.stdout, drain_stdout), (child.stderr, drain_stderr), (fed, partial(_fill, child, stdin)))
     threads = [threading.Thread(target=each, daemon=True) for pipe, each in work if pipe]
-    for thread in threads:
-        thread.start()
+    _begin(threads, child, argv[0])
     try:
         interrupted = _waited(child, timeout_s)
     except subprocess.TimeoutExpired as error:
@@ -267,6 +267,15 @@ def _collect(
     for thread in threads:
         thread.join(timeout=5)
     return Completed(argv, child.returncode, "".join(out), "".join(err), interrupted)
+
+
+def _begin(threads: Sequence[threading.Thread], child: subprocess.Popen[str], name: str) -> None:
+    try:
+        for thread in threads:
+            thread.start()
+    except RuntimeError as error:  # of threads or memory there is no more
+        _kill(child)
+        raise TunectlError(f"{name} was stopped: {error} to read what it says") from error
 
 
 def _fill(child: subprocess.Popen[str], text: str | None) -> None:

@@ -10,17 +10,20 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
 from tunectl.durable import NOT_REGULAR, require_regular
 from tunectl.host import ethtool
 from tunectl.host.attribute import read_attribute, text_of
-from tunectl.host.refusals import DENIED, Refusals
+from tunectl.host.named import check_named, doubts, read_named
+from tunectl.host.owners import Doubt
+from tunectl.host.refusals import DENIED, NotFollowedError, Refusals
 from tunectl.regular import read_up_to
 
 LARGEST = 64 << 20  # bytes: /proc/interrupts of a machine with 512 CPUs is 20 MiB
+LARGEST_NAMED = 1 << 20  # bytes of a file that another file names
 # No kernel and no program writes such a number, and int() refuses it with an error that nobody expects.
 _ENDLESS_NUMBER = bytes(100)
 _AS_ZEROS = bytes(0 if byte in b"0123456789" else 1 for byte in range(256))
@@ -101,12 +104,12 @@ class Sysroot:
 
     def _note(self, path: str, error: OSError) -> None:
         """A denied path is noted as the file, or the directory above it, that this user may not look into."""
-        if not self._noting or error.errno not in DENIED:
+        if not self._noting or not (error.errno in DENIED or isinstance(error, NotFollowedError)):
             return
         while "/" in path and not self._may_stat(path):
             path = path.rpartition("/")[0]
         for noted in self._noting:
-            noted.add(path, error.errno)
+            noted.add(path, error)
 
     def _may_stat(self, path: str) -> bool:
         try:
@@ -119,9 +122,17 @@ class Sysroot:
         """Where `path` lies on the machine tunectl runs on; for messages, not for opening."""
         return path if self.live and path.startswith(ethtool.PREFIX) else self._prefix + path
 
+    @contextmanager
+    def _noted(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self._note(path, error)
+            raise
+
     def open(self, path: str) -> int:
         """A file or directory, as a descriptor that the caller closes. OSError for anything else."""
-        try:
+        try:  # not _noted(): thousands of files are opened
             return self._open(path)
         except OSError as error:
             self._note(path, error)
@@ -235,6 +246,27 @@ class Sysroot:
         """A whole file as text; bytes that are not UTF-8 are shown as escapes. OSError where it is no text at all."""
         return _decoded(self.checked_numbers(self.read_bytes(path)))
 
+    def read_named(self, path: str, largest: int) -> bytes:
+        """As read_bytes(), of a file that another file names: host/named.py says which are read."""
+        with self._noted(path):
+            return read_named(self.root, path, largest)
+
+    def check_named(self, path: str) -> None:
+        """OSError where a file or directory that another file names is not there, or is not root's alone."""
+        with self._noted(path):
+            check_named(self.root, path)
+
+    def doubts(self, path: str, trusted: Collection[int]) -> list[Doubt]:
+        """Why others than the `trusted` users may choose what a file holds."""
+        return doubts(self.root, path, trusted)
+
+    def get_named(self, path: str, largest: int = LARGEST_NAMED) -> str:
+        """The text of a file that another file names, or "" where it is absent or is not read. Never raises."""
+        try:
+            return _decoded(self.checked_numbers(self.read_named(path, largest)))
+        except OSError:
+            return ""
+
     def checked_numbers(self, data: bytes) -> bytes:
         """The bytes. OSError where a file of a recorded host holds a number that no host has."""
         if not self.live and _ENDLESS_NUMBER in data.translate(_AS_ZEROS):
@@ -342,6 +374,12 @@ class Sysroot:
     def lstat(self, path: str) -> os.stat_result:
         """lstat(2) of a path."""
         return os.lstat(self._place(path))
+
+    def program(self, pid: int) -> os.stat_result | None:
+        """The file that a process executes: stat(2) of /proc/PID/exe. None where it is not shown to this user. Live."""
+        with suppress(OSError):
+            return os.stat(f"/proc/{pid}/exe") if self.live else None
+        return None
 
     def readlink(self, path: str) -> str:
         """Where a link points, or "" where it is none. Never raises."""

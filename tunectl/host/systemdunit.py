@@ -6,6 +6,7 @@ Source: systemd.unit(5), "Unit File Load Path", "Conditions and Asserts"; system
 from __future__ import annotations
 
 import shlex
+import stat
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -147,12 +148,21 @@ def _holds(root: Sysroot, kind: str, value: str) -> bool | None:
         known = not set("*?[") & set(directory)
         holds = any(fnmatchcase(name, pattern) for name in root.listdir(directory)) if known else None
     elif kind == "FileNotEmpty":
-        holds = bool(root.get_text(path))
+        holds = _is_filled(root, path)
     elif kind == "DirectoryNotEmpty":
         holds = bool(root.listdir(path))
     else:
         return _asked(root, f"Condition{kind}={value}")
     return holds if holds is None else holds is not negated
+
+
+def _is_filled(root: Sysroot, path: str) -> bool:
+    """Is it a regular file with something in it? Who may write there may also put a FIFO there: it is not opened."""
+    try:
+        status = root.lstat(root.real(path))
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0
 
 
 def read_state(root: Sysroot, unit: str) -> dict[str, str]:

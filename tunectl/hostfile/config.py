@@ -56,6 +56,7 @@ class HostConfig(NamedTuple):
     looser: tuple[Looser, ...] = ()  # limits of the budget that permit more than the profile's
     feed: bool = False  # whether preflight runs `probe feed`, too
     feed_limits: Mapping[str, float] = MappingProxyType({})  # key of [budget.feed] to limit
+    files: tuple[str, ...] = ()  # of the site, that all this was read from
 
 
 def read_hostfile(path: str) -> HostFile:
@@ -95,6 +96,7 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str, root: Sysroot | No
         looser(limits, profile.measures),
         hostfile.preflight.feed,
         of_feed(hostfile.budget.feed, origin),
+        profile.files,
     )
 
 

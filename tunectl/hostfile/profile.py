@@ -60,6 +60,7 @@ class Profile(NamedTuple):
     knobs: dict[str, Line]
     budget: dict[str, Limit]
     measures: dict[str, Measure]  # by key of [budget]: what tells a looser limit
+    files: tuple[str, ...] = ()  # the site's own, as they are named: a link counts, too
 
 
 def shipped() -> list[str]:
@@ -92,7 +93,9 @@ def _load(name: str, relative_to: str, asked_by: str, heirs: tuple[str, ...], ro
     # A site's own profile makes no limit of ours any wider, so only ours are measures.
     is_ours = os.path.realpath(os.path.dirname(path)) == os.path.realpath(SHIPPED)
     own = {key: Measure(limit.value, name) for key, limit in budget.items()} if is_ours else {}
-    return Profile({**inherited.knobs, **profile.knobs}, {**inherited.budget, **budget}, {**inherited.measures, **own})
+    files = inherited.files if is_ours else (os.path.join(relative_to, name), *inherited.files)
+    limits = {**inherited.budget, **budget}
+    return Profile({**inherited.knobs, **profile.knobs}, limits, {**inherited.measures, **own}, files)
 
 
 @cache

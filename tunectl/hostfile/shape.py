@@ -197,6 +197,9 @@ class ThreadRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     cpu: Annotated[int, Meta(description="The isolated CPU it has for itself.")]
     unit: Annotated[str, Meta(description="The systemd unit whose process it belongs to; this or command.")] = ""
     command: Annotated[str, Meta(description="The name of the process it belongs to.")] = ""
+    user: Annotated[
+        str, Meta(description="Whose process the command is, by name or number: any user may take the name.")
+    ] = ""
     thread: Annotated[str, Meta(description="The thread's own name; without it, the process's first thread.")] = ""
     name: Annotated[str, Meta(description="What findings call it.")] = ""
     policy: Annotated[

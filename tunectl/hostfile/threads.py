@@ -46,6 +46,8 @@ def _declared(row: ThreadRow, scope: Scope, where: str) -> Trading:
         raise UsageError(
             f"{where}: which process is it?", "unit = (a systemd unit) or command = (its name), one of them"
         )
+    if row.unit and row.user:
+        raise UsageError(f"{where}.user: a unit says itself whose its process is", "leave it out")
     if row.cpu not in scope.isolated:
         isolated = format_cpulist(scope.isolated)
         raise UsageError(f"{where}.cpu: CPU {row.cpu} is not isolated", f"one of {isolated}")
@@ -76,6 +78,7 @@ def _declared(row: ThreadRow, scope: Scope, where: str) -> Trading:
         row.locked_memory,
         tuple(row.fed_by),
         row.spins,
+        row.user,
     )
 
 

@@ -81,7 +81,7 @@ class Step(NamedTuple):
     content: str
     changes: tuple[Change, ...]
     codec: Codec | None = None  # of the file's text, where it is a kernel attribute
-    refusable: bool = False  # EIO and EPERM mean that the kernel moves this one itself
+    refusable: bool = False  # EIO or EPERM, twice: the kernel moves this one itself
     commands: tuple[str, ...] = ()  # names in tuning/commands.py, run on a live host once the file stands
     resets: tuple[str, ...] = ()  # attributes that the kernel may reset along with it; restore brings them back
     read_back: Callable[[Sysroot], str | None] | None = None  # says what is wrong with the written file, in use

@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 from tunectl.checksummed import decode
 from tunectl.monitor.alerts import alert_of
 from tunectl.monitor.model import Alert
+from tunectl.regular import read_regular
 
+_LARGEST = 64 << 20  # bytes
 LOG = logging.getLogger("tunectl.monitor.store")
 
 
@@ -40,8 +42,7 @@ def read_earlier(directory: str) -> Earlier:
     for name in ["alerts.json", *sorted(glob.glob("spool/*.spool", root_dir=directory))]:
         path = os.path.join(directory, name)
         try:
-            with open(path, "rb") as file:
-                data = file.read()
+            data = read_regular(path, _LARGEST)
         except FileNotFoundError:
             continue
         except OSError as error:

@@ -1,13 +1,12 @@
 """Who may work in a state directory: one monitor, also while somebody clears the directory away under it.
 
 Two locks. A file in the directory, for whoever sees the same directory; and a name of the kernel's, made of the
-directory's path, which outlives the directory and ends with the process. Source: unix(7), "abstract"; flock(2).
+directory's path, which outlives the directory and ends with the process. Source: unix(7), "abstract"; host/lockfile.py.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import logging
 import os
@@ -15,6 +14,8 @@ import socket
 import struct
 
 from tunectl.errors import TunectlError
+from tunectl.host import lockfile
+from tunectl.host.lockfile import Holder
 
 LOG = logging.getLogger("tunectl.monitor.occupancy")
 LOCK = "lock"
@@ -46,12 +47,9 @@ class Occupancy:
         if self._name is None:
             self._name = self._named()
         os.makedirs(self._directory, mode=0o755, exist_ok=True)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(fd)
-            raise self._occupied() from error
+        fd = lockfile.take(path)
+        if fd is None:
+            raise self._occupied(lockfile.holder_of(path))
         self._fd = fd
 
     def release(self) -> None:
@@ -63,8 +61,8 @@ class Occupancy:
             self._name.close()
             self._name = None
 
-    def _occupied(self) -> OccupiedError:
-        return OccupiedError(f"another monitor is at work in {self._directory}", "stop it, or give --state")
+    def _occupied(self, occupant: object) -> OccupiedError:
+        return OccupiedError(f"another monitor is at work in {self._directory}: {occupant}", "stop it, or give --state")
 
     def _named(self) -> socket.socket | None:
         """The name, which is ours then; None where somebody holds it who has no say in this: the file decides."""
@@ -77,9 +75,14 @@ class Occupancy:
             mine.close()
             if error.errno != errno.EADDRINUSE:
                 return None  # where sockets are not allowed, the file has to do
-            if _holder(address) in (0, os.geteuid()):
-                raise self._occupied() from error
-            LOG.warning("another user holds the name of %s: only its file locks it", self._directory)
+            occupant = _occupant(address)
+            if occupant and not occupant.users.isdisjoint((0, os.geteuid())):
+                raise self._occupied(occupant) from error
+            LOG.warning(
+                "another user holds the name of %s (%s): only its file locks it",
+                self._directory,
+                occupant or lockfile.UNSEEN,
+            )
             return None
         return mine
 
@@ -90,8 +93,8 @@ def address_of(directory: str) -> str:
     return f"\0tunectl-monitor-{name}"
 
 
-def _holder(address: str) -> int | None:
-    """The user that listens there; None where nobody does, or does not say."""
+def _occupant(address: str) -> Holder | None:
+    """The process that listens there; None where nobody does, or does not say."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(_PATIENCE_S)
         try:
@@ -99,8 +102,8 @@ def _holder(address: str) -> int | None:
             peer = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         except OSError:
             return None
-    uid: int = _CREDENTIALS.unpack(peer)[1]
-    return uid
+    pid, uid, _ = _CREDENTIALS.unpack(peer)
+    return lockfile.holder(pid, [uid])
 
 
 def inode(path: str) -> int:

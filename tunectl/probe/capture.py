@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tunectl.errors import UsageError
-from tunectl.regular import read_up_to
+from tunectl.regular import read_given
 
 LARGEST = 1 << 30  # bytes of a file
 MOST_MESSAGES = 4_000_000  # FEED_MOST of native/src/feed/run.h
@@ -87,8 +87,7 @@ def read_capture(path: Path) -> Capture:
 
 def _bytes_of(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            return read_up_to(file.fileno(), LARGEST)
+        return read_given(str(path), LARGEST)
     except OSError as error:
         hint = "cut it with editcap -c" if error.errno == EFBIG else "name a pcap file, as tcpdump -w writes it"
         raise UsageError(f"{path}: {error.strerror}", hint) from error

@@ -22,7 +22,7 @@ from tunectl.probe.raw import SCHEMA as JITTER_RAW
 from tunectl.probe.same_run import shared_runs
 from tunectl.probe.wake_explain import explained_wake
 from tunectl.probe.wake_facts import SCHEMA as WAKE_RAW
-from tunectl.regular import read_up_to
+from tunectl.regular import read_given
 from tunectl.shapes import (
     AnyCase,
     Bucket,
@@ -40,7 +40,7 @@ from tunectl.shapes import (
 )
 
 _CONTRADICTED = "figures that contradict each other are no result"
-_LARGEST = 1 << 30  # bytes; a day's run of 64 CPUs with full lists is a tenth of it
+LARGEST = 1 << 30  # bytes; a day's run of 64 CPUs with full lists is a tenth of it
 _VERSION = "1"
 _EXPLAINED: dict[str, Callable[[Any], Any]] = {
     WAKE_RAW: explained_wake,
@@ -85,8 +85,16 @@ class ProbeFile:
 
 
 def read_document(path: Path) -> ProbeFile:
-    """The probe result or preflight in a file. TunectlError in one line: the file, the key, what would be right."""
-    return checked(_explained(_parsed(path), path), path)
+    """The probe result or preflight in a file or pipe. TunectlError in one line: it, the key, what would be right."""
+    try:
+        return document_of(read_given(str(path), LARGEST), path)
+    except OSError as error:
+        raise TunectlError(f"cannot read {path}: {error.strerror}") from error
+
+
+def document_of(data: bytes, path: Path) -> ProbeFile:
+    """The same of its bytes; `path` is what it is called."""
+    return checked(_explained(_parsed(data, path), path), path)
 
 
 def checked(body: dict[str, Any], path: Path) -> ProbeFile:
@@ -134,12 +142,7 @@ def _explained(body: Any, path: Path) -> Any:
         raise TunectlError(f"{path}: {error}", "give it the whole document, as tunectl-probe wrote it") from error
 
 
-def _parsed(path: Path) -> Any:
-    try:
-        with path.open("rb") as file:
-            data = read_up_to(file.fileno(), _LARGEST)
-    except OSError as error:
-        raise TunectlError(f"cannot read {path}: {error.strerror}") from error
+def _parsed(data: bytes, path: Path) -> Any:
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

@@ -33,7 +33,6 @@ SPARED = frozenset(
         "uncore.min_khz",
     }
 )
-_OUTCOMES = frozenset(Outcome)
 # What else a preflight does takes seconds; and the clock of a host may be set meanwhile.
 BESIDE_THE_RUN = timedelta(minutes=5)
 
@@ -218,18 +217,16 @@ def _sections(document: Preflight) -> Iterator[str]:
 
 def _findings(document: Preflight) -> Iterator[str]:
     for one in chain.from_iterable(part.findings for part in _parts(document).values()):
-        outcome, named = one.outcome, f"{one.target} in it is {one.outcome}"
-        if outcome not in _OUTCOMES:
-            yield f"{named}, which tunectl does not know"
-        elif outcome == Outcome.WAIVED and not document.waivers.standing:
+        named = f"{one.target} in it is {one.outcome}"
+        if one.outcome is Outcome.WAIVED and not document.waivers.standing:
             yield f"{named}, and no waiver stands"
-        elif _counts_against(one, outcome, document.strict):
+        elif _counts_against(one, document.strict):
             yield named
 
 
-def _counts_against(one: JudgedTarget, outcome: str, strict: bool) -> bool:
-    if outcome == Outcome.REFUSED:
+def _counts_against(one: JudgedTarget, strict: bool) -> bool:
+    if one.outcome is Outcome.REFUSED:
         return one.harmful
-    if outcome == Outcome.UNREADABLE:
+    if one.outcome is Outcome.UNREADABLE:
         return strict or is_proof(one.knob, SPARED)
-    return outcome in (Outcome.DRIFTED, Outcome.PENDING_REBOOT)
+    return one.outcome in (Outcome.DRIFTED, Outcome.PENDING_REBOOT)

@@ -21,6 +21,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.model import Trading
 from tunectl.probe.loads import LOADS, instances, needs_mib, words
 from tunectl.probe.runs import Tell, several
+from tunectl.shortened import cut_line
 from tunectl.wording import plural
 
 SCHEMA = "tunectl.probe.jitter.loaded/1"
@@ -107,7 +108,7 @@ def recorded(plan: Plan, broke: str, ended: Ended) -> dict[str, Any]:
         "ran": not reason,
         "reason": reason,
         "stressors": [_stressor(plan, name, ended.figures) for name in plan.names],
-        "said": list(ended.said[-_MOST_WORDS:]) if reason else [],
+        "said": list(map(cut_line, ended.said[-_MOST_WORDS:])) if reason else [],
     }
 
 

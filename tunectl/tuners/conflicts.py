@@ -100,7 +100,7 @@ class Objection(NamedTuple):
 
 
 def unseen(tuner: FoundTuner, settings: Mapping[str, Any]) -> str:
-    """What this user was denied of a tuner that may be against us; "" where nothing was."""
+    """What was not read of a tuner that may be against us; "" where all was."""
     concerns = bool(settings) or tuner.name == "irqbalance"
     return tuner.unread if concerns and is_at_work(tuner) else ""
 

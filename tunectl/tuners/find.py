@@ -1,7 +1,8 @@
 """Which tuners are on this host, and what each writes.
 
 Evidence, none of it a command: a unit's control group and processes (it runs now), the links that start it at boot
-(enabled), its unit file (installed), the lines of files that tune by themselves.
+(enabled), its unit file (installed), the lines of files that tune by themselves. A process counts that is in the unit,
+or root's own: nobody else's can write what a tuner writes, whatever its name is.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tunectl.host.irqbalance import read_configured_ban, read_running_ban
-from tunectl.host.procs import read_comms
+from tunectl.host.procs import is_daemon, read_comms
+from tunectl.host.refusals import Refusals
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import starting_links, unit_directories
@@ -17,6 +19,8 @@ from tunectl.host.systemdgroups import groups_of
 from tunectl.host.systemdunit import mask_of
 from tunectl.tuners.found import FoundTuner
 from tunectl.tuners.table import FILES, PROGRAMS, Files, Tuner
+
+_BY_COMM = {comm: tuner for tuner in PROGRAMS for comm in tuner.process_names}
 
 
 def read_tuners(root: Sysroot) -> list[FoundTuner]:
@@ -28,9 +32,16 @@ def read_programs(root: Sysroot) -> list[FoundTuner]:
     """Of read_tuners, those that are programs: they start and stop while the host runs. Never raises."""
     processes: dict[str, list[int]] = {}
     for pid, comm in read_comms(root):
-        processes.setdefault(comm, []).append(pid)
+        if tuner := tuner_of(root, pid, comm):
+            processes.setdefault(tuner.name, []).append(pid)
     wanted = _wanted_units(root)
     return [found for tuner in PROGRAMS if (found := _find(root, tuner, processes, wanted))]
+
+
+def tuner_of(root: Sysroot, pid: int, comm: str) -> Tuner | None:
+    """The tuner that a process of this name is; None where it only has the name of one."""
+    tuner = _BY_COMM.get(comm)
+    return tuner if tuner and is_daemon(root, pid, tuner.units) else None
 
 
 def _wanted_units(root: Sysroot) -> dict[str, str]:
@@ -43,7 +54,7 @@ def _wanted_units(root: Sysroot) -> dict[str, str]:
 
 def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: dict[str, str]) -> FoundTuner | None:
     running = [group for unit in tuner.units for group in groups_of(root, unit)]
-    pids = [pid for comm in tuner.process_names for pid in processes.get(comm, ())]
+    pids = processes.get(tuner.name, [])
     running += [f"proc/{pid}/comm" for pid in pids]
     units = [unit for unit in tuner.units if not mask_of(root, unit)]
     enabled = [wanted[unit] for unit in units if unit in wanted]
@@ -54,7 +65,7 @@ def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: 
         settings = tuner.settings(root) if tuner.settings else None
     if denied and settings is None:  # it writes what its files say, and those are not known
         settings = ()
-    extra: dict[str, object] = {"unread": str(denied)}
+    extra: dict[str, object] = {"unread": str(denied), "unread_fix": denied.fix}
     extra |= _irqbalance(root, pids) if tuner.name == "irqbalance" else _tuned(root) if tuner.name == "tuned" else {}
     return FoundTuner(
         tuner.name,
@@ -92,12 +103,12 @@ def _read_files(root: Sysroot) -> Iterator[FoundTuner]:
         with root.noting() as denied:
             settings = files.settings(root)
         if settings or denied:
-            yield _found_files(files, settings, str(denied))
+            yield _found_files(files, settings, denied)
 
 
-def _found_files(files: Files, settings: tuple[Setting, ...], unread: str) -> FoundTuner:
+def _found_files(files: Files, settings: tuple[Setting, ...], denied: Refusals) -> FoundTuner:
     lines = [f"{_place(one)} {files.does} {one.key} = {one.value}".removesuffix(" = ") for one in settings if one.wins]
-    lines += [f"not known: {unread}"] if unread else []
+    lines += [f"not known: {denied}"] if denied else []
     return FoundTuner(
         files.name,
         active=True,
@@ -111,7 +122,8 @@ def _found_files(files: Files, settings: tuple[Setting, ...], unread: str) -> Fo
         answer=files.answer,
         does=files.does,
         program=False,
-        unread=unread,
+        unread=str(denied),
+        unread_fix=denied.fix,
     )
 
 

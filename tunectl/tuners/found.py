@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tunectl.fix import Fix
 from tunectl.host.irqbalance import Ban
+from tunectl.host.refusals import AS_ROOT
 from tunectl.host.sysctld import Setting
 
 
@@ -28,4 +30,5 @@ class FoundTuner:
     once: bool = False  # it writes at boot and ends: enabled is as good as running
     does: str = "sets"  # "will write", or "may write" where a condition may keep it from that
     program: bool = True  # False: files that the boot or udev reads
-    unread: str = ""  # what this user was denied, so that it is not known whether there is more
+    unread: str = ""  # what was not read, and why, so that it is not known whether there is more
+    unread_fix: Fix = AS_ROOT  # what makes that known

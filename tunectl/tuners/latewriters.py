@@ -62,7 +62,7 @@ def _unfolded(root: Sysroot, file: str, write: Write) -> Iterator[tuple[str, Wri
         yield file, write
         return
     path = write.loads.lstrip("/")
-    lines = {line.key: line for line in parse_sysctl_d(root.get_text(path))}
+    lines = {line.key: line for line in parse_sysctl_d(root.get_named(path))}
     for key in places().sysctls:
         line = lines.get(key) or next((one for one in lines.values() if fnmatchcase(key, one.key)), None)
         if line:
@@ -95,8 +95,7 @@ def _writes(root: Sysroot, job: Job) -> Iterator[tuple[str, Write]]:
         return
     yield from ((job.file, one._replace(line=job.line)) for one in writes_of(job.command))
     for command in (job.command, *_inner(job.command)):
-        path = script_of(command).lstrip("/")
-        if path and _is_script(root, path):
+        if path := script_of(command).lstrip("/"):
             yield from ((path, one) for one in _of_script(root, path))
 
 
@@ -109,19 +108,11 @@ def _inner(command: str) -> list[str]:
     return [after for word, after in pairwise(words) if re.fullmatch(r"-\w*c", word)]
 
 
-def _is_script(root: Sysroot, path: str) -> bool:
-    """A short text: a program of the machine's has zero bytes, and a long one is an application."""
-    try:
-        head = root.read_bytes(path, _SCRIPT_BYTES)
-    except OSError:
-        return False
-    return 0 < len(head) < _SCRIPT_BYTES and b"\0" not in head
-
-
 def _of_script(root: Sysroot, path: str) -> Iterator[Write]:
-    if not _is_script(root, path):
+    """The writes of a short text: a program of the machine's has zero bytes, and a long one is an application."""
+    text = root.get_named(path, _SCRIPT_BYTES - 1)
+    if "\0" in text:
         return
-    text = root.get_text(path)
     first = text.partition("\n")[0]
     if not first.startswith("#!") or re.search(r"\b(?:ba|da|k|z)?sh\b", first):
         yield from writes_of(text)

@@ -94,7 +94,7 @@ def _collect(
     if not path or path in below:
         missing += [] if path else [name]
         return
-    listed = list(parse_ini(root.get_text(path), continued=False))
+    listed = list(parse_ini(root.get_named(path), continued=False))
     for option in listed:
         if (option.section, option.key) == ("main", "include"):
             for included in filter(None, re.split(r"[,;\s]+", option.value)):
@@ -107,7 +107,7 @@ def _define(root: Sysroot, option: Option, path: str, variables: dict[str, str |
         variables[option.key] = expand(option.value, variables, machine)
         return
     where = option.value if option.value.startswith("/") else f"{path.rpartition('/')[0]}/{option.value}"
-    for line in parse_ini(root.get_text(where.lstrip("/")), continued=False):
+    for line in parse_ini(root.get_named(where.lstrip("/")), continued=False):
         variables[line.key] = expand(line.value, variables, machine)
 
 

@@ -28,6 +28,11 @@ GONE = {
     "scheduling": "the thread has ended",
 }
 _EXACT = ("file", "edit", "scheduling")  # what is read back is what was written
+_REFUSALS = (errno.EIO, errno.EPERM)  # of a managed interrupt's affinity: before Linux 6.12, and since
+
+
+class _RefusedError(OSError):
+    """The kernel refused a write, and the same write once more."""
 
 
 class Result(NamedTuple):
@@ -151,7 +156,7 @@ def _journaled(root: WritableSysroot, step: Step, journal: Journal, boot_id: str
     entry = before_image(root, step, boot_id)
     seq = journal.before(entry)
     try:
-        write(root, step.kind, step.path, step.content)
+        _write(root, step)
     except OSError as error:
         with suppress(OSError):
             _decide(root, journal, seq, error.errno or errno.EIO)
@@ -159,6 +164,23 @@ def _journaled(root: WritableSysroot, step: Step, journal: Journal, boot_id: str
     shown = current(root, step.kind, step.path)
     journal.after(seq, shown or "")
     return _read_back(step, shown)
+
+
+def _write(root: WritableSysroot, step: Step) -> None:
+    """The write; where it is answered as a managed interrupt answers, once more: an error that passes is no refusal."""
+    try:
+        write(root, step.kind, step.path, step.content)
+    except OSError as error:
+        if not _is_refusal(step, error):
+            raise
+        try:
+            write(root, step.kind, step.path, step.content)
+        except OSError as again:
+            raise _RefusedError(*again.args) if _is_refusal(step, again) else again from error
+
+
+def _is_refusal(step: Step, error: OSError) -> bool:
+    return step.refusable and error.errno in _REFUSALS
 
 
 def _decide(root: WritableSysroot, journal: Journal, seq: int, number: int = errno.EINTR) -> None:
@@ -267,7 +289,7 @@ def _failed(root: WritableSysroot, step: Step, error: OSError) -> Result:
             f"cannot write {where}: {os.strerror(number)}",
             "what was changed before that, `sudo tunectl restore` undoes",
         ) from error
-    if step.refusable and number in (errno.EIO, errno.EPERM):
+    if isinstance(error, _RefusedError):
         return Result(first, "refused", number, "the kernel manages this interrupt itself")
     if number in _GONE:
         what = GONE.get(step.kind, GONE["value"])

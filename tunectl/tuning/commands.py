@@ -17,6 +17,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdgroups import groups_of
 from tunectl.knobs.drivers import latencyhold
 from tunectl.knobs.drivers.systemdcpus import unsettled_slices
+from tunectl.shortened import words_of
 
 MONITOR = "tunectl-monitor.service"
 COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -121,4 +122,4 @@ def _run(argv: tuple[str, ...] | None) -> str:
         return error.message
     if not done.returncode:
         return ""
-    return f"exit status {done.returncode}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"
+    return f"exit status {done.returncode}: {words_of(done.stderr) or 'no message'}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeGuard
@@ -20,6 +21,7 @@ from tunectl.host.guest import read_guest
 from tunectl.host.hardware import hypervisor_of
 from tunectl.host.identity import read_identity
 from tunectl.host.modprobe import read_barred
+from tunectl.host.owners import CHOOSES, Doubt, callers, mending
 from tunectl.host.refusals import AS_ROOT
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
@@ -82,9 +84,16 @@ class Inspection:
             settling=self.settling,
         )
 
+    def doubts(self) -> list[Doubt]:
+        """Who else than root and the caller may write the host file or a profile of the site; never of a recording."""
+        files = self.config.files if self.root.live else ()
+        with suppress(OSError):  # it was read a moment ago, and may be gone
+            return list(dict.fromkeys(doubt for file in files for doubt in self.root.doubts(file, callers())))
+        return []
+
     def notes(self) -> list[str]:
         """What concerns the whole host: the boot loader, a journal that was cut off, interfaces that are not there."""
-        notes = []
+        notes = [f"{doubt}: {CHOOSES}; {mending([doubt])}" for doubt in self.doubts()]
         loader = detect(self.root, self.config.bootloader)
         if not loader.supported and self._wants_boot_arguments():
             notes.append(f"boot arguments are not tunectl's to write here: {loader.refusal}")
@@ -259,7 +268,8 @@ def read_config(host_path: str, facts: CpuFacts, root: Sysroot | None = None) ->
         raise UsageError(f"there is no host file {host_path}", f"`{kinds.propose(host_path)}` writes one") from None
     except OSError as error:
         raise UsageError(f"cannot read {host_path}: {error.strerror}") from error
-    return resolve(read_hostfile(host_path), facts, host_path, root)
+    config = resolve(read_hostfile(host_path), facts, host_path, root)
+    return config._replace(files=(host_path, *config.files))
 
 
 def proposed_config(root: Sysroot, facts: CpuFacts, host_path: str) -> tuple[HostConfig | None, list[str]]:

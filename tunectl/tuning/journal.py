@@ -28,7 +28,18 @@ from tunectl.model import Held
 from tunectl.regular import read_regular
 from tunectl.tuning import newest
 from tunectl.tuning.newest import Newest
-from tunectl.tuning.records import OF_THE_BOOT, Entry, before_record, entry_of, held_of, held_record, texts
+from tunectl.tuning.records import (
+    OF_THE_BOOT,
+    After,
+    Entry,
+    InForce,
+    Refused,
+    Start,
+    Told,
+    before_record,
+    held_record,
+    read_record,
+)
 from tunectl.wording import few
 
 NAME = "journal.jsonl"
@@ -36,12 +47,6 @@ _MODE = 0o644  # what apply writes is no secret, and without root `verify` must 
 _LARGEST = 64 << 20  # bytes; apply on 4,096 interrupts writes 3 MiB
 _BLOCK = 512  # no disk writes less at a time
 _PATH = re.compile(rb'"path":"([\x20-\x21\x23-\x5b\x5d-\x7e]{1,255})"')
-# What a record says of an entry that was announced before: the field, and its type.
-_OUTCOMES: dict[str, tuple[str, type]] = {
-    "after": ("shown", str),
-    "refused": ("errno", int),
-    "told": ("notified", bool),
-}
 
 
 @dataclass
@@ -54,6 +59,7 @@ class Journal:
     created: tuple[str, ...] = ()  # directories made to hold it
     adopted: tuple[str, ...] = ()  # what an earlier apply had left when it began, taken for the original
     damaged: tuple[int, ...] = ()  # line numbers
+    unusable: tuple[str, ...] = ()  # the damaged lines that are whole, and why nothing can be done with each
     lost: tuple[str, ...] = ()  # paths that are known to have been written, and of which there is no entry
     torn: bool = False  # the last line was cut off
     ended: bool = True  # the newest run came to its end, as far as is known
@@ -364,21 +370,29 @@ def _replay_all(journal: Journal, data: bytes) -> None:
         lines.append(tail)
         records.append((len(lines), None))
         tail = b""
-    damaged, orphans = [], []
+    problems, orphans = {}, []
     for number, record in records:
         try:
             if not _replay(journal, record or {}):
                 orphans.append(number)
-        except (AttributeError, KeyError, TypeError, ValueError):
-            damaged.append(number)  # whole, and yet no record that this version writes
-    read = [record if record and number not in damaged else {} for number, record in records]
+        except (TunectlError, ValueError) as error:  # whole or not, no record that this version writes
+            problems[number] = str(error)
+    read = [record if record and number not in problems else {} for number, record in records]
     # A line that is damaged leaves a gap behind it, and records of an entry that is not known.
-    journal.damaged = tuple(damaged or sorted({*orphans, *_gaps(read)}) or _missing_lines(read))
-    journal.lost = _lost(journal, read, [lines[number - 1] for number in damaged])
+    journal.damaged = tuple(problems or sorted({*orphans, *_gaps(read)}) or _missing_lines(read))
+    unusable = {number: record for number, record in records if record and number in problems}
+    journal.unusable = tuple(_unusable(number, record, problems[number]) for number, record in unusable.items())
+    journal.lost = _lost(journal, read, [_path_in(unusable.get(number), lines[number - 1]) for number in problems])
     journal.torn = bool(tail)
     starts = [record for record in read if record.get("type") == "start"]
     journal.ended = not starts or "kept" in starts[-1] or read[-1].get("type") == "end"
     journal._good_size, journal._lines = len(data) - len(tail), len(records)
+
+
+def _unusable(number: int, record: dict[str, Any], why: str) -> str:
+    """`line 5 (/proc/12/stat): undo: 'fifo' is no policy and priority`"""
+    path = _path_in(record, b"")
+    return f"line {number}{f' (/{path})' if path else ''}: {why}"
 
 
 def _numbered(record: dict[str, Any], line: int) -> dict[str, Any]:
@@ -404,9 +418,9 @@ def _missing_lines(records: list[dict[str, Any]]) -> list[int]:
     return found
 
 
-def _lost(journal: Journal, records: list[dict[str, Any]], damaged: list[bytes]) -> tuple[str, ...]:
-    """The paths of before-images that are lost: legible ones, and those of which only the end of their run tells."""
-    lost = [path.decode() for line in damaged for path in _PATH.findall(line)]
+def _lost(journal: Journal, records: list[dict[str, Any]], damaged: list[str]) -> tuple[str, ...]:
+    """The paths of before-images that are lost: of damaged lines, and those of which only the end of a run tells."""
+    lost = list(filter(None, damaged))
     announced: set[str] = set()
     for record in records:
         if record.get("type") == "before":
@@ -414,6 +428,15 @@ def _lost(journal: Journal, records: list[dict[str, Any]], damaged: list[bytes])
         elif record.get("type") == "end":
             lost += [path for path in record.get("wrote", ()) if path not in announced]
     return tuple(dict.fromkeys(lost)) if journal.damaged else ()
+
+
+def _path_in(record: dict[str, Any] | None, line: bytes) -> str:
+    """The path that a damaged line is about, as far as it can be read; "" where it cannot."""
+    if record is None:
+        found = _PATH.search(line)
+        return found[1].decode() if found else ""
+    path = record.get("path")
+    return path if isinstance(path, str) else ""
 
 
 def _gaps(records: list[dict[str, Any]]) -> list[int]:
@@ -449,41 +472,36 @@ def _united(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
 def _replay(journal: Journal, record: dict[str, Any]) -> bool:
     """Takes one record in. False where it is about an entry that no record announced.
 
-    AttributeError, KeyError, TypeError or ValueError where this version writes no such record.
+    TunectlError or ValueError, which say why, where this version writes no such record.
     """
-    kind = record["type"]
-    if type(record.get("line", 0)) is not int or not isinstance(kind, str):
-        raise TypeError("no number of a line, or no type")
-    if kind == "start":
-        _replay_start(journal, record)
-    elif kind == "end":
-        texts(record.get("wrote", []))
-    elif kind == "before":
-        entry = entry_of(record)
-        journal.entries[entry.seq] = entry
-        journal._seq = max(journal._seq, entry.seq)
-    elif kind == "held":
-        journal.held = held_of(record)
-    elif kind in _OUTCOMES:
-        name, of_type = _OUTCOMES[kind]
-        numbers = record["seqs"] if kind == "told" else [record["seq"]]
-        said: dict[str, Any] = {name: True if kind == "told" else record[name]}
-        if type(said[name]) is not of_type or not isinstance(numbers, list):
-            raise TypeError(f"{name} of another type")
-        for seq in numbers:
-            if seq not in journal.entries:
-                return False
-            journal.entries[seq] = journal.entries[seq]._replace(**said)
+    match read_record(record):
+        case Entry() as entry:
+            if entry.seq in journal.entries:
+                raise ValueError(f"seq: {entry.seq} is an earlier entry's")
+            journal.entries[entry.seq] = entry
+            journal._seq = max(journal._seq, entry.seq)
+        case Start() as start:
+            journal.run, journal.root = start.run, start.root
+            journal.created = _united(journal.created, start.created)
+            journal.adopted = _united(journal.adopted, start.adopted)
+        case InForce() as in_force:
+            journal.held = in_force.held()
+        case After(seq=seq, shown=shown):
+            return _became(journal, [seq], shown=shown)
+        case Refused(seq=seq, errno=number):
+            return _became(journal, [seq], errno=number)
+        case Told(seqs=numbers):
+            return _became(journal, numbers, notified=True)
     return True
 
 
-def _replay_start(journal: Journal, record: dict[str, Any]) -> None:
-    if type(record.get("run", 0)) is not int:
-        raise TypeError("no number of a run")
-    journal.run = record.get("run", 0)
-    journal.created = _united(journal.created, texts(record["created"]))
-    journal.adopted = _united(journal.adopted, texts(record.get("adopted", [])))
-    (journal.root,) = texts([record["root"]])
+def _became(journal: Journal, numbers: Iterable[int], **what: Any) -> bool:
+    """Notes what became of entries. False where one of them is not known."""
+    for seq in numbers:
+        if seq not in journal.entries:
+            return False
+        journal.entries[seq] = journal.entries[seq]._replace(**what)
+    return True
 
 
 def is_first(journal: Journal, boot_id: str) -> bool:

@@ -1,16 +1,16 @@
-"""One writer at a time: a lock file in the state directory that names its holder."""
+"""One writer at a time: a lock file in the state directory."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from tunectl.durable import require_regular, sync_directory
+from tunectl.durable import sync_directory
 from tunectl.errors import TunectlError
+from tunectl.host import lockfile
 from tunectl.host.run import INHERITED
 
 NAME = "lock"
@@ -48,6 +48,10 @@ def remove_directories(made: Sequence[str]) -> None:
             os.rmdir(path)
 
 
+class DirectoryGoneError(TunectlError):
+    """A `restore` that came to its end took the state directory away, while its lock was waited for."""
+
+
 @dataclass
 class Lock:
     """A lock that is or was held."""
@@ -57,7 +61,7 @@ class Lock:
 
 
 @contextmanager
-def hold(directory: str, purpose: str, wait_s: float) -> Iterator[Lock]:
+def hold(directory: str, wait_s: float) -> Iterator[Lock]:
     """Holds the lock. TunectlError, naming the holder, where another has it for longer than `wait_s` seconds.
 
     A program started meanwhile holds it as well: killed in the middle, we leave an update-grub that is still at work.
@@ -66,21 +70,15 @@ def hold(directory: str, purpose: str, wait_s: float) -> Iterator[Lock]:
     deadline = time.monotonic() + wait_s
     while (fd := _take(lock.path)) is None:
         if time.monotonic() >= deadline:
-            holder = _holder(lock.path)
-            raise TunectlError(f"another tunectl is at work: {holder} holds {lock.path}", "wait for it to end")
+            raise _occupied(lock.path)
         time.sleep(_POLL_S)
     INHERITED.add(fd)
     try:
-        with suppress(OSError):  # on a full disk the holder stays unnamed, and holds it all the same
-            os.truncate(fd, 0)
-            os.write(fd, f"process {os.getpid()} (tunectl {purpose})\n".encode())
         yield lock
     finally:
         INHERITED.discard(fd)
         try:
-            os.unlink(lock.path)  # while it is held: a process that waits for it sees that, and makes a new one
-        except FileNotFoundError:
-            pass
+            lockfile.remove(lock.path)
         except OSError as error:
             lock.trouble = f"cannot remove the lock {lock.path}: {error.strerror}"
         os.close(fd)
@@ -88,26 +86,14 @@ def hold(directory: str, purpose: str, wait_s: float) -> Iterator[Lock]:
 
 def _take(path: str) -> int | None:
     try:
-        require_regular(path)  # the holder removes it in the end
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+        return lockfile.take(path)
+    except FileNotFoundError as error:
+        raise DirectoryGoneError(f"the state directory {os.path.dirname(path)} went away") from error
     except OSError as error:
-        raise TunectlError(f"cannot open the lock {path}: {error.strerror}") from error
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(fd), os.stat(path)):
-            return fd
-    except (BlockingIOError, FileNotFoundError):
-        pass
-    except OSError as error:
-        os.close(fd)
-        raise TunectlError(f"cannot take the lock {path}: {error.strerror}") from error
-    os.close(fd)
-    return None
+        raise TunectlError(f"cannot take the lock {path}: {error.strerror or error}") from error
 
 
-def _holder(path: str) -> str:
-    try:
-        with open(path) as file:
-            return file.readline(200).strip() or "an unnamed process"
-    except OSError:
-        return "an unnamed process"
+def _occupied(path: str) -> TunectlError:
+    holder = lockfile.holder_of(path)
+    unseen = f", or remove {path} where no tunectl is at work" if holder == lockfile.UNSEEN else ""
+    return TunectlError(f"another tunectl is at work: {holder} holds {path}", f"wait for it to end{unseen}")

@@ -1,15 +1,21 @@
-"""The journal's records: what a write was, as an entry and as the record that stands in the file."""
+"""The journal's records as types: what a write was, as an entry and as the record that stands in the file."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
-from types import NoneType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import Meta
 
 from tunectl.cpulist import format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
+from tunectl.host.ethtool import PREFIX
+from tunectl.host.scheduling import parse_scheduling
 from tunectl.model import Held, Scalar, Target, parse_target
+from tunectl.shapes import typed
 from tunectl.tuning.commands import KNOWN
 
 OF_THE_BOOT = ("value", "affinity", "scheduling")  # of a kernel: they end with it
@@ -44,22 +50,113 @@ class Entry(NamedTuple):
         return self.kind not in OF_THE_BOOT and not self.path.startswith("sys/")
 
 
-# On disk these fields keep the names that they were first written with.
-_NAMES = {"targets": "knobs", "notified": "told"}
-_OTHERS = frozenset(("type", *_NAMES.values()))
-_TYPES: dict[str, type | tuple[type, ...]] = {
-    "seq": int,
-    "boot_id": str,
-    "kind": str,
-    "path": str,
-    "before": (str, NoneType),
-    "undo": str,
-    "after": str,
-    "mode": (int, NoneType),
-    "shown": NoneType,  # later records say these two
-    "errno": NoneType,
+_NAMES = {"targets": "knobs", "notified": "told"}  # on disk these keep the names that they were first written with
+_THREAD = "proc/[0-9]{1,7}(?:/task/[0-9]{1,7})?"
+_OF_THREADS = {"affinity": re.compile(f"{_THREAD}/status"), "scheduling": re.compile(f"{_THREAD}/stat")}
+_Name = Annotated[str, Meta(max_length=4096)]  # its number is read, too: int() takes 4,300 digits
+_Count = Annotated[int, Meta(ge=0)]
+
+
+class _Before(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A write is about to be made: what becomes of it, later records say."""
+
+    type: str
+    seq: Annotated[int, Meta(ge=1)]
+    boot_id: str
+    kind: str
+    path: Annotated[str, Meta(min_length=1)]
+    before: str | None
+    undo: str
+    after: str
+    mode: Annotated[int, Meta(ge=0, le=0o7777)] | None
+    knobs: tuple[_Name, ...]
+    commands: tuple[str, ...]
+    shown: None = None
+    errno: None = None
+    told: bool = False
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True):
+    """Each of the others says which line of the file it is, except those of the first versions."""
+
+    line: int = 0
+
+
+class Start(_Record, frozen=True, kw_only=True):
+    """A run of apply begins."""
+
+    root: str
+    created: tuple[str, ...]
+    adopted: tuple[str, ...] = ()
+    run: _Count = 0
+
+
+class After(_Record, frozen=True, kw_only=True):
+    """A write was made."""
+
+    seq: int
+    shown: str
+
+
+class Refused(_Record, frozen=True, kw_only=True):
+    """A write was not made."""
+
+    seq: int
+    errno: int
+
+
+class Told(_Record, frozen=True, kw_only=True):
+    """Programs were run."""
+
+    seqs: tuple[int, ...]
+
+
+class _HeldKnob(msgspec.Struct, frozen=True):
+    value: Scalar
+    at: str
+    kernel: str
+    numbers: str
+    names: tuple[str, ...]
+
+
+class InForce(_Record, frozen=True, kw_only=True):
+    """What is in force at the end of a run."""
+
+    knobs: dict[str, _HeldKnob]
+
+    def held(self) -> dict[str, Held]:
+        """By knob. UsageError for a list of numbers that is none."""
+        return {
+            knob: Held(one.value, one.at, one.kernel, parse_cpulist(one.numbers), one.names)
+            for knob, one in self.knobs.items()
+        }
+
+
+class End(_Record, frozen=True, kw_only=True):
+    """A run is complete."""
+
+    wrote: tuple[str, ...] = ()
+
+
+Record = Start | After | Refused | Told | InForce | End
+_RECORDS: dict[str, type[Record]] = {
+    "start": Start,
+    "after": After,
+    "refused": Refused,
+    "told": Told,
+    "held": InForce,
+    "end": End,
 }
-_TYPED = [(Entry._fields.index(name), kind) for name, kind in _TYPES.items()]
+
+
+def read_record(record: Mapping[str, Any]) -> Entry | Record:
+    """A record as one of these types. TunectlError or ValueError, which say why, for what no version writes."""
+    kind = record.get("type")
+    if kind == "before":
+        return _entry_of(typed(record, _Before))
+    if not isinstance(kind, str) or kind not in _RECORDS:
+        raise ValueError(f"type: {str(kind)[:60]!r} is no record that this version knows")
+    return typed(record, _RECORDS[kind])
 
 
 def before_record(entry: Entry) -> dict[str, Any]:
@@ -69,45 +166,64 @@ def before_record(entry: Entry) -> dict[str, Any]:
     return {"type": "before", **{_NAMES.get(name, name): value for name, value in fields.items()}}
 
 
-def entry_of(record: dict[str, Any]) -> Entry:
-    """The entry of a `before` record. AttributeError, KeyError, TypeError or ValueError for any other."""
-    fields = {name: value for name, value in record.items() if name not in _OTHERS}
-    fields["targets"] = tuple([parse_target(name) for name in texts(record["knobs"])])
-    fields["commands"] = texts(record["commands"])
-    entry = Entry(**fields)
-    for place, kind in _TYPED:  # a host has thousands of entries, and each command reads them all
-        if not isinstance(entry[place], kind):
-            raise TypeError("a field of another type")
-    if isinstance(entry.seq, bool) or isinstance(entry.mode, bool) or entry.seq < 1:
-        raise TypeError("no number")
-    if entry.mode is not None and not 0 <= entry.mode <= 0o7777:
-        raise ValueError("no mode of a file")
-    if entry.kind not in KINDS or entry.path.startswith("/") or ".." in entry.path.split("/"):
-        raise ValueError("no path below the root")
-    _require_bytes(entry)
-    if not KNOWN.issuperset(entry.commands):
-        raise ValueError("a program that no version runs")
+def _entry_of(record: _Before) -> Entry:
+    """The entry, once it is known that it can be undone."""
+    fields = msgspec.structs.asdict(record)
+    del fields["type"], fields["told"]
+    targets = tuple(map(parse_target, fields.pop("knobs")))
+    entry = Entry(**fields, targets=targets)
+    for key, check in (("path", _check_path), ("before", _check_before), ("undo", _check_undo)):
+        try:
+            check(entry)
+        except (UsageError, ValueError) as error:  # UnicodeEncodeError is one: a text that stands for no bytes
+            raise ValueError(f"{key}: {error}") from error
+    if unknown := set(entry.commands) - KNOWN:
+        raise ValueError(f"commands: {min(unknown)[:60]!r} is no program that any version runs")
     return entry
 
 
-def texts(value: object) -> tuple[str, ...]:
-    """A list of texts from a record. TypeError for anything else."""
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise TypeError("no list of texts")
-    return tuple(value)
+def _check_path(entry: Entry) -> None:
+    """ValueError for a path that is not below the root, or not one of its kind."""
+    if entry.kind not in KINDS:
+        raise ValueError(f"a write of the kind {entry.kind[:60]!r}, which no version makes")
+    if entry.path.startswith("/") or ".." in entry.path.split("/"):
+        raise ValueError("is not below the root")
+    _check_name(entry.path)
+    if entry.path.startswith(PREFIX):
+        entry.path.encode()  # a message to the kernel holds text
+    of_thread = _OF_THREADS.get(entry.kind)
+    if of_thread and not of_thread.fullmatch(entry.path):
+        raise ValueError("is no thread's")
 
 
-def _require_bytes(entry: Entry) -> None:
-    """ValueError (UnicodeEncodeError is one) for a path or text that stands for no bytes."""
-    before = entry.original or ""
-    os.fsencode(entry.path)
-    if entry.kind == "link":
-        os.fsencode(before)
+def _check_before(entry: Entry) -> None:
+    """ValueError for a before-image that no such path can have had."""
+    if entry.before is None:
+        if entry.kind in OF_THE_BOOT:
+            raise ValueError("a kernel's attribute was there before")
+    elif entry.kind == "scheduling":
+        parse_scheduling(entry.before)
+    elif entry.kind == "link":
+        _check_name(entry.before)
     else:
-        before.encode("latin-1")
-        entry.undo.encode("latin-1" if entry.kind == "edit" else "utf-8")
-    if not entry.path or "\0" in entry.path + (before if entry.kind == "link" else ""):
-        raise ValueError("no path")
+        entry.before.encode("latin-1")
+
+
+def _check_undo(entry: Entry) -> None:
+    """ValueError or UsageError for what cannot bring the before-image back."""
+    if entry.kind == "scheduling":
+        parse_scheduling(entry.undo)
+    elif entry.kind == "affinity" and not parse_cpulist(entry.undo):
+        raise ValueError("a thread has at least one CPU")
+    elif entry.kind == "edit":
+        (entry.undo + entry.after).encode("latin-1")
+    elif entry.kind != "link":
+        entry.undo.encode()
+
+
+def _check_name(text: str) -> None:
+    if not text or b"\0" in os.fsencode(text):
+        raise ValueError("is no name of a file")
 
 
 def held_record(held: Mapping[str, Held]) -> dict[str, Any]:
@@ -117,19 +233,3 @@ def held_record(held: Mapping[str, Held]) -> dict[str, Any]:
         for knob, one in held.items()
     }
     return {"type": "held", "knobs": knobs}
-
-
-def held_of(record: dict[str, Any]) -> dict[str, Held]:
-    """The inverse. AttributeError, KeyError, TypeError or ValueError for what no version writes."""
-    found = {}
-    for knob, fields in record["knobs"].items():
-        try:
-            numbers = parse_cpulist(fields["numbers"])
-        except UsageError as error:
-            raise ValueError("no list of numbers") from error
-        names = texts(fields["names"])
-        one = Held(fields["value"], os.fspath(fields["at"]), os.fspath(fields["kernel"]), numbers, names)
-        if not isinstance(one.value, Scalar):
-            raise TypeError("a value of another type")
-        found[knob] = one
-    return found

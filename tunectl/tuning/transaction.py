@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from tunectl.command import argv
@@ -23,7 +24,7 @@ from tunectl.tuning.commands import Notified, reload_monitor
 from tunectl.tuning.evidence import GONE, lasting, left_standing, missing, own_group
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.journal import NAME, Journal, is_first, load, peek
-from tunectl.tuning.lock import hold, make_directory, remove_directories
+from tunectl.tuning.lock import DirectoryGoneError, hold, make_directory, remove_directories
 from tunectl.tuning.loss import held_now
 from tunectl.tuning.plan import runtime_part
 from tunectl.wording import few
@@ -43,10 +44,10 @@ class Run(NamedTuple):
     notes: tuple[str, ...] = ()  # what went wrong after it, and makes it no failure
 
 
-def require_root(root: WritableSysroot, purpose: str, invocation: Sequence[str]) -> None:
+def require_root(root: WritableSysroot, purpose: str) -> None:
     """On the running host, writing needs root. TunectlError otherwise."""
     if root.live and os.geteuid() != 0:
-        again = argv("sudo", *invocation, purpose)
+        again = argv("sudo", "tunectl", purpose)
         raise TunectlError(f"{purpose} writes to /sys, /proc and /etc and needs root", again)
 
 
@@ -63,7 +64,11 @@ def run_apply(
 
     Where an earlier journal is gone, only with `adopt`: what stands now is then taken for the original.
     """
-    run = _locked_apply(inspection, root, state, runtime_only=runtime_only, wait_s=wait_s, adopt=adopt)
+    locked = partial(_locked_apply, inspection, root, state, runtime_only=runtime_only, wait_s=wait_s, adopt=adopt)
+    try:
+        run = locked()
+    except DirectoryGoneError:  # the host is as it was before the apply that a restore has just undone
+        run = locked()
     told = reload_monitor(root)
     applied = run.applied._replace(not_run=list(dict.fromkeys([*run.applied.not_run, *told.not_run])))
     return run._replace(applied=applied, notes=_old_settings(told))
@@ -82,7 +87,7 @@ def _locked_apply(
         return Run(Applied([], [], []), plan, inspection)
     with _io_errors_end_the_run(), _state_directory(state) as created:
         require_private(root, state)
-        with hold(state, "apply", wait_s):
+        with hold(state, wait_s):
             journal = load(state, follow=root.live)
             _require_same_host(journal, root, state)
             _require_whole(journal)
@@ -111,7 +116,7 @@ def _state_directory(state: str) -> Iterator[tuple[str, ...]]:
     except BaseException:
         journal = os.path.join(state, NAME)
         if created:
-            with suppress(OSError, TunectlError), hold(state, "apply", 0):
+            with suppress(OSError, TunectlError), hold(state, 0):
                 if os.path.lexists(journal) and not os.stat(journal).st_size:
                     os.unlink(journal)
             remove_directories(created)
@@ -230,7 +235,10 @@ def run_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: floa
     with _io_errors_end_the_run():
         if not _is_directory(state):
             return _without_journal(root, Journal(state)) or _nothing("nothing to restore: apply never ran here")
-        undone = _locked_restore(root, state, boot_id, wait_s=wait_s, force=force)
+        try:
+            undone = _locked_restore(root, state, boot_id, wait_s=wait_s, force=force)
+        except DirectoryGoneError:
+            return _without_journal(root, Journal(state)) or _nothing("nothing left to restore: another restore did it")
     told = reload_monitor(root)
     outcome = undone.outcome._replace(not_run=list(dict.fromkeys([*undone.outcome.not_run, *told.not_run])))
     return undone._replace(outcome=outcome, notes=[*undone.notes, *_old_settings(told)])
@@ -238,7 +246,7 @@ def run_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: floa
 
 def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: float, force: bool) -> Undone:
     require_private(root, state)
-    with hold(state, "restore", wait_s) as lock:
+    with hold(state, wait_s) as lock:
         journal = load(state, follow=root.live)
         _require_same_host(journal, root, state)
         _require_boot_id(root, boot_id)
@@ -389,11 +397,12 @@ def _of_damage(journal: Journal) -> list[str]:
     """What a damaged journal no longer tells, and so is not brought back."""
     if not journal.damaged:
         return []
-    whole = f"{journal.damage}: what the other lines tell is restored, {len(journal.entries)} changes"
+    whole = [f"{journal.damage}: what the other lines tell is restored, {len(journal.entries)} changes"]
+    whole += [f"{journal.path}: {why}" for why in journal.unusable]
     if journal.lost:
         names = ", ".join(f"/{path}" for path in journal.lost)
-        return [whole, f"may be left as tunectl wrote it, because its before-image is lost: {names}"]
+        return [*whole, f"may be left as tunectl wrote it, because its before-image is lost: {names}"]
     return [
-        whole,
+        *whole,
         "no path is known of which the before-image is lost; `tunectl plan` shows what differs from the host file",
     ]

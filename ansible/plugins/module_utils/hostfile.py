@@ -110,6 +110,7 @@ OPTIONS: dict[str, Any] = {
             "cpu": {"type": "int", "required": True},
             "unit": {"type": "str"},
             "command": {"type": "str"},
+            "user": {"type": "str"},
             "thread": {"type": "str"},
             "name": {"type": "str"},
             "policy": {"type": "str", "choices": ["other", "batch", "idle", "fifo", "rr", "deadline"]},

@@ -249,6 +249,9 @@ options:
           command:
             description: The name of the process it belongs to.
             type: str
+          user:
+            description: 'Whose process the command is, by name or number: any user may take the name.'
+            type: str
           thread:
             description: The thread's own name; without it, the process's first thread.
             type: str

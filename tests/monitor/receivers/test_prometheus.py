@@ -8,8 +8,8 @@ import socket
 import stat
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -285,7 +285,7 @@ def test_the_monitors_metrics_are_not_the_reports() -> None:
 # --- the endpoint
 
 
-@pytest.fixture(scope="module")  # its end takes half a second
+@pytest.fixture(scope="module")
 def endpoint() -> Iterator[Endpoint]:
     made = Endpoint("127.0.0.1", 0)
     made.show(status())
@@ -324,28 +324,120 @@ def test_nothing_else_can_be_read(endpoint: Endpoint, path: str) -> None:
     assert ask(endpoint, path=path).status == 404
 
 
-def test_its_threads_end_with_the_process_and_are_few(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tunectl.monitor.receivers.prometheus._Handler.timeout", 0.5)
-    silent = [socket.create_connection(("127.0.0.1", endpoint.port)) for _ in range(50)]
-    time.sleep(0.2)
-    own = [
-        thread
-        for thread in threading.enumerate()
-        if "process_request" in thread.name or thread.name == "tunectl-metrics"
-    ]
-    assert len(own) <= 9
-    assert all(thread.daemon for thread in own)
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:  # who says nothing is hung up on
-        try:
-            if ask(endpoint).status == 200:
-                break
-        except (OSError, http.client.HTTPException):
-            time.sleep(0.1)
-    else:
-        pytest.fail("silent clients keep everybody out")
-    for each in silent:
-        each.close()
+_SLOW = b"GET /metrics HTTP/1.1\r\nX: "
+
+
+@contextmanager
+def serving(limit_s: float = 3600, at_once: int = 4, board: Status | None = None) -> Iterator[Endpoint]:
+    made = Endpoint("127.0.0.1", 0, limit_s, at_once)
+    made.show(board or status())
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@contextmanager
+def clients(endpoint: Endpoint, count: int, said: bytes, buffer: int = 0) -> Iterator[list[socket.socket]]:
+    """Connections one after the other, each of which has said this."""
+    with ExitStack() as opened:
+        found = []
+        for _ in range(count):
+            client = opened.enter_context(socket.socket())
+            if buffer:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+            client.connect(("127.0.0.1", endpoint.port))
+            client.sendall(said)
+            found.append(client)
+        yield found
+
+
+def cut(endpoint: Endpoint) -> dict[str, float]:
+    """How many clients were cut, by reason, as a scrape has it."""
+    found = series(ask(endpoint).read().decode())
+    return {dict(labels)["reason"]: count for (name, labels), count in found.items() if "scrapes_cut_total" in name}
+
+
+def is_hung_up_on(client: socket.socket) -> bool:
+    """Waits for a moment for the end of a connection; what came before it counts for nothing."""
+    client.settimeout(0.02)
+    try:
+        while client.recv(1 << 16):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        pass
+    return True
+
+
+def until_late(endpoint: Endpoint) -> None:
+    """Waits until somebody was cut who was not done in time."""
+    while True:
+        with suppress(OSError, http.client.HTTPException):  # on a busy machine a scrape may be late, too
+            if cut(endpoint)["late"]:
+                return
+
+
+def big_board() -> Status:
+    return status(*(Sample("frequency_khz", f"cpu{cpu}", 3_000_000, "frequency") for cpu in range(2048)))
+
+
+def test_a_scrape_beside_64_slow_senders_is_answered_and_who_gave_way_is_counted() -> None:
+    with serving() as made, clients(made, 64, _SLOW) as slow:
+        assert cut(made) == {"late": 0, "crowded": 61, "too-long": 0}
+        assert is_hung_up_on(slow[0])
+        assert not is_hung_up_on(slow[-1])
+
+
+def test_a_scrape_beside_slow_readers_is_answered() -> None:
+    with serving(board=big_board()) as made, clients(made, 6, _SLOW + b"\r\n\r\n", buffer=4096):
+        assert cut(made) == {"late": 0, "crowded": 3, "too-long": 0}
+
+
+def test_a_byte_now_and_then_begins_no_new_limit() -> None:
+    with serving(limit_s=0.5) as made, clients(made, 1, _SLOW) as (slow,):
+        with suppress(ConnectionError):
+            while not is_hung_up_on(slow):
+                slow.sendall(b"a")
+        until_late(made)
+
+
+def test_who_does_not_read_his_answer_is_cut() -> None:
+    with serving(limit_s=2, board=big_board()) as made, clients(made, 1, _SLOW + b"\r\n\r\n", buffer=4096):
+        until_late(made)
+
+
+def test_a_request_without_an_end_is_cut() -> None:
+    with serving() as made, clients(made, 1, _SLOW) as (endless,):
+        with suppress(ConnectionError):
+            while not is_hung_up_on(endless):
+                endless.sendall(bytes(10_000))
+        assert cut(made) == {"late": 0, "crowded": 0, "too-long": 1}
+
+
+def test_who_was_cut_stands_in_the_log_and_not_with_every_cycle(caplog: pytest.LogCaptureFixture) -> None:
+    with serving(at_once=1) as made:
+        for _ in range(2):
+            with clients(made, 3, _SLOW):
+                assert cut(made)["crowded"]
+            made.show(status())
+        assert [record.message for record in caplog.records] == [
+            f"cut 3 clients that came first when all 1 places were taken (port {made.port})"
+        ]
+    assert "crowded" not in generate_latest(Shown().registry).decode(), "a textfile has no clients"
+
+
+def test_its_end_hangs_up_on_all_and_it_is_one_thread() -> None:
+    with serving() as made, clients(made, 3, _SLOW) as slow:
+        own = [thread for thread in threading.enumerate() if thread.name == "tunectl-metrics"]
+        assert all(thread.daemon for thread in own)
+        made.close()
+        assert len([thread for thread in own if not thread.is_alive()]) == 1
+        while not all(map(is_hung_up_on, slow)):
+            pass
+    with pytest.raises(ConnectionError):
+        ask(made)
 
 
 def test_a_port_that_is_taken_is_tried_again(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What the units that run apply as root may not do: lines of [Service], the same for each of them.
+"""What the units that run apply as root may not do, and for how long: lines of [Service], the same for each of them.
 
 They write /proc, /sys, /etc and the boot loader's files, start update-grub, and talk to systemd. So some of what would
 confine them further cannot be set. ProtectKernelTunables, ProtectControlGroups: they write there. PrivateDevices:
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from tunectl.oneline import one_line
 
@@ -23,6 +23,11 @@ _TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
 # Under ProtectSystem=strict all but these, /proc, /sys and /dev is read-only. /run: lvm's locks.
 WRITTEN = "/etc /var -/boot -/efi -/run -/usr/lib/modules"
 _LINES = """\
+SyslogIdentifier=tunectl
+# No boot waits for ever: a oneshot service has no limit of its own. A host with 512 CPUs has some 5,000 writes, each
+# with three fsyncs: minutes on a slow disk. Killed at any time, apply leaves a journal that `tunectl restore` takes.
+TimeoutStartSec=600
+TimeoutStopSec=30
 # It writes /proc, /sys, /etc and the boot loader's files, runs update-grub and talks to systemd: no more than that.
 NoNewPrivileges=yes
 CapabilityBoundingSet=CAP_SYS_ADMIN CAP_NET_ADMIN CAP_SYS_NICE CAP_SYS_PTRACE
@@ -60,6 +65,11 @@ def quoted(word: str) -> str:
 def _in_quotes(word: str) -> str:
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"' if re.search(r"[\s'\"\\;]", word) else escaped
+
+
+def program_files(words: Sequence[str]) -> list[str]:
+    """The files that a command of ours is started by: the interpreter and the script, or one program."""
+    return [word for word in takewhile(lambda word: not word.startswith("--"), words) if word.startswith("/")]
 
 
 def confined(invocation: Sequence[str]) -> str:

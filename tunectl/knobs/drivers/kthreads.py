@@ -18,7 +18,15 @@ from typing import Any, NamedTuple
 from tunectl.cpulist import CpuSet
 from tunectl.errors import UsageError
 from tunectl.host.irqs import read_delivery
-from tunectl.host.procs import Thread, hidden_threads, is_of_node, parse_allowed, read_comms, read_kernel_threads
+from tunectl.host.procs import (
+    KTHREADD,
+    Thread,
+    hidden_threads,
+    is_of_node,
+    parse_allowed,
+    read_comms,
+    read_kernel_threads,
+)
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import CPULIST
 from tunectl.knobs.row import Batch, Knob, Step, View
@@ -128,10 +136,13 @@ def unseen(knob: Knob, view: View, instance: str = "") -> Reading:
 
 
 def comms_of(view: View) -> tuple[tuple[int, str], ...]:
-    """(pid, name) of each process; none where the kernel's cannot be seen (a container, a recording)."""
+    """(pid, name) of each process; none where the kernel's cannot be seen (a container, a recording).
+
+    In a container anybody may be process 2 and named kthreadd: hidden_threads() asks the kernel.
+    """
     if "comms" not in view.memo:
         comms = tuple(read_comms(view.root))
-        view.memo["comms"] = comms if any(name == "kthreadd" for _, name in comms) else ()
+        view.memo["comms"] = comms if (KTHREADD, "kthreadd") in comms and not hidden_threads(view.root) else ()
     found: tuple[tuple[int, str], ...] = view.memo["comms"]
     return found
 

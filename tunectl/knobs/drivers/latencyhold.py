@@ -13,6 +13,7 @@ from typing import Any
 
 from tunectl.host.inifiles import values_of
 from tunectl.host.sysroot import Sysroot
+from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, missing
 from tunectl.model import Reading, State
 
@@ -33,6 +34,10 @@ def render(limit_us: int) -> str:
 Description=Keep every CPU's exit latency within {limit_us} us
 
 [Service]
+# no environment has it run other code
+{UNSET}
+TimeoutStartSec=30
+TimeoutStopSec=10
 ExecStart=/bin/sh -c 'exec 3>/dev/cpu_dma_latency && printf "{octal}" >&3 && exec sleep infinity'
 # It opens one device, which root owns, and sleeps: it needs no capability, no file and nobody to talk to.
 # PrivateDevices= would hide that device.

@@ -25,7 +25,7 @@ from tunectl.host.systemdunit import (
 )
 from tunectl.knobs.drivers.bootgoal import goal_files, lasting_mask
 from tunectl.knobs.drivers.bootline import boot_lines
-from tunectl.knobs.drivers.confined import confined, quoted
+from tunectl.knobs.drivers.confined import confined, program_files, quoted
 from tunectl.knobs.drivers.dropins import MANAGERS_KEYS, not_harmless, requiring_links
 from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitboot import INITRAMFS_TOOLS, NOT_RUN, Found, of_goal, of_line, of_this_boot, of_volatile
@@ -155,7 +155,8 @@ def _of_command(view: View, said: list[Said], unit: str, text: str, ours: Render
     root = view.root
     own = [words_of(one.value) for one in in_force([one for one in said if one.file == unit], "Service", "ExecStart")]
     words = next(iter(own), [])
-    if not words or "apply" not in words or (root.live and not root.exists(words[0].lstrip("/"))):
+    gone = [file for file in program_files(words) if root.live and not root.exists(file.lstrip("/"))]
+    if "apply" not in words or gone:
         return Found("broken")
     written = ours(words[: words.index("apply")])
     if _but_command(text) != _but_command(written) or host_file_of(words) != host_file_of(view.invocation):

@@ -115,9 +115,13 @@ def _rise(before: float | None, now: float) -> float:
 
 
 class Shown:
-    """The last board as a registry that the library can write out."""
+    """The last board as a registry that the library can write out.
 
-    def __init__(self) -> None:
+    `cut` counts, by reason, whom an endpoint did not serve to the end; a file has nobody.
+    """
+
+    def __init__(self, cut: Mapping[str, int] | None = None) -> None:
+        self._cut = cut or {}
         self._board: Status | None = None
         self._tally = Tally()
         self._busiest = Busiest()
@@ -134,7 +138,7 @@ class Shown:
     def collect(self) -> Iterator[Metric]:
         """For the library."""
         with self._lock:
-            return iter(tuple(families(self._board, self._tally, self._busiest)))
+            return iter((*families(self._board, self._tally, self._busiest), *_unserved(self._cut)))
 
 
 def families(status: Status | None, tally: Tally, busiest: Busiest) -> Iterator[Metric]:
@@ -151,6 +155,15 @@ def families(status: Status | None, tally: Tally, busiest: Busiest) -> Iterator[
         if family.dropped:
             dropped.add((family.name,), family.dropped)
     yield dropped.metric
+
+
+def _unserved(cut: Mapping[str, int]) -> Iterator[Metric]:
+    text = "Clients of this endpoint that were cut: not done in time, to make room, or too long a request."
+    family = _Family("monitor_scrapes_cut", text, ("reason",), counter=True)
+    for reason, count in cut.items():
+        family.add((reason,), count)
+    if cut:
+        yield family.metric
 
 
 def _samples(samples: Iterable[Sample]) -> Iterable[_Family]:

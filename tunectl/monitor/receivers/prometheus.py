@@ -1,16 +1,26 @@
 """The HTTP endpoint that Prometheus scrapes: GET and HEAD of /metrics, and nothing else.
 
-What is shown is the last board; it is written out in the thread of the scrape, not in the cycle. The address may come
+What is shown is the last board; it is written out in the thread of the endpoint, not in the cycle. The address may come
 later than the monitor (an interface that is not up yet, a port still held): it is tried again, and alerts go on.
+
+One thread has all connections, and waits for none: a client that sends or reads slowly takes nothing from the others.
+Each has a limit for the whole, from its first moment to the last byte of its answer (a limit for each read would begin
+again with each byte); who comes when all places are taken has the place of who came first, because a scrape is done in
+no time. Who is cut is counted, in the metrics and in the log.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import selectors
 import socket
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections import Counter
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
+from io import BytesIO
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -20,11 +30,25 @@ from tunectl.hostfile.monitor import parse_listen
 from tunectl.monitor.model import Status
 from tunectl.monitor.receivers.metrics import Shown
 from tunectl.monitor.receivers.receiver import Exporter
+from tunectl.wording import plural
 
 LOG = logging.getLogger("tunectl.monitor.prometheus")
 _AGAIN_S = 10.0
-_AT_ONCE = 8  # requests; a client that opens hundreds must not make hundreds of threads
-_TIMEOUT_S = 5.0  # for a client that connects and says nothing
+_SAY_S = 60.0  # between two lines of the log about clients that were cut
+_AT_ONCE = 32  # clients: of each the request and the answer are held
+_LIMIT_S = 10.0  # Prometheus' own limit for a scrape (scrape_timeout), unless it is configured otherwise
+_LONGEST = 1 << 14  # bytes of a request; Prometheus sends some 500
+_ENDS = (b"\r\n\r\n", b"\n\n")
+_BACKLOG = 64
+_IN_KERNEL = 1 << 16  # bytes of an answer: with more, a client that reads nothing would pass for one that has it all
+_FULL_S = 0.1
+_BYTES = 1 << 16
+LATE, CROWDED, TOO_LONG = "late", "crowded", "too-long"
+_CUT = {
+    LATE: "were not done within {limit_s:g} s",
+    CROWDED: "came first when all {at_once} places were taken",
+    TOO_LONG: "sent more than a request",
+}
 
 
 def endpoint(listen: str) -> Exporter:
@@ -36,9 +60,14 @@ def endpoint(listen: str) -> Exporter:
 class Endpoint:
     """The server of one address. With port 0 the kernel chooses one: `port` has it."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, limit_s: float = _LIMIT_S, at_once: int = _AT_ONCE) -> None:
+        """A client has `limit_s` for all, and `at_once` of them have a place."""
         self._host, self.port = host, port
-        self._shown = Shown()
+        self._limit_s, self._at_once = limit_s, at_once
+        self._cut = Counter(dict.fromkeys(_CUT, 0))
+        self._told: Counter[str] = Counter()
+        self._tell_at_s = 0.0
+        self._shown = Shown(self._cut)
         self._server: _Server | None = None
         self._due_s = 0.0
         self._trouble = ""
@@ -47,68 +76,170 @@ class Endpoint:
     def show(self, status: Status) -> None:
         """What the next scrape gets."""
         self._shown.see(status)
-        if self._server is None and time.monotonic() >= self._due_s:
+        now = time.monotonic()
+        if self._server is None and now >= self._due_s:
             self._listen()
+        if (fresh := self._cut - self._told) and now >= self._tell_at_s:
+            self._tell(fresh)
+            self._tell_at_s = now + _SAY_S
+
+    def _tell(self, fresh: Counter[str]) -> None:
+        said = ", ".join(f"{plural(fresh[why], 'client')} that {_CUT[why]}" for why in _CUT if fresh[why])
+        LOG.warning("cut %s (port %d)", said.format(limit_s=self._limit_s, at_once=self._at_once), self.port)
+        self._told += fresh
 
     def close(self) -> None:
         """Gives the port back."""
         if self._server:
-            self._server.shutdown()
-            self._server.server_close()
+            self._server.close()
             self._server = None
 
     def _listen(self) -> None:
         try:
-            self._server = _Server(self._host, self.port, self._shown.registry)
+            listening = _bound(self._host, self.port)
         except OSError as error:
             self._due_s = time.monotonic() + _AGAIN_S
             if str(error) != self._trouble:
                 LOG.error("cannot listen on %s port %d: %s", self._host, self.port, error.strerror)
             self._trouble = str(error)
             return
-        self.port = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, name="tunectl-metrics", daemon=True).start()
+        self.port = int(listening.getsockname()[1])
+        self._server = _Server(listening, self._shown.registry, self._cut, self._limit_s, self._at_once)
+        self._server.start()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-    request_queue_size = 64
+def _bound(host: str, port: int) -> socket.socket:
+    """Listens there, and is asked without waiting."""
+    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _IN_KERNEL)
+        listening.setblocking(False)
+        listening.bind(address[:2])
+        listening.listen(_BACKLOG)
+    except OSError:
+        listening.close()
+        raise
+    return listening
 
-    def __init__(self, host: str, port: int, registry: CollectorRegistry) -> None:
-        self.registry = registry
-        self._room = threading.BoundedSemaphore(_AT_ONCE)
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        self.address_family = family
-        super().__init__(address[:2], _Handler)  # type: ignore[arg-type]
 
-    def server_bind(self) -> None:
-        """Without the library's own, which asks the DNS for this host's name."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+@dataclass
+class _Client:
+    """A connection: its request as far as it has come, then what is still to be sent of its answer."""
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self._room.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+    connection: socket.socket
+    until_s: float
+    request: bytes = b""
+    answer: memoryview | None = None
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
+
+class _Server(threading.Thread):
+    """The thread of all connections of one address."""
+
+    def __init__(
+        self, listening: socket.socket, registry: CollectorRegistry, cut: Counter[str], limit_s: float, at_once: int
+    ) -> None:
+        super().__init__(name="tunectl-metrics", daemon=True)
+        self._listening, self._registry, self._cut = listening, registry, cut
+        self._limit_s, self._at_once = limit_s, at_once
+        self._clients: dict[int, _Client] = {}  # by descriptor, who came first is first
+        self._end = os.eventfd(0, os.EFD_CLOEXEC)
+        self._ready = selectors.DefaultSelector()
+        for place in (self._end, listening):
+            self._ready.register(place, selectors.EVENT_READ)
+
+    def close(self) -> None:
+        """Ends the thread and every connection."""
+        os.eventfd_write(self._end, 1)
+        self.join()
+        for client in [*self._clients.values()]:
+            self._drop(client)
+        self._listening.close()
+        self._ready.close()
+        os.close(self._end)
+
+    def run(self) -> None:
+        """Until close()."""
+        while True:
+            patience = [max(one.until_s - time.monotonic(), 0.0) for one in self._clients.values()]
+            for key, _ in self._ready.select(min(patience, default=None)):
+                if key.fd == self._end:
+                    return
+                client = self._clients.get(key.fd)
+                if key.fileobj is self._listening:
+                    self._accept()
+                elif client and client is key.data:  # it may have been cut a moment ago
+                    self._go_on(client)
+            now = time.monotonic()
+            for client in [one for one in self._clients.values() if one.until_s <= now]:
+                self._drop(client, LATE)
+
+    def _accept(self) -> None:
         try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._room.release()
+            connection, _ = self._listening.accept()
+        except (BlockingIOError, ConnectionError):  # it has hung up
+            return
+        except OSError:  # this process may not open any more: the next turn tries again
+            time.sleep(_FULL_S)
+            return
+        if len(self._clients) >= self._at_once:
+            self._drop(next(iter(self._clients.values())), CROWDED)
+        connection.setblocking(False)
+        client = _Client(connection, time.monotonic() + self._limit_s)
+        self._clients[connection.fileno()] = client
+        self._ready.register(connection, selectors.EVENT_READ, client)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is no news."""
+    def _go_on(self, client: _Client) -> None:
+        """As far as it goes without waiting. A client that hangs up is no news."""
+        try:
+            is_done = self._receive(client) if client.answer is None else _send(client)
+        except BlockingIOError:
+            return
+        except OSError:
+            is_done = True
+        if is_done:
+            self._drop(client)
+
+    def _receive(self, client: _Client) -> bool:
+        part = client.connection.recv(_BYTES)
+        client.request += part
+        if len(client.request) > _LONGEST:
+            self._cut[TOO_LONG] += 1
+            return True
+        if not any(end in client.request for end in _ENDS):
+            return not part
+        client.answer = memoryview(_Answer(client.request, self._registry).whole)
+        self._ready.modify(client.connection, selectors.EVENT_WRITE, client)
+        return _send(client)
+
+    def _drop(self, client: _Client, why: str = "") -> None:
+        if why:
+            self._cut[why] += 1
+        self._ready.unregister(client.connection)
+        del self._clients[client.connection.fileno()]
+        client.connection.close()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: _Server
+def _send(client: _Client) -> bool:
+    assert client.answer is not None
+    client.answer = client.answer[client.connection.send(client.answer) :]
+    return not client.answer
+
+
+class _Answer(BaseHTTPRequestHandler):
+    """What is said to one request, which is there as a whole."""
+
     server_version, sys_version = "tunectl", ""
-    timeout = _TIMEOUT_S
+
+    def __init__(self, request: bytes, registry: CollectorRegistry) -> None:
+        said = BytesIO()
+        self.rfile, self.wfile, self._registry = BytesIO(request), said, registry
+        try:
+            self.handle_one_request()
+        except Exception as error:
+            LOG.error("cannot answer a scrape: %s: %s", type(error).__name__, error)
+        self.whole = said.getvalue()
 
     def do_GET(self) -> None:
         self._answer(body=True)
@@ -131,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             return
         encoder, kind = choose_encoder(self.headers.get("Accept", ""))
-        text = encoder(self.server.registry)
+        text = encoder(self._registry)
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(text)))

@@ -24,6 +24,7 @@ from tunectl.monitor.receivers.message import delivery_id, document, fields
 from tunectl.monitor.receivers.metric_rows import label
 from tunectl.monitor.receivers.naming import JOB, annotations_of, labels_of
 from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
+from tunectl.regular import open_regular
 
 _API = "/api/v2/alerts"
 _LONGEST_SECRET = 16_384  # bytes; a device or a log named by mistake is not read to its end
@@ -117,7 +118,7 @@ def _secret(path: str, kind: str, *, private: bool = False) -> str:
     failed = ""
     held = b""
     try:
-        with open(path, "rb") as file:
+        with open(open_regular(path), "rb") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             held = file.read(_LONGEST_SECRET + 1).strip()
     except OSError as error:

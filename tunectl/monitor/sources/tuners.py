@@ -15,7 +15,7 @@ from tunectl.host.systemdgroups import SYSTEM_SLICES
 from tunectl.monitor.model import CONTESTED, Freshness, Sample
 from tunectl.monitor.watched_host import Source, WatchedHost
 from tunectl.tuners.conflicts import objection, stranger, unseen
-from tunectl.tuners.find import read_programs
+from tunectl.tuners.find import read_programs, tuner_of
 from tunectl.tuners.found import FoundTuner
 from tunectl.tuners.table import PROGRAMS
 
@@ -26,11 +26,10 @@ _YOUNG = 3  # a process may become another program (execve) soon after it was ma
 
 
 class _Processes:
-    """The processes that bear a tuner's name, without reading again the names of old ones."""
+    """The processes of tuners, without looking again at old ones."""
 
     def __init__(self, root: Sysroot) -> None:
         self._root = root
-        self._names = {name for tuner in PROGRAMS for name in tuner.process_names}
         self._seen: dict[int, int] = {}  # pid: how often it was looked at
         self._found: dict[int, str] = {}
         self._last = ""
@@ -60,8 +59,8 @@ class _Processes:
             if times < _YOUNG:
                 self._seen[pid] += 1
                 self._young = self._young or times + 1 < _YOUNG
-                if (name := self._root.get(f"proc/{pid}/comm")) in self._names:
-                    self._found[pid] = name
+                if tuner := tuner_of(self._root, pid, self._root.get(f"proc/{pid}/comm")):
+                    self._found[pid] = tuner.name
                 else:
                     self._found.pop(pid, None)
 

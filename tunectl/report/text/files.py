@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.report.escape import printable
@@ -71,13 +71,19 @@ MAX_SKIPPED = 20
 def snapshot(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.snapshot/1 body."""
     prose(page, f"{body['file']}: {plural(body['files'], 'file')}, {plural(body['bytes'], 'byte')}", style="bold")
-    skipped = body.get("skipped", ())
-    if skipped:
-        heading(page, f"Not recorded ({len(skipped)})")
-        cells = [(printable(each["path"]), printable(each["reason"])) for each in skipped[:MAX_SKIPPED]]
-        columns(page, cells, indent=2, styles=("", "dim"))
-    if len(skipped) > MAX_SKIPPED:
-        prose(page, f"and {len(skipped) - MAX_SKIPPED} more; --format json lists each", indent=2)
+    _listed(page, "Not recorded", [(each["path"], each["reason"]) for each in body.get("skipped", ())])
+    secrets = [(f"{each['path']}, line {each['line']}", each["grammar"]) for each in body.get("left_out", ())]
+    _listed(page, "Secrets taken out", secrets)
+
+
+def _listed(page: TextPage, title: str, rows: Sequence[tuple[str, str]]) -> None:
+    if rows:
+        heading(page, f"{title} ({len(rows)})")
+        columns(
+            page, [(printable(what), printable(why)) for what, why in rows[:MAX_SKIPPED]], indent=2, styles=("", "dim")
+        )
+    if len(rows) > MAX_SKIPPED:
+        prose(page, f"and {len(rows) - MAX_SKIPPED} more; --format json lists each", indent=2)
 
 
 def report(body: Mapping[str, Any], page: TextPage) -> None:

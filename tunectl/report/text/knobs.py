@@ -34,7 +34,7 @@ def _catalogue(page: TextPage, knobs: Sequence[Mapping[str, Any]]) -> None:
             profiles = knob.get("profiles") or {}
             values = ", ".join(f"{name}: {shown(asked.get('value'))}" for name, asked in profiles.items())
             row = (printable(knob["name"]), _lasting(knob), values or "in no shipped profile")
-            columns(page, [row], indent=2, widths=(26, 13, page.width - 2 - 26 - 13 - 4), styles=("cyan",))
+            columns(page, [row], indent=2, widths=(26, 13, max(page.width - 2 - 26 - 13 - 4, 8)), styles=("cyan",))
             prose(page, knob["why"], indent=4, style="dim")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from tunectl.report.escape import printable
 
+_NARROWEST = 20  # cells
 Styled = tuple[str, str]  # a text, and its style in rich's words; "" for no style
 
 
@@ -19,7 +20,7 @@ class TextPage:
     """The lines of a page so far; `width` is in terminal cells."""
 
     def __init__(self, width: int, verbose: int = 0, recorded: str = "") -> None:
-        self.width = width
+        self.width = max(width, _NARROWEST)
         self.verbose = verbose
         self.recorded = recorded  # the directory of a recorded host
         self.lines: list[Sequence[Styled]] = []

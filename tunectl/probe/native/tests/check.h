@@ -38,6 +38,7 @@ void test_claims(void);
 void test_websocket(void);
 void test_feed(void);
 void test_hedge(void);
+void test_pair(void);
 
 /* Are the CPUs of the set these, and no others? */
 #define HAS_ONLY(set, ...) \

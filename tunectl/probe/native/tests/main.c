@@ -24,6 +24,7 @@ int main(void)
     test_websocket();
     test_feed();
     test_hedge();
+    test_pair();
     (void)printf("%u checks, %u failed\n", checks_done, checks_failed);
     return checks_failed != 0;
 }

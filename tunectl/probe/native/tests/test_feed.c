@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 static const struct quote some = {"SYM01", 1000000007, 2500012345678, 150000000, 2500012345679, INT64_C(999999999999999999)};
 
@@ -156,8 +158,168 @@ static void messages_of_a_run_have_one_length(void)
     CHECK(feed_write_message(&run, message, 5) == 1004 && quote_read_json(&q, (char *)message + 4, 1000) && q.update == FEED_FIRST_UPDATE + 5);
 }
 
+static char *written_feed(struct feed_run *run)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+    struct json j = {.stream = stream};
+    json_open(&j, NULL, '{');
+    feed_write_measured(&j, run);
+    json_close(&j, '}');
+    CHECK(fclose(stream) == 0);
+    return text;
+}
+
+#define HOLDS(text, part) CHECK(strstr(text, part) != NULL)
+
+/* A warm-up; one that came; one that was lost; one that was not sent; one that came with another; one that is due after the end. */
+static void what_became_of_each_message_is_counted_once(void)
+{
+    enum { N = 6 };
+    static struct feed_run run;
+    static struct arrival arrivals[N];
+    struct planned plan[N] = {{0, 0}, {1000, 0}, {2000, 0}, {3000, 0}, {4000, 0}, {5000, 0}};
+    uint64_t sent[N] = {5, 1010, 2010, 0, 4100, 5001};
+    struct options options = {.symbols = 1};
+    run = (struct feed_run){.pair.options = &options, .plan = plan, .messages = N, .warm_ups = 1, .end_ticks = 5000,
+                            .sender.sent = sent, .receiver.arrivals = arrivals, .stamps_reason = "", .grown = 2};
+    run.stamps = (struct stamps){.is_on = true, .were_on = -1, .n = 2, .doubt_ticks = 10, .readings[1] = {10000, 0, 10000}};
+    arrivals[0] = (struct arrival){10, 11, 12, 13, 14, 15, 16, 1};
+    arrivals[1] = (struct arrival){1050, 1070, 1090, 1095, 1100, 1120, 1125, 1};
+    arrivals[4] = (struct arrival){4089, 4170, 4190, 4195, 4200, 4220, 4225, 2};
+    run.receiver.batches[1] = 7;
+    run.receiver.batches[3] = 2;
+    run.receiver.drops[0] = 3;
+    run.receiver.drops[1] = 8;
+    run.sender.error = -5;
+    run.receiver.error = -6;
+    CHECK(feed_due_n(&run) == 4);
+    char *text = written_feed(&run);
+    HOLDS(text, "\"warm_ups\": 1");
+    HOLDS(text, "\"grown\": 2");
+    HOLDS(text, "\"due\": 4");
+    HOLDS(text, "\"sent\": 3");
+    HOLDS(text, "\"arrived\": 2");
+    HOLDS(text, "\"unsent\": 1");
+    HOLDS(text, "\"stamp_shared\": 1");
+    HOLDS(text, "\"unsent_ticks\": [2000, 1]");
+    HOLDS(text, "\"total\": [125, 1, 225, 1]");
+    HOLDS(text, "\"late\": [10, 1, 100, 1]");
+    HOLDS(text, "\"wire\": [-11, 1, 40, 1]");
+    HOLDS(text, "\"kernel\": [20, 1, 81, 1]");
+    HOLDS(text, "\"stamped\": true");
+    HOLDS(text, "\"uncertainty_ticks\": 10");
+    HOLDS(text, "\"were_on\": null");
+    HOLDS(text, "\"wire\": 1");       /* less than nothing by more than the doubt */
+    HOLDS(text, "\"read\": 0");
+    HOLDS(text, "\"failed\": \"sending\"");
+    HOLDS(text, "\"errno\": 5");
+    HOLDS(text, "\"socket\": 5");
+    HOLDS(text, "\"start\": 1000");
+    HOLDS(text, "\"interval_ticks\": 21");
+    HOLDS(text, "[1, 125, 125]");
+    HOLDS(text, "[1, 225, 225]");
+    free(text);
+    /* A message without a stamp, or a clock that was set: then the wire is in the kernel's time. */
+    run.stamps.doubt_ticks = 11;
+    text = written_feed(&run);
+    CHECK(strstr(text, "\"wire\": 0") && !strstr(text, "\"wire\": 1"));
+    free(text);
+    for (unsigned stepped = 0; stepped < 2; stepped++) {
+        arrivals[1].stamp_ns = stepped ? 1050 : 0;
+        run.stamps.is_stepped = stepped;
+        text = written_feed(&run);
+        HOLDS(text, "\"stamped\": false");
+        HOLDS(text, "\"wire\": []");
+        HOLDS(text, "\"kernel\": [60, 1, 70, 1]");
+        free(text);
+    }
+    run.sender.error = 0;
+    run.receiver.drops[1] = 2;
+    text = written_feed(&run);
+    HOLDS(text, "\"failed\": \"receiving\"");
+    HOLDS(text, "\"errno\": 6");
+    HOLDS(text, "\"socket\": null");
+    free(text);
+}
+
+static int planned_from(struct feed_run *run, struct options *options, const char *lines)
+{
+    char path[] = "/tmp/tunectl-plan-XXXXXX";
+    int fd = mkstemp(path);
+    CHECK(fd >= 0 && write(fd, lines, strlen(lines)) == (ssize_t)strlen(lines) && close(fd) == 0);
+    *options = (struct options){.plan = path, .rate = 1000, .symbols = 1};
+    *run = (struct feed_run){.pair = {.options = options, .clock.initial.hz = 2e9, .ticks_per_ns = 2.0}, .start_ticks = 5,
+                             .transport = &feed_transports[1], .format = &feed_formats[2]};
+    int errors = dup(STDERR_FILENO);
+    CHECK(freopen("/dev/null", "w", stderr) != NULL);
+    int status = feed_plan(run);
+    CHECK(fflush(stderr) == 0 && dup2(errors, STDERR_FILENO) >= 0 && close(errors) == 0 && unlink(path) == 0);
+    options->plan = NULL;
+    return status;
+}
+
+static void a_capture_is_sent_at_its_times(void)
+{
+    struct options options;
+    struct feed_run run;
+    CHECK(planned_from(&run, &options, "0 500\n100 1\n100 0\n86400000000000 1400\n") == EXIT_OK);
+    CHECK(run.warm_ups == 200 && run.messages == 204 && run.grown == 2);
+    CHECK(feed_due(&run, 200) == 5 + 200 * UINT64_C(2000000) && feed_due(&run, 199) == 5 + 199 * UINT64_C(2000000));
+    CHECK(feed_due(&run, 201) - feed_due(&run, 200) == 200 && feed_due(&run, 202) == feed_due(&run, 201));
+    CHECK(feed_due(&run, 203) - feed_due(&run, 200) == UINT64_C(172800000000000) && run.plan[203].bytes == 1400);
+    static const char *const wrong[] = {"", "5 1", "x 1\n", "5 x\n", "5\n", "5 1 1\n", "5 1\n4 1\n", "86400000000001 1\n", "5 1000000\n", "-1 1\n"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+        CHECK(planned_from(&run, &options, wrong[i]) == EXIT_USAGE);
+}
+
+static void a_plan_is_as_long_as_was_asked_for(void)
+{
+    static const struct {
+        struct options options;
+        size_t warm_ups;
+        size_t messages;
+    } plans[] = {
+        {{.rate = 1000, .burst = 1, .duration_s = 0.5}, 200, 700},
+        {{.rate = 499, .burst = 1, .duration_s = 1.0}, 100, 599},
+        {{.rate = 505, .burst = 1, .duration_s = 1.0}, 101, 606},
+        {{.rate = 1000000, .burst = 1, .duration_s = 0.01}, 20000, 30000},
+        {{.rate = 1000, .burst = 3, .duration_s = 0.5}, 201, 701},
+        {{.rate = 1000, .burst = 1, .duration_s = 0.0004}, 200, 201},
+        {{.rate = 1000, .burst = 1, .duration_s = 0.0016}, 200, 202},
+    };
+    for (size_t i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
+        struct feed_run run = {.pair = {.options = &plans[i].options, .clock.initial.hz = 1e9}};
+        CHECK(feed_plan(&run) == EXIT_OK && run.warm_ups == plans[i].warm_ups && run.messages == plans[i].messages);
+    }
+}
+
+/* The real clocks, and one that was set by a millisecond between two readings. */
+static void a_clock_that_is_set_makes_stamps_void(void)
+{
+    for (int by_ns = -1000000; by_ns <= 1000000; by_ns += 1000000) {
+        static struct stamps s;
+        struct clock_span span;
+        s = (struct stamps){.n = 0};
+        CHECK(stamps_choose(&s, NULL) == 0 && !s.is_hardware && s.clock == CLOCK_REALTIME);
+        clock_span_begin(&span);
+        stamps_begin(&s);
+        s.readings[0].raw_ns += (uint64_t)(int64_t)by_ns;
+        sleep_ns(1000000);
+        stamps_end(&s, span.initial.hz);
+        CHECK(s.n >= 2 && s.doubt_ticks >= 3 && s.is_stepped == (by_ns != 0));
+    }
+    static struct stamps s;
+    CHECK(stamps_choose(&s, "/nonexistent") < 0);
+}
+
 void test_feed(void)
 {
+    what_became_of_each_message_is_counted_once();
+    a_capture_is_sent_at_its_times();
+    a_plan_is_as_long_as_was_asked_for();
+    a_clock_that_is_set_makes_stamps_void();
     a_quote_reads_back();
     json_has_one_shape_in_any_order();
     the_book_keeps_the_latest();

@@ -3,6 +3,8 @@
 #include "hedge/random.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static void exponential_numbers_are_so(void)
 {
@@ -305,6 +307,193 @@ static void what_became_of_each_request_is_counted_once(void)
     CHECK(n.below_floor == 1);  /* 149 < 100 + 50 */
 }
 
+enum { STEPS = 5 };
+
+/* Requests due at 0, 1000, ... and 4000; the first is a warm-up. */
+static struct client *stepped(struct policy_rules rules, const unsigned first[STEPS])
+{
+    static struct client c;
+    static struct request requests[STEPS];
+    static _Atomic uint32_t copies[SERVERS][STEPS + 1];
+    c = (struct client){.lanes = {{.copies = copies[SERVER_A]}, {.copies = copies[SERVER_B]}}};
+    for (size_t i = 0; i < STEPS; i++)
+        requests[i] = (struct request){.due = 1000 * i, .first = (uint16_t)first[i]};
+    for (size_t i = 0; i <= STEPS; i++)
+        copies[SERVER_A][i] = copies[SERVER_B][i] = 0;
+    client_init(&c, requests, STEPS, 1, &rules);
+    return &c;
+}
+
+/* The server takes its next copy, which is of this request. */
+static bool takes(struct client *c, unsigned server, uint32_t request)
+{
+    uint32_t taken = UINT32_MAX;
+    return lane_take(&c->lanes[server], &taken) && taken == request;
+}
+
+static void a_client_step_by_step(void)
+{
+    struct client *c = stepped((struct policy_rules){.delay = 100, .budget = 1.0, .cancels = true}, (unsigned[]){0, 0, 1, 0, 1});
+    struct request *r = c->requests;
+    CHECK(client_next(c) == 0 && client_arrive(c, 0) == SERVER_A);
+    CHECK(client_next(c) == 100 && client_hedge(c, 99) == NOWHERE && client_hedge(c, 100) == SERVER_B);
+    CHECK(r[0].delay == 100 && r[0].sent[SERVER_A] == 0 && r[0].sent[SERVER_B] == 100 && client_hedge(c, 100) == NOWHERE);
+    CHECK(c->queue[SERVER_A] == 1 && c->queue[SERVER_B] == 1 && client_next(c) == 1000);
+    /* The other copy was not started: it is taken back. A warm-up is counted nowhere. */
+    CHECK(takes(c, SERVER_A, 0));
+    client_answer(c, SERVER_A, 0, 40, 150);
+    CHECK(r[0].state == (REQUEST_CAME | REQUEST_ADMITTED | REQUEST_HEDGED | REQUEST_ANSWERED | REQUEST_DONE | REQUEST_CANCELLED << SERVER_B));
+    CHECK(r[0].answered == 150 && c->queue[SERVER_A] == 0 && c->queue[SERVER_B] == 0);
+    CHECK(c->busy_ticks == 0 && c->wasted_ticks == 0 && c->fastest_ticks == UINT64_MAX && c->queue_most == 0);
+    /* One without a hedge. */
+    CHECK(client_arrive(c, 1000) == SERVER_A && takes(c, SERVER_A, 1));
+    client_answer(c, SERVER_A, 1, 50, 1060);
+    CHECK(r[1].state == (REQUEST_CAME | REQUEST_ADMITTED | REQUEST_ANSWERED | REQUEST_DONE));
+    CHECK(c->fastest_ticks == 60 && c->busy_ticks == 50 && c->queue_most == 1);
+    /* The hedge wins, and the first copy, which was started, is wasted. */
+    CHECK(client_arrive(c, 2000) == SERVER_B && takes(c, SERVER_B, 2));
+    CHECK(client_hedge(c, 2100) == SERVER_A && takes(c, SERVER_A, 2));
+    client_answer(c, SERVER_A, 2, 70, 2200);
+    CHECK(c->queue[SERVER_B] == 1 && c->wasted_ticks == 0);
+    client_answer(c, SERVER_B, 2, 80, 2300);
+    CHECK(r[2].state == (REQUEST_CAME | REQUEST_ADMITTED | REQUEST_HEDGED | REQUEST_ANSWERED | REQUEST_WON | REQUEST_DONE << SERVER_A | REQUEST_DONE << SERVER_B));
+    CHECK(r[2].answered == 2200 && c->wasted_ticks == 80 && c->busy_ticks == 200 && c->fastest_ticks == 60);
+    /* A client that is late, and a queue. */
+    CHECK(client_arrive(c, 3010) == SERVER_A && client_hedge(c, 3100) == SERVER_B && client_arrive(c, 4000) == SERVER_B);
+    CHECK(r[3].sent[SERVER_A] == 10 && r[3].sent[SERVER_B] == 100 && c->queue_most == 2 && client_next(c) == 4100);
+    CHECK(takes(c, SERVER_A, 3) && !client_is_done(c));
+    client_answer(c, SERVER_A, 3, 90, 4000);     /* the last was due by then */
+    CHECK(takes(c, SERVER_B, 4) && c->busy_ticks == 200 && !client_is_done(c));
+    client_answer(c, SERVER_B, 4, 10, 4090);
+    CHECK(client_is_done(c) && client_hedge(c, 4100) == NOWHERE && client_next(c) == POLICY_NEVER);
+    CHECK(!(r[4].state & (REQUEST_HEDGED | REQUEST_CANCELLED)) && c->queue[SERVER_A] + c->queue[SERVER_B] == 0);
+    for (size_t i = 0; i < QUARTERS; i++)
+        CHECK(c->arrivals[i] == 1 && c->queues[i] == (i == 3 ? 2 : 0));
+}
+
+static void without_cancelling_every_copy_is_worked_off(void)
+{
+    struct client *c = stepped((struct policy_rules){.delay = 0, .budget = 1.0}, (unsigned[]){0, 1, 0, 0, 0});
+    CHECK(client_arrive(c, 0) == SERVER_A && client_hedge(c, 0) == SERVER_B && client_arrive(c, 1000) == SERVER_B);
+    CHECK(client_hedge(c, 1000) == SERVER_A && takes(c, SERVER_A, 0) && takes(c, SERVER_A, 1));
+    client_answer(c, SERVER_A, 0, 5, 1010);
+    client_answer(c, SERVER_A, 1, 5, 1020);
+    CHECK(takes(c, SERVER_B, 0) && takes(c, SERVER_B, 1) && !client_is_done(c));
+    client_answer(c, SERVER_B, 0, 5, 1030);
+    client_answer(c, SERVER_B, 1, 7, 1040);
+    CHECK(c->wasted_ticks == 7 && c->busy_ticks == 22);     /* of the warm-up nothing is wasted, and all is work */
+}
+
+static void what_is_refused_denied_or_over_budget_is_marked(void)
+{
+    struct client *c = stepped((struct policy_rules){.delay = 10, .budget = 1.0, .shed = 1}, (unsigned[]){0, 0, 1, 0, 0});
+    struct request *r = c->requests;
+    CHECK(client_arrive(c, 0) == SERVER_A && client_arrive(c, 1000) == NOWHERE && client_arrive(c, 2000) == SERVER_B);
+    CHECK(r[1].state == REQUEST_CAME && c->queue[SERVER_A] == 1 && c->lanes[SERVER_A].sent == 1);
+    CHECK(client_hedge(c, 2010) == NOWHERE && c->oldest == 3);
+    CHECK(r[0].state == (REQUEST_CAME | REQUEST_ADMITTED | REQUEST_DENIED) && r[2].state == r[0].state);
+    c = stepped((struct policy_rules){.delay = 10, .budget = 0.0}, (unsigned[]){0, 0, 0, 0, 0});
+    c->policy.tokens = 1.0;
+    CHECK(client_arrive(c, 0) == SERVER_A && client_arrive(c, 1000) == SERVER_A);
+    CHECK(client_hedge(c, 1010) == SERVER_B && client_hedge(c, 1010) == NOWHERE);
+    CHECK(r[1].state == (REQUEST_CAME | REQUEST_ADMITTED | REQUEST_OVER_BUDGET));
+}
+
+static void only_the_measured_time_counts(void)
+{
+    struct hedge_run run = {.counted_from = 100, .counted_until = 200};
+    CHECK(hedge_counted(&run, 0, 100) == 0 && hedge_counted(&run, 0, 101) == 1 && hedge_counted(&run, 50, 150) == 50);
+    CHECK(hedge_counted(&run, 120, 150) == 30 && hedge_counted(&run, 150, 900) == 50 && hedge_counted(&run, 200, 900) == 0);
+    hedge_end(&run, 150);
+    CHECK(run.measured_ticks == 50);
+    hedge_end(&run, 900);
+    CHECK(run.measured_ticks == 100);
+}
+
+/* Twice as many servers as a load of 1 needs; the warm-ups come before what was asked for. */
+static void a_plan_has_what_was_asked_for(void)
+{
+    static const struct {
+        double duration_s;
+        size_t wanted;
+        size_t warm_ups;
+    } plans[] = {{0.003, 200, 100}, {0.0030075, 201, 100}, {0.015, 1000, 500}, {0.6, 40000, 10000}};
+    for (size_t k = 0; k < sizeof(plans) / sizeof(*plans); k++) {
+        struct options o = asked(0.1, "none");
+        o.duration_s = plans[k].duration_s;
+        struct hedge_run *run = simulated(&o);
+        struct client *c = &run->client;
+        CHECK(c->warm_ups == plans[k].warm_ups && c->n == plans[k].wanted + plans[k].warm_ups);
+        CHECK(run->counted_from == c->requests[c->warm_ups].due && run->counted_until == c->requests[c->n - 1].due);
+        CHECK(run->end_ticks == run->counted_until + 10000000);
+        CHECK(run->measured_ticks == run->counted_until - run->counted_from);
+        size_t at_b = 0;
+        for (size_t i = 0; i < c->n; i++) {
+            CHECK(i == 0 || c->requests[i].due >= c->requests[i - 1].due);
+            at_b += c->requests[i].first;
+        }
+        CHECK(at_b > c->n * 35 / 100 && at_b < c->n * 65 / 100);
+        uint64_t idle = run->servers[SERVER_A].free_ticks + run->servers[SERVER_B].free_ticks;
+        CHECK(idle > run->measured_ticks * 17 / 10 && idle < run->measured_ticks * 19 / 10);
+        double mean = (double)run->counted_until / (double)c->n;
+        CHECK(mean > 0.75 * 15000.0 && mean < 1.25 * 15000.0);
+        hedge_free_memory(run);
+    }
+    struct options o = asked(0.1, "none");
+    o.service_ns = 2000000;
+    o.duration_s = 1.0;
+    struct hedge_run *run = simulated(&o);
+    CHECK(run->end_ticks == run->counted_until + 20000000);
+    hedge_free_memory(run);
+}
+
+/* Where each stalls alone nobody else does; seeds differ. */
+static void the_servers_stall_as_was_asked_for(void)
+{
+    static const struct {
+        unsigned stall;
+        bool a;
+        bool b;
+    } kinds[] = {{STALL_NONE, false, false}, {STALL_A, true, false}, {STALL_BOTH, true, true}, {STALL_COMMON, true, true}};
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+        struct options o = asked(0.1, "none");
+        o.stall = kinds[k].stall;
+        o.duration_s = 0.05;
+        struct hedge_run *run = simulated(&o);
+        uint64_t a = run->servers[SERVER_A].stalls.next, b = run->servers[SERVER_B].stalls.next;
+        CHECK((a != UINT64_MAX) == kinds[k].a && (b != UINT64_MAX) == kinds[k].b);
+        CHECK(!kinds[k].b || (a == b) == (o.stall == STALL_COMMON));
+        hedge_free_memory(run);
+    }
+    struct options one = asked(0.1, "none"), other = asked(0.1, "none");
+    other.seed = 2;
+    struct hedge_run first = {.pair.options = &one}, second = {.pair.options = &other};
+    for (unsigned s = 0; s < STREAMS; s++)
+        for (unsigned t = 0; t < STREAMS; t++)
+            CHECK(hedge_seed(&first, s) != hedge_seed(&second, t) && (s == t || hedge_seed(&first, s) != hedge_seed(&first, t)));
+}
+
+static void words_that_are_no_rules_are_refused(void)
+{
+    static const char *const wrong[] = {"", "p", "p49.9", "p99.91", "p1e2", "p99x", "-1", "+1", " 1", "1x", "1000000001", "nonex", "P95"};
+    static const char *const right[] = {"p50", "p99.9", "0", "1000000000", "none"};
+    struct options o = asked(0.1, "none");
+    struct hedge_run run = {.pair = {.options = &o, .clock.initial.hz = 1e9}};
+    int errors = dup(STDERR_FILENO);
+    CHECK(freopen("/dev/null", "w", stderr) != NULL);
+    unsigned accepted = 0, refused = 0;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        o.delay = wrong[i];
+        refused += hedge_read_rules(&run) == EXIT_USAGE;
+    }
+    for (size_t i = 0; i < sizeof(right) / sizeof(*right); i++) {
+        o.delay = right[i];
+        accepted += hedge_read_rules(&run) == EXIT_OK;
+    }
+    CHECK(fflush(stderr) == 0 && dup2(errors, STDERR_FILENO) >= 0 && close(errors) == 0);
+    CHECK(refused == sizeof(wrong) / sizeof(*wrong) && accepted == sizeof(right) / sizeof(*right));
+}
+
 /* Mean wait of a queue with random arrivals: load * s * (1 + cv^2) / (2 * (1 - load)) (Pollaczek, Khinchine); here cv is 0.1. */
 static void one_server_waits_as_the_formula_says(void)
 {
@@ -362,6 +551,13 @@ void test_hedge(void)
     stalls_take_one_percent_and_never_overlap();
     everything_adds_up_whatever_is_asked_for();
     what_became_of_each_request_is_counted_once();
+    a_client_step_by_step();
+    without_cancelling_every_copy_is_worked_off();
+    what_is_refused_denied_or_over_budget_is_marked();
+    only_the_measured_time_counts();
+    a_plan_has_what_was_asked_for();
+    the_servers_stall_as_was_asked_for();
+    words_that_are_no_rules_are_refused();
     one_server_waits_as_the_formula_says();
     slow_at_the_same_time_is_seen();
     words_become_rules();

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -137,13 +138,39 @@ static pid_t *read_ids(const char *path, size_t *n)
     return ids;
 }
 
+/*
+ * Is a process that has this program's name this program, started by root, by who started this one, or by the monitor's service,
+ * whose user is no fixed one? Anybody may take the name, and start the program. It may be another installation's, or one that was
+ * replaced since. One that is not shown to us is not compared.
+ */
+static bool is_probe(pid_t pid)
+{
+    static const char service[] = ":/system.slice/tunectl-monitor.service\n";
+    struct stat owner;
+    char path[64];
+    char text[FILE_SIZE];
+    read_file(text, pid, pid, "cgroup");
+    if (strstr(text, service))
+        return true;
+    (void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    if (stat(path, &owner) != 0 || (owner.st_uid != 0 && owner.st_uid != geteuid()))
+        return false;
+    (void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    ssize_t length = readlink(path, text, sizeof(text) - 1);
+    if (length <= 0)
+        return true;
+    text[length] = '\0';
+    const char *name = strrchr(text, '/');
+    return name && (strcmp(name, "/tunectl-probe") == 0 || strcmp(name, "/tunectl-probe (deleted)") == 0);
+}
+
 static void visit_threads(pid_t pid, task_visitor visit, void *context)
 {
     char path[64];
     struct task task;
     size_t n;
     /* A kernel thread is a process of one thread: its first look tells. */
-    if (!task_read(&task, pid, pid) || task_is_kernel(&task) || strcmp(task.name, "tunectl-probe") == 0)
+    if (!task_read(&task, pid, pid) || task_is_kernel(&task) || (strcmp(task.name, "tunectl-probe") == 0 && is_probe(pid)))
         return;
     (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     pid_t *tids = read_ids(path, &n);

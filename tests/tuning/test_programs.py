@@ -1,0 +1,86 @@
+"""The programs that have to hear of a change, run for real: one that fails leaves apply and restore undone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.chrooted import furnish, inside, script
+from tests.cli.places import needs_mounts
+from tests.hosts.builder import HostFactory
+from tests.tuned import apply, restore
+from tests.tuning.hosts import small_host, wish
+from tunectl.host.writable import WritableSysroot
+from tunectl.tuning.apply import pending_notifications
+from tunectl.tuning.journal import load
+from tunectl.tuning.transaction import Undone
+
+UPDATE_GRUB = "usr/sbin/update-grub"
+JOURNAL = "var/lib/tunectl/journal.jsonl"
+
+
+class Seen(NamedTuple):
+    """What the program did, and what stands afterwards."""
+
+    has_run: bool
+    has_journal: bool
+    waits: bool = False  # a program that has to be run since a change
+
+
+@pytest.fixture
+def grub(host_root: HostFactory, tmp_path: Path) -> Path:
+    """A host that wants a boot argument, with an update-grub that does as it is told."""
+    tree = small_host(host_root, tmp_path)
+    wish(tree, {"boot.isolcpus": '"isolated"'}, 'isolated = "1"\n')
+    apply(tree)
+    restore(tree)  # everything is imported, and the tree as it was
+    furnish(tree)
+    answers(tree, 0)
+    return tree
+
+
+def answers(tree: Path, status: int) -> None:
+    script(tree, UPDATE_GRUB, "echo ran >> /ran", "echo no space left >&2", f"exit {status}")
+
+
+def seen(tree: Path) -> Seen:
+    ran = tree / "ran"
+    has_run = ran.exists()
+    ran.unlink(missing_ok=True)
+    return Seen(has_run, (tree / JOURNAL).exists(), bool(pending_notifications(load(str((tree / JOURNAL).parent)))))
+
+
+def apply_in(tree: Path) -> list[str]:
+    """The programs that failed."""
+    return inside(tree, lambda: apply(WritableSysroot("/")).applied.failed)
+
+
+def restore_in(tree: Path) -> Undone:
+    return inside(tree, lambda: restore(WritableSysroot("/")))
+
+
+FAILED = ["/usr/sbin/update-grub: exit status 1: no space left"]
+
+
+@needs_mounts
+def test_a_restore_whose_update_grub_failed_is_not_done_and_is_done_again(grub: Path) -> None:
+    assert (apply_in(grub), seen(grub)) == ([], Seen(True, True))
+    answers(grub, 1)
+    for _ in range(2):  # nothing is left to write the second time, and still it has to run
+        undone = restore_in(grub)
+        assert (undone.outcome.failed_commands, undone.complete, seen(grub)) == (FAILED, False, Seen(True, True))
+    answers(grub, 0)
+    undone = restore_in(grub)
+    assert (undone.outcome.failed_commands, undone.complete, seen(grub)) == ([], True, Seen(True, False))
+
+
+@needs_mounts
+def test_an_apply_whose_update_grub_failed_runs_it_again_until_it_works(grub: Path) -> None:
+    answers(grub, 1)
+    assert (apply_in(grub), seen(grub)) == (FAILED, Seen(True, True, waits=True))
+    assert (apply_in(grub), seen(grub)) == (FAILED, Seen(True, True, waits=True))
+    answers(grub, 0)
+    assert (apply_in(grub), seen(grub)) == ([], Seen(True, True))
+    assert restore_in(grub).complete
