@@ -83,7 +83,7 @@ def test_the_control_group_that_wants_the_same_cpus_is_named(host: Path) -> None
     root = KernelRoot(host, Manners(clamp={PARTITION: "isolated invalid (Cpu list in cpuset.cpus not exclusive)"}))
     apply(root)
     found = finding(root)
-    assert "'machine.slice (2)' asks for them, too" in found.reason
+    assert "machine.slice (2) asks for them, too" in found.reason
     assert found.fix.startswith("take these CPUs out of the AllowedCPUs= (cpuset.cpus) of machine.slice (2)")
 
 
