@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from tunectl.host.sysroot import Sysroot
@@ -20,6 +19,7 @@ _DAEMONS = ("cron.service", "crond.service", "cronie.service", "systemd-cron.tar
 _PROGRAMS = ("usr/sbin/cron", "usr/sbin/crond")
 _PARTS = ("etc/cron.hourly", "etc/cron.daily", "etc/cron.weekly", "etc/cron.monthly", "etc/cron.yearly")
 _SPOOLS = ("var/spool/cron/crontabs", "var/spool/cron")  # Debian; Red Hat and SUSE
+_MOST_OF_A_USER = 1 << 16  # bytes: nobody makes us read for long
 _ENVIRONMENT = re.compile(r"^\s*[A-Za-z_]\w*\s*=")
 _RC_LOCAL = ("etc/rc.local", "etc/rc.d/rc.local")
 _EXECS = ("ExecStartPre", "ExecStart", "ExecStartPost", "ExecReload", "ExecStopPost")
@@ -38,20 +38,21 @@ class Job(NamedTuple):
     unit: str = ""  # the service whose line it is; "" for cron and rc.local
     alone: str = ""  # the unit to disable (the service, its timer): the service has no other command than this one
     needed: bool = False  # without this line the service has nothing to start
+    user: str = ""  # who runs it, where that is not root
 
 
 def read_cron_jobs(root: Sysroot) -> Iterator[Job]:
-    """Of root's crontabs and the cron directories; none where no cron is installed. Never raises."""
+    """Of crontabs and the cron directories; none where no cron is installed. Never raises."""
     if not _has_cron(root):
         return
-    yield from _crontab(root, "etc/crontab", has_user=True)
+    yield from _crontab(root, "etc/crontab")
     dots = not root.exists("etc/debian_version")  # Debian's cron skips names with a dot, cronie does not
     for name in sorted(root.listdir("etc/cron.d")):
         if re.fullmatch(r"[\w-]+" if not dots else r"[^.#].*(?<!~)(?<!\.rpmsave)(?<!\.rpmorig)(?<!\.rpmnew)", name):
-            yield from _crontab(root, f"etc/cron.d/{name}", has_user=True)
+            yield from _crontab(root, f"etc/cron.d/{name}")
     for spool in _SPOOLS:
-        for name in filter(partial(_is_root, root), sorted(root.listdir(spool))):
-            yield from _crontab(root, f"{spool}/{name}", has_user=False)
+        for name in sorted(root.listdir(spool)):
+            yield from _crontab(root, f"{spool}/{name}", name)
     for directory in _PARTS:
         for name in sorted(root.listdir(directory)):
             if is_program(root, f"{directory}/{name}") and (dots or "." not in name):
@@ -69,16 +70,27 @@ def _is_root(root: Sysroot, user: str) -> bool:
     return user in ("root", "0") or any(fields[:1] == [user] and fields[2:3] == ["0"] for fields in users)
 
 
-def _crontab(root: Sysroot, path: str, *, has_user: bool) -> Iterator[Job]:
-    for number, line in enumerate(root.get_named(path).split("\n"), 1):  # cron, too, takes none that others may write
+def _crontab(root: Sysroot, path: str, owner: str = "") -> Iterator[Job]:
+    """The jobs of a user's crontab; without `owner`, of one whose lines name their users."""
+    for number, line in enumerate(_crontab_text(root, path, owner).split("\n"), 1):
         bare = line.strip()
         if not bare or bare.startswith("#") or _ENVIRONMENT.match(bare):
             continue
-        fields = bare.split(None, (1 if bare.startswith("@") else 5) + has_user)
-        is_whole = len(fields) == (1 if bare.startswith("@") else 5) + has_user + 1
-        if is_whole and (not has_user or _is_root(root, fields[-2])):
+        count = (1 if bare.startswith("@") else 5) + (not owner)
+        fields = bare.split(None, count)
+        if len(fields) > count:
+            user = owner or fields[-2]
             command = re.split(r"(?<!\\)%", fields[-1])[0]  # what follows is the command's input
-            yield Job(path, number, command.replace("\\%", "%"))
+            yield Job(path, number, command.replace("\\%", "%"), user="" if _is_root(root, user) else user)
+
+
+def _crontab_text(root: Sysroot, path: str, owner: str) -> str:
+    if not owner or _is_root(root, owner):
+        return root.get_named(path)  # cron, too, takes none that others may write
+    try:
+        return root.read_bytes(path, _MOST_OF_A_USER).decode("utf-8", "backslashreplace")
+    except OSError:  # what he keeps from us cannot write our settings either
+        return ""
 
 
 def read_rc_local(root: Sysroot) -> Iterator[Job]:
@@ -114,22 +126,21 @@ def read_service_jobs(root: Sysroot, besides: frozenset[str]) -> Iterator[Job]:
             own = unit.startswith("tunectl-") and "/tunectl" in one.value  # ours: verify, apply, monitor
             if own or one.key in _SILENT_EXECS or "/rc.local" in one.value:  # read_rc_local() has what that runs
                 continue
-            if not _runs_as_root(root, unit, said, one.value):
-                continue
             alone = starter if commands == [one] and f".d/{one.file.rpartition('/')[2]}" not in one.file else ""
             command = _filled_in(_specified(one.value.lstrip(MARKS), unit), environment)
-            yield Job(one.file, one.line, command, unit, alone, needed=starts == [one])
+            user = _user_of(root, unit, said, one.value)
+            yield Job(one.file, one.line, command, unit, alone, needed=starts == [one], user=user)
 
 
-def _runs_as_root(root: Sysroot, unit: str, said: Sequence[Said], command: str) -> bool:
-    """May a command of a service do what root may, by its user, by capabilities, or by a mark before it?"""
+def _user_of(root: Sysroot, unit: str, said: Sequence[Said], command: str) -> str:
+    """Who runs a command of a service; "" where it may do what root may: by its user, capabilities, or a mark."""
     values = {one.key: one.value for one in said if one.section == "Service"}
     is_set = {key for key in ("DynamicUser", "PermissionsStartOnly") if values.get(key, "").lower() in YES}
-    if values.get("AmbientCapabilities") or "PermissionsStartOnly" in is_set:
-        return True
     marks = command[: len(command) - len(command.lstrip(MARKS))]
-    user = values.get("User") or ("" if is_set else "root")
-    return "+" in marks or "!" in marks or _is_root(root, _specified(user, unit))
+    if values.get("AmbientCapabilities") or "PermissionsStartOnly" in is_set or "+" in marks or "!" in marks:
+        return ""
+    user = _specified(values.get("User") or ("" if is_set else "root"), unit) or "a user of its own"
+    return "" if _is_root(root, user) else user
 
 
 def _specified(command: str, unit: str) -> str:

@@ -35,6 +35,7 @@ class Setting(NamedTuple):
     line: int  # 0: not a line of a file
     wins: bool
     ends: Fix = NOTHING  # what ends it, where taking the line out does not
+    user: str = ""  # whose job only names it: not root's, who alone may write it
 
 
 def parse_sysctl_d(text: str) -> list[Assignment]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tunectl.command import as_data
 from tunectl.host.irqbalance import read_configured_ban, read_running_ban
 from tunectl.host.procs import is_daemon, read_comms
 from tunectl.host.refusals import Refusals
@@ -20,6 +21,7 @@ from tunectl.host.systemdunit import mask_of
 from tunectl.tuners.found import FoundTuner
 from tunectl.tuners.table import FILES, PROGRAMS, Files, Tuner
 
+_MOST_NAMED = 5  # a user may write as many lines as he likes
 _BY_COMM = {comm: tuner for tuner in PROGRAMS for comm in tuner.process_names}
 
 
@@ -108,6 +110,12 @@ def _read_files(root: Sysroot) -> Iterator[FoundTuner]:
 
 def _found_files(files: Files, settings: tuple[Setting, ...], denied: Refusals) -> FoundTuner:
     lines = [f"{_place(one)} {files.does} {one.key} = {one.value}".removesuffix(" = ") for one in settings if one.wins]
+    named = [one for one in settings if one.user]
+    lines += [
+        f"{_place(one)} names {one.key}; it runs as {as_data(one.user)}, who may not write that"
+        for one in named[:_MOST_NAMED]
+    ]
+    lines += [f"and {len(named) - _MOST_NAMED} more that users' jobs name"] if len(named) > _MOST_NAMED else []
     lines += [f"not known: {denied}"] if denied else []
     return FoundTuner(
         files.name,

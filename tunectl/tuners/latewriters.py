@@ -28,6 +28,7 @@ _SCRIPT_BYTES = 1 << 16
 _MASKS = re.compile(r"^/proc/irq/(?:[0-9N*]+)/smp_affinity$")
 # A script that is not the shell's: a place of the kernel's in a line that opens or writes a file.
 _PLACE = re.compile(r"(/(?:sys|proc)/[\w./*{}$-]+)")
+_WORD = re.compile(r"/?[\w./*-]+")
 _END = re.compile(r"(?:sys\.exit|os\._exit|exit|quit)\s*(?:\(|;|$)|raise SystemExit|__END__")  # in the first column
 _WRITING = re.compile(r"""write|['"](?:w|a|r\+)b?['"]|>""")
 
@@ -49,11 +50,21 @@ def read_services(root: Sysroot, besides: frozenset[str]) -> tuple[Setting, ...]
 
 def _settings(root: Sysroot, jobs: Iterable[Job]) -> Iterator[Setting]:
     for job in jobs:
+        if job.user:
+            yield from _named(job)
+            continue
         written = (one for file, write in _writes(root, job) for one in _unfolded(root, file, write))
         for file, write in written:
             if found := _known(write):
                 knob, key, value = found
                 yield Setting(knob, key, value, f"/{file}", write.line, wins=True, ends=_ends(job, file))
+
+
+def _named(job: Job) -> Iterator[Setting]:
+    """What of ours the text of another user's job names. It is not followed: he chose it, and may not write that."""
+    for word in dict.fromkeys(_WORD.findall(job.command)):
+        if knob := knob_at(word) if word.startswith("/") else places().sysctls.get(normal_key(word), ""):
+            yield Setting(knob, word, "", f"/{job.file}", job.line, wins=False, user=job.user)
 
 
 def _unfolded(root: Sysroot, file: str, write: Write) -> Iterator[tuple[str, Write]]:
