@@ -137,6 +137,19 @@ def test_a_connection_that_went_bad_is_made_anew(store: Store, clock: Clock, cap
     assert caplog.text.count("alerts are saved again") == 1
 
 
+def test_what_was_acknowledged_while_the_disk_refused_comes_no_second_time(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        add(store, [fired(1), fired(2)])
+        assert store._database
+        store._database.execute("PRAGMA query_only=1")  # of this connection, which is made anew for the next save
+        store.remove(store.waiting("them")[:1])
+        store.save()
+        store.save(now=True)
+        assert store.is_saved
+    with opened(tmp_path) as store:
+        assert [delivery.alert for delivery in store.waiting("them")] == [fired(2)]
+
+
 def test_after_the_end_nothing_is_written(tmp_path: Path) -> None:
     store = Store(str(tmp_path))
     store.open()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from itertools import product
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
 from tests.probe.samples import typed_result
 from tunectl.fix import Fix
 from tunectl.model import Finding, Match, Outcome, Severity, cost
 from tunectl.preflight.gate import Parts, decide
-from tunectl.shapes import Feed, Jitter, typed
+from tunectl.shapes import Feed, Jitter, Load, typed
 
 RANKS = ("go", "pending-reboot", "unknown", "no-go")  # the better ones first
 
@@ -139,6 +140,12 @@ def test_what_was_measured_beside_a_load_counts_as_the_quiet_run_does(
     parts = Parts((finding("mm.ksm", Outcome.COMPLIANT),), (), (), "ok", "", quiet, "")
     found = decide(parts._replace(loaded=loaded, load_problem=problem), strict=False)
     assert found == (verdict, [reason] if reason else [])
+
+
+def test_what_broke_beside_a_load_that_ended_broke() -> None:
+    ended = msgspec.structs.replace(BROKEN, load=Load(["memory"], ran=False))
+    parts = Parts((finding("mm.ksm", Outcome.COMPLIANT),), (), (), "ok", "", KEPT, "", loaded=ended)
+    assert decide(parts, strict=False) == ("no-go", ["probe under load: max_ns of CPU 7"])
 
 
 def fed(verdict: str, *broken: str, reason: str = "") -> Feed:

@@ -210,11 +210,17 @@ def test_an_apply_upon_a_damaged_journal_changes_nothing(tree: Path, damaged: bo
 
 @pytest.mark.parametrize(
     ("state", "same_root", "is_refused"),
-    [("inside", True, False), ("inside", False, False), ("outside", True, False), ("outside", False, True)],
+    [
+        ("inside", True, False),
+        ("inside", False, False),
+        ("outside", True, False),
+        ("outside", False, True),
+        ("beside", False, True),  # a path that begins as the tree's does
+    ],
 )
 def test_whose_journal_it_is(tree: Path, tmp_path: Path, state: str, same_root: bool, is_refused: bool) -> None:
     """One that lies in the tree is the tree's, wherever that was when it was written."""
-    place = str(tree / STATE) if state == "inside" else str(tmp_path / "state")
+    place = {"inside": str(tree / STATE), "outside": str(tmp_path / "state"), "beside": f"{tree}-state"}[state]
     root = WritableSysroot(str(tree))
     run_apply(inspection_on(tree), root, place, runtime_only=False, wait_s=0)
     if not same_root:
