@@ -42,14 +42,19 @@ def parse_cpulist(text: str, *, nr_cpus: int | None = None) -> CpuSet:
     `nr_cpus` is the kernel's nr_cpu_ids; without it `N` and `all` have no meaning and are refused.
     Raises UsageError, with the part and the reason, for whatever bitmap_parselist() refuses.
     """
-    cpus: set[int] = set()
-    for region in _SEPARATORS.split(text):
+    bits = 0
+    for region in dict.fromkeys(_SEPARATORS.split(text)):
         if region:
-            cpus.update(_region(region, text, nr_cpus))
-    return frozenset(cpus)
+            bits |= _region(region, text, nr_cpus)
+    return _cpus_of(bits)
 
 
-def _region(region: str, text: str, nr_cpus: int | None) -> Iterable[int]:
+def _cpus_of(bits: int) -> CpuSet:
+    return frozenset([cpu for cpu, bit in enumerate(reversed(f"{bits:b}")) if bit == "1"])
+
+
+def _region(region: str, text: str, nr_cpus: int | None) -> int:
+    """The CPUs as bits: a list of another host may name each of them thousands of times."""
     found = _REGION.fullmatch(region)
     if not found:
         raise _bad(text, f"'{region}' is not a CPU, a range, 'all', or range:used/group")
@@ -67,14 +72,18 @@ def _region(region: str, text: str, nr_cpus: int | None) -> Iterable[int]:
         raise _bad(text, f"'{region}' runs backwards")
     if end >= limit:
         raise _bad(text, f"'{region}' is past the last CPU, {limit - 1}")
+    length = end - start + 1
     if not found["group"]:
-        return range(start, end + 1)
+        return ((1 << length) - 1) << start
     used, group = number("used"), number("group")
     if group == 0:
         raise _bad(text, f"'{region}' has groups of 0 CPUs")
     if used > group:
         raise _bad(text, f"'{region}' uses {used} of every {group} CPUs")
-    return (cpu for cpu in range(start, end + 1) if (cpu - start) % group < used)
+    pattern, width = (1 << min(used, length)) - 1, group
+    while width < length:
+        pattern, width = pattern | pattern << width, width * 2
+    return (pattern & (1 << length) - 1) << start
 
 
 def _number(token: str, limit: int, text: str) -> int:
@@ -131,7 +140,7 @@ def parse_cpumask(text: str) -> CpuSet:
         if not _MASK_GROUP.fullmatch(group):
             raise _bad(text, f"'{group}' is not a group of one to eight hex digits", kind="mask")
         value = value << 32 | int(group, 16)
-    return frozenset(bit for bit in range(value.bit_length()) if value >> bit & 1)
+    return _cpus_of(value)
 
 
 def format_cpumask(cpus: Iterable[int], *, nr_cpus: int = 1) -> str:

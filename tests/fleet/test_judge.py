@@ -135,6 +135,16 @@ def test_two_names_of_one_machine() -> None:
     assert many[-1].reasons[0].startswith("the machine that answered is n0, n1, n2 and 5 more, too")
 
 
+@pytest.mark.parametrize("host", [{"hostname": "another"}, {"boot_id": "BOOT-tx-01 "}])
+def test_a_copy_of_a_machine_is_one_whatever_it_calls_itself(host: dict[str, str]) -> None:
+    """Its own name is the host's to choose; the boot of the machine that answered is not."""
+    copy = preflight("tx-01")
+    copy["host"] = {**copy["host"], **host}
+    copy["probe"]["host"] = copy["host"]
+    judged = judge(session(), [asked("tx-01", preflight("tx-01")), asked("tx-09", copy)], NOW)
+    assert [found.verdict for found in judged] == ["unknown", "unknown"]
+
+
 @pytest.mark.parametrize(
     ("verdicts", "whole"),
     [

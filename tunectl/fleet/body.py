@@ -50,7 +50,7 @@ def causes_body(judged: Iterable[Judged]) -> list[dict[str, Any]]:
 def _told(one: Judged) -> Iterator[Told]:
     """Its causes: those of its document's findings, where its document's reasons count, and every other reason."""
     document = one.asked.document
-    own = document.reasons if document else ()
+    own = frozenset(document.reasons) if document else frozenset()
     if document and _counts(one):
         yield from document.told
     left = set(document.unexplained) if document else set()

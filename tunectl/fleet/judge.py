@@ -100,11 +100,11 @@ def _age(age: timedelta) -> str:
 
 def _without_twins(judged: list[Judged]) -> list[Judged]:
     """Two names that led to the same boot of one machine: one host was not examined, and it is unknown which."""
-    seen: dict[tuple[str, str], list[str]] = {}
+    seen: dict[str, list[str]] = {}
     for one in judged:
         if key := _machine(one):
             seen.setdefault(key, []).append(one.name)
-    return [_doubted(one, seen.get(_machine(one) or ("", ""), [])) for one in judged]
+    return [_doubted(one, seen.get(_machine(one), [])) for one in judged]
 
 
 def _doubted(one: Judged, names: Sequence[str]) -> Judged:
@@ -116,6 +116,7 @@ def _doubted(one: Judged, names: Sequence[str]) -> Judged:
     return one._replace(verdict="unknown", reasons=(reason, *one.reasons))
 
 
-def _machine(one: Judged) -> tuple[str, str] | None:
+def _machine(one: Judged) -> str:
+    """The boot that answered; what it calls itself is its own choice. "" where it says none."""
     host = one.asked.document.host if one.asked.document else None
-    return (host.boot_id, host.hostname) if host and host.boot_id else None
+    return host.boot_id.strip().lower() if host else ""

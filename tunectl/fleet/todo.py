@@ -36,9 +36,10 @@ def doings(actions: Sequence[Action]) -> tuple[Doing, ...]:
     """A document's actions, each with its place."""
     read = list(kinds.read(map(plain, actions)))
     named = [str(one.get("kind") or "") for one in read]
+    last = {name: place for place, name in enumerate(named)}
     return tuple(
         Doing(
-            _OWN_WORDS if "own_words" in one else _stage(named, place),
+            _OWN_WORDS if "own_words" in one else _stage(named[place], place, last),
             one.get("command", ""),
             one.get("decide", ""),
             one.get("own_words", ""),
@@ -49,15 +50,14 @@ def doings(actions: Sequence[Action]) -> tuple[Doing, ...]:
     )
 
 
-def _stage(named: Sequence[str], place: int) -> int:
-    """`named` are the kinds of all actions, in their order; words for the boot are no command."""
-    own, later = named[place], named[place + 1 :]
+def _stage(own: str, place: int, last: Mapping[str, int]) -> int:
+    """`last` is the place of the last action of each kind; words for the boot are no command."""
     if own in ("apply", "reboot"):
         return 1 if own == "apply" else 3
-    if "apply" in later:
+    if last.get("apply", -1) > place:
         return 0
-    is_before_all = own != kinds.BOOT_WORDS and not {"apply", "reboot"} & set(named)
-    return 2 if "reboot" in later else 0 if is_before_all else 4
+    is_before_all = own != kinds.BOOT_WORDS and not {"apply", "reboot"} & last.keys()
+    return 2 if last.get("reboot", -1) > place else 0 if is_before_all else 4
 
 
 def todo_body(hosts: Iterable[tuple[str, Sequence[Doing]]]) -> list[dict[str, Any]]:

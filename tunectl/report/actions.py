@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from tunectl import kinds
@@ -243,32 +244,31 @@ def todo(actions: Iterable[Mapping[str, Any]]) -> list[Todo]:
     Only what this tunectl made is a command here: any other text is somebody's words.
     """
     made: list[Todo] = []
-    for action in actions:
-        command = action.get("command")
-        own = str(action.get("own_words") or ("" if isinstance(command, Command) else command) or "")
-        one = Todo(
-            (command,) if isinstance(command, Command) else (),
-            str(action.get("decide") or ""),
-            str(action.get("note") or ""),
-            tuple(map(str, action.get("mends") or ())),
-            bool(action.get("reboot")),
-            quoted(own) if own else "",
-        )
-        if made and _alike(made[-1], one):
-            before = made.pop()
-            mends = tuple(dict.fromkeys(before.mends + one.mends))
-            one = one._replace(commands=before.commands + one.commands, mends=mends)
-        made.append(one)
+    for shared, group in groupby(map(_one, actions), _shared):
+        alike = list(group)
+        if shared:
+            commands = tuple(command for each in alike for command in each.commands)
+            mends = tuple(dict.fromkeys(target for each in alike for target in each.mends))
+            alike = [alike[0]._replace(commands=commands, mends=mends)]
+        made += alike
     return made
 
 
-def _alike(before: Todo, one: Todo) -> bool:
-    """The same program for other targets of the same knob, with the same explanation."""
-    if not before.commands or not one.commands or (before.note, before.reboot) != (one.note, one.reboot):
-        return False
-    programs = [command.steps[0].program for command in (*before.commands, *one.commands)]
-    return (
-        len(set(programs)) == 1
-        and programs[0] != "tunectl"
-        and {parse_target(name).knob for name in before.mends + one.mends} == {parse_target(one.mends[0]).knob}
+def _one(action: Mapping[str, Any]) -> Todo:
+    command = action.get("command")
+    own = str(action.get("own_words") or ("" if isinstance(command, Command) else command) or "")
+    return Todo(
+        (command,) if isinstance(command, Command) else (),
+        str(action.get("decide") or ""),
+        str(action.get("note") or ""),
+        tuple(map(str, action.get("mends") or ())),
+        bool(action.get("reboot")),
+        quoted(own) if own else "",
     )
+
+
+def _shared(action: Todo) -> tuple[object, ...]:
+    """What it has in common with neighbours that do the same to other targets of its knob; () where it stays apart."""
+    program = action.commands[0].steps[0].program if action.commands else "tunectl"
+    knobs = {parse_target(name).knob for name in action.mends}
+    return (program, action.note, action.reboot, *knobs) if program != "tunectl" and len(knobs) == 1 else ()
