@@ -19,6 +19,7 @@ from tunectl.checking.traders import (
     whose,
 )
 from tunectl.checking.window import Window
+from tunectl.command import as_data
 from tunectl.cpulist import format_cpulist, parse_cpumask
 from tunectl.fix import in_turn, to_decide
 from tunectl.host.cpusets import CpuFacts
@@ -72,10 +73,11 @@ def test_trading_alone(
     cpu = trading_thread.declared.cpu
     _ = trading_thread.thread
     seen = strangers(trespassers(window, cpu, scope.isolated), traders, cpu)
-    names = [f"{one.run.thread.comm} (tid {one.run.thread.tid}) on its CPU" for one in seen]
+    names = [f"{as_data(one.run.thread.comm)} (tid {one.run.thread.tid}) on its CPU" for one in seen]
     siblings = cpu_facts.siblings.get(cpu, frozenset()) - {cpu}
     names += [
-        f"{run.thread.comm} (tid {run.thread.tid}) on sibling {run.thread.cpu}" for run in spinners(window, siblings)
+        f"{as_data(run.thread.comm)} (tid {run.thread.tid}) on sibling {run.thread.cpu}"
+        for run in spinners(window, siblings)
     ]
     names += [f"{one}, the same core" for one in neighbours(trading_thread, traders, siblings)]
     if names:
@@ -165,7 +167,9 @@ def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader
     if isinstance(window, Window):
         feeders = feeding_threads(window, trading_thread, traders, frozenset(irq for nic in nics for irq in nic.irqs))
         waits = kept_waiting(window, trading_thread, feeders)
-        found += [f"{one.thread.comm} (tid {one.thread.tid}) waited {seconds_of(one.seconds)}" for one in waits]
+        found += [
+            f"{as_data(one.thread.comm)} (tid {one.thread.tid}) waited {seconds_of(one.seconds)}" for one in waits
+        ]
         lost = dropped(window, trading_thread, traders)
     if found:
         found += lost

@@ -12,6 +12,7 @@ from tunectl.checking.polling import Defaults, cpus_for, named, pollers
 from tunectl.checking.spans import is_stopped, loose, sleeps, span_of
 from tunectl.checking.traders import Trader
 from tunectl.checking.window import Window
+from tunectl.command import as_data
 from tunectl.cpulist import format_cpulist
 from tunectl.fix import in_turn, to_decide, to_type
 from tunectl.host.busypoll import Polled, read_polled
@@ -117,13 +118,13 @@ def test_trading_collector(trading_thread: Trader, host: Sysroot, scope: Scope, 
         _astray(pid, dict.fromkeys(astray), found, settings, scope)
     hidden = [one for each in threads.values() for one in each if one.allowed is None]
     if hidden:
-        unknown(f"where {some(one.comm for one in hidden)} may run is not known; {settings}")
+        unknown(f"where {some(as_data(one.comm) for one in hidden)} may run is not known; {settings}")
     compliant(f"process {pid}: {settings}")
 
 
 def _astray(pid: int, astray: dict[Thread, None], found: tuple[Runtime, ...], settings: str, scope: Scope) -> None:
     names = " and ".join(one.value for one in found)
-    seen = (f"{one.comm} (tid {one.tid}) on CPUs {format_cpulist(one.allowed or ())}" for one in astray)
+    seen = (f"{as_data(one.comm)} (tid {one.tid}) on CPUs {format_cpulist(one.allowed or ())}" for one in astray)
     others = format_cpulist(scope.housekeeping & scope.online)
     failing(
         f"the garbage collector of {names} in process {pid} may run on isolated CPUs: {some(seen, 3)}; {settings}",

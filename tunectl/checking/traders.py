@@ -154,9 +154,9 @@ def starved(
     found = []
     for nic in nics:
         here = [irqs[irq] for irq in nic.irqs if irq in irqs and cpu in irqs[irq].where]
-        found += [f"interrupt {irq.irq} of {nic.name}" for irq in here if irq.irq not in threaded]
+        found += [f"interrupt {irq.irq} of {as_data(nic.name)}" for irq in here if irq.irq not in threaded]
         below = outranked(servers.of(cpu, here), declared_scheduling(declared))
-        found += [f"{one} of {nic.name}" for one in below]
+        found += [f"{one} of {as_data(nic.name)}" for one in below]
     for other in traders:
         if other.declared.name in declared.fed_by:
             here_too = (one for one in other.threads if one.allowed == frozenset({cpu}) or one.cpu == cpu)

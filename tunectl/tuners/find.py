@@ -17,7 +17,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import starting_links, unit_directories
 from tunectl.host.systemdgroups import groups_of
 from tunectl.host.systemdunit import mask_of
-from tunectl.tuners.found import FoundTuner
+from tunectl.tuners.found import FoundTuner, said_of
 from tunectl.tuners.table import FILES, PROGRAMS, Files, Tuner
 
 _BY_COMM = {comm: tuner for tuner in PROGRAMS for comm in tuner.process_names}
@@ -107,7 +107,7 @@ def _read_files(root: Sysroot) -> Iterator[FoundTuner]:
 
 
 def _found_files(files: Files, settings: tuple[Setting, ...], denied: Refusals) -> FoundTuner:
-    lines = [f"{_place(one)} {files.does} {one.key} = {one.value}".removesuffix(" = ") for one in settings if one.wins]
+    lines = [said_of(_place(one), files.does, one.key, one.value) for one in settings if one.wins]
     lines += [f"not known: {denied}"] if denied else []
     return FoundTuner(
         files.name,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tunectl.command import as_data, as_place
 from tunectl.fix import Fix
 from tunectl.host.irqbalance import Ban
 from tunectl.host.refusals import AS_ROOT
@@ -32,3 +33,8 @@ class FoundTuner:
     program: bool = True  # False: files that the boot or udev reads
     unread: str = ""  # what was not read, and why, so that it is not known whether there is more
     unread_fix: Fix = AS_ROOT  # what makes that known
+
+
+def said_of(place: str, does: str, key: str, value: str) -> str:
+    """`FILE:LINE sets KEY = VALUE`, without the value where only the writer knows it."""
+    return f"{as_place(place)} {does} {key}" + (f" = {as_data(value)}" if value else "")
