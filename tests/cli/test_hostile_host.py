@@ -104,7 +104,8 @@ def test_each_command_is_typed_as_it_was_meant(answers: Answers, hostile: Path, 
         started = [typing.types(line, shell) for shell in SHELLS]
         assert all(one == started[0] for one in started)
         words = [word for one in started[0] for word in one.words]
-        assert words and all(is_meant(word, hostile) for word in words), words
+        assert words
+        assert all(is_meant(word, hostile) for word in words), words
 
 
 def test_apply_names_the_same_host(answers: Answers, hostile: Path, typing: Typist) -> None:
