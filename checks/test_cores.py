@@ -4,7 +4,7 @@ from tunectl import kinds
 from tunectl.checking import Severity, costs, failing, needs_sight, unknown, watches
 from tunectl.checking.judges import housekeeping_siblings, some, spinners
 from tunectl.checking.window import Window
-from tunectl.command import write
+from tunectl.command import as_data, write
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.fix import to_decide
 from tunectl.host.cpusets import CpuFacts
@@ -45,7 +45,9 @@ def test_spinners_apart(isolated_core: CpuSet, window: Window, scope: Scope) -> 
     """
     busy = spinners(window, isolated_core & scope.online)
     if len(busy) > 1:
-        seen = [f"{run.thread.comm} (pid {run.thread.pid}) on CPU {run.thread.cpu}, {run.busy:.0%}" for run in busy]
+        seen = [
+            f"{as_data(run.thread.comm)} (pid {run.thread.pid}) on CPU {run.thread.cpu}, {run.busy:.0%}" for run in busy
+        ]
         last = busy[-1].thread
         failing(
             f"spinners share the physical core of CPUs {format_cpulist(isolated_core)}: {some(seen)}",

@@ -64,7 +64,9 @@ def test_ipis(isolated_cpu: int, window: Window, subject: Subject) -> None:
 def _work_of(cpu: int, window: Window, root: Sysroot) -> list[str]:
     """What has a CPU interrupt itself, as far as that shows."""
     ran = [run.thread for run in window.runs if run.ran and run.thread.cpu == cpu and not run.thread.kernel]
-    found = [f"{one.comm} (pid {one.pid}) has a POSIX CPU timer" for one in ran if has_cpu_timer(root, one.pid)]
+    found = [
+        f"{as_data(one.comm)} (pid {one.pid}) has a POSIX CPU timer" for one in ran if has_cpu_timer(root, one.pid)
+    ]
     if users := perf_users(root):
         found.append(f"perf events are held by {some(users)}")
     return found or ["what queues it shows nowhere; a POSIX CPU timer, a perf event and a tracer do"]
@@ -89,8 +91,8 @@ def _named(cpu: int, loud: list[Sent], window: Window, subject: Subject) -> tupl
         for here, other in sharing(window, cpu):
             name = f"{as_data(here.thread.comm)} (pid {here.thread.pid})"
             senders.append(
-                f"{name} has a thread here and shares its memory with {other.thread.comm} (tid {other.thread.tid}) on "
-                f"CPU {other.thread.cpu}"
+                f"{name} has a thread here and shares its memory with {as_data(other.thread.comm)} "
+                f"(tid {other.thread.tid}) on CPU {other.thread.cpu}"
             )
             keep = (
                 f"keep the other threads of {name} from unmapping, freeing or protecting memory while it trades: "

@@ -18,13 +18,13 @@ def test_nic_node(interface: str, host: Sysroot, scope: Scope) -> None:
     local = read_local_cpus(host, interface)
     readers = scope.isolated & scope.online
     if not local:
-        unsupported(f"firmware does not say which CPUs are near {interface}")
+        unsupported(f"firmware does not say which CPUs are near {as_data(interface)}")
     if not readers:
         unsupported("no CPU is isolated")
     if not readers & local:
         near = format_cpulist(local & scope.online)
         failing(
-            f"no isolated CPU is on the NUMA node of {interface}, which is near CPUs {near}",
+            f"no isolated CPU is on the NUMA node of {as_data(interface)}, which is near CPUs {near}",
             to_decide(
                 f"isolate CPUs among {near} for the threads that read from {as_data(interface)}, "
                 "or use a NIC near the others"

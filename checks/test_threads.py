@@ -10,6 +10,7 @@ from tunectl.checking.kthreads import knob_of, read_placement, strays
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import Trader, strangers
 from tunectl.checking.window import Window
+from tunectl.command import as_data
 from tunectl.cpulist import format_cpulist
 from tunectl.fix import APPLY, NOTHING, REBOOT, Fix, in_turn, to_type
 from tunectl.host.cpusets import CpuFacts
@@ -64,7 +65,9 @@ def test_movable_threads(
 def _seen(one: Trespass, cpu: int) -> str:
     thread = one.run.thread
     kind = "kernel thread" if thread.kernel else "thread"
-    name = f"{kind} {thread.comm} (pid {thread.pid}" + (f", tid {thread.tid})" if thread.tid != thread.pid else ")")
+    name = f"{kind} {as_data(thread.comm)} (pid {thread.pid}" + (
+        f", tid {thread.tid})" if thread.tid != thread.pid else ")"
+    )
     share = f"{one.run.busy:.0%} of the time" if one.run.busy >= 0.01 else "briefly"
     did = "sleeps" if not one.run.ran else f"ran here, {share}" if thread.cpu == cpu else "ran elsewhere"
     if one.pinned:

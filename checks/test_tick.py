@@ -8,6 +8,7 @@ from tunectl.checking.judges import some
 from tunectl.checking.measure import Spinning, timers_under_spinner
 from tunectl.checking.subject import Subject
 from tunectl.checking.tick import SEVERITY, SHORTEST_S, meaning_of, settle
+from tunectl.command import as_data
 from tunectl.fix import REBOOT, in_turn, to_decide
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.fairserver import may_serve
@@ -58,7 +59,9 @@ def _seen(root: Sysroot, spinning: Spinning, cpu: int) -> list[str]:
     """What was there that brings timer interrupts: other threads, their CPU timers, the timers that are set."""
     ran = [run.thread for run in spinning.window.runs if run.ran and run.thread.cpu == cpu]
     beside = [one for one in ran if (one.pid, one.tid) != spinning.spinner]
-    seen = [f"it shared the CPU with {some(f'{one.comm} (pid {one.pid})' for one in beside)}"] if beside else []
+    seen = (
+        [f"it shared the CPU with {some(f'{as_data(one.comm)} (pid {one.pid})' for one in beside)}"] if beside else []
+    )
     timed = [one for one in ran if not one.kernel and has_cpu_timer(root, one.pid)]
-    seen += [f"{one.comm} (pid {one.pid}) has a POSIX CPU timer" for one in timed]
+    seen += [f"{as_data(one.comm)} (pid {one.pid}) has a POSIX CPU timer" for one in timed]
     return seen + meaning_of(timers_under_spinner(root, cpu, taken=spinning.spinner is not None), perf_users(root))

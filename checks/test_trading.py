@@ -19,6 +19,7 @@ from tunectl.checking.traders import (
     whose,
 )
 from tunectl.checking.window import Window
+from tunectl.command import as_data
 from tunectl.cpulist import format_cpulist, parse_cpumask
 from tunectl.fix import in_turn, to_decide
 from tunectl.host.cpusets import CpuFacts
@@ -72,15 +73,16 @@ def test_trading_alone(
     cpu = trading_thread.declared.cpu
     _ = trading_thread.thread
     seen = strangers(trespassers(window, cpu, scope.isolated), traders, cpu)
-    names = [f"{one.run.thread.comm} (tid {one.run.thread.tid}) on its CPU" for one in seen]
+    names = [f"{as_data(one.run.thread.comm)} (tid {one.run.thread.tid}) on its CPU" for one in seen]
     siblings = cpu_facts.siblings.get(cpu, frozenset()) - {cpu}
     names += [
-        f"{run.thread.comm} (tid {run.thread.tid}) on sibling {run.thread.cpu}" for run in spinners(window, siblings)
+        f"{as_data(run.thread.comm)} (tid {run.thread.tid}) on sibling {run.thread.cpu}"
+        for run in spinners(window, siblings)
     ]
     names += [f"{one}, the same core" for one in neighbours(trading_thread, traders, siblings)]
     if names:
         failing(
-            f"{trading_thread.declared.name} does not have CPU {cpu} and its core to itself: {some(names)}",
+            f"{as_data(trading_thread.declared.name)} does not have CPU {cpu} and its core to itself: {some(names)}",
             to_decide(
                 f"move them to {format_cpulist(scope.housekeeping & scope.online)}, or trading threads to other cores"
             ),
@@ -165,13 +167,15 @@ def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader
     if isinstance(window, Window):
         feeders = feeding_threads(window, trading_thread, traders, frozenset(irq for nic in nics for irq in nic.irqs))
         waits = kept_waiting(window, trading_thread, feeders)
-        found += [f"{one.thread.comm} (tid {one.thread.tid}) waited {seconds_of(one.seconds)}" for one in waits]
+        found += [
+            f"{as_data(one.thread.comm)} (tid {one.thread.tid}) waited {seconds_of(one.seconds)}" for one in waits
+        ]
         lost = dropped(window, trading_thread, traders)
     if found:
         found += lost
         failing(
-            f"{declared.name} spins as SCHED_{declared.policy.upper()} on CPU {declared.cpu}, where what feeds it "
-            f"would have to run: {some(found)}",
+            f"{as_data(declared.name)} spins as SCHED_{declared.policy.upper()} on CPU {declared.cpu}, where "
+            f"what feeds it would have to run: {some(found)}",
             to_decide("move the interrupts (knob irq.affinity) and the threads that feed it to other CPUs"),
             observed=len(found),
             desired=0,
@@ -180,7 +184,7 @@ def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader
         raise Settled(window.outcome, window.reason, window.fix)
     if lost:
         failing(
-            f"what was meant for {declared.name} was dropped: {some(lost)}",
+            f"what was meant for {as_data(declared.name)} was dropped: {some(lost)}",
             to_decide(
                 "have the reader of that queue run in time, or make the queue longer (SO_RCVBUF, net.core.rmem_max, "
                 "net.core.netdev_max_backlog)"
@@ -219,8 +223,9 @@ def test_trading_outranks(trading_thread: Trader, host: Sysroot, scope: Scope, s
     below = outranked(here, declared_scheduling(declared))
     if below:
         failing(
-            f"{declared.name} runs as SCHED_{declared.policy.upper()} {declared.priority} on CPU {declared.cpu}, and "
-            f"what serves its card there has no higher priority: {some(map(str, below))} never run while it spins",
+            f"{as_data(declared.name)} runs as SCHED_{declared.policy.upper()} {declared.priority} on CPU "
+            f"{declared.cpu}, and what serves its card there has no higher priority: "
+            f"{some(map(str, below))} never run while it spins",
             moved_away(here, own, declared.cpu, format_cpulist(scope.housekeeping & scope.online)),
             observed=len(below),
             desired=0,

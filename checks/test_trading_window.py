@@ -12,6 +12,7 @@ from tunectl.checking.polling import Defaults, cpus_for, named, pollers
 from tunectl.checking.spans import is_stopped, loose, sleeps, span_of
 from tunectl.checking.traders import Trader
 from tunectl.checking.window import Window
+from tunectl.command import as_data
 from tunectl.cpulist import format_cpulist
 from tunectl.fix import in_turn, to_decide, to_type
 from tunectl.host.busypoll import Polled, read_polled
@@ -44,15 +45,16 @@ def test_trading_spins(trading_thread: Trader, window: Window) -> None:
         unsupported("its declaration does not say spins = true")
     span = span_of(window, trading_thread)
     if is_stopped(span):
-        unknown(f"{declared.name} is stopped, by a signal or a debugger", to_decide("let it go on, then check again"))
+        again = to_decide("let it go on, then check again")
+        unknown(f"{as_data(declared.name)} is stopped, by a signal or a debugger", again)
     times = sleeps(span)
     if times is None:
         unknown(f"/proc/{span.after.pid}/task/{span.after.tid}/status does not count voluntary switches")
     if times:
         failing(
-            f"{declared.name} (tid {span.after.tid}) is declared to spin, and slept {plural(times, 'time')} in "
-            f"{seconds_of(window.seconds)}: a lock, an allocator, a page fault or a blocking call (a stop by a signal "
-            "counts the same)",
+            f"{as_data(declared.name)} (tid {span.after.tid}) is declared to spin, and slept {plural(times, 'time')} "
+            f"in {seconds_of(window.seconds)}: a lock, an allocator, a page fault or a blocking call (a stop by a "
+            "signal counts the same)",
             to_decide(
                 f"find the call it waits in, outside a session (sudo perf trace -s -t {span.after.tid}), and have it "
                 "poll instead; or take spins = true out of its declaration"
@@ -78,8 +80,8 @@ def test_trading_faults(trading_thread: Trader, window: Window, host: Sysroot) -
     movers = page_movers(host)
     per_s = round(minor / window.seconds, 1)
     failing(
-        f"{trading_thread.declared.name} (tid {after.tid}) took {minor} minor and {major} major page faults in "
-        f"{seconds_of(window.seconds)}" + "".join(f"; {mover}" for mover, _ in movers),
+        f"{as_data(trading_thread.declared.name)} (tid {after.tid}) took {minor} minor and {major} major page faults "
+        f"in {seconds_of(window.seconds)}" + "".join(f"; {mover}" for mover, _ in movers),
         in_turn(to_decide(_PREFAULT), *(fix for _, fix in movers)),
         observed=major or per_s,
         desired=0 if major else PER_S,
@@ -117,13 +119,13 @@ def test_trading_collector(trading_thread: Trader, host: Sysroot, scope: Scope, 
         _astray(pid, dict.fromkeys(astray), found, settings, scope)
     hidden = [one for each in threads.values() for one in each if one.allowed is None]
     if hidden:
-        unknown(f"where {some(one.comm for one in hidden)} may run is not known; {settings}")
+        unknown(f"where {some(as_data(one.comm) for one in hidden)} may run is not known; {settings}")
     compliant(f"process {pid}: {settings}")
 
 
 def _astray(pid: int, astray: dict[Thread, None], found: tuple[Runtime, ...], settings: str, scope: Scope) -> None:
     names = " and ".join(one.value for one in found)
-    seen = (f"{one.comm} (tid {one.tid}) on CPUs {format_cpulist(one.allowed or ())}" for one in astray)
+    seen = (f"{as_data(one.comm)} (tid {one.tid}) on CPUs {format_cpulist(one.allowed or ())}" for one in astray)
     others = format_cpulist(scope.housekeeping & scope.online)
     failing(
         f"the garbage collector of {names} in process {pid} may run on isolated CPUs: {some(seen, 3)}; {settings}",
@@ -183,10 +185,10 @@ def _refuse_sharing(trader: Trader, beside: list[Trader], thread: Thread, how: s
     """Two threads that poll and are held to one CPU take turns there."""
     if not beside:
         return
-    others = f"so {'do' if len(beside) > 1 else 'does'} {some(one.declared.name for one in beside)}"
+    others = f"so {'do' if len(beside) > 1 else 'does'} {some(as_data(one.declared.name) for one in beside)}"
     home = [one for one in (trader, *beside) if one.thread.allowed != frozenset({one.declared.cpu})]
     failing(
-        f"{trader.declared.name} polls on CPU {thread.cpu} ({how}), and {others}",
+        f"{as_data(trader.declared.name)} polls on CPU {thread.cpu} ({how}), and {others}",
         in_turn(*(to_type(kinds.move_thread(one.thread.tid, str(one.declared.cpu))) for one in home)),
         observed=len(beside),
         desired=0,

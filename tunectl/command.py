@@ -119,6 +119,11 @@ def as_data(name: object) -> str:
     return text if _NAME.fullmatch(text) else quoted(text)
 
 
+def as_place(where: str) -> str:
+    """A file, with its line, within a sentence; what begins with no slash is our own words for where that is."""
+    return as_data(where) if where.startswith("/") else where
+
+
 def quoted(text: str) -> str:
     """A text that is somebody else's, between quotes that it cannot end."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")

@@ -23,7 +23,7 @@ def test_a_sleeping_thread_pinned_to_an_isolated_cpu_is_found(lab4: Path, judge:
     with FakeKernel(lab4, range(4), processes=[Process(700, "stray worker) x", cpu=2, allowed="2")]):
         found = judge(lab4, {2, 3}, CHECK)
     assert found[TARGET].outcome == Outcome.DRIFTED
-    assert "stray worker) x (pid 700) is pinned here and sleeps" in found[TARGET].reason
+    assert "'stray worker) x' (pid 700) is pinned here and sleeps" in found[TARGET].reason
     assert found[TARGET].fix.startswith("sudo taskset -cp 0-1 700; if it is the trading thread itself, declare")
     assert found["check.movable_threads[3]"].outcome == Outcome.COMPLIANT
 

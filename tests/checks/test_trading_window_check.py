@@ -225,7 +225,7 @@ def test_dotnet_is_told_by_its_library(lab4: Path, judge: Judge) -> None:
         "check.trading_collector[rx]"
     ]
     assert wrong.outcome == Outcome.DRIFTED
-    assert ".NET Server GC (tid 703) on CPUs 0-3" in wrong.reason
+    assert "'.NET Server GC' (tid 703) on CPUs 0-3" in wrong.reason
 
 
 # Starts CoreCLR in a process that has no managed program: hostfxr's own interface for that (hostfxr.h).

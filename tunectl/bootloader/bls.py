@@ -19,6 +19,7 @@ from tunectl.bootloader.grubrun import Halt, Script, parse_grubenv
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
 from tunectl.bootloader.grubsettings import GRUBENVS, LINUX, MAIN, evaluate_settings
 from tunectl.bootloader.grubsyntax import Unfollowed
+from tunectl.command import as_data
 from tunectl.host.sysroot import Sysroot
 
 
@@ -77,11 +78,11 @@ def _decided_elsewhere(root: Sysroot) -> str:
     except Unfollowed as hidden:
         return f"/boot/grub2/custom.cfg may name the default entry: {hidden.why}"
     except Halt as end:
-        return f"{end.at} boots at once"
+        return f"{as_data(end.at)} boots at once"
     if "default" not in script.state.values.keys() | script.state.doubts.keys():
         return ""
     origin = script.state.origins.get("default")
-    return f"{origin.where if origin else '/boot/grub2/custom.cfg'} makes another entry the default"
+    return f"{as_data(origin.where) if origin else '/boot/grub2/custom.cfg'} makes another entry the default"
 
 
 def _assigned(settings: str) -> str | None:
@@ -93,8 +94,8 @@ def _refusal(root: Sysroot, default: Entry) -> str:
     if default.options != 1:
         # blscfg.c: of several lines GRUB takes one; without any, default_kernelopts, and root= with it.
         return (
-            f"/{default.path} has {default.options} lines of options, and GRUB goes by exactly one: make it one line, "
-            "with all that the entry boots with"
+            f"{as_data(f'/{default.path}')} has {default.options} lines of options, and GRUB goes by exactly one: "
+            "make it one line, with all that the entry boots with"
         )
     if "$kernelopts" in default.line:
         return (

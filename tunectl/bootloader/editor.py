@@ -14,6 +14,7 @@ from typing import NamedTuple
 from tunectl.bootloader.cmdline import length_problem, lookup, parse_cmdline
 from tunectl.bootloader.family import BootPlan, Conflict, Family, Journaled, Upcoming, Write
 from tunectl.bootloader.words import Desired, Lines, Same, Swap, given, merge, split, swaps, take_out
+from tunectl.command import as_data
 from tunectl.fix import NOTHING, Fix
 from tunectl.host.shellvars import Assignment, assignments
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
@@ -147,15 +148,15 @@ def plan_edits(
         try:
             text = read(root, holder.path)
         except OSError as error:
-            return BootPlan(problem=f"cannot read /{holder.path}: {error.strerror}")
+            return BootPlan(problem=f"cannot read {as_data(f'/{holder.path}')}: {error.strerror}")
         lines = holder.form.lines(text or "")
         if isinstance(lines, str):
-            return BootPlan(problem=f"/{holder.path}: {lines}")
+            return BootPlan(problem=f"{as_data(f'/{holder.path}')}: {lines}")
         clean = _pristine(holder, text, journaled, known)
         merged = merge(_start(holder, clean, known), desired, same)
         conflicts += _unmet(holder, merged, desired, same)
         if too_long := length_problem(f"{holder.lead} {_as_booted(holder, merged)}".strip()):
-            return BootPlan(problem=f"/{holder.path}: {too_long}")
+            return BootPlan(problem=f"{as_data(f'/{holder.path}')}: {too_long}")
         content = holder.form.render(clean or "", merged)
         if content != (text or ""):
             writes.append(Write("edit", holder.path, content, clean))
@@ -183,8 +184,10 @@ def _unmet(holder: Holder, lines: Lines, desired: Sequence[Desired], same: Same)
         if not given(args, want, same):
             winner = lookup(args, want[0], want[2])
             # Among the file's own words ours is in force, so another one can only come from a variable.
-            who = winner.arg if winner else "a variable"
-            told.append(Conflict(f"{who} in /{holder.path}, by a variable, wins: {want[2].value}", want[0]))
+            who = as_data(winner.arg) if winner else "a variable"
+            told.append(
+                Conflict(f"{who} in {as_data(f'/{holder.path}')}, by a variable, wins: {want[2].value}", want[0])
+            )
     return told
 
 

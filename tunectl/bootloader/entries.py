@@ -17,6 +17,7 @@ from typing import NamedTuple
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.bootloader.editor import LINE, OPTIONS, Holder, read
 from tunectl.bootloader.family import Point
+from tunectl.command import as_data
 from tunectl.fix import NOTHING, Fix, to_decide
 from tunectl.host.sysroot import Sysroot
 
@@ -124,7 +125,7 @@ def rescue_chosen(default: Entry) -> tuple[str, Fix]:
     """(what is wrong with a default entry that is a rescue entry, what to do): such an entry itself stays as it is."""
     if not default.rescue:
         return "", NOTHING
-    problem = f"/{default.path} is a rescue entry, and the default"
+    problem = f"{as_data(f'/{default.path}')} is a rescue entry, and the default"
     return problem, to_decide(f"fix that ({problem})", before_boot=True)
 
 

@@ -28,6 +28,7 @@ from tunectl.bootloader.grubsettings import (
 )
 from tunectl.bootloader.nextboot import next_boot, next_length_problem
 from tunectl.bootloader.words import Desired, Same, checked, given, is_safe, written
+from tunectl.command import as_data, as_place
 from tunectl.errors import UsageError
 from tunectl.fix import NOTHING, Fix, to_type
 from tunectl.host.identity import DEBIAN, read_os_ids
@@ -107,23 +108,21 @@ def _obstacle(settings: Configured, want: Desired, same: Same) -> Conflict:
         return Conflict(f"{settings.withheld.why}, and so without {written(want)}", key)
     mine = kernel_args(settings.args)
     if len(mine) < len(settings.args) and any(_equal(same, key, one.arg.value, value) for one in placed):
-        end = settings.placed[len(mine)]
-        return Conflict(
-            f"'--' in {end.where} ends the kernel's own arguments: {written(want)} behind it goes to init", key
-        )
+        end = as_place(settings.placed[len(mine)].where)
+        return Conflict(f"'--' in {end} ends the kernel's own arguments: {written(want)} behind it goes to init", key)
     found = _find(settings.args, key, rule, same)
     if found is None or rule is Rule.EACH:
         place = settings.default_set_at or "the settings"
         if place.startswith("/" + DROPIN):
-            cut = f"a ';' or a brace in {settings.cut_at or 'the settings'} ends GRUB's linux command"
+            cut = f"a ';' or a brace in {as_place(settings.cut_at) or 'the settings'} ends GRUB's linux command"
             return Conflict(f"{cut} before {written(want)}", key, settings.cut_at)
-        setting = f"{place} overwrites GRUB_CMDLINE_LINUX_DEFAULT"
+        setting = f"{as_place(place)} overwrites GRUB_CMDLINE_LINUX_DEFAULT"
         known = settings.default_set_at and setting
         return Conflict(f"{setting}, without {written(want)}", key, settings.default_set_at, known)
     order = placed if rule is Rule.FIRST else placed[::-1]
     winner = next((one for one in order if one.arg.value is not None), order[0])
     line = winner.where if winner.where.startswith("/") else ""
-    return Conflict(f"{winner.arg} in {winner.where} wins: {rule.value}", key, line)
+    return Conflict(f"{as_data(winner.arg)} in {as_place(winner.where)} wins: {rule.value}", key, line)
 
 
 def reads_dropins(root: Sysroot) -> bool:

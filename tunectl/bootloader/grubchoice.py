@@ -34,9 +34,11 @@ def decided_by(root: Sysroot, decided: Origin | None) -> str:
         return "it is the first one"
     if not decided.variable:
         script = _section(root, decided.where)
-        return f"{decided.where}{f', from {script},' if script else ''} makes it the default"
+        return f"{as_data(decided.where)}{f', from {script},' if script else ''} makes it the default"
     program = _SET_BY.get(decided.variable, "")
-    return f"{decided.variable} in {decided.where} decides that" + (f" ({program} sets it)" if program else "")
+    return f"{as_data(decided.variable)} in {as_data(decided.where)} decides that" + (
+        f" ({program} sets it)" if program else ""
+    )
 
 
 def mend(root: Sysroot, settings: Configured, entry: BootEntry | NoEntry) -> Fix:
@@ -49,7 +51,7 @@ def mend(root: Sysroot, settings: Configured, entry: BootEntry | NoEntry) -> Fix
     if isinstance(entry, BootEntry):
         lacking = Counter(settings.args) - Counter(parse_cmdline(entry.args))
         words = " ".join(map(as_data, lacking)) or "the arguments"
-        return to_decide(f"add {words} to the kernel's line of the entry at {entry.at}")
+        return to_decide(f"add {words} to the kernel's line of the entry at {as_data(entry.at)}")
     return to_decide("choose an entry that boots Linux")
 
 
@@ -63,7 +65,9 @@ def _unset(root: Sysroot, settings: Configured, decided: Origin) -> Fix:
             outdated = Counter(settings.args) - Counter(parse_cmdline(menu.entry.args))
             unset = all_of(argv("sudo", editor, block, "unset", name) for name in names)
             return to_type(unset.then(making_menu(root)) if outdated else unset)
-    return to_decide(f"have {as_data(decided.variable)} in {decided.where} name an entry that has the arguments")
+    return to_decide(
+        f"have {as_data(decided.variable)} in {as_data(decided.where)} name an entry that has the arguments"
+    )
 
 
 def _take_back(root: Sysroot, where: str) -> Fix:

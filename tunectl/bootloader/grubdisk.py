@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from tunectl.bootloader.grubsyntax import Unfollowed
+from tunectl.command import quoted
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
 PREFIX = "(prefix)"
@@ -53,13 +54,13 @@ class Disk:
     def locate(self, path: str) -> str | None:
         """The path below the root of the host, or None where there is nothing. Unfollowed where that is not known."""
         if re.search(r"[*?]", path):
-            raise Unfollowed(f"the file name '{path}' is a pattern")
+            raise Unfollowed(f"the file name {quoted(path)} is a pattern")
         device, _, rest = path.partition("/")
         if device not in (PREFIX, "", f"({OWN})"):
-            raise Unfollowed(f"'{path}' is on a device that is not known here")
+            raise Unfollowed(f"{quoted(path)} is on a device that is not known here")
         found = self._there(*self._places(device, rest))
         if len(found) > 1:
-            raise Unfollowed(f"'{path}' is /{found[0]} or /{found[1]}")
+            raise Unfollowed(f"{quoted(path)} is /{found[0]} or /{found[1]}")
         return found[0] if found else None
 
     def lacks_kernel(self, path: str) -> bool:

@@ -15,6 +15,7 @@ from tunectl.bootloader.grubrun import Halt, Script
 from tunectl.bootloader.grubscript import kernel_text
 from tunectl.bootloader.grubstate import Entry, Loaded, Origin, State
 from tunectl.bootloader.grubsyntax import Unfollowed
+from tunectl.command import as_data, quoted
 from tunectl.host.sysroot import Sysroot
 
 _OVERFLOW = 1 << 64
@@ -98,7 +99,7 @@ class _Boot:
         state = self._script.state
         if not state.entries:
             return NoEntry(
-                f"the submenu '{'>'.join(self._titles)}' is empty" if self._titles else "there is no menu entry"
+                f"the submenu {quoted('>'.join(self._titles))} is empty" if self._titles else "there is no menu entry"
             )
         if why := state.doubts.get("default"):
             raise Unfollowed(f"which entry is the default depends on {why}")
@@ -130,7 +131,7 @@ class _Boot:
 
     def _booted(self, loaded: Loaded | None, at: str, id: str = "") -> BootEntry | NoEntry:
         title = ">".join(self._titles)
-        named = f"the default entry '{title}'" if title else f"the command at {at}"
+        named = f"the default entry {quoted(title)}" if title else f"the command at {at}"
         if loaded and loaded.doubt:
             raise Unfollowed(f"the kernel's line in {named} depends on {loaded.doubt}")
         none = NoEntry(f"{named} boots no Linux kernel", decided=self._decided)
@@ -157,7 +158,9 @@ def _certain(entries: tuple[Entry, ...]) -> Entry:
     """The last of these entries, none of which may be missing."""
     for entry in entries:
         if entry.doubt:
-            raise Unfollowed(f"whether there is an entry '{entry.title}' ({entry.at}) depends on {entry.doubt}")
+            raise Unfollowed(
+                f"whether there is an entry {quoted(entry.title)} ({as_data(entry.at)}) depends on {entry.doubt}"
+            )
     return entries[-1]
 
 

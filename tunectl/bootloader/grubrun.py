@@ -25,6 +25,7 @@ from tunectl.bootloader.grubdisk import OWN, PREFIX, Disk
 from tunectl.bootloader.grubscript import Word, expand_all
 from tunectl.bootloader.grubstate import Entry, Loaded, Origin, State, join
 from tunectl.bootloader.grubsyntax import Command, For, If, Node, Nodes, Unfollowed, While, parse
+from tunectl.command import as_data, quoted
 
 Status = bool | str  # what a command comes to; a text: why that is not known
 
@@ -273,8 +274,8 @@ class Script:
         if "=" in name:
             return self._assign(node, name, words[0])
         if not name or name in MKCONFIGS_FUNCTIONS:
-            return f"the command `{name}` at {node.at}"
-        raise Unfollowed(f"the command `{name}` at {node.at}")
+            return f"the command `{as_data(name)}` at {node.at}"
+        raise Unfollowed(f"the command `{as_data(name)}` at {node.at}")
 
     def _doubtful(self, node: Command, name: str, why: str) -> Status:
         """A command some of whose words are not known."""
@@ -289,15 +290,15 @@ class Script:
         if name in ("menuentry", "submenu"):  # something is there, and nobody knows its name
             self._add(Entry(f"the {name} at {node.at}", "", name == "submenu", (), node.block or (), "", node.at, why))
             return True
-        raise Unfollowed(f"the command `{name}` at {node.at} depends on {why}")
+        raise Unfollowed(f"the command `{as_data(name)}` at {node.at} depends on {why}")
 
     def _assign_all(self, node: Command, name: str, why: str) -> Status:
         """A command that shows, loads or looks for something. What it finds is not known."""
-        found = f"what `{name}` finds at {node.at}"
+        found = f"what `{as_data(name)}` finds at {node.at}"
         texts = self._expand(node.words)
         for variable in assigned_by(texts):
             if why:
-                raise Unfollowed(f"the command `{name}` at {node.at} depends on {why}")
+                raise Unfollowed(f"the command `{as_data(name)}` at {node.at} depends on {why}")
             if variable == "root" and any(self._disk.is_own(text) for text in texts[1:]):
                 self.state.set("root", OWN, Origin(node.at))
             else:
@@ -375,7 +376,7 @@ class Script:
         if not path.startswith("/"):
             return path
         if why := self.state.doubts.get("root"):
-            raise Unfollowed(f"'{path}' is on a device that depends on {why}")
+            raise Unfollowed(f"{quoted(path)} is on a device that depends on {why}")
         root = self.state.values.get("root", "")
         return path if root == OWN else f"({root}){path}"
 
@@ -387,7 +388,7 @@ class Script:
             self._disk.locate(path)
         except Unfollowed as hidden:
             if hidden.errno is None:
-                raise Unfollowed(f"`{texts[0]}` at {node.at}: {hidden.why}") from hidden
+                raise Unfollowed(f"`{as_data(texts[0])}` at {node.at}: {hidden.why}") from hidden
             raise
         self.run_file(path)
         return True
@@ -420,7 +421,7 @@ class Script:
         options, args = _options(texts[1:])
         if not args or not args[0] or node.block is None:
             if node.block is None:
-                raise Unfollowed(f"the command `{texts[0]}` at {node.at}, without a block")
+                raise Unfollowed(f"the command `{as_data(texts[0])}` at {node.at}, without a block")
             return False
         file = node.at.rpartition(":")[0]
         title = args[0]
@@ -457,7 +458,7 @@ class Script:
 
     def _left(self, node: Command, texts: list[str]) -> Status:
         if "--is-supported" in texts:
-            return f"what `{texts[0]}` finds at {node.at}"
+            return f"what `{as_data(texts[0])}` finds at {node.at}"
         raise Halt(None, node.at)
 
 

@@ -19,7 +19,7 @@ from tunectl.bootloader.cmdline import Arg, parse_cmdline
 from tunectl.bootloader.grubmakers import Withheld, withheld
 from tunectl.bootloader.grubmenu import Menu, evaluate
 from tunectl.bootloader.grubscript import MAX_EXPANDED, Word, expand, kernel_text, split_words
-from tunectl.command import Command
+from tunectl.command import Command, as_data
 from tunectl.errors import TunectlError
 from tunectl.host import shellvars
 from tunectl.host.shellvars import Piece, Value, Variables
@@ -97,11 +97,11 @@ def configured(root: Sysroot, without_ours: bool = False, *, overlay: Mapping[st
             read.append(("/" + path, texts[path] if path in texts else root.read_text(path)))
         except OSError as error:
             if error.errno not in ABSENT_ERRNOS:  # a dangling link is skipped, as `[ -e ]` does
-                return Configured(problem=f"cannot read /{path}: {error.strerror}", errno=error.errno)
+                return Configured(problem=f"cannot read {as_data(f'/{path}')}: {error.strerror}", errno=error.errno)
     variables = evaluate_settings(read)
     files = tuple(name for name, _ in read)
     unknown = variables.unknown(LINUX) or variables.unknown(DEFAULT)
-    problem = variables.problem or (f"needs a shell: {unknown}" if unknown else None)
+    problem = variables.problem or (f"needs a shell: {as_data(unknown)}" if unknown else None)
     if problem and root.live and overlay is None:
         return source_live(root, without_ours=without_ours)
     return _settings_of(root, variables, files, problem)
@@ -153,12 +153,12 @@ def _placed(root: Sysroot, line: Value) -> tuple[tuple[Placed, ...], str]:
     for word in words:
         where = _where(line, word.at)
         names = [part.text for part in word.parts if part.variable]
-        shown = f"${names[0]} of /{menu_path(root)}, from {where}" if names else where
+        source = f"${names[0]} of /{menu_path(root)}, from {as_data(where)}" if names else where
         given = kernel_text(expand(word, variables))
         room -= len(given)
         if room < 0:
             break
-        result += [Placed(arg, shown) for arg in parse_cmdline(given)]
+        result += [Placed(arg, source) for arg in parse_cmdline(given)]
     return tuple(result), cut_at
 
 
@@ -206,7 +206,7 @@ def source_live(root: Sysroot, without_ours: bool = False) -> Configured:
         try:
             root.check_named(path)
         except OSError as error:
-            return Configured(files=files, problem=f"needs a shell, and /{path}: {error.strerror}")
+            return Configured(files=files, problem=f"needs a shell, and {as_data(f'/{path}')}: {error.strerror}")
     return run_shell(root, files)
 
 
@@ -222,7 +222,7 @@ def run_shell(root: Sysroot, files: tuple[str, ...]) -> Configured:
     default, _, end = rest.partition("\0")
     if done.returncode or end != ".":
         said = words_of(done.stderr) or f"exit status {done.returncode}"
-        return Configured(files=files, problem=f"sh cannot read {', '.join(files)}: {said}")
-    where = "the settings in " + ", ".join(files)
+        return Configured(files=files, problem=f"sh cannot read {', '.join(map(as_data, files))}: {said}")
+    where = "the settings in " + ", ".join(map(as_data, files))
     values: dict[str, Value] = {LINUX: (Piece(linux, where),), DEFAULT: (Piece(default, where),)}
     return _settings_of(root, Variables(values, {DEFAULT: where}, None), files, None)

@@ -14,6 +14,7 @@ from tunectl.bootloader.entries import entry_files, in_order, read_entries
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.systemdboot import default_entry
 from tunectl.bootloader.words import Lines, split
+from tunectl.command import as_data
 from tunectl.host.sysroot import Sysroot
 
 CONFIGURATION = "etc/kernelstub/configuration"
@@ -62,7 +63,7 @@ def look(root: Sysroot) -> Look:
         return Look((), Upcoming((), "there is no boot entry in loader/entries"))
     lines = KERNELSTUB.lines(text)
     source = Point(f"/{CONFIGURATION}", None if isinstance(lines, str) else lines[0])
-    problem = f"/{default.path} is a recovery entry, and the default" if default.rescue else ""
+    problem = f"{as_data(f'/{default.path}')} is a recovery entry, and the default" if default.rescue else ""
     if isinstance(lines, str):
         problem = f"/{CONFIGURATION}: {lines}"
     holders = (Holder(CONFIGURATION, KERNELSTUB), *(entry.holder for entry in entries if not entry.rescue))

@@ -14,7 +14,7 @@ from tunectl.bootloader.family import Point, Upcoming
 from tunectl.bootloader.grubchoice import decided_by, is_generated, mend
 from tunectl.bootloader.grubmenu import BootEntry, NoEntry
 from tunectl.bootloader.grubsettings import Configured, configured, generator, menu_path, read_menu
-from tunectl.command import quoted
+from tunectl.command import as_data, as_place, quoted
 from tunectl.fix import NOTHING
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
@@ -84,7 +84,7 @@ def _why(root: Sysroot, entry: BootEntry | NoEntry) -> str:
     if isinstance(entry, NoEntry):
         return f"/{menu_path(root)}: {entry.why}, and {by}"
     kind = "a recovery entry" if entry.recovery else f"which {generator(root)} does not make from the settings"
-    return f"the default entry is '{entry.title}' ({entry.at}), {kind}, and {by}"
+    return f"the default entry is {quoted(entry.title)} ({as_data(entry.at)}), {kind}, and {by}"
 
 
 def _as_grub_gives(settings: Configured) -> str:
@@ -106,10 +106,10 @@ def _difference(root: Sysroot, settings: Configured, entry: BootEntry) -> str:
     lacking = Counter(settings.args) - Counter(parse_cmdline(entry.args))
     if not lacking:
         return ""
-    args = " ".join(str(arg) for arg in settings.args if arg in lacking)
-    places = dict.fromkeys(placed.where for placed in settings.placed if placed.arg in lacking)
+    args = " ".join(as_data(arg) for arg in settings.args if arg in lacking)
+    places = dict.fromkeys(as_place(placed.where) for placed in settings.placed if placed.arg in lacking)
     newer = _newer_files(root, settings)
-    since = f"since {' and '.join(newer)} changed" if newer else "since it was configured"
+    since = f"since {' and '.join(map(as_data, newer))} changed" if newer else "since it was configured"
     return f"{generator(root)} has not run {since}: /{menu_path(root)} lacks {args} ({', '.join(places)})"
 
 
@@ -119,7 +119,7 @@ def _stale(root: Sysroot, settings: Configured, entry: BootEntry) -> str:
     own = [arg for arg in extra if not any(same_key(arg.key, key) for key in _LOADERS_OWN)]
     if not own:
         return ""
-    extra_args = " ".join(map(str, own))
+    extra_args = " ".join(map(as_data, own))
     return f"{generator(root)} has not run: /{menu_path(root)} still has {extra_args}, which the settings do not give"
 
 

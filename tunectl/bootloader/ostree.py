@@ -11,6 +11,7 @@ from tunectl.bootloader.bls import expanded
 from tunectl.bootloader.editor import Look, files_family
 from tunectl.bootloader.entries import entry_files, read_entries, version_key
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
+from tunectl.command import as_data
 from tunectl.host.sysroot import Sysroot
 
 _STAGED = "run/ostree/staged-deployment"
@@ -30,7 +31,9 @@ def look(root: Sysroot) -> Look:
     if root.exists(_STAGED):
         refusal = "an update is staged and will boot with the arguments it was staged with: reboot into it first"
     elif default.options != 1:
-        refusal = f"/{default.path} has {default.options} lines of options, and a deployment's entry has one"
+        refusal = (
+            f"{as_data(f'/{default.path}')} has {default.options} lines of options, and a deployment's entry has one"
+        )
     return Look(tuple(entry.holder for entry in entries), Upcoming(points), refusal)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from tunectl.bootloader.editor import Form, Holder, Look, files_family, read
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.words import Lines
+from tunectl.command import quoted
 from tunectl.host.sysroot import Sysroot
 
 # Debian 12 and later mount the firmware's partition at the first.
@@ -45,7 +46,7 @@ def look(root: Sysroot) -> Look:
     point = Point(f"/{path}", text.partition("\n")[0].strip())
     refusal = ""
     if setting := next(_redirects(config), ""):
-        refusal = f"'{setting}' in /{place}/config.txt may have the firmware read another file: edit that one"
+        refusal = f"{quoted(setting)} in /{place}/config.txt may have the firmware read another file: edit that one"
     elif root.exists(_DEBIANS_HOOK):
         refusal = f"/{_DEBIANS_HOOK} rewrites /{path} with every kernel: add to /etc/default/raspi-extra-cmdline"
     return Look((Holder(path, FIRST_LINE),), Upcoming((point,)), refusal)

@@ -24,7 +24,7 @@ from tunectl.bootloader.entries import (
 )
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.uki import kernel_of, read_images, rebuild_refusal
-from tunectl.command import argv
+from tunectl.command import argv, as_data
 from tunectl.fix import NOTHING, Fix, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
 
@@ -53,7 +53,11 @@ def look(root: Sysroot) -> Look:
         stale, fix = ("", NOTHING) if refusal else _stale(root, default, made_from.line or "")
         return Look(holders, Upcoming((point, made_from), problem, fix=fix, unmade=stale), refusal)
     # kernel-install is never run for a recorded host: there the source says what the next image will have.
-    note = "" if point.line == made_from.line else f"/{default.path} holds another line until kernel-install has run"
+    note = (
+        ""
+        if point.line == made_from.line
+        else f"{as_data(f'/{default.path}')} holds another line until kernel-install has run"
+    )
     return Look(holders, Upcoming((made_from,), problem, note), refusal)
 
 
@@ -62,9 +66,12 @@ def _stale(root: Sysroot, image: Entry, source: str) -> tuple[str, Fix]:
     lacking = Counter(parse_cmdline(source)) - Counter(parse_cmdline(image.line))
     if not lacking:
         return "", NOTHING
-    words = " ".join(map(str, lacking))
+    words, place = " ".join(map(as_data, lacking)), as_data(f"/{image.path}")
     mend = to_type(argv("sudo", "kernel-install", "add", of=(image.kernel, f"/{kernel_of(root, image)}")))
-    return f"kernel-install has not run since it was configured: /{image.path} lacks {words} (/{CMDLINE})", mend
+    return (
+        f"kernel-install has not run since it was configured: {place} lacks {words} (/{CMDLINE})",
+        mend,
+    )
 
 
 def default_entry(root: Sysroot, entries: list[Entry]) -> Entry | None:

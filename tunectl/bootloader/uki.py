@@ -16,6 +16,7 @@ import struct
 from collections.abc import Iterable
 
 from tunectl.bootloader.entries import CMDLINE, Entry, uncounted
+from tunectl.command import as_data
 from tunectl.host.inifiles import values_of
 from tunectl.host.shellvars import evaluate
 from tunectl.host.sysroot import Sysroot
@@ -114,13 +115,13 @@ def rebuild_refusal(root: Sysroot, image: Entry) -> str:
         )
     if not kernel_of(root, image):
         return (
-            f"kernel-install did not make /{image.path}, or its kernel is not there: add the arguments where its "
-            "builder takes the line from, and build it again"
+            f"kernel-install did not make {as_data(f'/{image.path}')}, or its kernel is not there: "
+            "add the arguments where its builder takes the line from, and build it again"
         )
     if image.signed and not _signs(root):
         return (
-            f"/{image.path} is signed, and nothing says that kernel-install signs a new one (SecureBootPrivateKey= in "
-            "/etc/kernel/uki.conf, or sbctl): unsigned it would not boot under Secure Boot"
+            f"{as_data(f'/{image.path}')} is signed, and nothing says that kernel-install signs a new one "
+            "(SecureBootPrivateKey= in /etc/kernel/uki.conf, or sbctl): unsigned it would not boot under Secure Boot"
         )
     return ""
 

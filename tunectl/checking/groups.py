@@ -37,11 +37,11 @@ class Group(NamedTuple):
 
     def describe(self, threads: list[Trespass]) -> str:
         """The cause, and then what it does: `threads` may run here because of it."""
-        names = some(dict.fromkeys(f"{one.run.thread.comm} (pid {one.run.thread.pid})" for one in threads))
-        where = f" ({self.said})" if self.said else ""
+        names = some(dict.fromkeys(f"{as_data(one.run.thread.comm)} (pid {one.run.thread.pid})" for one in threads))
+        where = f" ({as_data(self.said)})" if self.said else ""
         many = f"{len(threads)} threads" if len(threads) > 1 else "the thread"
         key = "cpuset.cpus" if self.unit.startswith("/") else "AllowedCPUs"
-        return f"{self.unit} has {key}={format_cpulist(self.cpus)}{where}, which lets {many} run here: {names}"
+        return f"{as_data(self.unit)} has {key}={format_cpulist(self.cpus)}{where}, which lets {many} run here: {names}"
 
     def fix(self, housekeeping: str) -> Fix:
         """What moves all of its threads, and keeps them away."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tunectl import kinds
+from tunectl.command import as_data
 from tunectl.cpulist import CpuSet
 from tunectl.fix import Fix, in_turn, to_type
 from tunectl.host.irqs import Irq
@@ -28,7 +29,7 @@ class Server(NamedTuple):
     cpus: CpuSet  # empty where that could not be read
 
     def __str__(self) -> str:
-        return f"{self.thread.comm} (pid {self.thread.pid}, {scheduling_of(self.thread)})"
+        return f"{as_data(self.thread.comm)} (pid {self.thread.pid}, {scheduling_of(self.thread)})"
 
 
 class Servers(NamedTuple):

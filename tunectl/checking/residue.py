@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tunectl import kinds
 from tunectl.checking.judges import some
-from tunectl.command import argv, write
+from tunectl.command import argv, as_data, write
 from tunectl.fix import Fix, in_turn, to_type
 from tunectl.host.tracefs import Trace, Tracing
 
@@ -43,7 +43,7 @@ def residue(tracing: Tracing, owners: Mapping[str, str]) -> list[Residue]:
 
 
 def _of(trace: Trace) -> list[Residue]:
-    where = f"instance {trace.name}: " if trace.name else ""
+    where = f"instance {as_data(trace.name)}: " if trace.name else ""
     found = []
     if trace.tracer not in ("", "nop"):
         off = to_type(write("nop", f"/{trace.path}/current_tracer"))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from tunectl.checking.outcomes import unknown
 from tunectl.checking.traders import Trader, whose
 from tunectl.checking.window import Window
+from tunectl.command import as_data
 from tunectl.cpulist import CpuSet
 from tunectl.fix import to_decide
 from tunectl.host.procs import Thread
@@ -31,7 +32,7 @@ def span_of(window: Window, trader: Trader) -> Span:
     found = _same(window, (thread.pid, thread.tid))
     if not found:
         again = to_decide("check again while it runs")
-        unknown(f"{trader.declared.name} (tid {thread.tid}) began or ended while it was watched", again)
+        unknown(f"{as_data(trader.declared.name)} (tid {thread.tid}) began or ended while it was watched", again)
     return found
 
 

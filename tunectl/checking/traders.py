@@ -36,9 +36,9 @@ class Trader(NamedTuple):
 
 def whose(declared: Trading) -> str:
     """A declaration in words: `thread rx of unit feed.service`."""
-    process = f"unit {declared.unit}" if declared.unit else f"command {declared.command}"
-    process += f" of user {declared.user}" if declared.user else ""
-    return f"thread {declared.thread} of {process}" if declared.thread else f"the first thread of {process}"
+    process = f"unit {as_data(declared.unit)}" if declared.unit else f"command {as_data(declared.command)}"
+    process += f" of user {as_data(declared.user)}" if declared.user else ""
+    return f"thread {as_data(declared.thread)} of {process}" if declared.thread else f"the first thread of {process}"
 
 
 def paired(declared: Sequence[Trading], found: Mapping[str, tuple[Thread, ...]]) -> dict[str, tuple[Thread, ...]]:
@@ -124,7 +124,7 @@ def strangers(found: Iterable[Trespass], traders: Iterable[Trader], cpu: int) ->
 def neighbours(trader: Trader, traders: Iterable[Trader], core: CpuSet) -> list[str]:
     """The other declared threads on the same physical core."""
     others = (one.declared for one in traders if one.declared.name != trader.declared.name)
-    return [f"{one.name} on CPU {one.cpu}" for one in others if one.cpu in core]
+    return [f"{as_data(one.name)} on CPU {one.cpu}" for one in others if one.cpu in core]
 
 
 def local_nodes(nodes: Sequence[NumaNode], cpus: CpuSet) -> frozenset[int]:
@@ -154,13 +154,13 @@ def starved(
     found = []
     for nic in nics:
         here = [irqs[irq] for irq in nic.irqs if irq in irqs and cpu in irqs[irq].where]
-        found += [f"interrupt {irq.irq} of {nic.name}" for irq in here if irq.irq not in threaded]
+        found += [f"interrupt {irq.irq} of {as_data(nic.name)}" for irq in here if irq.irq not in threaded]
         below = outranked(servers.of(cpu, here), declared_scheduling(declared))
-        found += [f"{one} of {nic.name}" for one in below]
+        found += [f"{one} of {as_data(nic.name)}" for one in below]
     for other in traders:
         if other.declared.name in declared.fed_by:
             here_too = (one for one in other.threads if one.allowed == frozenset({cpu}) or one.cpu == cpu)
-            found += [f"{other.declared.name} (tid {one.tid})" for one in here_too]
+            found += [f"{as_data(other.declared.name)} (tid {one.tid})" for one in here_too]
     return found
 
 

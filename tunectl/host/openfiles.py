@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tunectl.command import argv
+from tunectl.command import argv, as_data
 from tunectl.host.procs import read_pids, service_of, users_of
 from tunectl.host.sysroot import Sysroot
 
@@ -23,7 +23,7 @@ class Holder(NamedTuple):
     @property
     def name(self) -> str:
         """The process as findings name it."""
-        return f"{self.comm} (pid {self.pid})"
+        return f"{as_data(self.comm)} (pid {self.pid})"
 
 
 class Holders(NamedTuple):

@@ -20,6 +20,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from tunectl import kinds
+from tunectl.command import as_data
 from tunectl.cpulist import CpuSet, format_cpulist, named_cpus
 from tunectl.errors import TunectlError
 from tunectl.host import reaper
@@ -171,7 +172,8 @@ def strayed(threads: Sequence[Thread], cpus: CpuSet) -> str:
     """Which of them may run elsewhere, in a sentence; "" where none may."""
     for one in threads:
         if one.alive and one.allowed is not None and (outside := one.allowed - cpus):
-            return f"{one.comm} (pid {one.pid}) may run on {named_cpus(outside)}, and was given {named_cpus(cpus)}"
+            thread = f"{as_data(one.comm)} (pid {one.pid})"
+            return f"{thread} may run on {named_cpus(outside)}, and was given {named_cpus(cpus)}"
     return ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunectl.command import as_data
 from tunectl.fix import NOTHING, to_decide
 from tunectl.knobs.codecs import CPULIST, CPUMASK
 from tunectl.knobs.drivers.irqaffinity import IrqAffinity, IrqFacts
@@ -30,7 +31,7 @@ def judge_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judge
         # Without interrupt remapping the kernel moves an interrupt inside its next occurrence.
         reason = f"accepted; the kernel moves it away from CPU {show(found.effective)} with its next interrupt"
         return Judgement(Outcome.COMPLIANT, show(found.asked), show(desired), reason)
-    device = f" ({found.device})" if found.device else ""
+    device = f" ({as_data(found.device)})" if found.device else ""
     if (knob.name, reading.instance) in facts.refused or not found.settable:
         return _judge_refused(knob, desired, reading, facts, device)
     if facts.journal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunectl.command import as_data
 from tunectl.knobs.codecs import CPULIST, satisfies
 from tunectl.knobs.drivers.kthreads import KthreadFacts, Kthreads, NodeThreads
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
@@ -22,7 +23,7 @@ def judge_kthread(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
         names = few(found.bound, _SHOWN)
         stay = f"expected on isolated CPUs, because they cannot be moved: {names}" if names else ""
         return Judgement(Outcome.COMPLIANT, *shown, stay)
-    reason = f"kernel thread {found.comm} (pid {reading.instance}) may run on CPUs {shown[0]}"
+    reason = f"kernel thread {as_data(found.comm)} (pid {reading.instance}) may run on CPUs {shown[0]}"
     if found.delivered:
         reason += f", though its interrupt is delivered to CPU {knob.codec.show(found.delivered)}"
     return Judgement(Outcome.DRIFTED, *shown, reason)

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from tunectl import kinds
-from tunectl.command import argv, as_data
+from tunectl.command import argv, as_data, as_place
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import UsageError
 from tunectl.fix import NOTHING, Fix, apply, in_turn, noted, to_decide, to_type
@@ -16,7 +16,7 @@ from tunectl.host.irqbalance import Ban
 from tunectl.host.sysctld import Setting
 from tunectl.knobs import KNOBS
 from tunectl.knobs.codecs import satisfies
-from tunectl.tuners.found import FoundTuner
+from tunectl.tuners.found import FoundTuner, said_of
 from tunectl.tuners.places import normal_path, places
 
 # Several requests stand side by side, and the kernel goes by the strictest: nobody overwrites another's.
@@ -35,8 +35,8 @@ class Conflict(NamedTuple):
     ends: Fix = NOTHING  # what ends it, where taking the line out does not
 
     def __str__(self) -> str:
-        said = f"{self.key or self.knob}{' = ' if self.value else ''}{self.value}"
-        return f"{said} ({self.place})" if self.place else said
+        said = f"{self.key or self.knob}{' = ' if self.value else ''}{self.value and as_data(self.value)}"
+        return f"{said} ({as_place(self.place)})" if self.place else said
 
 
 def is_at_work(tuner: FoundTuner) -> bool:
@@ -197,14 +197,14 @@ def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objecti
 
 def _lines(tuner: FoundTuner, against: list[Conflict], settings: Mapping[str, Any]) -> Objection:
     """Lines of files: each can be taken out, or made to agree."""
-    lines = [f"{one.place} {tuner.does} {one.key} = {one.value}".removesuffix(" = ") for one in against]
+    lines = [said_of(one.place, tuner.does, one.key, one.value) for one in against]
     texts = [f"{one.key} = {KNOBS[one.knob].codec.encode(settings[one.knob])}" for one in against]
     wanted = list(dict.fromkeys(texts))  # several lines may need the same value
     said = [text for text in wanted if " " not in text.partition(" = ")[0]]  # a program's is no assignment
     ends = dict.fromkeys(one.ends for one in against if one.ends)
     takes = list(dict.fromkeys(one.place for one in against if not one.ends))
     agree = f"or say {'; '.join(said)} there"
-    take = f"take {', '.join(map(as_data, takes))} out"
+    take = f"take {', '.join(map(as_place, takes))} out"
     if takes:
         line = takes[0] if len(takes) == 1 else ""
         fix = in_turn(*ends, to_decide(f"{take}, {agree}" if said else take, line=line))

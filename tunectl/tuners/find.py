@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunectl.command import as_data
+from tunectl.command import as_data, as_place
 from tunectl.host.irqbalance import read_configured_ban, read_running_ban
 from tunectl.host.procs import is_daemon, read_comms
 from tunectl.host.refusals import Refusals
@@ -18,7 +18,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import starting_links, unit_directories
 from tunectl.host.systemdgroups import groups_of
 from tunectl.host.systemdunit import mask_of
-from tunectl.tuners.found import FoundTuner
+from tunectl.tuners.found import FoundTuner, said_of
 from tunectl.tuners.table import FILES, PROGRAMS, Files, Tuner
 
 _MOST_NAMED = 5  # a user may write as many lines as he likes
@@ -109,10 +109,10 @@ def _read_files(root: Sysroot) -> Iterator[FoundTuner]:
 
 
 def _found_files(files: Files, settings: tuple[Setting, ...], denied: Refusals) -> FoundTuner:
-    lines = [f"{_place(one)} {files.does} {one.key} = {one.value}".removesuffix(" = ") for one in settings if one.wins]
+    lines = [said_of(_place(one), files.does, one.key, one.value) for one in settings if one.wins]
     named = [one for one in settings if one.user]
     lines += [
-        f"{_place(one)} names {one.key}; it runs as {as_data(one.user)}, who may not write that"
+        f"{as_place(_place(one))} names {as_data(one.key)}; it runs as {as_data(one.user)}, who may not write that"
         for one in named[:_MOST_NAMED]
     ]
     lines += [f"and {len(named) - _MOST_NAMED} more that users' jobs name"] if len(named) > _MOST_NAMED else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tunectl.command import as_data, as_place
 from tunectl.fix import Fix
 from tunectl.host.irqbalance import Ban
 from tunectl.host.refusals import AS_ROOT
@@ -37,3 +38,8 @@ class FoundTuner:
     def is_users_own(self) -> bool:
         """Is there nothing but jobs of users who are not root, and so cannot write what they name?"""
         return bool(self.settings) and not self.unread and all(setting.user for setting in self.settings)
+
+
+def said_of(place: str, does: str, key: str, value: str) -> str:
+    """`FILE:LINE sets KEY = VALUE`, without the value where only the writer knows it."""
+    return f"{as_place(place)} {does} {key}" + (f" = {as_data(value)}" if value else "")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from tunectl.command import as_data
 from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
 from tunectl.errors import UsageError
 from tunectl.host.folder import Folder, open_folder
@@ -119,7 +120,7 @@ class QueueIrqs(IrqAffinity):
                     continue
                 irqs = () if problem else read_vectors(view.root, nic)
                 if not irqs:
-                    reason = problem or f"{nic} has no interrupt of its own"
+                    reason = problem or f"{as_data(nic)} has no interrupt of its own"
                     yield Reading(knob.name, nic, absent(nic), reason=reason)
                 if irqs and not want & view.scope.online:
                     reason = f"none of the CPUs {format_cpulist(want)} is online: there is nowhere to place them"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tunectl.command import as_data
 from tunectl.host.nics import read_vectors
 from tunectl.host.procs import Thread, read_kernel_threads
 from tunectl.host.scheduling import POLICIES, Scheduling, as_text, parse_scheduling, scheduling_of
@@ -50,12 +51,14 @@ class IrqThreads:
         for nic, problem in interfaces(view):
             irqs = () if problem else read_vectors(view.root, nic)
             if not irqs:
-                reason = problem or f"{nic} has no interrupt of its own"
+                reason = problem or f"{as_data(nic)} has no interrupt of its own"
                 yield Reading(knob.name, nic, absent(nic), reason=reason)
             elif threads is None:
                 yield unseen(knob, view, nic)
             elif not any(irq in threads or _in_use(view.root, irq) for irq in irqs):
-                yield Reading(knob.name, nic, State.MOOT, reason=f"the driver of {nic} uses no interrupt: is it down?")
+                yield Reading(
+                    knob.name, nic, State.MOOT, reason=f"the driver of {as_data(nic)} uses no interrupt: is it down?"
+                )
             else:
                 used = [irq for irq in irqs if irq in threads or _in_use(view.root, irq)]
                 yield from (_read(knob, nic, irq, threads.get(irq, ()), want) for irq in used)
@@ -96,10 +99,11 @@ def _in_use(root: Sysroot, irq: int) -> bool:
 
 def _read(knob: Knob, nic: str, irq: int, threads: tuple[Thread, ...], want: Any) -> Reading:
     if not threads:
-        reason = f"interrupt {irq} of {nic} has no thread: the kernel runs it at once (boot.threadirqs gives it one)"
+        why = "the kernel runs it at once (boot.threadirqs gives it one)"
+        reason = f"interrupt {irq} of {as_data(nic)} has no thread: {why}"
         return Reading(knob.name, str(irq), State.ABSENT, reason=reason)
     thread = next((one for one in threads if scheduling_of(one) != want), threads[0])
     how = scheduling_of(thread)
-    name = f"{thread.comm} (pid {thread.pid}), the thread of interrupt {irq} of {nic},"
+    name = f"{as_data(thread.comm)} (pid {thread.pid}), the thread of interrupt {irq} of {as_data(nic)},"
     blocked = "" if how.policy in _RESTORABLE else f"{name} runs as {how}, which restore could not bring back"
     return Reading(knob.name, str(irq), State.READ, how, reason=f"{name} runs as {how}", blocked=blocked)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from tunectl.command import as_data
 from tunectl.cpulist import CpuSet
 from tunectl.errors import UsageError
 from tunectl.host.irqs import read_delivery
@@ -104,7 +105,7 @@ class NodeThreads:
         for thread in threads:
             allowed = _allowed(view.root, thread)
             if not allowed:
-                reason = f"/proc/{thread.pid}/status does not say where {thread.comm} may run"
+                reason = f"/proc/{thread.pid}/status does not say where {as_data(thread.comm)} may run"
                 yield Reading(knob.name, thread.comm, State.UNREADABLE, reason=reason)
                 continue
             # A node may be isolated as a whole: then its threads work from another one.

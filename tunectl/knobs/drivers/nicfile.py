@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from tunectl.command import as_data
 from tunectl.host.ethtool import PREFIX
 from tunectl.host.nics import read_vectors
 from tunectl.host.sysroot import Sysroot
@@ -30,7 +31,7 @@ class NicFile(NamedTuple):
                 continue
             instances = self._instances(view.root, nic)
             if not instances:
-                yield Reading(knob.name, nic, State.ABSENT, reason=f"{nic} has no such queues")
+                yield Reading(knob.name, nic, State.ABSENT, reason=f"{as_data(nic)} has no such queues")
             for instance in instances:
                 yield self._read(knob, view, instance, want)
 
@@ -50,7 +51,7 @@ class NicFile(NamedTuple):
         path = self._file(instance)
         found = read_value(view.root, path, knob.codec)
         if found.state is State.ABSENT and path.startswith(PREFIX):
-            found = found._replace(reason=f"the driver of {instance} has no {self._named()} to set")
+            found = found._replace(reason=f"the driver of {as_data(instance)} has no {self._named()} to set")
         if found.state is not State.READ:
             return Reading(knob.name, instance, *found)
         value = found.value
@@ -113,4 +114,4 @@ def interfaces(view: View) -> Iterator[tuple[str, str]]:
         yield "", "the host file names no interface in [network]"
     for nic in view.interfaces:
         there = "/" not in nic and view.root.exists(f"{_NET}/{nic}/operstate")
-        yield nic, "" if there else f"this host has no interface {nic}"
+        yield nic, "" if there else f"this host has no interface {as_data(nic)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tunectl import kinds
-from tunectl.command import all_of
+from tunectl.command import all_of, as_data
 from tunectl.fix import to_type
 from tunectl.host.swap import SWAPS, Starter, read_starters, read_swaps
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable, missing, with_unseen
@@ -60,10 +60,12 @@ def judge_swap(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judg
     found: SwapFacts = reading.facts
     if reading.value == desired or desired != OFF:
         return Judgement(Outcome.COMPLIANT, reading.value, desired)
-    reasons = [f"pages may be swapped out to {', '.join(found.swaps)}, and to touch one again takes milliseconds"]
+    reasons = [
+        f"pages may be swapped out to {', '.join(map(as_data, found.swaps))}, and to touch one again takes milliseconds"
+    ]
     reasons = reasons if found.swaps else []
     if found.starters:
-        reasons.append(f"{', '.join(map(str, found.starters))} starts swapping at each boot")
+        reasons.append(f"{', '.join(map(as_data, found.starters))} starts swapping at each boot")
     ends = [command for one in found.starters for command in one.ends.commands]
     commands = [*ends, *([kinds.swap_off()] if found.swaps else [])]
     reason = with_unseen("; ".join(reasons), found.denied)
