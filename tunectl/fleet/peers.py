@@ -19,6 +19,7 @@ from collections.abc import Collection, Mapping
 from statistics import median
 from typing import NamedTuple
 
+from tunectl.command import as_data
 from tunectl.fleet.names import natural
 from tunectl.fleet.records import MEASURES, Figures, Summary
 from tunectl.shapes import Hardware
@@ -162,9 +163,13 @@ def _differing(hosts: Collection[str], peers: Mapping[str, Summary]) -> dict[str
             value, others = own[host][what], len(own) - 1
             common, count = next(((way, n) for way, n in ways.most_common(2) if way != value), ("", 0))
             if 2 * count >= max(others, 1):
-                texts.append(f"{what} is {value or 'not said'}; {count} of {others} peers: {common or 'not said'}")
+                texts.append(f"{what} is {_or_none(value)}; {count} of {others} peers: {_or_none(common)}")
         differing[host] = tuple(texts)
     return differing
+
+
+def _or_none(value: str) -> str:
+    return as_data(value) if value else "not said"
 
 
 _WHAT = ("the kernel", "tunectl", "the list of isolated CPUs", "the clock")
