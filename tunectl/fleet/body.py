@@ -207,11 +207,7 @@ def _on(terms: str, names: Sequence[str]) -> str:
 def _mixed(what: str, values: Sequence[str]) -> Iterator[str]:
     found: Mapping[str, int] = {value: values.count(value) for value in sorted(set(values))}
     if len(found) > 1:
-        yield f"several versions of {what}: " + ", ".join(f"{_or_unknown(value)} ({n})" for value, n in found.items())
-
-
-def _or_unknown(value: str) -> str:
-    return as_data(value) if value else "?"
+        yield f"several versions of {what}: " + ", ".join(f"{as_data(value, '?')} ({n})" for value, n in found.items())
 
 
 def history_body(name: str, rounds: Iterable[tuple[Session, Asked]], now: str) -> dict[str, Any]:
@@ -243,6 +239,6 @@ def _changed(before: Judged | None, now: Judged) -> Iterator[str]:
     )
     for what, was, is_now in pairs:
         if was != is_now:
-            yield f"{what}: {_or_unknown(was)} before, {_or_unknown(is_now)} now"
+            yield f"{what}: {as_data(was, '?')} before, {as_data(is_now, '?')} now"
     if old.host.boot_id != new.host.boot_id:
         yield "rebooted"

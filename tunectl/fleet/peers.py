@@ -163,15 +163,12 @@ def _differing(hosts: Collection[str], peers: Mapping[str, Summary]) -> dict[str
             value, others = own[host][what], len(own) - 1
             common, count = next(((way, n) for way, n in ways.most_common(2) if way != value), ("", 0))
             if 2 * count >= max(others, 1):
-                texts.append(f"{what} is {_or_none(value)}; {count} of {others} peers: {_or_none(common)}")
+                texts.append(f"{what} is {as_data(value, _NONE)}; {count} of {others} peers: {as_data(common, _NONE)}")
         differing[host] = tuple(texts)
     return differing
 
 
-def _or_none(value: str) -> str:
-    return as_data(value) if value else "not said"
-
-
+_NONE = "not said"
 _WHAT = ("the kernel", "tunectl", "the list of isolated CPUs", "the clock")
 
 

@@ -25,6 +25,7 @@ _ALLOWED = {
     "verify": ("its settings", ("compliant",)),
     "check": ("its checks", ("compliant", "unreadable")),
 }
+_NO_REASON = "no reason is given"
 # The knobs that are left unread where reading would interrupt an isolated CPU, for whom the table of knobs is too high.
 SPARED = frozenset(
     {
@@ -91,11 +92,7 @@ def _feed(document: Preflight) -> Iterator[str]:
         for text in judged.broken:
             yield f"{whose} broke a limit: {as_data(text)}"
         if judged.verdict != "within":
-            yield f"{whose} was not judged: {_or_none(judged.reason)}"
-
-
-def _or_none(text: str, none: str = "no reason is given") -> str:
-    return as_data(text) if text else none
+            yield f"{whose} was not judged: {as_data(judged.reason, _NO_REASON)}"
 
 
 def moment_of(text: str) -> datetime | None:
@@ -123,7 +120,7 @@ def _said(probe: Jitter) -> Iterator[str]:
     if budget.not_judged:
         yield f"its probe was not judged by a limit: {as_data(budget.not_judged[0])}"
     if budget.verdict != "within":
-        yield f"its probe was not judged: {_or_none(budget.reason)}"
+        yield f"its probe was not judged: {as_data(budget.reason, _NO_REASON)}"
 
 
 def _part_of(document: Preflight, probe: Jitter | Feed) -> Iterator[str]:
@@ -214,10 +211,10 @@ def _sections(document: Preflight) -> Iterator[str]:
         if not section.findings:
             yield f"judged none of {what}: {name} is empty"
         elif section.verdict not in allowed:
-            yield f"its {name} says {_or_none(section.verdict, 'nothing')}"
+            yield f"its {name} says {as_data(section.verdict, 'nothing')}"
     heat = _parts(document)["thermal"].verdict
     if heat not in ("ok", "unknown"):  # a sensor that tells nothing is no part of the proof
-        yield f"its thermal says {_or_none(heat, 'nothing')}"
+        yield f"its thermal says {as_data(heat, 'nothing')}"
 
 
 def _findings(document: Preflight) -> Iterator[str]:

@@ -99,8 +99,8 @@ def _row(host: Mapping[str, Any], odd: set[tuple[str, str]]) -> dict[str, Any]:
         "word": word(host["verdict"]),
         "look": _look(host["verdict"]),
         "cells": [{"text": written(name, measured.get(name)), "odd": (host["name"], name) in odd} for name in MEASURES],
-        "isolated": as_data(host["isolated"] or "-"),
-        "kernel": as_data((host["host"] or {}).get("kernel") or "-"),
+        "isolated": as_data(host["isolated"] or "", "-"),
+        "kernel": as_data((host["host"] or {}).get("kernel") or "", "-"),
     }
 
 
