@@ -217,7 +217,7 @@ def test_the_fleet_knows_documents_and_no_host() -> None:
     for path in (PACKAGE / "fleet").glob("*.py"):
         own = {one for one in imports(path) if one.startswith("tunectl.")}
         probe = ("tunectl.probe.document", "tunectl.probe.doubt", "tunectl.shapes")
-        ground = ("errors", "durable", "kinds", "fix", "regular", "verdict", "wording", "model")
+        ground = ("command", "errors", "durable", "kinds", "fix", "regular", "verdict", "wording", "model")
         assert not outside(own, "tunectl.fleet", *probe, *(f"tunectl.{one}" for one in ground)), path
     assert not calls(PACKAGE / "fleet/judge.py", "datetime.now", "open")
 

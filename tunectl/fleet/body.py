@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tunectl.command import as_data
 from tunectl.fleet.causes import Cause, Told, by_text, rank
 from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge, oldest
 from tunectl.fleet.peers import FEWEST, SCORE, Group, Odd, groups_of
@@ -181,7 +182,7 @@ def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[
     named = [(one.name, one.asked.document) for one in judged if one.asked.document]
     if since := oldest(session.at, [(name, document.at) for name, document in named], now):
         yield since
-    if loose := [(name, ", ".join(document.looser)) for name, document in named if document.looser]:
+    if loose := [(name, ", ".join(map(as_data, document.looser))) for name, document in named if document.looser]:
         yield f"judged by looser limits than their profile has: {_by_terms(loose)}"
     if waived := [(name, str(document.waivers)) for name, document in named if document.waivers]:
         yield f"waivers stand: {_by_terms(waived)}"
@@ -206,7 +207,7 @@ def _on(terms: str, names: Sequence[str]) -> str:
 def _mixed(what: str, values: Sequence[str]) -> Iterator[str]:
     found: Mapping[str, int] = {value: values.count(value) for value in sorted(set(values))}
     if len(found) > 1:
-        yield f"several versions of {what}: " + ", ".join(f"{value or '?'} ({n})" for value, n in found.items())
+        yield f"several versions of {what}: " + ", ".join(f"{as_data(value, '?')} ({n})" for value, n in found.items())
 
 
 def history_body(name: str, rounds: Iterable[tuple[Session, Asked]], now: str) -> dict[str, Any]:
@@ -230,7 +231,7 @@ def _changed(before: Judged | None, now: Judged) -> Iterator[str]:
         return
     if old.hardware != new.hardware:
         yield "hardware"
-    pairs: Sequence[tuple[str, Any, Any]] = (
+    pairs: Sequence[tuple[str, str, str]] = (
         ("machine's name", old.host.hostname, new.host.hostname),
         ("kernel", old.host.kernel, new.host.kernel),
         ("tunectl", old.tunectl_version, new.tunectl_version),
@@ -238,6 +239,6 @@ def _changed(before: Judged | None, now: Judged) -> Iterator[str]:
     )
     for what, was, is_now in pairs:
         if was != is_now:
-            yield f"{what}: {was or '?'} before, {is_now or '?'} now"
+            yield f"{what}: {as_data(was, '?')} before, {as_data(is_now, '?')} now"
     if old.host.boot_id != new.host.boot_id:
         yield "rebooted"

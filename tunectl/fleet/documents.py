@@ -45,12 +45,17 @@ def parse_session(data: bytes, directory: str, where: str) -> Session:
     return Session(read.name, directory, read.at, read.selection, tuple(dict.fromkeys(read.hosts)))
 
 
+def is_absent(data: bytes) -> bool:
+    """Does it say that it is a note why there is no document?"""
+    try:
+        return msgspec.json.decode(data, type=_Schema).schema == ABSENT
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return False
+
+
 def parse_absent(data: bytes, where: str) -> Absent | None:
     """The note; None for any other document or data. TunectlError for a broken note."""
-    try:
-        if msgspec.json.decode(data, type=_Schema).schema != ABSENT:
-            return None
-    except (msgspec.DecodeError, ValueError, RecursionError):
+    if not is_absent(data):
         return None
     read = _decoded(data, AbsentFile, where)
     return Absent(Answer(read.kind), read.reason, read.at)

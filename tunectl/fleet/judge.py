@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
+from tunectl.command import as_data, quoted
 from tunectl.fleet.names import natural
 from tunectl.fleet.records import VERDICTS, Asked, Session
 from tunectl.probe.doubt import moment_of
@@ -55,7 +56,7 @@ def _judge(asked: Asked, since: str, now: str) -> Judged:
     if document is None:
         return Judged(asked, "unknown", (asked.problem,))
     if document.verdict not in VERDICTS:
-        problem = f"its verdict is {document.verdict!r}, which tunectl does not know"
+        problem = f"its verdict is {quoted(document.verdict)}, which tunectl does not know"
         return Judged(asked, "unknown", (problem, *document.reasons))
     if mistimed := _mistimed(document.at, since, now):
         return Judged(asked, "unknown", (mistimed,))
@@ -69,11 +70,12 @@ def _mistimed(at: str, since: str, now: str) -> str:
     """Why the document is not of this session; "" where it is. Any age will do where nobody knows when that began."""
     began, made, today = moment_of(since), moment_of(at), moment_of(now)
     if made is None:
-        return f"its document does not say when it was made: {at!r}"
+        return f"its document does not say when it was made: {quoted(at)}"
+    said = f"its document is of {as_data(at)}"
     if today and made - today > CLOCK_SKEW:
-        return f"its document is of {at}, and now it is {now}: the host's clock is wrong, or this one's"
+        return f"{said}, and now it is {now}: the host's clock is wrong, or this one's"
     if began and began - made > CLOCK_SKEW:
-        return f"its document is of {at}, and the session began at {since}: it is old, or the host's clock is wrong"
+        return f"{said}, and the session began at {since}: it is old, or the host's clock is wrong"
     return ""
 
 
@@ -87,7 +89,8 @@ def oldest(since: str, made: Iterable[tuple[str, str]], now: str) -> str:
     if moment_of(since) or not known or not today:
         return ""
     found, name, at = min(known)
-    return f"nothing says when they were asked: the oldest document, {name}'s, is of {at}, {_age(today - found)} ago"
+    said = f"is of {as_data(at)}, {_age(today - found)} ago"
+    return f"nothing says when they were asked: the oldest document, {name}'s, {said}"
 
 
 def _age(age: timedelta) -> str:

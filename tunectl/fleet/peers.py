@@ -19,6 +19,7 @@ from collections.abc import Collection, Mapping
 from statistics import median
 from typing import NamedTuple
 
+from tunectl.command import as_data
 from tunectl.fleet.names import natural
 from tunectl.fleet.records import MEASURES, Figures, Summary
 from tunectl.shapes import Hardware
@@ -162,11 +163,12 @@ def _differing(hosts: Collection[str], peers: Mapping[str, Summary]) -> dict[str
             value, others = own[host][what], len(own) - 1
             common, count = next(((way, n) for way, n in ways.most_common(2) if way != value), ("", 0))
             if 2 * count >= max(others, 1):
-                texts.append(f"{what} is {value or 'not said'}; {count} of {others} peers: {common or 'not said'}")
+                texts.append(f"{what} is {as_data(value, _NONE)}; {count} of {others} peers: {as_data(common, _NONE)}")
         differing[host] = tuple(texts)
     return differing
 
 
+_NONE = "not said"
 _WHAT = ("the kernel", "tunectl", "the list of isolated CPUs", "the clock")
 
 

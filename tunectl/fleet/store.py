@@ -18,9 +18,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tunectl.command import quoted
 from tunectl.durable import replace_file
 from tunectl.errors import TunectlError, UsageError
-from tunectl.fleet.documents import absent_body, parse_absent, parse_session, session_list
+from tunectl.fleet.documents import ABSENT, absent_body, is_absent, parse_absent, parse_session, session_list
 from tunectl.fleet.names import file_name, host_name
 from tunectl.fleet.records import Absent, Answer, Asked, Session, summary_of
 from tunectl.probe.document import LARGEST, document_of
@@ -74,7 +75,10 @@ def _made(store: Path, name: str, named: bool) -> Path:
 
 
 def record_document(session: Path, host: str, document: bytes) -> Path:
-    """Writes what the host printed, unchanged."""
+    """Writes what the host printed, unchanged. UsageError for a note, which only the caller writes."""
+    if is_absent(document):
+        hint = "--unreachable REASON or --failed REASON writes it"
+        raise UsageError(f"{host}: printed {ABSENT}, which says why a host left no document: no host writes that", hint)
     return write_file(session / HOSTS / file_name(host), document)
 
 
@@ -169,10 +173,11 @@ def _read(path: Path, name: str) -> Asked:
     try:
         note = parse_absent(data, path.name) if len(data) <= _LARGEST_NOTE else None
         if note:
-            return Asked(name, note.kind, problem=f"{note.kind.value}: {note.reason or 'no reason is given'}")
+            said = quoted(note.reason) if note.reason else "no reason is given"
+            return Asked(name, note.kind, problem=f"{note.kind.value}: {said}")
         read = document_of(data, path)
     except TunectlError as error:
-        return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be used: {error}")
+        return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be used: {quoted(str(error))}")
     if not isinstance(read.result, Preflight):
         return Asked(name, Answer.UNUSABLE, problem="its document is a probe's result, not a preflight's")
     return Asked(name, Answer.DOCUMENT, summary_of(read.result), file=str(path))

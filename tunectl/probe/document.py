@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from tunectl.command import as_data
 from tunectl.errors import TunectlError
 from tunectl.probe.agreement import case_disagreement, disagreement, told_twice
 from tunectl.probe.budget import judge
@@ -157,9 +158,10 @@ def _name(body: Any, path: Path) -> str:
         raise TunectlError(f"{path}: schema: is missing", f"one of {', '.join(name + '/1' for name in _KINDS)}")
     name, _, version = schema.partition("/")
     if name not in (*_KINDS, *_RAW):
-        raise TunectlError(f"{path}: schema: {schema} is no probe's result", f"one of {', '.join(_KINDS)}")
+        raise TunectlError(f"{path}: schema: {as_data(schema)} is no probe's result", f"one of {', '.join(_KINDS)}")
     if name in _RAW or version != _VERSION:
-        raise TunectlError(f"{path}: schema: {schema} is of another version", f"this tunectl reads {name}/{_VERSION}")
+        said = f"{path}: schema: {as_data(schema)} is of another version"
+        raise TunectlError(said, f"this tunectl reads {name}/{_VERSION}")
     return name
 
 
@@ -206,7 +208,7 @@ def _check_cases(result: CaseTable, path: Path) -> None:
             said = f"{path}: cells[{place}].cpus: simulated is {str(result.simulated).lower()}, and so this cannot be"
             raise TunectlError(said, "a simulation has no CPUs, and a measurement has three")
     if not isinstance(result, Wake) and (name := told_twice(result.cases)):
-        raise TunectlError(f"{path}: cells: {name}: is there twice", "every case once")
+        raise TunectlError(f"{path}: cells: {as_data(name)}: is there twice", "every case once")
     if isinstance(result, Feed):
         _check_verdict(result.budget, lambda limits: judge_feed(result, limits), str(path))
 

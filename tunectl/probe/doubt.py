@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
+from tunectl.command import as_data
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.model import Outcome
@@ -24,6 +25,7 @@ _ALLOWED = {
     "verify": ("its settings", ("compliant",)),
     "check": ("its checks", ("compliant", "unreadable")),
 }
+_NO_REASON = "no reason is given"
 # The knobs that are left unread where reading would interrupt an isolated CPU, for whom the table of knobs is too high.
 SPARED = frozenset(
     {
@@ -40,7 +42,7 @@ BESIDE_THE_RUN = timedelta(minutes=5)
 def doubt_of_go(document: Preflight) -> str:
     """Why the GO of a preflight cannot be repeated, after "it says GO, and"; "" where it can.
 
-    When it was made is for the reader to judge.
+    What of it is the document's own text stands between quotes. When it was made is for the reader to judge.
     """
     probe = document.probe
     if not probe:
@@ -61,11 +63,11 @@ def _under_load(document: Preflight) -> Iterator[str]:
     """Was it measured beside each load that was asked for, and did it stand it?"""
     asked, loaded = document.load, document.loaded
     if asked and not loaded:
-        yield f"was not measured under load, as it was asked to ({', '.join(asked)})"
+        yield f"was not measured under load, as it was asked to ({', '.join(map(as_data, asked))})"
     if not loaded:
         return
     if problem := load_problem(loaded):
-        yield f"was not measured under load: {problem}"
+        yield f"was not measured under load: {as_data(problem)}"
     elif set(asked) != set(loaded.load.names if loaded.load else ()):
         yield "was measured beside another load than it was asked to"
     yield from (f"under load {text}" for text in _of_run(document, loaded))
@@ -84,13 +86,13 @@ def _feed(document: Preflight) -> Iterator[str]:
     try:
         again = judge_feed(feed, {name: limit for name, limit in feed.budget.limits.items() if limit is not None})
     except TunectlError as error:
-        yield f"feed cannot be judged again: {error.message}"
+        yield f"feed cannot be judged again: {as_data(error.message)}"
         return
     for judged, whose in ((feed.budget, "feed"), (again, "the figures of feed")):
         for text in judged.broken:
-            yield f"{whose} broke a limit: {text}"
+            yield f"{whose} broke a limit: {as_data(text)}"
         if judged.verdict != "within":
-            yield f"{whose} was not judged: {judged.reason or 'no reason is given'}"
+            yield f"{whose} was not judged: {as_data(judged.reason, _NO_REASON)}"
 
 
 def moment_of(text: str) -> datetime | None:
@@ -108,7 +110,7 @@ def _said(probe: Jitter) -> Iterator[str]:
     if probe.interrupted:
         yield "its probe was interrupted"
     for text in budget.broken:
-        yield f"its probe broke a limit: {text}"
+        yield f"its probe broke a limit: {as_data(text)}"
     if budget.verdict == "broken":
         yield "its probe broke a limit"
     if all(limit is None for limit in limits.values()):
@@ -116,9 +118,9 @@ def _said(probe: Jitter) -> Iterator[str]:
     if missing := [key for key in KEYS if limits.get(key) is None]:
         yield f"its probe was held to no limit of {', '.join(missing)}"
     if budget.not_judged:
-        yield f"its probe was not judged by a limit: {budget.not_judged[0]}"
+        yield f"its probe was not judged by a limit: {as_data(budget.not_judged[0])}"
     if budget.verdict != "within":
-        yield f"its probe was not judged: {budget.reason or 'no reason is given'}"
+        yield f"its probe was not judged: {as_data(budget.reason, _NO_REASON)}"
 
 
 def _part_of(document: Preflight, probe: Jitter | Feed) -> Iterator[str]:
@@ -127,12 +129,12 @@ def _part_of(document: Preflight, probe: Jitter | Feed) -> Iterator[str]:
     if not boot or not probed:
         yield "does not say on which boot its probe ran"
     if boot != probed:
-        yield f"its probe ran on another boot: {probed}, not {boot}"
+        yield f"its probe ran on another boot: {as_data(probed)}, not {as_data(boot)}"
     made, ran = moment_of(document.at), moment_of(probe.at)
     if made is None or ran is None:
         yield "does not say when its probe ran"
     elif not -BESIDE_THE_RUN <= made - ran <= BESIDE_THE_RUN + timedelta(seconds=_measuring_s(document)):
-        yield f"its probe ran at another time: {probe.at}, and it is of {document.at}"
+        yield f"its probe ran at another time: {as_data(probe.at)}, and it is of {as_data(document.at)}"
 
 
 def _measuring_s(document: Preflight) -> float:
@@ -168,12 +170,12 @@ def _again(probe: Jitter) -> Iterator[str]:
     try:
         judged = judge(probe, {name: limit for name, limit in probe.budget.limits.items() if limit is not None})
     except TunectlError as error:
-        yield f"its probe cannot be judged again: {error.message}"
+        yield f"its probe cannot be judged again: {as_data(error.message)}"
         return
     for text in judged.broken:
         yield f"the figures of its probe break a limit: {text}"
     if judged.verdict != "within":
-        yield f"the figures of its probe prove nothing: {judged.reason}"
+        yield f"the figures of its probe prove nothing: {as_data(judged.reason)}"
 
 
 def _agreed(probe: Jitter) -> Iterator[str]:
@@ -196,7 +198,7 @@ def _longest(cpu: Cpu) -> float:
 
 def _reasons(document: Preflight) -> Iterator[str]:
     for reason in document.reasons:
-        yield f"gives a reason against it: {reason}"
+        yield f"gives a reason against it: {as_data(reason)}"
 
 
 def _parts(document: Preflight) -> dict[str, Section]:
@@ -209,15 +211,15 @@ def _sections(document: Preflight) -> Iterator[str]:
         if not section.findings:
             yield f"judged none of {what}: {name} is empty"
         elif section.verdict not in allowed:
-            yield f"its {name} says {section.verdict or 'nothing'}"
+            yield f"its {name} says {as_data(section.verdict, 'nothing')}"
     heat = _parts(document)["thermal"].verdict
     if heat not in ("ok", "unknown"):  # a sensor that tells nothing is no part of the proof
-        yield f"its thermal says {heat or 'nothing'}"
+        yield f"its thermal says {as_data(heat, 'nothing')}"
 
 
 def _findings(document: Preflight) -> Iterator[str]:
     for one in chain.from_iterable(part.findings for part in _parts(document).values()):
-        named = f"{one.target} in it is {one.outcome}"
+        named = f"{as_data(one.target)} in it is {one.outcome}"
         if one.outcome is Outcome.WAIVED and not document.waivers.standing:
             yield f"{named}, and no waiver stands"
         elif _counts_against(one, document.strict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.command import as_data, quoted
@@ -14,17 +14,21 @@ from tunectl.wording import nanoseconds, plural
 _PLAIN = re.compile(r"([A-Za-z0-9._-]*?)([0-9]{1,9})([A-Za-z._-][A-Za-z0-9._-]*)?", re.ASCII)
 
 
-def machine_name(hardware: Mapping[str, Any] | None) -> str:
-    """`PowerEdge R650 (Dell Inc.), Intel(R) Xeon(R) Gold 6334, 2 sockets, 16 cores, 32 CPUs`"""
+def machine_name(hardware: Mapping[str, Any] | None, written_as: Callable[[object], str] = str) -> str:
+    """`PowerEdge R650 (Dell Inc.), Intel(R) Xeon(R) Gold 6334, 2 sockets, 16 cores, 32 CPUs`
+
+    `written_as` writes each of its names: `as_data` where they are another host's.
+    """
     if not hardware:
         return "unknown hardware"
-    product, vendor = str(hardware.get("product") or ""), str(hardware.get("vendor") or "")
-    parts = [f"{product} ({vendor})" if product and vendor else product or vendor, str(hardware.get("cpu_model") or "")]
+    named = {key: written_as(text) for key in ("product", "vendor", "cpu_model") if (text := hardware.get(key))}
+    product, vendor = named.get("product", ""), named.get("vendor", "")
+    parts = [f"{product} ({vendor})" if product and vendor else product or vendor, named.get("cpu_model", "")]
     for key, one, many in (("sockets", "socket", "sockets"), ("cores", "core", "cores"), ("cpus", "CPU", "CPUs")):
         count = hardware.get(key) or 0
         parts.append(f"{count} {one if count == 1 else many}" if count else "")
     if hypervisor := hardware.get("hypervisor"):
-        parts.append(f"on {hypervisor}" if hypervisor != "unknown" else "virtual")
+        parts.append(f"on {written_as(hypervisor)}" if hypervisor != "unknown" else "virtual")
     return printable(", ".join(filter(None, parts))) or "unknown hardware"
 
 

@@ -18,6 +18,7 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 MODULE = "tunectl.host.tunectl"
+ABSENT = "tunectl.fleet.absent/1"  # why there is no document; a host never writes that itself
 _TOLD = ("changed", "exit_code", "headline", "msg", "outcomes", "program", "reboot_required", "verdict")
 _FEW = 3  # reasons that are worth a task's result; the fleet's report has all
 
@@ -58,6 +59,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             kind = "unreachable" if result.get("unreachable") else "failed"
             keep(place, absent(kind, str(result.get("msg") or "the module gave no document")))
             return result | {"failed": True}
+        if document.get("schema") == ABSENT:
+            said = f"the host printed {ABSENT}, which only the controller writes"
+            keep(place, absent("failed", said))
+            return result | {"failed": True, "msg": said}
         keep(place, document)
         told = {key: result[key] for key in _TOLD if key in result}
         return {**told, "reasons": result.get("reasons", [])[:_FEW], "document_file": place}
@@ -66,7 +71,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 def absent(kind: str, reason: str) -> dict[str, str]:
     """tunectl.fleet.absent/1"""
     at = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: UP017 - Python 3.9, too
-    return {"schema": "tunectl.fleet.absent/1", "kind": kind, "reason": " ".join(reason.split())[:2000], "at": at}
+    return {"schema": ABSENT, "kind": kind, "reason": " ".join(reason.split())[:2000], "at": at}
 
 
 def file_name(host: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tunectl.command import as_data
 from tunectl.report.charts import LogScale
 from tunectl.report.hosts import (
     MEANS,
@@ -98,8 +99,8 @@ def _row(host: Mapping[str, Any], odd: set[tuple[str, str]]) -> dict[str, Any]:
         "word": word(host["verdict"]),
         "look": _look(host["verdict"]),
         "cells": [{"text": written(name, measured.get(name)), "odd": (host["name"], name) in odd} for name in MEASURES],
-        "isolated": host["isolated"] or "-",
-        "kernel": (host["host"] or {}).get("kernel") or "-",
+        "isolated": as_data(host["isolated"] or "", "-"),
+        "kernel": as_data((host["host"] or {}).get("kernel") or "", "-"),
     }
 
 
@@ -113,7 +114,7 @@ def _group(group: Mapping[str, Any], place: int, body: Mapping[str, Any], odd: s
     count = len(group["hosts"])
     said = f"{plural(count, 'host')}, {len(group['compared']):,} compared: "
     return {
-        "name": machine_name(group["hardware"]),
+        "name": machine_name(group["hardware"], as_data),
         "said": said + ", ".join(folded(group["hosts"])),
         "plots": plots,
         "notes": group["notes"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tunectl.command import argv, quoted
+from tunectl.command import argv, as_data, quoted
 from tunectl.report.escape import printable
 from tunectl.report.hosts import (
     MEANS,
@@ -141,7 +141,7 @@ def _odd(one: Mapping[str, Any], is_first: bool) -> list[str]:
 def _group(page: TextPage, group: Mapping[str, Any]) -> None:
     hosts, compared = group["hosts"], group["compared"]
     page.line()
-    prose(page, machine_name(group["hardware"]), style="bold")
+    prose(page, machine_name(group["hardware"], as_data), style="bold")
     counted = f"{plural(len(hosts), 'host')}, {len(compared):,} compared"
     known = [(name, one) for name in _SHOWN if (one := group["usual"].get(name))]
     if known and not page.verbose:
