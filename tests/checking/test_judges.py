@@ -120,7 +120,7 @@ def test_threads_of_the_running_host_without_our_own() -> None:
     kthreadd = threads[2, 2]
     assert kthreadd.comm == "kthreadd"
     assert kthreadd.kernel
-    bound = [thread for thread in threads.values() if thread.comm.startswith("ksoftirqd/")]
+    bound = [thread for thread in threads.values() if thread.kernel and thread.comm.startswith("ksoftirqd/")]
     assert bound
     assert not any(thread.movable for thread in bound)
     assert all(thread.comm == f"ksoftirqd/{thread.cpu}" for thread in bound)

@@ -155,7 +155,7 @@ DECISIONS: frozenset[str] = frozenset(
         "add … to the kernel command line yourself",
         "… (dmesg names the cause)",
         "fix that (…)",
-        "fix that (/… is a rescue entry, and the default)",
+        "fix that (… is a rescue entry, and the default)",
         "name another entry in GRUB_DEFAULT of /etc/default/grub, then …",
         "add … to the kernel's line of the entry at …",
         "choose an entry that boots Linux",

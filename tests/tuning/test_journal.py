@@ -49,6 +49,28 @@ def test_bytes_that_are_no_text_survive(tmp_path: Path) -> None:
     assert kept.before == before
 
 
+@pytest.mark.parametrize(
+    ("kind", "before", "mode", "expected"),
+    [
+        ("file", "secret\n", 0o600, 0o600),
+        ("edit", "secret\n", 0o640, 0o600),
+        ("file", "known to all\n", 0o644, 0o644),
+        ("file", None, 0o600, 0o644),  # there was none
+        ("value", "60\n", 0o600, 0o644),
+    ],
+)
+def test_who_may_read_a_before_image_is_who_might_read_the_file(
+    tmp_path: Path, kind: str, before: str | None, mode: int, expected: int
+) -> None:
+    journal = filled(tmp_path)
+    assert Path(journal.path).stat().st_mode & 0o777 == 0o644
+    journal.before(entry("etc/default/irqbalance", before)._replace(kind=kind, mode=mode))
+    assert Path(journal.path).stat().st_mode & 0o777 == expected
+    journal.end()
+    journal.keep([max(journal.entries)], "boot-1", "")
+    assert Path(journal.path).stat().st_mode & 0o777 == expected
+
+
 @pytest.mark.parametrize("cut", [1, 5, 20])
 def test_a_line_that_was_cut_off_is_noted_and_its_place_taken(tmp_path: Path, cut: int) -> None:
     journal = filled(tmp_path)

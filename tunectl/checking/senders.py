@@ -89,7 +89,7 @@ def busy_senders(text: str, cpu: int, without: int) -> list[Sender]:
 def senders_to(text: str, cpu: int, without: int) -> list[Sender]:
     """Who sent something to a CPU, the busiest first, by a trace's text. `without` is the pid of who traced."""
     found: Counter[tuple[str, int, str, str]] = Counter()
-    for line in text.splitlines():
+    for line in text.split("\n"):
         match = _LINE.match(line)
         if match is None or int(match["pid"]) == without:
             continue

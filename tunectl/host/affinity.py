@@ -17,7 +17,7 @@ def read_affinity(root: Sysroot, path: str) -> str | None:
     status = _status(root, path)
     if status is None:
         return None
-    for line in status.splitlines():
+    for line in status.split("\n"):
         if line.startswith(ALLOWED):
             return line.removeprefix(ALLOWED).strip()
     raise OSError(errno.ENODATA, f"has no {ALLOWED[:-1]}")

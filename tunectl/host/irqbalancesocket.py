@@ -57,7 +57,8 @@ def parse_answer(text: str) -> CpuSet | None:
 def _address(root: Sysroot, pid: int) -> str:
     """Where it listens; "" where it does not: it may be built without irqbalance-ui."""
     own = (f"/run/irqbalance/irqbalance{pid}.sock", f"/run/irqbalance{pid}.sock", f"@irqbalance{pid}.sock")
-    names = (line.split()[-1] for line in root.get_text(_SOCKETS).splitlines() if line)
+    lines = map(str.split, root.get_text(_SOCKETS).split("\n"))
+    names = (words[-1] for words in lines if words)  # anybody may bind a name that holds a newline
     return next((name.replace("@", "\0", 1) for name in names if name in own), "")
 
 

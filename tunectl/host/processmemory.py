@@ -60,7 +60,7 @@ def parse_numa_maps(text: str) -> dict[int, int]:
     A mapping of a file counts where pages of it were written (anon=), or where the file is no file: /dev, huge pages.
     """
     kib: dict[int, int] = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):
         words = line.split()
         file = next((word[5:] for word in words if word.startswith("file=")), "")
         own = any(word.startswith("anon=") for word in words) or "huge" in words or file.startswith("/dev/")

@@ -276,7 +276,7 @@ def parse_switches(status: str) -> tuple[int | None, int | None]:
 
 def parse_allowed(status: str) -> CpuSet | None:
     """The CPUs a thread may use, from /proc/PID/task/TID/status; None where the line is absent."""
-    for line in status.splitlines():
+    for line in status.split("\n"):
         if line.startswith("Cpus_allowed_list:"):
             return parse_shown(line.partition(":")[2])
     return None
@@ -320,7 +320,7 @@ def _is_users(root: Sysroot, pid: int, user: str) -> bool:
 def parse_cgroup(text: str) -> str:
     """The control group of /proc/PID/cgroup: version 2's, else systemd's own of version 1; "" where neither is."""
     groups = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):  # not splitlines(): a user may put \x0c into the name of a group of his
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         groups["0" if number == "0" else controllers] = path

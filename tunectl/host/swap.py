@@ -33,7 +33,7 @@ class Starter(NamedTuple):
 
 def read_swaps(root: Sysroot) -> list[str]:
     """The devices and files that are swapped to now. OSError where that cannot be read."""
-    rows = [line.split() for line in root.read_text(SWAPS).splitlines()[1:]]
+    rows = [line.split() for line in root.read_text(SWAPS).split("\n")[1:]]
     return [_OCTAL.sub(lambda match: chr(int(match[1], 8)), row[0]) for row in rows if row]
 
 

@@ -71,7 +71,7 @@ def find_place(root: Sysroot) -> str | None:
 
     By the table of mounts first: the kernel mounts debug/tracing for whoever looks into it.
     """
-    mounts = (line.split() for line in root.get_text("proc/mounts").splitlines())
+    mounts = (line.split() for line in root.get_text("proc/mounts").split("\n"))
     points = [words[1].lstrip("/") for words in mounts if len(words) > 2 and words[2] == "tracefs"]
     if points or root.live:
         return points[0] if points else None

@@ -15,6 +15,7 @@ import errno
 import glob
 import os
 import re
+import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -44,6 +45,7 @@ from tunectl.wording import few
 
 NAME = "journal.jsonl"
 _MODE = 0o644  # what apply writes is no secret, and without root `verify` must know it
+_PRIVATE = 0o600  # once it holds what a file was that not everybody may read
 _LARGEST = 64 << 20  # bytes; apply on 4,096 interrupts writes 3 MiB
 _BLOCK = 512  # no disk writes less at a time
 _PATH = re.compile(rb'"path":"([\x20-\x21\x23-\x5b\x5d-\x7e]{1,255})"')
@@ -164,7 +166,8 @@ class Journal:
             records.append(held_record(self.held))
         data = b"".join(line_of(_numbered(record, line)) for line, record in enumerate(records, start=1))
         try:
-            durable.replace_file(self.path, data, beside=f"{self.path}.new")
+            mode = _PRIVATE if any(map(_is_private, self.entries.values())) else _MODE
+            durable.replace_file(self.path, data, mode=mode, beside=f"{self.path}.new")
         except OSError as error:
             raise TunectlError(f"cannot write the journal {self.path}: {error.strerror}; {done}") from error
         self._good_size, self._lines = len(data), len(records)
@@ -184,7 +187,7 @@ class Journal:
     def before(self, entry: Entry) -> int:
         """On disk before it returns. The entry's number is given here."""
         entry = entry._replace(seq=self._seq + 1)
-        self._append(before_record(entry))
+        self._append(before_record(entry), mode=_PRIVATE if _is_private(entry) else None)
         self._seq = entry.seq  # load() takes a missing number for damage
         self.entries[entry.seq] = entry
         return entry.seq
@@ -217,12 +220,12 @@ class Journal:
         """What takes back what stands already; None where this run wrote nothing."""
         return f"`sudo tunectl restore` undoes {what}" if self.has_written else None
 
-    def _append(self, record: dict[str, Any], *, synced: bool = True) -> None:
+    def _append(self, record: dict[str, Any], *, synced: bool = True, mode: int | None = None) -> None:
         line = line_of(_numbered(record, self._lines + 1))
         try:
             fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | self._flags, _MODE)
             try:
-                self._write(fd, line, synced)
+                self._write(fd, line, synced, mode)
             finally:
                 os.close(fd)
         except OSError as error:
@@ -237,10 +240,10 @@ class Journal:
     def _flags(self) -> int:
         return 0 if self.follow else os.O_NOFOLLOW
 
-    def _write(self, fd: int, line: bytes, synced: bool) -> None:
+    def _write(self, fd: int, line: bytes, synced: bool, mode: int | None) -> None:
         try:
-            if not self._good_size:  # a new file: anybody may read it, whatever the umask
-                os.fchmod(fd, _MODE)
+            if mode or not self._good_size:  # a new file: anybody may read it, whatever the umask
+                os.fchmod(fd, mode or _MODE)
             os.ftruncate(fd, self._good_size)  # a line that was cut off never had its write
             os.lseek(fd, 0, os.SEEK_END)
             durable.write_all(fd, line)
@@ -393,6 +396,12 @@ def _unusable(number: int, record: dict[str, Any], why: str) -> str:
     """`line 5 (/proc/12/stat): undo: 'fifo' is no policy and priority`"""
     path = _path_in(record, b"")
     return f"line {number}{f' (/{path})' if path else ''}: {why}"
+
+
+def _is_private(entry: Entry) -> bool:
+    """Was it a file that not everybody may read? A value of the kernel's is no secret, whoever may read it."""
+    is_file = entry.kind not in OF_THE_BOOT and entry.before is not None
+    return is_file and entry.mode is not None and not entry.mode & stat.S_IROTH
 
 
 def _numbered(record: dict[str, Any], line: int) -> dict[str, Any]:

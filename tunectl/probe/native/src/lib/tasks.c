@@ -138,6 +138,20 @@ static pid_t *read_ids(const char *path, size_t *n)
     return ids;
 }
 
+/* Is a control group the whole path of a line of /proc/PID/cgroup? Below a group of his, a user gives what names he likes. */
+static bool is_group(const char *text, const char *group)
+{
+    size_t length = strlen(group);
+    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const char *path = strchr(line, ':');
+        path = path ? strchr(path + 1, ':') : NULL;
+        if (path && strncmp(path + 1, group, length) == 0 && path[1 + length] == '\n')
+            return true;
+    }
+    return false;
+}
+
 /*
  * Is a process that has this program's name this program, started by root, by who started this one, or by the monitor's service,
  * whose user is no fixed one? Anybody may take the name, and start the program. It may be another installation's, or one that was
@@ -145,12 +159,11 @@ static pid_t *read_ids(const char *path, size_t *n)
  */
 static bool is_probe(pid_t pid)
 {
-    static const char service[] = ":/system.slice/tunectl-monitor.service\n";
     struct stat owner;
     char path[64];
     char text[FILE_SIZE];
     read_file(text, pid, pid, "cgroup");
-    if (strstr(text, service))
+    if (is_group(text, "/system.slice/tunectl-monitor.service"))
         return true;
     (void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
     if (stat(path, &owner) != 0 || (owner.st_uid != 0 && owner.st_uid != geteuid()))
