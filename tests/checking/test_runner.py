@@ -13,7 +13,7 @@ from textwrap import dedent
 import pytest
 
 from tests.hosts.builder import build_named
-from tunectl.checking.runner import run_checks, shipped_checks
+from tunectl.checking.runner import Interrupted, run_checks, shipped_checks
 from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Finding, Outcome, Scope, Severity
@@ -241,6 +241,15 @@ def test_a_path_without_checks_is_a_usage_error(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="there are no checks at"):
         run_checks(root, SCOPE, paths=[place])
+
+
+def test_what_was_found_before_an_interruption_is_kept_of_all_paths(root: Sysroot, tmp_path: Path) -> None:
+    for name, text in (("first", "def test_a(): pass\n"), ("second", "def test_b(): raise KeyboardInterrupt\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"test_{name}.py").write_text(text)
+    with pytest.raises(Interrupted) as interrupted:
+        run_checks(root, SCOPE, paths=[str(tmp_path / "first"), str(tmp_path / "second")], window_s=0.1)
+    assert [finding.target for finding in interrupted.value.found] == ["check.a"]
 
 
 def test_several_paths_one_name_and_a_single_function(root: Sysroot, tmp_path: Path) -> None:

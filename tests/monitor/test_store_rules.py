@@ -141,9 +141,11 @@ def test_what_was_acknowledged_while_the_disk_refused_comes_no_second_time(tmp_p
     with opened(tmp_path) as store:
         add(store, [fired(1), fired(2)])
         assert store._database
-        store._database.execute("PRAGMA query_only=1")  # of this connection, which is made anew for the next save
+        refused = {sqlite3.SQLITE_UPDATE: sqlite3.SQLITE_DENY}  # of this connection, which is made anew
+        store._database.set_authorizer(lambda action, *_: refused.get(action, sqlite3.SQLITE_OK))
         store.remove(store.waiting("them")[:1])
         store.save()
+        assert not store.is_saved
         store.save(now=True)
         assert store.is_saved
     with opened(tmp_path) as store:

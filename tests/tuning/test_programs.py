@@ -10,7 +10,6 @@ import pytest
 from tests.chrooted import furnish, inside, script
 from tests.cli.places import needs_mounts
 from tests.hosts.builder import HostFactory
-from tests.journals import rewrite
 from tests.tuned import apply, restore
 from tests.tuning.hosts import small_host, wish
 from tunectl.host.writable import WritableSysroot
@@ -85,11 +84,3 @@ def test_an_apply_whose_update_grub_failed_runs_it_again_until_it_works(grub: Pa
     answers(grub, 0)
     assert (apply_in(grub), seen(grub)) == ([], Seen(True, True))
     assert restore_in(grub).complete
-
-
-@needs_mounts
-def test_a_program_that_an_earlier_apply_did_not_come_to_is_run_where_nothing_is_left_to_write(grub: Path) -> None:
-    assert (apply_in(grub), seen(grub)) == ([], Seen(True, True))
-    rewrite(grub / JOURNAL, lambda record: record["type"] != "told")
-    assert seen(grub) == Seen(False, True, waits=True)
-    assert (apply_in(grub), seen(grub)) == ([], Seen(True, True))

@@ -139,6 +139,14 @@ def test_a_run_that_has_nothing_to_change_makes_nothing_and_waits_for_nobody(tre
     assert not differences(before, tree)
 
 
+def test_a_program_that_an_earlier_run_did_not_come_to_is_run_where_nothing_is_left_to_write(tree: Path) -> None:
+    wish(tree, {"boot.isolcpus": '"isolated"'}, 'isolated = "1"\n')
+    update_grub = ["/usr/sbin/update-grub"]  # named, and not run, on a recorded host
+    assert [apply(tree).applied.not_run for _ in range(2)] == [update_grub, []]
+    rewrite(tree / JOURNAL, lambda record: record["type"] != "told")
+    assert [apply(tree).applied.not_run for _ in range(2)] == [update_grub, []]
+
+
 # ---- what it refuses to begin
 
 
