@@ -249,7 +249,7 @@ def test_what_was_found_before_an_interruption_is_kept_of_all_paths(root: Sysroo
         (tmp_path / name / f"test_{name}.py").write_text(text)
     with pytest.raises(Interrupted) as interrupted:
         run_checks(root, SCOPE, paths=[str(tmp_path / "first"), str(tmp_path / "second")], window_s=0.1)
-    assert [finding.target for finding in interrupted.value.found] == ["check.a"]
+    assert interrupted.value.found[0].target == "check.a"
 
 
 def test_several_paths_one_name_and_a_single_function(root: Sysroot, tmp_path: Path) -> None:
