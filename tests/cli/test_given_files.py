@@ -39,7 +39,7 @@ def test_process_substitution(tunectl: Run, result: Path, tmp_path: Path) -> Non
 
 def test_a_fifo_with_a_writer(result: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    done = bash("cat result.json >fifo & tunectl report fifo --format html", tmp_path)
+    done = bash("timeout 60 sh -c 'cat result.json >fifo' & tunectl report fifo --format html", tmp_path)
     assert (done.code, done.err) == (0, "")
 
 
