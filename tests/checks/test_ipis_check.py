@@ -15,10 +15,12 @@ from tests.checking.fake_kernel import FakeKernel, Process, Row
 from tests.checks.conftest import Judge, scope_of
 from tunectl.checking.ipis import PER_S, Kind, Sent
 from tunectl.checking.measure import measure
+from tunectl.checking.outcomes import Settled
 from tunectl.checking.runner import shipped_checks
 from tunectl.checking.senders import IpiTrace, trace_senders
 from tunectl.checking.subject import Subject
 from tunectl.fix import Fix
+from tunectl.host.procs import read_thread
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Outcome
 
@@ -140,6 +142,16 @@ def named(host: Sysroot, trace: IpiTrace, *processes: Process, kind: Kind = Kind
         seen = measure(host, 2.0)
         found: tuple[list[str], list[str]] = module["_named"](3, [Sent(kind, 380, 2.0)], seen, subject)
     return found
+
+
+def test_nothing_is_traced_beside_a_declared_thread_that_sleeps() -> None:
+    """Whatever the tests run on: to trace would interrupt each of its CPUs."""
+    root, said = Sysroot(), list[str]()
+    subject = Subject(root, scope_of(root, frozenset()), 2.0, {}, said.append)
+    mine = read_thread(root, os.getpid(), os.getpid())
+    vars(subject).update(hidden="", trading_threads={"rx": (mine,)}, window=Settled(Outcome.UNREADABLE, "not watched"))
+    assert "nothing is traced" in subject.ipi_trace.lack
+    assert said == []
 
 
 def line(who: str, times: int) -> str:
