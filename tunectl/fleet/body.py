@@ -218,7 +218,8 @@ def history_body(name: str, rounds: Iterable[tuple[Session, Asked]], now: str) -
         (judged,) = judge(session, [asked], now)
         document = asked.document
         row = {**host_body(judged), "hardware": hardware_body(document.hardware) if document else None}
-        row["own_words"] = sum(one in document.reasons for one in judged.reasons) if document else 0
+        own = frozenset(document.reasons) if document else frozenset()
+        row["own_words"] = sum(reason in own for reason in judged.reasons)
         rows.append({"session": session_body(session), **row, "changed": list(_changed(before, judged))})
         before = judged if document else before  # a host without a document keeps the one before for comparison
     files = [row["file"] for row in rows if row["measured"]]

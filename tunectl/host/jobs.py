@@ -1,6 +1,6 @@
-"""Commands that this host runs as root by itself: cron's, rc.local's, those of services and timers that a boot starts.
+"""Commands that this host runs by itself: cron's, rc.local's, and those of services and timers that a boot starts.
 
-What another user has it run can write nothing of ours. It is left out, so that no user decides what is read here.
+What another user than root has it run can write nothing of ours. Such a job says whose it is: nobody follows it.
 Source: crontab(5), cron(8) and run-parts(8) of Debian and cronie; systemd-rc-local-generator(8); systemd.timer(5);
 systemd.exec(5), User=, DynamicUser=, AmbientCapabilities=; systemd.service(5), "Command lines".
 """
@@ -72,20 +72,21 @@ def _is_root(root: Sysroot, user: str) -> bool:
 
 def _crontab(root: Sysroot, path: str, owner: str = "") -> Iterator[Job]:
     """The jobs of a user's crontab; without `owner`, of one whose lines name their users."""
-    for number, line in enumerate(_crontab_text(root, path, owner).split("\n"), 1):
+    user = "" if _is_root(root, owner) else owner
+    for number, line in enumerate(_crontab_text(root, path, user).split("\n"), 1):
         bare = line.strip()
         if not bare or bare.startswith("#") or _ENVIRONMENT.match(bare):
             continue
         count = (1 if bare.startswith("@") else 5) + (not owner)
         fields = bare.split(None, count)
         if len(fields) > count:
-            user = owner or fields[-2]
+            named = "" if owner or _is_root(root, fields[-2]) else fields[-2]
             command = re.split(r"(?<!\\)%", fields[-1])[0]  # what follows is the command's input
-            yield Job(path, number, command.replace("\\%", "%"), user="" if _is_root(root, user) else user)
+            yield Job(path, number, command.replace("\\%", "%"), user=user or named)
 
 
-def _crontab_text(root: Sysroot, path: str, owner: str) -> str:
-    if not owner or _is_root(root, owner):
+def _crontab_text(root: Sysroot, path: str, user: str) -> str:
+    if not user:
         return root.get_named(path)  # cron, too, takes none that others may write
     try:
         return root.read_bytes(path, _MOST_OF_A_USER).decode("utf-8", "backslashreplace")

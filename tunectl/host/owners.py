@@ -48,9 +48,11 @@ def doubt_of(
     others = stat.S_IWOTH | (0 if status.st_gid in groups else stat.S_IWGRP)
     is_sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
     is_open = status.st_mode & others and not is_sticky and not stat.S_ISLNK(status.st_mode)
+    if status.st_uid in users and not is_open:  # of nearly every place
+        return None
     closes = argv("sudo", "chmod", "go-w", of=[place])
     if status.st_uid in users:
-        return Doubt(place, "may be written by others than root", closes) if is_open else None
+        return Doubt(place, "may be written by others than root", closes)
     why = f"belongs to UID {status.st_uid}, not to root"
     if not stat.S_ISREG(status.st_mode):  # a home, or the link in one: its owner keeps it
         return Doubt(place, why, None)

@@ -244,7 +244,7 @@ def todo(actions: Iterable[Mapping[str, Any]]) -> list[Todo]:
     Only what this tunectl made is a command here: any other text is somebody's words.
     """
     made: list[Todo] = []
-    for shared, group in groupby(map(_one, actions), _shared):
+    for shared, group in groupby(map(_todo_of, actions), _shared):
         alike = list(group)
         if shared:
             commands = tuple(command for each in alike for command in each.commands)
@@ -254,7 +254,7 @@ def todo(actions: Iterable[Mapping[str, Any]]) -> list[Todo]:
     return made
 
 
-def _one(action: Mapping[str, Any]) -> Todo:
+def _todo_of(action: Mapping[str, Any]) -> Todo:
     command = action.get("command")
     own = str(action.get("own_words") or ("" if isinstance(command, Command) else command) or "")
     return Todo(

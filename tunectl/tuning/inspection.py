@@ -86,10 +86,11 @@ class Inspection:
 
     def doubts(self) -> list[Doubt]:
         """Who else than root and the caller may write the host file or a profile of the site; never of a recording."""
-        files = self.config.files if self.root.live else ()
-        with suppress(OSError):  # it was read a moment ago, and may be gone
-            return list(dict.fromkeys(doubt for file in files for doubt in self.root.doubts(file, callers())))
-        return []
+        found: list[Doubt] = []
+        for file in self.config.files if self.root.live else ():
+            with suppress(OSError):  # it was read a moment ago, and may be gone
+                found += self.root.doubts(file, callers())
+        return list(dict.fromkeys(found))
 
     def notes(self) -> list[str]:
         """What concerns the whole host: the boot loader, a journal that was cut off, interfaces that are not there."""
