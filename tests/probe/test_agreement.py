@@ -71,7 +71,7 @@ def test_what_two_clocks_explain_is_no_contradiction() -> None:
 def test_a_case_is_there_once() -> None:
     document = hedge()
     document["cells"] *= 2
-    assert "edited.json: cells: load 0.1, second copy at P95: is there twice" in refusal(document)
+    assert "edited.json: cells: 'load 0.1, second copy at P95': is there twice" in refusal(document)
 
 
 @pytest.mark.parametrize(
