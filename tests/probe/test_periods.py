@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tunectl.probe.explain import explained
-from tunectl.probe.periods import LOOKED_AT, THROTTLED, Gap, find_periods
+from tunectl.probe.periods import LOOKED_AT, THROTTLED, Gap, _in_step, find_periods
+from tunectl.probe.phase import Series
 from tunectl.shapes import Period
 
 from .gaps import MS, SECOND, Moments, drifting, heavy, pareto, poisson, regular, short, storms, taken
@@ -207,6 +208,13 @@ def test_two_ticks_are_two_only_where_they_part_within_the_run(other_ms: float, 
     names = [one.name for one in found(gaps, length)]
     assert len(names) == 2
     assert ("in step with the tick at HZ=100" in names) is is_one
+
+
+@pytest.mark.parametrize(("of_the_tick", "is_the_same"), [(1, True), (1 / 4, True), (1 / 8, False), (1 / 10, False)])
+def test_what_comes_more_often_than_the_finest_grid_is_no_tick_once_more(of_the_tick: float, is_the_same: bool) -> None:
+    """Noise may hide a short period from the first look, so the longer one is found before it."""
+    tick = Series(10 * MS, 200, 200, (), 0)
+    assert _in_step(Series(of_the_tick * tick.period, 200, 200, (), 0), tick) is is_the_same
 
 
 def test_the_cause_is_the_one_that_most_of_them_have() -> None:

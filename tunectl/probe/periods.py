@@ -144,6 +144,8 @@ def _search(kind: Kind) -> Iterator[Period]:
 def _in_step(series: Series, tick: Series) -> bool:
     """Is that the same tick once more? What comes every n-th time is, and what comes in moments of the grid of both."""
     ratio = Fraction(series.period / tick.period).limit_denominator(_PARTS)
+    if not ratio:
+        return False  # it comes more often than the finest grid has moments
     drift = WINDOWS[0] / min(series.slots, tick.slots)  # two that part by more do so within the run
     if abs(series.period / tick.period / float(ratio) - 1) > max(drift, _LOCKED):
         return False
