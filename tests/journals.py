@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tunectl.checksummed import line_of
+from tunectl.durable import line_of
 
 Record = dict[str, Any]
 

@@ -15,9 +15,8 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "native" not in path.
 
 # From the lowest to the highest: a room may import rooms of the lines above its own, and none of its own line.
 ROOMS: tuple[tuple[str, ...], ...] = (
-    ("shortened",),
-    ("errors", "durable", "checksummed", "shipped", "installed"),
-    ("command", "cpulist", "extras", "oneline", "regular"),
+    ("errors", "durable"),
+    ("command", "cpulist", "installed"),
     ("kinds",),
     ("fix",),
     ("model",),
@@ -157,7 +156,7 @@ def test_report_sees_only_the_model() -> None:
         "tunectl.model",
         "tunectl.shapes",
         "tunectl.errors",
-        "tunectl.extras",
+        "tunectl.installed",
         "tunectl.cpulist",
         "tunectl.verdict",
         "tunectl.wording",
@@ -217,7 +216,7 @@ def test_the_fleet_knows_documents_and_no_host() -> None:
     for path in (PACKAGE / "fleet").glob("*.py"):
         own = {one for one in imports(path) if one.startswith("tunectl.")}
         probe = ("tunectl.probe.document", "tunectl.probe.doubt", "tunectl.shapes")
-        ground = ("command", "errors", "durable", "kinds", "fix", "regular", "verdict", "wording", "model")
+        ground = ("command", "errors", "durable", "kinds", "fix", "verdict", "wording", "model")
         assert not outside(own, "tunectl.fleet", *probe, *(f"tunectl.{one}" for one in ground)), path
     assert not calls(PACKAGE / "fleet/judge.py", "datetime.now", "open")
 
@@ -240,14 +239,13 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
     own_files = {  # tunectl's own files, the operator's input and the user's output; none of them is the host's state
         "tunectl.tuning.journal",
         "tunectl.host.lockfile",  # of the state directories
-        "tunectl.regular",  # the one way to read them whole
         "tunectl.cli.main",
         "tunectl.monitor.repair",
         "tunectl.monitor.receivers.webhook",
         "tunectl.monitor.database",
         "tunectl.monitor.earlier",
         "tunectl.probe.result",  # the operator's token
-        "tunectl.durable",  # the files that the others replace, and directories to have them on disk
+        "tunectl.durable",  # replaces and reads them whole
         "tunectl.host.traceinstance",  # a trace of our own, gone at the end; it reads and writes no setting
         "tunectl.host.cgroup",  # puts the probe into the partition it measures; it reads and writes no setting
         "tunectl.host.reaper",  # a program of its own, without packages; it reads who its children are

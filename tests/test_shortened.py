@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tunectl.errors import words_of
 from tunectl.host.run import run
-from tunectl.shortened import words_of
 
 
 @pytest.mark.parametrize(

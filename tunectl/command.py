@@ -3,6 +3,10 @@
 Anybody on a host chooses names that fixes have to name: of threads, units, control groups, files. A word reaches the
 text quoted, so whatever it holds, a shell hands it on as that word; and a word that names something never becomes an
 option of the program.
+
+A word that another program will read as part of a line (systemd, udev, a boot loader) must not end that line: what
+comes from the command line, the environment or a host file and goes into a unit, a drop-in, a rule or a boot argument
+passes through one_line(), where it is written.
 """
 
 from __future__ import annotations
@@ -14,9 +18,14 @@ import string
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from tunectl.errors import UsageError
+
 _PLAIN = string.ascii_letters + string.digits + "/._-@:+,= "  # these a shell and printf(1) leave alone
 _NAME = re.compile(r"[\w@%+=:,./\[\]-]+", re.ASCII)  # a name that cannot look like part of a sentence
 _ECHO_CHANGES = re.compile(r"-[neE]+|.*\\.*", re.DOTALL)  # what some shells' echo does not write as it stands
+# C0 (a newline is one of them), DEL, C1, Unicode's own line ends, and bytes that are not UTF-8.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_NAMES = {"\0": " (NUL)", "\n": " (a newline)", "\x1b": " (ESC)"}
 
 
 class Step(NamedTuple):
@@ -129,3 +138,16 @@ def quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     shown = (char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in escaped)
     return f"'{''.join(shown)}'"
+
+
+def control_in(text: str) -> str:
+    """The first character that ends a line, moves a cursor or is no character, as its escape; "" where none does."""
+    found = _CONTROL.search(text)
+    return found[0].encode("unicode_escape").decode("ascii") + _NAMES.get(found[0], "") if found else ""
+
+
+def one_line(word: str, what: str) -> str:
+    """The word. UsageError, which names `what` it is and repeats only the character, where it has one of these."""
+    if bad := control_in(word):
+        raise UsageError(f"{what}: has the control character {bad}", "printable characters, on one line")
+    return word

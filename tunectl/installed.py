@@ -1,12 +1,29 @@
-"""Where this installation lies: its programs and files are beside the package, where pip put that."""
+"""This installation: where its programs and files lie (beside the package, where pip put that), and what it may lack.
+
+Only some commands need the extras of pyproject.toml. docs/dependencies.md says why each dependency is there.
+"""
 
 from __future__ import annotations
 
 import os
+import pkgutil
+import re
+import shlex
 import site
 import sys
 import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from tunectl.errors import TunectlError
+
+# a distribution's module -> the extra that brings it
+EXTRAS = {
+    "jinja2": "report",
+    "junitparser": "report",
+    "markupsafe": "report",  # what jinja2 itself needs
+    "prometheus_client": "prometheus",
+}
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -18,6 +35,13 @@ def scripts() -> str:
 def data() -> str:
     """The directory below which share/tunectl lies."""
     return _place("data", "")
+
+
+def read_shipped(name: str) -> str:
+    """The text of a file for another program (a unit, completions), by its path below tunectl/shipped."""
+    data = pkgutil.get_data("tunectl", f"shipped/{name}")
+    assert data is not None, name
+    return data.decode()
 
 
 def isolating() -> str:
@@ -41,3 +65,30 @@ def _place(scheme_name: str, beside: str) -> str:
     # With expand=True, sysconfig would read Python's whole build configuration to fill in what sys knows already.
     path = sysconfig.get_path(scheme_name, expand=False)
     return os.path.normpath(path.format(base=sys.prefix, platbase=sys.exec_prefix))
+
+
+@contextmanager
+def needed(what: str) -> Iterator[None]:
+    """Within it, the import of what is not installed is a TunectlError that names the extra to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module not in EXTRAS:
+            raise
+        extra = EXTRAS[module]
+        hint = f"it comes with the extra '{extra}': pip install {shlex.join(_requirements(extra))}"
+        raise TunectlError(f"{what} needs {module}, which is not installed", hint) from None
+
+
+def _requirements(extra: str) -> list[str]:
+    """What an extra brings. Not by our own name: on PyPI that is another project's."""
+    from importlib import metadata  # slow to import: only for the message
+
+    wanted = re.compile(rf"extra == ['\"]{extra}['\"]")
+    return [one.partition(";")[0].strip() for one in metadata.requires("tunectl") or () if wanted.search(one)]
+
+
+def broken(error: ModuleNotFoundError) -> str:
+    """The sentence where a package is missing that no installation is without."""
+    return f"the Python package {error.name} is not installed, and tunectl needs it: install tunectl again"

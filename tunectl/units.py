@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tunectl.errors import UsageError
+from tunectl.installed import read_shipped
 from tunectl.knobs.drivers.confined import confined, program_files, quoted
 from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitfile import WRITTEN_BY_APPLY, render
-from tunectl.shipped import read_shipped
 
 DIRECTORY = "etc/systemd/system"
 INSTALLED = "# Written by `tunectl service`; `tunectl service remove apply` removes it.\n"

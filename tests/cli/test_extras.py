@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.ran import Ran
-from tunectl.extras import EXTRAS
+from tunectl.installed import EXTRAS
 
 WITHOUT = ("show", "plan", "verify", "verify --format json", "verify --format nagios", "check --window 0.1", "knobs",
            "knobs --format markdown", "propose", "propose --format toml", "apply --yes", "restore --yes",
@@ -67,7 +67,7 @@ def test_nothing_is_measured_before_it_is_said(bare: Callable[[str], Ran]) -> No
 
 
 def test_another_missing_module_is_not_called_an_extra() -> None:
-    from tunectl.extras import needed
+    from tunectl.installed import needed
 
     with pytest.raises(ModuleNotFoundError, match="tunectl_nowhere"), needed("this"):
         __import__("tunectl_nowhere")

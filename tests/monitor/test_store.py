@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.conftest import examples
 from tests.monitor.receivers.samples import fired, over
 from tests.nobody import needs_root
-from tunectl.checksummed import line_of
+from tunectl.durable import line_of
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.database import open_database
 from tunectl.monitor.model import Alert, AlertState, Severity

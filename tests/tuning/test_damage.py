@@ -19,7 +19,7 @@ from tests.trees import differences, picture
 from tests.tuned import apply, restore, state_of
 from tests.tuning.hosts import small_host
 from tests.tuning.test_journal import filled
-from tunectl.checksummed import line_of
+from tunectl.durable import line_of
 from tunectl.errors import TunectlError
 from tunectl.host.writable import WritableSysroot
 from tunectl.tuning.journal import Journal, load

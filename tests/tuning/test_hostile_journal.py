@@ -19,8 +19,8 @@ from tests.journals import Record, records_of
 from tests.trees import Lent, Picture, differences, picture
 from tests.tuned import apply, state_of
 from tests.tuning.hosts import edited_host, small_host
-from tunectl.checksummed import line_of
 from tunectl.cli.restore import _body
+from tunectl.durable import line_of
 from tunectl.errors import TunectlError
 from tunectl.host.identity import read_identity
 from tunectl.host.writable import WritableSysroot

@@ -20,11 +20,10 @@ from tunectl.bootloader.grubmakers import Withheld, withheld
 from tunectl.bootloader.grubmenu import Menu, evaluate
 from tunectl.bootloader.grubscript import MAX_EXPANDED, Word, expand, kernel_text, split_words
 from tunectl.command import Command, as_data
-from tunectl.errors import TunectlError
+from tunectl.errors import TunectlError, words_of
 from tunectl.host import shellvars
 from tunectl.host.shellvars import Piece, Value, Variables
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
-from tunectl.shortened import words_of
 
 MAIN = "etc/default/grub"
 DIRECTORY = "etc/default/grub.d"

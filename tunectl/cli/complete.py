@@ -14,8 +14,8 @@ from collections.abc import Iterable
 import click
 from click.shell_completion import CompletionItem, ShellComplete, add_completion_class, split_arg_string
 
+from tunectl.installed import read_shipped
 from tunectl.report.escape import printable
-from tunectl.shipped import read_shipped
 
 VARIABLE = "_TUNECTL_COMPLETE"
 _SAFE = re.compile(r"[A-Za-z0-9_.,:@%+/=-]{1,200}")  # no character that a shell, or an option's parser, would take

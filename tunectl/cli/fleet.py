@@ -16,6 +16,7 @@ from tunectl.cli.helped import Example, Family
 from tunectl.cli.options import Options
 from tunectl.cli.values import a_path, one_of, session_hosts
 from tunectl.cli.values import sessions as session_names
+from tunectl.durable import read_given
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.body import fleet_body, history_body
 from tunectl.fleet.documents import parse_hosts, session_list
@@ -37,7 +38,6 @@ from tunectl.fleet.store import (
 from tunectl.host.identity import read_identity
 from tunectl.model import Document, HostId
 from tunectl.probe.document import LARGEST
-from tunectl.regular import read_given
 
 _SAVED = {"txt": "text", "json": "json", "html": "html"}  # a file's suffix -> its format
 _STORE = click.option(

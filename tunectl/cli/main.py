@@ -17,11 +17,10 @@ import click
 from tunectl.cli import exits
 from tunectl.cli.helped import Example, Family
 from tunectl.cli.options import Options, shared_options
-from tunectl.errors import TunectlError
-from tunectl.extras import broken
+from tunectl.errors import TunectlError, shortened
 from tunectl.host.ending import ENDING
+from tunectl.installed import broken
 from tunectl.report.escape import printable  # here, and not where it is used: there may be no descriptor left then
-from tunectl.shortened import shortened
 
 # name -> what it does; the function is tunectl.cli.<name>:command
 COMMANDS = {

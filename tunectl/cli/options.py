@@ -15,8 +15,8 @@ import click
 from tunectl import installed
 from tunectl.cli.values import a_path, one_of, some_of
 from tunectl.cli.values import loads as loads_known
+from tunectl.command import one_line
 from tunectl.errors import UsageError
-from tunectl.oneline import one_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 HOST_FILE = "etc/tunectl/host.toml"

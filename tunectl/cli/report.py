@@ -13,12 +13,12 @@ from tunectl.cli.exits import OK
 from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
 from tunectl.compare.compared import compared
+from tunectl.durable import read_regular
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.identity import read_identity
 from tunectl.model import Document
 from tunectl.probe.document import LARGEST, ProbeFile, read_document
 from tunectl.probe.doubt import doubt_of_go
-from tunectl.regular import read_regular
 from tunectl.shapes import Preflight
 
 _PAGE = b"<!doctype html>"

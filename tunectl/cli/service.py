@@ -12,11 +12,10 @@ from tunectl.cli.command import emit, open_root, tunectl_command, write_whole
 from tunectl.cli.exits import FAILED, OK
 from tunectl.cli.helped import Example, Family
 from tunectl.cli.options import Options
-from tunectl.errors import TunectlError
+from tunectl.errors import TunectlError, words_of
 from tunectl.host.identity import read_identity
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
-from tunectl.shortened import words_of
 from tunectl.units import SERVICES, Unit, ours, same, units_of, warnings
 
 _TIMEOUT_S = 60.0

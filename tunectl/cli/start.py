@@ -54,7 +54,7 @@ def _run() -> None:
     try:
         from tunectl.cli.main import main as run
     except ModuleNotFoundError as error:
-        from tunectl.extras import broken
+        from tunectl.installed import broken
 
         sys.exit(f"tunectl: {broken(error)}")
     if heeds:

@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from tunectl.command import quoted
-from tunectl.durable import replace_file
+from tunectl.durable import read_regular, replace_file
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.documents import ABSENT, absent_body, is_absent, parse_absent, parse_session, session_list
 from tunectl.fleet.names import file_name, host_name
 from tunectl.fleet.records import Absent, Answer, Asked, Session, summary_of
 from tunectl.probe.document import LARGEST, document_of
-from tunectl.regular import read_regular
 from tunectl.shapes import Preflight
 
 LIST, HOSTS = "session.json", "hosts"

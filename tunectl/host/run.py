@@ -13,9 +13,8 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import partial
 from typing import IO, NamedTuple
 
-from tunectl.errors import TunectlError
+from tunectl.errors import TunectlError, cut_line
 from tunectl.host.ending import ENDING
-from tunectl.shortened import cut_line
 
 # sbin is where update-grub, ethtool and irqbalance live, and is not in a user's PATH on Debian.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

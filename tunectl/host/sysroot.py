@@ -14,13 +14,12 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
-from tunectl.durable import NOT_REGULAR, require_regular
+from tunectl.durable import NOT_REGULAR, read_up_to, require_regular
 from tunectl.host import ethtool
 from tunectl.host.attribute import read_attribute, text_of
 from tunectl.host.named import check_named, doubts, read_named
 from tunectl.host.owners import Doubt
 from tunectl.host.refusals import DENIED, NotFollowedError, Refusals
-from tunectl.regular import read_up_to
 
 LARGEST = 64 << 20  # bytes: /proc/interrupts of a machine with 512 CPUs is 20 MiB
 LARGEST_NAMED = 1 << 20  # bytes of a file that another file names

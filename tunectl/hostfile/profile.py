@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from tunectl.command import one_line
 from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.budget import KEYS, Measure, check_limit
 from tunectl.hostfile.shape import Value
 from tunectl.hostfile.toml import read_toml
-from tunectl.oneline import one_line
 
 # What a site's own profile is measured by where it inherits none of ours: the strictest.
 _MEASURE = "low-latency"

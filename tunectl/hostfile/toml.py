@@ -9,9 +9,9 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 
+from tunectl.command import one_line
+from tunectl.durable import read_regular
 from tunectl.errors import UsageError
-from tunectl.oneline import one_line
-from tunectl.regular import read_regular
 
 _LARGEST = 1 << 20  # bytes
 # What people read, and the arguments of a hook, which no shell sees and no other program reads as a line.

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from tunectl.command import control_in
 from tunectl.cpulist import (
     Isolcpus,
     format_cpulist,
@@ -23,7 +24,6 @@ from tunectl.cpulist import (
 )
 from tunectl.errors import UsageError
 from tunectl.model import Match, Scalar, Scope
-from tunectl.oneline import control_in
 
 _DIGITS = 21  # of 64 bits, with a sign
 _LETTERS = 255  # more than any name in the kernel

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from typing import Any
 
-from tunectl.checksummed import line_of
-from tunectl.durable import sync_directory
+from tunectl.durable import line_of, sync_directory
 
 _VERSION = 1
 _LEAST_BYTES = 512  # the smallest page; SQLite takes a file of one byte or none for a new database

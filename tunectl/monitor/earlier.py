@@ -15,10 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tunectl.checksummed import decode
+from tunectl.durable import decode, read_regular
 from tunectl.monitor.alerts import alert_of
 from tunectl.monitor.model import Alert
-from tunectl.regular import read_regular
 
 _LARGEST = 64 << 20  # bytes
 LOG = logging.getLogger("tunectl.monitor.store")

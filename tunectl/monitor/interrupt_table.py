@@ -19,9 +19,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
+from tunectl.durable import read_up_to
 from tunectl.host.interrupts import PRIVATE, TIMERS
 from tunectl.host.sysroot import LARGEST, Sysroot
-from tunectl.regular import read_up_to
 
 _CPU = re.compile(rb"CPU(\d+)")
 _WIDTH = 11  # a space and ten digits: an unsigned int, in every kernel that is still kept

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tunectl.checksummed import decode
+from tunectl.durable import decode
 from tunectl.monitor.alerts import alert_of
 from tunectl.monitor.database import ERRORS, check, is_damage
 from tunectl.monitor.model import Alert

@@ -12,8 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from tunectl.durable import read_given
 from tunectl.errors import UsageError
-from tunectl.regular import read_given
 
 LARGEST = 1 << 30  # bytes of a file
 MOST_MESSAGES = 4_000_000  # FEED_MOST of native/src/feed/run.h

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from tunectl.command import as_data
+from tunectl.durable import read_given
 from tunectl.errors import TunectlError
 from tunectl.probe.agreement import case_disagreement, disagreement, told_twice
 from tunectl.probe.budget import judge
@@ -23,7 +24,6 @@ from tunectl.probe.raw import SCHEMA as JITTER_RAW
 from tunectl.probe.same_run import shared_runs
 from tunectl.probe.wake_explain import explained_wake
 from tunectl.probe.wake_facts import SCHEMA as WAKE_RAW
-from tunectl.regular import read_given
 from tunectl.shapes import (
     AnyCase,
     Bucket,

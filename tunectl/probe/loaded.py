@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist, named_cpus
-from tunectl.errors import TunectlError, UsageError
+from tunectl.errors import TunectlError, UsageError, cut_line
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.ending import ENDING
 from tunectl.host.occupants import Place, declared, look, said
@@ -21,7 +21,6 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.model import Trading
 from tunectl.probe.loads import LOADS, instances, needs_mib, words
 from tunectl.probe.runs import Tell, several
-from tunectl.shortened import cut_line
 from tunectl.wording import plural
 
 SCHEMA = "tunectl.probe.jitter.loaded/1"

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 from tunectl.errors import UsageError
-from tunectl.extras import needed
+from tunectl.installed import needed
 
 if TYPE_CHECKING:  # every command's last words pass through `escape`, and a help text needs no model
     from tunectl.model import Document

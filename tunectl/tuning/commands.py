@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 from tunectl.bootloader.entries import PLACES
 from tunectl.bootloader.uki import kernel_of, read_images
-from tunectl.errors import TunectlError
+from tunectl.errors import TunectlError, words_of
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdgroups import groups_of
 from tunectl.knobs.drivers import latencyhold
 from tunectl.knobs.drivers.systemdcpus import unsettled_slices
-from tunectl.shortened import words_of
 
 MONITOR = "tunectl-monitor.service"
 COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {

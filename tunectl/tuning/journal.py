@@ -23,10 +23,9 @@ from itertools import pairwise
 from typing import Any
 
 from tunectl import durable
-from tunectl.checksummed import decode, line_of
+from tunectl.durable import decode, line_of, read_regular
 from tunectl.errors import TunectlError
 from tunectl.model import Held
-from tunectl.regular import read_regular
 from tunectl.tuning import newest
 from tunectl.tuning.newest import Newest
 from tunectl.tuning.records import (

@@ -12,9 +12,8 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from tunectl import durable
-from tunectl.checksummed import decode, line_of
+from tunectl.durable import decode, line_of, read_regular
 from tunectl.errors import TunectlError
-from tunectl.regular import read_regular
 
 NAME = "newest"
 _LARGEST = 1 << 20  # bytes; a kernel's command line has a few thousand

@@ -10,13 +10,12 @@ import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from tunectl.command import argv
+from tunectl.command import argv, one_line
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import UsageError
 from tunectl.host.scheduling import BY_PRIORITY
 from tunectl.knobs.drivers.cpuset import SLICE
 from tunectl.model import Scope, Trading
-from tunectl.oneline import one_line
 from tunectl.report.escape import printable
 
 FILE = "zz-tunectl-threads.conf"  # drop-ins are read in the order of their names, and the last one counts

@@ -5,7 +5,7 @@ What tunectl wrote stands in each of these rows, so nothing but the journal may 
 
 import shlex
 
-from tunectl.checksummed import line_of
+from tunectl.durable import line_of
 
 from ..sabotage import Kind, Round, Sabotage
 

@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
-from tunectl.oneline import one_line
+from tunectl.command import one_line
 
 _TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
 # Under ProtectSystem=strict all but these, /proc, /sys and /dev is read-only. /run: lvm's locks.

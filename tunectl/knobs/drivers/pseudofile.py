@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist
-from tunectl.errors import UsageError
+from tunectl.errors import UsageError, shortened
 from tunectl.host.cgroup import partitioned
 from tunectl.host.cpusets import ISOLATED, NOHZ_FULL, read_cpu_list
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 from tunectl.knobs.codecs import Codec
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
-from tunectl.shortened import shortened
 
 # isolcpus=domain and nohz_full=, as this boot's kernel took them
 KERNEL_ISOLATED = (ISOLATED, NOHZ_FULL)

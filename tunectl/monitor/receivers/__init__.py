@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tunectl.extras import needed
 from tunectl.hostfile.shape import Monitor, Prometheus
+from tunectl.installed import needed
 from tunectl.model import HostId
 from tunectl.monitor.model import Status
 from tunectl.monitor.receivers.receiver import DeliveryError, Exporter, Receiver

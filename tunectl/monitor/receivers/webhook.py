@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from tunectl import __version__
+from tunectl.durable import open_regular
 from tunectl.errors import UsageError
 from tunectl.hostfile.monitor import Address, address_of, check_webhook
 from tunectl.hostfile.shape import Webhook
@@ -24,7 +25,6 @@ from tunectl.monitor.receivers.message import delivery_id, document, fields
 from tunectl.monitor.receivers.metric_rows import label
 from tunectl.monitor.receivers.naming import JOB, annotations_of, labels_of
 from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
-from tunectl.regular import open_regular
 
 _API = "/api/v2/alerts"
 _LONGEST_SECRET = 16_384  # bytes; a device or a log named by mistake is not read to its end
