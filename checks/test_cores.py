@@ -2,8 +2,7 @@
 
 from tunectl import kinds
 from tunectl.checking import Severity, costs, failing, needs_sight, unknown, watches
-from tunectl.checking.judges import housekeeping_siblings, some, spinners
-from tunectl.checking.window import Window
+from tunectl.checking.window import Window, housekeeping_siblings, some, spinners
 from tunectl.command import as_data, write
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.fix import to_decide

@@ -2,8 +2,7 @@
 
 from tunectl import kinds
 from tunectl.checking import Severity, costs, failing, watches
-from tunectl.checking.judges import Landed, device_interrupts, some
-from tunectl.checking.window import Window
+from tunectl.checking.window import Landed, Window, device_interrupts, some
 from tunectl.cpulist import format_cpulist
 from tunectl.fix import Fix, in_turn, to_type
 from tunectl.host.sysroot import Sysroot

@@ -3,12 +3,21 @@
 import os
 
 from tunectl.checking import Match, Severity, costs, failing, watches
-from tunectl.checking.ipis import PER_S, SHORTEST_S, Kind, Sent, allowed, sharing, too_many
-from tunectl.checking.judges import some
-from tunectl.checking.movers import page_movers
-from tunectl.checking.senders import AS_ROOT, Sender, busy_senders
+from tunectl.checking.ipis import (
+    AS_ROOT,
+    PER_S,
+    SHORTEST_S,
+    Kind,
+    Sender,
+    Sent,
+    allowed,
+    busy_senders,
+    sharing,
+    too_many,
+)
+from tunectl.checking.residue import page_movers
 from tunectl.checking.subject import Subject
-from tunectl.checking.window import Window
+from tunectl.checking.window import Window, some
 from tunectl.command import as_data
 from tunectl.fix import Fix, in_turn, to_decide
 from tunectl.host.openfiles import find_holders, perf_users, stop_of

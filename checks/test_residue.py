@@ -3,8 +3,8 @@
 import re
 
 from tunectl.checking import Severity, compliant, costs, failing, unknown, unsupported
-from tunectl.checking.judges import some
 from tunectl.checking.residue import Residue, hidden_probes, residue
+from tunectl.checking.window import some
 from tunectl.fix import in_turn, to_decide
 from tunectl.host.openfiles import find_holders
 from tunectl.host.sysroot import Sysroot

@@ -5,11 +5,10 @@ from collections.abc import Collection
 from tunectl import kinds
 from tunectl.checking import Severity, costs, failing, needs_sight, watches
 from tunectl.checking.groups import Group, group_of
-from tunectl.checking.judges import Trespass, some, trespassers
 from tunectl.checking.kthreads import knob_of, read_placement, strays
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import Trader, strangers
-from tunectl.checking.window import Window
+from tunectl.checking.window import Trespass, Window, some, trespassers
 from tunectl.command import as_data
 from tunectl.cpulist import format_cpulist
 from tunectl.fix import APPLY, NOTHING, REBOOT, Fix, in_turn, to_type

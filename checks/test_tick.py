@@ -4,10 +4,10 @@ import pytest
 
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.checking import costs, unknown, unsupported, watches
-from tunectl.checking.judges import some
 from tunectl.checking.measure import Spinning, timers_under_spinner
 from tunectl.checking.subject import Subject
 from tunectl.checking.tick import SEVERITY, SHORTEST_S, meaning_of, settle
+from tunectl.checking.window import some
 from tunectl.command import as_data
 from tunectl.fix import REBOOT, in_turn, to_decide
 from tunectl.host.cpusets import CpuFacts
@@ -15,8 +15,7 @@ from tunectl.host.fairserver import may_serve
 from tunectl.host.openfiles import perf_users
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timers import has_cpu_timer
-from tunectl.knobs.drivers.bootline import by_hand_fix
-from tunectl.knobs.drivers.bootswitch import BootSwitch
+from tunectl.knobs.drivers.bootline import BootSwitch, by_hand_fix
 from tunectl.model import Outcome
 
 _ALONE = to_decide(

@@ -3,13 +3,15 @@
 from contextlib import suppress
 
 from tunectl.checking import Match, Settled, Severity, costs, failing, needs_sight, unknown, unsupported, watches
-from tunectl.checking.irqthreads import moved_away, outranked
-from tunectl.checking.judges import some, spinners, trespassers
-from tunectl.checking.spans import counts_waits, dropped, feeding_threads, kept_waiting
+from tunectl.checking.kthreads import moved_away, outranked
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import (
     Trader,
+    counts_waits,
     declared_scheduling,
+    dropped,
+    feeding_threads,
+    kept_waiting,
     local_nodes,
     misplaced,
     neighbours,
@@ -18,14 +20,14 @@ from tunectl.checking.traders import (
     to_tell_apart,
     whose,
 )
-from tunectl.checking.window import Window
+from tunectl.checking.window import Window, some, spinners, trespassers
 from tunectl.command import as_data
 from tunectl.cpulist import format_cpulist, parse_cpumask
 from tunectl.fix import in_turn, to_decide
+from tunectl.host.cpus import read_numa_nodes
 from tunectl.host.cpusets import CpuFacts
-from tunectl.host.irqs import read_irqs
+from tunectl.host.interrupts import read_irqs
 from tunectl.host.nics import read_nics
-from tunectl.host.numa import read_numa_nodes
 from tunectl.host.processmemory import read_memory, read_pages
 from tunectl.host.procs import service_of, users_of
 from tunectl.host.refusals import AS_ROOT, ON_HOST

@@ -6,16 +6,13 @@ from contextlib import suppress
 from tunectl import kinds
 from tunectl.checking import Match, Severity, compliant, costs, failing, unknown, unsupported, watches
 from tunectl.checking.ipis import PER_S, SHORTEST_S, allowed
-from tunectl.checking.judges import some
-from tunectl.checking.movers import page_movers
-from tunectl.checking.polling import Defaults, cpus_for, named, pollers
-from tunectl.checking.spans import is_stopped, loose, sleeps, span_of
-from tunectl.checking.traders import Trader
-from tunectl.checking.window import Window
+from tunectl.checking.residue import page_movers
+from tunectl.checking.traders import Defaults, Trader, cpus_for, is_stopped, loose, named, pollers, sleeps, span_of
+from tunectl.checking.window import Window, some
 from tunectl.command import as_data
 from tunectl.cpulist import format_cpulist
 from tunectl.fix import in_turn, to_decide, to_type
-from tunectl.host.busypoll import Polled, read_polled
+from tunectl.host.openfiles import Polled, read_polled
 from tunectl.host.procs import Thread
 from tunectl.host.refusals import AS_ROOT
 from tunectl.host.runtimes import Runtime, collectors, read_runtimes, settings_of

@@ -111,7 +111,7 @@ def test_nothing_imports_the_command_line() -> None:
         ("subprocess", ("tunectl.host.run", "tunectl.probe.build_hook")),
         ("psutil", ("tunectl.host.procs",)),
         ("pyudev", ("tunectl.host.devices",)),
-        ("pyroute2", ("tunectl.host.ethtool", "tunectl.host.routes")),
+        ("pyroute2", ("tunectl.host.ethtool",)),
         (
             "msgspec",
             (
@@ -246,7 +246,7 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
         "tunectl.monitor.earlier",
         "tunectl.probe.result",  # the operator's token
         "tunectl.durable",  # replaces and reads them whole
-        "tunectl.host.traceinstance",  # a trace of our own, gone at the end; it reads and writes no setting
+        "tunectl.host.tracefs",  # a trace of our own, gone at the end; it reads and writes no setting
         "tunectl.host.cgroup",  # puts the probe into the partition it measures; it reads and writes no setting
         "tunectl.host.reaper",  # a program of its own, without packages; it reads who its children are
         "tunectl.probe.build_hook",  # reads the program that it has just built, on no host

@@ -10,9 +10,10 @@ import pytest
 from tunectl import kinds
 from tunectl.bootloader.cmdline import RULES
 from tunectl.command import Command
+from tunectl.installed import HOST_FILE
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
-    "propose": {"output": kinds.HOST_FILE},
+    "propose": {"output": HOST_FILE},
     "preflight": {"loads": ("memory", "fs"), "feed": True, "seconds": 60, "intrude": True},
     "probe-jitter": {"loads": ("memory",)},
     "move-thread": {"tid": 7, "cpus": "0-1,4"},

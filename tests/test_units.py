@@ -16,8 +16,8 @@ from tests.monitor.process import running
 from tunectl.bootloader.families import FAMILIES
 from tunectl.errors import UsageError
 from tunectl.knobs import KNOBS
-from tunectl.knobs.drivers import hotplug, latencyhold
-from tunectl.knobs.drivers.environment import UNSET
+from tunectl.knobs.drivers import exitlatency, hotplug
+from tunectl.knobs.drivers.confined import UNSET
 from tunectl.knobs.drivers.unitfile import render
 from tunectl.units import SERVICES, ours, units_of, warnings
 
@@ -64,7 +64,7 @@ def test_systemd_accepts_every_unit(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", EXPOSURES)
 def test_every_unit_is_confined(tmp_path: Path, name: str) -> None:
     written(tmp_path)
-    (tmp_path / "tunectl-latency.service").write_text(latencyhold.render(3))
+    (tmp_path / "tunectl-latency.service").write_text(exitlatency.render(3))
     (tmp_path / "tunectl-reapply@.service").write_text(hotplug.render(PROGRAM))
     threshold = f"--threshold={EXPOSURES[name] * 10:.0f}"
     command = ["systemd-analyze", "security", "--offline=true", threshold, "--no-pager", str(tmp_path / name)]
@@ -76,7 +76,7 @@ def test_every_unit_is_confined(tmp_path: Path, name: str) -> None:
 def services(invocation: tuple[str, ...] = PROGRAM) -> dict[str, str]:
     """The text of every service that we write or ship."""
     texts = {Path(unit.path).name: unit.text for name in SERVICES for unit in units_of(name, invocation)}
-    texts |= {"tunectl-latency.service": latencyhold.render(3), "tunectl-reapply@.service": hotplug.render(invocation)}
+    texts |= {"tunectl-latency.service": exitlatency.render(3), "tunectl-reapply@.service": hotplug.render(invocation)}
     return {name: text for name, text in texts.items() if name.endswith(".service")}
 
 

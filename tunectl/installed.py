@@ -24,6 +24,8 @@ EXTRAS = {
     "markupsafe": "report",  # what jinja2 itself needs
     "prometheus_client": "prometheus",
 }
+HOST_FILE = "/etc/tunectl/host.toml"
+STATE = "/var/lib/tunectl"  # journal and lock
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 

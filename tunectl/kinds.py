@@ -16,6 +16,7 @@ from typing import Any, ParamSpec
 from tunectl.command import Command, argv, as_data, quoted, write
 from tunectl.cpulist import MAX_CPUS, format_cpulist, format_cpumask, parse_cpulist
 from tunectl.errors import UsageError
+from tunectl.installed import HOST_FILE
 
 _P = ParamSpec("_P")
 KINDS: dict[str, Callable[..., Command]] = {}
@@ -25,7 +26,6 @@ BOOT_ARGUMENTS = (
     *("isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "skew_tick", "nosoftlockup", "tsc", "mitigations"),
     *("intel_pstate", "amd_pstate", "pcie_aspm", "threadirqs"),
 )
-HOST_FILE = "/etc/tunectl/host.toml"
 LOAD_PROGRAM = "stress-ng"
 _BOOT_WORD = re.compile(r"([a-z_]+)(?:=[\w,:.-]+)?", re.ASCII)
 _UNIT = re.compile(r"[A-Za-z0-9][\w:.@\\-]*\.(?:service|scope|slice|mount|socket|swap)", re.ASCII)

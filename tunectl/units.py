@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from tunectl.errors import UsageError
 from tunectl.installed import read_shipped
-from tunectl.knobs.drivers.confined import confined, program_files, quoted
-from tunectl.knobs.drivers.environment import UNSET
+from tunectl.knobs.drivers.confined import UNSET, confined, program_files, quoted
 from tunectl.knobs.drivers.unitfile import WRITTEN_BY_APPLY, render
 
 DIRECTORY = "etc/systemd/system"

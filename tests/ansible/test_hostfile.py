@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from tests.ansible.generate import PLACES, written
 from tests.ansible.units import load
 from tests.conftest import examples
-from tunectl.hostfile.config import read_hostfile
 from tunectl.hostfile.shape import (
     Budget,
     FeedBudget,
@@ -31,6 +30,7 @@ from tunectl.hostfile.shape import (
     WaiverRow,
     Webhook,
 )
+from tunectl.hostfile.toml import read_toml
 
 hostfile = load("hostfile")
 TEXT = st.text(st.characters(codec="utf-8"))
@@ -77,7 +77,7 @@ FULL = {
 def test_tunectl_reads_what_was_written(tmp_path: Path) -> None:
     path = tmp_path / "host.toml"
     path.write_text(hostfile.render(FULL, "2-3"))
-    assert read_hostfile(str(path)) == HostFile(
+    assert read_toml(str(path), HostFile) == HostFile(
         profile="low-latency",
         isolated="2-3",
         allow_split_siblings=True,

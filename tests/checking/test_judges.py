@@ -12,8 +12,7 @@ import pytest
 from tests.checking.fake_kernel import KTHREAD, FakeKernel, Process
 from tests.hosts.builder import build_named
 from tests.trees import write
-from tunectl.checking.judges import device_name, housekeeping_siblings, some
-from tunectl.checking.window import Counters, Window, parse_idle
+from tunectl.checking.window import Counters, Window, device_name, housekeeping_siblings, parse_idle, some
 from tunectl.host.interrupts import parse_interrupts
 from tunectl.host.procs import parse_allowed, parse_schedstat, parse_stat, read_pids, read_thread, read_threads
 from tunectl.host.sysroot import Sysroot

@@ -10,25 +10,26 @@ import pytest
 
 from tests.checking.fake_kernel import BOUND, KTHREAD
 from tests.checking.test_window_rules import RX, TX, between, thread, trader
-from tunectl.checking.irqthreads import Server, Servers, moved_away, outranked
-from tunectl.checking.judges import Trespass
-from tunectl.checking.kthreads import Placement, knob_of, needless
-from tunectl.checking.polling import Defaults, cpus_for, pollers
+from tunectl.checking.kthreads import Placement, Server, Servers, knob_of, moved_away, needless, outranked
 from tunectl.checking.residue import hidden_probes, residue
 from tunectl.checking.traders import (
+    Defaults,
+    cpus_for,
     declared_scheduling,
     local_nodes,
     misplaced,
     neighbours,
     paired,
+    pollers,
     starved,
     strangers,
     to_tell_apart,
 )
+from tunectl.checking.window import Trespass
 from tunectl.cpulist import CpuSet
-from tunectl.host.busypoll import Polled
-from tunectl.host.irqs import Irq
-from tunectl.host.numa import NumaNode
+from tunectl.host.cpus import NumaNode
+from tunectl.host.interrupts import Irq
+from tunectl.host.openfiles import Polled
 from tunectl.host.procs import Thread
 from tunectl.host.scheduling import Scheduling
 from tunectl.host.tracefs import Trace, Tracing

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tunectl.checking.polling import Defaults, cpus_for, named, pollers
-from tunectl.host.busypoll import Polled
+from tunectl.checking.traders import Defaults, cpus_for, named, pollers
+from tunectl.host.openfiles import Polled
 from tunectl.host.procs import Thread
 
 OFF = Defaults(0, 0)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tunectl.checking.senders import Sender, busy_senders, senders_to
+from tunectl.checking.ipis import Sender, busy_senders, senders_to
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.traceinstance import events_of, trace_instance
+from tunectl.host.tracefs import events_of, trace_instance
 
 # As fs/tracefs shows them: TASK-PID, CPU, flags, time; formats of include/trace/events/ipi.h.
 TRACE = """# tracer: nop

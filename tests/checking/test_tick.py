@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.probe.samples import cpu_result, typed_result
-from tunectl.checking.tick import Spun, judge_probe, judge_tick, meaning_of, with_longer_look
-from tunectl.checking.window import Counters
+from tunectl.checking.tick import Spun, counted, judge_probe, meaning_of, settle, with_longer_look
+from tunectl.checking.window import Counters, Window
 from tunectl.host.interrupts import parse_interrupts
 from tunectl.host.timers import parse_timer_list
 from tunectl.model import Finding, Outcome
@@ -24,24 +24,22 @@ def test_each_cpu_has_a_verdict_of_its_own() -> None:
     """A POSIX CPU timer on one of two CPUs blames that one."""
     before, after = counters(10.0, 500, 500), counters(13.0, 500 + 3 * 190, 503)
     spun = {2: Spun(2.9), 3: Spun(2.9, "thread rx of unit feed.service")}
-    bad, good = judge_tick(before, after, spun, {2: ["engine (pid 7) has a POSIX CPU timer"]})
-    assert (bad.knob, bad.instance, bad.outcome, bad.observed) == ("check.tick_off", "2", Outcome.DRIFTED, 190.0)
-    assert "570 timer interrupts in 3.0 s (190 a second) under a spinner: engine (pid 7) has a POSIX" in bad.reason
-    assert "CPU 2" in bad.fix
-    assert (good.instance, good.outcome) == ("3", Outcome.COMPLIANT)
-    assert "3 timer interrupts in 3.0 s while thread rx of unit feed.service spun" in good.reason
+    two, three = counted(Window(before, after), spun)
+    bad, good = settle(two, ["engine (pid 7) has a POSIX CPU timer"]), settle(three)
+    assert (two.cpu, two.ticks, bad.outcome, bad.observed) == (2, 570, Outcome.DRIFTED, 190.0)
+    assert (three.cpu, three.ticks, good.outcome) == (3, 3, Outcome.COMPLIANT)
 
 
 def test_an_unnamed_cause_is_not_said_to_be_the_tick() -> None:
-    (bad,) = judge_tick(counters(0.0, 0, 0), counters(2.0, 200, 0), {2: Spun(2.0)})
+    (count,) = counted(Window(counters(0.0, 0, 0), counters(2.0, 200, 0)), {2: Spun(2.0)})
+    bad = settle(count)
     assert "kept running" not in bad.reason
     assert "or a timer of its own, such as a perf clock event" in bad.reason
 
 
 def test_where_nothing_spun_it_says_for_how_long() -> None:
-    (one,) = judge_tick(counters(0.0, 0, 0), counters(2.0, 0, 0), {2: Spun(0.1)})
-    assert one.outcome == Outcome.UNREADABLE
-    assert "spun there for 0.10 of 2.0 s" in one.reason
+    (count,) = counted(Window(counters(0.0, 0, 0), counters(2.0, 0, 0)), {2: Spun(0.1)})
+    assert settle(count).outcome == Outcome.UNREADABLE
 
 
 def probed(cpu: int, ticks: int, stolen_s: float = 0.0, **changes: Any) -> dict[str, Any]:

@@ -9,9 +9,10 @@ import pytest
 
 from tests.checking.fake_kernel import KTHREAD
 from tunectl.checking.ipis import Kind, Sent, allowed, sharing, too_many, visits
-from tunectl.checking.judges import Landed, device_interrupts, spinners, trespassers
 from tunectl.checking.outcomes import Settled
-from tunectl.checking.spans import (
+from tunectl.checking.tick import Spun, TickCount, counted, meaning_of, settle
+from tunectl.checking.traders import (
+    Trader,
     counts_waits,
     dropped,
     feeding_threads,
@@ -21,13 +22,20 @@ from tunectl.checking.spans import (
     sleeps,
     span_of,
 )
-from tunectl.checking.tick import Spun, TickCount, counted, judge_tick, meaning_of, settle
-from tunectl.checking.traders import Trader
-from tunectl.checking.window import Counters, Window, is_timer_row, parse_idle
+from tunectl.checking.window import (
+    Counters,
+    Landed,
+    Window,
+    device_interrupts,
+    is_timer_row,
+    parse_idle,
+    spinners,
+    trespassers,
+)
 from tunectl.cpulist import CpuSet
 from tunectl.host.interrupts import parse_interrupts
+from tunectl.host.openfiles import Socket
 from tunectl.host.procs import PF_NO_SETAFFINITY, Thread
-from tunectl.host.sockets import Socket
 from tunectl.host.timers import PERF_CLOCK, TICK
 from tunectl.model import Outcome, Trading
 
@@ -266,7 +274,7 @@ def test_each_cpu_of_the_spinners_is_counted_in_its_order() -> None:
         (3, 40, 2.0),
         (5, None, 2.0),
     ]
-    outcomes = [one.outcome for one in judge_tick(seen.before, seen.after, spun)]
+    outcomes = [settle(one).outcome for one in counted(seen, spun)]
     assert outcomes == [Outcome.COMPLIANT, Outcome.DRIFTED, Outcome.UNREADABLE]
 
 

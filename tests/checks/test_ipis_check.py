@@ -13,11 +13,10 @@ import pytest
 
 from tests.checking.fake_kernel import FakeKernel, Process, Row
 from tests.checks.conftest import Judge, scope_of
-from tunectl.checking.ipis import PER_S, Kind, Sent
+from tunectl.checking.ipis import PER_S, IpiTrace, Kind, Sent, trace_senders
 from tunectl.checking.measure import measure
 from tunectl.checking.outcomes import Settled
 from tunectl.checking.runner import shipped_checks
-from tunectl.checking.senders import IpiTrace, trace_senders
 from tunectl.checking.subject import Subject
 from tunectl.fix import Fix
 from tunectl.host.procs import read_thread

@@ -14,11 +14,10 @@ from tests.checks.conftest import Judge
 from tests.checks.test_trading_check import FEED, FILES, RX
 from tests.hosts.builder import build_named
 from tunectl.checking.ipis import too_many
-from tunectl.checking.judges import BUSY, device_name, trespassers
 from tunectl.checking.outcomes import Settled
 from tunectl.checking.runner import shipped_checks
 from tunectl.checking.tick import TICKS_PER_S, Spun, TickCount, settle
-from tunectl.checking.window import Counters, Window
+from tunectl.checking.window import BUSY, Counters, Window, device_name, trespassers
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.interrupts import parse_interrupts
 from tunectl.host.procs import Thread

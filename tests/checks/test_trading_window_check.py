@@ -17,13 +17,12 @@ import pytest
 from tests.checking.fake_kernel import KTHREAD, FakeKernel, Process
 from tests.checks.conftest import Judge
 from tests.checks.test_trading_check import BOOK, FEED, ORDERBOOK, RX, found_on, quiet
-from tunectl.checking.spans import dropped
-from tunectl.checking.traders import Trader
+from tunectl.checking.traders import Trader, dropped
 from tunectl.checking.window import Counters, Window
 from tunectl.host.interrupts import parse_interrupts
+from tunectl.host.openfiles import Socket, parse_udp
 from tunectl.host.procs import Thread
 from tunectl.host.runtimes import Runtime, read_runtimes, settings_of
-from tunectl.host.sockets import Socket, parse_udp
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Finding, Outcome, Trading
 

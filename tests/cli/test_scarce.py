@@ -10,7 +10,7 @@ import pytest
 from tests.cli.places import PROGRAM, complaint, environment
 from tests.hosts.builder import HostFactory
 from tests.ran import Ran
-from tunectl.cli import exits
+from tunectl.cli import helped
 from tunectl.cli.start import _say
 from tunectl.report import nagios
 
@@ -50,4 +50,4 @@ def test_last_words_are_one_line_whatever_is_in_them(capfd: pytest.CaptureFixtur
 
 
 def test_the_code_for_nagios_is_that_of_its_format() -> None:
-    assert nagios.exit_code(None) == exits.NAGIOS_UNKNOWN
+    assert nagios.exit_code(None) == helped.NAGIOS_UNKNOWN

@@ -22,8 +22,7 @@ from rich.text import Text
 from tests.cli.places import PROGRAM, environment
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hosts.builder import HostFactory
-from tunectl.cli.screen import Window, asked
-from tunectl.cli.watch import folded, places_of
+from tunectl.cli.watch import Window, asked, folded, places_of
 
 
 @given(lines=st.integers(1, 300), height=st.integers(3, 60), top=st.integers(0, 400))

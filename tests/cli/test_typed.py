@@ -13,7 +13,7 @@ import pytest
 import tunectl as tunectl_package
 from tests.conftest import TUNECTL
 from tests.ran import Ran
-from tunectl.cli.typed import Typed
+from tunectl.cli.command import Typed
 from tunectl.fix import APPLY, to_decide
 from tunectl.tuning.inspection import ADOPT
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunectl.compare.bounds import Interval, binomial_range, poisson_interval, ratio_interval, student_deviate
+from tunectl.compare.chance import Interval, binomial_range, poisson_interval, ratio_interval, student_deviate
 
 confidences = st.sampled_from([0.5, 0.9, 0.95, 0.99])
 

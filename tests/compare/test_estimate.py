@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from tests.compare.runs import sample_of, simulated, steady
-from tunectl.compare.bounds import Interval
+from tunectl.compare.chance import Interval
 from tunectl.compare.estimate import (
     arrival_percentile,
     gap_percentile,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tunectl.host.affinity import move_thread, read_affinity
 from tunectl.host.kernel_emulation import with_affinity
+from tunectl.host.scheduling import move_thread, read_affinity
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.drivers.kthreads import Kthreads
 

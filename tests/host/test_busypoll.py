@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.starter import DROP
-from tunectl.host.busypoll import Polled, read_polled
+from tunectl.host.openfiles import Polled, read_polled
 from tunectl.host.sysroot import Sysroot
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="to poll for longer than the default needs root")
@@ -84,7 +84,7 @@ def test_to_ask_changes_nothing() -> None:
 def test_another_user_may_not_ask() -> None:
     """The sockets of a process of root: EACCES for the list of its descriptors already."""
     ask = (
-        "import sys; from tunectl.host.busypoll import read_polled; from tunectl.host.sysroot import Sysroot\n"
+        "import sys; from tunectl.host.openfiles import read_polled; from tunectl.host.sysroot import Sysroot\n"
         "try: read_polled(Sysroot(), int(sys.argv[1]))\nexcept PermissionError as error: print(error.errno)"
     )
     with running(POLLED) as child:

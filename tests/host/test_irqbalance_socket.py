@@ -13,8 +13,7 @@ import pytest
 from tests.nobody import needs_root
 from tunectl.cpulist import CpuSet
 from tunectl.host.cpusets import CpuFacts
-from tunectl.host.irqbalance import Ban, read_running_ban, shows_empty_is_unset
-from tunectl.host.irqbalancesocket import Answer, ask, parse_answer
+from tunectl.host.irqbalance import Answer, Ban, ask, parse_answer, read_running_ban, shows_empty_is_unset
 from tunectl.host.sysroot import Sysroot
 from tunectl.tuners.conflicts import objection
 from tunectl.tuners.found import FoundTuner

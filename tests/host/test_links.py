@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tunectl.host.links import parse_links
+from tunectl.host.devices import parse_links
 
 
 def message(kind: int, index: int, flags: int, family: int = 0) -> bytes:
@@ -37,7 +37,7 @@ def test_what_is_cut_off_or_something_else(data: bytes) -> None:
 # In a network namespace of its own: a pair of interfaces, of which one end is taken down and up.
 SCRIPT = """
 import subprocess, time
-from tunectl.host.links import LinkMonitor
+from tunectl.host.devices import LinkMonitor
 def ip(words): subprocess.run(["ip", *words.split()], check=True)
 ip("link add v0 type veth peer name v1")
 seen = []

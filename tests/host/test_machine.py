@@ -8,8 +8,8 @@ import pytest
 
 from tests.hosts.builder import NAMES, HostFactory, named
 from tunectl.host.cpusets import read_scope_facts
-from tunectl.host.machine import Machine, read_machine
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.topology import Machine, read_machine
 
 SMALL = [name for name in NAMES if name != "big"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.host.namespaces import namespace
 from tests.trees import write
-from tunectl.host.netdrops import COUNTERS, read_nic_drops, read_softnet_drops
+from tunectl.host.nics import COUNTERS, read_nic_drops, read_softnet_drops
 from tunectl.host.sysroot import Sysroot
 
 
@@ -48,8 +48,8 @@ def test_the_second_column_of_softnet_is_of_drops(tmp_path: Path) -> None:
 # A frame of a protocol that nobody here has is dropped by who receives it.
 DROPPED = """
 import json, socket, subprocess
-from tunectl.host.netdrops import read_nic_drops
-from tunectl.host.routes import interface_to
+from tunectl.host.nics import read_nic_drops
+from tunectl.host.ethtool import interface_to
 from tunectl.host.sysroot import Sysroot
 root = Sysroot()
 ways = [interface_to(address) for address in ("10.99.0.2", "10.99.0.1", "fd99::2")]

@@ -13,8 +13,7 @@ import pytest
 
 from tests.hosts.builder import NAMES, HostFactory, build_named
 from tunectl.host.identity import read_identity
-from tunectl.host.recorded_paths import FILES
-from tunectl.host.recording import expand, record
+from tunectl.host.recording import FILES, expand, record
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
 from tunectl.knobs import files_read

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.trees import write
-from tunectl.host.smis import Smis, read_smis
+from tunectl.host.hardware import Smis, read_smis
 from tunectl.host.sysroot import Sysroot
 
 INTEL = "processor : 0\nvendor_id : GenuineIntel\nflags : fpu tsc msr\n"

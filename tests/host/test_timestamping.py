@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.trees import write
+from tunectl.host.nics import Stamping, read_stamping
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.timestamping import Stamping, read_stamping
 
 # The kernel's part of SIOCGHWTSTAMP, by its own headers: few machines that run tests have a card with a clock.
 KERNEL = r"""
@@ -43,7 +43,7 @@ int ioctl(int fd, unsigned long request, ...)
 SCRIPT = """
 import sys
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.timestamping import read_stamping
+from tunectl.host.nics import read_stamping
 print(*read_stamping(Sysroot(sys.argv[1]), sys.argv[2]), sep="|")
 """
 

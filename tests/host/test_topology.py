@@ -10,11 +10,10 @@ import pytest
 from tests.hosts.builder import NAMES, HostFactory, build, named
 from tests.hosts.spec import Cpu, HostSpec, Irq, Nic
 from tunectl.errors import TunectlError
-from tunectl.host.cpus import classify_capacities, parse_base_step, parse_size
+from tunectl.host.cpus import classify_capacities, parse_base_step, parse_memory, parse_size
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.hardware import parse_choice, parse_os_release
 from tunectl.host.identity import parse_machine, read_identity
-from tunectl.host.numa import parse_memory
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import Topology, read_topology
 

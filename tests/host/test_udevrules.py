@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.trees import write
-from tunectl.host.lines import continued_lines
+from tunectl.host.inifiles import continued_lines
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.udevrules import against_units, parse_rules
 

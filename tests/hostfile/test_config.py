@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from tunectl.cpulist import CpuSet, Isolcpus
 from tunectl.errors import UsageError
+from tunectl.host.cpusets import CpuFacts
 from tunectl.hostfile.budget import KEYS, Looser
-from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
+from tunectl.hostfile.config import HostConfig, resolve
 from tunectl.hostfile.monitor import sla_notes
 from tunectl.hostfile.profile import load_profile, shipped
 from tunectl.hostfile.shape import HostFile
+from tunectl.hostfile.toml import read_toml
 from tunectl.knobs import KNOBS
 from tunectl.model import Waiver
 
@@ -46,24 +47,15 @@ reason = "nvme admin queue, managed; no I/O is submitted from the isolated CPUs"
 until = 2027-03-31
 """
 
-
-@dataclass(frozen=True)
-class Cpus:
-    """A machine, as far as a host file is held against it."""
-
-    present: CpuSet = frozenset(range(4))
-    online: CpuSet = frozenset(range(4))
-    nr_cpus: int = 4
-    siblings: dict[int, CpuSet] = field(default_factory=dict)
-
-
+ALL: CpuSet = frozenset(range(4))
 PAIRS = {cpu: frozenset({cpu % 2, cpu % 2 + 2}) for cpu in range(4)}  # 0 and 2 share a core, 1 and 3
+CPUS = CpuFacts(ALL, ALL, ALL, 4, frozenset(), frozenset(), {})
 
 
-def config(tmp_path: Path, text: str, cpus: Cpus | None = None) -> HostConfig:
+def config(tmp_path: Path, text: str, cpus: CpuFacts = CPUS) -> HostConfig:
     path = tmp_path / "host.toml"
     path.write_text(text)
-    return resolve(read_hostfile(str(path)), cpus or Cpus(), str(path))
+    return resolve(read_toml(str(path), HostFile), cpus, str(path))
 
 
 def values(found: HostConfig) -> dict[str, object]:
@@ -120,14 +112,14 @@ def test_the_kernels_whole_grammar(tmp_path: Path, text: str, isolated: set[int]
 
 
 def test_a_cpu_that_is_off_may_be_isolated_but_one_must_be_left_on(tmp_path: Path) -> None:
-    cpus = Cpus(online=frozenset({1, 2}))
+    cpus = CPUS._replace(online=frozenset({1, 2}))
     assert config(tmp_path, LOW, cpus).scope.isolated == {2, 3}
     with pytest.raises(UsageError, match="no housekeeping CPU is left"):
         config(tmp_path, 'profile = "low-latency"\nisolated = "1-2"\n', cpus)
 
 
 def test_half_a_core(tmp_path: Path) -> None:
-    cpus = Cpus(siblings=PAIRS)
+    cpus = CPUS._replace(siblings=PAIRS)
     with pytest.raises(UsageError, match="CPU 2 shares its core with CPU 0, which is not isolated"):
         config(tmp_path, LOW, cpus)
     assert config(tmp_path, LOW + "allow_split_siblings = true\n", cpus).scope.isolated == {2, 3}
@@ -154,7 +146,7 @@ def test_every_profile_has_a_whole_budget_and_explains_each_figure(name: str) ->
     limits = load_profile(name).budget
     assert tuple(limits) == KEYS
     assert [key for key, limit in limits.items() if len(limit.reason) < 10 or not limit.source] == []
-    assert resolve(HostFile(profile=name, isolated="3"), Cpus(), "example").budget == {
+    assert resolve(HostFile(profile=name, isolated="3"), CPUS, "example").budget == {
         key: limit.value for key, limit in limits.items()
     }
 
@@ -324,7 +316,7 @@ def test_a_way_of_isolating_that_the_profile_does_not_know(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", shipped())
 def test_shipped_profiles_fit_every_host_and_explain_themselves(name: str) -> None:
-    found = resolve(HostFile(profile=name, isolated="3", isolation="both"), Cpus(), "example")
+    found = resolve(HostFile(profile=name, isolated="3", isolation="both"), CPUS, "example")
     assert {one.knob for one in found.settings} == set(load_profile(name).knobs)
     assert [line for line in load_profile(name).knobs.values() if len(line.reason) < 10] == []
 
@@ -379,7 +371,7 @@ def test_a_file_without_an_end_is_refused(tmp_path: Path) -> None:
         load_profile("/dev/zero", "/", str(path))
     path.write_text(f"{LOW}# {'x' * (1 << 20)}\n")
     with pytest.raises(UsageError, match=r"host\.toml: is larger than 1 MiB"):
-        read_hostfile(str(path))
+        read_toml(str(path), HostFile)
 
 
 MONITOR_REFUSED = [

@@ -18,7 +18,7 @@ from tests.tuned import apply, inspection_on, restore
 from tunectl.errors import UsageError
 from tunectl.host.limits import parse_logins, parse_services, read_logins, read_services
 from tunectl.host.sysroot import Sysroot
-from tunectl.knobs.drivers.latencyhold import UNIT, render
+from tunectl.knobs.drivers.exitlatency import UNIT, render
 from tunectl.tuning.commands import run_commands
 
 ASKED = """\

@@ -16,8 +16,7 @@ from tests.tuned import apply
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.drivers.bootgoal import goal_files, goal_of, is_there, leads_to, masking, obstacle_of
-from tunectl.knobs.drivers.unitboot import is_failed
-from tunectl.knobs.drivers.unitfile import LINK
+from tunectl.knobs.drivers.unitfile import LINK, is_failed
 
 NAME = "tunectl-apply.service"
 DEFAULT = "etc/systemd/system/default.target"

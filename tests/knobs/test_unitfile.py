@@ -17,8 +17,8 @@ from tests.trees import write
 from tests.tuned import apply, inspection_on, judged
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdunit import Said
-from tunectl.knobs.drivers import allowlists, confined, dropins, hotplug, latencyhold
-from tunectl.knobs.drivers.environment import UNSET
+from tunectl.knobs.drivers import allowlists, confined, dropins, exitlatency, hotplug
+from tunectl.knobs.drivers.confined import UNSET
 from tunectl.knobs.drivers.unitfile import LINK, UNIT, render
 from tunectl.model import Finding
 from tunectl.units import units_of
@@ -35,7 +35,7 @@ WORDS = ("/bin/true", "--host", '/a "quoted" 100% $path.toml')
     [
         ("tunectl-apply.service", render(WORDS)),
         ("tunectl-reapply@.service", hotplug.render(WORDS)),
-        ("tunectl-latency.service", latencyhold.render(3)),
+        ("tunectl-latency.service", exitlatency.render(3)),
     ],
 )
 def test_systemd_accepts_the_unit(tmp_path: Path, name: str, text: str) -> None:

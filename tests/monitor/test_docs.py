@@ -9,8 +9,8 @@ import pytest
 
 from tests.monitor.tables import PAGE, PROMETHEUS, page, prometheus
 from tunectl.cli.monitor import command
-from tunectl.hostfile.config import read_hostfile
-from tunectl.hostfile.shape import Monitor
+from tunectl.hostfile.shape import HostFile, Monitor
+from tunectl.hostfile.toml import read_toml
 from tunectl.monitor.receivers.naming import ANNOTATIONS, LABELS
 from tunectl.monitor.rules import RULES
 
@@ -37,7 +37,7 @@ def test_the_example_is_a_host_file(tmp_path: Path) -> None:
     assert found
     path = tmp_path / "host.toml"
     path.write_text(f'profile = "low-latency"\nisolated = "2-3"\n{found[1]}')
-    monitor = read_hostfile(str(path)).monitor
+    monitor = read_toml(str(path), HostFile).monitor
     assert monitor.prometheus.listen == "127.0.0.1:9750"
     assert monitor.webhooks[0].format == "alertmanager"
     for name in Monitor.__struct_fields__:

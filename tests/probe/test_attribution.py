@@ -231,7 +231,7 @@ def test_without_permission_it_says_so(program: Path, cpu: int, tmp_path: Path) 
 MARKED = r"""
 import os
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.traceinstance import TraceInstance
+from tunectl.host.tracefs import TraceInstance
 from tunectl.probe.tracing import Tracer
 cpu, root, at = max(os.sched_getaffinity(0)), Sysroot(), "sys/kernel/tracing/instances"
 with Tracer(root) as tracer:

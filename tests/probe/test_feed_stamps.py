@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tunectl.errors import TunectlError
-from tunectl.host.timestamping import Stamping
+from tunectl.host.nics import Stamping
 from tunectl.probe.feed_stamps import Chosen, choose
 
 GOOD = Stamping("eth0", "/dev/ptp1", receive_filter="all")

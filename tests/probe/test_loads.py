@@ -26,8 +26,8 @@ from tunectl.compare.compared import quiet_and_loaded
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host import stressng
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
+from tunectl.host.identity import read_start
 from tunectl.host.procs import read_session
-from tunectl.host.started import read_start
 from tunectl.host.stressng import PLACE, Ended, Figures, StressNg, check_room, figures_of, find_program, sweep
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Trading

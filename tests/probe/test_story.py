@@ -13,7 +13,7 @@ from tests.probe.samples import raw_cpu, raw_run
 from tests.probe.test_tracepages import KERNEL, PAGE, page, record, switch, timer
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.traceinstance import TraceInstance, TracePipe, mark
+from tunectl.host.tracefs import TraceInstance, TracePipe, mark
 from tunectl.probe.attribution import CpuTrace, Traced
 from tunectl.probe.budget import judge
 from tunectl.probe.explain import explained

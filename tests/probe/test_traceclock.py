@@ -180,7 +180,7 @@ def test_the_clock_is_asked_for_only_where_it_is_of_the_counter(clocksource: str
 SANDWICH = r"""
 import json, os
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.traceinstance import TraceInstance, TracePipe
+from tunectl.host.tracefs import TraceInstance, TracePipe
 from tunectl.probe import tracing
 from tunectl.probe.causes import Switch
 from tunectl.probe.raw import read_raw

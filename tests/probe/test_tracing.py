@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.traceinstance import sweep
+from tunectl.host.tracefs import sweep
 from tunectl.probe.attribution import CpuTrace, Traced, attributed
 from tunectl.probe.tracing import Tracer
 
@@ -103,7 +103,7 @@ def test_what_is_not_known_is_said() -> None:
 BOTH = r"""
 import json, os, re, time
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.traceinstance import OwnInstance, TracePipe, events_of
+from tunectl.host.tracefs import OwnInstance, TracePipe, events_of
 from tunectl.probe.tracepages import WANTED, Kernel, events
 root, place = Sysroot(), "sys/kernel/tracing"
 cpu = max(os.sched_getaffinity(0))

@@ -21,12 +21,12 @@ from tests.lab.machine import BOARDS
 from tests.lab.platforms import SUITES
 from tests.release.releases import OLDER, RESTORE, ROOT, Released, both, copy_of_the_tree, make
 from tests.release.roots import Root, root
-from tunectl.cli.options import STATE
+from tunectl.installed import STATE
 from tunectl.tuning import journal
 
 pytestmark = pytest.mark.long
 
-JOURNAL = f"/{STATE}/{journal.NAME}"
+JOURNAL = f"{STATE}/{journal.NAME}"
 UNITS = "tunectl-monitor.service tunectl-repair.path tunectl-repair.service"
 
 
@@ -122,7 +122,7 @@ def test_a_deb_is_upgraded_downgraded_removed_and_purged(
 def test_removing_a_deb_says_that_the_tuning_stands(bare: Callable[..., Root], inside: Released, suite: str) -> None:
     system = bare(suite)
     system.run("dpkg", "-i", inside.deb(suite))
-    system.run("sh", "-c", f"mkdir -p /{STATE} && echo before > {JOURNAL} && echo > /etc/tunectl/host.toml")
+    system.run("sh", "-c", f"mkdir -p {STATE} && echo before > {JOURNAL} && echo > /etc/tunectl/host.toml")
     assert RESTORE in system.run("dpkg", "-r", "tunectl").err
     assert "they are the way back" in system.run("dpkg", "-P", "tunectl").err
     assert system.run("cat", JOURNAL).out == "before\n", "the way back was taken away"
@@ -135,7 +135,7 @@ def test_removing_a_deb_says_that_the_tuning_stands(bare: Callable[..., Root], i
     system.run("dpkg", "-i", inside.deb(suite))
     system.run("rm", f"{JOURNAL}.damaged.1")  # restore has taken everything back
     system.run("dpkg", "-P", "tunectl")
-    assert not system.has(f"/{STATE}")
+    assert not system.has(STATE)
     assert not system.has("/etc/tunectl")
 
 
@@ -189,7 +189,7 @@ def test_an_rpm_is_installed_upgraded_downgraded_and_removed(bare: Callable[...,
     for words, version in ((("-U", now), tunectl.__version__), (("-U", "--oldpackage", before), OLDER)):
         assert RESTORE not in system.run("rpm", *words).err
         starts(system, version=version)
-    system.run("sh", "-c", f"mkdir -p /{STATE} && echo before > {JOURNAL} && echo > /etc/tunectl/host.toml")
+    system.run("sh", "-c", f"mkdir -p {STATE} && echo before > {JOURNAL} && echo > /etc/tunectl/host.toml")
     assert RESTORE in system.run("rpm", "-e", "tunectl").err
     assert not system.has("/usr/lib/tunectl")
     assert system.has(JOURNAL)

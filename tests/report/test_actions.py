@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tunectl import kinds
-from tunectl.cli.typed import Typed
+from tunectl.cli.command import Typed
 from tunectl.command import argv, write
 from tunectl.fix import APPLY, REBOOT, Fix, add_words, apply, in_turn, to_decide, to_type
 from tunectl.knobs.irq import KEPT_OFF

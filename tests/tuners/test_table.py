@@ -12,7 +12,7 @@ from tests.hosts.builder import HostFactory
 from tests.trees import write
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
-from tunectl.tuners import keyfiles, netoptions, tuned
+from tunectl.tuners import keyfiles, tools, tuned
 from tunectl.tuners.conflicts import conflicts, notes_of
 from tunectl.tuners.find import read_tuners
 from tunectl.tuners.found import FoundTuner
@@ -212,7 +212,7 @@ def test_the_tables_name_rows() -> None:
     named = {
         knob for table in (keyfiles._TLP, keyfiles._CPUPOWER, keyfiles._AUTO) for row in table.values() for knob in row
     }
-    assert named | set(tuned._KNOB_OF.values()) | set(netoptions._NET_KNOB_OF.values()) <= set(KNOBS)
+    assert named | set(tuned._KNOB_OF.values()) | set(tools._NET_KNOB_OF.values()) <= set(KNOBS)
 
 
 def test_the_patterns_of_programs_match_rows() -> None:

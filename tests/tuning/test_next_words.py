@@ -9,9 +9,7 @@ import pytest
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.knobs.test_switched_off import booted, typed
 from tests.tuned import apply, inspection_on
-from tunectl.bootloader.clockwords import taking_tsc
-from tunectl.bootloader.cmdline import parse_cmdline
-from tunectl.bootloader.cpuwords import taken_cpus
+from tunectl.bootloader.cmdline import parse_cmdline, taken_cpus, taking_tsc
 from tunectl.model import Finding
 
 GRUB = "etc/default/grub"

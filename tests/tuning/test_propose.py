@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from tests.hosts.builder import NAMES, HostFactory
 from tunectl.cpulist import format_cpulist, parse_cpulist
-from tunectl.host.cpus import Cpu
+from tunectl.host.cpus import Cpu, NumaNode
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.hardware import Drivers
 from tunectl.host.nics import Nic
-from tunectl.host.numa import NumaNode
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import Topology, read_topology
 from tunectl.hostfile.profile import Limit, load_profile, shipped

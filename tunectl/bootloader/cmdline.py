@@ -2,16 +2,28 @@
 
 Source: lib/cmdline.c (next_arg), kernel/params.c (parse_args), kernel/sched/isolation.c, kernel/rcu/tree_nocb.h,
 kernel/irq/irqdesc.c, arch/x86/kernel/tsc.c, arch/x86/include/asm/setup.h (COMMAND_LINE_SIZE).
+
+Words of the kernel's command line that leave a machine with fewer CPUs. Pure.
+
+Source: Documentation/admin-guide/kernel-parameters.txt (maxcpus, nosmp, nosmt, nolapic, possible_cpus); kernel/smp.c;
+kernel/cpu.c, smt_cmdline_disable(); lib/cmdline.c, get_option(); arch/x86/kernel/apic/apic.c, generic_processor_info()
+(disable_cpu_apicid, which a later kernel does not know any more).
+
+Words of the kernel's command line with which the TSC is not the clock. Pure.
+
+Source: arch/x86/kernel/tsc.c, notsc_setup(), tsc_setup(); kernel/time/clocksource.c, boot_override_clocksource().
 """
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
+
+from tunectl.cpulist import CpuSet
 
 COMMAND_LINE_SIZE = 2048  # bytes, with the NUL that ends the line; x86 and arm64
 MAX_LENGTH = COMMAND_LINE_SIZE - 1
@@ -165,3 +177,60 @@ def length_problem(final_line: str) -> str | None:
     if length <= MAX_LENGTH:
         return None
     return f"the boot line would be {length} bytes long: the kernel keeps {MAX_LENGTH} and drops the rest unseen"
+
+
+_NUMBER = re.compile(r"0[xX](?P<hex>[0-9a-fA-F]+)|0(?P<octal>[0-7]*)|(?P<decimal>[1-9][0-9]*)")
+_ONE_CPU = ("nosmp", "nolapic", "disableapic")
+_POSSIBLE = ("nr_cpus", "possible_cpus")  # each one that is lower than what stood before it counts
+
+
+def taken_cpus(args: Iterable[Arg], cpus: CpuSet, secondary: CpuSet, of_apic: Mapping[int, int]) -> dict[Arg, CpuSet]:
+    """By word, those of `cpus` that a boot with this command line starts without; `secondary`: not the first of a core.
+
+    maxcpus= leaves them off until somebody switches them on, nosmt until the next boot; with the others there are none.
+    `of_apic`: the CPU of each APIC ID, where the kernel knows disable_cpu_apicid=. Those behind that CPU move up, so
+    that the last number is gone, too.
+    """
+    found: dict[Arg, CpuSet] = {}
+    limit: Arg | None = None
+    for arg in kernel_args(args):
+        number = _number(arg.value or "")
+        if any(same_key(arg.key, key) for key in _ONE_CPU):
+            found[arg] = _from(cpus, 1)
+        elif any(same_key(arg.key, key) for key in _POSSIBLE) and number:
+            found[arg] = _from(cpus, number)
+        elif same_key(arg.key, "maxcpus") and number is not None:  # the last one counts, and 0 is nosmp
+            limit = arg
+        elif same_key(arg.key, "nosmt"):
+            found[arg] = cpus & secondary
+        elif same_key(arg.key, "disable_cpu_apicid") and number is not None:  # the last one counts, and never CPU 0
+            found = {one: lost for one, lost in found.items() if not same_key(one.key, arg.key)}
+            found[arg] = cpus & {of_apic[number], max(cpus)} if of_apic.get(number) else frozenset()
+    if limit:
+        found[limit] = _from(cpus, max(_number(limit.value or "") or 0, 1))
+    return {arg: lost for arg, lost in found.items() if lost}
+
+
+def _number(value: str) -> int | None:
+    """The number that a value begins with, as the kernel reads it: 0x for sixteen, 0 for eight; None for none."""
+    found = _NUMBER.match(value)
+    if not found:
+        return None
+    if found["decimal"]:
+        return int(found["decimal"])
+    return int(found["hex"], 16) if found["hex"] else int(found["octal"] or "0", 8)
+
+
+def _from(cpus: CpuSet, first: int) -> CpuSet:
+    return frozenset(cpu for cpu in cpus if cpu >= first)
+
+
+def taking_tsc(args: Iterable[Arg], others: Collection[str]) -> frozenset[Arg]:
+    """The words with which the kernel gives the TSC up, or takes another clock first; `others`: those of this machine.
+
+    Of several clocksource= the last one counts, and a clock that is not there leaves the choice to the kernel.
+    """
+    mine = kernel_args(args)
+    given_up = {arg for arg in mine if arg.key == "notsc" or arg == Arg("tsc", "unstable")}
+    chosen = [arg for arg in mine if arg.key == "clocksource"][-1:]
+    return frozenset(given_up | {arg for arg in chosen if arg.value in others})

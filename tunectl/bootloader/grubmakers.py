@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from tunectl.command import Command, argv
 from tunectl.fix import Fix, to_decide, to_type
-from tunectl.host.lines import Line, continued_lines
+from tunectl.host.inifiles import Line, continued_lines
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
 T = TypeVar("T")

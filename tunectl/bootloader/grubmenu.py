@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tunectl.bootloader import grubtest
+from tunectl.bootloader import grubcommands
 from tunectl.bootloader.grubdisk import PREFIX, Disk
 from tunectl.bootloader.grubrun import Halt, Script
 from tunectl.bootloader.grubscript import kernel_text
@@ -145,7 +145,7 @@ class _Boot:
 
 def choose(entries: tuple[Entry, ...], name: str) -> Entry:
     """The entry that `default` names: by its number, its id or its title; otherwise the first. Unfollowed in doubt."""
-    number = grubtest.number(name)
+    number = grubcommands.number(name)
     if number is None:
         wanted, _ = _path(name)
         found = next((entry for entry in entries if wanted in (entry.title, entry.id) or not entry.file), None)
@@ -176,7 +176,7 @@ def _fallback(state: State) -> int | None:
     if why := state.doubts.get("fallback"):
         raise Unfollowed(f"the fallback entry depends on {why}")
     value = state.values.get("fallback", "")
-    number = grubtest.number(value)
+    number = grubcommands.number(value)
     if number is None or number >= 1 << 31:
         return None
     state.values["fallback"] = re.sub(r"\A\s*\w+\s*", "", value)

@@ -12,7 +12,7 @@ import re
 from collections import ChainMap
 from collections.abc import Callable, Sequence
 
-from tunectl.bootloader import grubtest
+from tunectl.bootloader import grubcommands
 from tunectl.bootloader.grubcommands import (
     EFFECTLESS,
     LEAVING,
@@ -346,7 +346,7 @@ class Script:
 
     def _leave(self, node: Command, texts: list[str]) -> Status:
         """As script/execute.c has it: `return` fails outside of functions, the others do nothing outside of loops."""
-        value = grubtest.number(texts[1]) if len(texts) > 1 else None
+        value = grubcommands.number(texts[1]) if len(texts) > 1 else None
         if texts[0] != "return":
             if self._loops:
                 raise _Leave(texts[0], min(value or 1, self._loops), True)
@@ -358,7 +358,7 @@ class Script:
 
     def _test(self, node: Command, texts: list[str]) -> Status:
         try:
-            found = grubtest.is_true(texts[1:], self._about_file)
+            found = grubcommands.is_true(texts[1:], self._about_file)
         except Unfollowed as hidden:
             if hidden.errno is not None:
                 raise

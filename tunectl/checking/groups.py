@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tunectl import kinds
-from tunectl.checking.judges import Trespass, some
+from tunectl.checking.window import Trespass, some
 from tunectl.command import as_data, write
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.fix import Fix, to_decide, to_type

@@ -2,14 +2,30 @@
 
 Rows of /proc/interrupts: CAL, TLB, RES and IWI on x86 (arch/x86/kernel/irq.c), IPI0 to IPI6 on arm64 and riscv, whose
 descriptions are the same words (arch/arm64/kernel/smp.c).
+
+Who interrupts other CPUs, by the kernel's own trace: the events that fire where such an interrupt is sent.
+
+Source: include/trace/events/ipi.h (ipi_send_cpu and ipi_send_cpumask since 6.4, ipi_raise on arm and arm64).
 """
 
 from __future__ import annotations
 
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
 from enum import Enum
 from typing import NamedTuple
 
+from tunectl import kinds
 from tunectl.checking.window import Run, Window
+from tunectl.cpulist import CpuSet, parse_cpumask
+from tunectl.errors import UsageError
+from tunectl.fix import NOTHING, Fix, to_decide, to_type
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.tracefs import events_of, find_place, trace_instance
 
 # A change of the kernel's code (a tracepoint, a static key), a mapping of its own that it gives back: such things send
 # a handful to every CPU, once. Whatever sends more than ten a second is at work all the time. It is also
@@ -89,3 +105,95 @@ def sharing(window: Window, cpu: int) -> list[tuple[Run, Run]]:
         if others:
             found.append((run, others[0]))
     return found
+
+
+EVENTS = ("ipi/ipi_send_cpu", "ipi/ipi_send_cpumask", "ipi/ipi_raise")
+_TRACED_S = 0.5
+_MOUNT = to_type(kinds.mount_tracefs())
+_AGAIN = to_decide("check again while they come")
+_ONE_BY_ONE = to_decide(
+    "end what may send them one by one, and check again: a reader of a CPU's devices, a tracer, a profiler, a program "
+    "that shares memory with a thread there"
+)
+# "  rdmsr-612     [001] d..1.   123.456789: ipi_send_cpu: cpu=3 callsite=... callback=..."
+_LINE = re.compile(r"\s*(?P<comm>.+)-(?P<pid>\d+)\s+(?:\([^)]*\)\s+)?\[\d+\]\s.*?\d: (?P<event>ipi_\w+): (?P<rest>.*)")
+_FIELD = re.compile(r"(\w+)=(\S+)")
+
+
+class Sender(NamedTuple):
+    """Who sent interrupts to one CPU: the process, the code that sent them, and what the CPU had to run."""
+
+    comm: str
+    pid: int
+    callsite: str
+    callback: str
+    times: int
+
+
+class IpiTrace(NamedTuple):
+    """The text of a trace; where there is none, why, and what would give one."""
+
+    text: str
+    lack: str = ""
+    fix: Fix = NOTHING
+
+
+AS_ROOT = to_decide("find the sender: as root, tunectl check")
+
+
+def trace_senders(root: Sysroot, cpus: CpuSet) -> IpiTrace:
+    """The trace of half a second, of what was sent from `cpus`. Never raises.
+
+    It disturbs: see host/tracefs.py.
+    """
+    place = find_place(root)
+    if place is None:
+        return IpiTrace("", "tracefs is not mounted, which names senders", _MOUNT)
+    try:
+        root.names(place)
+        events = events_of(root, place, EVENTS)
+        if not events:
+            return IpiTrace("", "this kernel has no tracepoints for what CPUs send each other", _ONE_BY_ONE)
+        with trace_instance(root, place, events, cpus) as instance:
+            instance.switch(True)
+            time.sleep(_TRACED_S)
+            instance.switch(False)
+            return IpiTrace(instance.text(), f"nobody sent any in the {_TRACED_S:g} s that were traced", _AGAIN)
+    except OSError as error:
+        fix = AS_ROOT if isinstance(error, PermissionError) and os.geteuid() else _ONE_BY_ONE
+        return IpiTrace("", f"the kernel's trace, which names senders, cannot be had: {error.strerror}", fix)
+
+
+def busy_senders(text: str, cpu: int, without: int) -> list[Sender]:
+    """Those of senders_to() that by themselves sent more than a quiet CPU takes; all where only together they did."""
+    found, limit = senders_to(text, cpu, without), PER_S * _TRACED_S
+    alone = [one for one in found if one.times > limit]
+    return alone or (found if sum(one.times for one in found) > limit else [])
+
+
+def senders_to(text: str, cpu: int, without: int) -> list[Sender]:
+    """Who sent something to a CPU, the busiest first, by a trace's text. `without` is the pid of who traced."""
+    found: Counter[tuple[str, int, str, str]] = Counter()
+    for line in text.split("\n"):
+        match = _LINE.match(line)
+        if match is None or int(match["pid"]) == without:
+            continue
+        fields = dict(_FIELD.findall(match["rest"]))
+        if cpu in _targets(fields):
+            who = match["comm"].strip(), int(match["pid"])
+            found[*who, _function(fields.get("callsite", "")), _function(fields.get("callback", ""))] += 1
+    return [Sender(*key, times) for key, times in found.most_common()]
+
+
+def _targets(fields: dict[str, str]) -> Iterable[int]:
+    if fields.get("cpu", "").isdecimal():
+        return (int(fields["cpu"]),)
+    with suppress(UsageError):
+        return parse_cpumask(fields.get("cpumask") or fields.get("target_mask") or "0")
+    return ()
+
+
+def _function(symbol: str) -> str:
+    """`generic_exec_single` of `generic_exec_single+0x36/0x110`; "" for none, and for 0x0."""
+    name = symbol.partition("+")[0]
+    return "" if name.startswith("0x") else name

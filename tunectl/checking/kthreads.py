@@ -1,20 +1,29 @@
-"""The kernel threads that may run on an isolated CPU and need not, whether or not they ran while the host was watched.
+"""Kernel threads: those that may run on an isolated CPU and need not, and those that serve a network card.
 
 Their masks tell (/proc/PID/status, Cpus_allowed_list). Those that belong to their CPU (PF_NO_SETAFFINITY) are left
 alone. Source: Documentation/admin-guide/kernel-per-CPU-kthreads.rst.
+
+The threads that serve a network card: those of its interrupts, and the CPU's own that take over what they leave.
+
+Source: kernel/irq/manage.c; kernel/softirq.c (wakeup_softirqd, ktimers of PREEMPT_RT); kernel/rcu/tree.c (rcuc).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tunectl import kinds
 from tunectl.checking.window import Run, Window
+from tunectl.command import as_data
 from tunectl.cpulist import CpuSet, parse_cpumask
 from tunectl.errors import UsageError
-from tunectl.host.irqs import read_delivery
-from tunectl.host.numa import read_numa_nodes
-from tunectl.host.procs import Thread
+from tunectl.fix import Fix, in_turn, to_type
+from tunectl.host.cpus import read_numa_nodes
+from tunectl.host.interrupts import Irq, read_delivery
+from tunectl.host.procs import Thread, parse_allowed, read_kernel_threads
+from tunectl.host.scheduling import Scheduling, scheduling_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.workqueue import CPUMASK_FILE
 from tunectl.model import Scope
@@ -85,3 +94,82 @@ def needless(thread: Thread, cpu: int, placement: Placement) -> bool:
     if thread.of_node and allowed in placement.nodes:  # as the kernel has it
         return thread.cpu == cpu and cpu in placement.kept
     return pinned or cpu in placement.kept
+
+
+_OF_A_CPU = re.compile(r"(ksoftirqd|ktimers|rcuc)/([0-9]+)")
+_OFFLOADED = re.compile(r"rcuo[a-z]?/([0-9]+)")  # then that CPU's callbacks run in this thread, and rcuc has none
+
+
+class Server(NamedTuple):
+    """One such thread, and where it may run."""
+
+    thread: Thread
+    cpus: CpuSet  # empty where that could not be read
+
+    def __str__(self) -> str:
+        return f"{as_data(self.thread.comm)} (pid {self.thread.pid}, {scheduling_of(self.thread)})"
+
+
+class Servers(NamedTuple):
+    """Those of a host. Without any kernel thread in sight nothing is known."""
+
+    of_interrupts: tuple[Server, ...] = ()
+    of_cpus: tuple[Server, ...] = ()
+    seen: bool = False
+
+    def of(self, cpu: int, irqs: Iterable[Irq]) -> list[Server]:
+        """The threads of these interrupts that may run on a CPU, or will with the next interrupt.
+
+        The kernel gives a thread the CPU of its interrupt when it runs next (6.1, seen); that of a managed interrupt
+        stays where somebody put it.
+        """
+        comes = {irq.irq: cpu in irq.effective and irq.settable is not False for irq in irqs}
+        known = ((one, one.thread.interrupt) for one in self.of_interrupts)
+        return [one for one, irq in known if irq in comes and (cpu in one.cpus or comes[irq])]
+
+    def hidden(self, irqs: Iterable[Irq]) -> list[Server]:
+        """The threads of these interrupts of which nobody can say where they may run."""
+        numbers = {irq.irq for irq in irqs}
+        return [one for one in self.of_interrupts if one.thread.interrupt in numbers and not one.cpus]
+
+    def on(self, cpu: int, irqs: Iterable[Irq]) -> list[Server]:
+        """The same; where there are any, with the CPU's own."""
+        found = self.of(cpu, irqs)
+        return found + [one for one in self.of_cpus if found and cpu in one.cpus]
+
+
+def read_servers(root: Sysroot) -> Servers:
+    """As they are now. Never raises."""
+    threads = list(read_kernel_threads(root))
+    offloaded = {int(found[1]) for one in threads if (found := _OFFLOADED.fullmatch(one.comm))}
+    of_interrupts, of_cpus = [], []
+    for thread in threads:
+        if thread.interrupt is not None:
+            allowed = parse_allowed(root.get_text(f"proc/{thread.pid}/task/{thread.pid}/status"))
+            of_interrupts.append(Server(thread, allowed or frozenset()))
+        elif own := _OF_A_CPU.fullmatch(thread.comm):
+            cpu = int(own[2])
+            if own[1] != "rcuc" or cpu not in offloaded:
+                of_cpus.append(Server(thread, frozenset({cpu})))
+    return Servers(tuple(of_interrupts), tuple(of_cpus), bool(threads))
+
+
+def outranked(servers: Iterable[Server], how: Scheduling) -> list[Server]:
+    """Those that get no CPU while a thread that is scheduled so runs there: a higher rank alone would preempt it."""
+    return [one for one in servers if scheduling_of(one.thread).rank <= how.rank]
+
+
+def moved_away(servers: Iterable[Server], irqs: Sequence[Irq], cpu: int, housekeeping: str) -> Fix:
+    """What moves the threads of interrupts off a CPU, with their interrupts where those can be moved.
+
+    The kernel has a thread move itself, once it runs: behind a spinner it never does, so it is moved as well.
+    """
+    known = {irq.irq: irq for irq in irqs}
+    fixes = []
+    for thread, cpus in servers:
+        irq = known.get(thread.interrupt) if thread.interrupt is not None else None
+        if irq and cpu in irq.where and irq.settable is not False:
+            fixes.append(to_type(kinds.move_interrupt(irq.irq, housekeeping)))
+        if irq and cpu in cpus:
+            fixes.append(to_type(kinds.move_thread(thread.pid, housekeeping)))
+    return in_turn(*fixes)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tunectl import kinds
-from tunectl.checking.judges import some
+from tunectl.checking.window import some
 from tunectl.command import argv, as_data, write
 from tunectl.fix import Fix, in_turn, to_type
+from tunectl.host.sysroot import Sysroot
 from tunectl.host.tracefs import Trace, Tracing
 
 
@@ -61,3 +62,19 @@ def hidden_probes(tracing: Tracing) -> tuple[str, ...]:
     """The functions with an armed kprobe while no probe of tracefs is on: a program's, by perf or BPF."""
     on = {event for trace in tracing.traces for event in trace.events}
     return () if any(event in on for _, event in tracing.probes) else tracing.armed
+
+
+# It does where the file says one of these.
+_MOVERS = {
+    "proc/sys/kernel/numa_balancing": ("123", to_type(kinds.stop_numa_balancing())),
+    "sys/kernel/mm/ksm/run": ("1", to_type(kinds.stop_merging_pages())),
+}
+
+
+def page_movers(root: Sysroot) -> list[tuple[str, Fix]]:
+    """Each that is on, in words, and what ends it."""
+    return [
+        (f"/{path} is {value}: the kernel moves or merges pages of processes", stop)
+        for path, (on, stop) in _MOVERS.items()
+        if (value := root.get(path)) and value in on
+    ]

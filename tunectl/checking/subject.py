@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from tunectl.checking.irqthreads import Servers, read_servers
+from tunectl.checking.ipis import IpiTrace, trace_senders
+from tunectl.checking.kthreads import Servers, read_servers
 from tunectl.checking.measure import Spinning, measure, measure_beside, measure_spinning
 from tunectl.checking.outcomes import Settled
-from tunectl.checking.senders import IpiTrace, trace_senders
 from tunectl.checking.traders import paired
 from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet, named_cpus

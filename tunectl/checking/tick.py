@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tunectl.checking.outcomes import Settled
-from tunectl.checking.window import Counters, Window, is_timer_row
+from tunectl.checking.window import Window, is_timer_row
 from tunectl.command import write
 from tunectl.cpulist import CpuSet
 from tunectl.fix import Fix, to_decide
@@ -70,23 +70,9 @@ class TickCount(NamedTuple):
         return self.spun.seconds * _SLOWEST_TICK_PER_S >= _CLEAR * self.allowed
 
 
-def judge_tick(
-    before: Counters,
-    after: Counters,
-    spun: Mapping[int, Spun],
-    seen: Mapping[int, Sequence[str]] | None = None,
-    serves: Serves = no_server,
-) -> list[Finding]:
-    """A finding for each CPU of `spun`, from the interrupts counted before and after a spinner ran on it.
-
-    `seen` says for a CPU what was seen there that can bring timer interrupts, in words.
-    """
-    return [_finding(one, (seen or {}).get(one.cpu, ()), serves) for one in counted(Window(before, after), spun)]
-
-
 def judge_probe(result: Jitter, nohz_full: CpuSet, serves: Serves = no_server) -> list[Finding]:
-    """The same from a tunectl.probe.jitter/1 document, which is a spinner's own account; CPUs with nohz_full only."""
-    return [_finding(one, (), serves) for one in counted_by_probe(result) if one.cpu in nohz_full]
+    """A finding for each CPU with nohz_full, by the spinner's own account: a tunectl.probe.jitter/1 document."""
+    return [_finding(one, serves) for one in counted_by_probe(result) if one.cpu in nohz_full]
 
 
 def with_longer_look(findings: Iterable[Finding], longer: Iterable[Finding]) -> list[Finding]:
@@ -163,19 +149,10 @@ def _mends(cpu: int, served: bool | None) -> Fix:
     return to_decide(alone + unknown if served is None else alone)
 
 
-def _finding(count: TickCount, seen: Collection[str], serves: Serves) -> Finding:
-    one = settle(count, seen, serves)
-    return Finding(
-        CHECK,
-        str(count.cpu),
-        one.outcome,
-        one.observed,
-        one.desired,
-        one.reason,
-        one.fix,
-        severity=SEVERITY,
-        match=one.match,
-    )
+def _finding(count: TickCount, serves: Serves) -> Finding:
+    one = settle(count, serves=serves)
+    shown = one.observed, one.desired, one.reason, one.fix
+    return Finding(CHECK, str(count.cpu), one.outcome, *shown, severity=SEVERITY, match=one.match)
 
 
 def meaning_of(functions: Collection[str], perf: Sequence[str]) -> list[str]:

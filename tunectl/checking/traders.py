@@ -1,4 +1,4 @@
-"""The operator's own threads, as declared and as found: what the checks ask of them. Reads nothing by itself."""
+"""The operator's own threads: as declared and found, what they did in a window, what they poll. Reads nothing."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tunectl import kinds
-from tunectl.checking.irqthreads import Servers, outranked
-from tunectl.checking.judges import Trespass
-from tunectl.checking.outcomes import unsupported
+from tunectl.checking.kthreads import Servers, outranked
+from tunectl.checking.outcomes import unknown, unsupported
+from tunectl.checking.window import Trespass, Window
 from tunectl.command import argv, as_data
 from tunectl.cpulist import CpuSet
 from tunectl.fix import Fix, to_decide, to_type
-from tunectl.host.irqs import Irq
+from tunectl.host.cpus import NumaNode
+from tunectl.host.interrupts import Irq
 from tunectl.host.nics import Nic
-from tunectl.host.numa import NumaNode
+from tunectl.host.openfiles import Polled
 from tunectl.host.procs import Thread
 from tunectl.host.scheduling import Scheduling, scheduling_of
 from tunectl.model import Trading
+from tunectl.wording import plural
 
 _CHRT = {"other": "-o", "fifo": "-f", "rr": "-r", "batch": "-b", "idle": "-i"}
 
@@ -167,3 +169,140 @@ def starved(
 def declared_scheduling(declared: Trading) -> Scheduling:
     """How a thread is declared to be scheduled."""
     return Scheduling(declared.policy, declared.priority)
+
+
+STARVED = 0.01  # of the window: what waits less than this for its CPU is fed from elsewhere soon enough
+_STOPPED = ("T", "t")  # by a signal, by a debugger (fs/proc/array.c)
+
+
+class Span(NamedTuple):
+    """One thread before and after."""
+
+    before: Thread
+    after: Thread
+
+
+def span_of(window: Window, trader: Trader) -> Span:
+    """The declared thread. Settled as unknown where it is several, or was not the same one all the time."""
+    thread = trader.thread
+    if len(trader.threads) > 1:
+        unknown(f"{whose(trader.declared)} is {len(trader.threads)} threads: see check.trading_thread")
+    found = _same(window, (thread.pid, thread.tid))
+    if not found:
+        again = to_decide("check again while it runs")
+        unknown(f"{as_data(trader.declared.name)} (tid {thread.tid}) began or ended while it was watched", again)
+    return found
+
+
+def _same(window: Window, key: tuple[int, int]) -> Span | None:
+    before, after = window.before.threads.get(key), window.after.threads.get(key)
+    same = before and after and after.alive and before.began == after.began
+    return Span(before, after) if same and before and after else None
+
+
+def sleeps(span: Span) -> int | None:
+    """How often it gave its CPU up of its own accord, 1 at least where it slept all along; None where nothing says."""
+    before, after = span
+    if before.slept is None or after.slept is None:
+        return None
+    times = max(after.slept - before.slept, 0)
+    return max(times, 1) if {before.state, after.state} <= {"S", "D"} else times
+
+
+def is_stopped(span: Span) -> bool:
+    """Was it stopped at an end of the window? A stop counts as giving the CPU up."""
+    return bool({span.before.state, span.after.state} & {*_STOPPED})
+
+
+class Waiting(NamedTuple):
+    """A thread that feeds another, and how long it was ready to run on that one's CPU and did not, seconds."""
+
+    thread: Thread
+    seconds: float
+
+
+def counts_waits(window: Window) -> bool:
+    """Does this kernel count how often threads run, and how long they wait? Not without CONFIG_SCHED_INFO."""
+    return any(one.slices for one in window.after.threads.values())
+
+
+def kept_waiting(window: Window, trader: Trader, feeders: list[Thread]) -> list[Waiting]:
+    """Which of these wait for the trader's CPU for more than STARVED of the window."""
+    spans = [span for one in feeders if (span := _same(window, (one.pid, one.tid)))]
+    here = [span for span in spans if trader.declared.cpu in (span.before.cpu, span.after.cpu)]
+    waits = [Waiting(span.after, _waited(span, trader, window.seconds)) for span in here]
+    return [one for one in waits if one.seconds > STARVED * window.seconds]
+
+
+def _waited(span: Span, trader: Trader, seconds: float) -> float:
+    before, after = span
+    still = (before.slices, before.run_s, before.cpu_s) == (after.slices, after.run_s, after.cpu_s)
+    # The kernel counts a wait when it ends: who is ready at both ends and never ran has waited all along. A spinner
+    # that nobody interrupts has no new slice either, but it is not behind a real-time thread on the same CPU.
+    if still and before.state == after.state == "R" and scheduling_of(after).rank <= scheduling_of(trader.thread).rank:
+        return seconds
+    return max(after.waited_s - before.waited_s, 0.0)
+
+
+def feeding_threads(window: Window, trader: Trader, traders: list[Trader], irqs: frozenset[int]) -> list[Thread]:
+    """The threads it is declared to be fed by, and the threaded interrupts and NAPI threads of its interfaces."""
+    named = {one for other in traders if other.declared.name in trader.declared.fed_by for one in other.threads}
+    keys = {(one.pid, one.tid) for one in named}
+    begins = (*(f"irq/{irq}-" for irq in sorted(irqs)), *(f"napi/{nic}-"[:15] for nic in trader.declared.fed_by))
+    return [
+        one for key, one in window.after.threads.items() if key in keys or (one.kernel and one.comm.startswith(begins))
+    ]
+
+
+def dropped(window: Window, trader: Trader, traders: list[Trader]) -> list[str]:
+    """What came for it in the window and was thrown away: at its CPU's backlog, and at sockets of its feeders."""
+    cpu, (before, after) = trader.declared.cpu, (window.before, window.after)
+    backlog = after.backlog_drops.get(cpu, 0) - before.backlog_drops.get(cpu, 0)
+    found = (
+        [f"the backlog of CPU {cpu} dropped {backlog} packets"] if cpu in before.backlog_drops and backlog > 0 else []
+    )
+    fed = {trader.declared.name, *trader.declared.fed_by}
+    pids = {one.pid: one.comm for other in traders if other.declared.name in fed for one in other.threads}
+    for (pid, _), socket in after.sockets.items():
+        earlier = before.sockets.get((pid, socket.inode))
+        lost = socket.drops - earlier.drops if earlier else 0
+        if pid in pids and lost > 0:
+            found.append(f"UDP port {socket.port} of {pids[pid]} (pid {pid}) dropped {lost} datagrams")
+    return found
+
+
+def loose(threads: list[Thread], traders: list[Trader], isolated: CpuSet) -> list[Thread]:
+    """Those that may run on isolated CPUs and are not declared."""
+    own = {(one.pid, one.tid) for trader in traders for one in trader.threads}
+    return [one for one in threads if (one.pid, one.tid) not in own and one.allowed and one.allowed & isolated]
+
+
+class Defaults(NamedTuple):
+    """What a socket and an epoll instance poll by default, us: net.core.busy_read and busy_poll."""
+
+    read: int
+    poll: int
+
+    def __str__(self) -> str:
+        on = {"busy_read": self.read, "busy_poll": self.poll}
+        return " ".join(f"{name}={usecs}" for name, usecs in on.items() if usecs)
+
+
+def pollers(polled: Iterable[Polled], defaults: Defaults) -> list[Polled]:
+    """Those that are really polled: an epoll instance by its own parameters, or by default."""
+    return [one for one in polled if one.usecs or (one.is_epoll and defaults.poll)]
+
+
+def cpus_for(threads: Sequence[Thread]) -> int:
+    """On how many CPUs at once these threads can be; on one each where nobody says where they may run."""
+    places: list[CpuSet | None] = [one.allowed for one in threads]
+    if not all(places):
+        return len(threads)
+    return min(len(threads), len(frozenset().union(*(place for place in places if place))))
+
+
+def named(found: Sequence[Polled]) -> str:
+    """`2 sockets and 1 epoll instance`."""
+    sockets, epolls = sum(not one.is_epoll for one in found), sum(one.is_epoll for one in found)
+    parts = [plural(sockets, "socket")] * bool(sockets) + [plural(epolls, "epoll instance")] * bool(epolls)
+    return " and ".join(parts)

@@ -1,4 +1,4 @@
-"""What the host's counters did during a window of time: two readings and their difference.
+"""What the host's counters did during a window of time, and what that says about a CPU: what the shipped checks ask.
 
 Reads only what the kernel keeps in memory: no reading here interrupts the CPU it is about.
 """
@@ -6,17 +6,21 @@ Reads only what the kernel keeps in memory: no reading here interrupts the CPU i
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from tunectl.host.interrupts import TIMERS, Interrupts, parse_interrupts
-from tunectl.host.netdrops import read_backlog_drops
+from tunectl.cpulist import CpuSet
+from tunectl.host.cpus import IDLE, IOWAIT, parse_cpu_times
+from tunectl.host.interrupts import PRIVATE, TIMERS, Interrupts, parse_interrupts
+from tunectl.host.nics import read_backlog_drops
+from tunectl.host.openfiles import Socket, read_sockets
 from tunectl.host.procs import Thread, read_thread, read_threads
-from tunectl.host.sockets import Socket, read_sockets
 from tunectl.host.sysroot import Sysroot
+from tunectl.wording import few
 
 CLOCKSOURCE = "sys/devices/system/clocksource/clocksource0"
 
@@ -70,12 +74,10 @@ def _whole(root: Sysroot, declared: Collection[tuple[int, int]]) -> dict[tuple[i
 
 def parse_idle(text: str) -> dict[int, float]:
     """Seconds each CPU has been idle, waiting for I/O included. /proc/stat"""
-    idle_s: dict[int, float] = {}
-    for line in text.splitlines():
-        name, *fields = line.split()
-        if name.startswith("cpu") and name[3:].isdigit() and len(fields) >= 5:
-            idle_s[int(name[3:])] = (int(fields[3]) + int(fields[4])) / os.sysconf("SC_CLK_TCK")
-    return idle_s
+    times = parse_cpu_times(text).items()
+    return {
+        cpu: (ticks[IDLE] + ticks[IOWAIT]) / os.sysconf("SC_CLK_TCK") for cpu, ticks in times if len(ticks) > IOWAIT
+    }
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Window:
 
     def interrupts_on(self, cpu: int) -> dict[str, int]:
         """How many of each kind arrived on a CPU, those that did: by row name, `36` or `LOC`."""
-        earlier, later = _column(self.before.interrupts, cpu), _column(self.after.interrupts, cpu)
+        earlier, later = self.before.interrupts.column(cpu), self.after.interrupts.column(cpu)
         deltas = {name: count - earlier.get(name, 0) for name, count in later.items()}
         return {name: delta for name, delta in deltas.items() if delta > 0}
 
@@ -139,8 +141,85 @@ class Window:
         return Run(now, ran, min(used / self.seconds, 1.0) if self.seconds > 0 else 0.0)
 
 
-def _column(interrupts: Interrupts, cpu: int) -> dict[str, int]:
-    if cpu not in interrupts.cpus:
-        return {}
-    index = interrupts.cpus.index(cpu)
-    return {name: row.counts[index] for name, row in interrupts.rows.items() if index < len(row.counts)}
+# Two threads that take turns get half of a CPU each; more than that is a spinner, or as good as one.
+BUSY = 0.5
+_PRIVATE_ROW = re.compile(PRIVATE)
+
+
+class Landed(NamedTuple):
+    """Interrupts of one device that arrived on one CPU."""
+
+    irq: int
+    device: str
+    times: int
+
+
+class Trespass(NamedTuple):
+    """A thread that has no business on an isolated CPU, and whether it was put there on purpose."""
+
+    run: Run
+    pinned: bool
+
+
+def device_interrupts(window: Window, cpu: int) -> list[Landed]:
+    """The device interrupts that arrived on a CPU, the most frequent first."""
+    landed = [
+        Landed(int(row), device_name(window.describe(row)), count)
+        for row, count in window.interrupts_on(cpu).items()
+        if row.isdigit() and not _PRIVATE_ROW.search(window.describe(row))
+    ]
+    return sorted(landed, key=lambda one: (-one.times, one.irq))
+
+
+def device_name(description: str) -> str:
+    """`virtio1-req.0` of `PCI-MSIX-0000:00:02.0 1-edge virtio1-req.0`: the handlers' names come last.
+
+    Shared lines name several, `a, b`; a line without a handler is shown as it is.
+    """
+    parts = re.split(r"(?:^|\s)\S*(?:edge|level|Edge|Level|fasteoi|None)(?:\s+|$)", description.strip(), maxsplit=1)
+    return (parts[-1] or description).strip()
+
+
+def trespassers(window: Window, cpu: int, isolated: CpuSet) -> list[Trespass]:
+    """The movable threads that ran on an isolated CPU, and the threads of user space pinned to it.
+
+    A thread that may run on many CPUs, this one among them, and did not, is no trespasser.
+    """
+    found = []
+    for run in window.runs:
+        if not run.thread.movable:
+            continue
+        pinned = _home(run, isolated) == cpu
+        if pinned or (run.ran and run.thread.cpu == cpu):
+            found.append(Trespass(run, pinned))
+    return sorted(found, key=lambda one: not one.pinned)
+
+
+def _home(run: Run, isolated: CpuSet) -> int | None:
+    """The isolated CPU a thread is pinned to, the one it last ran on where there are several; else None.
+
+    Where a kernel thread may run is another matter (checking/kthreads.py).
+    """
+    allowed = run.thread.allowed
+    if run.thread.kernel or not allowed or not allowed <= isolated:
+        return None
+    return run.thread.cpu if run.thread.cpu in allowed else min(allowed)
+
+
+def spinners(window: Window, cpus: CpuSet) -> list[Run]:
+    """The threads that kept one of `cpus` busy for more than half of the window, one a CPU."""
+    found: dict[int, Run] = {}
+    for run in window.runs:
+        if run.thread.cpu in cpus and run.busy > BUSY:
+            found.setdefault(run.thread.cpu, run)
+    return [found[cpu] for cpu in sorted(found)]
+
+
+def housekeeping_siblings(core: CpuSet, isolated: CpuSet) -> CpuSet:
+    """The CPUs of a physical core that are left to housekeeping while another of its CPUs is isolated."""
+    return core - isolated if core & isolated else frozenset()
+
+
+def some(names: Iterable[str], most: int = 5) -> str:
+    """A list for people: the first few, and how many more."""
+    return few(names, most, "; ")

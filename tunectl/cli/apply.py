@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from tunectl.cli.command import emit, is_terminal, now, stay_off, today, tunectl_command
-from tunectl.cli.exits import FAILED, VERDICT, exit_code
-from tunectl.cli.helped import Example
-from tunectl.cli.options import Options
+from tunectl.cli.helped import FAILED, VERDICT, Example, exit_code
+from tunectl.cli.options import Options, wait_option
 from tunectl.cli.plan import change_dict
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.owners import CHOOSES, mending
@@ -34,7 +33,7 @@ from tunectl.verdict import verdict_of
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--runtime", is_flag=True, help="Only what lasts until the next boot; the boot loader is left alone.")
 @click.option("--adopt", is_flag=True, help="Where the journal is gone: take what stands now for the original.")
-@click.option("--wait", "wait_s", default=10.0, show_default=True, metavar="S", help="Wait for another tunectl.")
+@wait_option
 def command(options: Options, yes: bool, runtime: bool, adopt: bool, wait_s: float) -> int:
     """Put the host file in force: every write journaled before it is made, and read back after it."""
     root = WritableSysroot(options.root)

@@ -6,9 +6,8 @@ import click
 
 from tunectl.checking.runner import run_checks
 from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command
-from tunectl.cli.exits import VERDICT, exit_code
-from tunectl.cli.helped import Example
-from tunectl.cli.options import Options, intrude_option
+from tunectl.cli.helped import VERDICT, Example, exit_code
+from tunectl.cli.options import Options, intrude_option, strict_option
 from tunectl.cli.values import a_path, checks, one_of
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cpusets import read_scope_facts
@@ -30,7 +29,7 @@ from tunectl.verdict import verdict_of
 @click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=a_path(names=one_of(checks)))
 @click.option("--window", "window_s", default=2.0, show_default=True, metavar="S", help="How long the host is watched.")
 @intrude_option
-@click.option("--strict", is_flag=True, help="What cannot be read fails, too.")
+@strict_option
 def command(options: Options, paths: tuple[str, ...], window_s: float, intrude: bool, strict: bool) -> int:
     """The behavioural checks on this host: the shipped ones, or pytest modules of your own in PATH."""
     if not 0 < window_s <= 86400:

@@ -1,23 +1,28 @@
-"""What every command is built from: options in, one line of progress, a document or a file out."""
+"""What every command is built from: options in, one line of progress, a document or a file out, what to type next."""
 
 from __future__ import annotations
 
 import datetime
 import errno
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import wraps
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import click
 
+from tunectl import kinds
 from tunectl.cli.helped import Command
+from tunectl.cli.main import COMMANDS
 from tunectl.cli.options import Options, merged, shared_options
-from tunectl.cli.typed import Typed
+from tunectl.command import Command as Commands
+from tunectl.command import shell_word
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError, UsageError
+from tunectl.fix import Fix, Kind, Task, of_tasks
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Document, Finding, HostId
 
@@ -50,7 +55,7 @@ def tunectl_command(
 
 def _sweep_traces() -> None:
     """What a killed `probe jitter --attribute` left on this host still traces: the next command removes it."""
-    from tunectl.host.traceinstance import sweep  # not for --help
+    from tunectl.host.tracefs import sweep  # not for --help
 
     sweep(Sysroot())  # also where a command reads a recorded host; who may not make instances sees none
 
@@ -219,3 +224,52 @@ def write_new(path: str, text: str, *, force: bool) -> None:
     except OSError as error:
         raise TunectlError(f"cannot write {path}: {error.strerror}") from error
     write_whole(path, text)
+
+
+_OF_NO_HOST = ("knobs", "compare", "report", "fleet")
+_COMMAND = re.compile(rf"(?<![\w/.-])tunectl(?= (?:{'|'.join(one for one in COMMANDS if one not in _OF_NO_HOST)})\b)")
+_SAID = ("reasons", "notes", "fix", "restore")  # fields with commands
+
+
+class Typed(NamedTuple):
+    """How this command's reader types the next one."""
+
+    words: tuple[str, ...]  # --root, --host and --state, as they were given to this command
+    missing: str = ""  # the host file that has to be written before `apply`; "" where it is there
+    program: str = "tunectl"  # or its full path
+
+    def text(self, text: str) -> str:
+        """A text with commands of ours, each with the options. sudo hands no environment on, so they are words."""
+        if isinstance(text, Commands):
+            return kinds.started(text, (self.program, *self.words))
+        named = " ".join(map(shell_word, (self.program, *self.words)))
+        return _COMMAND.sub(lambda _: named, text)
+
+    def fix(self, fix: Fix) -> Fix:
+        """The same of a fix: without a host file `apply` has nothing to go by."""
+        return of_tasks(list(self._tasks(fix)))
+
+    def _tasks(self, fix: Fix) -> Iterator[Task]:
+        for task in fix.tasks:
+            if self.missing and task.kind is Kind.APPLY:
+                yield Task(Kind.PROPOSE, self.text(kinds.propose(self.missing)))
+            yield task._replace(text=self.text(task.text), note=self.text(task.note))
+
+    def finding(self, finding: Finding) -> Finding:
+        """The same finding, whose fix can be typed here."""
+        return finding._replace(fix=self.fix(finding.fix))
+
+    def body(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A document's fields, with all that they say to type. What the probe measured says nothing of the kind."""
+        return {key: value if key == "probe" else self._field(key, value) for key, value in body.items()}
+
+    def _field(self, key: str, value: Any) -> Any:
+        if isinstance(value, Finding):
+            return self.finding(value)
+        if isinstance(value, Fix):
+            return self.fix(value)
+        if isinstance(value, str) and key in _SAID:
+            return self.text(value)
+        if isinstance(value, dict):
+            return self.body(value)
+        return type(value)(self._field(key, one) for one in value) if type(value) in (list, tuple) else value

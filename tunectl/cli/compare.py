@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from tunectl.cli.command import emit, open_root, tunectl_command
-from tunectl.cli.exits import OK
-from tunectl.cli.helped import Example
+from tunectl.cli.helped import OK, Example
 from tunectl.cli.options import Options
 from tunectl.compare.compared import CONFIDENCE, compared
 from tunectl.errors import UsageError

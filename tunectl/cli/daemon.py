@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from tunectl.cli.command import now, stay_off, typed
-from tunectl.cli.exits import DRIFTED, OK
+from tunectl.cli.helped import DRIFTED, OK
 from tunectl.cli.options import Options
 from tunectl.model import Document, HostId
 from tunectl.monitor.assembly import Places, opener_of

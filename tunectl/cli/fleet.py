@@ -11,8 +11,7 @@ import click
 
 from tunectl import __version__
 from tunectl.cli.command import can_draw, emit, now, open_root, tunectl_command
-from tunectl.cli.exits import GO, OK, exit_code
-from tunectl.cli.helped import Example, Family
+from tunectl.cli.helped import GO, OK, Example, Family, exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.values import a_path, one_of, session_hosts
 from tunectl.cli.values import sessions as session_names

@@ -5,14 +5,13 @@ from __future__ import annotations
 import click
 
 from tunectl.cli.command import DATA, emit, open_root, tunectl_command
-from tunectl.cli.exits import OK
-from tunectl.cli.helped import Example
+from tunectl.cli.helped import OK, Example
 from tunectl.cli.options import Options
 from tunectl.cli.values import knobs, one_of
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.knobs import KNOBS
-from tunectl.tuning.catalogue import catalogue
+from tunectl.tuning.show import catalogue
 
 
 @tunectl_command(

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from tunectl.cli import exits
+from tunectl.cli import helped
 from tunectl.cli.helped import Example, Family
 from tunectl.cli.options import Options, shared_options
 from tunectl.errors import TunectlError, shortened
@@ -115,9 +115,9 @@ def main() -> None:
         for stream in filter(None, streams):  # None: it was closed before we started
             stream.flush()
     except BrokenPipeError:  # the reader of our output has gone
-        code = exits.FAILED
+        code = helped.FAILED
     except OSError:  # said already, where it was written
-        code = code or exits.FAILED
+        code = code or helped.FAILED
     # Nothing is left to do. Freeing every object would take a tenth of the time of `verify`.
     os._exit(code)
 
@@ -128,7 +128,7 @@ def _completed() -> int:
         from tunectl.cli.complete import complete
 
         complete(cli)
-    return exits.OK
+    return helped.OK
 
 
 def _buffer_output() -> None:
@@ -148,28 +148,28 @@ def _forget_odd_sizes() -> None:
 def _run() -> int:
     try:
         code = cli(standalone_mode=False)
-        return code if isinstance(code, int) else exits.OK
+        return code if isinstance(code, int) else helped.OK
     except click.UsageError as error:
         if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # since click 8.2
             click.echo(error.format_message(), err=True)
-            return exits.USAGE
+            return helped.USAGE
         where = f" See '{error.ctx.command_path} --help'." if error.ctx else ""
-        return _complain(f"{_said_plainly(error)}{where}", exits.USAGE)
+        return _complain(f"{_said_plainly(error)}{where}", helped.USAGE)
     except click.ClickException as error:
-        return _complain(error.format_message(), exits.FAILED)
+        return _complain(error.format_message(), helped.FAILED)
     except TunectlError as error:
         return _complain(str(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         again = ENDING.is_urgent  # the first one left what was measured so far
-        return _complain("interrupted again: what was measured is lost" if again else "interrupted", exits.FAILED)
+        return _complain("interrupted again: what was measured is lost" if again else "interrupted", helped.FAILED)
     except BrokenPipeError:
-        return exits.FAILED
+        return helped.FAILED
     except Exception as error:
         if isinstance(error, OSError) and _is_of_output(error):  # a help text; of its result each command says it
-            return _complain(f"the output could not be written: {error.strerror}", exits.FAILED)
+            return _complain(f"the output could not be written: {error.strerror}", helped.FAILED)
         if os.environ.get("TUNECTL_DEBUG"):
             raise
-        return _complain(_unexpected(error), exits.FAILED)
+        return _complain(_unexpected(error), helped.FAILED)
 
 
 def _unexpected(error: Exception) -> str:
@@ -222,7 +222,7 @@ def _complain(message: str, code: int) -> int:
     if _nagios_wanted():
         with suppress(OSError):  # the line may be about the output itself
             click.echo(f"TUNECTL UNKNOWN - {line}".replace("|", "/"))
-        return exits.NAGIOS_UNKNOWN
+        return helped.NAGIOS_UNKNOWN
     return code
 
 

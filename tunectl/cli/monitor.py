@@ -8,8 +8,7 @@ import sys
 import click
 
 from tunectl.cli.command import emit, hinted, is_terminal, open_root, stay_off, today, tunectl_command
-from tunectl.cli.exits import DRIFTED, OK, exit_code
-from tunectl.cli.helped import Example
+from tunectl.cli.helped import DRIFTED, OK, Example, exit_code
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError

@@ -17,12 +17,39 @@ from tunectl.cli.values import a_path, one_of, some_of
 from tunectl.cli.values import loads as loads_known
 from tunectl.command import one_line
 from tunectl.errors import UsageError
+from tunectl.installed import HOST_FILE, STATE
 
 F = TypeVar("F", bound=Callable[..., Any])
-HOST_FILE = "etc/tunectl/host.toml"
-STATE = "var/lib/tunectl"
 FORMATS = ("text", "json", "junit", "nagios", "prometheus", "toml", "markdown", "html")  # of all commands together
 _SUDO_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # as Debian's sudoers has it
+
+_SHARED: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+    (("--root",), {"metavar": "DIR", "shell_complete": a_path("dir"), "help": "Read the host's files below DIR."}),
+    (("--host",), {"metavar": "FILE", "shell_complete": a_path(), "help": f"The host file [{HOST_FILE}]."}),
+    (("--state",), {"metavar": "DIR", "shell_complete": a_path("dir"), "help": f"Journal and lock [{STATE}]."}),
+)
+_FLAGS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+    (("-q", "--quiet"), {"is_flag": True, "help": "No progress on stderr."}),
+    (("-v", "--verbose"), {"count": True, "help": "More detail; repeat for more."}),
+)
+
+# What several commands know, each declared once.
+intrude_option = click.option(
+    "--intrude", is_flag=True, help="Measure also on CPUs where somebody else's threads run: takes time from them."
+)
+load_option = click.option(
+    "--load",
+    metavar="NAME,...",
+    shell_complete=some_of(loads_known),
+    help="Measure once more beside these loads on the housekeeping CPUs (stress-ng): memory, ...; all; none.",
+)
+result_option = click.option(
+    "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON result there, too."
+)
+strict_option = click.option("--strict", is_flag=True, help="What cannot be read fails, too.")
+wait_option = click.option(
+    "--wait", "wait_s", default=10.0, show_default=True, metavar="S", help="Wait for another tunectl."
+)
 
 
 class Options(NamedTuple):
@@ -57,9 +84,9 @@ class Options(NamedTuple):
 
         root = Sysroot(self.root)
         try:
-            return f"/{path}" if root.live else root.resolve(path)
+            return path if root.live else root.resolve(path[1:])
         except OSError as error:
-            raise UsageError(f"{root.path(path)}: {error.strerror}") from error
+            raise UsageError(f"{root.path(path[1:])}: {error.strerror}") from error
 
     @property
     def invocation(self) -> tuple[str, ...]:
@@ -107,62 +134,21 @@ def _program(path: str) -> str:
 
 def shared_options(*, top: bool = False, formats: tuple[str, ...] = ("text", "json")) -> Callable[[F], F]:
     """--root --host --state --format -q -v. The environment is asked once, by the group (`top`)."""
-
-    def env(name: str) -> dict[str, Any]:
-        return {"envvar": f"TUNECTL_{name}", "show_envvar": True} if top else {}
-
     # Before the command's name the command is not known yet: any format is accepted here, and the command checks it.
     kind: Any = str if top else click.Choice(formats)
     offered = one_of(lambda _: FORMATS if top else formats)
     shown = "text, json, ..." if top else ", ".join(formats)
+    of_format = {"metavar": "FORMAT", "type": kind, "shell_complete": offered, "help": f"One of: {shown}."}
+    rows = (*_SHARED, (("--format", "fmt"), of_format), *_FLAGS)
 
     def decorate(function: F) -> F:
-        for option in reversed(
-            [
-                click.option(
-                    "--root",
-                    metavar="DIR",
-                    shell_complete=a_path("dir"),
-                    help="Read the host's files below DIR.",
-                    **env("ROOT"),
-                ),
-                click.option(
-                    "--host",
-                    metavar="FILE",
-                    shell_complete=a_path(),
-                    help="The host file [/etc/tunectl/host.toml].",
-                    **env("HOST"),
-                ),
-                click.option(
-                    "--state",
-                    metavar="DIR",
-                    shell_complete=a_path("dir"),
-                    help="Journal and lock [/var/lib/tunectl].",
-                    **env("STATE"),
-                ),
-                click.option(
-                    "--format",
-                    "fmt",
-                    metavar="FORMAT",
-                    type=kind,
-                    shell_complete=offered,
-                    help=f"One of: {shown}.",
-                    **env("FORMAT"),
-                ),
-                click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.", **env("QUIET")),
-                click.option("-v", "--verbose", count=True, help="More detail; repeat for more.", **env("VERBOSE")),
-            ]
-        ):
-            function = option(function)
+        for names, attrs in reversed(rows):
+            long = next(name for name in names if name.startswith("--"))
+            env: dict[str, Any] = {"envvar": f"TUNECTL_{long[2:].upper()}", "show_envvar": True} if top else {}
+            function = click.option(*names, **attrs, **env)(function)
         return function
 
     return decorate
-
-
-def intrude_option(function: F) -> F:
-    """--intrude, of every command that may measure where somebody else's threads run."""
-    text = "Measure also on CPUs where somebody else's threads run: takes time from them."
-    return click.option("--intrude", is_flag=True, help=text)(function)
 
 
 def pair_options(function: F) -> F:
@@ -174,12 +160,6 @@ def pair_options(function: F) -> F:
     ):
         function = option(function)
     return function
-
-
-def load_option(function: F) -> F:
-    """--load, of every command that may measure beside a load."""
-    text = "Measure once more beside these loads on the housekeeping CPUs (stress-ng): memory, ...; all; none."
-    return click.option("--load", metavar="NAME,...", shell_complete=some_of(loads_known), help=text)(function)
 
 
 def merged(ctx: click.Context, given: dict[str, Any], formats: tuple[str, ...]) -> Options:

@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
-from tunectl.cli.exits import VERDICT, exit_code
-from tunectl.cli.helped import Example
+from tunectl.cli.helped import VERDICT, Example, exit_code
 from tunectl.cli.options import Options
 from tunectl.model import Change
 from tunectl.tuning.inspection import open_inspection

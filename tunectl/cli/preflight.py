@@ -6,11 +6,9 @@ from typing import Any
 
 import click
 
-from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command, typed
-from tunectl.cli.exits import GO, exit_code
-from tunectl.cli.helped import Example
+from tunectl.cli.command import GATE, Typed, emit, open_root, progress, stay_off, today, tunectl_command, typed
+from tunectl.cli.helped import GO, Example, exit_code
 from tunectl.cli.options import Options, intrude_option, load_option
-from tunectl.cli.typed import Typed
 from tunectl.cli.verify import verify_body
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError

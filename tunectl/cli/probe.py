@@ -10,9 +10,8 @@ from typing import Any
 import click
 
 from tunectl.cli.command import check_output, emit, progress, stay_off, tunectl_command
-from tunectl.cli.exits import DRIFTED, FAILED, OK
-from tunectl.cli.helped import Example, Family
-from tunectl.cli.options import Options, intrude_option, load_option, pair_options
+from tunectl.cli.helped import DRIFTED, FAILED, OK, Example, Family
+from tunectl.cli.options import Options, intrude_option, load_option, pair_options, result_option
 from tunectl.cli.probe_feed import feed
 from tunectl.cli.probe_hedge import hedge
 from tunectl.cli.probing import (
@@ -20,9 +19,8 @@ from tunectl.cli.probing import (
     code_of_cases,
     config_of,
     emit_and_write,
-    end_by_signals,
+    measure_pair,
     pair_of,
-    refuse_beside_listen,
     refuse_empty,
     refuse_taken,
     taken_cpus,
@@ -42,7 +40,6 @@ from tunectl.probe.budget import judge
 from tunectl.probe.loaded import Plan, planned, quiet_then_loaded
 from tunectl.probe.loaded import refusal as load_refusal
 from tunectl.probe.loads import chosen as chosen_loads
-from tunectl.probe.pair_placement import asked_cpus
 from tunectl.probe.result import load_problem, nothing_measured, read_result
 from tunectl.probe.runner import PROGRAM, run_jitter, run_selftest
 from tunectl.probe.runs import several
@@ -107,7 +104,7 @@ def command() -> None:
 )
 @load_option
 @intrude_option
-@click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON result there, too.")
+@result_option
 def jitter(
     options: Options,
     cpus: str | None,
@@ -241,52 +238,14 @@ def _runs(
 @click.option("--fifo", type=click.IntRange(1, 99), metavar="PRIO", help="Both threads as SCHED_FIFO at this priority.")
 @intrude_option
 @pair_options
-@click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON result there, too.")
-def wake(
-    options: Options,
-    cpus: str | None,
-    mechanisms: str | None,
-    waiting: str | None,
-    idle_ms: str | None,
-    messages: int | None,
-    message_bytes: int | None,
-    fds: int | None,
-    dirty_kib: int | None,
-    busy_poll_us: int | None,
-    cold_sender: bool,
-    fifo: int | None,
-    intrude: bool,
-    listen: str | None,
-    connect: str | None,
-    output: str | None,
-) -> int:
+@result_option
+def wake(options: Options, output: str | None, **given: Any) -> int:
     """Spinning against sleeping: how long a message takes to a waiting thread, by each mechanism and wait method."""
-    pair = pair_of(options, cpus, intrude, output)
-    request = WakeRequest(
-        cpus=cpus,
-        among=pair.among,
-        mechanisms=mechanisms,
-        waiting=waiting,
-        idle_ms=idle_ms,
-        messages=messages,
-        message_bytes=message_bytes,
-        fds=fds,
-        dirty_kib=dirty_kib,
-        fifo=fifo,
-        busy_poll_us=busy_poll_us,
-        cold_sender=cold_sender,
-        intrude=intrude,
-        listen=listen,
-        connect=connect,
-    )
-    refuse_beside_listen(listen, output)
-    refuse_taken(pair.root, pair.facts, asked_cpus(cpus, pair.among), pair.config, intrude)
-    end_by_signals(request)
-    if listen:
-        serve_wake(request, lambda line: click.echo(line, err=True))
+    pair = pair_of(options, given["cpus"], given["intrude"], output)
+    request = WakeRequest(among=pair.among, **given)
+    result = measure_pair(options, pair, request, output, serve_wake, run_wake)
+    if result is None:
         return OK
-    with progress(options) as tell:
-        result = run_wake(request, tell)
     emit_and_write(options, "probe.wake", read_identity(pair.root), result, output)
     return code_of_cases(result)
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import click
 
-from tunectl.cli.command import progress, tunectl_command
-from tunectl.cli.exits import DRIFTED, FAILED, OK
-from tunectl.cli.helped import Example
-from tunectl.cli.options import Options, intrude_option, pair_options
+from tunectl.cli.command import tunectl_command
+from tunectl.cli.helped import DRIFTED, FAILED, OK, Example
+from tunectl.cli.options import Options, intrude_option, pair_options, result_option
 from tunectl.cli.probing import (
     code_of_cases,
     emit_and_write,
-    end_by_signals,
+    measure_pair,
     pair_of,
-    refuse_beside_listen,
-    refuse_taken,
 )
 from tunectl.cli.values import some_of
 from tunectl.errors import UsageError
@@ -26,7 +24,6 @@ from tunectl.probe.feed_budget import judge_feed
 from tunectl.probe.feed_cases import FORMATS, MOST_ALLOCATIONS, MOST_SYMBOLS, TLS, TRANSPORTS, WAITS
 from tunectl.probe.feed_request import DURATION_S, MOST_A_SECOND, RATE, FeedRequest, replayed
 from tunectl.probe.feed_stamps import STAMPS
-from tunectl.probe.pair_placement import asked_cpus
 from tunectl.shapes import Feed, plain, typed
 
 _MOST_AT_ONCE = 256
@@ -110,64 +107,37 @@ _MOST_AT_ONCE = 256
 @click.option("--fifo", type=click.IntRange(1, 99), metavar="PRIO", help="Both threads as SCHED_FIFO at this priority.")
 @intrude_option
 @pair_options
-@click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON result there, too.")
+@result_option
 def feed(
     options: Options,
-    cpus: str | None,
-    transport: str,
     message_format: str,
-    symbols: str,
     rate: int | None,
     burst: int | None,
     replay: str | None,
     speed: float | None,
-    waiting: str,
-    tls: str,
-    alloc: str,
-    stamps: str,
     duration_s: float | None,
-    fifo: int | None,
-    intrude: bool,
-    busy_poll_us: int | None,
-    listen: str | None,
-    connect: str | None,
     output: str | None,
+    **given: Any,
 ) -> int:
     """Market data from a socket to a book: what each message takes from when it is due, stage by stage."""
-    pair = pair_of(options, cpus, intrude, output)
+    pair = pair_of(options, given["cpus"], given["intrude"], output)
     request = FeedRequest(
-        cpus=cpus,
         among=pair.among,
-        transport=transport,
         format=message_format,
-        symbols=symbols,
         rate=rate or RATE,
         burst=burst or 1,
-        waiting=waiting,
-        tls=tls,
-        alloc=alloc,
-        stamps=stamps,
         duration_s=DURATION_S if duration_s is None else duration_s,
-        fifo=fifo,
-        intrude=intrude,
-        busy_poll_us=busy_poll_us,
-        listen=listen,
-        connect=connect,
+        **given,
     )
     if replay is not None:
         _refuse({"--burst": burst, "--duration": duration_s}, "with --replay", "the capture decides it")
         _refuse({"--speed": speed if rate else None}, "with --rate", "one of the two decides how fast it is replayed")
         request = replayed(request, replay, speed, rate)
     _refuse({"--speed": None if replay else speed}, "without --replay", "it is how fast a capture is replayed")
-    refuse_beside_listen(listen, output)
-    refuse_taken(pair.root, pair.facts, asked_cpus(cpus, pair.among), pair.config, intrude)
-    end_by_signals(request)
-    if listen:
-        serve_feed(request, lambda line: click.echo(line, err=True))
+    result = measure_pair(options, pair, request, output, serve_feed, run_feed)
+    if result is None:
         return OK
-    with progress(options) as tell:
-        result = run_feed(request, tell)
-    limits = pair.config.feed_limits if pair.config and not connect else {}  # they are about one host
+    limits = pair.config.feed_limits if pair.config and not request.connect else {}  # they are about one host
     budget = judge_feed(typed(result, Feed), limits)
     result["budget"] = plain(budget)
     emit_and_write(options, "probe.feed", read_identity(pair.root), result, output)

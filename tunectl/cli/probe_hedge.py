@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from tunectl.cli.command import check_output, progress, tunectl_command
-from tunectl.cli.exits import OK
-from tunectl.cli.helped import Example
-from tunectl.cli.options import Options, intrude_option
+from tunectl.cli.helped import OK, Example
+from tunectl.cli.options import Options, intrude_option, result_option
 from tunectl.cli.probing import code_of_cases, emit_and_write, pair_of, refuse_taken, this_machine
 from tunectl.cli.values import some_of
 from tunectl.host.ending import ENDING
@@ -88,24 +89,8 @@ _MOST_SEED = 10**15
 )
 @click.option("--fifo", type=click.IntRange(1, 99), metavar="PRIO", help="All threads as SCHED_FIFO at this priority.")
 @intrude_option
-@click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON result there, too.")
-def hedge(
-    options: Options,
-    cpus: str | None,
-    simulate: bool,
-    service_ns: int,
-    load: str,
-    delay: str,
-    cancel: bool,
-    budget: float | None,
-    shed: int | None,
-    stall: str,
-    duration_s: float,
-    seed: int,
-    fifo: int | None,
-    intrude: bool,
-    output: str | None,
-) -> int:
+@result_option
+def hedge(options: Options, cpus: str | None, simulate: bool, intrude: bool, output: str | None, **given: Any) -> int:
     """A second copy of each late request to another server: does it help, at which delay, when does it collapse?"""
     root, among = this_machine(options), None
     if simulate:
@@ -115,22 +100,7 @@ def hedge(
         pair = pair_of(options, cpus, intrude, output, _THREADS)
         among = pair.among
         refuse_taken(root, pair.facts, asked_cpus(cpus, among), pair.config, intrude)
-    request = HedgeRequest(
-        cpus=cpus,
-        among=among,
-        service_ns=service_ns,
-        load=load,
-        delay=delay,
-        cancel=cancel,
-        budget=budget,
-        shed=shed,
-        stall=stall,
-        duration_s=duration_s,
-        seed=seed,
-        fifo=fifo,
-        intrude=intrude,
-        simulate=simulate,
-    )
+    request = HedgeRequest(cpus=cpus, among=among, intrude=intrude, simulate=simulate, **given)
     ENDING.keep()
     with progress(options) as tell:
         result = run_hedge(request, tell)

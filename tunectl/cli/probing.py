@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from tunectl.cli.command import check_output, emit, open_root, stay_off, write_whole
-from tunectl.cli.exits import FAILED, OK
+import click
+
+from tunectl.cli.command import check_output, emit, open_root, progress, stay_off, write_whole
+from tunectl.cli.helped import FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import TunectlError, UsageError
@@ -26,6 +28,7 @@ from tunectl.probe.pair_request import PairRequest
 from tunectl.probe.result import result_text
 from tunectl.tuning.inspection import read_config
 
+Request = TypeVar("Request", bound=PairRequest)
 STOP = "stop them, or say --intrude"
 UNSEEN = "run as root on the host itself, or say --intrude"
 
@@ -69,12 +72,6 @@ def refuse_taken(root: Sysroot, facts: CpuFacts, cpus: CpuSet, config: HostConfi
         raise TunectlError(refusal(taken), STOP)
 
 
-def refuse_beside_listen(listen: str | None, output: str | None) -> None:
-    """UsageError for a result that this host will not have."""
-    if listen and output is not None:
-        raise UsageError(f"--output {output}: not with --listen", "the host of --connect has the result")
-
-
 class Pair(NamedTuple):
     """What a command knows of its host that pins a sender and a receiver, or three threads."""
 
@@ -107,7 +104,30 @@ def pair_of(options: Options, cpus: str | None, intrude: bool, output: str | Non
     return Pair(root, facts, config, among)
 
 
-def end_by_signals(request: PairRequest) -> None:
+def measure_pair(
+    options: Options,
+    pair: Pair,
+    request: Request,
+    output: str | None,
+    serve: Callable[[Request, Callable[[str], None]], None],
+    run: Callable[[Request, Callable[[str], None]], dict[str, Any]],
+) -> dict[str, Any] | None:
+    """The result of a request; None where this host was the other one of a --connect, until Ctrl-C.
+
+    UsageError for an --output of what this host will not have, TunectlError where somebody else wants a CPU of it.
+    """
+    if request.listen and output is not None:
+        raise UsageError(f"--output {output}: not with --listen", "the host of --connect has the result")
+    refuse_taken(pair.root, pair.facts, asked_cpus(request.cpus, pair.among), pair.config, request.intrude)
+    _end_by_signals(request)
+    if request.listen:
+        serve(request, lambda line: click.echo(line, err=True))
+        return None
+    with progress(options) as tell:
+        return run(request, tell)
+
+
+def _end_by_signals(request: PairRequest) -> None:
     """SIGTERM ends a run as Ctrl-C does: with the result so far, and nothing left behind. So does a lost terminal."""
     if not (request.listen or request.connect):
         ENDING.keep()

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from tunectl.cli.command import emit, open_root, stay_off, tunectl_command, write_new
-from tunectl.cli.exits import FAILED, OK
-from tunectl.cli.helped import Example
+from tunectl.cli.helped import FAILED, OK, Example
 from tunectl.cli.options import Options
 from tunectl.cli.values import a_path, interfaces, one_of, profiles
 from tunectl.errors import UsageError

@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from tunectl.cli.command import can_draw, check_output, emit, now, open_root, tunectl_command, write_whole
-from tunectl.cli.exits import OK
-from tunectl.cli.helped import Example
+from tunectl.cli.helped import OK, Example
 from tunectl.cli.options import Options
 from tunectl.compare.compared import compared
 from tunectl.durable import read_regular

@@ -9,9 +9,8 @@ import click
 
 from tunectl.bootloader.cmdline import parse_cmdline, same_key
 from tunectl.cli.command import emit, is_terminal, now, today, tunectl_command
-from tunectl.cli.exits import DRIFTED, FAILED, OK
-from tunectl.cli.helped import Example
-from tunectl.cli.options import Options
+from tunectl.cli.helped import DRIFTED, FAILED, OK, Example
+from tunectl.cli.options import Options, wait_option
 from tunectl.errors import TunectlError
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
@@ -35,7 +34,7 @@ from tunectl.wording import few
 @click.option("--salvage", is_flag=True, help="Needed no more: what a damaged journal tells is restored.")
 @click.option("--force", is_flag=True, help="Bring back what somebody changed since, too.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be restored.")
-@click.option("--wait", "wait_s", default=10.0, show_default=True, metavar="S", help="Wait for another tunectl.")
+@wait_option
 def command(options: Options, yes: bool, salvage: bool, force: bool, dry_run: bool, wait_s: float) -> int:
     """The journal backwards: the earlier value where ours still stands; the rest is reported."""
     root = WritableSysroot(options.root)

@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from tunectl.cli.command import emit, open_root, tunectl_command, write_whole
-from tunectl.cli.exits import FAILED, OK
-from tunectl.cli.helped import Example, Family
+from tunectl.cli.helped import FAILED, OK, Example, Family
 from tunectl.cli.options import Options
 from tunectl.errors import TunectlError, words_of
 from tunectl.host.identity import read_identity

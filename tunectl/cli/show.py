@@ -6,8 +6,7 @@ import os
 
 from tunectl.bootloader.families import detect
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
-from tunectl.cli.exits import OK
-from tunectl.cli.helped import Example
+from tunectl.cli.helped import OK, Example
 from tunectl.cli.options import Options
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.guest import read_guest

@@ -7,8 +7,7 @@ from contextlib import suppress
 import click
 
 from tunectl.cli.command import check_output, emit, open_root, stay_off, tunectl_command
-from tunectl.cli.exits import OK
-from tunectl.cli.helped import Example
+from tunectl.cli.helped import OK, Example
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError

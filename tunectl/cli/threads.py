@@ -7,8 +7,7 @@ import os
 import click
 
 from tunectl.cli.command import emit, open_root, stay_off, tunectl_command, write_new
-from tunectl.cli.exits import OK
-from tunectl.cli.helped import Example, Family
+from tunectl.cli.helped import OK, Example, Family
 from tunectl.cli.options import Options
 from tunectl.cli.values import declared_threads, one_of
 from tunectl.host.cpusets import read_scope_facts

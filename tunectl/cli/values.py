@@ -60,14 +60,15 @@ def interfaces(ctx: click.Context) -> Sequence[str]:
 
 def declared_threads(ctx: click.Context) -> Iterable[str]:
     """The names of [[threads]] in the host file that is asked about."""
-    from tunectl.cli.options import HOST_FILE
     from tunectl.errors import TunectlError
-    from tunectl.hostfile.config import read_hostfile
-    from tunectl.hostfile.threads import name_of
+    from tunectl.hostfile.config import name_of
+    from tunectl.hostfile.shape import HostFile
+    from tunectl.hostfile.toml import read_toml
+    from tunectl.installed import HOST_FILE
 
-    usual = os.path.join(_given(ctx, "root", "/"), HOST_FILE)
+    usual = _given(ctx, "root", "/").rstrip("/") + HOST_FILE
     try:
-        return [name_of(row) for row in read_hostfile(_given(ctx, "host", usual)).threads]
+        return [name_of(row) for row in read_toml(_given(ctx, "host", usual), HostFile).threads]
     except TunectlError:
         return []
 

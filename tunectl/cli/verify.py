@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_command
-from tunectl.cli.exits import VERDICT, exit_code
-from tunectl.cli.helped import Example
-from tunectl.cli.options import Options
+from tunectl.cli.helped import VERDICT, Example, exit_code
+from tunectl.cli.options import Options, strict_option
 from tunectl.model import Plan
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.verdict import verdict_of
@@ -24,7 +21,7 @@ from tunectl.verdict import verdict_of
         Example("For Nagios:", "tunectl verify --format nagios"),
     ),
 )
-@click.option("--strict", is_flag=True, help="What cannot be read fails, too.")
+@strict_option
 def command(options: Options, strict: bool) -> int:
     """Observe again and compare: every finding with observed, desired, reason and fix."""
     inspection = open_inspection(open_root(options), options.host_path, options.state_path, options.invocation, today())

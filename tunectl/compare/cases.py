@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tunectl.compare.bounds import Interval
+from tunectl.compare.chance import Interval
 from tunectl.compare.estimate import gap_percentile
 from tunectl.compare.judged import Measure
 from tunectl.compare.sample import Sample

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tunectl.compare.bounds import Interval, binomial_range, normal_deviate, poisson_interval, student_deviate
+from tunectl.compare.chance import Interval, binomial_range, normal_deviate, poisson_interval, student_deviate
 from tunectl.compare.sample import SLICES, Sample, gathered
 
 

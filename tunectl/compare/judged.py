@@ -10,8 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tunectl.compare.bounds import Interval
-from tunectl.compare.chance import correlation_time, fewest_runs, holm, permuted, ranked, trend
+from tunectl.compare.chance import Interval, correlation_time, fewest_runs, holm, permuted, ranked, trend
 from tunectl.compare.sample import Sample
 from tunectl.probe.lengths import Lengths
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from tunectl.compare.bounds import Interval, ratio_interval
-from tunectl.compare.chance import shift_ranks
+from tunectl.compare.chance import Interval, ratio_interval, shift_ranks
 from tunectl.compare.estimate import (
     arrival_percentile,
     gap_percentile,

@@ -1,4 +1,6 @@
-"""Each CPU: where it sits, what it shares, how fast it is. /sys/devices/system/cpu/cpuN.
+"""Each CPU: where it sits, what it shares, how fast it is, how it spent its time. /sys/devices/system/cpu/cpuN.
+
+And NUMA nodes, /sys/devices/system/node: one may have memory and no CPU, or CPUs and no memory.
 
 Nothing here interrupts an isolated CPU: base_frequency and acpi_cppc, which may, are read on a housekeeping CPU
 of the same package and kind (docs/kernel-facts.md; intel_pstate.c, show_base_frequency).
@@ -12,10 +14,10 @@ from dataclasses import dataclass
 
 from tunectl.cpulist import CpuSet
 from tunectl.host.cpusets import CpuFacts, read_cpu_list
-from tunectl.host.numa import NumaNode
 from tunectl.host.sysroot import Sysroot
 
 _CPU = "sys/devices/system/cpu"
+IDLE, IOWAIT, STEAL = 3, 4, 7  # columns of a CPU in /proc/stat
 _TURBO_STEP_KHZ = 1000  # acpi-cpufreq shows turbo as one step, 1 MHz above base
 
 
@@ -177,3 +179,50 @@ def parse_base_step(steps: str) -> int | None:
 def _model_frequency(root: Sysroot) -> tuple[int | None, str]:
     found = re.search(r"^model name\s*:.*@ (\d+\.\d+)GHz", root.get_text("proc/cpuinfo"), re.MULTILINE)
     return (round(float(found[1]) * 1_000_000), "model name") if found else (None, "")
+
+
+def parse_cpu_times(text: str) -> dict[int, list[int]]:
+    """How each CPU spent its time since boot, in clock ticks by column. /proc/stat, proc(5); old kernels end sooner."""
+    lines = (line.split() for line in text.splitlines() if re.match(r"cpu\d+ ", line))
+    return {int(name[3:]): [int(field) for field in fields] for name, *fields in lines}
+
+
+_NODE = "sys/devices/system/node"
+
+
+@dataclass(frozen=True)
+class NumaNode:
+    """One node; `distances` in the kernel's order of online nodes, 10 is local."""
+
+    node: int
+    cpus: CpuSet
+    memory_bytes: int | None
+    distances: tuple[int, ...]
+
+
+def read_numa_nodes(root: Sysroot) -> tuple[NumaNode, ...]:
+    """Every node in ascending order; none on a kernel without NUMA. Never raises."""
+    return tuple(_read(root, node) for node in read_node_numbers(root))
+
+
+def read_node_numbers(root: Sysroot) -> list[int]:
+    """The numbers of the nodes, ascending. Never raises."""
+    names = [name.removeprefix("node") for name in root.listdir(_NODE) if name.startswith("node")]
+    return sorted(int(name) for name in names if name.isdecimal())
+
+
+def _read(root: Sysroot, node: int) -> NumaNode:
+    directory = f"{_NODE}/node{node}"
+    distances = root.get(f"{directory}/distance").split()
+    return NumaNode(
+        node,
+        read_cpu_list(root, f"{directory}/cpulist"),
+        parse_memory(root.get_text(f"{directory}/meminfo")),
+        tuple(int(distance) for distance in distances if distance.isdecimal()),
+    )
+
+
+def parse_memory(meminfo: str) -> int | None:
+    """MemTotal of a node's meminfo, in bytes."""
+    found = re.search(r"MemTotal:\s*(\d+) kB", meminfo)
+    return int(found[1]) * 1024 if found else None

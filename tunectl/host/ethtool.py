@@ -6,12 +6,15 @@ file of /sys. The names are those of Documentation/netlink/specs/ethtool.yaml, a
 net/ethtool/common.c. Nothing runs the program ethtool, whose text differs between releases.
 
 A setting that the driver does not offer, or a feature that it cannot switch, is a path that does not exist.
+
+Which network interface leads to an address: the kernel's routing table, asked by rtnetlink(7).
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import socket
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -173,3 +176,22 @@ def _shape(group: str) -> Any:
     kinds |= dict.fromkeys(message.one_byte, "uint8") | dict.fromkeys(message.bitsets, "bitset")
     described = (("unspec", "none"), ("header", "device"), *kinds.items())
     return type(group, (genlmsg,), {"nla_map": described, "device": device, "bitset": bitset})
+
+
+def interface_to(host: str, scope: int = 0) -> str:
+    """The interface that packets to this IP address leave by: `lo` for one of this host's own.
+
+    `scope` is that of a link-local IPv6 address: the number of the interface. OSError where no route leads there.
+    """
+    # Here, not above: most commands ask for no route.
+    from pyroute2 import IPRoute  # type: ignore[import-untyped]
+    from pyroute2.netlink.exceptions import NetlinkError
+
+    if scope:
+        return socket.if_indextoname(scope)
+    try:
+        with IPRoute() as table:
+            (route,) = table.route("get", dst=host.partition("%")[0])
+    except NetlinkError as error:
+        raise OSError(error.code, os.strerror(error.code), host) from None
+    return socket.if_indextoname(dict(route["attrs"])["RTA_OIF"])

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tunectl.host.cpuidle import HALTPOLL, read_cpuidle_driver
 from tunectl.host.sysroot import Sysroot
 
 _DMI = "sys/class/dmi/id"
@@ -145,3 +144,15 @@ def _by_us(root: Sysroot, what: str) -> bool:
     """Did this boot's command line take it away?"""
     keys = {word.partition("=")[0].replace("-", "_") for word in root.get("proc/cmdline").split()}
     return not keys.isdisjoint({*_REFUSES[what], *_REFUSES_ANY})
+
+
+# Which driver knows the machine's idle states. Source: Documentation/admin-guide/pm/cpuidle.rst.
+DRIVER = "sys/devices/system/cpu/cpuidle/current_driver"
+# It polls and then halts (Documentation/virt/guest-halt-polling.rst): its latencies are its own, not the machine's.
+HALTPOLL = "haltpoll"
+
+
+def read_cpuidle_driver(root: Sysroot) -> str:
+    """Its name; "" where none is in charge, and a CPU that waits halts."""
+    name = root.get(DRIVER)
+    return "" if name == "none" else name

@@ -1,4 +1,4 @@
-"""Which host this is, which of its boots, and which distribution: os-release(5)."""
+"""Which host this is, which of its boots, which distribution (os-release(5)), and when one of its processes began."""
 
 from __future__ import annotations
 
@@ -53,3 +53,9 @@ def read_os_ids(root: Sysroot) -> frozenset[str]:
     if any(root.exists(f"etc/{name}-release") for name in ("redhat", "fedora")):
         ids.add("rhel")
     return frozenset(ids)
+
+
+def read_start(root: Sysroot, pid: int | str) -> str:
+    """In clock ticks since boot, as it stands in /proc/PID/stat (field 22); "" once it has ended. Never raises."""
+    fields = root.get(f"proc/{pid}/stat").rpartition(")")[2].split()
+    return fields[19] if len(fields) > 19 else ""

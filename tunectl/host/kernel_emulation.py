@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist, format_cpumask, parse_cpulist, parse_shown
-from tunectl.host.affinity import ALLOWED
+from tunectl.host.scheduling import ALLOWED
 from tunectl.host.sysroot import Sysroot
 
 _CPU = re.compile(r"sys/devices/system/cpu/cpu(\d+)/online")

@@ -12,7 +12,7 @@ from glob import escape
 from typing import NamedTuple
 
 from tunectl.command import Command, all_of, argv
-from tunectl.host.lines import continued_lines
+from tunectl.host.inifiles import continued_lines
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force
 

@@ -1,14 +1,27 @@
-"""Network interfaces that are devices: /sys/class/net/*/device. Addresses are not read."""
+"""Network interfaces that are devices, what they dropped, and their time stamps. /sys/class/net
+
+Hardware time stamps of a network interface: of which clock they are, and which packets get one. Only read.
+
+Source: Documentation/networking/timestamping.rst, include/uapi/linux/net_tstamp.h.
+"""
 
 from __future__ import annotations
 
+import array
+import errno
+import fcntl
+import os
 import re
+import socket
+import struct
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
 from tunectl.host.cpusets import read_cpu_list
-from tunectl.host.irqs import Irq
+from tunectl.host.interrupts import Irq
 from tunectl.host.sysroot import Sysroot
 
 _NET = "sys/class/net"
@@ -89,3 +102,78 @@ def _irqs(root: Sysroot, name: str, device: str, irqs: list[Irq]) -> tuple[int, 
 def _positive(text: str) -> int | None:
     """A number above 0: the speed of a link that is down, or of a virtual device, is -1 or EINVAL."""
     return int(text) if text.isdecimal() and int(text) > 0 else None
+
+
+# What each means: Documentation/networking/statistics.rst. The rest of that directory counts packets that were broken,
+# or one of these again: in some drivers rx_fifo_errors and rx_over_errors are rx_missed_errors.
+COUNTERS = ("rx_dropped", "rx_missed_errors", "tx_dropped")
+_LOOPBACK = "772"  # ARPHRD_LOOPBACK
+
+
+def read_softnet_drops(root: Sysroot) -> int | None:
+    """Of /proc/net/softnet_stat: for these the backlog of a CPU had no room. None where that cannot be read."""
+    with suppress(OSError, ValueError, IndexError):
+        return sum(int(line.split()[1], 16) for line in root.read_text("proc/net/softnet_stat").splitlines())
+    return None
+
+
+def read_backlog_drops(root: Sysroot) -> dict[int, int]:
+    """The same for each CPU. Empty where the lines do not name their CPUs (their thirteenth column, Linux 5.10)."""
+    with suppress(OSError, ValueError, IndexError):
+        lines = [line.split() for line in root.read_text("proc/net/softnet_stat").splitlines()]
+        return {int(line[12], 16): int(line[1], 16) for line in lines}
+    return {}
+
+
+def read_nic_drops(root: Sysroot, nic: str) -> int | None:
+    """The sum of COUNTERS. None for loopback, which drops nothing by itself, and where one of them cannot be read."""
+    place = f"sys/class/net/{nic}"
+    with suppress(OSError, ValueError):
+        if root.read_value(f"{place}/type") != _LOOPBACK:
+            return sum(int(root.read_value(f"{place}/statistics/{name}")) for name in COUNTERS)
+    return None
+
+
+ALL = "all"
+_FILTERS = {0: "none", 1: ALL, 2: "some"}  # HWTSTAMP_FILTER_*; those beyond are of PTP's and NTP's own packets
+_SIOCGHWTSTAMP = 0x89B1
+_NAME_MOST = 15
+
+
+class Stamping(NamedTuple):
+    """What an interface says of its stamps. Where something is not there, the error says why; "" where it is."""
+
+    nic: str
+    clock: str = ""  # /dev/ptp0; "": it has none
+    clock_error: str = ""  # why that cannot be read
+    receive_filter: str = ""  # which packets are stamped: none, all, some, a few
+    filter_error: str = ""
+
+
+def read_stamping(root: Sysroot, nic: str) -> Stamping:
+    """Never raises for what the interface lacks."""
+    number = root.get(f"ethtool/{nic}/tsinfo/phc-index")
+    if not number.isdecimal():
+        return Stamping(nic)
+    clock = f"/dev/ptp{number}"
+    found = Stamping(nic, clock, clock_error=_refusal(clock))
+    try:
+        return found._replace(receive_filter=_receive_filter(nic))
+    except OSError as error:
+        return found._replace(filter_error=error.strerror or str(error))
+
+
+def _refusal(device: str) -> str:
+    """Why a clock cannot be read, as far as that can be known without opening it."""
+    if os.access(device, os.R_OK):
+        return ""
+    return os.strerror(errno.EACCES if os.path.exists(device) else errno.ENOENT)
+
+
+def _receive_filter(nic: str) -> str:
+    """ioctl SIOCGHWTSTAMP: a struct ifreq that points to a struct hwtstamp_config, which are three numbers."""
+    config = array.array("i", [0, 0, 0])
+    request = struct.pack("16sP16x", nic.encode()[:_NAME_MOST], config.buffer_info()[0])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SIOCGHWTSTAMP, request)
+    return _FILTERS.get(config[2], "a few")

@@ -1,4 +1,4 @@
-"""A root for monitoring: it refuses to read what would interrupt a CPU that must not be disturbed.
+"""Roots for monitoring: one refuses to read what would interrupt an isolated CPU, one remembers what was read.
 
 Only the read disturbs, not the open; but nothing is opened that would not be read.
 Source: docs/kernel-facts.md, "Reading without disturbing" (arch/x86/kernel/msr.c, drivers/cpufreq/acpi-cpufreq.c,
@@ -65,3 +65,42 @@ class NonIntrusiveSysroot(Sysroot):
         if not self.exists(path):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         raise PermissionError(errno.ECANCELED, f"not read: {reason}", path)
+
+
+class TracingSysroot(NonIntrusiveSysroot):
+    """`files` are the files opened and `directories` those listed, since begin()."""
+
+    def __init__(self, root: str, quiet: CpuSet) -> None:
+        super().__init__(root, quiet)
+        self.files: dict[str, None] = {}  # in order
+        self.directories: dict[str, None] = {}
+        self._open_directories: dict[int, str] = {}
+
+    def begin(self) -> None:
+        """Forgets what was read so far."""
+        self.files, self.directories = {}, {}
+
+    def open(self, path: str) -> int:
+        """A file, or a directory as `path/.`: open_below() needs its name."""
+        if not path.endswith("/."):
+            self.files[path] = None
+            return super().open(path)
+        fd = super().open(path)
+        self.directories[path[:-2]] = None
+        self._open_directories[fd] = path[:-2]
+        return fd
+
+    def read_bytes(self, path: str, size: int | None = None, offset: int = 0) -> bytes:
+        """A whole file, or a part of it; one that this look has read before is not opened for that."""
+        self.files[path] = None
+        return super().read_bytes(path, size, offset)
+
+    def open_below(self, directory: int, path: str) -> int:
+        """A file below an open directory."""
+        self.files[f"{self._open_directories.get(directory, '')}/{path}"] = None
+        return super().open_below(directory, path)
+
+    def listdir(self, path: str) -> list[str]:
+        """The names in a directory."""
+        self.directories[path] = None
+        return super().listdir(path)

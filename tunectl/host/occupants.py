@@ -17,7 +17,6 @@ from tunectl.host.procs import Thread, find_threads, read_threads
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Trading
 
-INTRUDE = "--intrude"
 Key = tuple[int, int]  # (pid, tid)
 # A thread that does something ten times a second is awake at least twice in this time.
 _LOOK_S = 0.25

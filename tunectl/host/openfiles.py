@@ -1,8 +1,26 @@
-"""Which process holds a file open: the links /proc/PID/fd/N. Of another user's process only root sees them."""
+"""What processes hold open: files, UDP sockets, and what they have the kernel poll busily.
+
+The UDP sockets of one process, and what their receive queues had no room for. /proc/PID/net/udp, udp6.
+
+Read through the process, they are those of its own network namespace. Source: net/ipv4/udp.c (udp4_format_sock).
+
+What a process has the kernel poll busily: sockets (SO_BUSY_POLL) and epoll instances (EPIOCSPARAMS, since 6.9).
+
+No file shows it. Root can have a duplicate of another process's descriptor and ask that (pidfd_getfd(2), since 5.6).
+The process is neither stopped nor interrupted, and no flag of the descriptor changes. The duplicate is closed after
+some microseconds; a socket that the process closes just then is closed that much later.
+Source: pidfd_getfd(2); socket(7), SO_BUSY_POLL; net/core/sock.c (sk_getsockopt); fs/eventpoll.c (EPIOCGPARAMS).
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import fcntl
+import os
 import re
+import socket
+import struct
 from typing import NamedTuple
 
 from tunectl.command import argv, as_data
@@ -67,3 +85,124 @@ def stop_of(root: Sysroot, pid: int) -> str:
         return argv("sudo", "systemctl", "stop", of=[unit])
     others = users_of(root, pid) - {0}
     return f"process {pid} is uid {max(others)}'s to end" if others else argv("sudo", "kill", str(pid))
+
+
+class Socket(NamedTuple):
+    """One socket at one moment."""
+
+    inode: int
+    port: int  # its own
+    drops: int  # datagrams that its receive queue had no room for, so far
+
+
+def read_sockets(root: Sysroot, pid: int) -> list[Socket]:
+    """The UDP sockets that a process has open; empty where its files are not ours to see. Never raises."""
+    try:
+        return open_sockets(root, pid)
+    except OSError:
+        return []
+
+
+def open_sockets(root: Sysroot, pid: int) -> list[Socket]:
+    """The same. OSError where its files are not ours to see, or it has ended."""
+    links = {root.readlink(f"proc/{pid}/fd/{name}") for name in root.names(f"proc/{pid}/fd")}
+    texts = (root.get_text(f"proc/{pid}/net/{name}") for name in ("udp", "udp6"))
+    return [one for text in texts for one in parse_udp(text) if f"socket:[{one.inode}]" in links]
+
+
+def parse_udp(text: str) -> list[Socket]:
+    """/proc/net/udp or udp6; lines of another form are left out."""
+    found = []
+    for line in text.splitlines()[1:]:
+        fields = line.split()
+        port = fields[1].rpartition(":")[2] if len(fields) > 12 else ""
+        if port and fields[9].isdecimal() and fields[12].isdecimal():
+            found.append(Socket(int(fields[9]), int(port, 16), int(fields[12])))
+    return found
+
+
+_PIDFD_GETFD = 438  # on every architecture (include/uapi/asm-generic/unistd.h)
+_SO_BUSY_POLL, _SO_INCOMING_NAPI_ID = 46, 56  # include/uapi/asm-generic/socket.h
+_EPIOCGPARAMS = 0x80088A02  # _IOR(0x8A, 0x02, struct epoll_params)
+_EPOLL_PARAMS = struct.Struct("=IHBx")  # microseconds, packets, SO_PREFER_BUSY_POLL
+_INTERNET = (socket.AF_INET, socket.AF_INET6)
+_GONE = (errno.EBADF, errno.ENOENT)  # closed since the directory was read
+
+
+class Polled(NamedTuple):
+    """One socket or epoll instance, and for how long a thread that waits for it polls."""
+
+    is_epoll: bool
+    usecs: int  # 0: it says nothing of its own; only an epoll instance is listed then
+    napi: int = 0  # the receive queue of its last packet; 0: none that can be polled
+
+
+def read_polled(root: Sysroot, pid: int) -> list[Polled]:
+    """Its Internet sockets with SO_BUSY_POLL, and all its epoll instances.
+
+    OSError where they are not ours to see, where the kernel has no pidfd_getfd, and of a recorded host.
+    """
+    links = {int(name): root.readlink(f"proc/{pid}/fd/{name}") for name in root.names(f"proc/{pid}/fd")}
+    sockets = {link: number for number, link in links.items() if link.startswith("socket:")}  # each once
+    epolls = [number for number, link in links.items() if link == "anon_inode:[eventpoll]"]
+    wanted = [*((number, False) for number in sockets.values()), *((number, True) for number in epolls)]
+    if not wanted:
+        return []
+    if not root.live:
+        raise OSError(errno.ENODATA, "a recorded host has no options of sockets")
+    pidfd = os.pidfd_open(pid)
+    try:
+        found = (_ask(pidfd, number, is_epoll=is_epoll) for number, is_epoll in wanted)
+        return [one for one in found if one]
+    finally:
+        os.close(pidfd)
+
+
+def _ask(pidfd: int, number: int, *, is_epoll: bool) -> Polled | None:
+    try:
+        fd = _duplicate(pidfd, number)
+    except OSError as error:
+        if error.errno in _GONE:
+            return None
+        raise
+    try:
+        return _of_epoll(fd) if is_epoll else _of_socket(fd)
+    finally:
+        os.close(fd)
+
+
+def _duplicate(pidfd: int, number: int) -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd: int = libc.syscall(ctypes.c_long(_PIDFD_GETFD), ctypes.c_int(pidfd), ctypes.c_int(number), ctypes.c_uint(0))
+    if fd < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return fd
+
+
+def _of_epoll(fd: int) -> Polled:
+    asked = bytearray(_EPOLL_PARAMS.size)
+    try:
+        fcntl.ioctl(fd, _EPIOCGPARAMS, asked)
+    except OSError:  # before 6.9 an instance has no parameters of its own
+        return Polled(is_epoll=True, usecs=0)
+    return Polled(is_epoll=True, usecs=_EPOLL_PARAMS.unpack(asked)[0])
+
+
+def _of_socket(fd: int) -> Polled | None:
+    """None for one that no thread polls: not of the Internet, one that listens, or without the option."""
+    # Its kind is said here, though it may be another, so that Python asks and changes nothing by itself.
+    asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, 0, fileno=fd)
+    try:
+        if asked.getsockopt(socket.SOL_SOCKET, socket.SO_DOMAIN) not in _INTERNET:
+            return None
+        if asked.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            return None
+        usecs = asked.getsockopt(socket.SOL_SOCKET, _SO_BUSY_POLL)
+        napi = asked.getsockopt(socket.SOL_SOCKET, _SO_INCOMING_NAPI_ID) if usecs else 0
+    except OSError as error:
+        if error.errno == errno.ENOPROTOOPT:  # CONFIG_NET_RX_BUSY_POLL is off: no socket polls
+            return None
+        raise
+    finally:
+        asked.detach()
+    return Polled(is_epoll=False, usecs=usecs, napi=napi) if usecs else None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pwd import getpwnam
 from typing import NamedTuple
 
@@ -109,22 +109,21 @@ def hidden_threads(root: Sysroot) -> str:
     return "" if first and first.kernel else _HIDDEN
 
 
-@contextmanager
-def _proc_of(root: Sysroot) -> Iterator[None]:
-    """psutil keeps the place of /proc in a global: it is ours for the length of one call."""
+def read_pids(root: Sysroot) -> list[int]:
+    """The processes of the host, ascending; none where there is no /proc, or a recorded one without processes."""
     before = psutil.PROCFS_PATH
-    psutil.PROCFS_PATH = root.path("proc")
+    psutil.PROCFS_PATH = root.path("proc")  # a global: it is ours for the length of one call
     try:
-        yield
+        return sorted(psutil.pids())
+    except (OSError, IndexError):  # psutil looks at the first entry to learn of its place
+        return []
     finally:
         psutil.PROCFS_PATH = before
 
 
-def read_pids(root: Sysroot) -> list[int]:
-    """The processes of the host, ascending; none where there is no /proc, or a recorded one without processes."""
-    with _proc_of(root), suppress(OSError, IndexError):  # psutil looks at the first entry to learn of its place
-        return sorted(psutil.pids())
-    return []
+def read_tids(root: Sysroot, pid: int) -> list[int]:
+    """The threads of a process, ascending; none where it has ended. Never raises."""
+    return sorted(int(name) for name in root.listdir(f"proc/{pid}/task") if name.isdigit())
 
 
 def read_comms(root: Sysroot) -> Iterator[tuple[int, str]]:
@@ -146,8 +145,8 @@ def read_threads(root: Sysroot, *, affinity: bool = False) -> dict[tuple[int, in
     for pid in read_pids(root):
         if pid == own:
             continue
-        for name in root.listdir(f"proc/{pid}/task"):
-            thread = read_thread(root, pid, int(name), affinity=affinity) if name.isdigit() else None
+        for tid in read_tids(root, pid):
+            thread = read_thread(root, pid, tid, affinity=affinity)
             if thread and not (thread.comm == _PROBE and _is_probe(root, thread)):
                 threads[pid, thread.tid] = thread
     return threads
@@ -223,8 +222,7 @@ def read_session(root: Sysroot, leader: int) -> list[Thread]:
     for pid in read_pids(root):
         fields = root.get(f"proc/{pid}/stat").rpartition(")")[2].split()
         if len(fields) > 3 and fields[3] == str(leader):
-            tids = (int(name) for name in root.listdir(f"proc/{pid}/task") if name.isdigit())
-            found += [one for tid in tids if (one := read_thread(root, pid, tid, affinity=True))]
+            found += [one for tid in read_tids(root, pid) if (one := read_thread(root, pid, tid, affinity=True))]
     return found
 
 
@@ -288,8 +286,7 @@ def find_threads(root: Sysroot, declared: Trading) -> list[Thread]:
     for pid in read_pids(root):
         if not _fits(root, pid, declared):
             continue
-        tids = [int(name) for name in root.listdir(f"proc/{pid}/task") if name.isdigit()]
-        for tid in sorted(tids) if declared.thread else [pid]:
+        for tid in read_tids(root, pid) if declared.thread else [pid]:
             thread = read_thread(root, pid, tid, affinity=True)
             if thread and thread.alive and declared.thread in ("", thread.comm):
                 found.append(thread)

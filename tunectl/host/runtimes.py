@@ -12,7 +12,7 @@ import struct
 from enum import Enum
 from typing import NamedTuple
 
-from tunectl.host.procs import Thread, read_thread
+from tunectl.host.procs import Thread, read_thread, read_tids
 from tunectl.host.sysroot import Sysroot
 
 
@@ -113,8 +113,7 @@ def collectors(root: Sysroot, pid: int, runtime: Runtime) -> list[Thread]:
     Where no thread has a name of its collector, each may be it: .NET Core 3.1 gives its threads no names.
     """
     pattern = _MARKS[runtime].threads
-    tids = (int(name) for name in root.listdir(f"proc/{pid}/task") if name.isdigit())
-    threads = (read_thread(root, pid, tid, affinity=True) for tid in sorted(tids))
+    threads = (read_thread(root, pid, tid, affinity=True) for tid in read_tids(root, pid))
     alive = [one for one in threads if one and one.alive]
     return [one for one in alive if pattern and re.match(pattern, one.comm)] or alive
 

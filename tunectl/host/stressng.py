@@ -25,9 +25,9 @@ from tunectl.cpulist import CpuSet, format_cpulist, named_cpus
 from tunectl.errors import TunectlError
 from tunectl.host import reaper
 from tunectl.host.ending import ENDING
+from tunectl.host.identity import read_start
 from tunectl.host.procs import Thread, read_session
 from tunectl.host.run import PATH, Resident, run
-from tunectl.host.started import read_start
 from tunectl.host.sysroot import Sysroot
 
 PROGRAM = "stress-ng"

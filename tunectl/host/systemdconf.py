@@ -1,6 +1,8 @@
 """Which files systemd and similar programs read, in which order: drop-in directories, units, the manager's own.
 
 Source: systemd.unit(5), "Unit File Load Path"; systemd-system.conf(5).
+
+The control groups of systemd's units: a unit that has one runs now. /sys/fs/cgroup/system.slice
 """
 
 from __future__ import annotations
@@ -107,3 +109,16 @@ def united(values: Iterable[str]) -> CpuSet:
         except UsageError:
             continue
     return cpus
+
+
+# Version 2; version 1, and both together.
+SYSTEM_SLICES = (
+    "sys/fs/cgroup/system.slice",
+    "sys/fs/cgroup/systemd/system.slice",
+    "sys/fs/cgroup/unified/system.slice",
+)
+
+
+def groups_of(root: Sysroot, unit: str) -> list[str]:
+    """The control groups of a service in system.slice; none where it does not run. Never raises."""
+    return [f"{slice_}/{unit}" for slice_ in SYSTEM_SLICES if root.exists(f"{slice_}/{unit}")]

@@ -2,19 +2,24 @@
 
 This is the whole picture, which `show`, `propose` and the checks want; other commands need host/cpusets.py only.
 No file is read here that interrupts an isolated CPU (docs/kernel-facts.md).
+
+What this host is built of, in the few words that are the same on every machine of its make.
+
+A fleet compares a host with its peers by these words, so nothing that tuning changes is among them, but for SMT and
+CPUs that are switched off: with half its threads gone a machine is another one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
-from tunectl.host.cpus import Cpu, read_cpus
+from tunectl.host.cpus import Cpu, NumaNode, read_cpus, read_node_numbers, read_numa_nodes
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
-from tunectl.host.hardware import Drivers, read_drivers
-from tunectl.host.irqs import Irq, read_irqs
+from tunectl.host.hardware import Drivers, cpuinfo_field, hypervisor_of, read_drivers
+from tunectl.host.interrupts import Irq, read_irqs
 from tunectl.host.nics import Nic, read_nics
-from tunectl.host.numa import NumaNode, read_numa_nodes
 from tunectl.host.sysroot import Sysroot
 
 
@@ -57,3 +62,44 @@ def read_topology(root: Sysroot, quiet: CpuSet = frozenset()) -> Topology:
     irqs = read_irqs(root)
     cpus = read_cpus(root, facts, nodes, quiet)
     return Topology(cpus, nodes, read_nics(root, irqs), irqs, read_drivers(root, cpus), facts)
+
+
+_CPU = "sys/devices/system/cpu"
+_DMI = "sys/class/dmi/id"
+
+
+class Machine(NamedTuple):
+    """Names as firmware and kernel give them, "" where they do not say; counts of what is online."""
+
+    vendor: str = ""  # of the server, as DMI has it
+    product: str = ""
+    cpu_model: str = ""
+    sockets: int = 0
+    cores: int = 0
+    cpus: int = 0
+    numa_nodes: int = 0
+    hypervisor: str = ""  # "" on bare metal
+
+
+def read_machine(root: Sysroot, facts: CpuFacts) -> Machine:
+    """The machine below `root`. Reads a file a core, none of which interrupts a CPU. Never raises."""
+    cpuinfo = root.get_text("proc/cpuinfo")
+    cores = sorted({min(core) for core in facts.siblings.values()})
+    packages = {root.get(f"{_CPU}/cpu{cpu}/topology/physical_package_id") for cpu in cores}
+    return Machine(
+        vendor=root.get(f"{_DMI}/sys_vendor"),
+        product=root.get(f"{_DMI}/product_name"),
+        cpu_model=cpuinfo_field(cpuinfo, "model name") or _arm_model(cpuinfo),
+        sockets=len(packages),
+        cores=len(cores),
+        cpus=len(facts.online),
+        numa_nodes=max(len(read_node_numbers(root)), 1),
+        hypervisor=hypervisor_of(root, cpuinfo),
+    )
+
+
+def _arm_model(cpuinfo: str) -> str:
+    """ARM's kernels name no model: arch/arm64/kernel/cpuinfo.c shows the fields of MIDR_EL1."""
+    names = ("CPU implementer", "CPU variant", "CPU part", "CPU revision")
+    fields = [f"{name[4:]} {value}" for name in names if (value := cpuinfo_field(cpuinfo, name))]
+    return ", ".join(fields)

@@ -2,14 +2,28 @@
 
 Nothing here interrupts a CPU: these files show what is in memory. Source: Documentation/trace/ftrace.rst, events.rst,
 kprobetrace.rst; Documentation/trace/kprobes.rst (/sys/kernel/debug/kprobes/list).
+
+A trace of our own in tracefs, beside the global one, which is not touched. It ends with the `with` that made it.
+
+Its name says whose it is: the process, and when that started. What a killed process leaves is swept away by the next
+command of root's, whichever that is (cli/command.py).
+
+To switch an event on or off the kernel patches its own code, and on x86 interrupts every CPU for that, a few times
+(arch/x86/kernel/alternative.c, text_poke_bp_batch): nobody may be at work on the isolated CPUs meanwhile.
+Source: Documentation/trace/ftrace.rst (Instances), events.rst.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from tunectl.host.started import read_start
+from tunectl.cpulist import CpuSet, format_cpumask
+from tunectl.host.identity import read_start
 from tunectl.host.sysroot import Sysroot
 
 _PLACES = ("sys/kernel/tracing", "sys/kernel/debug/tracing")
@@ -101,3 +115,144 @@ def _lives(root: Sysroot, name: str) -> bool:
     """Is it the instance of a process of ours that runs: tunectl-PID-START, with the start of that process?"""
     match = _OURS.fullmatch(name)
     return match is not None and read_start(root, match[1]) == match[2]
+
+
+_ATTEMPTS = 50  # a reader of one of its files makes the kernel refuse to take the instance away
+_PAUSE_S = 0.02
+
+
+class TraceInstance:
+    """One instance; `below` is its directory, from the root."""
+
+    def __init__(self, root: Sysroot, below: str) -> None:
+        self._root = root
+        self._below = below
+        self.path = root.path(below)
+
+    def text(self) -> str:
+        """What it has recorded."""
+        return self.read("trace")
+
+    def read(self, name: str) -> str:
+        """One of its files. OSError where the kernel refuses."""
+        return self._root.read_text(f"{self._below}/{name}")
+
+    def write(self, name: str, text: str) -> None:
+        """One write into one of its files. OSError where the kernel refuses."""
+        fd = os.open(f"{self.path}/{name}", os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+        try:
+            os.write(fd, text.encode())
+        finally:
+            os.close(fd)
+
+    def switch(self, on: bool) -> None:
+        """Records from now on, or no more."""
+        self.write("tracing_on", "1" if on else "0")
+
+    def confine(self, cpus: CpuSet) -> None:
+        """Records what happens on these CPUs, and nowhere else."""
+        self.write("tracing_cpumask", format_cpumask(cpus))
+
+
+class OwnInstance(TraceInstance):
+    """One that this process makes, off, and removes. OSError where it cannot be made."""
+
+    def __init__(self, root: Sysroot, place: str) -> None:
+        """`place` is where tracefs is mounted."""
+        super().__init__(root, f"{place}/instances/tunectl-{os.getpid()}-{read_start(root, 'self')}")
+        os.mkdir(self.path, 0o700)
+        try:
+            self.switch(False)
+            # While it is open nobody can take the instance away, as somebody in another PID namespace would.
+            self._held = os.open(f"{self.path}/tracing_on", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            _remove(self.path)
+            raise
+
+    def remove(self) -> None:
+        """OSError where somebody reads one of its files, and goes on."""
+        if self._held >= 0:
+            os.close(self._held)
+            self._held = -1
+        with suppress(OSError):
+            self.write("events/enable", "0")
+        _remove(self.path)
+
+
+class TracePipe:
+    """The pages of one CPU's buffer, as they are. Reading never waits, and the CPU that writes is not told."""
+
+    _PAGE = 1 << 16  # at least: the kernel hands out one page at a time
+
+    def __init__(self, instance: TraceInstance, cpu: int) -> None:
+        self._fd = os.open(
+            f"{instance.path}/per_cpu/cpu{cpu}/trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+        )
+
+    def take(self) -> bytes:
+        """The next page, as far as it is written; empty where there is none now."""
+        try:
+            return os.read(self._fd, self._PAGE)
+        except OSError:  # EAGAIN; and nothing can be done about others
+            return b""
+
+    def close(self) -> None:
+        """More than once is no harm."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def sweep(root: Sysroot) -> None:
+    """Removes the instances of processes that are no more. Cheap where there is none. Never raises.
+
+    Should the owner live after all, in a PID namespace that is not seen here, the kernel refuses: it holds a file open.
+    """
+    for path in left_instances(root):
+        with suppress(OSError):
+            os.rmdir(root.path(path))
+
+
+def mark(root: Sysroot, text: str) -> bool:
+    """Writes a line into the host's main trace, where somebody traces there; says whether. Never raises."""
+    with suppress(OSError):
+        tracing = read_tracing(root)
+        if tracing is None or not tracing.traces[0].on or root.get(f"{tracing.place}/tracing_on") != "1":
+            return False
+        fd = os.open(root.path(f"{tracing.place}/trace_marker"), os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(fd, text.encode())
+        finally:
+            os.close(fd)
+        return True
+    return False
+
+
+def events_of(root: Sysroot, place: str, wanted: Sequence[str]) -> list[str]:
+    """Those events, as group/event, that this kernel has. Never raises."""
+    return [event for event in wanted if root.exists(f"{place}/events/{event}/enable")]
+
+
+@contextmanager
+def trace_instance(root: Sysroot, place: str, events: Sequence[str], cpus: CpuSet) -> Iterator[TraceInstance]:
+    """An instance that will record these events, group/event, where they happen on `cpus`. OSError where it cannot be.
+
+    `place` is where tracefs is mounted. It records once it is switched on, and is gone at the end.
+    """
+    instance = OwnInstance(root, place)
+    try:
+        instance.confine(cpus)
+        for event in events:
+            instance.write(f"events/{event}/enable", "1")
+        yield instance
+    finally:
+        instance.remove()
+
+
+def _remove(path: str) -> None:
+    for _ in range(_ATTEMPTS):
+        with suppress(OSError):
+            os.rmdir(path)
+            return
+        time.sleep(_PAUSE_S)
+    os.rmdir(path)

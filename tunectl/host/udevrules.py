@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from tunectl.host.lines import continued_lines
+from tunectl.host.inifiles import continued_lines
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force
 
@@ -32,7 +32,6 @@ _KERNELS |= {"SEQNUM", "SUBSYSTEM", "TAGS"}  # ENV{} of these cannot be assigned
 # A file without one of these says nothing of units.
 _OF_UNITS = re.compile(r"SYSTEMD_WANTS|SYSTEMD_READY|\bTAG\s*(?:-=|=(?!=))")
 _ACTIONS = ("add", "move")
-_LABELS = ("LABEL", "GOTO")
 
 
 class Key(NamedTuple):

@@ -13,10 +13,9 @@ from contextlib import suppress
 
 from tunectl import durable
 from tunectl.host import ethtool, kernel_emulation
-from tunectl.host.affinity import move_thread
 from tunectl.host.attribute import write_attribute
 from tunectl.host.kernel_emulation import Write
-from tunectl.host.scheduling import set_scheduling, with_scheduling
+from tunectl.host.scheduling import move_thread, set_scheduling, with_scheduling
 from tunectl.host.sysroot import NOT_THERE, Sysroot
 
 TEMPORARY = ".tunectl-tmp"

@@ -83,7 +83,7 @@ def _load(name: str, relative_to: str, asked_by: str, heirs: tuple[str, ...], ro
     if path in heirs:
         chain = " -> ".join(os.path.basename(file) for file in (*heirs[heirs.index(path) :], path))
         raise UsageError(f"{path}: inherits: the profile inherits itself: {chain}", "break the circle")
-    profile = _shipped_file(path) if os.path.dirname(path) == SHIPPED else _read(path)
+    profile = _shipped_file(path) if os.path.dirname(path) == SHIPPED else read_toml(path, ProfileFile)
     budget = {key: limit for key, limit in msgspec.structs.asdict(profile.budget).items() if limit is not None}
     for key, limit in budget.items():
         check_limit(key, limit.value, f"{path}: budget.{key}.value")
@@ -101,12 +101,7 @@ def _load(name: str, relative_to: str, asked_by: str, heirs: tuple[str, ...], ro
 @cache
 def _shipped_file(path: str) -> ProfileFile:
     """A shipped one is of this version, and read once: TOML is slow to read."""
-    return _read(path)
-
-
-def _read(path: str) -> ProfileFile:
-    profile: ProfileFile = read_toml(path, ProfileFile)
-    return profile
+    return read_toml(path, ProfileFile)
 
 
 def _place(root: Sysroot | None, relative_to: str, name: str) -> str:

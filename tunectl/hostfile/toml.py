@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import re
 import tomllib
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -13,13 +13,14 @@ from tunectl.command import one_line
 from tunectl.durable import read_regular
 from tunectl.errors import UsageError
 
+T = TypeVar("T")
 _LARGEST = 1 << 20  # bytes
 # What people read, and the arguments of a hook, which no shell sees and no other program reads as a line.
 _PROSE = re.compile(r"(^|\.)(reason|description|command\[[1-9]\d*\])$")
 _OF_PROSE = str.maketrans("\n\t", "  ")
 
 
-def read_toml(path: str, shape: type[Any]) -> Any:
+def read_toml(path: str, shape: type[T]) -> T:
     """A TOML file of a known shape. UsageError names the file, and the line or the key, and what would be right."""
     try:
         data = read_regular(path, _LARGEST)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tunectl.host.cpuidle import read_cpuidle_driver
+from tunectl.host.guest import read_cpuidle_driver
 from tunectl.knobs.codecs import NATURAL, RESUME_LATENCY
-from tunectl.knobs.drivers.idlestates import IdleStates
-from tunectl.knobs.drivers.latencyhold import LatencyHold
+from tunectl.knobs.drivers.exitlatency import IdleStates, LatencyHold
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Knob, View
 from tunectl.model import Lifetime, Match, Severity

@@ -9,7 +9,7 @@ from tunectl.fix import NOTHING, to_decide
 from tunectl.knobs.codecs import CPULIST, CPUMASK
 from tunectl.knobs.drivers.irqaffinity import IrqAffinity, IrqFacts
 from tunectl.knobs.drivers.irqbalance import BanList, judge_ban
-from tunectl.knobs.drivers.irqthreads import FIFO, IrqThreads
+from tunectl.knobs.drivers.kthreads import FIFO, IrqThreads
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading, Severity

@@ -10,7 +10,7 @@ from tunectl.fix import APPLY, NOTHING, in_turn, to_decide
 from tunectl.host.fairserver import RUNTIME, FairServer, read_fair_server
 from tunectl.host.refusals import AS_ROOT
 from tunectl.knobs.codecs import CPULIST, INT, NATURAL, SWITCH, satisfies
-from tunectl.knobs.drivers.bootswitch import BootSwitch, judge_switch
+from tunectl.knobs.drivers.bootline import BootSwitch, judge_switch
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob, View
 from tunectl.model import Lifetime, Match, Outcome, Reading, Severity

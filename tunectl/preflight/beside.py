@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from tunectl.cpulist import CpuSet
+from tunectl.host.cpus import STEAL, parse_cpu_times
 from tunectl.host.interrupts import parse_interrupts
 from tunectl.host.occupants import Occupant
 from tunectl.host.procs import Thread, read_thread
@@ -77,25 +77,12 @@ class Beside(NamedTuple):
 def behold(root: Sysroot, at: float, found: Mapping[int, Iterable[Occupant]], ticks_per_s: int) -> Beheld:
     """The counters now. `ticks_per_s` is the unit of /proc/stat."""
     table = parse_interrupts(root.get_text("proc/interrupts"))
-    columns = {cpu: place for place, cpu in enumerate(table.cpus)}
-    arrived = {
-        cpu: sum(row.counts[columns[cpu]] for row in table.rows.values() if columns[cpu] < len(row.counts))
-        for cpu in found
-        if cpu in columns
-    }
+    arrived = {cpu: sum(table.column(cpu).values()) for cpu in found if cpu in table.cpus}
     keys = {(one.thread.pid, one.thread.tid) for there in found.values() for one in there}
     threads = {key: thread for key in keys if (thread := read_thread(root, *key, affinity=True))}
-    return Beheld(at, arrived, _steal(root.get_text("proc/stat"), frozenset(found), ticks_per_s), threads)
-
-
-def _steal(text: str, cpus: CpuSet, ticks_per_s: int) -> dict[int, float]:
-    """Seconds stolen from each CPU. /proc/stat, the eighth column"""
-    found = {}
-    for line in text.splitlines():
-        name, *fields = line.split()
-        if name[:3] == "cpu" and name[3:].isdecimal() and int(name[3:]) in cpus and len(fields) > 7:
-            found[int(name[3:])] = int(fields[7]) / ticks_per_s
-    return found
+    times = parse_cpu_times(root.get_text("proc/stat"))
+    steal_s = {cpu: ticks[STEAL] / ticks_per_s for cpu, ticks in times.items() if cpu in found and len(ticks) > STEAL}
+    return Beheld(at, arrived, steal_s, threads)
 
 
 def compare(before: Beheld, after: Beheld, found: Mapping[int, Iterable[Occupant]]) -> list[Beside]:

@@ -19,9 +19,9 @@ from tunectl.host import occupants
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.fairserver import may_serve
 from tunectl.host.identity import read_identity
-from tunectl.host.machine import Machine, read_machine
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import ThermalSample, read_thermal
+from tunectl.host.topology import Machine, read_machine
 from tunectl.hostfile.budget import Looser
 from tunectl.hostfile.config import HostConfig
 from tunectl.hostfile.shape import Thermal

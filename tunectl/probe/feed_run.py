@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 from tunectl.errors import TunectlError
 from tunectl.host.cpusets import CpuFacts
-from tunectl.host.netdrops import read_nic_drops, read_softnet_drops
+from tunectl.host.nics import read_nic_drops, read_softnet_drops, read_stamping
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.timestamping import read_stamping
 from tunectl.probe.case_by_case import Takes, measured_cases
 from tunectl.probe.feed_cases import Planned, plan
 from tunectl.probe.feed_request import FeedRequest

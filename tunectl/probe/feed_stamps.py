@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError
-from tunectl.host.timestamping import ALL, Stamping
+from tunectl.host.nics import ALL, Stamping
 
 STAMPS = ("auto", "sw", "hw", "off")
 OFF, _KERNEL = ("--stamps", "off"), ("--stamps", "sw")

@@ -25,7 +25,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from typing import Any, NamedTuple
 
 from tunectl.errors import TunectlError, UsageError
-from tunectl.host.routes import interface_to
+from tunectl.host.ethtool import interface_to
 from tunectl.probe.case_by_case import CaseError
 from tunectl.probe.pair_facts import Peer
 

@@ -16,10 +16,10 @@ from tunectl import installed
 from tunectl.cpulist import CpuSet, format_cpulist, named_cpus, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cgroup import home_of, place_for
+from tunectl.host.hardware import read_smis
 from tunectl.host.run import Completed, Resident, reason_of, run
-from tunectl.host.smis import read_smis
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.traceinstance import mark
+from tunectl.host.tracefs import mark
 from tunectl.probe.case_by_case import CaseError
 from tunectl.probe.explain import SCHEMA, explained
 from tunectl.probe.injecting import PHASES, injected, stopped

@@ -26,8 +26,7 @@ from types import TracebackType
 
 from tunectl.cpulist import CpuSet
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.tracefs import find_place
-from tunectl.host.traceinstance import OwnInstance, TracePipe, events_of, mark
+from tunectl.host.tracefs import OwnInstance, TracePipe, events_of, find_place, mark
 from tunectl.probe.attribution import CpuTrace, Traced
 from tunectl.probe.traceclock import CLOCKS, CLOCKSOURCE, COUNTER, RAW, refusal
 from tunectl.probe.tracepages import WANTED, Kernel, Layout, events_lost, parse_page, with_a_hole

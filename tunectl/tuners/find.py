@@ -15,8 +15,7 @@ from tunectl.host.procs import is_daemon, read_comms
 from tunectl.host.refusals import Refusals
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import starting_links, unit_directories
-from tunectl.host.systemdgroups import groups_of
+from tunectl.host.systemdconf import groups_of, starting_links, unit_directories
 from tunectl.host.systemdunit import mask_of
 from tunectl.tuners.found import FoundTuner, said_of
 from tunectl.tuners.table import FILES, PROGRAMS, Files, Tuner

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from tunectl.host.lines import join_lines
+from tunectl.host.inifiles import join_lines
 from tunectl.tuners.shellflow import Flow
 from tunectl.tuners.tools import TOOLS, Write
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
 from tunectl.tuners import directories, keyfiles, latewriters
+from tunectl.tuners.keyfiles import read_zram
 from tunectl.tuners.tuned import read_tuned
-from tunectl.tuners.zram import read_zram
 
 _COMM_LENGTH = 15  # the kernel keeps no more of a process's name
 _AT_BOOT = "apply writes its own value; so does tunectl-apply.service after each boot, where apply_at_boot is enabled"

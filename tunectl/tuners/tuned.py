@@ -17,8 +17,8 @@ from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.inifiles import Option, parse_ini
 from tunectl.host.sysctld import Setting, last_wins, normal_key
 from tunectl.host.sysroot import Sysroot
-from tunectl.tuners.netoptions import net_settings
 from tunectl.tuners.places import knob_at, places
+from tunectl.tuners.tools import net_settings
 from tunectl.tuners.tunedvars import Machine, expand
 
 # Of two profiles of one name the site's own counts. Releases from 2.23 on keep them one directory deeper.

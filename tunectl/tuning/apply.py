@@ -10,8 +10,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError, UsageError
-from tunectl.host.affinity import read_affinity
-from tunectl.host.scheduling import read_scheduling
+from tunectl.host.scheduling import read_affinity, read_scheduling
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.knobs import KNOBS

@@ -14,8 +14,8 @@ from tunectl.bootloader.uki import kernel_of, read_images
 from tunectl.errors import TunectlError, words_of
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdgroups import groups_of
-from tunectl.knobs.drivers import latencyhold
+from tunectl.host.systemdconf import groups_of
+from tunectl.knobs.drivers import exitlatency
 from tunectl.knobs.drivers.systemdcpus import unsettled_slices
 
 MONITOR = "tunectl-monitor.service"
@@ -30,11 +30,11 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "reload-systemd": (("/usr/bin/systemctl", "daemon-reload"),),
     "restart-irqbalance": (("/usr/bin/systemctl", "try-restart", "irqbalance.service"),),
     "reexec-systemd": (("/usr/bin/systemctl", "daemon-reexec"),),  # a reload alone does not read system.conf
-    "hold-latency": (("/usr/bin/systemctl", "restart", latencyhold.NAME),),
+    "hold-latency": (("/usr/bin/systemctl", "restart", exitlatency.NAME),),
     "reload-monitor": (("/usr/bin/systemctl", "try-reload-or-restart", MONITOR),),  # starts none
 }
 # Once the file is gone (restore removed it) the other program is run: a unit that is not there cannot be restarted.
-_ONCE_GONE = {"hold-latency": (latencyhold.UNIT, ("/usr/bin/systemctl", "stop", latencyhold.NAME))}
+_ONCE_GONE = {"hold-latency": (exitlatency.UNIT, ("/usr/bin/systemctl", "stop", exitlatency.NAME))}
 
 
 def _kernel_installs(root: Sysroot) -> list[tuple[str, ...]]:

@@ -14,7 +14,7 @@ from tunectl.cpulist import CpuSet, Isolcpus, format_cpulist, format_isolcpus
 from tunectl.errors import UsageError
 from tunectl.knobs import KNOBS
 from tunectl.model import Scope
-from tunectl.tuning.proposal import Proposal, Reason
+from tunectl.tuning.propose import Proposal, Reason
 
 if TYPE_CHECKING:
     from tunectl.host.cpusets import CpuFacts

@@ -25,9 +25,10 @@ from tunectl.host.owners import CHOOSES, Doubt, callers, mending
 from tunectl.host.refusals import AS_ROOT
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
-from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
+from tunectl.hostfile.config import HostConfig, resolve
 from tunectl.hostfile.monitor import sla_notes
 from tunectl.hostfile.shape import HostFile
+from tunectl.hostfile.toml import read_toml
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.bootline import next_words
 from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, JOURNAL_IN_PART, Driver, Facts, Lasting, View
@@ -269,7 +270,7 @@ def read_config(host_path: str, facts: CpuFacts, root: Sysroot | None = None) ->
         raise UsageError(f"there is no host file {host_path}", f"`{kinds.propose(host_path)}` writes one") from None
     except OSError as error:
         raise UsageError(f"cannot read {host_path}: {error.strerror}") from error
-    config = resolve(read_hostfile(host_path), facts, host_path, root)
+    config = resolve(read_toml(host_path, HostFile), facts, host_path, root)
     return config._replace(files=(host_path, *config.files))
 
 
@@ -307,7 +308,7 @@ def open_inspection(
     """
     facts = read_scope_facts(root)
     if candidate:
-        config = resolve(read_hostfile(candidate), facts, host_path, root)
+        config = resolve(read_toml(candidate, HostFile), facts, host_path, root)
     else:
         config = read_config(host_path, facts, root)
     return Inspection(root, read_identity(root), config, peek(state, follow=root.live), invocation, today)

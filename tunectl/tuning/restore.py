@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tunectl.bootloader.families import stripped
-from tunectl.host.affinity import is_another
 from tunectl.host.ethtool import PREFIX
-from tunectl.host.scheduling import identity, name_in, named_as, parse_scheduling, scheduling_of
+from tunectl.host.scheduling import identity, is_another, name_in, named_as, parse_scheduling, scheduling_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Target

@@ -1,4 +1,4 @@
-"""The host as a document: tunectl.show/1. Pure."""
+"""The host, and the knob table, as documents: tunectl.show/1, and what `tunectl knobs` and docs/knobs.md show. Pure."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.hostfile.profile import load_profile, shipped
+from tunectl.knobs import KNOBS
 
 if TYPE_CHECKING:
     from tunectl.bootloader.families import Loader
     from tunectl.host.cpus import Cpu
     from tunectl.host.guest import Guest
-    from tunectl.host.irqs import Irq
+    from tunectl.host.interrupts import Irq
     from tunectl.host.topology import Topology
     from tunectl.model import HostId
     from tunectl.tuners.found import FoundTuner
@@ -182,3 +184,29 @@ def _tuner(tuner: FoundTuner) -> dict[str, Any]:
         "answer": tuner.answer,
         "program": tuner.program,
     }
+
+
+def catalogue() -> list[dict[str, Any]]:
+    """Every knob with its meaning, and what each shipped profile asks of it."""
+    profiles = {name: load_profile(name).knobs for name in shipped()}
+    return [
+        {
+            "name": knob.name,
+            "facility": knob.facility,
+            "severity": knob.severity.value,
+            "why": knob.why,
+            "source": knob.source,
+            "risk": knob.risk,
+            "lifetime": str(knob.lifetime),
+            "match": str(knob.match),
+            "expects": knob.codec.expects,
+            "after": list(knob.after),
+            "paths": list(knob.driver.describe()),
+            "profiles": {
+                name: {"value": lines[knob.name].value, "reason": lines[knob.name].reason}
+                for name, lines in profiles.items()
+                if knob.name in lines
+            },
+        }
+        for knob in KNOBS.values()
+    ]

@@ -12,15 +12,14 @@ import click
 
 from tunectl import __version__
 from tunectl.cli.complete import script
-from tunectl.cli.manuals.markdown import reference
+from tunectl.cli.manuals.markdown import reference, schemas
 from tunectl.cli.manuals.native import help_text, native_pages
 from tunectl.cli.manuals.pages import Page, pages
 from tunectl.cli.manuals.roff import man_page, title
-from tunectl.cli.manuals.schemas import schemas
 from tunectl.errors import TunectlError
 from tunectl.model import Document, HostId
 from tunectl.report import render
-from tunectl.tuning.catalogue import catalogue
+from tunectl.tuning.show import catalogue
 
 _USAGE = "usage: python -m tunectl.cli.manuals DIRECTORY, or --docs DOCS"
 _COMPLETIONS = {

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import click
 
-from tunectl.cli.exits import FAILURE, OK
-from tunectl.cli.helped import Example, Family, Helped, summary_of
+from tunectl.cli.helped import FAILURE, OK, Example, Family, Helped, summary_of
 from tunectl.cli.main import COMMANDS, cli
-from tunectl.cli.options import HOST_FILE, STATE, Options
+from tunectl.cli.options import Options
+from tunectl.installed import HOST_FILE, STATE
 
 PROGRAM = "tunectl"
 
@@ -43,12 +43,12 @@ class Page(NamedTuple):
 _SHARED_SAID = "Global options work before and after the command's name, and override their environment variables."
 _NAGIOS = Item("with --format nagios", "0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; a wrong command line is 3, too")
 _FILES = (
-    Item(f"/{HOST_FILE}", "The host file: what is asked of this host. --host names another."),
-    Item(f"/{STATE}", "The journal that restore follows, and the lock. --state names another directory."),
+    Item(HOST_FILE, "The host file: what is asked of this host. --host names another."),
+    Item(STATE, "The journal that restore follows, and the lock. --state names another directory."),
 )
 _FILES_OF: Mapping[str, tuple[Item, ...]] = {
     "monitor": (
-        Item(f"/{STATE}/monitor", "What fires, and what is not yet delivered; below STATE_DIRECTORY in a unit."),
+        Item(f"{STATE}/monitor", "What fires, and what is not yet delivered; below STATE_DIRECTORY in a unit."),
     ),
     "service": (Item("/etc/systemd/system/tunectl-*.service", "The units that `tunectl service install` writes."),),
     "fleet": (Item("~/.local/state/tunectl/fleet", "Sessions, a directory each. --store names another directory."),),

@@ -18,7 +18,7 @@ from tunectl.errors import UsageError
 from tunectl.fix import APPLY, NOTHING, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import ISOLATED, read_cpu_list
 from tunectl.host.identity import machine_of
-from tunectl.host.irqs import REALTIME, VERSION, threads_always
+from tunectl.host.interrupts import REALTIME, VERSION, threads_always
 from tunectl.host.procs import parse_stat
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import satisfies

@@ -20,7 +20,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force, unit_directories
 from tunectl.host.systemdunit import MARKS, NO, NULL, YES, Said, in_force, words_of
 from tunectl.knobs.drivers import allowlists
-from tunectl.knobs.drivers.environment import STEERS
+from tunectl.knobs.drivers.confined import STEERS
 
 
 class Service(NamedTuple):

@@ -1,7 +1,7 @@
 """The udev rule that applies the host file again for a NIC that is plugged in or whose driver is loaded again.
 
 Source: systemd.device(5), SYSTEMD_WANTS=; udev(7). What udev does not announce, a link that comes up, the monitor
-hears (host/links.py).
+hears (host/devices.py).
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ from tunectl.host.systemdunit import NULL, RELOAD
 from tunectl.host.udevrules import DIRECTORIES, Against, Rule, against_units
 from tunectl.knobs.drivers.bootgoal import barred
 from tunectl.knobs.drivers.bootline import boot_lines, place_of, removal_fix
-from tunectl.knobs.drivers.confined import confined, quoted
-from tunectl.knobs.drivers.environment import UNSET
-from tunectl.knobs.drivers.unitboot import Found
-from tunectl.knobs.drivers.unitfile import LINK, ServiceFacts, read_service, service_files
+from tunectl.knobs.drivers.confined import UNSET, confined, quoted
+from tunectl.knobs.drivers.unitfile import LINK, Found, ServiceFacts, read_service, service_files
 from tunectl.knobs.drivers.unitfile import UNIT as APPLY_UNIT
 from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, missing, with_unseen
 from tunectl.model import Reading, State

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tunectl.host.numa import read_node_numbers
+from tunectl.host.cpus import read_node_numbers
 from tunectl.knobs.codecs import NATURAL, Codec
 from tunectl.knobs.drivers.pseudofile import read_value
 from tunectl.knobs.row import Batch, Knob, Step, View

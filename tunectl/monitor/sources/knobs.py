@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tunectl.host.tracing import TracingSysroot
+from tunectl.host.nonintrusive import TracingSysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import View
 from tunectl.model import Finding, Lifetime, Outcome, Plan, Reading, Setting

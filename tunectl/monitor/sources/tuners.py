@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tunectl.host.procs import read_pids
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdgroups import SYSTEM_SLICES
+from tunectl.host.systemdconf import SYSTEM_SLICES
 from tunectl.monitor.model import CONTESTED, Freshness, Sample
 from tunectl.monitor.watched_host import Source, WatchedHost
 from tunectl.tuners.conflicts import objection, stranger, unseen
