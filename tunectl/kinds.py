@@ -50,16 +50,37 @@ def _kind(make: Callable[_P, Command]) -> Callable[_P, Command]:
     return made
 
 
-@_kind
-def apply() -> Command:
-    """Writes what the host file asks for."""
-    return argv("sudo", "tunectl", "apply")
+def _fixed(name: str, command: Command) -> Callable[[], Command]:
+    """A kind that is about nothing: its command is always the same."""
+    made = Command(command.steps, name)
+
+    def make() -> Command:
+        return made
+
+    KINDS[name] = make
+    return make
 
 
-@_kind
-def reboot() -> Command:
-    """Boots again."""
-    return argv("sudo", "reboot")
+apply = _fixed("apply", argv("sudo", "tunectl", "apply"))  # writes what the host file asks for
+reboot = _fixed("reboot", argv("sudo", "reboot"))
+probe_feed = _fixed("probe-feed", argv("sudo", "tunectl", "probe", "feed"))  # says which stage of a feed takes the time
+install_load = _fixed("install-load", argv("sudo", "apt", "install", LOAD_PROGRAM))  # the program that makes the loads
+# It then has the list of its configuration.
+restart_irqbalance = _fixed("restart-irqbalance", argv("sudo", "systemctl", "restart", "irqbalance"))
+# The target that the next boot goes to.
+boot_to_multi_user = _fixed("boot-to-multi-user", argv("sudo", "systemctl", "set-default", "multi-user.target"))
+update_grub = _fixed("update-grub", argv("sudo", "update-grub"))
+# Of its own accord it only prints what it would write.
+make_grub2_menu = _fixed("make-grub2-menu", argv("sudo", "grub2-mkconfig", "-o", "/boot/grub2/grub.cfg"))
+swap_off = _fixed("swap-off", argv("sudo", "swapoff", "-a"))
+smt_on = _fixed("smt-on", write("on", "/sys/devices/system/cpu/smt/control"))  # the second threads of all cores
+mount_tracefs = _fixed("mount-tracefs", argv("sudo", "mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing"))
+mount_debugfs = _fixed("mount-debugfs", argv("sudo", "mount", "-t", "debugfs", "debugfs", "/sys/kernel/debug"))
+# The kernel moves no pages between nodes.
+stop_numa_balancing = _fixed("stop-numa-balancing", write("0", "/proc/sys/kernel/numa_balancing"))
+stop_merging_pages = _fixed("stop-merging-pages", write("0", "/sys/kernel/mm/ksm/run"))  # of the same content
+# The kernel measures no stacks.
+stop_stack_tracer = _fixed("stop-stack-tracer", argv("sudo", "sysctl", "kernel.stack_tracer_enabled=0"))
 
 
 @_kind
@@ -80,18 +101,6 @@ def preflight(loads: Sequence[str] = (), feed: bool = False, seconds: int = 0, i
 def probe_jitter(loads: Sequence[str] = ()) -> Command:
     """Says what interrupts each CPU."""
     return argv("sudo", "tunectl", "probe", "jitter", "--attribute", *(["--load", ",".join(loads)] if loads else []))
-
-
-@_kind
-def probe_feed() -> Command:
-    """Says which stage of a feed takes the time."""
-    return argv("sudo", "tunectl", "probe", "feed")
-
-
-@_kind
-def install_load() -> Command:
-    """The program that makes the loads."""
-    return argv("sudo", "apt", "install", LOAD_PROGRAM)
 
 
 @_kind
@@ -129,72 +138,6 @@ def confine_unit(unit: str, cpus: str, lasting: bool = False) -> Command:
 def restart_ours(service: str) -> Command:
     """A service of tunectl's own, started again."""
     return argv("sudo", "systemctl", "restart", of=[service])
-
-
-@_kind
-def restart_irqbalance() -> Command:
-    """It then has the list of its configuration."""
-    return argv("sudo", "systemctl", "restart", "irqbalance")
-
-
-@_kind
-def boot_to_multi_user() -> Command:
-    """The target that the next boot goes to."""
-    return argv("sudo", "systemctl", "set-default", "multi-user.target")
-
-
-@_kind
-def update_grub() -> Command:
-    """The boot menu, made again from its settings."""
-    return argv("sudo", "update-grub")
-
-
-@_kind
-def make_grub2_menu() -> Command:
-    """The same where grub2-mkconfig does it: of its own accord it only prints what it would write."""
-    return argv("sudo", "grub2-mkconfig", "-o", "/boot/grub2/grub.cfg")
-
-
-@_kind
-def swap_off() -> Command:
-    """Nothing is swapped to any more."""
-    return argv("sudo", "swapoff", "-a")
-
-
-@_kind
-def smt_on() -> Command:
-    """The second threads of all cores."""
-    return write("on", "/sys/devices/system/cpu/smt/control")
-
-
-@_kind
-def mount_tracefs() -> Command:
-    """The kernel's traces."""
-    return argv("sudo", "mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing")
-
-
-@_kind
-def mount_debugfs() -> Command:
-    """The kernel's files for debugging."""
-    return argv("sudo", "mount", "-t", "debugfs", "debugfs", "/sys/kernel/debug")
-
-
-@_kind
-def stop_numa_balancing() -> Command:
-    """The kernel moves no pages between nodes."""
-    return write("0", "/proc/sys/kernel/numa_balancing")
-
-
-@_kind
-def stop_merging_pages() -> Command:
-    """The kernel merges no pages of the same content."""
-    return write("0", "/sys/kernel/mm/ksm/run")
-
-
-@_kind
-def stop_stack_tracer() -> Command:
-    """The kernel measures no stacks."""
-    return argv("sudo", "sysctl", "kernel.stack_tracer_enabled=0")
 
 
 def boot_words(words: Sequence[str]) -> str:

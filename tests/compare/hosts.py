@@ -8,9 +8,8 @@ from collections.abc import Callable
 
 from tests.compare.runs import Gap, lognormal, sample_of
 from tunectl.compare.chance import Interval
-from tunectl.compare.estimate import arrival_percentile, interruptions_per_s, stolen_ppm
+from tunectl.compare.estimate import Sample, arrival_percentile, interruptions_per_s, stolen_ppm
 from tunectl.compare.judged import ARRIVAL, RATE, STOLEN, Measure, judge_runs
-from tunectl.compare.sample import Sample
 from tunectl.compare.tables import ratio_of
 
 Host = Callable[[random.Random, float], list[Gap]]

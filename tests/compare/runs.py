@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tests.probe.samples import cpu_result, figures_of, result
-from tunectl.compare.sample import Sample, sample
+from tunectl.compare.estimate import Sample, sample
 from tunectl.shapes import Jitter
 
 GHZ = {"source": "tsc", "hz": 1e9, "granule_ns": 1.0, "drift_ppm": 0.0}

@@ -11,13 +11,14 @@ import pytest
 from tests.compare.runs import sample_of, simulated, steady
 from tunectl.compare.chance import Interval
 from tunectl.compare.estimate import (
+    SLICES,
+    Sample,
     arrival_percentile,
     gap_percentile,
     interruptions_per_s,
     longest_streak,
     stolen_ppm,
 )
-from tunectl.compare.sample import SLICES, Sample
 
 RUNS, SECONDS = 100, 10.0
 Estimate = Callable[[Sample], Interval | None]

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from tunectl.compare.estimate import arrival_percentile, gap_percentile
-from tunectl.compare.sample import sample
+from tunectl.compare.estimate import arrival_percentile, gap_percentile, sample
 from tunectl.probe.document import read_document
 from tunectl.shapes import Jitter
 

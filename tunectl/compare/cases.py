@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tunectl.compare.chance import Interval
-from tunectl.compare.estimate import gap_percentile
+from tunectl.compare.estimate import Sample, gap_percentile
 from tunectl.compare.judged import Measure
-from tunectl.compare.sample import Sample
 from tunectl.compare.tables import LONGEST, ratio_of, row, without_bounds
 from tunectl.errors import TunectlError
 from tunectl.probe.lengths import Lengths

@@ -17,8 +17,8 @@ from tunectl.compare.conditions import (
     set_conditions,
     wake_conditions,
 )
+from tunectl.compare.estimate import Sample, sample
 from tunectl.compare.judged import judge_runs, judge_sets
-from tunectl.compare.sample import Sample, sample
 from tunectl.compare.tables import NAMES, run_rows, set_rows
 from tunectl.cpulist import format_cpulist, named_cpus
 from tunectl.errors import TunectlError

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.compare.chance import Interval, correlation_time, fewest_runs, holm, permuted, ranked, trend
-from tunectl.compare.sample import Sample
+from tunectl.compare.estimate import Sample
 from tunectl.probe.lengths import Lengths
 
 Measure = tuple[str, str | None]

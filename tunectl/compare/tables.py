@@ -9,6 +9,7 @@ from typing import Any
 
 from tunectl.compare.chance import Interval, ratio_interval, shift_ranks
 from tunectl.compare.estimate import (
+    Sample,
     arrival_percentile,
     gap_percentile,
     interruptions_per_s,
@@ -16,7 +17,6 @@ from tunectl.compare.estimate import (
     stolen_ppm,
 )
 from tunectl.compare.judged import RATE, STOLEN, Measure
-from tunectl.compare.sample import Sample
 
 TOO_SHORT = "one of the runs is too short to bound it"
 NONE_IN_EITHER = "none in either run"

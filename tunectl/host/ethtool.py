@@ -134,13 +134,13 @@ def _request(group: str, nic: str, act: str, settings: list[Any] | None = None) 
     from pyroute2.netlink.exceptions import NetlinkError  # type: ignore[import-untyped]
 
     try:
-        socket, shape = _connection(group)
+        asking, shape = _connection(group)
         message = shape()
         message["cmd"] = getattr(MESSAGES[group], act)
         message["version"] = 1
         message["attrs"] = [["header", {"attrs": [["name", nic]]}], *(settings or [])]
         flags = NLM_F_REQUEST | (NLM_F_ACK if settings else 0)
-        return list(socket.nlm_request(message, msg_type=socket.prid, msg_flags=flags))
+        return list(asking.nlm_request(message, msg_type=asking.prid, msg_flags=flags))
     except NetlinkError as error:
         # No such interface; no such family (a kernel before 5.6); a driver without such settings.
         absent = error.code in (errno.ENODEV, errno.ENOENT) or (not settings and error.code == errno.EOPNOTSUPP)
@@ -155,9 +155,9 @@ def _connection(group: str) -> tuple[Any, Any]:
     from pyroute2.netlink.generic import GenericNetlinkSocket  # type: ignore[import-untyped]
 
     shape = _shape(group)
-    socket = GenericNetlinkSocket()
-    socket.bind("ethtool", shape)
-    return socket, shape
+    asking = GenericNetlinkSocket()
+    asking.bind("ethtool", shape)
+    return asking, shape
 
 
 def _shape(group: str) -> Any:

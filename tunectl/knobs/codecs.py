@@ -117,23 +117,19 @@ def _want_switch(value: Any, scope: Scope) -> bool:
     raise ValueError("true, false, on or off")
 
 
-def switch(name: str, *, on: str, off: str, also_off: tuple[str, ...] = ()) -> Codec:
-    """A codec for a file that shows one text for on and one (or more) for off."""
+def switch(name: str, *, on: str, off: str) -> Codec:
+    """A codec for a file that shows one text for on and one for off."""
 
     def decode(text: str) -> bool:
         bare = text.strip()
-        if bare not in (on, off, *also_off):
+        if bare not in (on, off):
             raise ValueError(f"'{bare[:60]}' is neither {on} nor {off}")
         return bare == on
 
-    return Codec(
-        name,
-        "true or false",
-        decode,
-        lambda value: on if value else off,
-        lambda value: "on" if value else "off",
-        _want_switch,
-    )
+    def encode(value: bool) -> str:
+        return on if value else off
+
+    return Codec(name, "true or false", decode, encode, lambda value: "on" if value else "off", _want_switch)
 
 
 SWITCH = switch("switch", on="1", off="0")
