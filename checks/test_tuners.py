@@ -9,8 +9,7 @@ from tunectl.fix import NOTHING
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.refusals import AS_ROOT
 from tunectl.model import Scope
-from tunectl.tuners.conflicts import objection, unasked, unseen
-from tunectl.tuners.found import FoundTuner
+from tunectl.tuners.conflicts import FoundTuner, objection, unasked, unseen
 
 
 @costs(Severity.INTERRUPT)

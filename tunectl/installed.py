@@ -6,7 +6,6 @@ Only some commands need the extras of pyproject.toml. docs/dependencies.md says 
 from __future__ import annotations
 
 import os
-import pkgutil
 import re
 import shlex
 import site
@@ -41,6 +40,8 @@ def data() -> str:
 
 def read_shipped(name: str) -> str:
     """The text of a file for another program (a unit, completions), by its path below tunectl/shipped."""
+    import pkgutil  # slow to import: few commands need a file
+
     data = pkgutil.get_data("tunectl", f"shipped/{name}")
     assert data is not None, name
     return data.decode()

@@ -15,8 +15,7 @@ from tunectl.cpulist import CpuSet
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.irqbalance import Answer, Ban, ask, parse_answer, read_running_ban, shows_empty_is_unset
 from tunectl.host.sysroot import Sysroot
-from tunectl.tuners.conflicts import objection
-from tunectl.tuners.found import FoundTuner
+from tunectl.tuners.conflicts import FoundTuner, objection
 
 HOST = Sysroot("/")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.nobody import needs_root
-from tunectl.host.owners import doubt_of, mending
+from tunectl.host.refusals import doubt_of, mending
 from tunectl.host.sysroot import Sysroot
 
 NOBODY = 65534

@@ -11,8 +11,8 @@ from tests.trees import write
 from tunectl.host.irqbalance import read_configured_ban, read_running_ban
 from tunectl.host.sysctld import normal_key, parse_sysctl_d, read_sysctl_settings
 from tunectl.host.sysroot import Sysroot
+from tunectl.tuners.conflicts import FoundTuner
 from tunectl.tuners.find import read_programs
-from tunectl.tuners.found import FoundTuner
 from tunectl.tuners.places import places
 
 

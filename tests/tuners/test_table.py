@@ -13,9 +13,8 @@ from tests.trees import write
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
 from tunectl.tuners import keyfiles, tools, tuned
-from tunectl.tuners.conflicts import conflicts, notes_of
+from tunectl.tuners.conflicts import FoundTuner, conflicts, notes_of
 from tunectl.tuners.find import read_tuners
-from tunectl.tuners.found import FoundTuner
 from tunectl.tuners.places import knob_at, places
 from tunectl.tuners.table import FILES, PROGRAMS
 

@@ -10,9 +10,8 @@ from tests.hosts.builder import HostFactory
 from tests.trees import write
 from tests.tuners.partitioned import partition
 from tunectl.host.sysroot import Sysroot
-from tunectl.tuners.conflicts import conflicts
+from tunectl.tuners.conflicts import FoundTuner, conflicts
 from tunectl.tuners.find import read_tuners
-from tunectl.tuners.found import FoundTuner
 from tunectl.tuners.tuned import isolated_by, read_profile
 from tunectl.tuners.tunedvars import Machine, expand
 

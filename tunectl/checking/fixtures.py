@@ -20,7 +20,7 @@ from tunectl.host.cpusets import CpuFacts
 from tunectl.host.refusals import ON_HOST
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope, Trading
-from tunectl.tuners.found import FoundTuner
+from tunectl.tuners.conflicts import FoundTuner
 
 SUBJECT = pytest.StashKey[Subject]()
 

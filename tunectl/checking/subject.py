@@ -21,8 +21,8 @@ from tunectl.host.procs import Thread, find_threads, hidden_threads
 from tunectl.host.refusals import ON_HOST
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope, Trading
+from tunectl.tuners.conflicts import FoundTuner
 from tunectl.tuners.find import read_tuners
-from tunectl.tuners.found import FoundTuner
 
 Watched = TypeVar("Watched")
 

@@ -13,7 +13,7 @@ from tunectl.cli.helped import FAILED, VERDICT, Example, exit_code
 from tunectl.cli.options import Options, wait_option
 from tunectl.cli.plan import change_dict
 from tunectl.errors import TunectlError, UsageError
-from tunectl.host.owners import CHOOSES, mending
+from tunectl.host.refusals import CHOOSES, mending
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Document
 from tunectl.tuning.apply import Result

@@ -14,8 +14,7 @@ from collections.abc import Collection
 from contextlib import closing
 
 from tunectl.durable import read_up_to, require_regular, too_large
-from tunectl.host.owners import Doubt, doubt_of
-from tunectl.host.refusals import NotFollowedError
+from tunectl.host.refusals import Doubt, NotFollowedError, doubt_of
 
 _STEP = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_STEPS = 400  # parts of paths and of the targets of links: a link to itself has no end

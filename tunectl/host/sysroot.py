@@ -18,8 +18,7 @@ from tunectl.durable import NOT_REGULAR, read_up_to, require_regular
 from tunectl.host import ethtool
 from tunectl.host.attribute import read_attribute, text_of
 from tunectl.host.named import check_named, doubts, read_named
-from tunectl.host.owners import Doubt
-from tunectl.host.refusals import DENIED, NotFollowedError, Refusals
+from tunectl.host.refusals import DENIED, Doubt, NotFollowedError, Refusals
 
 LARGEST = 64 << 20  # bytes: /proc/interrupts of a machine with 512 CPUs is 20 MiB
 LARGEST_NAMED = 1 << 20  # bytes of a file that another file names

@@ -1,8 +1,9 @@
-"""Which of the values asked for here a tuner writes as well, with another value than ours, and what ends that. Pure."""
+"""A tuner that was found, and which of the values asked for here it writes as well, with another value. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -13,16 +14,50 @@ from tunectl.errors import UsageError
 from tunectl.fix import NOTHING, Fix, apply, in_turn, noted, to_decide, to_type
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.irqbalance import Ban
+from tunectl.host.refusals import AS_ROOT
 from tunectl.host.sysctld import Setting
 from tunectl.knobs import KNOBS
 from tunectl.knobs.codecs import satisfies
-from tunectl.tuners.found import FoundTuner, said_of
 from tunectl.tuners.places import normal_path, places
 
 # Several requests stand side by side, and the kernel goes by the strictest: nobody overwrites another's.
 _SHARED = frozenset({"cpuidle.dma_latency_us"})
 # Within the patterns of knobs that a tuner writes, and no tuner's to write.
 _NO_TUNERS = frozenset({"mm.swap", "kernel.highres", "kernel.nohz"})
+
+
+@dataclass(frozen=True)
+class FoundTuner:
+    """One tuner on this host. `overwrites` are patterns of knobs, as fnmatch reads them."""
+
+    name: str
+    active: bool
+    enabled: bool
+    installed: bool
+    overwrites: tuple[str, ...]
+    evidence: tuple[str, ...]  # paths, with a leading slash
+    detail: str = ""
+    ban: Ban | None = None  # irqbalance: configured
+    running_bans: tuple[Ban, ...] = ()  # irqbalance: of each daemon that runs
+    profile: str = ""  # TuneD
+    settings: tuple[Setting, ...] = ()  # what its configuration says it writes
+    when: str = ""  # at what moments it writes
+    answer: str = ""  # what `apply` does about that
+    once: bool = False  # it writes at boot and ends: enabled is as good as running
+    does: str = "sets"  # "will write", or "may write" where a condition may keep it from that
+    program: bool = True  # False: files that the boot or udev reads
+    unread: str = ""  # what was not read, and why, so that it is not known whether there is more
+    unread_fix: Fix = AS_ROOT  # what makes that known
+
+    @property
+    def is_users_own(self) -> bool:
+        """Is there nothing but jobs of users who are not root, and so cannot write what they name?"""
+        return bool(self.settings) and not self.unread and all(setting.user for setting in self.settings)
+
+
+def said_of(place: str, does: str, key: str, value: str) -> str:
+    """`FILE:LINE sets KEY = VALUE`, without the value where only the writer knows it."""
+    return f"{as_place(place)} {does} {key}" + (f" = {as_data(value)}" if value else "")
 
 
 class Conflict(NamedTuple):

@@ -17,7 +17,7 @@ from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import groups_of, starting_links, unit_directories
 from tunectl.host.systemdunit import mask_of
-from tunectl.tuners.found import FoundTuner, said_of
+from tunectl.tuners.conflicts import FoundTuner, said_of
 from tunectl.tuners.table import FILES, PROGRAMS, Files, Tuner
 
 _MOST_NAMED = 5  # a user may write as many lines as he likes

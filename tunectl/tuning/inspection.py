@@ -21,8 +21,7 @@ from tunectl.host.guest import read_guest
 from tunectl.host.hardware import hypervisor_of
 from tunectl.host.identity import read_identity
 from tunectl.host.modprobe import read_barred
-from tunectl.host.owners import CHOOSES, Doubt, callers, mending
-from tunectl.host.refusals import AS_ROOT
+from tunectl.host.refusals import AS_ROOT, CHOOSES, Doubt, callers, mending
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
 from tunectl.hostfile.config import HostConfig, resolve

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tunectl.host.interrupts import Irq
     from tunectl.host.topology import Topology
     from tunectl.model import HostId
-    from tunectl.tuners.found import FoundTuner
+    from tunectl.tuners.conflicts import FoundTuner
 
 
 class Roles(NamedTuple):

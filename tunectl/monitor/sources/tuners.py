@@ -14,9 +14,8 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import SYSTEM_SLICES
 from tunectl.monitor.model import CONTESTED, Freshness, Sample
 from tunectl.monitor.watched_host import Source, WatchedHost
-from tunectl.tuners.conflicts import objection, stranger, unseen
+from tunectl.tuners.conflicts import FoundTuner, objection, stranger, unseen
 from tunectl.tuners.find import read_programs, tuner_of
-from tunectl.tuners.found import FoundTuner
 from tunectl.tuners.table import PROGRAMS
 
 _NAME = "managers"
