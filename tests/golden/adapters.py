@@ -17,6 +17,7 @@ from typing import Any
 import click
 import yaml
 
+from tests.golden.once import short_json
 from tests.monitor.receivers.receiver import Receiver, receiving
 from tests.monitor.receivers.samples import HOST, fired, over, status
 from tests.monitor.receivers.test_logs import NASTY
@@ -51,7 +52,8 @@ _ALERTS = (
 
 def drawn(name: str, fmt: str) -> str:
     """The sample document of that name in one format."""
-    return render(document(name), fmt, width=80)
+    text = render(document(name), fmt, width=80)
+    return short_json(text) if fmt == "json" else text
 
 
 # ---- the monitor
@@ -235,7 +237,8 @@ def ansible_roles() -> str:
 
 
 def _yaml(tree: Any) -> str:
-    return str(yaml.safe_dump(_without_texts(tree), width=120))
+    """One option a line."""
+    return str(yaml.safe_dump(_without_texts(tree), width=120, default_flow_style=None))
 
 
 def _without_texts(tree: Any) -> Any:
