@@ -1,22 +1,21 @@
-"""One document of each kind, from samples.json, and strings that try to break out of a format."""
+"""One document of each kind, and strings that try to break out of a format."""
 
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.report.samples import SAMPLES
 from tunectl import kinds
 from tunectl.fix import APPLY, REBOOT, Fix
 from tunectl.model import Document, Finding, HostId, Outcome, Severity
 from tunectl.report.urgency import findings_in
 
-_BODIES: dict[str, Any] = json.loads(Path(__file__).with_name("samples.json").read_text(encoding="utf-8"))
-NAMES = tuple(_BODIES)
+NAMES = tuple(SAMPLES)
 _TASKS = {"tunectl apply": APPLY.tasks, "reboot": REBOOT.tasks}
 HOST = HostId("tx-04", "6.12.5", "0e2a7a37-2f1c-4b0e-9d6f-3f5f6f0c2d11", "x86_64")
 AT = "2026-11-21T09:30:00Z"
@@ -54,7 +53,12 @@ findings = st.builds(
 
 def body(name: str) -> dict[str, Any]:
     """A copy of the sample of that name, to be changed at will."""
-    return copy.deepcopy(_BODIES[name])
+    return copy.deepcopy(_made(name))
+
+
+@cache
+def _made(name: str) -> dict[str, Any]:
+    return SAMPLES[name]()
 
 
 def all_findings(of: Mapping[str, Any]) -> Iterator[Finding]:

@@ -43,9 +43,7 @@ def test_text_names_everybody_the_worst_first() -> None:
 
 
 def test_text_shows_who_is_unlike_its_peers() -> None:
-    page = "\n".join(text(document("fleet")))
-    assert "  tx-08  arrival P99.9    15.5 µs  2.02 µs  \N{MULTIPLICATION SIGN}7.65   54.9\n" in page
-    assert "tx-08: the kernel is 6.1.0-39; 8 of 8 peers: 6.12.5" in page
+    assert any(line.split()[:2] == ["tx-08", "longest"] for line in text(document("fleet")))
     assert "Unlike" not in "\n".join(text(document("fleet", outliers=[])))
 
 
@@ -110,14 +108,6 @@ def test_what_holds_for_some_hosts_only_names_them_and_v_shows_all() -> None:
     whole = " ".join(" ".join(text(made._replace(verbose=1))).split())
     assert "tx-00: 'check.movable_threads[15] is 0, should be 0: CPU 15 is not left alone" in whole
     assert "ran there for 0 % of the time' (one of 3 such sentences)" in whole
-
-
-def test_history() -> None:
-    lines = text(document("fleet.history"))
-    assert lines[0] == "tx-08 in 4 sessions"
-    assert "  noon     NO-GO      40 µs    20 µs   5/s  1,000 ppm" in lines
-    assert "  changed: kernel: 6.12.5 before, 6.1.0-39 now" in lines
-    assert lines[-1] == "  tunectl compare /s/hosts/tx-08.json /s/hosts/tx-08.json"
 
 
 def page(made: Document) -> Page:
