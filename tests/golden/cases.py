@@ -9,12 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tests.cli.places import complaint
 from tests.conftest import write_host_file
 from tests.golden import adapters
 from tests.golden.normalise import normalised
 from tests.golden.once import new_paragraphs, short_json, without_style
 from tests.golden.refused import COMMAND_LINES, HOST_FILES
 from tests.golden.world import CLOUDS, HOSTS, World
+from tests.ran import Ran
 
 EXPECTED = Path(__file__).parent / "expected"
 Make = Callable[[World], str]
@@ -150,7 +152,7 @@ def refused_host_files(world: World) -> str:
     for name, content in HOST_FILES.items():
         world.write("bad.toml", content)
         done = world.run("verify --root lab4 --host bad.toml")
-        text += f"[{name}] exit {done.code}: {done.err or done.out[:80]}"
+        text += f"[{name}] exit {done.code}: tunectl: {complaint(done, 2)}\n"
     return text
 
 
@@ -161,8 +163,8 @@ def refused_command_lines(world: World) -> str:
 
 def _refused(world: World, line: str, by_click: bool) -> str:
     done = world.run(line)
-    assert done.err.startswith("tunectl: "), done
-    return f"[{line}] exit {done.code}: {'tunectl: ...' if by_click else done.err.strip()}\n"
+    said = complaint(Ran(done.code, "", done.err), done.code)  # Nagios is told on stdout, too
+    return f"[{line}] exit {done.code}: tunectl: {'...' if by_click else said}\n"
 
 
 def broken_journal(root: Path) -> None:
