@@ -56,36 +56,6 @@ def test_text(tunectl: Run) -> None:
     assert [line for line in done.out.splitlines() if len(line) > 80] == []
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--cpus", "1"], "the sender's CPU and the receiver's, like 2,3"),
-        (["--cpus", " "], "--cpus: is empty"),
-        (["--transport", "tpc"], "--transport tpc: there is no 'tpc'"),
-        (["--message-format", "xml"], "--message-format xml: there is no 'xml'"),
-        (["--format", "ws-json"], "'ws-json' is not one of 'text', 'json'"),
-        (["--symbols", "many"], "--symbols many: expected whole numbers from 1 to 64"),
-        (["--alloc", "65"], "--alloc 65: expected whole numbers from 0 to 64"),
-        (["--duration", "0"], "--duration 0: seconds, above 0"),
-        (["--rate", "1000000"], "that is 10,000,000 messages (at most 4,000,000"),
-        (["--rate", "0"], "'--rate'"),
-        (["--burst", "257"], "'--burst'"),
-        (["--stamps", "on"], "'--stamps'"),
-        (["--stamps", "hw"], "--stamps hw: only with --connect"),
-        (["--busy-poll-us", "0"], "'--busy-poll-us'"),
-        (["--listen", "127.0.0.1:1", "--connect", "127.0.0.1:1"], "--listen and --connect"),
-        (["--listen", "nowhere"], "--listen nowhere: expected ADDRESS:PORT"),
-        (["--listen", "127.0.0.1:1", "--output", "f.json"], "--output f.json: not with --listen"),
-        (["--connect", "nowhere"], "--connect nowhere: expected ADDRESS:PORT"),
-        (["--connect", "127.0.0.1:1", "--transport", "multicast"], "only tcp and udp lead to the host of --connect"),
-        (["--root", "/tmp"], "--root makes no sense here"),
-        (["--output", "/no/such/file"], "--output /no/such/file: no such directory"),
-    ],
-)
-def test_what_is_wrong_is_one_line(tunectl: Run, words: list[str], said: str) -> None:
-    assert said in complaint(tunectl("probe", "feed", "--intrude", *words), 2)
-
-
 def test_one_cpu_for_both_is_refused(tunectl: Run) -> None:
     cpu = CPUS.split(",")[0]
     done = tunectl("probe", "feed", "--intrude", "--cpus", f"{cpu},{cpu}")
@@ -142,18 +112,3 @@ def test_a_signal_still_gives_the_result(number: signal.Signals) -> None:
     assert (child.returncode, err) == (code_of_cases(found), "")
     assert found["interrupted"] is True
     assert found["stamp_cost_ns"] is None  # what is under way ends; nothing new begins
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--speed", "2"), "--speed 2: not without --replay"),
-        (("--replay", "x", "--burst", "3"), "--burst 3: not with --replay"),
-        (("--replay", "x", "--duration", "3"), "--duration 3: not with --replay"),
-        (("--replay", "x", "--speed", "2", "--rate", "5"), "--speed 2: not with --rate"),
-        (("--replay", "/nowhere/x"), "/nowhere/x: No such file or directory"),
-    ],
-)
-def test_a_replay_that_cannot_be_is_one_line(tunectl: Run, words: tuple[str, ...], said: str) -> None:
-    done = tunectl("probe", "feed", *HERE, *words)
-    assert said in complaint(done, 2)

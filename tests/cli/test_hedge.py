@@ -32,10 +32,6 @@ def test_a_cpu_that_is_not_there_is_named_before_those_who_run_on_the_others(tun
     assert complaint(done, 2) == "CPU 8000 is not online on this host"
 
 
-def test_a_dash_is_no_file(tunectl: Run, tmp_path: Path) -> None:
-    assert "expected the name of a file" in complaint(tunectl("probe", "hedge", *QUICK, "--output", "-"), 2)
-
-
 def test_json_and_a_file_with_the_same(tunectl: Run, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
     done = tunectl("probe", "hedge", *QUICK, "--format", "json", "--output", output)
@@ -60,28 +56,6 @@ def test_text(tunectl: Run) -> None:
     assert "no measurement of this host" in words
     assert "no copy is cancelled; a budget of 0.1 second copies for each request; a queue of 4 refuses" in words
     assert [line for line in done.out.splitlines() if len(line) > 80] == []
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--intrude", "--cpus", "1,2"], "--cpus 1,2: expected the client's CPU and those of both servers, like 2,3,4"),
-        (["--cpus", " "], "--cpus: is empty"),
-        (["--simulate", "--cpus", "0,1,2"], "--simulate: --cpus, --fifo and --intrude are of a measurement"),
-        (["--simulate", "--load", "0"], "--load 0: expected numbers from 0.001 to 2"),
-        (["--simulate", "--delay", "95%"], "--delay 95%: expected none, p50 to p99.9, or ns"),
-        (["--simulate", "--stall", "b"], "--stall b: there is no 'b'"),
-        (["--simulate", "--budget", "2"], "--budget 2: second copies for each request, from 0 to 1"),
-        (["--simulate", "--shed", "0"], "'--shed'"),
-        (["--simulate", "--service-ns", "100"], "'--service-ns'"),
-        (["--simulate", "--duration", "0"], "--duration 0: seconds, above 0"),
-        (["--simulate", "--duration", "100"], "that is 6,666,667 requests (from 1 to 5,990,000 in a case"),
-        (["--simulate", "--root", "/tmp"], "--root makes no sense here"),
-        (["--simulate", "--output", "/no/such/file"], "--output /no/such/file: no such directory"),
-    ],
-)
-def test_what_is_wrong_is_one_line(tunectl: Run, words: list[str], said: str) -> None:
-    assert said in complaint(tunectl("probe", "hedge", *words), 2)
 
 
 @pytest.mark.skipif(len(ALLOWED) > 2, reason="here are three CPUs")

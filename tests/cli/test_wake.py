@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.cli.places import PROGRAM, code_of_cases, complaint, environment, wait_until_it_waits
+from tests.cli.places import PROGRAM, code_of_cases, environment, wait_until_it_waits
 from tests.ran import Ran
 
 pytestmark = [pytest.mark.slow, pytest.mark.pins]
@@ -52,27 +52,6 @@ def test_text(tunectl: Run) -> None:
     assert "\nMedian\n" in done.out
     assert "a warm sender" in done.out
     assert [line for line in done.out.splitlines() if len(line) > 80] == []
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--cpus", "1"], "the sender's CPU and the receiver's, like 2,3"),
-        (["--mechanisms", "tpc"], "there is no 'tpc'"),
-        (["--idle-ms", "soon"], "--idle-ms soon: expected milliseconds"),
-        (["--idle-ms", "inf"], "--idle-ms inf: expected milliseconds"),
-        (["--messages", "0"], "'--messages'"),
-        (["--root", "/tmp"], "--root makes no sense here"),
-        (["--output", "/no/such/file"], "--output /no/such/file: no such directory"),
-        (["--listen", "127.0.0.1:1", "--connect", "127.0.0.1:1"], "--listen and --connect"),
-    ],
-)
-def test_what_is_wrong_is_one_line(tunectl: Run, words: list[str], said: str) -> None:
-    assert said in complaint(tunectl("probe", "wake", "--intrude", *words), 2)
-
-
-def test_an_address_that_is_none(tunectl: Run) -> None:
-    assert "expected ADDRESS:PORT" in complaint(tunectl("probe", "wake", "--listen", "nowhere"), 2)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
