@@ -14,7 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.places import PROGRAM, as_nobody, complaint, environment, needs_mounts, on_terminal, with_mounts
+from tests.cli.places import (
+    PROGRAM,
+    as_nobody,
+    complaint,
+    environment,
+    needs_mounts,
+    on_terminal,
+    this_host_file,
+    with_mounts,
+)
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.golden.refused import HOST_FILES
 from tests.hosts.builder import HostFactory
@@ -463,12 +472,7 @@ def live_host_file(public: Path) -> Path:
     """A host file that fits the machine these tests run on."""
     if len(LIVE_CPUS) < 2:
         pytest.skip("needs two CPUs: one is for housekeeping")
-    path = public / "host.toml"
-    path.write_text(
-        f'profile = "low-latency"\nisolated = "{LIVE_CPUS[-1]}"\nallow_split_siblings = true\n'
-        f'[knobs]\n"systemd.apply_at_boot" = "unmanaged"\n'
-    )
-    return path
+    return this_host_file(public, '[knobs]\n"systemd.apply_at_boot" = "unmanaged"\n')
 
 
 @pytest.mark.parametrize("command", ["apply", "restore"])

@@ -15,7 +15,15 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.cli.places import PROGRAM, as_nobody, complaint, environment, on_terminal, wait_until_it_waits
+from tests.cli.places import (
+    PROGRAM,
+    as_nobody,
+    complaint,
+    environment,
+    on_terminal,
+    this_host_file,
+    wait_until_it_waits,
+)
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hostfile.test_config import INTERFACE_EXAMPLE
 from tests.hosts.builder import HostFactory
@@ -59,6 +67,23 @@ def valid(name: str, text: str) -> Any:
 # ---- formats
 
 
+def read_junit(command: str, text: str) -> None:
+    suite = xml.etree.ElementTree.fromstring(text).find("testsuite")
+    assert suite is not None
+    assert (int(suite.attrib["failures"]) > 0) is (STOCK_CODES[command] == 3)
+
+
+def read_nagios(_: str, text: str) -> None:
+    assert text.startswith(("TUNECTL CRITICAL - ", "TUNECTL OK - "))
+
+
+def read_prometheus(_: str, text: str) -> None:
+    assert [line for line in text.splitlines() if not line.startswith(("#", "tunectl_"))] == []
+
+
+READERS = {"json": valid, "junit": read_junit, "nagios": read_nagios, "prometheus": read_prometheus}
+
+
 @pytest.mark.parametrize(("command", "fmt"), CASES)
 def test_every_format_of_every_command(tunectl: Run, stock: Path, command: str, fmt: str) -> None:
     before = picture(stock)
@@ -66,17 +91,7 @@ def test_every_format_of_every_command(tunectl: Run, stock: Path, command: str, 
     assert (done.code, done.err) == (NAGIOS_CODES[command] if fmt == "nagios" else STOCK_CODES[command], "")
     assert done.out.endswith("\n")
     assert "\x1b" not in done.out
-    if fmt == "json":
-        valid(command, done.out)
-    if fmt == "junit":
-        suite = xml.etree.ElementTree.fromstring(done.out).find("testsuite")
-        assert suite is not None
-        assert (int(suite.attrib["failures"]) > 0) is (STOCK_CODES[command] == 3)
-    if fmt == "nagios":
-        assert done.out.splitlines()[0].startswith(("TUNECTL CRITICAL - ", "TUNECTL OK - "))
-    if fmt == "prometheus":
-        assert "tunectl_" in done.out
-        assert [line for line in done.out.splitlines() if not line.startswith(("#", "tunectl_"))] == []
+    READERS.get(fmt, lambda *_: None)(command, done.out)
     assert not differences(before, stock)
 
 
@@ -238,18 +253,15 @@ def test_a_budget_decides_the_exit_code_of_the_probe(tunectl: Run, tmp_path: Pat
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         pytest.skip("needs two CPUs: one is for housekeeping")
-    host, result = tmp_path / "host.toml", tmp_path / "result.json"
-    text = f'profile = "low-latency"\nisolated = "{cpus[-1]}"\nallow_split_siblings = true\n[budget]\n'
+    host, result = this_host_file(tmp_path, "[budget]\nmax_ns = 1\n"), tmp_path / "result.json"
     words = [*JITTER, "--duration", "0.3", "--threshold-ns", "200", "--host", host, "--output", result]
-    host.write_text(text + "max_ns = 1\n")
     done = tunectl(*words, "--format", "json")
     assert (done.code, done.err) == (3, "")
     assert valid("probe.jitter", done.out)["budget"]["broken"]
     # With stolen_ppm, a limit that a busy machine keeps would need longer runs.
     (tmp_path / "mine.toml").write_text('description = "no limit at all"\n')
-    host.write_text(
-        text.replace("low-latency", "mine.toml") + "max_ns = 4.9e8\np99_9_ns = 4.9e8\ninterruptions_per_s = 9e8\n"
-    )
+    limits = "max_ns = 4.9e8\np99_9_ns = 4.9e8\ninterruptions_per_s = 9e8\n"
+    this_host_file(tmp_path, f"[budget]\n{limits}", "mine.toml")
     assert tunectl(*words).code == 1
     assert "this limit needs 1 s" in json.loads(result.read_text())["budget"]["reason"]
     # Beside ordinary threads a limit is not kept; on a busy machine they would have the CPU for a tenth of the run.
@@ -569,9 +581,7 @@ def test_ctrl_c_while_it_is_loaded_is_no_traceback(tmp_path: Path) -> None:
 )
 @pytest.mark.slow
 def test_ctrl_c_is_one_line_or_what_preflight_found(public: Path, command: str, everybody: bool) -> None:
-    host = public / "host.toml"
-    last = max(os.sched_getaffinity(0))
-    host.write_text(f'profile = "low-latency"\nisolated = "{last}"\nallow_split_siblings = true\n')
+    host = this_host_file(public)
     process = subprocess.Popen(
         [*PROGRAM, *command.split(), "--host", str(host), "--state", str(public / "state")],
         stdout=subprocess.PIPE,
