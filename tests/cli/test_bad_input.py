@@ -56,18 +56,6 @@ def test_every_command_that_reads_the_host_file_refuses_it_alike(
     assert complaint(tunectl(command, "--root", stock, "--host", host), 2).startswith(f"{host}: not TOML: ")
 
 
-@pytest.mark.parametrize("command", ["plan", "apply", "verify"])
-def test_no_host_file(tunectl: Run, host_root: HostFactory, command: str) -> None:
-    line = complaint(tunectl(command, "--root", host_root("vm2")), 2)
-    assert line.startswith(f"there is no host file {host_root('vm2')}/etc/tunectl/host.toml")
-    assert f"tunectl --root {host_root('vm2')} propose --output" in line
-
-
-@pytest.mark.parametrize("command", ["show", "preflight"])
-def test_a_host_file_that_was_named_must_be_there(tunectl: Run, stock: Path, command: str) -> None:
-    assert "there is no host file /no/such" in complaint(tunectl(command, "--root", stock, "--host", "/no/such"), 2)
-
-
 def test_a_host_file_that_may_not_be_read(host_root: HostFactory, public: Path) -> None:
     root = host_root.fresh("vm2", public)
     write_host_file(root, LOW_LATENCY).chmod(0)

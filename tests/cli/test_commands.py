@@ -81,7 +81,17 @@ def read_prometheus(_: str, text: str) -> None:
     assert [line for line in text.splitlines() if not line.startswith(("#", "tunectl_"))] == []
 
 
-READERS = {"json": valid, "junit": read_junit, "nagios": read_nagios, "prometheus": read_prometheus}
+def read_text(_: str, text: str) -> None:
+    assert text.replace("\n", "").isprintable()
+
+
+READERS = {
+    **dict.fromkeys(("text", "toml", "markdown"), read_text),
+    "json": valid,
+    "junit": read_junit,
+    "nagios": read_nagios,
+    "prometheus": read_prometheus,
+}
 
 
 @pytest.mark.parametrize(("command", "fmt"), CASES)
@@ -91,7 +101,7 @@ def test_every_format_of_every_command(tunectl: Run, stock: Path, command: str, 
     assert (done.code, done.err) == (NAGIOS_CODES[command] if fmt == "nagios" else STOCK_CODES[command], "")
     assert done.out.endswith("\n")
     assert "\x1b" not in done.out
-    READERS.get(fmt, lambda *_: None)(command, done.out)
+    READERS[fmt](command, done.out)
     assert not differences(before, stock)
 
 

@@ -22,26 +22,6 @@ def text(made: Document) -> list[str]:
     return render(made, "text", width=100).splitlines()
 
 
-def test_text_opens_with_the_verdict() -> None:
-    assert text(document("fleet"))[0] == (
-        "NO-GO  12 hosts: 1 NO-GO, 2 UNKNOWN, 1 pending reboot, 8 GO; do not trade on the hosts below"
-    )
-
-
-def test_text_names_everybody_the_worst_first() -> None:
-    lines = text(document("fleet"))
-    heads = [
-        lines.index(head) for head in ("NO-GO: 1 host", "UNKNOWN: 2 hosts", "pending reboot: 1 host", "GO: 8 hosts")
-    ]
-    assert heads == sorted(heads)
-    assert lines[heads[1] + 1 : heads[1] + 4] == [
-        "  tx-[10-11]",
-        "   1. unreachable: ssh: connect to host tx-10 port 22: No route to host",
-        "      1 host: tx-10",
-    ]
-    assert lines[heads[3] + 1] == "  tx-[01-08]"
-
-
 def test_text_shows_who_is_unlike_its_peers() -> None:
     assert any(line.split()[:2] == ["tx-08", "longest"] for line in text(document("fleet")))
     assert "Unlike" not in "\n".join(text(document("fleet", outliers=[])))
