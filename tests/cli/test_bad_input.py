@@ -239,24 +239,26 @@ def test_a_journal_of_random_bytes(tunectl: Run, lab4: Path, data: bytes) -> Non
     assert not [note for note in done.json["notes"] if "never made" in note]
 
 
-@pytest.mark.parametrize("words", ["verify", "plan", "apply --yes", "restore", "restore --dry-run", "monitor --once"])
-def test_a_fifo_where_the_journal_should_be(tunectl: Run, lab4: Path, words: str) -> None:
-    journal_of(lab4).parent.mkdir(parents=True)
-    os.mkfifo(journal_of(lab4))
-    before = picture(lab4)
-    said = complaint(tunectl(*words.split(), "--root", lab4), 1)
-    assert said == f"cannot read the journal {journal_of(lab4)}: not a regular file"
-    assert not differences(before, lab4)
+NO_FILE, DIRECTORY = "not a regular file", "Is a directory"
+READS = ("verify", "plan", "apply --yes", "restore", "restore --dry-run", "monitor --once")
 
 
-@pytest.mark.parametrize("words", ["apply --yes", "restore"])
-def test_a_fifo_where_the_lock_should_be(tunectl: Run, lab4: Path, words: str) -> None:
-    lock = journal_of(lab4).with_name("lock")
-    lock.parent.mkdir(parents=True)
-    os.mkfifo(lock)
+@pytest.mark.parametrize(
+    ("make", "name", "words", "said"),
+    [
+        *((os.mkfifo, "journal.jsonl", words, f"cannot read the journal {{}}: {NO_FILE}") for words in READS),
+        *((os.mkfifo, "lock", words, f"cannot take the lock {{}}: {NO_FILE}") for words in ("apply --yes", "restore")),
+        *((os.mkdir, "journal.jsonl", words, f"cannot read the journal {{}}: {DIRECTORY}") for words in READS[:4:2]),
+    ],
+)
+def test_what_is_no_file_where_the_state_has_one(
+    tunectl: Run, lab4: Path, make: Callable[[Path], None], name: str, words: str, said: str
+) -> None:
+    place = journal_of(lab4).with_name(name)
+    place.parent.mkdir(parents=True)
+    make(place)
     before = picture(lab4)
-    said = complaint(tunectl(*words.split(), "--root", lab4), 1)
-    assert said == f"cannot take the lock {lock}: not a regular file"
+    assert complaint(tunectl(*words.split(), "--root", lab4), 1) == said.format(place)
     assert not differences(before, lab4)
 
 
@@ -277,16 +279,6 @@ def test_an_empty_journal(tunectl: Run, lab4: Path) -> None:
     assert tunectl("verify", "--root", lab4).code == 3
     assert tunectl("apply", "--yes", "--root", lab4).code == 4
     assert tunectl("restore", "--root", lab4).code == 0
-
-
-@pytest.mark.parametrize("command", ["verify", "apply", "restore"])
-def test_a_directory_where_the_journal_should_be(tunectl: Run, lab4: Path, command: str) -> None:
-    journal_of(lab4).mkdir(parents=True)
-    before = picture(lab4)
-    words = ["--yes"] if command == "apply" else []
-    said = complaint(tunectl(command, *words, "--root", lab4), 1)
-    assert said == f"cannot read the journal {journal_of(lab4)}: Is a directory"
-    assert not differences(before, lab4)
 
 
 def test_a_file_where_the_state_directory_should_be(tunectl: Run, lab4: Path) -> None:
