@@ -87,17 +87,6 @@ def test_what_fired_before_a_restart_does_not_fire_again_and_is_resolved() -> No
     assert [alert.status for alert in rig.told] == [AlertState.RESOLVED]
 
 
-def test_an_earlier_version_was_killed_before_anybody_was_told() -> None:
-    """Its state knows of the alert, nobody else does: it is told as the event it was."""
-    rig = Rig(lambda: snapshot(1))
-    late = [dict(alert()._asdict()), {"rule": "x"}, 1]
-    rig.run(5, {"firing": [["ThermalThrottle", "package0"]], "untold": late})
-    assert rig.told == [alert()]
-    again = Rig(lambda: snapshot(1))
-    again.run(5, {"firing": [["ThermalThrottle", "package0"]], "untold": "odd"})
-    assert again.told == []
-
-
 def test_the_grid_does_not_drift() -> None:
     at: list[float] = []
 

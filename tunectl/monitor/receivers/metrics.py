@@ -214,22 +214,17 @@ def _judged(status: Status) -> Iterator[_Family]:
 
 
 def _firing(status: Status) -> Iterator[_Family]:
-    """Each alert with its labels and its text. The next release is without `rule` and without alert_firing."""
+    """Each alert with its labels and its text."""
     info = _Family("alert_info", f"1 for an alert that fires, with what it says; the first {MOST}.", _INFO)
-    text = "When what fires began, since the epoch; rule: the old name of alertname."
-    since = _Family("alert_since_timestamp_seconds", text, ("alertname", "rule", "host", "subject"))
-    text = "The old name of tunectl_alert_info; the next release is without it."
-    former = _Family("alert_firing", text, ("rule", "host", "subject", "severity"))
+    text = "When what fires began, since the epoch."
+    since = _Family("alert_since_timestamp_seconds", text, ("alertname", "host", "subject"))
     for alert in sorted(status.firing, key=_worst_first):
         said = {**labels_of(alert, status.host), **annotations_of(alert, status.host)}
         info.add(tuple(said.get(name, "") for name in _INFO), 1)
-        rule, host, subject, severity = (said.get(name, "") for name in LABELS[:4])
-        former.add((rule, host, subject, severity), 1)
         if (at := _epoch(alert.since)) is not None:
-            since.add((rule, rule, host, subject), at)
+            since.add(tuple(said[name] for name in LABELS[:3]), at)
     yield info
     yield since
-    yield former
 
 
 def _worst_first(alert: Alert) -> tuple[int, str, str]:
