@@ -125,7 +125,7 @@ def test_only_interrupts_that_landed_are_series_and_their_names_are_escaped() ->
 
 
 def landings(counts: dict[int, int]) -> Status:
-    samples = (Sample("interrupts", f"irq{irq}", count, "interrupts", reason="x") for irq, count in counts.items())
+    samples = (Sample("interrupts", f"irq{irq}", count, "interrupts", kind="x") for irq, count in counts.items())
     return status()._replace(snapshot=status().snapshot._replace(samples=tuple(samples)))
 
 
@@ -218,7 +218,7 @@ def test_what_comes_once_is_added_up() -> None:
 
 
 def test_the_number_of_series_is_bounded_and_what_is_left_out_is_counted() -> None:
-    samples = [Sample("interrupts", f"irq{number}", number, "interrupts", reason="nvme") for number in range(5000)]
+    samples = [Sample("interrupts", f"irq{number}", number, "interrupts", kind="nvme") for number in range(5000)]
     samples += [Sample("knob", f"irq.affinity[{number}]", "drifted", "drift") for number in range(5000)]
     firing = (*(fired(number, severity=Severity.WARNING) for number in range(3000)), DROP)
     of = shown(status(*samples, firing=firing))

@@ -31,7 +31,7 @@ def manager(value: str, against: Objection | None = None) -> Sample:
 
 
 def device(subject: str, action: str, path: str = "/devices/pci0000:00/0000:00:1f.6") -> Sample:
-    return sample("device", subject, action, "events", reason=path)
+    return sample("device", subject, action, "events", path=path)
 
 
 def test_a_drift_is_named_with_both_values_and_over_when_it_is_repaired() -> None:

@@ -227,7 +227,7 @@ def test_every_cpu_that_is_capped_is_named_whatever_shows_it() -> None:
 
 def test_a_slow_clock_under_forced_idle_time_blames_no_fan_unless_heat_was_counted() -> None:
     def clamp(state: int) -> Sample:
-        return sample("cooling_state", "cooling_device2", state, "thermal", reason="intel_powerclamp")
+        return sample("cooling_state", "cooling_device2", state, "thermal", kind="intel_powerclamp")
 
     def fix(*rows: list[Sample]) -> str:
         return next(one.fix for _, name, one in Watch().see(*rows) if name == "+FrequencyDrop[package0]")
@@ -236,7 +236,7 @@ def test_a_slow_clock_under_forced_idle_time_blames_no_fan_unless_heat_was_count
         return [*base(), clock(khz, 2), clock(khz, 3), throttles(count), clamp(state)]
 
     assert "cooling_device2/cur_state" in fix(row(3_600_000, -1), row(1_200_000, 25))
-    second = sample("cooling_state", "cooling_device3", 5, "thermal", reason="intel_powerclamp")
+    second = sample("cooling_state", "cooling_device3", 5, "thermal", kind="intel_powerclamp")
     both = fix(row(3_600_000, -1), [*row(1_200_000, 25), second])
     assert "cooling_device2/cur_state /sys/class/thermal/cooling_device3/cur_state" in both
     assert "fan" in fix(row(3_600_000, -1), row(1_200_000, -1))

@@ -7,9 +7,7 @@ from tunectl.monitor.model import Freshness, Health, Sample
 
 
 def irq(number: int, count: int | None, freshness: Freshness = Freshness.FRESH, cpus: tuple[int, ...] = (3,)) -> Sample:
-    return sample(
-        "interrupts", f"irq{number}", count, "interrupts", freshness=freshness, reason="eth0-TxRx-1", cpus=cpus
-    )
+    return sample("interrupts", f"irq{number}", count, "interrupts", freshness=freshness, kind="eth0-TxRx-1", cpus=cpus)
 
 
 def own(count: int, cpu: int = 2, freshness: Freshness = Freshness.FRESH) -> Sample:

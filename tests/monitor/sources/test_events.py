@@ -16,7 +16,7 @@ def test_an_event_counts_in_one_look(tmp_path: Path) -> None:
     host.watched_host.announce(DeviceEvent("remove", "net", "eth1", "/devices/eth1"))
     found = of(host.look(), "device")
     assert {name: one.value for name, one in found.items()} == {"net/eth1": "remove", "queues/rx-0": "add"}
-    assert found["net/eth1"].reason == "/devices/eth1"
+    assert found["net/eth1"].path == "/devices/eth1"
     assert of(host.look(), "device") == {}
 
 

@@ -22,7 +22,7 @@ def test_counts_by_kind_and_device(tmp_path: Path) -> None:
     assert of(later, "reschedules")["cpu2"].value == of(snapshot, "reschedules")["cpu2"].value + 7  # type: ignore[operator]
     assert of(later, "thermal_interrupts")["cpu9"].value == 7
     irq = of(later, "interrupts")["irq61"]
-    assert (irq.value, irq.reason, sorted(irq.cpus)) == (7, "ens2f0-1", [18])
+    assert (irq.value, irq.kind, sorted(irq.cpus)) == (7, "ens2f0-1", [18])
 
 
 def test_a_table_that_cannot_be_read_is_no_data_for_every_count(tmp_path: Path) -> None:

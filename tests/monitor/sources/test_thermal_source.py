@@ -29,7 +29,7 @@ def test_a_zone_its_trip_and_what_slows_the_cpus(tmp_path: Path) -> None:
     host.write(f"{THERMAL}/cooling_device0/cur_state", 3)
     snapshot = host.look()
     assert of(snapshot, "temperature_mc")["thermal_zone0"].value == 95000
-    assert of(snapshot, "temperature_mc")["thermal_zone0"].reason == "acpitz"
+    assert of(snapshot, "temperature_mc")["thermal_zone0"].kind == "acpitz"
     assert of(snapshot, "trip_mc")["thermal_zone0"].value == 90000
     assert {name: one.value for name, one in of(snapshot, "cooling_state").items()} == {"cooling_device0": 3}
 
