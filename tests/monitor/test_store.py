@@ -83,21 +83,6 @@ def test_a_directory_has_one_monitor(tmp_path: Path) -> None:
         assert alerts_of(second) == [fired(), fired(1)]
 
 
-def test_the_files_are_private(tmp_path: Path) -> None:
-    filled(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == [LOCK, FILE, f"{FILE}-journal"]
-    assert not (tmp_path / FILE).stat().st_mode & 0o027
-    assert not (tmp_path / f"{FILE}-journal").stat().st_mode & 0o027
-
-
-def test_what_is_saved_is_on_disk_and_an_acknowledgement_has_its_space(tmp_path: Path) -> None:
-    with opened(tmp_path):
-        assert (tmp_path / f"{FILE}-journal").stat().st_blocks * 512 >= 1 << 16
-    with closing(open_database(str(tmp_path / FILE))) as database:
-        asked = {name: database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")}
-        assert asked == {"synchronous": 2, "journal_mode": "persist"}  # FULL
-
-
 @pytest.mark.parametrize("name", [FILE, f"{FILE}-journal", LOCK])
 def test_a_link_is_not_followed(tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
     place = tmp_path / "state"
@@ -162,37 +147,12 @@ def test_a_full_disk_leaves_the_old_content_whole(tmp_path: Path, caplog: pytest
     assert caplog.text.count("they are kept in memory") == caplog.text.count("saved again") == 1
 
 
-def test_a_place_that_cannot_be_for_a_while(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What an earlier process left comes first when the file can be opened at last."""
-    filled(tmp_path / "state", 3)
-    (tmp_path / "state").rename(tmp_path / "gone")
-    (tmp_path / "state").write_text("")
-    now_s = [0.0]
-    store = Store(str(tmp_path / "state"), clock=lambda: now_s[0])
-    store.open()
-    add(store, [fired(7)])
-    store.remember({"alerts": "new"})
-    assert caplog.text.count("not remembered over a restart") == 1
-    (tmp_path / "state").unlink()
-    (tmp_path / "gone").rename(tmp_path / "state")
-    now_s[0] = 9.9
-    store.save()
-    assert not store.is_saved
-    now_s[0] = 10.1
-    store.save()
-    assert store.is_saved
-    assert alerts_of(store) == [fired(2), fired(7)]
-    store.close()
-    with opened(tmp_path / "state") as again:
-        assert (alerts_of(again), again.state) == ([fired(2), fired(7)], {"alerts": "new"})
-
-
 def test_a_file_that_somebody_removed_is_written_again_before_the_next_alert_and_said_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with opened(tmp_path / "state") as store:
         store.remember({"alerts": 1})
-        add(store, [fired(0)])
+        add(store, [fired(0), fired(1)])
         store.save()
         assert store.is_saved
         assert "saved again" not in caplog.text  # nothing happened to it
@@ -200,25 +160,12 @@ def test_a_file_that_somebody_removed_is_written_again_before_the_next_alert_and
             path.unlink()
         (tmp_path / "state").rmdir()
         assert not store.is_saved
+        store.remove(store.waiting("them")[:1])
         store.save()
         assert store.is_saved
-        store.save()
+        add(store, [fired(2)])
     assert caplog.text.count("alerts are saved again in") == 1
     assert "somebody removed the file" in caplog.text
-    with opened(tmp_path / "state") as again:
-        assert (alerts_of(again), again.state) == ([fired(0)], {"alerts": 1})
-
-
-def test_a_directory_that_was_cleared_away_under_a_monitor_is_made_again(tmp_path: Path) -> None:
-    with opened(tmp_path / "state") as store:
-        store.remember({"alerts": 1})
-        add(store, [fired(0), fired(1)])
-        for path in (tmp_path / "state").iterdir():
-            path.unlink()
-        (tmp_path / "state").rmdir()
-        store.remove(store.waiting("them")[:1])
-        store.save(now=True)
-        add(store, [fired(2)])
     with opened(tmp_path / "state") as again:
         assert (alerts_of(again), again.state) == ([fired(1), fired(2)], {"alerts": 1})
 
