@@ -20,6 +20,7 @@ import yaml
 from tests.monitor.receivers.receiver import Receiver, receiving
 from tests.monitor.receivers.samples import HOST, fired, over, status
 from tests.monitor.receivers.test_logs import NASTY
+from tests.monitor.rules import words
 from tests.report.documents import NAMES as DOCUMENTS
 from tests.report.documents import document
 from tunectl.cli.main import cli
@@ -69,6 +70,11 @@ def rules() -> str:
     """Each rule: its name, severity, and how many bad and good looks begin and end it."""
     rows = [f"{rule.name} {rule.severity.value} bad={rule.bad} good={rule.good} lasts={rule.lasts}" for rule in RULES]
     return "\n".join([*rows, ""])
+
+
+def alerts() -> str:
+    """What each rule says when it fires."""
+    return words.alerts()
 
 
 def webhook_json(_: Path) -> str:
