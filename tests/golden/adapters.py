@@ -21,6 +21,7 @@ from tests.golden.once import short_json
 from tests.monitor.receivers.receiver import Receiver, receiving
 from tests.monitor.receivers.samples import HOST, fired, over, status
 from tests.monitor.receivers.test_logs import NASTY
+from tests.monitor.rules import words
 from tests.report.documents import NAMES as DOCUMENTS
 from tests.report.documents import document
 from tunectl.cli.main import cli
@@ -28,9 +29,8 @@ from tunectl.hostfile.shape import Hook, Webhook
 from tunectl.monitor.delivery_queue import DeliveryQueues
 from tunectl.monitor.model import Alert, Severity
 from tunectl.monitor.receivers.hook import open_hook
-from tunectl.monitor.receivers.journald import open_journal
+from tunectl.monitor.receivers.logs import open_journal, open_syslog
 from tunectl.monitor.receivers.receiver import Receiver as AlertReceiver
-from tunectl.monitor.receivers.syslog import open_syslog
 from tunectl.monitor.receivers.textfile import file_exporter
 from tunectl.monitor.receivers.webhook import open_webhook
 from tunectl.monitor.rules import RULES
@@ -72,6 +72,11 @@ def rules() -> str:
     """Each rule: its name, severity, and how many bad and good looks begin and end it."""
     rows = [f"{rule.name} {rule.severity.value} bad={rule.bad} good={rule.good} lasts={rule.lasts}" for rule in RULES]
     return "\n".join([*rows, ""])
+
+
+def alerts() -> str:
+    """What each rule says when it fires."""
+    return words.alerts()
 
 
 def webhook_json(_: Path) -> str:

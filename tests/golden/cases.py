@@ -300,6 +300,7 @@ def _monitor() -> Iterator[tuple[str, Make]]:
     yield "monitor-daemon", daemon
     yield "monitor-metrics", handed(adapters.metrics)
     yield "monitor-rules", lambda _: adapters.rules()
+    yield "monitor-alerts", lambda _: adapters.alerts()
     yield "alert-webhook-json", handed(adapters.webhook_json)
     yield "alert-webhook-alertmanager", handed(adapters.webhook_alertmanager)
     yield "alert-journald", handed(adapters.journald)

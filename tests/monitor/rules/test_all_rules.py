@@ -143,8 +143,4 @@ def test_the_newest_of_two_looks_is_judged() -> None:
     history.add(snapshot(0, COOL))
     history.add(snapshot(5, HOT))
     assert history.now.monotonic_s == 5
-    before = history.before(5)
-    assert before is not None
-    assert before.monotonic_s == 0
-    assert history.before(6) is None
     assert [one.subject for one in judge(history) if one.health == "bad" and one.rule == "FrequencyDrop"] == ["host"]

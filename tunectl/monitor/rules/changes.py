@@ -119,9 +119,9 @@ def judge_devices(history: History) -> Iterator[Condition]:
     for subject, sample in history.get("device").items():
         if not subject.startswith(("net/", "queues/")) or sample.freshness is not Freshness.FRESH:
             continue
-        if _VIRTUAL in sample.reason:
+        if _VIRTUAL in sample.path:
             continue
-        summary = f"{subject}: {sample.value}" + (f" ({sample.reason})" if sample.reason else "")
+        summary = f"{subject}: {sample.value}" + (f" ({sample.path})" if sample.path else "")
         fix = in_turn(to_decide("its interrupts and queues are new: tunectl verify"), APPLY)
         yield Condition(
             "DeviceChanged", subject, Health.BAD, sample.value, None, sample.source, summary, fix, sample.cpus

@@ -96,11 +96,6 @@ class History:
         """The newest snapshot; IndexError where there is none yet."""
         return self._seen[-1].snapshot
 
-    def before(self, seconds: float) -> Snapshot | None:
-        """The newest snapshot that is at least this much older than now; None where none is kept."""
-        latest = self.now.monotonic_s - seconds
-        return next((seen.snapshot for seen in self._backwards() if seen.snapshot.monotonic_s <= latest), None)
-
     def get(self, quantity: str) -> Mapping[str, Sample]:
         """The newest snapshot's samples of one quantity by their subject."""
         return self._seen[-1].get(quantity)

@@ -36,7 +36,7 @@ def judge_devices(history: History) -> Iterator[Condition]:
             yield Condition("InterruptOnIsolatedCpu", subject, Health.UNKNOWN, source=sample.source, summary=why)
             continue
         health = Health.BAD if rise else Health.GOOD
-        name = f"{subject} ({sample.reason})" if sample.reason else subject
+        name = f"{subject} ({sample.kind})" if sample.kind else subject
         where = f"isolated {named_cpus(sample.cpus)}" if sample.cpus else "an isolated CPU"
         summary = (
             f"{name} was delivered to {where} {rise} time{'s' * (rise != 1)} since the last snapshot" if rise else ""

@@ -115,7 +115,7 @@ def judge_zones(history: History) -> Iterator[Condition]:
             yield Condition("TemperatureHigh", subject, Health.UNKNOWN, source=sample.source, summary=why)
             continue
         health = Health.BAD if temp >= trip else Health.BETWEEN if temp > trip - _HYSTERESIS_MC else Health.GOOD
-        name = f"{subject} ({sample.reason})" if sample.reason else subject
+        name = f"{subject} ({sample.kind})" if sample.kind else subject
         summary = f"{name} is at {celsius(temp)}, its trip that slows the CPUs at {celsius(trip)}"
         yield Condition("TemperatureHigh", subject, health, temp, trip, sample.source, summary, ADVICE, sample.cpus)
 
@@ -123,9 +123,9 @@ def judge_zones(history: History) -> Iterator[Condition]:
 def idle_injection(history: History) -> Fix:
     """What ends the idle time that cooling devices force now; "" where none does."""
     forcing = {
-        subject: sample.reason
+        subject: sample.kind
         for subject, sample in history.get("cooling_state").items()
-        if injects_idle(sample.reason) and (number(sample) or 0) > 0
+        if injects_idle(sample.kind) and (number(sample) or 0) > 0
     }
     return cooling_advice(forcing) if forcing else NOTHING
 
@@ -141,9 +141,7 @@ def judge_cooling(history: History) -> Iterator[Condition]:
             yield Condition("CoolingActive", subject, Health.UNKNOWN, source=sample.source, summary=why)
             continue
         health = Health.BAD if state > 0 else Health.GOOD
-        name = f"{subject} ({sample.reason})" if sample.reason else subject
-        does = (
-            "it keeps CPUs idle by force, hot or not" if injects_idle(sample.reason) else "it slows CPUs to cool them"
-        )
-        summary, fix = f"{name} is at state {state:g}: {does}", cooling_advice({subject: sample.reason})
+        name = f"{subject} ({sample.kind})" if sample.kind else subject
+        does = "it keeps CPUs idle by force, hot or not" if injects_idle(sample.kind) else "it slows CPUs to cool them"
+        summary, fix = f"{name} is at state {state:g}: {does}", cooling_advice({subject: sample.kind})
         yield Condition("CoolingActive", subject, health, state, 0, sample.source, summary, fix, sample.cpus)
