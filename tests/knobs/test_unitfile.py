@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.knobs.test_table import verdict
 from tests.trees import write
-from tests.tuned import apply, inspection_on, judged
+from tests.tuned import apply, inspection_on, judged, verdict
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdunit import Said
 from tunectl.knobs.drivers import allowlists, confined, dropins, hotplug, latencyhold
