@@ -16,7 +16,6 @@ from tunectl.errors import TunectlError, UsageError
 from tunectl.model import Outcome
 from tunectl.probe.budget import KEYS, judge
 from tunectl.probe.feed_budget import judge_feed
-from tunectl.probe.result import load_problem
 from tunectl.shapes import Feed, Jitter, JudgedTarget, Preflight, Section
 from tunectl.verdict import SECTIONS, is_proof
 
@@ -65,7 +64,7 @@ def _under_load(document: Preflight) -> Iterator[str]:
         yield f"was not measured under load, as it was asked to ({', '.join(map(as_data, asked))})"
     if not loaded:
         return
-    if problem := load_problem(loaded):
+    if problem := loaded.load_problem:
         yield f"was not measured under load: {as_data(problem)}"
     elif set(asked) != set(loaded.load.names if loaded.load else ()):
         yield "was measured beside another load than it was asked to"
