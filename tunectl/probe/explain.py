@@ -16,20 +16,7 @@ from tunectl.probe.periods import THROTTLED, Found, find_periods, pauses_warning
 from tunectl.probe.raw import Run
 from tunectl.probe.stops import stops_of
 from tunectl.probe.story import ended_by, story_of
-from tunectl.shapes import (
-    Clock,
-    CoreClock,
-    Counters,
-    Cpu,
-    Host,
-    Jitter,
-    LeftOut,
-    LoopNs,
-    Series,
-    Switches,
-    plain,
-    typed,
-)
+from tunectl.shapes import Clock, CoreClock, Counters, Cpu, Jitter, LoopNs, Series, Switches, plain, typed
 
 SCHEMA = "tunectl.probe.jitter/1"
 GAPS = {"50": 0.5, "99": 0.99, "99.9": 0.999, "99.99": 0.9999}  # the percentiles of a result, and their shares
@@ -58,7 +45,7 @@ def explain(document: dict[str, Any], traced: Traced | None = None) -> Jitter:
     cpus = [_cpu(run, cpu, gaps, found) for cpu, gaps in zip(run.cpus, found.gaps, strict=True)]
     return Jitter(
         tunectl_version=run.tunectl_version,
-        host=typed(run.host, Host, raw.SCHEMA),
+        host=run.host,
         at=run.at,
         threshold_ns=run.threshold_ns,
         default_threshold_ns=run.default_threshold_ns,
@@ -74,7 +61,7 @@ def explain(document: dict[str, Any], traced: Traced | None = None) -> Jitter:
         attribution=found.method,
         labels=list(found.labels),
         cpus=cpus,
-        not_measured=[LeftOut(one.cpu, one.reason) for one in run.not_measured],
+        not_measured=run.not_measured,
         until=story_of(run, found, traced),
         simultaneous_stops=stops_of(run, found),
     )
