@@ -6,7 +6,7 @@ document has are UNSET there. Others are a dict to those who make and write them
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import accumulate
 from math import ceil
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -376,17 +376,10 @@ class Case(msgspec.Struct, frozen=True):
     receiver_cpu_percent: Amount | None = None
     warnings: list[str] = []
 
-    beyond: ClassVar[int] = 0  # longer than all that the histogram holds
-
     @property
     def counted(self) -> int:
         """How many messages the histogram holds."""
         return self.n
-
-    @property
-    def figures(self) -> Mapping[str, float | None]:
-        """What the histogram has to agree with."""
-        return {**(self.percentiles_ns or {}), "max": self.max_ns}
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -463,16 +456,6 @@ class FeedCase(msgspec.Struct, frozen=True):
     def counted(self) -> int:
         """How many messages the histogram holds: of lost ones nobody knows when they came."""
         return self.n - self.lost if self.n else 0
-
-    @property
-    def beyond(self) -> int:
-        """How many are longer than all that the histogram holds."""
-        return self.lost if self.n else 0
-
-    @property
-    def figures(self) -> Mapping[str, float | None]:
-        """What the histogram has to agree with."""
-        return self.due_to_book_ns or {}
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -643,16 +626,6 @@ class HedgeCase(msgspec.Struct, frozen=True):
     def missed(self) -> int:
         """Requests that were refused or had no answer."""
         return self.n - self.counted
-
-    @property
-    def beyond(self) -> int:
-        """How many are longer than all that the histogram holds: those that missed."""
-        return self.missed
-
-    @property
-    def figures(self) -> Mapping[str, float | None]:
-        """What the histogram has to agree with."""
-        return {**(self.percentiles_ns or {}), "max": self.max_ns}
 
     @property
     def is_hedged(self) -> bool:
