@@ -21,8 +21,7 @@ from tunectl.compare.sample import Sample, sample
 from tunectl.compare.tables import NAMES, run_rows, set_rows
 from tunectl.cpulist import format_cpulist, named_cpus
 from tunectl.errors import TunectlError
-from tunectl.probe.document import ProbeFile, Result
-from tunectl.probe.same_run import is_same_table, shared_runs
+from tunectl.probe.document import ProbeFile, Result, is_same_table, shared_runs
 from tunectl.shapes import CaseTable, Feed, Hedge, Host, Jitter, JitterLoaded, Wake
 
 CONFIDENCE = 0.95

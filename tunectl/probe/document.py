@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from tunectl.probe.feed_facts import SCHEMA as FEED_RAW
 from tunectl.probe.hedge_explain import explained_hedge
 from tunectl.probe.hedge_facts import SCHEMA as HEDGE_RAW
 from tunectl.probe.raw import SCHEMA as JITTER_RAW
-from tunectl.probe.same_run import shared_runs
 from tunectl.probe.wake_explain import explained_wake
 from tunectl.probe.wake_facts import SCHEMA as WAKE_RAW
 from tunectl.regular import read_given
@@ -45,6 +45,7 @@ _EXPLAINED: dict[str, Callable[[Any], Any]] = {
 }
 _RAW = [schema.partition("/")[0] for schema in (JITTER_RAW, *_EXPLAINED)]  # explained by now, in this version
 
+_Found = tuple[tuple[int, ...], ...]
 Result = Jitter | JitterRuns | JitterLoaded | CaseTable | Preflight
 _KINDS: dict[str, type[Result]] = {
     "tunectl.probe.jitter": Jitter,
@@ -204,3 +205,32 @@ def _check_histogram(buckets: list[Bucket], expected: int, where: str) -> None:
     found = sum(count for _, _, count in buckets)
     if found != expected:
         raise TunectlError(f"{where}: holds {found:,} of {expected:,}", _WHOLE)
+
+
+def shared_runs(first: Sequence[Jitter], second: Sequence[Jitter]) -> Iterator[tuple[int, int]]:
+    """The places of each run of the one list and the same run in the other: two observations of one run are one.
+
+    A copy may have other words beside its figures. A run is known by when it began and what it found: on one boot, no
+    counter of a CPU shows the same reading twice. A table of cases has no such reading: its time and cases have to do.
+    """
+    places = defaultdict[_Found, list[int]](list)
+    for place, run in enumerate(second):
+        places[_found(run)].append(place)
+    for place, run in enumerate(first):
+        yield from ((place, one) for one in places[_found(run)] if _is_of_one_time(run, second[one]))
+
+
+def _found(run: Jitter) -> _Found:
+    return tuple((cpu.cpu, cpu.tsc_start, cpu.interruptions, cpu.stolen_ns, cpu.max_ns) for cpu in run.cpus)
+
+
+def _is_of_one_time(one: Jitter, other: Jitter) -> bool:
+    """A run inside a preflight has neither a time nor a host of its own."""
+    known = ((one.at, other.at), (one.host.boot_id, other.host.boot_id))
+    return all(not first or not second or first == second for first, second in known)
+
+
+def is_same_table(first: CaseTable, second: CaseTable) -> bool:
+    """Do both have the cases of one run?"""
+    ones = (first.at, first.host.boot_id, first.cases), (second.at, second.host.boot_id, second.cases)
+    return ones[0] == ones[1]
