@@ -246,7 +246,6 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
         "tunectl.monitor.receivers.webhook",
         "tunectl.monitor.database",
         "tunectl.monitor.earlier",
-        "tunectl.probe.result",  # the operator's token
         "tunectl.durable",  # the files that the others replace, and directories to have them on disk
         "tunectl.host.traceinstance",  # a trace of our own, gone at the end; it reads and writes no setting
         "tunectl.host.cgroup",  # puts the probe into the partition it measures; it reads and writes no setting

@@ -95,14 +95,6 @@ def test_a_simulation_is_not_compared_with_a_measurement(read: Read) -> None:
     assert both(read("a", simulated_hedge(some)), read("b", simulated_hedge(some)))["groups"]
 
 
-@pytest.mark.parametrize("made", [hedge_document, simulated_hedge])
-def test_a_simulation_that_is_called_a_measurement_is_refused(read: Read, made: Callable[..., dict[str, Any]]) -> None:
-    document = made(case([3_000] * 100))
-    read("a", document)
-    with pytest.raises(TunectlError, match=r"cells\[0\]\.cpus: simulated is .*a simulation has no CPUs"):
-        read("b", document | {"simulated": not document["simulated"]})
-
-
 def test_what_missed_has_no_ratio_and_leaves_bounds_open(read: Read) -> None:
     calm = read("a", hedge_document(case([3_000] * 1000)))
     missing = read("b", hedge_document(case([3_000] * 980, unanswered=20)))
@@ -151,26 +143,3 @@ def test_the_page(read: Read, width: int) -> None:
     assert any(line.startswith("  due to answer P99.9 ") for line in lines)
     assert any(line.startswith("  servers busy ") for line in lines)
     assert [line for line in lines if len(line) > width] == []
-
-
-@pytest.mark.parametrize(("key", "raised", "is_read"), [("50", 0, True), ("50", 500, False), ("99", 500, False)])
-def test_a_percentile_that_the_histogram_contradicts_is_refused(
-    read: Read, key: str, raised: int, *, is_read: bool
-) -> None:
-    document = hedge_document(case([3_000] * 1000))
-    document["cells"][0]["percentiles_ns"][key] += raised
-    if is_read:
-        read("a", document)
-        return
-    with pytest.raises(TunectlError, match=rf"cells\[0\]: {key}: is .* ns, and the histogram has it from"):
-        read("a", document)
-
-
-def test_what_missed_has_no_percentile(read: Read) -> None:
-    document = hedge_document(case([3_000] * 1000))
-    cell = document["cells"][0]
-    cell["answered"] -= 20
-    cell["shed"] += 20
-    cell["histogram"][-1][2] -= 20
-    with pytest.raises(TunectlError, match=r"99: is .* ns, and the histogram does not reach it"):
-        read("a", document)

@@ -143,7 +143,7 @@ def test_what_was_measured_beside_a_load_counts_as_the_quiet_run_does(
 
 
 def test_what_broke_beside_a_load_that_ended_broke() -> None:
-    ended = msgspec.structs.replace(BROKEN, load=Load(["memory"], ran=False))
+    ended = msgspec.structs.replace(BROKEN, load=Load(names=["memory"], ran=False))
     parts = Parts((finding("mm.ksm", Outcome.COMPLIANT),), (), (), "ok", "", KEPT, "", loaded=ended)
     assert decide(parts, strict=False) == ("no-go", ["probe under load: max_ns of CPU 7"])
 

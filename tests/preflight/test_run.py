@@ -140,7 +140,7 @@ def test_the_host_file_has_the_host_measured_beside_a_load(
     )
     flight = run_preflight(request)
     assert flight.probe, flight.reasons
-    assert flight.probe.load is None
+    assert not flight.probe.load
     assert flight.load == ("memory", "timers")
     assert ("measured quiet and under load (memory, timers)" in flight.headline) == does_work, [
         one for one in flight.reasons if "load" in one

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tunectl.checking.outcomes import unknown
 from tunectl.checking.tick import Spun, TickCount, counted, counted_by_probe
@@ -17,7 +17,7 @@ from tunectl.host.occupants import Key, Occupant
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timers import TIMER_LIST, Armed, parse_timer_list
 from tunectl.probe.runner import run_jitter
-from tunectl.shapes import Jitter, typed
+from tunectl.shapes import Jitter
 
 STILL = "the counters stand still: a recorded host does not run"
 # A running host's timers fire within this time, on any kernel and however idle it is.
@@ -84,13 +84,13 @@ def measure_spinning(root: Sysroot, cpus: CpuSet, window_s: float, intrude: bool
         window = measure(root, window_s)
         return Spinning(window, {one.cpu: one for one in counted(window, _busy(window, cpus))})
     before = read_counters(root)
-    result = typed(_spin(cpus, window_s, intrude), Jitter)
+    result = _spin(cpus, window_s, intrude)
     window = Window(before, read_counters(root, last=True))
     left = {one.cpu: one.reason for one in result.not_measured}
     return Spinning(window, {one.cpu: one for one in counted_by_probe(result)}, left)
 
 
-def _spin(cpus: CpuSet, window_s: float, intrude: bool) -> dict[str, Any]:
+def _spin(cpus: CpuSet, window_s: float, intrude: bool) -> Jitter:
     try:
         return run_jitter(cpus, window_s, intrude=intrude)
     except TunectlError as error:

@@ -17,6 +17,7 @@ from tunectl.errors import UsageError
 from tunectl.preflight.run import Flight, Request, run_preflight
 from tunectl.probe.loads import chosen
 from tunectl.report.actions import actions_of
+from tunectl.shapes import plain
 
 
 @tunectl_command(
@@ -93,9 +94,9 @@ def _body(flight: Flight, strict: bool, intrude: bool, how: Typed) -> dict[str, 
         "hardware": flight.machine._asdict(),
         "verify": verify,
         "check": {"verdict": flight.check_verdict, "findings": flight.check},
-        "probe": flight.measured,
+        "probe": plain(flight.probe),
         "load": list(flight.load),
-        "loaded": flight.measured_loaded,
+        "loaded": plain(flight.loaded),
         "is_feed_asked": flight.is_feed_asked,
         "feed": flight.fed.document,
         "beside": [one.document() for one in flight.beside],

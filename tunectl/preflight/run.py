@@ -36,9 +36,8 @@ from tunectl.preflight.thermal import NAMES, judge_thermal
 from tunectl.preflight.unproved import STOP, to_feed, to_finish, to_load, to_prove
 from tunectl.probe.budget import KEYS, judge, suggested_s
 from tunectl.probe.loaded import planned, refusal, under
-from tunectl.probe.result import left_out, nothing_measured, read_result
-from tunectl.probe.runner import PROGRAM, run_jitter
-from tunectl.shapes import Jitter, plain
+from tunectl.probe.runner import run_jitter
+from tunectl.shapes import Jitter, LeftOut, replaced
 from tunectl.tuning.inspection import Inspection, config_or_proposal
 from tunectl.tuning.journal import peek
 from tunectl.tuning.plan import idle_waivers, waive
@@ -79,11 +78,9 @@ class Flight:
     check: list[Finding] = field(default_factory=list)
     check_verdict: str = "unreadable"
     probe: Jitter | None = None
-    measured: dict[str, Any] | None = None  # the same, as its document
     probe_problem: str = ""  # why nothing was measured or judged
     load: tuple[str, ...] = ()  # what was to be measured beside, too
     loaded: Jitter | None = None  # the probe once more, beside that load
-    measured_loaded: dict[str, Any] | None = None
     load_problem: str = ""
     is_feed_asked: bool = False
     fed: Fed = field(default_factory=Fed)
@@ -258,15 +255,14 @@ def _measure_loaded(request: Request, flight: Flight, config: HostConfig | None,
             return
         plan = planned(request.root, facts, flight.load, cpus, scope.isolated)
         run = partial(run_jitter, cpus, duration_s, intrude=request.intrude)
-        result = under(plan, duration_s, request.tell, lambda tell: run(on_progress=tell))
+        found = under(plan, duration_s, request.tell, lambda tell: run(on_progress=tell))
     except TunectlError as error:
         flight.load_problem = f"{named}: not run: {error}"
         return
-    found = read_result(result, PROGRAM)
-    if nothing := nothing_measured(found):
+    if nothing := found.nothing_measured:
         flight.load_problem = f"{named}: {nothing}"
         return
-    flight.loaded, flight.measured_loaded = _held(found, result, config)
+    flight.loaded = _held(found, config)
 
 
 def _measure_feed(request: Request, flight: Flight, config: HostConfig | None) -> None:
@@ -309,18 +305,16 @@ def _probe(
         result = run_jitter(cpus, duration_s, intrude=request.intrude, on_progress=request.tell)
     except TunectlError as error:
         return f"probe: {error}"
-    result["not_measured"] += [{"cpu": cpu, "reason": why} for cpu, why in taken.items()]
-    found = read_result(result, PROGRAM)
-    if nothing := nothing_measured(found):
+    left = [LeftOut(cpu, why) for cpu, why in taken.items()]
+    result = replaced(result, not_measured=[*result.not_measured, *left])
+    if nothing := result.nothing_measured:
         return f"probe: {nothing}; {STOP}"
-    flight.probe, flight.measured = _held(found, result, config)
-    return f"probe: not judged: {left}; {STOP}" if (left := left_out(found)) else ""
+    flight.probe = _held(result, config)
+    return f"probe: not judged: {result.left_out}; {STOP}" if result.not_measured else ""
 
 
-def _held(found: Jitter, document: dict[str, Any], config: HostConfig | None) -> tuple[Jitter, dict[str, Any]]:
-    """A result and its document, held to the budget."""
-    budget = judge(found, config.budget if config else {})
-    return found.held(budget), {**document, "budget": plain(budget)}
+def _held(result: Jitter, config: HostConfig | None) -> Jitter:
+    return result.held(judge(result, config.budget if config else {}))
 
 
 def _look_longer(request: Request, flight: Flight, config: HostConfig | None, facts: CpuFacts) -> None:

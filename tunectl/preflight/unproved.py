@@ -11,7 +11,6 @@ from tunectl.host.stressng import INSTALL
 from tunectl.preflight.beside import Beside
 from tunectl.probe.budget import needed_s
 from tunectl.probe.feed_budget import WHERE
-from tunectl.probe.result import load_problem
 from tunectl.shapes import Budget, Feed, Jitter
 
 STOP = "GO needs them stopped, or --intrude"
@@ -50,7 +49,7 @@ def to_load(names: Sequence[str], problem: str, loaded: Jitter | None) -> Iterat
         yield to_type(INSTALL)
     elif problem:
         yield to_decide(f"see to it that the load can run, or leave it out ({kinds.preflight(['none'])}): {problem}")
-    elif loaded and (why := load_problem(loaded)):
+    elif loaded and (why := loaded.load_problem):
         yield to_type(kinds.preflight(names), why)
     elif loaded and loaded.budget.verdict == "broken":
         yield to_type(kinds.probe_jitter(names), "says what interrupts each CPU beside that load")

@@ -113,7 +113,7 @@ def _load(kept: JitterLoaded) -> dict[str, Any]:
     beside = [run for run in kept.loaded if run.load and run.load.ran]
     return {
         "problems": problems_of(kept),
-        "did": [loads_of(run.load) for run in kept.loaded],
+        "did": [loads_of(run.load or None) for run in kept.loaded],
         "comparison": _comparison(kept.comparison, [kept.quiet, beside], LOADED)
         if kept.comparison and beside
         else None,
@@ -151,7 +151,7 @@ def _preflight(body: Mapping[str, Any], result: Preflight) -> dict[str, Any]:
 def _limits(result: Preflight) -> list[dict[str, Any]]:
     """What was measured beside what the budget allows: a table each of the probe, the probe under load, and feed."""
     worst = "The worst CPU of each measure, and what the budget allows."
-    load = loads_of(result.loaded.load)[0] if result.loaded else ""
+    load = loads_of(result.loaded.load or None)[0] if result.loaded else ""
     tables = (
         ("The probe", "on", worst, limits_of(result.probe)),
         ("The probe under load", "on", f"Under load: {load}. {worst}", limits_of(result.loaded)),
