@@ -51,8 +51,6 @@ def test_a_limit_that_vanishes_or_is_zero_is_no_data(lab4: Watched) -> None:
     lab4.write(f"{CPU}/cpufreq/policy3/bios_limit", 0)
     found = of(lab4.look(), "bios_limit_khz")
     assert {one.freshness for one in found.values()} == {Freshness.NO_DATA}
-    assert "No such file" in found["cpu2"].reason
-    assert "holds 0" in found["cpu3"].reason
 
 
 def test_an_unknown_base_is_no_data_and_the_host_file_knows_better(tmp_path: Path) -> None:
@@ -63,7 +61,6 @@ def test_an_unknown_base_is_no_data_and_the_host_file_knows_better(tmp_path: Pat
     cpuinfo.write_text(cpuinfo.read_text().replace(" @ 3.50GHz", ""))
     base = of(host.look(), "base_khz")["cpu2"]
     assert (base.freshness, base.value) == (Freshness.NO_DATA, None)
-    assert "base_frequency_khz" in base.reason
     told = watch(tmp_path / "told", "lab4", {2, 3}, "[thermal]\nbase_frequency_khz = 3000000\n")
     base = of(told.look(), "base_khz")["cpu2"]
     assert (base.value, base.reason) == (3000000, "the host file")
@@ -116,9 +113,7 @@ def test_a_counter_that_cannot_be_read_any_more_is_no_data(xeon: Watched) -> Non
     xeon.remove(f"{CPU}/cpu20/thermal_throttle/core_throttle_count")
     core = of(xeon.look(), "core_throttles")
     assert (core["core3"].freshness, core["core3"].value) == (Freshness.NO_DATA, None)
-    assert "rubbish" in core["core3"].reason
     assert core["core4"].freshness is Freshness.NO_DATA
-    assert "gone" in core["core4"].reason
     assert core["core2"].freshness is Freshness.FRESH
     xeon.write(f"{CPU}/cpu4/thermal_throttle/core_throttle_count", 1)
     assert of(xeon.look(), "core_throttles")["core4"].value == 1
@@ -312,7 +307,6 @@ def test_what_comes_only_during_a_look_is_its_own(lab4: Watched) -> None:
     lab4.look()
     found = of(look_while(lab4, ("CAL", 2, 1), ("RES", 2, 1)), "own_interruptions")
     assert (found["cpu2"].value, found["cpu3"].value) == (2, 0)
-    assert "CAL +1, RES +1" in found["cpu2"].reason
 
 
 def test_what_comes_all_the_time_is_not(lab4: Watched) -> None:
@@ -320,14 +314,12 @@ def test_what_comes_all_the_time_is_not(lab4: Watched) -> None:
     lab4.count("LOC", 3, 10_000_000)
     found = of(look_while(lab4, ("LOC", 3, 1)), "own_interruptions")["cpu3"]
     assert found.value == 0
-    assert "LOC +1" in found.reason
 
 
 def test_a_starved_monitor_that_looks_all_the_time_is_not_why_interruptions_come(lab4: Watched) -> None:
     lab4.look()
     found = of(look_while(lab4, ("LOC", 2, 8), between_s=0.1, look_s=0.9), "own_interruptions")["cpu2"]
     assert found.value == 0
-    assert "LOC +8 in the 900.0 ms of this snapshot; 7.2 come by chance" in found.reason
 
 
 def test_the_same_in_a_short_look_is_its_own(lab4: Watched) -> None:

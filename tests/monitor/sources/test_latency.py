@@ -47,7 +47,6 @@ def test_datagrams_become_windows(tmp_path: Path) -> None:
     assert (found["latency_p99_9_ns"].value, found["latency_max_ns"].value) == (700, 90_000)
     assert found["latency_count"].value == 1000
     assert found["latency_bad_input"].value == 1
-    assert 'words that were no latency in ns, so far: 1; lately "what"' in found["latency_max_ns"].reason
     live.pass_time(10)
     assert read(live)["latency_max_ns"].value == 90_000  # windows that ended since have it
     live.pass_time(1)
@@ -62,7 +61,6 @@ def test_pairs_are_beside_plain_latencies_and_bad_ones_are_named(tmp_path: Path)
     found = read(live)
     assert (found["latency_max_ns"].value, found["latency_bad_pairs"].value) == (90_000, 1)
     assert (found["latency_missed"].value, found["latency_bad_input"].value) == (1, 0)
-    assert found["latency_max_ns"].reason == ('pairs that were done before they were due, so far: 1; lately "900:800"')
 
 
 def test_a_sender_of_junk_only_is_heard_and_named(tmp_path: Path) -> None:
@@ -115,8 +113,6 @@ def test_silence_after_traffic_is_told_and_so_is_junk_alone(tmp_path: Path, late
         said = lost_after(live, watch, 1)
     assert said.startswith("source latency has no data: nothing came in the last window")
     assert said.endswith(named)
-    (lost,) = [alert for alert in watch.alerts.firing if alert.identity == "SourceLost[latency]"]
-    assert "only the daemon sees it: its journal and /metrics" in lost.fix
     live.send(b"700")
     assert lost_after(live, watch, 1)
     for _ in range(3):
@@ -184,7 +180,6 @@ def test_a_flood_of_which_the_most_was_dropped_is_known_while_it_is_in_the_windo
     assert isinstance(dropped, int)
     assert dropped > 0
     assert found["latency_window_dropped"].value == dropped
-    assert f"{dropped} datagrams so far were dropped" in found["latency_max_ns"].reason
     live.pass_time(10)
     assert read(live)["latency_window_dropped"].value == dropped
     live.pass_time(1)

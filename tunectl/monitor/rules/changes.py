@@ -8,7 +8,7 @@ from tunectl.command import write
 from tunectl.fix import APPLY, in_turn, to_decide
 from tunectl.model import Finding
 from tunectl.monitor.model import CLAMPED, Condition, Freshness, Health, Sample
-from tunectl.monitor.rules.history import History, number, why_unknown
+from tunectl.monitor.rules.history import History, number, unknown, why_unknown
 from tunectl.monitor.rules.subjects import cpu_of
 from tunectl.tuners.conflicts import Objection
 from tunectl.wording import few, value_of, wanted
@@ -105,8 +105,7 @@ def judge_tuners(history: History) -> Iterator[Condition]:
         if sample.freshness is Freshness.ABSENT:
             continue
         if sample.freshness is not Freshness.FRESH:
-            why = why_unknown(sample)
-            yield Condition("ManagerStarted", subject, Health.UNKNOWN, source=sample.source, summary=why)
+            yield unknown("ManagerStarted", sample)
         elif isinstance(sample.seen, Objection):
             said = (sample.seen.reason, sample.seen.fix)
             yield Condition("ManagerStarted", subject, Health.BAD, "active", "inactive", sample.source, *said)

@@ -14,7 +14,7 @@ from tunectl.fix import NOTHING, Fix
 from tunectl.host.thermal import ADVICE, cooling_advice, injects_idle
 from tunectl.monitor.model import Condition, Health, Sample
 from tunectl.monitor.rules.clocks import is_low
-from tunectl.monitor.rules.history import History, number, why_unknown
+from tunectl.monitor.rules.history import History, number, unknown
 from tunectl.monitor.rules.subjects import celsius, cpu_of, packages
 
 NAME = "ThermalThrottle"
@@ -111,8 +111,7 @@ def judge_zones(history: History) -> Iterator[Condition]:
             continue  # nothing to hold it against: such a zone is shown and not judged
         temp = number(sample)
         if temp is None or trip is None:
-            why = why_unknown(sample) if temp is None else f"{subject} has no trip that is known"
-            yield Condition("TemperatureHigh", subject, Health.UNKNOWN, source=sample.source, summary=why)
+            yield unknown("TemperatureHigh", sample, "" if temp is None else f"{subject} has no trip that is known")
             continue
         health = Health.BAD if temp >= trip else Health.BETWEEN if temp > trip - _HYSTERESIS_MC else Health.GOOD
         name = f"{subject} ({sample.kind})" if sample.kind else subject
@@ -137,8 +136,7 @@ def judge_cooling(history: History) -> Iterator[Condition]:
             continue
         state = number(sample)
         if state is None:
-            why = why_unknown(sample)
-            yield Condition("CoolingActive", subject, Health.UNKNOWN, source=sample.source, summary=why)
+            yield unknown("CoolingActive", sample)
             continue
         health = Health.BAD if state > 0 else Health.GOOD
         name = f"{subject} ({sample.kind})" if sample.kind else subject
