@@ -16,6 +16,7 @@ from tests.probe.samples import cpu_result, result
 from tunectl.compare.compared import compared, quiet_and_loaded
 from tunectl.fleet.body import fleet_body, history_body, session_body
 from tunectl.probe.document import checked
+from tunectl.shapes import JitterLoaded, typed
 
 Body = dict[str, Any]
 _IRQ = (
@@ -362,7 +363,8 @@ def _loaded() -> Body:
     quiet = _short_run(1, "2026-11-21T09:00:01Z", labels=[""])
     loaded = _short_run(2, "2026-11-21T09:31:00Z", labels=[""], load=load)
     made: Body = {"pause_s": 10.0, "warnings": [], "quiet": [quiet], "loaded": [loaded]}
-    return {**made, "comparison": quiet_and_loaded(_headed("probe.jitter.loaded", made))}
+    held = typed(_headed("probe.jitter.loaded", made), JitterLoaded, "loaded")
+    return {**made, "comparison": quiet_and_loaded(held)}
 
 
 def _headed(name: str, body: Body) -> Body:
