@@ -68,7 +68,7 @@ def test_verify_gathers_identical_targets() -> None:
         "  [40-41]        observed 2    desired 0-1",
         "  why  an interrupt that is delivered to an isolated CPU stops the thread that",
         "       trades there; keep devices on the housekeeping CPUs",
-        "  fix  tunectl apply",
+        "  fix  sudo tunectl apply",
     ]
 
 

@@ -81,8 +81,8 @@ def test_a_governor_that_a_boot_argument_took_away_is_drift_with_the_argument_na
     assert "tunectl had it in force since 20" in found.reason
     assert "as performance" in found.reason
     assert f"this boot had the argument {word}, which takes it away" in found.reason
-    assert f"take {word} out of the kernel's command line and boot again" in found.fix
-    assert '"cpufreq.governor" = "unmanaged"' in found.fix
+    assert f"take {word} out of the kernel's command line and boot again" in str(found.fix)
+    assert '"cpufreq.governor" = "unmanaged"' in str(found.fix)
 
 
 BARRED = "etc/modprobe.d/power.conf"
@@ -104,7 +104,7 @@ def test_a_driver_that_modprobe_keeps_away_is_named_with_the_line_that_ends_it(h
     (found,) = findings(host, "cpufreq.governor")
     assert found.outcome is Outcome.DRIFTED
     assert f"as performance: /{BARRED}:2 says {line}, so it is not loaded at boot" in found.reason
-    sed, modprobe, last = found.fix.split(" && ")
+    sed, modprobe, last = str(found.fix).split(" && ")
     assert (modprobe, last) == ("sudo modprobe acpi_cpufreq", "sudo tunectl apply")
     words = shlex.split(sed.removeprefix("sudo "))
     subprocess.run([*words[:-1], str(host) + words[-1]], check=True)
@@ -116,7 +116,7 @@ def test_of_two_drivers_that_are_kept_away_the_operator_knows_the_right_one(host
     write(host, BARRED, "blacklist acpi_cpufreq\nblacklist pcc_cpufreq\n")
     (found,) = findings(host, "cpufreq.governor")
     assert f"/{BARRED}:1 says blacklist acpi_cpufreq; /{BARRED}:2 says blacklist pcc_cpufreq" in found.reason
-    assert found.fix.startswith("load the one that this machine needs (acpi_cpufreq or pcc_cpufreq), or decide")
+    assert str(found.fix).startswith("load the one that this machine needs (acpi_cpufreq or pcc_cpufreq), or decide")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_an_argument_that_keeps_its_driver_away_is_named(host: Path, word: str) 
     boots_with(host, word)
     (found,) = findings(host, "cpufreq.governor")
     assert f"this boot had the argument {word}, which takes it away" in found.reason
-    assert f"take {word} out of the kernel's command line and boot again" in found.fix
+    assert f"take {word} out of the kernel's command line and boot again" in str(found.fix)
 
 
 def test_what_switches_all_of_it_off_comes_before_a_driver_and_a_driver_before_its_choice(host: Path) -> None:
@@ -296,7 +296,7 @@ def test_a_journal_that_is_gone_is_the_first_finding_and_apply_takes_nothing_for
     first = plan.findings[0]
     assert (first.target, first.outcome, first.observed) == ("journal", Outcome.DRIFTED, "gone")
     assert "tunectl applied here before (" in first.reason
-    assert first.fix.endswith("sudo tunectl apply --adopt")
+    assert str(first.fix).endswith("sudo tunectl apply --adopt")
     assert verdict_of(plan.findings) == "drifted"
     (host / "proc/sys/vm/swappiness").write_text("60\n")
     with pytest.raises(TunectlError, match="nothing was changed"):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tunectl.cpulist import Isolcpus
-from tunectl.fix import NOTHING, to_decide
+from tunectl.fix import NOTHING, of_text, to_decide
 from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.drivers.bootargs import BootFacts
 from tunectl.knobs.drivers.irqaffinity import IrqFacts
@@ -82,7 +82,7 @@ def test_a_bound_is_called_one_by_whoever_draws_the_finding(knob: str, desired: 
     finding = judged(planned(knob, desired, read(knob, observed)))
     assert (finding.match, standing(finding)) == (KNOBS[knob].match, said)
     body = finding_body(finding)
-    assert finding_of(body) == finding
+    assert finding_of(body) == finding._replace(fix=of_text(body["fix"]))
     assert body.get("match", "equal") == finding.match.value
     assert finding_of({**body, "match": "a word of a later version"}).match is Match.EQUAL
 
@@ -100,7 +100,7 @@ def test_a_change_says_what_stands_what_is_wanted_and_why() -> None:
             "never",
         ),
     )
-    assert judged(plan).fix == "sudo tunectl apply"
+    assert str(judged(plan).fix) == "sudo tunectl apply"
     assert judged(plan).reason == KNOBS["mm.thp_enabled"].why
 
 
@@ -141,7 +141,7 @@ def test_absent_is_unsupported_and_changes_nothing() -> None:
 def test_unreadable_is_said_and_changes_nothing(number: int | None, fix: str) -> None:
     reason = "/proc/x: cannot be read"
     plan = planned("mm.ksm", "stopped", Reading("mm.ksm", "", State.UNREADABLE, reason=reason, errno=number))
-    assert (judged(plan).outcome, judged(plan).reason, judged(plan).fix) == (Outcome.UNREADABLE, reason, fix)
+    assert (judged(plan).outcome, judged(plan).reason, str(judged(plan).fix)) == (Outcome.UNREADABLE, reason, fix)
     assert plan.changes == ()
 
 
@@ -159,7 +159,7 @@ def test_a_waiver_holds_to_its_last_day(instance: str | None, until: str) -> Non
     plan = planned("cpufreq.governor", "performance", read("cpufreq.governor", "powersave", "1"), waivers=(waiver,))
     assert judged(plan).outcome is Outcome.WAIVED
     assert judged(plan).reason == f"the vendor says so (until {until})"
-    assert judged(plan).fix == ""
+    assert str(judged(plan).fix) == ""
     assert plan.changes == ()
 
 
@@ -193,7 +193,7 @@ def test_a_waiver_that_covers_nothing_is_named_with_its_file_and_key_and_one_tha
     plan = planned("cpufreq.governor", "performance", read("cpufreq.governor", "powersave", "2"), waivers=(mistyped,))
     idle = plan.findings[-1]
     assert idle.reason.startswith(f"{origin}: the waiver for cpufreq.governor[22] covers nothing: this host has no")
-    assert f"take {origin} out" in idle.fix
+    assert f"take {origin} out" in str(idle.fix)
     for value in ("powersave", "performance"):  # a waiver for what is well today is no idle one
         waiver = mistyped._replace(instance="2")
         reading = read("cpufreq.governor", value, "2")
@@ -434,7 +434,7 @@ def test_neither_is_drift_that_apply_mends_for_the_next_boot() -> None:
 @pytest.mark.parametrize("configured_in", ["", "this-boot"])
 def test_configured_in_this_boot_waits_for_the_next(configured_in: str) -> None:
     plan = boot(Facts("this-boot", configured_in=configured_in), booted=None, upcoming=ISOLATED)
-    assert (judged(plan).outcome, judged(plan).fix) == (Outcome.PENDING_REBOOT, "reboot")
+    assert (judged(plan).outcome, str(judged(plan).fix)) == (Outcome.PENDING_REBOOT, "reboot")
     assert plan.changes == ()
     assert plan.reboot_required
 
@@ -458,21 +458,21 @@ def test_not_accepted_is_drift_that_no_write_mends() -> None:
     plan = boot(booted=ISOLATED, upcoming=ISOLATED, accepted=False, kernel="3", evidence="it shows '3'")
     assert (judged(plan).outcome, judged(plan).observed) == (Outcome.DRIFTED, "3")
     assert judged(plan).reason == "this boot had nohz_full=2-3, and the kernel did not accept it: it shows '3'"
-    assert judged(plan).fix == "the list was bad (dmesg names the cause)"
+    assert str(judged(plan).fix) == "the list was bad (dmesg names the cause)"
     assert plan.changes == ()
 
 
 def test_a_boot_loader_that_is_not_ours_is_left_alone() -> None:
     plan = boot(booted=None, upcoming=None, next_known=False, refusal="systemd-boot")
     assert judged(plan).outcome is Outcome.DRIFTED
-    assert judged(plan).fix == "add nohz_full=2-3 to the kernel command line yourself, then reboot"
+    assert str(judged(plan).fix) == "add nohz_full=2-3 to the kernel command line yourself, then reboot"
     assert plan.changes == ()
     assert judged(boot(booted=ISOLATED, upcoming=None, next_known=False, refusal="x")).outcome is Outcome.COMPLIANT
 
 
 def test_an_obstacle_is_named_and_nothing_is_written() -> None:
     plan = boot(booted=None, upcoming=None, obstacle="zz.cfg sets it again", remedy=to_decide("take zz.cfg:1 out"))
-    assert judged(plan).fix == "take zz.cfg:1 out"
+    assert str(judged(plan).fix) == "take zz.cfg:1 out"
     assert plan.changes == ()
 
 

@@ -131,7 +131,7 @@ def test_a_manager_that_would_overwrite_our_keys_is_named() -> None:
         (1.0, "+ManagerStarted[irqbalance]"),
         (2.0, "-ManagerStarted[irqbalance]"),
     ]
-    assert (transitions[0][2].summary, transitions[0][2].fix) == against[:2]
+    assert (transitions[0][2].summary, transitions[0][2].fix) == (against.reason, str(against.fix))
 
 
 def test_a_manager_with_other_keys_is_no_trouble() -> None:
