@@ -31,7 +31,7 @@ def judge_boot(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judg
 
 def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """Which of the four points fails, and what to do about it."""
-    found: BootFacts = reading.facts
+    found = reading.of_facts(BootFacts)
 
     def right(value: Any) -> bool:
         return value is not None and matches(knob.match, value, desired)

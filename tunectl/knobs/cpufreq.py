@@ -73,9 +73,9 @@ _HEAT_OR_NOT = {
 def judge_max(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """By the value; of a cap that a cooling device holds, by that device: to write the limit would change nothing."""
     judged = judge_value(knob, desired, reading)
-    found: CapFacts | None = reading.facts
-    if found is None or judged.outcome is Outcome.COMPLIANT or reading.blocked or reading.value > desired:
+    if reading.facts is None or judged.outcome is Outcome.COMPLIANT or reading.blocked or reading.value > desired:
         return judged
+    found = reading.of_facts(CapFacts)
     package = found.packages.get(reading.instance)
     mine = [one for one in found.capping if one.package is None or one.package == package]
     if not mine:

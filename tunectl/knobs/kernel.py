@@ -50,7 +50,7 @@ def _behind_debugfs(view: View) -> tuple[str, int | None]:
 
 def judge_rt_runtime(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """By what this kernel does with it: without a limit here, a fair server may still stop a FIFO spinner."""
-    found: RtFacts = reading.facts
+    found = reading.of_facts(RtFacts)
     server = found.server
     shown = knob.codec.show(reading.value), knob.codec.show(desired)
     if not satisfies(knob.match, reading.value, desired):
