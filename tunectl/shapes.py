@@ -170,6 +170,7 @@ class Budget(msgspec.Struct, frozen=True):
     limits: dict[str, float | None] = {}
     verdict: str = "not-judged"
     broken: list[str] = []
+    broken_limits: list[str] = []  # for each of these sentences the key of the limit
     not_judged: list[str] = []  # a sentence for each limit that the run was too short for
     reason: str = ""
 
@@ -762,6 +763,8 @@ class Preflight(msgspec.Struct, frozen=True):
     is_feed_asked: bool = False
     feed: Feed | None = None
     reasons: list[str] = []
+    # For each of them the knob that it is about, or what was measured where a limit broke, or nothing.
+    reasons_about: list[str] = []
     actions: list[Action] = []
     hardware: Hardware | None = None  # tunectl 0.1.0 did not say
     cpu_sets: CpuSets = CpuSets()

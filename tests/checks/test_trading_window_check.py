@@ -74,7 +74,7 @@ def test_two_matches_are_no_verdict(lab4: Path, judge: Judge) -> None:
 def test_page_faults(lab4: Path, judge: Judge, minor: float, major: float, outcome: str) -> None:
     found = seen(lab4, judge, replace(RX, minor_per_s=minor, major_per_s=major))["check.trading_faults[rx]"]
     assert found.outcome == outcome
-    assert (outcome == "compliant") or "mlockall" in found.fix
+    assert (outcome == "compliant") or "mlockall" in str(found.fix)
 
 
 IRQ = Process(44, "irq/31-eth0", cpu=2, allowed="0-3", flags=KTHREAD)
@@ -118,7 +118,7 @@ def test_two_pollers_on_one_cpu(lab4: Path, judge: Judge) -> None:
     assert "what process 700 busy-polls cannot be seen: a recorded host has no options of sockets" in apart.reason
     found = seen(lab4, judge, opened, replace(ORDERBOOK, cpu=2, allowed="2"), declared=both)["check.trading_polls[rx]"]
     assert "polls on CPU 2 (busy_read=50), and so does book" in found.reason
-    assert found.fix == "sudo taskset -cp 3 701"
+    assert str(found.fix) == "sudo taskset -cp 3 701"
     place.write_text("0\n")
     assert seen(lab4, judge, opened)["check.trading_polls[rx]"].outcome == Outcome.UNREADABLE
 

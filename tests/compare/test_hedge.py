@@ -2,52 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import jsonschema
-import msgspec
 import pytest
 
 from tests.compare.feeds import feed_document
 from tests.compare.hedges import hedge_document, simulated_hedge
+from tests.compare.reading import Read, both, rows, wider
 from tests.probe.feeds import case as feed_case
 from tests.probe.hedges import OWN, case, tail, unmeasured
 from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError
-from tunectl.model import Document, HostId
-from tunectl.probe.document import ProbeFile, read_document
-from tunectl.report import render
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.compare-1.json").read_text())
-Read = Callable[..., ProbeFile]
 VOID: dict[str, Any] = {"threads": [OWN | {"cpu_ns": 0}, OWN, OWN]}
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Read:
-    def made(name: str, body: dict[str, Any]) -> ProbeFile:
-        path = tmp_path / f"{name}.json"
-        path.write_text(json.dumps(body))
-        return read_document(path)
-
-    return made
-
-
-def both(before: ProbeFile, after: ProbeFile) -> dict[str, Any]:
-    later = msgspec.structs.replace(after.result, at="2026-11-21T10:00:00Z")  # one file may stand for both
-    made = compared(before, dataclasses.replace(after, result=later))
-    host = {"hostname": "h", "kernel": "k", "boot_id": "b", "machine": "m"}
-    header = {"schema": "tunectl.compare/1", "tunectl_version": "1", "host": host, "at": "2026-11-21T10:00:00Z"}
-    jsonschema.validate(header | made, SCHEMA)
-    return made
-
-
-def rows(made: dict[str, Any], group: int = 0) -> dict[tuple[str, str | None], dict[str, Any]]:
-    return {(row["measure"], row["percentile"]): row for row in made["groups"][group]["rows"]}
 
 
 def test_percentiles_have_bounds_and_costs_are_one_figure_a_run(read: Read) -> None:
@@ -138,8 +105,4 @@ def test_what_cannot_be_compared(read: Read) -> None:
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_page(read: Read, width: int) -> None:
     made = both(read("a", hedge_document(case(tail(20_000)))), read("b", hedge_document(case(tail(20_000, 900_000)))))
-    lines = render(Document("compare", HostId("h", "k", "b", "m"), "", made), "text", width=width).splitlines()
-    assert lines[0].startswith("no verdict: the bounds of answers' times say what differs between these two")
-    assert any(line.startswith("  due to answer P99.9 ") for line in lines)
-    assert any(line.startswith("  servers busy ") for line in lines)
-    assert [line for line in lines if len(line) > width] == []
+    assert not wider(made, width)

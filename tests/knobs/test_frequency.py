@@ -148,11 +148,11 @@ def test_a_cap_that_a_cooling_device_holds_is_named_by_it(
     clock.write_text("2400000\n")
     assert drifted().keys() == {"2"}
     assert "cooling_device0 (Processor) is at state 1" in drifted()["2"].reason
-    assert fix in drifted()["2"].fix
+    assert fix in str(drifted()["2"].fix)
     apply(root)
     assert drifted().keys() == {"2"}  # nothing was written
     write(root, f"{COOLER}/cur_state", "0\n")
-    assert drifted()["2"].fix == "sudo tunectl apply"
+    assert str(drifted()["2"].fix) == "sudo tunectl apply"
     apply(root)
     assert clock.read_text() == before
 
@@ -174,8 +174,8 @@ def test_a_second_cooling_device_is_named_beside_the_first_and_one_command_ends_
     found = {one.target: one for one in inspection_on(root).assess().findings}["cpufreq.max_khz[2]"]
     assert "cooling_device0 (Processor) is at state 1 and the cooling device cooling_device1" in found.reason
     assert "cooling_device2" not in found.reason
-    assert found.fix.startswith(f"echo 0 | sudo tee /{COOLER}/cur_state /{other}/cur_state; where")
-    (command,) = steps(found.fix)
+    assert str(found.fix).startswith(f"echo 0 | sudo tee /{COOLER}/cur_state /{other}/cur_state; where")
+    (command,) = steps(str(found.fix))
     assert command.startswith(f"echo 0 | sudo tee /{COOLER}/cur_state /{other}/cur_state ")
 
 
@@ -191,5 +191,5 @@ def test_a_cooling_device_of_another_package_caps_nothing_here(host_root: HostFa
     for cpu in (2, 3):
         write(root, f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq", "2400000\n")
     found = {one.target: one for one in inspection_on(root).assess().findings}
-    assert found["cpufreq.max_khz[2]"].fix == "sudo tunectl apply"
+    assert str(found["cpufreq.max_khz[2]"].fix) == "sudo tunectl apply"
     assert "cooling_device0" in found["cpufreq.max_khz[3]"].reason

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jsonschema import Draft202012Validator
 
-from tunectl.fix import Fix
+from tunectl.fix import to_decide
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.document import monitor_body, sources_of
 from tunectl.monitor.model import Freshness, Sample, Snapshot, Status
@@ -57,7 +57,7 @@ def test_a_knob_that_could_not_be_read_is_named() -> None:
     assert reasons(_sample(dark)) == [
         "cpufreq.energy_perf_bias[2]: could not be read, should be performance: it would interrupt CPU 2"
     ]
-    assert reasons(_sample(dark._replace(desired=None, fix=Fix("run as root")))) == [
+    assert reasons(_sample(dark._replace(desired=None, fix=to_decide("run as root")))) == [
         "cpufreq.energy_perf_bias[2]: could not be read: it would interrupt CPU 2; fix: run as root"
     ]
 

@@ -48,7 +48,7 @@ def _without_header(body: Body) -> Body:
 
 
 def _verify() -> Body:
-    apply, idle = "tunectl apply", "IRQ {} is managed, and no interrupt has been delivered there"
+    apply, idle = "sudo tunectl apply", "IRQ {} is managed, and no interrupt has been delivered there"
     managed = "IRQ 44 (nvme0q4) is managed: the kernel answers EPERM; it delivered 1,204 interrupts to CPU 3 since boot"
     points = {"asked": "2-3", "next_boot": "2-3", "this_boot": None, "kernel": ""}
     denied = "/proc/sys/kernel/sched_rt_runtime_us: Permission denied"
@@ -160,7 +160,7 @@ def _knobs() -> Body:
 
 
 def _preflight() -> Body:
-    mends = [one["target"] for one in _verify()["findings"] if one["fix"] == "tunectl apply"]
+    mends = [one["target"] for one in _verify()["findings"] if one["fix"] == "sudo tunectl apply"]
     say: list[tuple[str, str, str]] = [
         ("sudo tunectl probe jitter --attribute", "probe-jitter", "says what interrupts each CPU"),
         ("sudo tunectl probe feed", "probe-feed", "says which stage takes the time"),
@@ -185,6 +185,7 @@ def _preflight() -> Body:
             "probe: CPU 3: the longest gap, 1.92 ms, is over 50 µs",
             f"feed: {broken}",
         ],
+        "reasons_about": ["", "check.device_interrupts", "probe", "feed"],
         "actions": [
             {"command": "sudo tunectl apply", "kind": "apply", "mends": [mends[-1], *mends[:-1]], "reboot": False},
             {"command": "sudo reboot", "kind": "reboot", "mends": ["boot.nohz_full"], "reboot": True},

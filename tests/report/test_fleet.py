@@ -50,13 +50,14 @@ def alike(n: int) -> dict[str, Any]:
         f"tx-{n:02}",
         "no-go",
         reasons=[f"{target} is {n}, should be 0: {reason}; fix: {fix}", f"probe: {broken}"],
+        reasons_about=["check.movable_threads", "probe"],
         check={"verdict": "drifted", "findings": [drifted]},
         actions=[
             {"kind": "move-thread", "arguments": {"tid": n + 4000, "cpus": "0-7"}, "mends": [target], "reboot": False}
         ],
         waivers={"standing": 4, "expired": 0, "next": None},
     )
-    made["probe"]["budget"] |= {"verdict": "broken", "broken": [broken]}
+    made["probe"]["budget"] |= {"verdict": "broken", "broken": [broken], "broken_limits": ["max_ns"]}
     return made
 
 

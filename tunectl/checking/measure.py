@@ -12,7 +12,7 @@ from tunectl.checking.tick import Spun, TickCount, counted, counted_by_probe
 from tunectl.checking.window import Window, read_counters
 from tunectl.cpulist import CpuSet, named_cpus
 from tunectl.errors import TunectlError
-from tunectl.fix import Fix
+from tunectl.fix import of_text
 from tunectl.host.occupants import Key, Occupant
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timers import TIMER_LIST, Armed, parse_timer_list
@@ -94,7 +94,7 @@ def _spin(cpus: CpuSet, window_s: float, intrude: bool) -> Jitter:
     try:
         return run_jitter(cpus, window_s, intrude=intrude)
     except TunectlError as error:
-        unknown(f"no spinner on {named_cpus(cpus)}: {error.message}", Fix(error.hint or ""))
+        unknown(f"no spinner on {named_cpus(cpus)}: {error.message}", of_text(error.hint or ""))
 
 
 def _busy(window: Window, cpus: CpuSet) -> dict[int, Spun]:

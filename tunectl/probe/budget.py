@@ -97,7 +97,7 @@ def judge(result: Jitter, limits: Mapping[str, float]) -> Budget:
     short = [*_hidden(result, limits), *_too_short(result, needed)]
     reason = _why_not_judged(result, limits) or "; ".join([*_not_alone(result), *short])
     verdict = "broken" if broken else "not-judged" if reason else "within"
-    return Budget(dict(limits), verdict, broken, short, "" if broken else reason)
+    return Budget(dict(limits), verdict, broken, [name for _, name in over], short, "" if broken else reason)
 
 
 def _not_alone(result: Jitter) -> list[str]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.conftest import examples
 from tests.monitor.quantities import QUANTITIES
 from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, limits, sample, snapshot
-from tunectl.fix import Fix
+from tunectl.fix import of_text
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import AlertState, Freshness, Health, Sample
@@ -98,7 +98,7 @@ samples = st.builds(
     st.sampled_from(
         [
             None,
-            Objection("runs", Fix("stop it"), "active", "inactive"),
+            Objection("runs", of_text("stop it"), "active", "inactive"),
             governor(Outcome.DRIFTED).seen,
             governor(Outcome.WAIVED).seen,
         ]

@@ -128,7 +128,7 @@ def test_a_manager_that_would_overwrite_our_keys_is_named() -> None:
         (1.0, "+ManagerStarted[irqbalance]"),
         (2.0, "-ManagerStarted[irqbalance]"),
     ]
-    assert (transitions[0][2].summary, transitions[0][2].fix) == TLP[:2]
+    assert (transitions[0][2].summary, transitions[0][2].fix) == (TLP.reason, str(TLP.fix))
 
 
 def test_a_manager_with_other_keys_is_no_trouble() -> None:

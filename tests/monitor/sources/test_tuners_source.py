@@ -38,7 +38,7 @@ def test_what_runs_and_what_it_would_overwrite(tmp_path: Path) -> None:
     found = of(watch(tmp_path, "xeon2s", {2, 18}).look(), "manager")
     assert {name: one.value for name, one in found.items()} == {"tuned": "contested", "irqbalance": "contested"}
     irqbalance, tuned = objection(found["irqbalance"]), objection(found["tuned"])
-    assert irqbalance.fix.startswith("sudo tunectl apply")
+    assert str(irqbalance.fix).startswith("sudo tunectl apply")
     assert "cpufreq.governor" in tuned.reason
 
 
@@ -65,11 +65,11 @@ def test_one_that_bans_the_isolated_cpus_is_no_trouble_until_another_starts_with
     host.write("proc/70001/cgroup", "0::/user.slice/user-0.slice")
     found = of(host.look(61), "manager")["irqbalance"]  # a list of processes waits for the last one
     assert found.value == "contested"
-    assert objection(found).fix.startswith("sudo kill 70001")
+    assert str(objection(found).fix).startswith("sudo kill 70001")
     host.write("proc/70001/environ", "IRQBALANCE_BANNED_CPULIST=\0")
     found = of(host.look(61), "manager")["irqbalance"]
     assert found.value == "contested"
-    assert objection(found).fix.startswith("sudo kill 70001")
+    assert str(objection(found).fix).startswith("sudo kill 70001")
     host.write("proc/70001/environ", "IRQBALANCE_BANNED_CPULIST=2-3\0")
     assert of(host.look(61), "manager")["irqbalance"].value == "active"
 

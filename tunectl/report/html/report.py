@@ -44,7 +44,7 @@ from tunectl.report.html.hedge import hedge_view
 from tunectl.report.story import story
 from tunectl.report.urgency import COSTS, findings_in, known, other_reasons, unknown, urgent_of
 from tunectl.shapes import Case, CaseTable, Cpu, Feed, Hedge, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
-from tunectl.wording import broken_limits, nanoseconds
+from tunectl.wording import nanoseconds
 
 MAX_SPARKLINES = 16
 MAX_PERIODS = 12
@@ -141,7 +141,7 @@ def _preflight(body: Mapping[str, Any], result: Preflight) -> dict[str, Any]:
     return {
         "todo": todo(actions),
         "limits": _limits(result),
-        "reasons": other_reasons(body, broken_limits(result.probe, result.loaded, result.feed)),
+        "reasons": other_reasons(body),
         "sections": [
             _section(title, body[name], mended) for name, title in titles if (body.get(name) or {}).get("findings")
         ],
