@@ -1,20 +1,21 @@
-"""The shapes of probe results, as far as anything relies on them; other fields are let through. Pure.
+"""Documents as types: what all have, and the probe's results, as far as anything relies on them. Pure.
 
-A document is a dict to those who make it and write it. Everybody else has it as one of these, made at the door.
+A document is made as a type, and its published schema is made of that type (cli/manuals/documents.py). One that is read
+becomes its type at the door; fields that are not known are let through.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from math import ceil
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from tunectl.errors import TunectlError
-from tunectl.model import Outcome
+from tunectl.model import Finding, Match, Outcome, Scalar, Severity
 
 Shape = TypeVar("Shape")
 FEWEST_P99_9 = 10_000  # messages of `feed`, requests of `hedge`; a percentile needs ten beyond it
@@ -32,13 +33,76 @@ _ROUNDING = 1e-6  # 1,000 x 0.999 is 999, whatever a float makes of it
 Event = tuple[Count, Count, Count]  # begin and end on the counter, place of the cause in the labels
 
 
+NOT_ALWAYS = "x-not-always"  # of a field that has a default: also a document that is written now may lack it
+Maybe = Meta(extra_json_schema={NOT_ALWAYS: True})
+_TIME = {"format": "date-time", "pattern": r"(Z|\+00:00)$"}
+Time = Annotated[str, Meta(description="UTC, RFC 3339.", extra_json_schema=_TIME)]
+Cpulist = Annotated[str, Meta(description='A cpulist: "2-5,8"; "" for none.')]
+HostFile = Annotated[str, Meta(description="The host file that was read."), Maybe]
+Strict = Annotated[bool, Meta(description="Does what cannot be read fail, too?"), Maybe]
+Notes = Annotated[list[str], Meta(description="What the reader should know beside the result."), Maybe]
+Reboot = Annotated[bool, Meta(description="Does something take effect only with the next boot?")]
+NotRun = Annotated[list[str], Meta(description="Programs that a recorded host cannot run, one command line each.")]
+
+
 class Host(msgspec.Struct, frozen=True):
     """Which host wrote it."""
 
     hostname: str = ""
-    kernel: str = ""
+    kernel: Annotated[str, Meta(description="The release, as uname -r.")] = ""
     boot_id: str = ""
-    machine: str = ""
+    machine: Annotated[str, Meta(description="As uname -m.")] = ""
+
+
+class Header(msgspec.Struct, frozen=True):
+    """What every document begins with."""
+
+    schema: Annotated[str, Meta(description="tunectl.<name>/1")]
+    tunectl_version: str
+    host: Host
+    at: Annotated[Time, Meta(description="When the document was made: UTC, RFC 3339.")]
+
+
+class JudgedTarget(msgspec.Struct, frozen=True):
+    """One target judged. Words of a later version are let through."""
+
+    knob: Annotated[str, Meta(description="facility.name")]
+    target: Annotated[str, Meta(description="The knob, and its instance in brackets where there are several.")]
+    outcome: Outcome
+    observed: Scalar
+    desired: Scalar
+    reason: str
+    fix: str
+    severity: Annotated[
+        str,
+        Meta(
+            description="What it costs while it is not as it should be, the worst first; only for the order.",
+            extra_json_schema={"enum": [*Severity]},
+        ),
+        Maybe,
+    ] = ""
+    match: Annotated[
+        str,
+        Meta(
+            description="How observed is compared with desired; without it they have to be equal.",
+            extra_json_schema={"enum": [*Match]},
+        ),
+        Maybe,
+    ] = ""
+    harmful: Annotated[
+        bool, Meta(description="Of a refused write: does the value that stands disturb an isolated CPU?"), Maybe
+    ] = True
+    points: Annotated[
+        dict[str, Scalar] | None,
+        Meta(description="Of a boot argument what each stage has: asked, next_boot, this_boot, kernel."),
+        Maybe,
+    ] = None
+
+
+if TYPE_CHECKING:  # a document is made with its findings as they are, and report/json.py draws them as these
+    Findings = Sequence[Finding]
+else:
+    Findings = list[JudgedTarget]
 
 
 class Clock(msgspec.Struct, frozen=True):
@@ -703,22 +767,6 @@ class Waivers(msgspec.Struct, frozen=True):
     standing: Count = 0
 
 
-class JudgedTarget(msgspec.Struct, frozen=True):
-    """A finding of tunectl.verify/1 and others."""
-
-    knob: str
-    target: str
-    outcome: Outcome
-    observed: str | int | float | bool | None
-    desired: str | int | float | bool | None
-    reason: str
-    fix: str
-    severity: str = ""
-    match: str = ""
-    harmful: bool = True
-    points: dict[str, str | int | float | bool | None] | None = None
-
-
 class Section(msgspec.Struct, frozen=True):
     """A part of a preflight with findings of its own."""
 
@@ -777,6 +825,18 @@ def typed(document: Any, shape: type[Shape], where: str = "") -> Shape:
 def plain(shape: object) -> Any:
     """The same as a document."""
     return msgspec.to_builtins(shape)
+
+
+def fields_of(value: Any) -> Any:
+    """The same of a document that is made here: what is UNSET is left out; findings, fixes and commands stay typed."""
+    if isinstance(value, msgspec.Struct):
+        named = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+        fields = ((name, getattr(value, field)) for name, field in named)
+        return {name: fields_of(field) for name, field in fields if field is not UNSET}
+    if type(value) is dict:
+        return {key: fields_of(item) for key, item in value.items()}
+    is_typed = type(value) in (list, tuple) and value and isinstance(value[0], msgspec.Struct)
+    return [*map(fields_of, value)] if is_typed else value
 
 
 def nearest_rank(count: float, share: float) -> int:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict, replace
 
 from tests.monitor.parts import DrivenWakeup, alert, opener, snapshot
 from tunectl.errors import TunectlError, UsageError
@@ -76,7 +77,7 @@ def counted(values: Iterator[int]) -> Callable[[], Snapshot]:
 def test_each_transition_is_told_once() -> None:
     rig = Rig(counted(itertools.chain([0, 0, 1, 1, 1], itertools.repeat(0))))
     rig.run()
-    assert rig.told == [alert(), alert()._replace(status=AlertState.RESOLVED)]
+    assert rig.told == [alert(), replace(alert(), status=AlertState.RESOLVED)]
     assert (rig.closed, rig.said) == (["closed"], [])
     assert rig.took_s == 10
 
@@ -90,7 +91,7 @@ def test_what_fired_before_a_restart_does_not_fire_again_and_is_resolved() -> No
 def test_an_earlier_version_was_killed_before_anybody_was_told() -> None:
     """Its state knows of the alert, nobody else does: it is told as the event it was."""
     rig = Rig(lambda: snapshot(1))
-    late = [dict(alert()._asdict()), {"rule": "x"}, 1]
+    late = [asdict(alert()), {"rule": "x"}, 1]
     rig.run(5, {"firing": [["ThermalThrottle", "package0"]], "untold": late})
     assert rig.told == [alert()]
     again = Rig(lambda: snapshot(1))

@@ -10,7 +10,7 @@ from tunectl.monitor.sources.drift import _sample
 
 
 def reasons(*samples: Sample) -> list[str]:
-    return [reason for row in sources_of(Snapshot(0.0, "", samples)) for reason in row["reasons"]]
+    return [reason for row in sources_of(Snapshot(0.0, "", samples)) for reason in row.reasons]
 
 
 def test_a_knob_that_could_not_be_read_is_named() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import asdict
 
 from tests.conftest import examples
 from tests.monitor.receivers.samples import fired, over
@@ -475,13 +476,13 @@ def spool(place: Path, receiver: str, *lines: bytes) -> Path:
 
 
 def line(mark: bytes, alert: Alert) -> bytes:
-    return mark + b" " + line_of(alert._asdict())
+    return mark + b" " + line_of(asdict(alert))
 
 
 def remembered(*alerts: Alert, **more: Any) -> Mapping[str, Any]:
     """alerts.json as it was saved while these fired."""
     tracks = [
-        {"rule": one.rule, "subject": one.subject, "recent": "x", "good": 0, "since": one.since, "alert": one._asdict()}
+        {"rule": one.rule, "subject": one.subject, "recent": "x", "good": 0, "since": one.since, "alert": asdict(one)}
         for one in alerts
     ]
     return {"version": 1, "alerts": {"version": 1, "tracks": tracks}, **more}
@@ -491,13 +492,13 @@ def test_old_spools_and_the_old_state_are_taken_over_once(tmp_path: Path) -> Non
     spool(tmp_path, "webhook-a", line(b"-", fired(0)), line(b"+", fired(1)), line(b"+", over(fired(1))))
     spool(tmp_path, "journal")
     spool(tmp_path, "hook-b", line(b"+", fired(2)))
-    (tmp_path / "alerts.json").write_text(json.dumps(remembered(fired(1), fired(2), untold=[fired(2)._asdict()])))
+    (tmp_path / "alerts.json").write_text(json.dumps(remembered(fired(1), fired(2), untold=[asdict(fired(2))])))
     for _ in range(2):
         with opened(tmp_path) as store:
             assert alerts_of(store, "webhook-a") == [fired(1), over(fired(1))]
             assert alerts_of(store, "hook-b") == [fired(2)]
             assert Alerts.load(store.state["alerts"]).firing == (fired(1), fired(2))
-            assert store.state["untold"] == [fired(2)._asdict()]
+            assert store.state["untold"] == [asdict(fired(2))]
             assert store.is_saved
         assert sorted(os.listdir(tmp_path)) == [LOCK, FILE, f"{FILE}-journal"]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from tests.monitor.receivers.samples import fired, over
 from tests.monitor.test_store import add, alerts_of, filled, line, opened, remembered, spool
@@ -340,7 +341,7 @@ def test_a_file_of_a_newer_version_is_set_aside_and_not_called_damaged(
 
 
 def row(alert: Alert) -> bytes:
-    return record_of(alert._asdict())
+    return record_of(asdict(alert))
 
 
 def test_each_row_is_read_by_itself(tmp_path: Path) -> None:
