@@ -108,24 +108,44 @@ else:
 class Clock(msgspec.Struct, frozen=True):
     """The counter the gaps were read from."""
 
-    hz: Annotated[float, Meta(ge=1e3, le=1e12)]
-    source: str = ""
-    granule_ns: Amount = 0.0
+    hz: Annotated[
+        float,
+        Meta(ge=1e3, le=1e12),
+        Meta(description="The counter's rate against CLOCK_MONOTONIC_RAW over the whole run."),
+    ]
+    source: Annotated[str, Meta(extra_json_schema={"enum": ["tsc", "cntvct_el0"]})] = ""
+    granule_ns: Annotated[
+        Amount,
+        Meta(description="Greatest common divisor of the steps the counter makes: the finest difference it can show."),
+    ] = 0.0
+    kernel_source: Annotated[str, Meta(description="The kernel's current clocksource; empty when unknown."), Maybe] = ""
+    drift_ppm: Annotated[Figure, Meta(description="hz against the rate found in the 20 ms before the run.")] = 0.0
+    error_ppm: Annotated[Figure, Meta(description="Bound on the error of hz."), Maybe] = 0.0
+    initial_error_ppm: Annotated[Figure, Maybe] = 0.0
+    stated_hz: Annotated[Amount | None, Meta(description="What the CPU or the hypervisor states."), Maybe] = None
 
 
 class Series(msgspec.Struct, frozen=True):
     """A CPU's run in equal intervals, the last one cut by its end."""
 
     interval_s: Annotated[float, Meta(gt=0, le=1e8)]
-    intervals: list[tuple[Count, Count, Count]]  # gaps, stolen ns, longest ns
+    intervals: Annotated[
+        list[tuple[Count, Count, Count]],
+        Meta(description="[gaps that began in it, stolen ns of any, the longest ns]; the last one ends with the run."),
+    ]
+    tsc_start: Annotated[Count, Meta(description="Interval i begins i * interval_s after it, on every CPU.")] = 0
 
 
 class Cause(msgspec.Struct, frozen=True):
     """What gaps of one cause add up to."""
 
-    cause: str
-    kind: str
-    name: str
+    cause: Annotated[
+        str, Meta(description="What took the CPU, what held it longest first: thread kworker/1:1 + local timer.")
+    ]
+    kind: Annotated[
+        str, Meta(description="Of the first part. outside: no event of the kernel; unknown: not traced, or not listed.")
+    ]
+    name: Annotated[str, Meta(description="The first part: what held the CPU longest.")]
     count: Count
     total_ns: Count
     max_ns: Count
@@ -136,11 +156,11 @@ class Period(msgspec.Struct, frozen=True):
 
     searched: ClassVar[int] = 4096  # a CPU's first gaps, of a millisecond and more and of less: so many of each
     period_ns: Count
-    count: Count
-    coverage: Amount = 0.0
-    mean_ns: Count = 0
-    name: str = ""
-    cause: str = ""
+    count: Annotated[Count, Meta(description="Periods that were hit, one interruption each.")]
+    coverage: Annotated[Amount, Meta(description="Of the periods in the time looked at, the share that was hit.")] = 0.0
+    mean_ns: Annotated[Count, Meta(description="Their length on average.")] = 0
+    name: Annotated[str, Meta(description="What is known to come so often; empty for nothing.")] = ""
+    cause: Annotated[str, Meta(description="The most frequent cause among them, where the kernel was traced.")] = ""
 
 
 class Switches(msgspec.Struct, frozen=True):
@@ -157,13 +177,18 @@ class Counters(msgspec.Struct, frozen=True):
     softirq: dict[str, Count] = {}
     context_switches: Switches = Switches()
     page_faults: Count = 0
-    steal_ns: Count = 0
+    steal_ns: Annotated[Count, Meta(description="From /proc/stat, in steps of USER_HZ.")] = 0
 
 
 class LoopNs(msgspec.Struct, frozen=True):
     """What an undisturbed turn of the loop costs; None where there was none."""
 
-    mean: Amount | None = None
+    mean: Annotated[
+        Amount | None,
+        Meta(description="(duration - stolen) / (loops - interruptions); as min where one gap took the whole run."),
+    ] = None
+    min: Annotated[Amount | None, Meta(description="The cheapest of 50 batches of turns just before the run.")] = None
+    recording: Annotated[Amount, Meta(description="What recording one gap takes: part of the next turn."), Maybe] = 0.0
 
 
 class CoreClock(msgspec.Struct, frozen=True):
@@ -176,7 +201,11 @@ class CoreClock(msgspec.Struct, frozen=True):
 class Trace(msgspec.Struct, frozen=True):
     """What was traced on a CPU."""
 
-    events_lost: Count = 0
+    events_lost: Annotated[
+        Count, Meta(description="Events that the buffer had no room for; interruptions meanwhile have no known cause.")
+    ] = 0
+    events: Count = 0
+    events_apart: Annotated[Count, Meta(description="In no recorded interruption: shorter, or before or after.")] = 0
 
 
 class Cpu(msgspec.Struct, frozen=True):
@@ -186,27 +215,68 @@ class Cpu(msgspec.Struct, frozen=True):
     interruptions: Count
     stolen_ns: Count
     max_ns: Count
-    gap_ns: dict[str, Amount]
-    arrival_ns: dict[str, Amount]
-    histogram: list[Bucket]
-    events_lost: Count
-    events: list[Event]
-    loops: Count = 0
-    percentile_error_ppm: Amount = 0.0
-    conservation_ppm: float | None = None
+    gap_ns: Annotated[
+        dict[str, Amount],
+        Meta(description="Nearest-rank percentiles of the gaps' lengths; 0 without a gap."),
+        Meta(extra_json_schema={"required": ["50", "99", "99.9", "99.99"]}),
+    ]
+    arrival_ns: Annotated[
+        dict[str, Amount],
+        Meta(description="A message arrives at a random moment and waits so long until the CPU is back."),
+        Meta(extra_json_schema={"required": ["50", "99", "99.9", "99.99", "99.999"]}),
+    ]
+    histogram: Annotated[list[Bucket], Meta(description="[from_ns, to_ns, count], ascending; every gap is in one.")]
+    events_lost: Annotated[
+        Count, Meta(description="Interruptions not in `events`, which was full; histogram and totals hold them.")
+    ]
+    events: Annotated[
+        list[Event],
+        Meta(description="[tsc_start, tsc_end, cause], in order of time; the cause is an index into `labels`."),
+    ]
+    loops: Annotated[Count, Meta(description="Quiet turns and interruptions together.")] = 0
+    percentile_error_ppm: Annotated[
+        Amount, Meta(description="0 while every gap is listed; else the width of the histogram's buckets."), Maybe
+    ] = 0.0
+    conservation_ppm: Annotated[
+        float | None,
+        Meta(description="Turns and gaps added up against the kernel's clock; null where that is the same counter."),
+        Maybe,
+    ] = None
     stolen_ppm: Amount = 0.0
     loop_ns: LoopNs = LoopNs()
-    duration_ns: Count = 0
-    tsc_start: Count = 0
-    series: Series | None = None
-    causes: list[Cause] = []
-    periods: list[Period] = []
-    periods_searched_ns: Count | None = None  # from the run's start; None: all of it
+    duration_ns: Annotated[
+        Count, Meta(description="From the first stamp to the last; the run ends where its last gap ends."), Maybe
+    ] = 0
+    tsc_start: Annotated[Count, Maybe] = 0
+    series: Annotated[Series | None, Maybe] = None
+    causes: Annotated[
+        list[Cause],
+        Meta(description="Every interruption by its cause, the longest total first. Only where the kernel was traced."),
+        Maybe,
+    ] = []
+    periods: Annotated[
+        list[Period],
+        Meta(description="What comes at regular intervals between 0.5 ms and 1.2 s, among the first listed events."),
+        Maybe,
+    ] = []
+    periods_searched_ns: Annotated[Count | None, Meta(description="From the run's start; null: all of it."), Maybe] = (
+        None
+    )
     counters: Counters | None = None
     core_khz: CoreClock | None = None
-    unfit: list[str] = []  # why its figures are not its own, or not the host's
-    shared: str = ""  # says so where other threads had it for long
-    trace: Trace | None = None
+    unfit: Annotated[
+        list[str],
+        Meta(description="Why the figures are not this CPU's, or not the host's: no budget is judged by them."),
+        Maybe,
+    ] = []
+    shared: Annotated[
+        str,
+        Meta(description="Says so where other threads had this CPU for a tenth of the run or more, else empty."),
+        Maybe,
+    ] = ""
+    trace: Annotated[Trace | None, Maybe] = None
+    tsc_end: Annotated[Count, Maybe] = 0
+    events_lost_max_ns: Annotated[Count, Meta(description="The longest that is not in `events`."), Maybe] = 0
 
     @property
     def counted(self) -> Counters:
@@ -218,31 +288,43 @@ class Budget(msgspec.Struct, frozen=True):
     """How the run was judged."""
 
     limits: dict[str, float | None] = {}
-    verdict: str = "not-judged"
+    verdict: Annotated[str, Meta(extra_json_schema={"enum": ["within", "broken", "not-judged"]})] = "not-judged"
     broken: list[str] = []
-    not_judged: list[str] = []  # a sentence for each limit that the run was too short for
-    reason: str = ""
+    not_judged: Annotated[
+        list[str],
+        Meta(description="Each limit that the run was too short for, and how long it would have to be."),
+        Maybe,
+    ] = []
+    reason: Annotated[str, Meta(description="Why the verdict is not-judged; else empty."), Maybe] = ""
 
 
 class Stressor(msgspec.Struct, frozen=True):
     """What one load did."""
 
     load: str
-    stressor: str
+    stressor: Annotated[str, Meta(description="stress-ng's name of it.")]
     instances: Count = 0
-    bogo_ops: Count = 0
-    cpu_s: Amount = 0.0
+    bogo_ops: Annotated[
+        Count, Meta(description="stress-ng's own count: compared only with the same stressor of the same version.")
+    ] = 0
+    cpu_s: Annotated[Amount, Meta(description="User and system time of all instances.")] = 0.0
+    max_rss_kib: Count = 0
+    proves: str = ""
 
 
 class Load(msgspec.Struct, frozen=True):
     """What ran on the housekeeping CPUs beside the run."""
 
     names: list[str]
-    ran: bool
-    reason: str = ""  # why it did not run, or not all the time
-    cpus: str = ""
-    program: str = ""
+    ran: Annotated[
+        bool,
+        Meta(description="It worked from before the run until after it, on its own CPUs; else no budget is judged."),
+    ]
+    reason: Annotated[str, Meta(description="Why it did not run, or not all the time; empty where it did.")] = ""
+    cpus: Annotated[str, Meta(description="Where it ran, a cpulist.")] = ""
+    program: Annotated[str, Meta(description="stress-ng with its version.")] = ""
     stressors: list[Stressor] = []
+    said: Annotated[list[str], Meta(description="The last lines of stress-ng, where the load did not run.")] = []
 
 
 class LeftOut(msgspec.Struct, frozen=True):
@@ -255,37 +337,60 @@ class LeftOut(msgspec.Struct, frozen=True):
 class Attribution(msgspec.Struct, frozen=True):
     """How causes were found: by a trace, or else why not."""
 
-    method: str
-    reason: str = ""
-    event_cost_ns: float | None = None
-    clock: str = ""
-    clock_error_ns: Amount = 0.0
+    method: Annotated[
+        str,
+        Meta(description="trace: from the kernel's own trace. counters: that was not possible."),
+        Meta(extra_json_schema={"enum": ["trace", "counters"]}),
+    ]
+    reason: Annotated[str, Meta(description="Why it was not possible; else empty.")] = ""
+    event_cost_ns: Annotated[
+        float | None,
+        Meta(
+            description="What tracing added to an event on this host, caches warm; part of the interruptions measured."
+        ),
+        Maybe,
+    ] = None
+    clock: Annotated[
+        str,
+        Meta(description="The trace's: x86-tsc, which is the counter, or mono_raw, brought to it by readings of both."),
+        Maybe,
+    ] = ""
+    clock_error_ns: Annotated[
+        Amount, Meta(description="How much earlier or later than its stamp an event can have been."), Maybe
+    ] = 0.0
+    buffer_kib: Annotated[Count, Meta(description="The trace buffer of each probed CPU."), Maybe] = 0
+    events: Annotated[list[str], Meta(description="The events this kernel has, of those asked for."), Maybe] = []
 
 
 class Smis(msgspec.Struct, frozen=True):
     """System management interrupts of the host meanwhile; None with a reason where they were not counted."""
 
-    count: Count | None = None
-    reason: str = ""
+    count: Annotated[Count | None, Meta(description="Null where nobody can tell.")] = None
+    reason: Annotated[str, Meta(description="Why not; else empty.")] = ""
 
 
 class Stops(msgspec.Struct, frozen=True):
     """How often all probed CPUs were away together, and nothing in the kernel was the cause; None: nobody can tell."""
 
-    count: Count | None = None
-    total_ns: Count = 0
-    max_ns: Count = 0
-    least_ns: Count = 0  # of gaps of this length and more
-    by_chance: Amount = 0.0
-    explanation: str = ""
-    reason: str = ""
+    count: Annotated[Count | None, Meta(description="Null where nobody can tell.")] = None
+    total_ns: Annotated[Count, Meta(description="For how long all were away together.")] = 0
+    max_ns: Annotated[Count, Meta(description="The longest time that all were.")] = 0
+    least_ns: Annotated[
+        Count, Meta(description="Of interruptions of this length and more: shorter ones meet by chance too often.")
+    ] = 0
+    by_chance: Annotated[Amount, Meta(description="How many there would be by chance; at most a tenth of count.")] = 0.0
+    explanation: Annotated[str, Meta(description="What can stop all CPUs of this host; empty without a stop.")] = ""
+    reason: Annotated[str, Meta(description="Why nobody can tell; else empty.")] = ""
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
     """Another CPU's gaps about that time: from ns, ns, cause."""
 
     cpu: Count
-    gaps: list[tuple[int, Count, str]] = []
+    gaps: Annotated[
+        list[tuple[int, Count, str]],
+        Meta(description="[ns from the begin of the gap that ended the run, length in ns, cause]"),
+    ] = []
 
 
 class WaitedFor(msgspec.Struct, frozen=True):
@@ -293,13 +398,21 @@ class WaitedFor(msgspec.Struct, frozen=True):
 
     cpu: Count
     length_ns: Count
-    at_ns: Count
-    cause: str = ""
-    before: list[tuple[int, str]] = []
-    events: list[tuple[int, str]] = []
-    events_left_out: Count = 0
-    others: list[Elsewhere] = []
-    unseen: list[str] = []
+    at_ns: Annotated[Count, Meta(description="Its begin, from the start of the run on.")]
+    cause: Annotated[str, Meta(description="Empty where the kernel was not traced.")] = ""
+    before: Annotated[
+        list[tuple[int, str]], Meta(description="The last events of the trace on this CPU before the gap, at most 16.")
+    ] = []
+    events: Annotated[
+        list[tuple[int, str]], Meta(description="Those in the gap: at most 240, the first ones and the last ones.")
+    ] = []
+    events_left_out: Annotated[Count, Meta(description="In their middle.")] = 0
+    others: Annotated[
+        list[Elsewhere], Meta(description="The other probed CPUs, with each of their gaps at that time.")
+    ] = []
+    unseen: Annotated[list[str], Meta(description="What could not be seen, and how it can be.")] = []
+    tsc_start: Count = 0
+    tsc_end: Count = 0
 
 
 class Until(msgspec.Struct, frozen=True):
@@ -312,26 +425,52 @@ class Until(msgspec.Struct, frozen=True):
 class Jitter(msgspec.Struct, frozen=True):
     """tunectl.probe.jitter/1"""
 
-    threshold_ns: Count
-    duration_s: Annotated[float, Meta(ge=0, le=1e8)]
+    threshold_ns: Annotated[
+        Count,
+        Meta(description="The shortest gap that is an interruption; by default 16 turns of the loop."),
+    ]
+    duration_s: Annotated[float, Meta(ge=0, le=1e8), Meta(description="The longest of the CPUs' measured lengths.")]
     clock: Clock
     cpus: list[Cpu]
-    default_threshold_ns: Count = 0
-    duration_requested_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
-    not_measured: list[LeftOut] = []
+    default_threshold_ns: Annotated[
+        Count,
+        Meta(description="Above it, the number of interruptions and the stolen time are not judged by a budget."),
+        Maybe,
+    ] = 0
+    duration_requested_s: Annotated[float, Meta(ge=0, le=1e8), Maybe] = 0.0
+    not_measured: Annotated[
+        list[LeftOut],
+        Meta(description="CPUs that were asked for and left to somebody else's threads: they are not in `cpus`."),
+        Maybe,
+    ] = []
     warnings: list[str] = []
     budget: Budget = Budget()
-    interrupted: bool = False
-    ended_by: str = "duration"  # until, signal
-    fifo_priority: Count = 0
-    load: Load | None = None
-    irq_descriptions: dict[str, str] = {}
-    labels: list[str] = msgspec.field(default_factory=lambda: [""])
-    attribution: Attribution | None = None
-    smis: Smis | None = None
-    simultaneous_stops: Stops | None = None
-    throttled_ns: Count = 0
-    until: Until | None = None
+    interrupted: Annotated[bool, Meta(description="A signal ended the run before its time.")] = False
+    ended_by: Annotated[
+        str,
+        Meta(description="until: a gap of the length that --until named; that is no interruption of the run."),
+        Maybe,
+        Meta(extra_json_schema={"enum": ["duration", "until", "signal"]}),
+    ] = "duration"
+    fifo_priority: Annotated[Count, Meta(description="0: the scheduling class was left alone."), Maybe] = 0
+    load: Annotated[Load | None, Maybe] = None
+    irq_descriptions: Annotated[
+        dict[str, str], Meta(description="Key of counters.irq to the kernel's own description."), Maybe
+    ] = {}
+    labels: Annotated[
+        list[str],
+        Meta(description="The causes of single interruptions, all CPUs together; an empty one where none is known."),
+        Maybe,
+    ] = msgspec.field(default_factory=lambda: [""])
+    attribution: Annotated[Attribution | None, Maybe] = None
+    smis: Annotated[Smis | None, Maybe] = None
+    simultaneous_stops: Annotated[Stops | None, Maybe] = None
+    throttled_ns: Annotated[
+        Count,
+        Meta(description="For how long cpu.max throttled the probe's control groups."),
+        Maybe,
+    ] = 0
+    until: Annotated[Until | None, Maybe] = None
     host: Host = Host()
     at: str = ""
     tunectl_version: str = ""
@@ -361,9 +500,9 @@ class Jitter(msgspec.Struct, frozen=True):
 class JitterRuns(msgspec.Struct, frozen=True):
     """tunectl.probe.jitter.runs/1"""
 
-    runs: Annotated[list[Jitter], Meta(min_length=1)]
-    pause_s: float = 0.0
-    warnings: list[str] = []
+    runs: Annotated[list[Jitter], Meta(min_length=1), Meta(description="In the order in which they were measured.")]
+    pause_s: Annotated[float, Meta(description="Between the end of one run and the start of the next.")] = 0.0
+    warnings: Annotated[list[str], Meta(description="Why there are fewer runs than were asked for.")] = []
     host: Host = Host()
     at: str = ""
     tunectl_version: str = ""
@@ -373,10 +512,13 @@ class JitterLoaded(msgspec.Struct, frozen=True):
     """tunectl.probe.jitter.loaded/1"""
 
     quiet: Annotated[list[Jitter], Meta(min_length=1)]
-    loaded: list[Jitter]
-    pause_s: float = 0.0
-    warnings: list[str] = []
-    comparison: dict[str, Any] | None = None  # a tunectl.compare/1 body
+    loaded: Annotated[list[Jitter], Meta(description="The same beside the load; empty where none could be started.")]
+    pause_s: Annotated[float, Meta(description="Between two runs of one kind.")] = 0.0
+    warnings: Annotated[list[str], Meta(description="Why there are fewer runs than were asked for.")] = []
+    comparison: Annotated[
+        dict[str, Any] | None,
+        Meta(description="As in tunectl.compare/1: `before` quiet, `after` loaded; null where no load ran."),
+    ] = None
     host: Host = Host()
     at: str = ""
     tunectl_version: str = ""

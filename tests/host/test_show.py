@@ -33,7 +33,7 @@ def documents(path: Path, isolated: frozenset[int] | None = None) -> dict[str, D
     body = show_body(host, read_programs(root), Roles(isolated, "/etc/tunectl/host.toml"), identity, {"drifted": 3})
     at = "2026-11-21T09:00:00Z"
     return {
-        "show": Document("show", identity, at, body),
+        "show": Document("show", identity, at, fields_of(body)),
         "propose": Document("propose", identity, at, fields_of(propose_body(proposal))),
     }
 

@@ -21,9 +21,10 @@ from tunectl.host.recording import Recorded
 from tunectl.hostfile.schema import schema as hostfile_schema
 from tunectl.monitor.document import MonitorBody
 from tunectl.monitor.receivers.message import AlertEdge
-from tunectl.shapes import NOT_ALWAYS, Header
+from tunectl.shapes import NOT_ALWAYS, Header, Jitter, JitterLoaded, JitterRuns
 from tunectl.tuning.catalogue import Catalogue
 from tunectl.tuning.proposal import Proposed
+from tunectl.tuning.show import Show
 from tunectl.tuning.threadunit import DropIn
 
 Schema = dict[str, Any]
@@ -40,10 +41,14 @@ BODIES: dict[str, type[msgspec.Struct]] = {
     "knobs": Catalogue,
     "monitor": MonitorBody,
     "plan": Planned,
+    "probe.jitter": Jitter,
+    "probe.jitter.loaded": JitterLoaded,
+    "probe.jitter.runs": JitterRuns,
     "propose": Proposed,
     "report": Written,
     "restore": Undoing,
     "service": Service,
+    "show": Show,
     "snapshot": Recorded,
     "threads.unit": DropIn,
     "verify": Verified,
