@@ -35,6 +35,13 @@ Event = tuple[Count, Count, Count]  # begin and end on the counter, place of the
 
 NOT_ALWAYS = "x-not-always"  # of a field that has a default: also a document that is written now may lack it
 Maybe = Meta(extra_json_schema={NOT_ALWAYS: True})
+
+
+def one_of(*fields: str) -> Meta:
+    """Of a type whose document has exactly one of these fields."""
+    return Meta(extra_json_schema={"oneOf": [{"required": [field]} for field in fields]})
+
+
 _TIME = {"format": "date-time", "pattern": r"(Z|\+00:00)$"}
 Time = Annotated[str, Meta(description="UTC, RFC 3339.", extra_json_schema=_TIME)]
 Cpulist = Annotated[str, Meta(description='A cpulist: "2-5,8"; "" for none.')]
@@ -331,7 +338,7 @@ class LeftOut(msgspec.Struct, frozen=True):
     """A CPU that was not measured."""
 
     cpu: Count
-    reason: str = ""
+    reason: Annotated[str, Maybe] = ""
 
 
 class Attribution(msgspec.Struct, frozen=True):
@@ -471,9 +478,9 @@ class Jitter(msgspec.Struct, frozen=True):
         Maybe,
     ] = 0
     until: Annotated[Until | None, Maybe] = None
-    host: Host = Host()
-    at: str = ""
-    tunectl_version: str = ""
+    host: Annotated[Host, Maybe] = Host()
+    at: Annotated[str, Maybe] = ""
+    tunectl_version: Annotated[str, Maybe] = ""
 
     def seconds(self, cpu: Cpu) -> float:
         """How long this CPU was measured: its own length where stated, else the run's."""
@@ -503,9 +510,9 @@ class JitterRuns(msgspec.Struct, frozen=True):
     runs: Annotated[list[Jitter], Meta(min_length=1), Meta(description="In the order in which they were measured.")]
     pause_s: Annotated[float, Meta(description="Between the end of one run and the start of the next.")] = 0.0
     warnings: Annotated[list[str], Meta(description="Why there are fewer runs than were asked for.")] = []
-    host: Host = Host()
-    at: str = ""
-    tunectl_version: str = ""
+    host: Annotated[Host, Maybe] = Host()
+    at: Annotated[str, Maybe] = ""
+    tunectl_version: Annotated[str, Maybe] = ""
 
 
 class JitterLoaded(msgspec.Struct, frozen=True):
@@ -519,9 +526,9 @@ class JitterLoaded(msgspec.Struct, frozen=True):
         dict[str, Any] | None,
         Meta(description="As in tunectl.compare/1: `before` quiet, `after` loaded; null where no load ran."),
     ] = None
-    host: Host = Host()
-    at: str = ""
-    tunectl_version: str = ""
+    host: Annotated[Host, Maybe] = Host()
+    at: Annotated[str, Maybe] = ""
+    tunectl_version: Annotated[str, Maybe] = ""
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -605,22 +612,22 @@ class FeedCase(msgspec.Struct, frozen=True):
     alloc: Count
     n: Count  # messages that were due
     histogram: list[Bucket]  # of those that arrived, and of those that were never sent
-    due: Count | None = None
-    sent: Count | None = None
+    due: Annotated[Count | None, Maybe] = None
+    sent: Annotated[Count | None, Maybe] = None
     lost: Count = 0
     unsent: Count = 0
     due_to_book_ns: Spread | None = None  # None where there is no result
     lower_bounds_from_ns: Count | None = None  # figures of this and more are lower bounds
-    late_ns: Spread | None = None
+    late_ns: Annotated[Spread | None, Maybe] = None
     stages_ns: dict[str, Spread | None] = {}
     bars_ns: dict[str, dict[str, Figure | None] | None] = {}
-    series: FeedSeries | None = None
+    series: Annotated[FeedSeries | None, Maybe] = None
     stamped: bool = False
-    stamps: FeedStamps | None = None
-    is_round_trip: bool = False
+    stamps: Annotated[FeedStamps | None, Maybe] = None
+    is_round_trip: Annotated[bool, Maybe] = False
     reason: str = ""  # why there is no result
     is_void: bool = False  # measured, and no result
-    failed: str = ""  # why it ended before its last message
+    failed: Annotated[str, Maybe] = ""  # why it ended before its last message
     cpus: list[Count] = []
     receiver_cpu_percent: Amount | None = None
     warnings: list[str] = []
@@ -711,17 +718,17 @@ class Feed(msgspec.Struct, frozen=True):
     kind: ClassVar[str] = "feed"
     cases: list[FeedCase] = msgspec.field(name="cells")
     duration_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
-    clock: FeedClock = FeedClock()
-    peer: Peer | None = None
-    replay: FeedReplay | None = None
-    stamp_cost_ns: Figure | None = None
+    clock: Annotated[FeedClock, Maybe] = FeedClock()
+    peer: Annotated[Peer | None, Maybe] = None
+    replay: Annotated[FeedReplay | None, Maybe] = None
+    stamp_cost_ns: Annotated[Figure | None, Maybe] = None
     warnings: list[str] = []
     interrupted: bool = False
     fifo_priority: Count = 0
     budget: Budget = Budget()
-    host: Host = Host()
-    at: str = ""
-    tunectl_version: str = ""
+    host: Annotated[Host, Maybe] = Host()
+    at: Annotated[str, Maybe] = ""
+    tunectl_version: Annotated[str, Maybe] = ""
 
     def held(self, budget: Budget) -> Feed:
         """The same, held to a budget."""
@@ -755,9 +762,9 @@ class Wake(msgspec.Struct, frozen=True):
     fds: Count = 1
     dirty_kib: Count = 0
     has_warm_sender: bool = True
-    host: Host = Host()
-    at: str = ""
-    tunectl_version: str = ""
+    host: Annotated[Host, Maybe] = Host()
+    at: Annotated[str, Maybe] = ""
+    tunectl_version: Annotated[str, Maybe] = ""
 
 
 class HedgeCase(msgspec.Struct, frozen=True):
@@ -868,9 +875,9 @@ class Hedge(msgspec.Struct, frozen=True):
     warnings: list[str] = []
     interrupted: bool = False
     fifo_priority: Count = 0
-    host: Host = Host()
-    at: str = ""
-    tunectl_version: str = ""
+    host: Annotated[Host, Maybe] = Host()
+    at: Annotated[str, Maybe] = ""
+    tunectl_version: Annotated[str, Maybe] = ""
 
 
 CaseTable = Wake | Feed | Hedge  # results that are tables of cases
@@ -880,78 +887,127 @@ AnyCase = Case | FeedCase | HedgeCase
 class Hardware(msgspec.Struct, frozen=True):
     """What a host is built of; hosts that agree in all of it are peers."""
 
-    vendor: str = ""
+    vendor: Annotated[str, Meta(description="Of the server, as DMI has it.")] = ""
     product: str = ""
     cpu_model: str = ""
     sockets: Count = 0
     cores: Count = 0
     cpus: Count = 0
     numa_nodes: Count = 0
-    hypervisor: str = ""
+    hypervisor: Annotated[str, Meta(description="Empty on bare metal.")] = ""
 
 
 class CpuSets(msgspec.Struct, frozen=True):
     """Which CPUs were judged, as cpulists."""
 
-    online: str = ""
-    isolated: str = ""
+    online: Annotated[Cpulist, Maybe] = ""
+    isolated: Annotated[Cpulist, Maybe] = ""
+    housekeeping: Annotated[Cpulist, Maybe] = ""
+    source: Annotated[str, Meta(description="Who says which CPUs are isolated.")] = msgspec.field(
+        default="", name="from"
+    )
 
 
 class Looser(msgspec.Struct, frozen=True):
     """A limit of the budget that permits more than the profile's."""
 
-    key: str
+    key: Annotated[str, Meta(description="Of [budget].")]
+    limit: float = 0.0
+    profile_limit: float = 0.0
+    profile: str = ""
+
+
+class NextWaiver(msgspec.Struct, frozen=True):
+    """Of the waivers that stand, the one that expires next."""
+
+    target: str
+    until: Annotated[str, Meta(description="The last day on which it holds.", extra_json_schema={"format": "date"})]
+    reason: str
 
 
 class Waivers(msgspec.Struct, frozen=True):
     """Of the host file."""
 
     standing: Count = 0
+    expired: Count = 0
+    next: NextWaiver | None = None
 
 
 class Section(msgspec.Struct, frozen=True):
     """A part of a preflight with findings of its own."""
 
-    verdict: str = ""
+    verdict: Annotated[
+        str, Meta(extra_json_schema={"enum": ["compliant", "drifted", "pending-reboot", "unreadable"]})
+    ] = ""
     findings: list[JudgedTarget] = []
+    notes: Notes = []
+
+
+class Thermal(msgspec.Struct, frozen=True):
+    """What two samples say of clocks and heat."""
+
+    verdict: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "throttled", "unknown"]})] = ""
+    findings: list[JudgedTarget] = []
+    evidence: dict[str, Any] = {}
+
+
+class Beside(LeftOut, frozen=True, kw_only=True):
+    """An isolated CPU where somebody else's threads ran: judged by what the kernel counts there, not probed."""
+
+    threads: Annotated[list[str], Meta(description="Who ran there.")] = []
+    duration_s: Amount = 0.0
+    spins: Annotated[bool, Meta(description="Did one of them keep the CPU busy?")] = False
+    interrupts: Count = 0
+    lost_turns: Annotated[Count, Meta(description="How often they lost the CPU against their will.")] = 0
+    waited_ns: Annotated[Count, Meta(description="How long they were runnable and did not run.")] = 0
+    steal_ns: Annotated[Count, Meta(description="Taken by the hypervisor.")] = 0
+    percentiles: Annotated[str, Meta(extra_json_schema={"enum": ["not measured"]})] = "not measured"
 
 
 class Action(msgspec.Struct, frozen=True):
     """What to do about a host, in that host's words; of `kind` and `arguments` a reader makes the same in its own."""
 
-    mends: Annotated[list[str], Meta(min_length=1)]
-    command: str = ""
-    decide: str = ""
-    kind: str = ""
-    arguments: dict[str, Any] = {}
-    note: str = ""
-    reboot: bool = False
+    mends: Annotated[
+        list[str], Meta(min_length=1, description="Targets, the worst severity first; probe.budget for the budget.")
+    ]
+    command: Annotated[str, Meta(description="Typed as it stands."), Maybe] = ""
+    decide: Annotated[str, Meta(description="What only the operator can decide, or do by hand."), Maybe] = ""
+    kind: Annotated[str, Meta(description="A name of tunectl/kinds.py, or boot-words."), Maybe] = ""
+    arguments: Annotated[dict[str, Any], Meta(description="Of this kind: tid, irq, cpus, unit, words, ..."), Maybe] = {}
+    note: Annotated[str, Meta(description="What else is to be known of it."), Maybe] = ""
+    reboot: Annotated[bool, Meta(description="Some of it is in force only after a reboot.")] = False
 
 
 class Preflight(msgspec.Struct, frozen=True):
-    """tunectl.preflight/1"""
+    """What `tunectl preflight` says: may this host trade?"""
 
-    verdict: str
+    verdict: Annotated[str, Meta(extra_json_schema={"enum": ["go", "no-go", "pending-reboot", "unknown"]})]
     probe: Jitter | None
-    strict: bool = False
-    load: list[str] = []  # what was asked for
-    loaded: Jitter | None = None  # the same under load, where one was asked for
-    is_feed_asked: bool = False
-    feed: Feed | None = None
-    reasons: list[str] = []
-    actions: list[Action] = []
-    hardware: Hardware | None = None  # tunectl 0.1.0 did not say
-    cpu_sets: CpuSets = CpuSets()
-    headline: str = ""
-    looser: list[Looser] = []
-    beside: list[LeftOut] = []
-    waivers: Waivers = Waivers()
+    strict: Annotated[bool, Meta(description="Was what could not be found out asked to fail?"), Maybe] = False
+    load: Annotated[list[str], Meta(description="The loads that were asked for; empty without."), Maybe] = []
+    loaded: Annotated[Jitter | None, Meta(description="The same under load, where one was started."), Maybe] = None
+    is_feed_asked: Annotated[bool, Meta(description="Whether `probe feed` was asked for."), Maybe] = False
+    feed: Annotated[Feed | None, Meta(description="Its result, where it could be measured."), Maybe] = None
+    reasons: Annotated[list[str], Meta(description="Why the verdict is not GO.")] = []
+    actions: Annotated[
+        list[Annotated[Action, one_of("command", "decide")]],
+        Meta(description="In the order to do them, each thing once."),
+        Maybe,
+    ] = []
+    hardware: Annotated[Hardware | None, Maybe] = None  # tunectl 0.1.0 did not say
+    cpu_sets: Annotated[CpuSets, Meta(description="Which CPUs were judged."), Maybe] = CpuSets()
+    headline: Annotated[str, Meta(description="The verdict in words, with its terms."), Maybe] = ""
+    looser: Annotated[list[Looser], Maybe] = []
+    beside: Annotated[list[Beside], Maybe] = []
+    waivers: Annotated[Waivers, Maybe] = Waivers()
     verify: Section | None = None
     check: Section | None = None
-    thermal: Section | None = None
-    host: Host = Host()
-    at: str = ""
-    tunectl_version: str = ""
+    thermal: Thermal | None = None
+    notes: Annotated[list[str], Meta(description="What the reader should know beside the result.")] = []
+    intrude: Annotated[bool, Meta(description="Was it asked to measure beside others' threads?"), Maybe] = False
+    host: Annotated[Host, Maybe] = Host()
+    at: Annotated[str, Maybe] = ""
+    tunectl_version: Annotated[str, Maybe] = ""
 
 
 def typed(document: Any, shape: type[Shape], where: str = "") -> Shape:

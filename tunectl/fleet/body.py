@@ -15,7 +15,7 @@ from tunectl.fleet.peers import FEWEST, SCORE, Group, Odd, Spread, groups_of
 from tunectl.fleet.records import MEASURES, VERDICTS, Answer, Asked, Figures, Session, Summary
 from tunectl.fleet.todo import DoRow, todo_rows
 from tunectl.model import Severity
-from tunectl.shapes import Amount, Count, Hardware, Host, Maybe, fields_of
+from tunectl.shapes import Amount, Count, Hardware, Host, Maybe, fields_of, one_of
 from tunectl.wording import few
 
 Verdict = Annotated[str, Meta(extra_json_schema={"enum": [*VERDICTS]})]
@@ -165,7 +165,9 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
     ]
     hosts: Annotated[list[FleetHost], Meta(description="Every host of the session, the worst verdict first.")]
     actions: Annotated[
-        list[DoRow], Meta(description="In the order of doing: the actions of the hosts that are not GO."), Maybe
+        list[Annotated[DoRow, one_of("command", "alike", "decide", "own_words")]],
+        Meta(description="In the order of doing: the actions of the hosts that are not GO."),
+        Maybe,
     ] = []
     causes: Annotated[
         list[CauseRow], Meta(description="Each cause once for each verdict, the most urgent first."), Maybe

@@ -21,7 +21,10 @@ from tunectl.host.recording import Recorded
 from tunectl.hostfile.schema import schema as hostfile_schema
 from tunectl.monitor.document import MonitorBody
 from tunectl.monitor.receivers.message import AlertEdge
-from tunectl.shapes import NOT_ALWAYS, Header, Jitter, JitterLoaded, JitterRuns
+from tunectl.monitor.sources.clock import Reading
+from tunectl.probe.raw import Run
+from tunectl.probe.selftest import Selftest
+from tunectl.shapes import NOT_ALWAYS, Header, Jitter, JitterLoaded, JitterRuns, Preflight
 from tunectl.tuning.catalogue import Catalogue
 from tunectl.tuning.proposal import Proposed
 from tunectl.tuning.show import Show
@@ -41,9 +44,11 @@ BODIES: dict[str, type[msgspec.Struct]] = {
     "knobs": Catalogue,
     "monitor": MonitorBody,
     "plan": Planned,
+    "preflight": Preflight,
     "probe.jitter": Jitter,
     "probe.jitter.loaded": JitterLoaded,
     "probe.jitter.runs": JitterRuns,
+    "probe.selftest": Selftest,
     "propose": Proposed,
     "report": Written,
     "restore": Undoing,
@@ -53,8 +58,12 @@ BODIES: dict[str, type[msgspec.Struct]] = {
     "threads.unit": DropIn,
     "verify": Verified,
 }
-# The same of a document that is nobody's: without a header.
-ALONE: dict[str, type[msgspec.Struct]] = {"fleet.absent": AbsentFile}
+# The same of a document that has no header, or its own.
+ALONE: dict[str, type[msgspec.Struct]] = {
+    "fleet.absent": AbsentFile,
+    "probe.jitter.raw": Run,
+    "probe.sentinel": Reading,
+}
 _NO_NEWS = ("title", "default")  # of a part: the name of its type, and what a reader takes where an older file has none
 
 
@@ -67,9 +76,10 @@ def published() -> dict[str, Schema]:
 def document_schema(name: str, body: type[msgspec.Struct]) -> Schema:
     """The schema of tunectl.<name>/1: the header's fields and those of its body."""
     kinds = (body,) if name in ALONE else (Header, body)
-    _, parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
+    (*_, place), parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
     shaped = {part: _shaped(schema) for part, schema in _ordered(parts).items()}
-    head, own = shaped.pop("Header", {"properties": {}, "required": []}), shaped.pop(body.__name__)
+    own = shaped.pop(place["$ref"].rpartition("/")[2])
+    head = shaped.pop("Header", {"properties": {}, "required": []})
     return {
         "$schema": DIALECT,
         "$id": f"tunectl.{name}-1.json",
