@@ -15,8 +15,8 @@ from tests.fleet.made import NOW, asked, preflight, session
 from tunectl.fleet.body import fleet_body
 from tunectl.fleet.causes import without_numbers
 
-PROPERTIES = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.fleet-1.json").read_text())["properties"]
-SCHEMA, ACTIONS = PROPERTIES["causes"], PROPERTIES["actions"]
+FLEET = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.fleet-1.json").read_text())
+SCHEMA, ACTIONS = ({**FLEET["properties"][name], "$defs": FLEET["$defs"]} for name in ("causes", "actions"))
 
 
 def finding(target: str, reason: str = "", **more: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 import yaml
+from msgspec.structs import asdict
 
 from tests.golden.once import short_json
 from tests.monitor.receivers.receiver import Receiver, receiving
@@ -172,7 +173,7 @@ def delivered_from(state: Path, receiver: str) -> list[Mapping[str, Any]]:
         time.sleep(0.01)
     queues.close()
     store.close()
-    return [alert._asdict() for alert in taken]
+    return list(map(asdict, taken))
 
 
 # ---- the command line

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.monitor.parts import DrivenWakeup, alert, opener, snapshot
 from tests.monitor.process import Systemd
@@ -73,7 +74,7 @@ def counted(values: Iterator[int]) -> Callable[[], Snapshot]:
 def test_each_transition_is_told_once() -> None:
     rig = Rig(counted(itertools.chain([0, 0, 1, 1, 1], itertools.repeat(0))))
     rig.run()
-    assert rig.told == [alert(), alert()._replace(status=AlertState.RESOLVED)]
+    assert rig.told == [alert(), replace(alert(), status=AlertState.RESOLVED)]
     assert (rig.closed, rig.said) == (["closed"], [])
     assert rig.took_s == 10
 

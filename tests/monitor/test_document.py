@@ -38,9 +38,10 @@ def test_misses_a_day_are_in_the_document() -> None:
     rest = {"bad_input": None, "bad_pairs": None, "dropped": None}
     assert rows[0] == {"subject": "application", **values, **rest, "health": "fresh", "reason": ""}
     assert (rows[1]["subject"], rows[1]["max_ns"], rows[1]["health"]) == ("sentinel", None, "no-data")
-    published = json.loads(SCHEMA.read_text())["properties"]["latency"]
-    assert list(Draft202012Validator(published).iter_errors(rows)) == []
-    assert set(published["items"]["required"]) == rows[0].keys()
+    published = json.loads(SCHEMA.read_text())
+    schema = {**published["properties"]["latency"], "$defs": published["$defs"]}
+    assert list(Draft202012Validator(schema).iter_errors(rows)) == []
+    assert set(published["$defs"]["LatencyRow"]["required"]) == rows[0].keys()
 
 
 def test_where_nobody_sends_latencies_there_is_no_row() -> None:
@@ -49,7 +50,7 @@ def test_where_nobody_sends_latencies_there_is_no_row() -> None:
 
 
 def reasons(*samples: Sample) -> list[str]:
-    return [reason for row in sources_of(Snapshot(0.0, "", samples)) for reason in row["reasons"]]
+    return [reason for row in sources_of(Snapshot(0.0, "", samples)) for reason in row.reasons]
 
 
 def test_a_knob_that_could_not_be_read_is_named() -> None:

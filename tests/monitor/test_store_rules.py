@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from tests.monitor.receivers.samples import fired, over
 from tests.monitor.test_store import add, alerts_of, filled, opened
@@ -292,7 +293,7 @@ def test_the_newest_damaged_file_is_kept_with_its_journal(tmp_path: Path) -> Non
 
 
 def row(alert: Alert) -> bytes:
-    return record_of(alert._asdict())
+    return record_of(asdict(alert))
 
 
 def test_each_row_is_read_by_itself(tmp_path: Path) -> None:

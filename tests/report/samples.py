@@ -14,9 +14,10 @@ from tests.fleet.made import NOW, asked, cage, preflight, session
 from tests.probe import feeds, hedges
 from tests.probe.samples import cpu_result, result
 from tunectl.compare.compared import compared, quiet_and_loaded
-from tunectl.fleet.body import fleet_body, history_body, session_body
+from tunectl.fleet.body import fleet_body, history_body
+from tunectl.fleet.documents import session_file
 from tunectl.probe.document import checked
-from tunectl.shapes import JitterLoaded, typed
+from tunectl.shapes import JitterLoaded, fields_of, typed
 
 Body = dict[str, Any]
 _IRQ = (
@@ -149,6 +150,9 @@ def _knobs() -> Body:
         ("smt.control", "siblings share one core's execution units", "boot", {}),
     ]
     same = {
+        "severity": "slower",
+        "expects": "a value",
+        "after": [],
         "source": "Documentation/core-api/irq/irq-affinity.rst",
         "risk": "none known",
         "match": "within",
@@ -214,7 +218,7 @@ def _preflight() -> Body:
         },
         "verify": _verify(),
         "check": _check(),
-        "probe": _jitter(),
+        "probe": {"schema": "tunectl.probe.jitter/1", **_jitter()},
         "is_feed_asked": True,
         "feed": feed_document(feeds.case(feeds.tail(20_000), stamped=False, rate=10_000)) | {"budget": budget},
         "thermal": {
@@ -697,6 +701,6 @@ SAMPLES: dict[str, Callable[[], Body]] = {
     "monitor": _monitor,
     "service": _service,
     "fleet": lambda: fleet_body(session(*_asked()), cage(), NOW),
-    "fleet.session": lambda: session_body(session(*_asked())) | {"hosts": _asked()},
+    "fleet.session": lambda: fields_of(session_file(session(*_asked()))) | {"hosts": _asked()},
     "fleet.history": _history,
 }

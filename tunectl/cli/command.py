@@ -6,12 +6,13 @@ import datetime
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import IO, Any
 
 import click
+import msgspec
 
 from tunectl.cli.helped import Command
 from tunectl.cli.options import Options, merged, shared_options
@@ -20,6 +21,7 @@ from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Document, Finding, HostId
+from tunectl.shapes import fields_of
 
 DATA = ("text", "json")
 GATE = ("text", "json", "junit", "nagios", "prometheus")
@@ -98,7 +100,7 @@ def emit(
     options: Options,
     name: str,
     identity: HostId,
-    body: dict[str, Any],
+    body: msgspec.Struct | Mapping[str, Any],
     findings: Iterable[Finding] = (),
     *,
     done: str | None = None,
@@ -113,7 +115,7 @@ def emit(
     how = typed(options)
     typed_findings = tuple(map(how.finding, findings))
     recorded = "" if open_root(options).live else os.path.abspath(options.root)
-    document = Document(name, identity, now(), how.body(body), typed_findings, options.verbose, recorded)
+    document = Document(name, identity, now(), how.body(fields_of(body)), typed_findings, options.verbose, recorded)
     text = render(document, options.fmt, width=width, colour=colour)
     try:
         if sys.stdout is None:  # it was closed before we started

@@ -11,7 +11,7 @@ from tunectl.cli.exits import GO, exit_code
 from tunectl.cli.helped import Example
 from tunectl.cli.options import Options, intrude_option, load_option
 from tunectl.cli.typed import Typed
-from tunectl.cli.verify import verify_body
+from tunectl.cli.verify import Verified, verify_body
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
 from tunectl.preflight.run import Flight, Request, run_preflight
@@ -79,7 +79,7 @@ def command(
 
 
 def _body(flight: Flight, strict: bool, intrude: bool, how: Typed) -> dict[str, Any]:
-    verify = {"verdict": "unreadable", "findings": [], "notes": []}
+    verify: Verified | dict[str, Any] = {"verdict": "unreadable", "findings": [], "notes": []}
     if flight.inspection and flight.plan:
         verify = verify_body(flight.inspection, flight.plan, strict)
     return {

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import asdict
+
 from tunectl.monitor.database import (
     ERRORS,
     NewerVersionError,
@@ -229,7 +231,7 @@ class Store:
             for one in unsaved:
                 if one.id is None:
                     one.id, self._next_id = self._next_id, self._next_id + 1
-            rows = [(one.id, one.receiver, record_of(one.alert._asdict())) for one in unsaved]
+            rows = [(one.id, one.receiver, record_of(asdict(one.alert))) for one in unsaved]
             with transaction(database):
                 database.execute("DELETE FROM delivery WHERE done")
                 database.execute("REPLACE INTO state VALUES (0, ?)", (record_of(self.state),))

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -113,7 +114,7 @@ def test_of_many_interrupts_the_busiest_are_shown() -> None:
 def test_an_alert_of_metrics_and_of_a_webhook_have_the_same_labels_and_words() -> None:
     """Whatever the text: what a label cannot hold is cut for both."""
     long = 'irq "eth0]\\ ' + 1000 * "µ\n"
-    alerts = (fired(), fired(1, summary=long, fix=long, observed=None, cpus=""), DROP._replace(subject="cpu12" * 50))
+    alerts = (fired(), fired(1, summary=long, fix=long, observed=None, cpus=""), replace(DROP, subject="cpu12" * 50))
     found = shown(status(firing=alerts))
     listed = {frozenset(labels) for name, labels in found if name == "tunectl_alert_info"}
     for alert in alerts:
@@ -138,12 +139,12 @@ def test_an_alert_of_metrics_and_of_a_webhook_have_the_same_labels_and_words() -
     ],
 )
 def test_a_subject_is_named_as_the_metrics_name_it(rule: str, subject: str, part: dict[str, str]) -> None:
-    made = labels_of(DROP._replace(rule=rule, subject=subject), HOST)
+    made = labels_of(replace(DROP, rule=rule, subject=subject), HOST)
     assert {name: made[name] for name in PARTS if name in made} == part
 
 
 def test_what_joins_an_alert_later_changes_its_words_and_not_its_labels() -> None:
-    grown = DROP._replace(summary="the firmware permits CPUs 0-39 no more", cpus="0-39", observed=1, at=OVER)
+    grown = replace(DROP, summary="the firmware permits CPUs 0-39 no more", cpus="0-39", observed=1, at=OVER)
     assert labels_of(grown, HOST) == labels_of(DROP, HOST) == labels_of(over(DROP), HOST)
     assert annotations_of(grown, HOST)["cpus"] == "0-39"
 
