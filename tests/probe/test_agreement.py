@@ -9,10 +9,10 @@ import pytest
 
 from tests.compare.feeds import feed_document
 from tests.compare.hedges import hedge_document
-from tests.probe.feeds import case as feed_case
-from tests.probe.feeds import tail as messages
-from tests.probe.hedges import case as hedge_case
-from tests.probe.hedges import tail as answers
+from tests.experiments.feeds import case as feed_case
+from tests.experiments.feeds import tail as messages
+from tests.experiments.hedges import case as hedge_case
+from tests.experiments.hedges import tail as answers
 from tunectl.errors import TunectlError
 from tunectl.probe.document import checked
 

@@ -32,6 +32,10 @@ from tunectl.cli.values import some_of
 from tunectl.compare.compared import quiet_and_loaded
 from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
+from tunectl.experiments.pair_placement import asked_cpus
+from tunectl.experiments.wake import run_wake, serve_wake
+from tunectl.experiments.wake_cases import MECHANISMS, WAYS
+from tunectl.experiments.wake_request import WakeRequest
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity
@@ -42,13 +46,9 @@ from tunectl.probe.budget import judge
 from tunectl.probe.loaded import Plan, planned, quiet_then_loaded
 from tunectl.probe.loaded import refusal as load_refusal
 from tunectl.probe.loads import chosen as chosen_loads
-from tunectl.probe.pair_placement import asked_cpus
 from tunectl.probe.result import load_problem, nothing_measured, read_result
 from tunectl.probe.runner import PROGRAM, run_jitter, run_selftest
 from tunectl.probe.runs import several
-from tunectl.probe.wake import run_wake, serve_wake
-from tunectl.probe.wake_cases import MECHANISMS, WAYS
-from tunectl.probe.wake_request import WakeRequest
 from tunectl.shapes import plain
 from tunectl.tuning.inspection import proposed_config
 

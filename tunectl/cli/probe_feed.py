@@ -20,13 +20,13 @@ from tunectl.cli.probing import (
 )
 from tunectl.cli.values import some_of
 from tunectl.errors import UsageError
+from tunectl.experiments.feed import run_feed, serve_feed
+from tunectl.experiments.feed_budget import judge_feed
+from tunectl.experiments.feed_cases import FORMATS, MOST_ALLOCATIONS, MOST_SYMBOLS, TLS, TRANSPORTS, WAITS
+from tunectl.experiments.feed_request import DURATION_S, MOST_A_SECOND, RATE, FeedRequest, replayed
+from tunectl.experiments.feed_stamps import STAMPS
+from tunectl.experiments.pair_placement import asked_cpus
 from tunectl.host.identity import read_identity
-from tunectl.probe.feed import run_feed, serve_feed
-from tunectl.probe.feed_budget import judge_feed
-from tunectl.probe.feed_cases import FORMATS, MOST_ALLOCATIONS, MOST_SYMBOLS, TLS, TRANSPORTS, WAITS
-from tunectl.probe.feed_request import DURATION_S, MOST_A_SECOND, RATE, FeedRequest, replayed
-from tunectl.probe.feed_stamps import STAMPS
-from tunectl.probe.pair_placement import asked_cpus
 from tunectl.shapes import Feed, plain, typed
 
 _MOST_AT_ONCE = 256

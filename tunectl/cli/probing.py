@@ -14,6 +14,8 @@ from tunectl.cli.exits import FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import TunectlError, UsageError
+from tunectl.experiments.pair_placement import asked_cpus
+from tunectl.experiments.pair_request import PairRequest
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.ending import ENDING
 from tunectl.host.occupants import Occupant, Place, look, refusal
@@ -21,8 +23,6 @@ from tunectl.host.procs import hidden_threads
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
 from tunectl.model import HostId
-from tunectl.probe.pair_placement import asked_cpus
-from tunectl.probe.pair_request import PairRequest
 from tunectl.probe.result import result_text
 from tunectl.tuning.inspection import read_config
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from tunectl.experiments.feed_cases import SPINNING
+from tunectl.experiments.pair_receiver import SPINNER_LEAST
 from tunectl.probe.explain import ARRIVALS
-from tunectl.probe.feed_cases import SPINNING
 from tunectl.probe.lengths import Lengths
-from tunectl.probe.pair_receiver import SPINNER_LEAST
 from tunectl.shapes import AnyCase, Cpu, FeedCase, HedgeCase, Spread
 
 _WHOLE_PERCENT = 100

@@ -11,18 +11,18 @@ import msgspec
 
 from tunectl.command import as_data
 from tunectl.errors import TunectlError
+from tunectl.experiments.feed_budget import judge_feed
+from tunectl.experiments.feed_explain import explained_feed
+from tunectl.experiments.feed_facts import SCHEMA as FEED_RAW
+from tunectl.experiments.hedge_explain import explained_hedge
+from tunectl.experiments.hedge_facts import SCHEMA as HEDGE_RAW
+from tunectl.experiments.wake_explain import explained_wake
+from tunectl.experiments.wake_facts import SCHEMA as WAKE_RAW
 from tunectl.probe.agreement import case_disagreement, disagreement, told_twice
 from tunectl.probe.budget import judge
 from tunectl.probe.explain import explained
-from tunectl.probe.feed_budget import judge_feed
-from tunectl.probe.feed_explain import explained_feed
-from tunectl.probe.feed_facts import SCHEMA as FEED_RAW
-from tunectl.probe.hedge_explain import explained_hedge
-from tunectl.probe.hedge_facts import SCHEMA as HEDGE_RAW
 from tunectl.probe.raw import SCHEMA as JITTER_RAW
 from tunectl.probe.same_run import shared_runs
-from tunectl.probe.wake_explain import explained_wake
-from tunectl.probe.wake_facts import SCHEMA as WAKE_RAW
 from tunectl.regular import read_given
 from tunectl.shapes import (
     AnyCase,
