@@ -16,47 +16,42 @@ from tests.experiments.test_wake_cells import CALM, block, minimal
 from tests.experiments.test_wake_cells import case as wake_case
 from tests.experiments.test_wake_cells import raw_document as wake_document
 from tunectl.errors import TunectlError, UsageError
-from tunectl.experiments import (
-    feed_cells,
-    feed_facts,
-    feed_void,
-    feed_warnings,
-    hedge_cells,
-    hedge_facts,
-    hedge_void,
-    hedge_warnings,
-    wake_cells,
-    wake_facts,
-    wake_void,
-    wake_warnings,
+from tunectl.experiments import feed_cells, hedge_cells, wake_cells
+from tunectl.experiments.feed import FeedRequest
+from tunectl.experiments.feed import Planned as FeedCase
+from tunectl.experiments.feed_cells import FEED, bars_ns, due_figures
+from tunectl.experiments.hedge import HedgeRequest
+from tunectl.experiments.hedge_cells import HEDGE
+from tunectl.experiments.pair import (
+    asked_cpus,
+    clock,
+    cpu_share,
+    place,
+    place_servers,
+    unkept,
+    why_no_spinner,
+    why_throttled,
 )
-from tunectl.experiments.feed_cases import Planned as FeedCase
-from tunectl.experiments.feed_figures import bars_ns, due_figures
-from tunectl.experiments.feed_request import FeedRequest
-from tunectl.experiments.hedge_request import HedgeRequest
-from tunectl.experiments.pair_placement import asked_cpus, place, place_servers
-from tunectl.experiments.pair_receiver import cpu_share, why_no_spinner, why_throttled
-from tunectl.experiments.pair_warnings import clock, unkept
 from tunectl.experiments.tick_figures import Figures, halved, ratio
-from tunectl.experiments.wake_occupancy import occupancy
+from tunectl.experiments.wake_cells import WAKE, occupancy
 from tunectl.host.cpusets import CpuFacts
 from tunectl.shapes import FEED_STAGES, nearest_rank
 
 
-def hedge_run(*cases: dict[str, Any], **changes: Any) -> hedge_facts.RawHedge:
-    return hedge_facts.read_raw(hedges.raw_document(*cases, **changes))
+def hedge_run(*cases: dict[str, Any], **changes: Any) -> hedge_cells.RawHedge:
+    return HEDGE.read(hedges.raw_document(*cases, **changes))
 
 
-def hedged(**changes: Any) -> hedge_facts.RawCase:
+def hedged(**changes: Any) -> hedge_cells.RawCase:
     return hedge_run(hedges.case([3_000] * 1000, **changes)).cases[0]
 
 
-def feed_run(*cases: dict[str, Any], **changes: Any) -> feed_facts.RawFeed:
-    return feed_facts.read_raw(feeds.raw_document(*cases, **changes))
+def feed_run(*cases: dict[str, Any], **changes: Any) -> feed_cells.RawFeed:
+    return FEED.read(feeds.raw_document(*cases, **changes))
 
 
-def wake_run(*cases: dict[str, Any], **changes: Any) -> wake_facts.RawWake:
-    return wake_facts.read_raw(wake_document(*cases, **changes))
+def wake_run(*cases: dict[str, Any], **changes: Any) -> wake_cells.RawWake:
+    return WAKE.read(wake_document(*cases, **changes))
 
 
 # ---- figures
@@ -131,7 +126,7 @@ def test_what_the_kernel_counted_of_a_cpu() -> None:
 
 def changed_files(run: dict[str, Any], path: str, at: str, text: str) -> Any:
     run["cells"][0][at]["files"][path] = text
-    read = wake_facts.read_raw(run)
+    read = WAKE.read(run)
     return occupancy(read.cases[0], read)
 
 
@@ -158,7 +153,7 @@ def test_our_own_threads_on_the_cpu(cpus: tuple[int, int], shares_main: bool, ow
     for name, (ran, slices) in (("before", (0, 0)), ("after", (5, 2))):
         files = run["cells"][0][name]["files"]
         files.update({path: f"{ran} 1 {slices}" for path in files if path.endswith("/schedstat") and "task" in path})
-    read = wake_facts.read_raw(run)
+    read = WAKE.read(run)
     found = occupancy(read.cases[0], read)
     assert found
     assert (found.own_ns, found.own_slices) == (5 * own, 2 * own)
@@ -185,7 +180,7 @@ def test_how_many_messages_met_another_task(
 ) -> None:
     changes = None if occupied_by is None else CALM | occupied_by
     run = wake_run(block(occupancy=changes, preemptions=preemptions))
-    assert wake_void.met_others(run.cases[0], run) == (None if met is None else pytest.approx(met, abs=2e-3 * met))
+    assert wake_cells.met_others(run.cases[0], run) == (None if met is None else pytest.approx(met, abs=2e-3 * met))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +188,7 @@ def test_how_many_messages_met_another_task(
 )
 def test_on_one_cpu_the_sender_preempts_and_is_no_other(mechanism: str, cpus: list[int], met: float) -> None:
     run = wake_run(block(mechanism=mechanism, preemptions=5), cpus=cpus)
-    assert wake_void.met_others(run.cases[0], run) == met
+    assert wake_cells.met_others(run.cases[0], run) == met
 
 
 @pytest.mark.parametrize(
@@ -209,14 +204,14 @@ def test_on_one_cpu_the_sender_preempts_and_is_no_other(mechanism: str, cpus: li
 )
 def test_a_case_too_short_for_the_kernels_steps(made: dict[str, Any], step_ns: float | None) -> None:
     run = wake_run(made)
-    assert wake_void.step_of_doubt_ns(run.cases[0], run) == step_ns
+    assert wake_cells.step_of_doubt_ns(run.cases[0], run) == step_ns
 
 
 @pytest.mark.parametrize(("unready", "is_void"), [(0, False), (1, False), (2, True)])
 @pytest.mark.parametrize("made", [block, minimal])
 def test_one_message_in_a_hundred_may_find_an_unready_receiver(made: Any, unready: int, is_void: bool) -> None:
     run = wake_run(made(unready=unready))
-    assert bool(wake_void.why_void(run.cases[0], run)) is is_void
+    assert bool(wake_cells.why_void(run.cases[0], run)) is is_void
 
 
 # ---- wake
@@ -224,11 +219,10 @@ def test_one_message_in_a_hundred_may_find_an_unready_receiver(made: Any, unread
 
 def test_the_first_sleeper_with_figures_is_what_the_others_are_compared_with() -> None:
     poll = wake_case("poll", "sleeping", 50_000)
-    found = wake_cells.judged(
-        wake_run(block(preemptions=99), poll, minimal(), minimal(idle_ms=5.0), minimal(mechanism="udp"))
-    )
+    run = wake_run(block(preemptions=99), poll, minimal(), minimal(idle_ms=5.0), minimal(mechanism="udp"))
+    found = WAKE.judged(run)
     assert [one.has_figures for one in found] == [False, True, True, True, True]
-    (made,) = wake_cells.speedups(found)
+    (made,) = wake_cells.speedups(run, found)
     assert (made["way"], made["over"], made["mean"], made["percentiles"]["99"], made["max"]) == (
         "minimal",
         "poll",
@@ -258,7 +252,7 @@ def test_the_first_sleeper_with_figures_is_what_the_others_are_compared_with() -
 )
 def test_what_is_said_of_a_case_of_wake(changes: dict[str, Any], warned: int) -> None:
     run = wake_run(minimal(**changes))
-    assert len(wake_warnings.case_warnings(run.cases[0], run)) == warned
+    assert len(wake_cells.case_warnings(run.cases[0], run)) == warned
 
 
 @pytest.mark.parametrize(
@@ -306,7 +300,7 @@ def test_a_sender_without_a_message_is_not_late() -> None:
 )
 def test_when_a_case_of_feed_is_void(changes: dict[str, Any], is_void: bool) -> None:
     run = feed_run(feeds.case(**changes))
-    assert bool(feed_void.why_void(run.cases[0], run)) is is_void
+    assert bool(feed_cells.why_void(run.cases[0], run)) is is_void
 
 
 STEPPED = {"asked": "sw", "kind": "sw", "stepped": True}
@@ -340,7 +334,7 @@ STEPPED = {"asked": "sw", "kind": "sw", "stepped": True}
 )
 def test_what_is_said_of_a_case_of_feed(changes: dict[str, Any], said: list[str]) -> None:
     run = feed_run(feeds.case(**changes))
-    found = feed_warnings.case_warnings(run.cases[0], run)
+    found = feed_cells.case_warnings(run.cases[0], run)
     assert [text.startswith(start) for text, start in zip(found, said, strict=True)] == [True] * len(said)
 
 
@@ -355,8 +349,8 @@ def test_what_is_said_of_a_case_of_feed(changes: dict[str, Any], said: list[str]
 )
 def test_why_there_are_no_stamps(stamps: dict[str, Any], said: str) -> None:
     run = feed_run(feeds.case(stamped=False, stamps=stamps))
-    assert "".join(feed_warnings.case_warnings(run.cases[0], run)).startswith(said)
-    assert bool(feed_warnings.case_warnings(run.cases[0], run)) is bool(said)
+    assert "".join(feed_cells.case_warnings(run.cases[0], run)).startswith(said)
+    assert bool(feed_cells.case_warnings(run.cases[0], run)) is bool(said)
 
 
 def test_unsent_and_lost_messages_are_the_longest() -> None:
@@ -391,8 +385,8 @@ def test_a_bar_is_of_the_messages_of_its_length() -> None:
     ],
 )
 def test_what_time_stamps_cost(stamped: list[dict[str, Any]], without: list[dict[str, Any]], cost: int | None) -> None:
-    found, others = (feed_cells.judged(feed_run(*(feeds.case(**one) for one in cases))) for cases in (stamped, without))
-    assert feed_cells.stamp_cost_ns(found, others) == cost
+    run, other = (feed_run(*(feeds.case(**one) for one in cases)) for cases in (stamped, without))
+    assert feed_cells.stamp_cost_ns(run, FEED.judged(run), other if without else None) == cost
 
 
 @pytest.mark.parametrize(
@@ -473,9 +467,9 @@ def test_what_hedge_can_be_asked_for(changes: dict[str, Any], is_refused: bool) 
 
 
 def test_what_chance_would_have_slow_with_both() -> None:
-    found = hedge_facts.Together(served=(1000, 2000), slow=(10, 40), first_slow=(100, 50))
+    found = hedge_cells.Together(served=(1000, 2000), slow=(10, 40), first_slow=(100, 50))
     assert found.expected == pytest.approx(100 * 0.02 + 50 * 0.01)
-    assert hedge_facts.Together(served=(0, 2000), slow=(0, 40), first_slow=(100, 50)).expected == pytest.approx(2.0)
+    assert hedge_cells.Together(served=(0, 2000), slow=(0, 40), first_slow=(100, 50)).expected == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(("first_slow", "ratio_"), [((250, 250), 2.0), ((250, 249), None), ((0, 500), 2.0)])
@@ -503,7 +497,7 @@ def test_the_time_that_two_servers_have_left(free: int, measured: int, share: fl
 def test_what_the_queues_held_first_and_last(sums: list[int], arrivals: list[int], queues: Any) -> None:
     case = hedged(queue_sums=sums, queue_arrivals=arrivals)
     assert case.queues == queues
-    assert hedge_warnings.is_collapsed(case) is False
+    assert hedge_cells.is_collapsed(case) is False
 
 
 def test_what_missed_and_what_was_late() -> None:
@@ -525,9 +519,9 @@ def test_what_missed_and_what_was_late() -> None:
 )
 def test_when_a_case_of_hedge_is_void(changes: dict[str, Any], is_void: bool) -> None:
     live = hedge_run(hedges.case([3_000] * 1000, **changes))
-    assert bool(hedge_void.why_void(live.cases[0], live)) is is_void
-    simulated = hedge_facts.read_raw(hedges.simulated_document(hedges.case([3_000] * 1000, **changes)))
-    assert hedge_void.why_void(simulated.cases[0], simulated) == ""
+    assert bool(hedge_cells.why_void(live.cases[0], live)) is is_void
+    simulated = HEDGE.read(hedges.simulated_document(hedges.case([3_000] * 1000, **changes)))
+    assert hedge_cells.why_void(simulated.cases[0], simulated) == ""
 
 
 @pytest.mark.parametrize(
@@ -537,7 +531,7 @@ def test_when_a_case_of_hedge_is_void(changes: dict[str, Any], is_void: bool) ->
 def test_both_slow_more_often_than_chance_has_it(both_slow: int, first_slow: tuple[int, int], is_told: bool) -> None:
     found = hedges.together((1000, 1000), (10, 10), first_slow, both_slow=both_slow, pairs=0)
     services = {"a": [3000, 1000], "b": [3000, 1000]}
-    assert hedge_warnings.is_dependent(hedged(together=found, service=services)) is is_told
+    assert hedge_cells.is_dependent(hedged(together=found, service=services)) is is_told
 
 
 @pytest.mark.parametrize(
@@ -552,7 +546,7 @@ def test_both_slow_more_often_than_chance_has_it(both_slow: int, first_slow: tup
 def test_which_of_three_share_a_core(cores: tuple[str, str, str], shared: set[tuple[int, int]]) -> None:
     run = hedge_run(facts={"cpus": [feeds.GOOD | {"core_cpus": core} for core in cores]})
     assert {(one, two) for one in range(3) for two in range(one + 1, 3) if run.shares_core(one, two)} == shared
-    simulated = hedge_facts.read_raw(hedges.simulated_document())
+    simulated = HEDGE.read(hedges.simulated_document())
     assert not simulated.facts
 
 
@@ -568,12 +562,12 @@ def test_a_budget_starves_where_it_is_below_the_late_share_of_what_is_admitted(
         [3_000] * (1000 - shed), shed=shed, hedged=50 - over_budget, over_budget=over_budget, budget=budget
     )
     run = hedge_run(made)
-    assert any("starves hedging" in text for text in hedge_warnings.case_warnings(run.cases[0], run)) is starves
+    assert any("starves hedging" in text for text in hedge_cells.case_warnings(run.cases[0], run)) is starves
 
 
 def test_what_a_document_leaves_out_is_refused() -> None:
     with pytest.raises(TunectlError, match="expected a document of schema"):
-        hedge_facts.read_raw({"schema": "x"})
+        HEDGE.read({"schema": "x"})
 
 
 # ---- the CPUs

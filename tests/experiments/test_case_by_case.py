@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from tunectl.experiments.case_by_case import CaseError, Takes, measured_cases, require_online
-from tunectl.experiments.feed_cases import Planned, plan
-from tunectl.experiments.feed_request import FeedRequest
-from tunectl.experiments.hedge_request import HedgeRequest
-from tunectl.experiments.pair_placement import Placed
+from tunectl.experiments.feed import FeedRequest, Planned, plan
+from tunectl.experiments.frame import CaseError, Takes, measured_cases, require_online
+from tunectl.experiments.hedge import HedgeRequest
+from tunectl.experiments.pair import Placed
 from tunectl.host.sysroot import Sysroot
 
 from .test_feed_native import measured

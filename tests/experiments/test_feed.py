@@ -13,9 +13,8 @@ import jsonschema
 import pytest
 
 from tunectl.errors import TunectlError
-from tunectl.experiments.feed import run_feed
-from tunectl.experiments.feed_explain import explained_feed
-from tunectl.experiments.feed_request import FeedRequest
+from tunectl.experiments.feed import FeedRequest, run_feed
+from tunectl.experiments.feed_cells import explained_feed
 from tunectl.shapes import FEED_STAGES
 
 pytestmark = [

@@ -13,7 +13,7 @@ import pytest
 
 from tests.experiments.feeds import GOOD, MS, USUAL, case, lossy, message, raw_document, unmeasured, unsent
 from tunectl.errors import TunectlError
-from tunectl.experiments.feed_explain import explained_feed
+from tunectl.experiments.feed_cells import explained_feed
 from tunectl.probe.document import read_document
 from tunectl.shapes import FEED_STAGES
 

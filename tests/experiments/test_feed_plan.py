@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from tunectl.errors import UsageError
-from tunectl.experiments.feed_cases import FORMATS, TLS, TRANSPORTS, WAITS, Planned, plan
-from tunectl.experiments.feed_request import FeedRequest
-from tunectl.experiments.pair_placement import Placed
+from tunectl.experiments.feed import FORMATS, TLS, TRANSPORTS, WAITS, FeedRequest, Planned, plan
+from tunectl.experiments.pair import Placed
 
 TWO = Placed(2, 3)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tunectl.errors import TunectlError
-from tunectl.experiments.feed_stamps import Chosen, choose
+from tunectl.experiments.feed import Chosen, choose
 from tunectl.host.timestamping import Stamping
 
 GOOD = Stamping("eth0", "/dev/ptp1", receive_filter="all")

@@ -13,7 +13,7 @@ import pytest
 from tests.experiments.feeds import GOOD, pairs
 from tests.experiments.hedges import OWN, at_once, case, raw_document, simulated_document, tail, together, unmeasured
 from tunectl.errors import TunectlError
-from tunectl.experiments.hedge_explain import explained_hedge
+from tunectl.experiments.hedge_cells import explained_hedge
 from tunectl.probe.document import read_document
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"

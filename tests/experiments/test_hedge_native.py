@@ -21,8 +21,7 @@ import pytest
 
 from tests.probe.running import until_named
 from tests.probe.spy import ENDED, spying_on
-from tunectl.experiments.hedge_explain import explained_hedge
-from tunectl.experiments.hedge_facts import read_raw
+from tunectl.experiments.hedge_cells import HEDGE, explained_hedge
 
 pytestmark = pytest.mark.pins
 ALLOWED = sorted(os.sched_getaffinity(0))
@@ -56,7 +55,7 @@ def test_every_request_and_every_copy_is_accounted_for(
     program: Path, flags: Sequence[str], options: dict[str, object]
 ) -> None:
     document = measured(program, *flags, duration=0.2, **options)
-    (case,) = read_raw(document).cases  # which adds up what is in it, and compares the floor
+    (case,) = HEDGE.read(document).cases  # which adds up what is in it, and compares the floor
     assert case.offered == case.answered + case.shed + case.unanswered > 0
     copies = case.offered - case.shed + case.hedged
     assert copies == case.answered + case.wasted + case.cancelled_unstarted + case.unfinished
@@ -95,7 +94,7 @@ three_cpus = pytest.mark.skipif(
 def test_with_three_cpus_each_thread_has_its_own(program: Path) -> None:
     argv = [str(program), "hedge", "--intrude", "--cpus", CPUS, "--duration", "1", "--load", "0.05", "--delay", "p95"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
-    (case,) = read_raw(json.loads(done.stdout)).cases
+    (case,) = HEDGE.read(json.loads(done.stdout)).cases
     assert 0 < case.answered <= case.offered
 
 
@@ -161,7 +160,7 @@ def test_a_signal_ends_it_early_with_what_came(program: Path) -> None:
     time.sleep(0.6)
     child.send_signal(signal.SIGINT)
     document = json.loads(child.communicate(timeout=20)[0])
-    (case,) = read_raw(document).cases
+    (case,) = HEDGE.read(document).cases
     assert document["interrupted"]
     assert document["duration_s"] < 12
     assert case.offered < 80_000
@@ -226,5 +225,5 @@ def test_a_simulation_needs_no_privilege_and_no_cpu(program: Path) -> None:
         document = json.loads(done.stdout)
     assert (document["simulated"], document["cpus"], document["facts"]) == (True, [], None)
     assert document["clock"] == {"source": "simulated", "hz": 1e9}
-    (case,) = read_raw(document).cases
+    (case,) = HEDGE.read(document).cases
     assert case.answered == case.offered == 667

@@ -9,9 +9,9 @@ import pytest
 
 from tunectl.cpulist import CpuSet
 from tunectl.errors import UsageError
-from tunectl.experiments.hedge_cases import Planned, natural_share, plan
-from tunectl.experiments.hedge_request import MOST_REQUESTS, HedgeRequest
-from tunectl.experiments.pair_placement import PlacedServers, place_servers
+from tunectl.experiments.hedge import MOST_REQUESTS, HedgeRequest, Planned, plan
+from tunectl.experiments.hedge_cells import natural_share
+from tunectl.experiments.pair import PlacedServers, place_servers
 from tunectl.host.cpusets import CpuFacts
 
 

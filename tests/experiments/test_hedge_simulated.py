@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tunectl.experiments.hedge_explain import explained_hedge
+from tunectl.experiments.hedge_cells import explained_hedge
 from tunectl.experiments.hedge_states import counts_of
 
 Cell = dict[str, Any]

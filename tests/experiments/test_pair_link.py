@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from tunectl.errors import TunectlError
-from tunectl.experiments import feed_run, wake_run
-from tunectl.experiments.pair_link import SMALLEST, Asked, Link, Reflect, UnreachableError, listen, serve
+from tunectl.experiments import feed, wake
+from tunectl.experiments.link import SMALLEST, Asked, Link, Reflect, UnreachableError, listen, serve
 
 KINDS = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
 
@@ -122,7 +122,7 @@ def test_what_the_other_hosts_program_refuses_is_the_cases_reason() -> None:
 
 
 def test_words_that_are_none_end_the_connection_and_the_next_case_says_so() -> None:
-    with other_host(reflect=lambda words, _: _echo(feed_run.far_words(words), _)) as address:
+    with other_host(reflect=lambda words, _: _echo(feed.far_words(words), _)) as address:
         link = Link("feed", address)
         with pytest.raises(UnreachableError), link.case(Asked("tcp", SMALLEST, ("tcp", "poll", "many"))):
             pass
@@ -136,14 +136,14 @@ def test_words_that_are_none_end_the_connection_and_the_next_case_says_so() -> N
 
 def test_the_other_hosts_program_is_asked_in_our_words_alone() -> None:
     """What comes over the wire names a case, and can add no option."""
-    assert feed_run.far_words(["udp", "--root", "7"]) == [
+    assert feed.far_words(["udp", "--root", "7"]) == [
         *("--transport", "udp", "--format", "binary", "--waiting", "--root", "--busy-poll-us", "7")
     ]
-    assert wake_run.far_words(["tcp", "block", "7", "64", "1"]) == [
+    assert wake.far_words(["tcp", "block", "7", "64", "1"]) == [
         *("--case", "tcp:block:0", "--busy-poll-us", "7", "--bytes", "64", "--fds", "1")
     ]
     for words in (["udp"], ["udp", "poll", "x"], ["udp", "poll", "1", "--root", "/tmp"]):
         with pytest.raises(ValueError):
-            feed_run.far_words(words)
+            feed.far_words(words)
     with pytest.raises(ValueError):
-        wake_run.far_words(["tcp", "block", "7", "64"])
+        wake.far_words(["tcp", "block", "7", "64"])

@@ -26,9 +26,8 @@ from tests.probe.conftest import Probe
 from tests.probe.running import until_named
 from tests.probe.spy import spying_on
 from tunectl.errors import TunectlError, UsageError
-from tunectl.experiments.wake import run_wake
-from tunectl.experiments.wake_explain import explained_wake
-from tunectl.experiments.wake_request import WakeRequest
+from tunectl.experiments.wake import WakeRequest, run_wake
+from tunectl.experiments.wake_cells import explained_wake
 
 pytestmark = [pytest.mark.slow, pytest.mark.pins]
 

@@ -13,9 +13,9 @@ import pytest
 
 from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError
-from tunectl.experiments.pair_facts import Peer
+from tunectl.experiments.pair import Peer
 from tunectl.experiments.tick_figures import PERCENTILES, Figures
-from tunectl.experiments.wake_explain import explained_wake
+from tunectl.experiments.wake_cells import explained_wake
 from tunectl.probe.document import read_document
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.wake-1.json").read_text())

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tunectl.errors import UsageError
-from tunectl.experiments.pair_placement import Placed, place
-from tunectl.experiments.wake_cases import BETWEEN_HOSTS, MESSAGES, TIMERS, WAYS, Planned, plan
-from tunectl.experiments.wake_request import WakeRequest
+from tunectl.experiments.pair import Placed, place
+from tunectl.experiments.wake import BETWEEN_HOSTS, MESSAGES, WAYS, Planned, WakeRequest, plan
+from tunectl.experiments.wake_cells import TIMERS
 from tunectl.host.cpusets import CpuFacts
 
 NONE: frozenset[int] = frozenset()

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.experiments.test_hedge_native import CPUS
-from tunectl.experiments.feed_explain import explained_feed
-from tunectl.experiments.hedge_explain import explained_hedge
-from tunectl.experiments.wake_explain import explained_wake
+from tunectl.experiments.feed_cells import explained_feed
+from tunectl.experiments.hedge_cells import explained_hedge
+from tunectl.experiments.wake_cells import explained_wake
 
 pytestmark = [pytest.mark.slow, pytest.mark.pins]
 

@@ -32,10 +32,8 @@ from tunectl.cli.values import some_of
 from tunectl.compare.compared import quiet_and_loaded
 from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
-from tunectl.experiments.pair_placement import asked_cpus
-from tunectl.experiments.wake import run_wake, serve_wake
-from tunectl.experiments.wake_cases import MECHANISMS, WAYS
-from tunectl.experiments.wake_request import WakeRequest
+from tunectl.experiments.pair import asked_cpus
+from tunectl.experiments.wake import MECHANISMS, WAYS, WakeRequest, run_wake, serve_wake
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity

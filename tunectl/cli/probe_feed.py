@@ -20,12 +20,24 @@ from tunectl.cli.probing import (
 )
 from tunectl.cli.values import some_of
 from tunectl.errors import UsageError
-from tunectl.experiments.feed import run_feed, serve_feed
+from tunectl.experiments.feed import (
+    DURATION_S,
+    FORMATS,
+    MOST_A_SECOND,
+    MOST_ALLOCATIONS,
+    MOST_SYMBOLS,
+    RATE,
+    STAMPS,
+    TLS,
+    TRANSPORTS,
+    WAITS,
+    FeedRequest,
+    replayed,
+    run_feed,
+    serve_feed,
+)
 from tunectl.experiments.feed_budget import judge_feed
-from tunectl.experiments.feed_cases import FORMATS, MOST_ALLOCATIONS, MOST_SYMBOLS, TLS, TRANSPORTS, WAITS
-from tunectl.experiments.feed_request import DURATION_S, MOST_A_SECOND, RATE, FeedRequest, replayed
-from tunectl.experiments.feed_stamps import STAMPS
-from tunectl.experiments.pair_placement import asked_cpus
+from tunectl.experiments.pair import asked_cpus
 from tunectl.host.identity import read_identity
 from tunectl.shapes import Feed, plain, typed
 

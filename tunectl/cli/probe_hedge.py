@@ -10,10 +10,17 @@ from tunectl.cli.helped import Example
 from tunectl.cli.options import Options, intrude_option
 from tunectl.cli.probing import code_of_cases, emit_and_write, pair_of, refuse_taken, this_machine
 from tunectl.cli.values import some_of
-from tunectl.experiments.hedge import run_hedge
-from tunectl.experiments.hedge_cases import STALLS
-from tunectl.experiments.hedge_request import DELAYS, DURATION_S, LOADS, MOST_SERVICE_NS, SERVICE_NS, HedgeRequest
-from tunectl.experiments.pair_placement import asked_cpus
+from tunectl.experiments.hedge import (
+    DELAYS,
+    DURATION_S,
+    LOADS,
+    MOST_SERVICE_NS,
+    SERVICE_NS,
+    STALLS,
+    HedgeRequest,
+    run_hedge,
+)
+from tunectl.experiments.pair import asked_cpus
 from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity
 

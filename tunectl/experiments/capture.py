@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from errno import EFBIG
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tunectl.errors import UsageError
 from tunectl.regular import read_given
 
 LARGEST = 1 << 30  # bytes of a file
-MOST_MESSAGES = 4_000_000  # FEED_MOST of native/src/feed/run.h
+MOST_MESSAGES = 4_000_000  # of a case: the program keeps what it found of each (FEED_MOST of native/src/feed/run.h)
 MOST_BYTES = 9000  # FEED_PAYLOAD_MOST
 _DAY_NS = 86_400 * 10**9
 _MAGIC = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # ns of a fraction's unit
@@ -62,6 +63,31 @@ class Capture(NamedTuple):
     def lines(self, factor: float) -> str:
         """As the native program takes them (--plan), all times multiplied."""
         return "".join(f"{round(at_ns * factor)} {min(size, MOST_BYTES)}\n" for at_ns, size in self.messages)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A capture whose times are divided by `speed`."""
+
+    file: str
+    capture: Capture
+    speed: float
+
+    @property
+    def seconds(self) -> float:
+        """From the first message to the last, as they are sent."""
+        return self.capture.seconds / self.speed
+
+    @property
+    def lines(self) -> str:
+        """As the native program takes them (--plan)."""
+        return self.capture.lines(1 / self.speed)
+
+    def said(self, grown: int) -> dict[str, Any]:
+        """As the document has it; `grown`: messages that were shorter in the capture than any of ours is."""
+        counts = {"messages": len(self.capture.messages), "others": self.capture.others, "grown": grown}
+        changed = {"shortened": self.capture.shortened, "backwards": self.capture.backwards}
+        return {"file": self.file, "speed": self.speed, **counts, **changed}
 
 
 def read_capture(path: Path) -> Capture:

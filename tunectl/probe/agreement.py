@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from tunectl.experiments.feed_cases import SPINNING
-from tunectl.experiments.pair_receiver import SPINNER_LEAST
+from tunectl.experiments.feed_cells import SPINNING
+from tunectl.experiments.pair import SPINNER_LEAST
 from tunectl.probe.explain import ARRIVALS
 from tunectl.probe.lengths import Lengths
 from tunectl.shapes import AnyCase, Cpu, FeedCase, HedgeCase, Spread

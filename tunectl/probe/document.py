@@ -12,12 +12,9 @@ import msgspec
 from tunectl.command import as_data
 from tunectl.errors import TunectlError
 from tunectl.experiments.feed_budget import judge_feed
-from tunectl.experiments.feed_explain import explained_feed
-from tunectl.experiments.feed_facts import SCHEMA as FEED_RAW
-from tunectl.experiments.hedge_explain import explained_hedge
-from tunectl.experiments.hedge_facts import SCHEMA as HEDGE_RAW
-from tunectl.experiments.wake_explain import explained_wake
-from tunectl.experiments.wake_facts import SCHEMA as WAKE_RAW
+from tunectl.experiments.feed_cells import FEED, explained_feed
+from tunectl.experiments.hedge_cells import HEDGE, explained_hedge
+from tunectl.experiments.wake_cells import WAKE, explained_wake
 from tunectl.probe.agreement import case_disagreement, disagreement, told_twice
 from tunectl.probe.budget import judge
 from tunectl.probe.explain import explained
@@ -44,9 +41,9 @@ _CONTRADICTED = "figures that contradict each other are no result"
 LARGEST = 1 << 30  # bytes; a day's run of 64 CPUs with full lists is a tenth of it
 _VERSION = "1"
 _EXPLAINED: dict[str, Callable[[Any], Any]] = {
-    WAKE_RAW: explained_wake,
-    FEED_RAW: explained_feed,
-    HEDGE_RAW: explained_hedge,
+    WAKE.raw_schema: explained_wake,
+    FEED.raw_schema: explained_feed,
+    HEDGE.raw_schema: explained_hedge,
 }
 _RAW = [schema.partition("/")[0] for schema in (JITTER_RAW, *_EXPLAINED)]  # explained by now, in this version
 

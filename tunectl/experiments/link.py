@@ -21,13 +21,16 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from typing import Any, NamedTuple
 
 from tunectl.errors import TunectlError, UsageError
-from tunectl.experiments.case_by_case import CaseError
-from tunectl.experiments.pair_facts import Peer
+from tunectl.experiments.frame import CaseError
+from tunectl.experiments.pair import PairRequest, Peer, place
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.routes import interface_to
+from tunectl.host.sysroot import Sysroot
+from tunectl.probe.runner import PROGRAM, document_of, start, stay
 
 TYPES = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
 _VERSION = 4
@@ -42,6 +45,8 @@ SMALLEST, _LARGEST = _MESSAGE.size, 4096  # bytes of a greeting; as of wake --by
 _GREETS = 1 << 63  # a sequence number with this bit greets
 # A host that vanished, without a word, is given up after 25 s.
 _ALIVE = ((socket.TCP_KEEPIDLE, 10), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
+_READY_S = 15.0
+_LOOK_EVERY_S = 0.005
 
 
 class UnreachableError(CaseError):
@@ -323,3 +328,45 @@ def _said(error: Any) -> str:
 
 def _printable(text: str) -> str:
     return "".join(each if each.isprintable() else "?" for each in text)[:150]
+
+
+def serve_pair(
+    experiment: str,
+    request: PairRequest,
+    case_words: Callable[[Sequence[str]], list[str]],
+    on_line: Callable[[str], None],
+) -> None:
+    """Is the other host of a `--connect` until Ctrl-C; `on_line` is handed where it listens.
+
+    `case_words` makes the program's arguments of what the other host says of a case; ValueError where that is nothing.
+    """
+    if request.connect:
+        raise UsageError("--listen and --connect: this host is one or the other")
+    address = request.listen or ""
+    split_address("--listen", address)
+    placed = place(request.cpus, request.among, read_scope_facts(Sysroot()), frozenset(os.sched_getaffinity(0)))
+    cpus = frozenset({placed.receiver})
+    fifo = ["--fifo", str(request.fifo)] if request.fifo else []
+    words = [experiment, "--reflect", "--cpus", placed.text, *fifo]
+    hz = document_of(start(words, cpus))["hz"]
+
+    @contextmanager
+    def reflecting(case: Sequence[str], connection: socket.socket) -> Iterator[None]:
+        """A program sends every message back meanwhile. TunectlError with its reason."""
+        argv = [*words, *case_words(case), "--socket", str(connection.fileno())]
+        with closing(stay(argv, cpus, keep=connection.fileno())) as resident:
+            until = time.monotonic() + _READY_S
+            while not resident.lines():
+                if why := resident.ended():
+                    raise TunectlError(why.removeprefix(f"{PROGRAM}: "))
+                if time.monotonic() > until:
+                    raise TunectlError(f"{PROGRAM} says nothing")
+                time.sleep(_LOOK_EVERY_S)
+            yield
+
+    with listen(address) as listener:
+        on_line(f"listening at {address.rpartition(':')[0]}:{listener.getsockname()[1]}, CPU {placed.receiver}")
+        try:
+            serve(listener, experiment, hz, placed.receiver, reflecting)
+        except KeyboardInterrupt:
+            return
