@@ -68,12 +68,6 @@ def refuse_taken(root: Sysroot, facts: CpuFacts, cpus: CpuSet, config: HostConfi
         raise TunectlError(refusal(taken), STOP)
 
 
-def refuse_beside_listen(listen: str | None, output: str | None) -> None:
-    """UsageError for a result that this host will not have."""
-    if listen and output is not None:
-        raise UsageError(f"--output {output}: not with --listen", "the host of --connect has the result")
-
-
 class Pair(NamedTuple):
     """What a command knows of its host that pins a sender and a receiver, or three threads."""
 

@@ -17,8 +17,17 @@ from typing import Any, NamedTuple
 from tunectl.errors import TunectlError, UsageError
 from tunectl.experiments.capture import MOST_MESSAGES, Replay, read_capture
 from tunectl.experiments.feed_cells import TWO_LINES, RoundTrip, explained_feed
-from tunectl.experiments.frame import Takes, case_document, chosen, measured_cases
-from tunectl.experiments.link import SMALLEST, Asked, Link, serve_pair, split_address
+from tunectl.experiments.frame import (
+    LONGEST_S,
+    Takes,
+    case_document,
+    check_duration,
+    chosen,
+    listed,
+    measured_cases,
+    within,
+)
+from tunectl.experiments.link import SMALLEST, Asked, Link, split_address
 from tunectl.experiments.pair import BUSY_POLL_US, PairRequest, Placed, place
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.netdrops import read_nic_drops, read_softnet_drops
@@ -26,7 +35,6 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.timestamping import ALL, Stamping, read_stamping
 from tunectl.shapes import FeedCase, typed
 
-LONGEST_S = 86_400
 MOST_A_SECOND = 1_000_000
 RATE, DURATION_S = 10_000, 10.0  # where nothing else is asked for
 TRANSPORTS = ("tcp", "udp", "multicast", "multicast-ab")
@@ -36,13 +44,11 @@ WAITS = ("poll", "poll0", "busy-poll")
 TLS = ("off", "ktls")
 MOST_SYMBOLS, MOST_ALLOCATIONS = 64, 64
 _STREAM = "tcp"
-_LONGEST_LIST = 16
 _WARM_UPS_LEAST, _WARM_UPS_MOST = 100, 20_000  # of the native program (feed/plan.c)
 STAMPS = ("auto", "sw", "hw", "off")
 OFF, _KERNEL = ("--stamps", "off"), ("--stamps", "sw")
 _WITHOUT = "the kernel's: --stamps sw"
 _CASE_S = 0.5  # beyond its schedule: the counter's rate
-_GRACE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -65,8 +71,7 @@ class FeedRequest(PairRequest):
         """UsageError where rate, burst and duration do not go together, or no card is there that could stamp."""
         if self.stamps == "hw" and not self.connect:
             raise UsageError("--stamps hw: only with --connect", "on one host no network card is on the way")
-        if not 0 < self.duration_s <= LONGEST_S:  # nan is in no range
-            raise UsageError(f"--duration {self.duration_s:g}: seconds, above 0 and at most a day")
+        check_duration(self.duration_s)
         messages = math.floor(self.rate * self.duration_s)
         what = f"--rate {self.rate} for --duration {self.duration_s:g}"
         if not self.replay and messages > MOST_MESSAGES:
@@ -168,14 +173,12 @@ def plan(request: FeedRequest, placed: Placed) -> list[Planned]:
 
 def _numbers(option: str, text: str, least: int, most: int) -> list[int]:
     """The whole numbers of a list, each once, in their order."""
-    words = text.split(",")
-    are_numbers = all(word.isascii() and word.isdigit() and len(word) < 9 for word in words)
-    found = list(dict.fromkeys(int(word) for word in words)) if are_numbers else []
-    if not found or not all(least <= number <= most for number in found):
-        raise UsageError(f"{option} {text}: expected whole numbers from {least} to {most}, like {least},4")
-    if len(found) > _LONGEST_LIST:
-        raise UsageError(f"{option} {text}: at most {_LONGEST_LIST} of them")
-    return found
+
+    def number(word: str) -> int:
+        is_number = word.isascii() and word.isdigit() and len(word) < 9
+        return int(within(int(word) if is_number else math.nan, least, most))
+
+    return listed(option, text, number, f"whole numbers from {least} to {most}, like {least},4")
 
 
 def _lack(case: Planned) -> str:
@@ -309,7 +312,7 @@ class FeedRun:
                 file.write(self.request.replay.lines)
                 file.flush()
                 argv += ["--plan", file.name]
-            return case_document(argv, self.placed.cpus, 2 * self._takes(case).total + _GRACE_S, keep)
+            return case_document(argv, self.placed.cpus, self._takes(case), keep)
 
 
 def _may_be_stamped(case: Planned) -> bool:
@@ -344,11 +347,6 @@ def run_feed(request: FeedRequest, on_progress: Callable[[str], None]) -> dict[s
         except OSError as error:
             raise TunectlError(f"--connect {request.connect}: no route leads there: {error.strerror}") from error
         return _measured(run, way)
-
-
-def serve_feed(request: FeedRequest, on_line: Callable[[str], None]) -> None:
-    """Is the other host until Ctrl-C, as serve_pair()."""
-    serve_pair("feed", request, far_words, on_line)
 
 
 def _measured(run: FeedRun, way: Way | None) -> dict[str, Any]:

@@ -22,6 +22,9 @@ from tunectl.probe.runner import document_of, start
 
 _INTERRUPTED = "interrupted before it was measured"
 _LONG_WARM_UP_S = 1.0  # it is named
+_GRACE_S = 60.0  # beyond twice of what a case is to take
+_LONGEST_LIST = 16
+LONGEST_S = 86_400
 
 
 class PlannedCase(Protocol):
@@ -57,6 +60,7 @@ class CaseError(TunectlError):
 
 
 Case = TypeVar("Case", bound=PlannedCase)
+Value = TypeVar("Value")
 
 
 def chosen(
@@ -69,6 +73,31 @@ def chosen(
             raise UsageError(f"{option} {text}: there is no '{word}'", f"of {', '.join((*rows, *sets))}")
         found.update(sets.get(word, (word,)))
     return [name for name in rows if name in found]
+
+
+def listed(option: str, text: str, parse: Callable[[str], Value], expected: str, once: bool = True) -> list[Value]:
+    """The values of a list, each `once`, in their order. UsageError where `parse` has a ValueError for a word."""
+    try:
+        values = [parse(word) for word in text.split(",")]
+    except ValueError:
+        raise UsageError(f"{option} {text}: expected {expected}") from None
+    values = list(dict.fromkeys(values)) if once else values
+    if len(values) > _LONGEST_LIST:
+        raise UsageError(f"{option} {text}: at most {_LONGEST_LIST} of them")
+    return values
+
+
+def within(value: float, least: float, most: float) -> float:
+    """The same; ValueError where it is outside, or nan."""
+    if not least <= value <= most:
+        raise ValueError
+    return value
+
+
+def check_duration(duration_s: float) -> None:
+    """UsageError for one that is none."""
+    if not 0 < duration_s <= LONGEST_S:  # nan is in no range
+        raise UsageError(f"--duration {duration_s:g}: seconds, above 0 and at most a day")
 
 
 def measured_cases(
@@ -124,10 +153,10 @@ def joined(before: Mapping[str, Any], measured: dict[str, Any]) -> dict[str, Any
     }
 
 
-def case_document(words: Sequence[str], cpus: CpuSet, timeout_s: float, keep: int | None = None) -> dict[str, Any]:
+def case_document(words: Sequence[str], cpus: CpuSet, takes: Takes, keep: int | None = None) -> dict[str, Any]:
     """What the program wrote of one case, on CPUs that were there before it and after. CaseError where one was not."""
     require_online(Sysroot(), cpus, "not online any more")
-    done = start(words, cpus, timeout_s=timeout_s, keep=keep)
+    done = start(words, cpus, timeout_s=2 * takes.total + _GRACE_S, keep=keep)
     require_online(Sysroot(), cpus, "went offline during the case, which moved the thread there to another CPU")
     measured: dict[str, Any] = document_of(done)
     return measured

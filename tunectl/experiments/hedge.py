@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tunectl.errors import UsageError
-from tunectl.experiments.frame import Takes, case_document, chosen, measured_cases
+from tunectl.experiments.frame import (
+    Takes,
+    case_document,
+    check_duration,
+    chosen,
+    listed,
+    measured_cases,
+    within,
+)
 from tunectl.experiments.hedge_cells import explained_hedge, natural_share
 from tunectl.experiments.pair import PlacedServers, place_servers
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
@@ -17,7 +25,6 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import read_throttles
 from tunectl.shapes import HedgeCase, typed
 
-LONGEST_S = 86_400
 MOST_REQUESTS = 5_990_000  # of a case: the program keeps what became of each of them
 MOST_SERVICE_NS = 100_000_000
 SERVICE_NS, DURATION_S = 3000, 10.0  # where nothing else is asked for
@@ -26,11 +33,9 @@ LOADS, DELAYS = "0.1,0.3,0.5,0.7,0.85", "0,p95"
 NONE = "none"
 STALLS = (NONE, "a", "both", "common")
 LEAST_LOAD, MOST_LOAD, MOST_DELAY_NS = 0.001, 2.0, 1_000_000_000
-_LONGEST_LIST = 16
 _NS = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 _CASE_S = 0.5  # beyond its schedule: the counter's rate, the plan
 _LAST_SERVICES = 10  # for answers to the last requests
-_GRACE_S = 60.0
 _SIMULATED_S = 1e-6  # what a simulated request takes, about
 
 
@@ -64,8 +69,7 @@ class HedgeRequest:
 
     def check(self) -> None:
         """UsageError for a duration, or a budget, that is none."""
-        if not 0 < self.duration_s <= LONGEST_S:  # nan is in no range
-            raise UsageError(f"--duration {self.duration_s:g}: seconds, above 0 and at most a day")
+        check_duration(self.duration_s)
         if self.budget is not None and not 0 <= self.budget <= 1:
             raise UsageError(f"--budget {self.budget:g}: second copies for each request, from 0 to 1")
         if self.simulate and (self.cpus or self.fifo or self.intrude):
@@ -126,15 +130,8 @@ def plan(request: HedgeRequest) -> list[Planned]:
 
 
 def _loads(request: HedgeRequest) -> list[float]:
-    words = request.load.split(",")
-    try:
-        found = list(dict.fromkeys(map(float, words)))
-    except ValueError:
-        found = []
-    if not found or not all(LEAST_LOAD <= load <= MOST_LOAD for load in found):  # nan is in no range
-        expected = f"numbers from {LEAST_LOAD:g} to {MOST_LOAD:g}, like 0.1,0.5"
-        raise UsageError(f"--load {request.load}: expected {expected}")
-    _refuse_long("--load", request.load, found)
+    expected = f"numbers from {LEAST_LOAD:g} to {MOST_LOAD:g}, like 0.1,0.5"
+    found = listed("--load", request.load, lambda word: within(float(word), LEAST_LOAD, MOST_LOAD), expected)
     for load in found:
         count = request.requests(load)
         if not 1 <= count <= MOST_REQUESTS:
@@ -144,26 +141,15 @@ def _loads(request: HedgeRequest) -> list[float]:
 
 
 def _delays(text: str) -> list[str]:
-    found = list(dict.fromkeys(text.split(",")))
-    for word in found:
-        if word != NONE and not _is_percentile(word) and not _is_ns(word):
-            expected = f"expected none, p50 to p99.9, or ns up to {MOST_DELAY_NS}, like 0,p95"
-            raise UsageError(f"--delay {text}: {expected}")
-    _refuse_long("--delay", text, found)
-    return found
+    return listed("--delay", text, _delay, f"none, p50 to p99.9, or ns up to {MOST_DELAY_NS}, like 0,p95")
 
 
-def _refuse_long(option: str, text: str, found: list[Any]) -> None:
-    if len(found) > _LONGEST_LIST:
-        raise UsageError(f"{option} {text}: at most {_LONGEST_LIST} of them")
-
-
-def _is_ns(word: str) -> bool:
-    return bool(_NS.fullmatch(word)) and int(word) <= MOST_DELAY_NS
-
-
-def _is_percentile(word: str) -> bool:
-    return 0 < natural_share(word) <= 0.5
+def _delay(word: str) -> str:
+    """The same; ValueError where it is none."""
+    is_ns = _NS.fullmatch(word) and int(word) <= MOST_DELAY_NS
+    if word != NONE and not is_ns and not 0 < natural_share(word) <= 0.5:
+        raise ValueError
+    return word
 
 
 class HedgeRun:
@@ -194,8 +180,7 @@ class HedgeRun:
         if placed:
             argv += ["--cpus", placed.text]
         before = _throttles(placed)
-        limit_s = 2 * self._takes(case).total + _GRACE_S
-        measured = case_document(argv, placed.cpus if placed else frozenset(), limit_s)
+        measured = case_document(argv, placed.cpus if placed else frozenset(), self._takes(case))
         after = _throttles(placed)
         known = before is not None and after is not None
         measured["cells"][0]["throttled"] = max((after or 0) - (before or 0), 0) if known else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -11,8 +10,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tunectl.errors import UsageError
-from tunectl.experiments.frame import Takes, case_document, chosen, measured_cases
-from tunectl.experiments.link import SMALLEST, Asked, Link, serve_pair, split_address
+from tunectl.experiments.frame import (
+    Takes,
+    case_document,
+    chosen,
+    listed,
+    measured_cases,
+    within,
+)
+from tunectl.experiments.link import SMALLEST, Asked, Link, split_address
 from tunectl.experiments.pair import BUSY_POLL_US, PairRequest, Placed, place
 from tunectl.experiments.wake_cells import TIMERS, explained_wake
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
@@ -37,9 +43,8 @@ MECHANISMS = (*MESSAGES, "eventloop", *TIMERS)
 _GROUPS = {"messages": MESSAGES, "timers": TIMERS}
 _POLLING = ("poll", "epoll", "poll0", "epoll0")
 _LEAST_IDLES = "0,1,10,100"
-_MOST_IDLES, _LONGEST_MS = 16, 60_000.0
+_LONGEST_MS = 60_000.0
 _CASE_S = 0.1  # beyond its schedule, mostly to find out the counter's rate
-_GRACE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -121,16 +126,8 @@ def plan(request: WakeRequest, placed: Placed) -> list[Planned]:
 
 
 def _idles(text: str) -> list[float]:
-    try:
-        found = [float(word) for word in text.split(",")]
-    except ValueError:
-        found = [math.nan]
-    if not all(0 <= ms <= _LONGEST_MS for ms in found):
-        limits = f"expected milliseconds from 0 to {_LONGEST_MS:.0f}, like {_LEAST_IDLES}"
-        raise UsageError(f"--idle-ms {text}: {limits}")
-    if len(found) > _MOST_IDLES:
-        raise UsageError(f"--idle-ms {text}: at most {_MOST_IDLES} of them")
-    return found
+    expected = f"milliseconds from 0 to {_LONGEST_MS:.0f}, like {_LEAST_IDLES}"
+    return listed("--idle-ms", text, lambda word: within(float(word), 0, _LONGEST_MS), expected, once=False)
 
 
 def _lack(mechanism: str, way: str, idle_ms: float) -> str:
@@ -194,10 +191,10 @@ class WakeRun:
 
     def _run(self, case: Planned, words: Sequence[str] = (), keep: int | None = None) -> dict[str, Any]:
         argv = ["wake", "--cpus", self.placed.text, "--case", case.text, *self.request.words(), *words]
-        return case_document(argv, self.placed.cpus, 2 * self._takes(case).total + _GRACE_S, keep)
+        return case_document(argv, self.placed.cpus, self._takes(case), keep)
 
 
-def run_wake(request: WakeRequest, on_progress: Callable[[str], None] | None = None) -> dict[str, Any]:
+def run_wake(request: WakeRequest, on_progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """The tunectl.probe.wake/1 document; `on_progress` is handed a line for each case.
 
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
@@ -205,7 +202,7 @@ def run_wake(request: WakeRequest, on_progress: Callable[[str], None] | None = N
     """
     if request.connect:
         split_address("--connect", request.connect)
-    run = WakeRun(request, read_scope_facts(Sysroot()), on_progress or _say_nothing)
+    run = WakeRun(request, read_scope_facts(Sysroot()), on_progress)
     if request.connect:
         with closing(Link("wake", request.connect)) as link:
             result = explained_wake(run.measure(link), link.peer)
@@ -213,12 +210,3 @@ def run_wake(request: WakeRequest, on_progress: Callable[[str], None] | None = N
         result = explained_wake(run.measure(None))
     result["warnings"] = [*filter(None, [run.placed.note]), *result["warnings"]]
     return result
-
-
-def serve_wake(request: WakeRequest, on_line: Callable[[str], None]) -> None:
-    """Is the other host until Ctrl-C, as serve_pair()."""
-    serve_pair("wake", request, far_words, on_line)
-
-
-def _say_nothing(_: str) -> None:
-    pass
