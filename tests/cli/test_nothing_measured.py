@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.experiments import feeds
-from tests.experiments import test_wake_cells as wakes
+from tests.experiments import feeds, wakes
 from tests.probe.samples import cpu_result, result
 from tests.ran import JITTER, Ran
 

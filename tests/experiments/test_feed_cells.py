@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.experiments.feeds import GOOD, MS, USUAL, case, lossy, message, raw_document, unmeasured, unsent
+from tests.experiments.feeds import USUAL, case, lossy, message, raw_document, unsent
 from tunectl.errors import TunectlError
 from tunectl.experiments.feed_cells import explained_feed
 from tunectl.probe.document import read_document
@@ -42,11 +41,6 @@ def cell(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
 def warnings(*cases: dict[str, Any], **changes: Any) -> list[str]:
     made: list[str] = cell(*cases, **changes)["warnings"]
     return made
-
-
-def test_the_schemas_are_some() -> None:
-    for schema in (SCHEMA, RAW):
-        jsonschema.Draft202012Validator.check_schema(schema)
 
 
 def test_a_cell_has_the_figures_of_its_counts() -> None:
@@ -149,193 +143,9 @@ def test_overload_never_shortens_the_tail() -> None:
         assert full["99"] == waited
 
 
-# ---- void
-
-
-def is_void(made: dict[str, Any]) -> bool:
-    """With its reason, and without any figure that could be read as a result."""
-    if made["is_void"]:
-        assert made["reason"].startswith("void: ")
-        assert (made["n"], made["histogram"], made["series"]) == (0, [], None)
-        assert not any(
-            (made["due_to_book_ns"], made["late_ns"], *made["stages_ns"].values(), *made["bars_ns"].values())
-        )
-        assert made["sent"] == 1000  # what was counted stays
-    else:
-        assert (made["reason"], made["n"]) == ("", 1000)
-    return bool(made["is_void"])
-
-
-@pytest.mark.parametrize(("ms", "void"), [(900, False), (899, True), (0, True)])
-def test_a_spinner_needs_nine_tenths_of_its_cpu(ms: int, void: bool) -> None:
-    made = cell(case(receiver_ns=ms * MS))
-    assert is_void(made) is void
-    assert made["receiver_cpu_percent"] == ms / 10
-    if void:
-        assert f"the spinner had CPU 3 for {ms / 10:.3g} % of the time" in made["reason"]
-
-
-@pytest.mark.parametrize("waiting", ["poll", "busy-poll"])
-@pytest.mark.parametrize(("switches", "void"), [(0, False), (10, False), (11, True)])
-def test_a_sleeper_may_be_preempted_once_in_a_hundred_messages(waiting: str, switches: int, void: bool) -> None:
-    made = cell(case(waiting=waiting, involuntary_switches=switches, receiver_ns=0))
-    assert is_void(made) is void
-    if void:
-        assert "the receiver was preempted 11 times in 1,000 messages on CPU 3" in made["reason"]
-    assert not is_void(cell(case(involuntary_switches=switches)))  # of a spinner its share of the CPU decides
-
-
-@pytest.mark.parametrize("waiting", ["poll", "poll0"])
-@pytest.mark.parametrize(("us", "void"), [(0, False), (1, True)])
-def test_threads_that_a_quota_stopped_have_no_times(waiting: str, us: int, void: bool) -> None:
-    made = cell(case(waiting=waiting, throttled_us=us))
-    assert is_void(made) is void
-    assert made["reason"].startswith("void: cgroup throttling (cpu.max) stopped the probe") is void
-
-
-@pytest.mark.parametrize("waiting", ["poll", "poll0"])
-@pytest.mark.parametrize(("times", "void"), [(0, False), (1, True)])
-def test_threads_that_a_signal_stopped_have_no_times(waiting: str, times: int, void: bool) -> None:
-    made = cell(case(waiting=waiting, sender_voluntary_switches=times))
-    assert is_void(made) is void
-    assert made["reason"].startswith("void: the probe was stopped during the case") is void
-
-
-@pytest.mark.parametrize("waiting", ["poll", "poll0"])
-def test_a_receiver_that_never_came_back_is_void(waiting: str) -> None:
-    """The other host, or its last words, never came: what the receiver has used is not known."""
-    made = cell(case(waiting=waiting, receiver_ns=0, receiver_ticks=0, failed="receiving", errno=errno.ETIMEDOUT))
-    assert is_void(made)
-    assert "the receiver waited in vain for the end" in made["reason"]
-    assert made["receiver_cpu_percent"] is None
-
-
-@pytest.mark.parametrize(
-    ("made", "reason"),
-    [
-        (unmeasured("the kernel refuses ktls: No such file or directory"), "the kernel refuses ktls"),
-        (case([], failed="receiving", errno=errno.ECONNRESET), "receiving failed: Connection reset by peer"),
-        (case([], close_code=1007), "the WebSocket reader failed with 1007 before the first message"),
-        (lossy([], 10), "every message was lost"),
-        (unsent([], [9_000] * 10), "no message was sent before the end"),
-        (case([]), "interrupted before the first message was due"),
-    ],
-)
-def test_a_case_without_figures_says_why(made: dict[str, Any], reason: str) -> None:
-    found = cell(made)
-    assert reason in found["reason"]
-    assert (found["n"], found["is_void"], found["warnings"], found["receiver_cpu_percent"]) == (0, False, [], None)
-    assert found["due_to_book_ns"] is None
-
-
-# ---- what stamps cost
-
-
-def test_the_cost_of_stamps_is_the_difference_of_two_medians() -> None:
-    without = raw_document(case([message(read=3_700)] * 1000, stamped=False))
-    assert document(case(), unstamped=without)["stamp_cost_ns"] == 300
-    faster = raw_document(case([message(read=4_050)] * 1000, stamped=False))
-    assert document(case(), unstamped=faster)["stamp_cost_ns"] == -50
-    assert document(case())["stamp_cost_ns"] is None
-
-
 def test_an_overloaded_case_has_no_cost_of_stamps() -> None:
     without = raw_document(unsent([message()] * 900, [5_000] * 100, stamped=False))
     assert document(case(), unstamped=without)["stamp_cost_ns"] is None
-
-
-def test_a_void_case_has_no_cost_of_stamps() -> None:
-    without = case(stamped=False)
-    assert document(case(receiver_ns=0), unstamped=raw_document(without))["stamp_cost_ns"] is None
-    assert document(case(), unstamped=raw_document(without | {"receiver_ns": 0}))["stamp_cost_ns"] is None
-    unstamped_first = document(case(stamped=False), case([message(read=5_000)] * 1000), unstamped=raw_document(without))
-    assert unstamped_first["stamp_cost_ns"] == 1_000  # of the first that is stamped
-
-
-# ---- warnings
-
-
-def stamps(**changes: Any) -> dict[str, Any]:
-    return {**case()["stamps"], **changes}
-
-
-@pytest.mark.parametrize(
-    ("made", "said"),
-    [
-        (case(), ""),
-        (case(failed="receiving", errno=errno.EPIPE), "receiving failed before the last message: Broken pipe"),
-        (case(close_code=1002), "the WebSocket reader failed with 1002 before the last message"),
-        (case(drops={"socket": 7, "softnet": 0, "nic": None}), "the receiving TCP socket threw 7 segments away"),
-        (
-            case(drops={"socket": 7, "softnet": 0, "nic": None}, transport="udp", format="binary"),
-            "the receiving socket dropped 7 packets",
-        ),
-        (case(drops={"socket": None, "softnet": 3, "nic": None}), "the host dropped 3 packets"),
-        (case(drops={"socket": None, "softnet": None, "nic": None}), ""),
-        (case(drops={"socket": 0, "softnet": 0, "nic": 9}), "this host's interface dropped 9 packets"),
-        (case(doubled=2), "2 messages came twice"),
-        (case(doubled=1000, transport="multicast-ab", format="binary"), ""),  # sent twice on purpose
-        (case(strangers=1), "not of this run, and left out: 1 packet"),
-        (case(reordered=4), "4 messages came after a later one of the same symbol"),
-        (case(sender_involuntary_switches=5), "the sender was preempted 5 times"),
-        (case(involuntary_switches=5), "the receiver was preempted 5 times"),
-        (case(minor_faults=2, major_faults=1), "the receiver took 3 page faults"),
-        (case(stamp_shared=10), ""),
-        (case(stamp_shared=11), "11 of 1,000 messages came in a read with others"),
-        (case(stamped=False, stamp_shared=999), "no time stamps: the kernel made none; kernel contains wire"),
-        (case(stamped=False, stamps=stamps(kind="off", reason="ktls brings none")), "no time stamps: ktls brings none"),
-        (case(stamped=False, stamps=stamps(stepped=True)), "CLOCK_REALTIME was set during the run"),
-        (
-            case(stamped=False, stamps=stamps(kind="hw", stepped=True)),
-            "the network card's clock was set during the run",
-        ),
-        (case(stamped=False, stamps=stamps(kind="hw")), "no time stamps: the network card did not stamp every message"),
-        (case(stamps=stamps(asked="hw", kind="hw", were_on=None)), ""),
-        (case(stamps=stamps(were_on=True)), "somebody else had switched time stamps on already"),
-        (case(stamps=stamps(were_on=None)), ""),
-        (case(negative=dict.fromkeys(FEED_STAGES, 0) | {"wire": 1}), ""),
-        (case(negative=dict.fromkeys(FEED_STAGES, 0) | {"wire": 2}), "in 2 of 1,000 messages wire is negative"),
-        (case(late=[100, 500, 1_100_000, 500]), ""),
-        (case(late=[100, 499, 1_100_000, 501]), "half of the messages were sent 1.1 ms late or later"),
-    ],
-)
-def test_warnings_of_a_case(made: dict[str, Any], said: str) -> None:
-    found = warnings(made)
-    assert len(found) == bool(said), found
-    assert all(said in text for text in found)
-
-
-SHARED = GOOD | {"is_isolated": False}
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({}, ""),
-        ({"interrupted": True}, "a signal ended the run early"),
-        ({"facts": {"cpus": [SHARED, GOOD]}}, "not isolated: CPU 2; other"),
-        ({"facts": {"cpus": [GOOD, GOOD | {"governor": "powersave"}]}}, "not performance on CPU 3"),
-        ({"cpus": [3, 3]}, "sender and receiver share CPU 3"),
-        ({"facts": {"is_locked": False}}, "memory could not be locked"),
-        ({"host_files": {"/sys/hypervisor/type": "xen\n"}}, "this is a virtual machine: the hypervisor may stop"),
-        (
-            {"clock": {"hz": 1e9, "drift_ppm": 0, "offset_ticks": [5, 9], "source": "tsc", "granule_ns": 1}},
-            "5 to 9 ns ahead",
-        ),
-    ],
-)
-def test_warnings_of_a_run(changes: dict[str, Any], said: str) -> None:
-    found = document(case(), **changes)["warnings"]
-    assert len(found) == bool(said), found
-    assert all(said in text for text in found)
-
-
-@pytest.mark.parametrize(("waiting", "spins"), [("poll0", True), ("poll", False)])
-def test_two_spinners_on_one_core_are_named(waiting: str, spins: bool) -> None:
-    siblings = {"cpus": [GOOD, GOOD | {"core_cpus": "2-3"}]}
-    found = document(case(waiting=waiting), facts=siblings)["warnings"]
-    assert any("share a physical core: they slow each other" in text for text in found)
-    assert any("two spinners share a physical core: the receiver" in text for text in found) is spins
 
 
 def test_the_offset_of_the_counters_is_told() -> None:
@@ -343,42 +153,6 @@ def test_the_offset_of_the_counters_is_told() -> None:
     found = document(case(), clock=clock)["clock"]
     assert (found["offset_least_ns"], found["offset_most_ns"]) == (-2.5, 4.5)
     assert "offset_ticks" not in found
-
-
-# ---- what is no raw document
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"sent": -1}, r"cells\[0\]"),
-        ({"due": 1001}, r"cells\[0\]: 1000 sent and 0 unsent are not the 1001 messages that were due"),
-        ({"arrived": 1001}, r"1001 messages arrived, and 1000 were sent"),
-        ({"total": [10_000, 999]}, "total holds 999 of 1000"),
-        ({"total": [-5, 1000]}, "reached the book before it was due: the counters of the two CPUs have no common time"),
-        ({"total": [10_000]}, "total is no list of values"),
-        ({"unsent_ticks": [5, 1]}, "unsent_ticks holds 1 of 0"),
-        ({"batch_sizes": [1, 999]}, "batch_sizes holds 999 of 1000"),
-        ({"stages": {}}, "stages and negative: send is missing"),
-        ({"negative": {}}, "stages and negative: send is missing"),
-        ({"stages": case()["stages"] | {"read": [4_000, 3]}}, r"stages\.read holds 3 of 1000"),
-        ({"stages": case()["stages"] | {"wire": []}}, r"stages\.wire holds 0 of 1000"),
-        ({"stamped": False}, r"stages\.wire holds 1000 of 0"),
-        ({"profile": []}, "profile holds 0 of 1000"),
-        ({"profile": [[10_000, 10_001, 1000, *[1] * 8]]}, r"profile\[0\]: its stages do not add up"),
-        ({"profile": [[10_000, 10_001, 1000]]}, r"no tunectl\.probe\.feed\.raw/1"),
-        ({"series": {"start": 0, "interval_ticks": 1, "intervals": [[9, 9, 9]]}}, "series holds 9 of 1000"),
-        ({"waiting": "sleeping"}, r"no tunectl\.probe\.feed\.raw/1"),
-    ],
-)
-def test_what_does_not_add_up_is_refused_with_the_place(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(TunectlError, match=said):
-        explained_feed(raw_document(case() | changes))
-
-
-def test_another_document_is_refused() -> None:
-    with pytest.raises(TunectlError, match=r"expected a document of schema tunectl\.probe\.feed\.raw/1"):
-        explained_feed({"schema": "tunectl.probe.feed/1"})
 
 
 def test_what_the_program_wrote_by_itself_is_read_too(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import jsonschema
 import pytest
 
 from tests.experiments.feeds import GOOD, pairs
-from tests.experiments.hedges import OWN, at_once, case, raw_document, simulated_document, tail, together, unmeasured
+from tests.experiments.hedges import at_once, case, raw_document, simulated_document, tail, together, unmeasured
 from tunectl.errors import TunectlError
 from tunectl.experiments.hedge_cells import explained_hedge
 from tunectl.probe.document import read_document
@@ -41,11 +40,6 @@ def warnings(*cases: dict[str, Any], **changes: Any) -> list[str]:
 
 def about(found: list[str], word: str) -> list[str]:
     return [text for text in found if word in text]
-
-
-def test_the_schemas_are_some() -> None:
-    for schema in (SCHEMA, RAW):
-        jsonschema.Draft202012Validator.check_schema(schema)
 
 
 def test_a_cell_has_the_figures_of_its_counts() -> None:
@@ -112,10 +106,6 @@ def test_percentiles_beyond_the_answered_share_are_null(
     assert said in text
     for name in unknown:
         assert f"P{name}" in text
-
-
-def test_nothing_missed_is_no_warning() -> None:
-    assert warnings(case([3_000] * 10_000)) == []
 
 
 @pytest.mark.parametrize(("unanswered", "is_collapsed"), [(100, False), (101, True)])
@@ -192,18 +182,6 @@ def test_a_budget_below_the_natural_share_of_late_requests_starves_hedging() -> 
     assert "natural share of late requests (0.05 here)" in text
 
 
-@pytest.mark.parametrize(("hedged", "over_budget"), [(50, 0), (45, 5)])
-def test_a_budget_that_is_enough_does_not(hedged: int, over_budget: int) -> None:
-    """Also where a burst emptied the bucket for a while."""
-    assert warnings(case([9_000] * 1000, hedged=hedged, over_budget=over_budget, budget=0.05)) == []
-
-
-def test_denied_copies_are_told() -> None:
-    assert warnings(case([9_000] * 100, denied=3, shed_at=4)) == [
-        "3 second copies were denied: the other queue was full, too"
-    ]
-
-
 # ---- both slow
 
 
@@ -272,149 +250,7 @@ def _services(n: int) -> dict[str, Any]:
     return {"service": {"a": [3000, n], "b": [3000, n]}}
 
 
-# ---- void
-
-
-@pytest.mark.parametrize(("late_ns", "is_void"), [(300, False), (301, True)])
-def test_a_client_that_is_late_by_a_tenth_of_the_service_makes_a_cell_void(late_ns: int, is_void: bool) -> None:
-    made = cell(case([3_000] * 1000, late=pairs([50] * 980 + [late_ns] * 20)))
-    assert made["is_void"] is is_void
-    assert made["n"] == (0 if is_void else 1000)
-    said = (
-        "void: the client sent one request in a hundred 301 ns late or later (it may be 300 ns, a tenth of the service"
-    )
-    assert made["reason"].startswith(said) is is_void
-    assert (made["percentiles_ns"] is None) is is_void
-
-
-@pytest.mark.parametrize(("late", "is_void"), [(10, False), (11, True)])
-def test_a_client_may_be_late_with_one_request_in_a_hundred(late: int, is_void: bool) -> None:
-    made = cell(case([3_000] * 1000, late=pairs([50] * (1000 - late) + [1_000_000] * late)))
-    assert (made["is_void"], made["n"]) == (is_void, 0 if is_void else 1000)
-
-
-@pytest.mark.parametrize("which", [0, 1, 2])
-def test_a_thread_without_its_cpu_makes_a_cell_void(which: int) -> None:
-    threads = [OWN, OWN, OWN]
-    threads[which] = OWN | {"cpu_ns": 890_000_000}
-    made = cell(case([3_000] * 1000, threads=threads))
-    assert made["reason"].startswith(f"void: the spinner had CPU {which + 2} for 89 % of the time (it needs 90 %)")
-    threads[which] = OWN | {"cpu_ns": 900_000_000}
-    assert not cell(case([3_000] * 1000, threads=threads))["is_void"]
-
-
-@pytest.mark.parametrize(("us", "void"), [(0, False), (1, True)])
-def test_threads_that_a_quota_stopped_make_a_cell_void(us: int, void: bool) -> None:
-    made = cell(case([3_000] * 1000, throttled_us=us))
-    assert (made["is_void"], made["n"]) == (void, 0 if void else 1000)
-    assert made["reason"].startswith("void: cgroup throttling (cpu.max) stopped the probe") is void
-
-
-def test_a_void_cell_has_no_figure_and_keeps_its_counts() -> None:
-    made = cell(case([3_000] * 1000, threads=[OWN | {"cpu_ns": 0}] * 3))
-    empty = ("floor_ns", "delay_ns", "min_ns", "mean_ns", "max_ns", "late_ns", "wasted_ns", "utilisation", "collapsed")
-    assert [made[name] for name in (*empty, "joint_ratio")] == [None] * 10
-    assert (made["histogram"], made["single_ns"]) == ([], {"a": None, "b": None})
-    assert made["offered"] == 1000
-
-
-def test_a_case_that_was_not_measured_says_why() -> None:
-    made = cell(unmeasured("interrupted before it was measured"))
-    assert (made["reason"], made["n"], made["is_void"]) == ("interrupted before it was measured", 0, False)
-    assert cell(case())["reason"] == "interrupted before the first request was due"
-
-
-# ---- warnings
-
-
-def test_threads_and_cores_that_were_disturbed_are_told() -> None:
-    threads = [OWN | {"preemptions": 2}, OWN | {"page_faults": 3}, OWN]
-    services = {"a": [3_301, 1000], "b": [3_300, 1000]}
-    found = warnings(
-        case(
-            [3_301] * 2000,
-            threads=threads,
-            service=services,
-            throttled=7,
-            together=together(served=(1000, 1000)),
-        )
-    )
-    assert found == [
-        "the servers' cores or their package were throttled 7 times meanwhile",
-        "server A took 3.3 µs for work that was calibrated to 3 µs: its core runs slower than before, or shares its "
-        "units",
-        "the client was preempted 2 times",
-        "the server A took 3 page faults",
-    ]
-
-
-def test_a_quiet_host_has_no_warning() -> None:
-    assert explained(raw_document(case([3_000] * 100)))["warnings"] == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"interrupted": True}, "a signal ended the run early"),
-        (
-            {"facts": {"cpus": [GOOD, GOOD | {"is_isolated": False}, GOOD | {"is_isolated": False}]}},
-            "not isolated: CPUs 3-4; other threads can be scheduled there, and delay a request",
-        ),
-        (
-            {"facts": ONE_CORE},
-            "no hedge helps against what slows a core: both servers (CPUs 3 and 4) are hardware threads of one",
-        ),
-        (
-            {"facts": {"cpus": [GOOD, GOOD, GOOD | {"core_cpus": "2,4"}]}},
-            "the client and server B (CPUs 2 and 4) share a physical core",
-        ),
-        (
-            {"facts": {"shares_main": True}},
-            "no CPU is left for the probe's main thread: it shares CPU 2 with the client",
-        ),
-        (
-            {"facts": {"cpus": [GOOD | {"governor": "powersave"}, GOOD, GOOD]}},
-            "the frequency governor is not performance on CPU 2",
-        ),
-        ({"facts": {"is_locked": False}}, "memory could not be locked"),
-        ({"host_files": VIRTUAL}, "this is a virtual machine: the hypervisor may stop any of the three CPUs unseen"),
-        (
-            {"fifo_priority": 1, "host_files": {"/proc/sys/kernel/sched_rt_runtime_us": "950000"}},
-            "sched_rt_runtime_us is 950000 of 1000000",
-        ),
-    ],
-)
-def test_what_makes_a_run_mean_less_is_told(changes: dict[str, Any], said: str) -> None:
-    found = explained(raw_document(case([3_000] * 100), **changes))["warnings"]
-    assert len(about(found, said)) == 1
-
-
 # ---- documents
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"offered": 101}, "offered: answered, shed and unanswered are 100, and not 101"),
-        ({"wasted": 1}, "copies sent: answered, wasted, cancelled_unstarted and unfinished are 106, and not 105"),
-        ({"lost": 1}, "hedged: won, lost, hedge_cancelled and hedge_unfinished are 6, and not 5"),
-        ({"latency": [3_000, 99]}, "latency: its values are 99, and not 100"),
-        ({"latency": [3_000]}, "latency is no list of values"),
-        ({"won_latency": [9_000, 1]}, "won_latency: its values are 1, and not 2"),
-        ({"late": [50, 99]}, "late: its values are 99, and not 100"),
-        ({"hedged_after": [5_000, 4]}, "hedged_after: its values are 4, and not 5"),
-        ({"shorter_of_pair": [1, 1]}, "shorter_of_pair: its values are 1, and not 0"),
-        ({"service": {"a": [3000, 97], "b": [3000, 2]}}, "service.a: its values are 97, and not 98"),
-        ({"service": {"a": [3000, 98]}}, "service.b: its values are 0, and not 2"),
-        ({"below_floor": 1}, "below_floor: 1 requests were answered by a hedge sooner than one can be"),
-        ({"won_latency": [7_899, 1, 9_000, 1]}, "won_latency: begins below the least of hedged_after and the fastest"),
-    ],
-)
-def test_a_document_that_contradicts_itself_is_refused(changes: dict[str, Any], said: str) -> None:
-    good = case([9_000] * 100, won=[9_000, 9_100], hedged=5)
-    assert explained_hedge(raw_document(good))["cells"][0]["n"] == 100
-    with pytest.raises(TunectlError, match=re.escape(f"cells[0]: {said}")):
-        explained_hedge(raw_document(good | changes))
 
 
 def test_an_answer_at_the_floor_is_one() -> None:

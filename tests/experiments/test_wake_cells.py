@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import statistics
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests.experiments.wakes import HZ, MS, block, case, minimal, raw_document, timer
 from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError
 from tunectl.experiments.pair import Peer
@@ -19,91 +19,6 @@ from tunectl.experiments.wake_cells import explained_wake
 from tunectl.probe.document import read_document
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.wake-1.json").read_text())
-HZ = 1e9  # so that a tick is a nanosecond
-MS = 1_000_000
-CALM = {"ticks": 1000 * MS, "cpu_ns": 2 * MS, "own_ns": 2 * MS, "own_slices": 100, "cpu_slices": 100}
-
-
-GOOD = {"is_isolated": True, "governor": "performance", "core_cpus": ""}
-SHARED = GOOD | {"is_isolated": False}
-
-
-def accounts(occupancy: dict[str, Any] | None) -> dict[str, Any]:
-    """What the kernel said before and after; where it counts no runs, only the idle time of CPU 3, in steps."""
-    if occupancy is None:
-        return {}
-    ticks, cpu_ns, slices = occupancy["ticks"], occupancy["cpu_ns"], occupancy["cpu_slices"]
-    own = f"{7 + occupancy['own_ns']} 5 {9 + occupancy['own_slices']}"
-    threads = {"before": ["7 5 9", "7 5 9", "7 5 9"], "after": [own, "900000000 5 900", "900000000 5 900"]}
-    path = "/proc/schedstat"
-    lines = ("cpu3 0 0 0 0 0 0 50 60 70", f"cpu3 0 0 0 0 0 0 {50 + cpu_ns} 60 {70 + (slices or 0)}")
-    if slices is None:
-        path = "/proc/stat"
-        lines = ("cpu3 1 2 3 100 5 6 7 8 0 0", f"cpu3 9 9 9 {100 + (ticks - cpu_ns) // (10 * MS)} 5 6 7 8 0 0")
-
-    def account(at: int, name: str, line: str) -> dict[str, Any]:
-        own = {f"/proc/self/task/{tid}/schedstat": of for tid, of in zip((71, 72, 70), threads[name], strict=True)}
-        text = f"version 17\ncpu2 0 0 0 0 0 0 9 9 9\n{line}\ncpu31 0 0 0 0 0 0 9 9 9\ndomain0 3 1 2\n"
-        return {"ticks": at, "tids": [71, 72, 70], "files": {path: text, **own}}
-
-    return {"before": account(11, "before", lines[0]), "after": account(11 + ticks, "after", lines[1])}
-
-
-def case(
-    way: str, waiting: str, length: int = 5000, occupancy: dict[str, Any] | None = CALM, **changes: Any
-) -> dict[str, Any]:
-    """100 messages of one length, in a second; a spinner had its CPU for all of it."""
-    return {
-        "mechanism": "tcp",
-        "waiting": waiting,
-        "way": way,
-        "idle_ms": 10.0,
-        "sent": 100,
-        "arrived": 100,
-        "period_ticks": 10 * MS,
-        "receiver_ns": (1000 if waiting == "spinning" else 2) * MS,
-        "receiver_ticks": 1000 * MS,
-        **accounts(occupancy),
-        "delay": [length, 100],
-        "after_send": [-10, 100],
-        "send_call": [900, 100],
-        "late": [100, 100],
-        **changes,
-    }
-
-
-THROTTLED = {"/proc/sys/kernel/sched_rt_runtime_us": "950000\n", "/proc/sys/kernel/sched_rt_period_us": "1000000\n"}
-
-
-def block(**changes: Any) -> dict[str, Any]:
-    return case("block", "sleeping", 100_000, **changes)
-
-
-def minimal(**changes: Any) -> dict[str, Any]:
-    return case("minimal", "spinning", 5_000, **changes)
-
-
-def raw_document(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    return {
-        "schema": "tunectl.probe.wake.raw/1",
-        "tunectl_version": "0.1.0",
-        "host": {"hostname": "h", "kernel": "6.12", "boot_id": "b", "machine": "x86_64"},
-        "at": "2026-11-23T09:00:00Z",
-        "duration_s": 1.0,
-        "interrupted": False,
-        "messages": 100,
-        "bytes": 32,
-        "fds": 1,
-        "dirty_kib": 0,
-        "fifo_priority": 0,
-        "busy_poll_us": 50,
-        "has_warm_sender": True,
-        "cpus": [2, 3],
-        "clock": {"source": "tsc", "hz": HZ, "granule_ns": 1.0, "drift_ppm": 0.0},
-        "cells": list(cases),
-        **changes,
-        "facts": {"cpus": [GOOD, GOOD]} | changes.get("facts", {}),
-    }
 
 
 def document(*cases: dict[str, Any], peer: Peer | None = None, **changes: Any) -> dict[str, Any]:
@@ -169,76 +84,6 @@ def test_a_speedup_is_the_ratio_of_two_cells() -> None:
     assert document(minimal(), case("block", "sleeping", idle_ms=1.0))["speedups"] == []
 
 
-def is_void(made: dict[str, Any]) -> bool:
-    """With its reason, and without any figure that could be read as a result."""
-    if made["is_void"]:
-        assert made["reason"].startswith("void: ")
-        assert (made["n"], made["histogram"]) == (0, [])
-        for name in ("min_ns", "mean_ns", "percentiles_ns", "max_ns", "after_send_ns", "send_call_ns", "late_ns"):
-            assert made[name] is None
-    else:
-        assert (made["reason"], made["n"]) == ("", 100)
-    return bool(made["is_void"])
-
-
-@pytest.mark.parametrize(("us", "void"), [(0, False), (1, True), (61_250, True)])
-def test_threads_that_a_quota_stopped_have_no_delays(us: int, void: bool) -> None:
-    made = document(block(throttled_us=us), minimal(throttled_us=us))
-    assert [is_void(one) for one in made["cells"]] == [void, void]
-    assert len(made["speedups"]) == (not void)
-    if us > 1:
-        assert made["cells"][0]["reason"] == (
-            "void: cgroup throttling (cpu.max) stopped the probe, on all of its CPUs together for 61.2 ms: "
-            "the delays hold that"
-        )
-
-
-@pytest.mark.parametrize(("ms", "void"), [(900, False), (899, True), (140, True), (0, True)])
-def test_a_spinner_needs_nine_tenths_of_its_cpu(ms: int, void: bool) -> None:
-    made = document(block(), minimal(receiver_ns=ms * MS))
-    assert is_void(made["cells"][1]) is void
-    assert len(made["speedups"]) == (not void)
-    assert made["cells"][1]["receiver_cpu_percent"] == ms / 10
-    if void:
-        assert f"the spinner had CPU 3 for {ms / 10:.3g} % of the time" in made["cells"][1]["reason"]
-
-
-@pytest.mark.parametrize(
-    ("others", "void"),
-    [
-        ({"cpu_ns": 300 * MS, "cpu_slices": 200}, True),  # somebody computes there
-        ({"cpu_ns": 14 * MS, "cpu_slices": 110}, True),  # 11 ms of 1 s beside 1 ms that goes with our own hundred runs
-        ({"cpu_ns": 12 * MS, "cpu_slices": 110}, False),
-        ({"cpu_ns": 300 * MS, "cpu_slices": 101}, False),  # one run: at most one message of a hundred
-        ({"cpu_ns": 20 * MS}, False),  # nobody else ran: what is more is interrupts in our own time
-        ({"cpu_ns": 2 * MS, "cpu_slices": 250}, True),  # 150 runs too short to count, and messages under way for 100 us
-        ({"cpu_ns": 300 * MS, "cpu_slices": None}, True),
-        (
-            {"cpu_ns": 30 * MS, "cpu_slices": None},
-            False,
-        ),  # within the steps of the kernel's account
-    ],
-)
-def test_a_sleeper_needs_its_cpu_to_itself(others: dict[str, Any], void: bool) -> None:
-    made = document(block(occupancy=CALM | others), minimal())
-    assert is_void(made["cells"][0]) is void
-    assert len(made["speedups"]) == (not void)
-    if void:
-        assert "another task ran on CPU 3" in made["cells"][0]["reason"]
-
-
-@pytest.mark.parametrize(("preemptions", "void"), [(0, False), (1, False), (2, True)])
-def test_a_sleeper_that_is_preempted_has_no_cpu_to_itself(preemptions: int, void: bool) -> None:
-    assert is_void(cell(block(preemptions=preemptions))) is void
-    assert not is_void(cell(block(preemptions=preemptions), cpus=[3, 3]))  # there the sender does it
-    assert is_void(cell(timer(preemptions=preemptions), cpus=[3, 3])) is void  # and of a timer nobody
-
-
-def timer(**changes: Any) -> dict[str, Any]:
-    nothing: dict[str, list[int]] = {name: [] for name in ("after_send", "send_call", "late")}
-    return block(**{"mechanism": "timerfd"} | nothing | changes)
-
-
 def test_a_timer_has_delays_and_nothing_of_a_sender() -> None:
     made = document(timer(late_expirations=3), block(), facts={"timer_slack_ns": 1})
     one, other = made["cells"]
@@ -256,138 +101,6 @@ def test_timer_slack_is_named_where_it_matters(mechanism: str, slack_ns: int, sa
     made = document(timer(mechanism=mechanism), facts={"timer_slack_ns": slack_ns})
     assert any("timer slack is 50,000 ns" in text for text in made["warnings"]) is said
     assert document(timer(mechanism=mechanism), facts={"timer_slack_ns": 1})["warnings"] == []
-
-
-@pytest.mark.parametrize(("unready", "void"), [(0, False), (1, False), (2, True)])
-def test_a_receiver_that_still_dirties_its_caches_does_not_wait(unready: int, void: bool) -> None:
-    for one in (block(unready=unready), minimal(unready=unready)):
-        made = cell(one, dirty_kib=4096)
-        assert is_void(made) is void
-        if void:
-            assert (
-                "2 of 100 messages came while the receiver still wrote to its working set of 4,096 KiB"
-                in made["reason"]
-            )
-
-
-def test_threads_of_ours_on_the_receivers_cpu_are_no_others() -> None:
-    busy = CALM | {"cpu_ns": 902 * MS, "cpu_slices": 1000}
-    assert is_void(cell(block(occupancy=busy)))
-    assert is_void(
-        cell(block(occupancy=busy | {"cpu_ns": 990 * MS}), cpus=[3, 3])
-    )  # the sender's 900 ms, and 88 of others
-    assert not is_void(cell(block(occupancy=busy), cpus=[3, 3]))
-
-
-def test_the_next_sleeper_is_compared_with_where_the_blocking_call_is_void() -> None:
-    (one,) = document(block(preemptions=50), case("poll", "sleeping", 50_000), minimal())["speedups"]
-    assert (one["over"], one["mean"]) == ("poll", 10.0)
-
-
-def test_a_spinner_is_not_asked_who_else_ran_and_a_sleeper_not_how_busy_it_was() -> None:
-    assert not is_void(cell(minimal(occupancy=CALM | {"cpu_ns": 900 * MS, "cpu_slices": 900}, preemptions=5)))
-    assert not is_void(cell(block(receiver_ns=0)))
-
-
-def test_a_kernel_that_does_not_count_is_no_proof_and_is_named() -> None:
-    made = document(block(occupancy=None), minimal(occupancy=None))
-    assert not is_void(made["cells"][0])
-    assert any(
-        "counts not at all who has CPU 3" in text and "in 1 of the sleeping cases" in text for text in made["warnings"]
-    )
-    steps = CALM | {"cpu_slices": None}
-    assert any("only in steps of 10 ms" in text for text in document(block(occupancy=steps))["warnings"])
-    long = steps | {"ticks": 10_000 * MS}
-    assert document(block(occupancy=long))["warnings"] == document(block())["warnings"] == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"reason": "there is no descriptor to poll", "sent": 0, "arrived": 0}, "there is no descriptor to poll"),
-        ({"has_no_napi": True, "sent": 0, "arrived": 0}, "NAPI id is 0"),
-        ({"failed": "sending", "errno": errno.EAGAIN, "arrived": 0}, "sending failed: the queue stayed full"),
-        ({"failed": "receiving", "errno": errno.EPIPE, "arrived": 0}, "receiving failed: Broken pipe"),
-        ({"arrived": 0}, "every message was lost"),
-        ({"sent": 0, "arrived": 0}, "interrupted before the first message"),
-    ],
-)
-def test_a_case_without_figures_says_why(changes: dict[str, Any], reason: str) -> None:
-    nothing: dict[str, list[int]] = {name: [] for name in ("delay", "after_send", "send_call", "late")}
-    made = cell(block(**{"occupancy": None, "receiver_ns": 0, "receiver_ticks": 0} | nothing | changes))
-    assert (made["n"], made["is_void"], made["warnings"], made["receiver_cpu_percent"]) == (0, False, [], None)
-    assert reason in made["reason"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"sent": 98, "arrived": 98, "delay": [5000, 98]}, "98 of 100 messages were sent"),
-        ({"arrived": 97, "delay": [5000, 97]}, "3 of 100 messages were lost"),
-        ({"duplicates": 2}, "2 messages came twice"),
-        ({"reordered": 2}, "2 messages came after a later one"),
-        ({"negative": 2, "delay": [5000, 98]}, "2 messages were received before they were sent"),
-        ({"late": [100, 49, 1_100_000, 51]}, "half of the messages were sent 1.1 ms late or later"),
-        ({"page_faults": 1}, "the probe itself took 1 page faults"),
-        ({"preemptions": 1}, "the receiver was preempted 1 time"),
-        ({"failed": "receiving", "errno": errno.EPIPE}, "receiving failed before the last message: Broken pipe"),
-        ({"late": [100, 51, 1_100_000, 49]}, ""),
-        ({}, ""),
-    ],
-)
-def test_warnings_of_a_case(changes: dict[str, Any], said: str) -> None:
-    warnings = cell(minimal(**changes))["warnings"]
-    assert len(warnings) == bool(said)
-    assert all(said in text for text in warnings)
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"interrupted": True}, "a signal ended the run early"),
-        ({"facts": {"cpus": [GOOD, SHARED]}}, "not isolated: CPU 3; other"),
-        ({"facts": {"cpus": [SHARED, SHARED]}}, "not isolated: CPUs 2 and 3; other"),
-        ({"facts": {"cpus": [GOOD, GOOD | {"core_cpus": "2-3"}]}}, "share a physical core: they slow"),
-        ({"facts": {"cpus": [GOOD, GOOD | {"core_cpus": "3,7"}]}}, ""),
-        ({"facts": {"shares_main": True}}, "it shares CPU 2 with the sender"),
-        ({"cpus": [3, 3]}, "sender and receiver share CPU 3"),
-        ({"facts": {"cpus": [GOOD, GOOD | {"governor": "powersave"}]}}, "not performance on CPU 3"),
-        ({"host_files": THROTTLED, "fifo_priority": 1}, "sched_rt_runtime_us is 950000 of 1000000"),
-        ({"host_files": {"/proc/cpuinfo": "flags\t: tsc\n"}}, "not invariant"),
-        ({"host_files": {"/sys/hypervisor/type": "xen\n"}}, "virtual machine"),
-        ({"facts": {"is_locked": False}}, "memory could not be locked"),
-        ({"clock": {"hz": HZ, "drift_ppm": -21.0, "source": "tsc", "granule_ns": 1}}, "moved by -21 ppm"),
-        ({"clock": {"hz": HZ, "drift_ppm": 19.0, "source": "tsc", "granule_ns": 1}}, ""),
-        (
-            {"clock": {"hz": HZ, "drift_ppm": 0, "offset_ticks": [5, 9], "source": "tsc", "granule_ns": 1}},
-            "5 to 9 ns ahead",
-        ),
-        (
-            {"clock": {"hz": HZ, "drift_ppm": 0, "offset_ticks": [9, 5], "source": "tsc", "granule_ns": 1}},
-            "not synchronised",
-        ),
-        ({"clock": {"hz": HZ, "drift_ppm": 0, "offset_ticks": [-9, 5], "source": "tsc", "granule_ns": 1}}, ""),
-        ({"host_files": THROTTLED}, ""),
-        ({}, ""),
-    ],
-)
-def test_warnings_of_a_run(changes: dict[str, Any], said: str) -> None:
-    warnings = document(minimal(), **changes)["warnings"]
-    assert len(warnings) == bool(said), warnings
-    assert all(said in text for text in warnings)
-
-
-def test_what_is_no_raw_document_is_refused_with_the_place() -> None:
-    with pytest.raises(TunectlError, match=r"cells\[0\]"):
-        document(minimal(sent=-1))
-    with pytest.raises(TunectlError, match=r"expected a document of schema tunectl\.probe\.wake\.raw/1"):
-        explained_wake({"schema": "tunectl.probe.wake/1"})
-
-
-def test_what_the_program_wrote_by_itself_is_read_too(tmp_path: Path) -> None:
-    raw = raw_document(block(), minimal())
-    (tmp_path / "raw").write_text(json.dumps(raw))
-    assert read_document(tmp_path / "raw").body == document(block(), minimal())
 
 
 def test_a_void_cell_is_not_compared(tmp_path: Path) -> None:

@@ -109,25 +109,6 @@ def chosen(host: CpuFacts, allowed: frozenset[int], cpus: str | None = None, amo
     return place(cpus, among, host, allowed)
 
 
-@pytest.mark.parametrize(
-    ("host", "asked", "ends"),
-    [
-        (facts(), {"cpus": "2,3"}, (2, 3)),
-        (facts(), {"cpus": "3,3"}, (3, 3)),
-        (facts(isolated=frozenset({2, 3, 6, 7})), {}, (6, 7)),
-        (facts(isolated=frozenset({2, 3, 7})), {}, (2, 7)),  # 3 and 7 are one core
-        (facts(isolated=frozenset({3, 7})), {}, (3, 7)),
-        (facts(partitioned=frozenset({1, 2})), {}, (1, 2)),
-        (facts(isolated=frozenset({2, 3})), {"among": "4-6"}, (5, 6)),
-        (facts(), {"among": "5"}, (5, 5)),
-    ],
-)
-def test_ends_are_named_or_the_last_two_of_different_cores(
-    host: CpuFacts, asked: dict[str, Any], ends: tuple[int, int]
-) -> None:
-    assert chosen(host, frozenset({0, 1}), **asked) == (*ends, "")
-
-
 def test_without_two_isolated_cpus_the_allowed_ones_are_taken_and_said() -> None:
     found = chosen(facts(isolated=frozenset({3})), frozenset({0, 1, 2, 4, 60}))
     assert (found.sender, found.receiver) == (2, 4)

@@ -12,30 +12,26 @@ import pytest
 
 from tests.experiments import feeds, hedges
 from tests.experiments.feeds import message
-from tests.experiments.test_wake_cells import CALM, block, minimal
-from tests.experiments.test_wake_cells import case as wake_case
-from tests.experiments.test_wake_cells import raw_document as wake_document
-from tunectl.errors import TunectlError, UsageError
+from tests.experiments.wakes import CALM, block, minimal
+from tests.experiments.wakes import case as wake_case
+from tests.experiments.wakes import raw_document as wake_document
+from tunectl.errors import UsageError
 from tunectl.experiments import feed_cells, hedge_cells, wake_cells
-from tunectl.experiments.feed import FeedRequest
 from tunectl.experiments.feed import Planned as FeedCase
 from tunectl.experiments.feed_cells import FEED, bars_ns, due_figures
 from tunectl.experiments.hedge import HedgeRequest
 from tunectl.experiments.hedge_cells import HEDGE
 from tunectl.experiments.pair import (
     asked_cpus,
-    clock,
     cpu_share,
     place,
     place_servers,
     unkept,
-    why_no_spinner,
-    why_throttled,
 )
 from tunectl.experiments.tick_figures import Figures, halved, ratio
 from tunectl.experiments.wake_cells import WAKE, occupancy
 from tunectl.host.cpusets import CpuFacts
-from tunectl.shapes import FEED_STAGES, nearest_rank
+from tunectl.shapes import nearest_rank
 
 
 def hedge_run(*cases: dict[str, Any], **changes: Any) -> hedge_cells.RawHedge:
@@ -102,12 +98,6 @@ def test_halves_and_ratios() -> None:
 )
 def test_the_share_of_a_cpu_is_at_most_all_of_it(ns: int, ticks: int, hz: float, share: float) -> None:
     assert cpu_share(ns, ticks, hz) == share
-
-
-def test_a_spinner_has_nine_tenths_and_a_quota_none() -> None:
-    assert [why_no_spinner(share, 7)[:26] for share in (0.9, 0.8999)] == ["", "void: the spinner had CPU "]
-    assert "CPU 7 for 50 %" in why_no_spinner(0.5, 7)
-    assert [bool(why_throttled(us)) for us in (0, 1)] == [False, True]
 
 
 def occupied(**changes: Any) -> Any:
@@ -207,13 +197,6 @@ def test_a_case_too_short_for_the_kernels_steps(made: dict[str, Any], step_ns: f
     assert wake_cells.step_of_doubt_ns(run.cases[0], run) == step_ns
 
 
-@pytest.mark.parametrize(("unready", "is_void"), [(0, False), (1, False), (2, True)])
-@pytest.mark.parametrize("made", [block, minimal])
-def test_one_message_in_a_hundred_may_find_an_unready_receiver(made: Any, unready: int, is_void: bool) -> None:
-    run = wake_run(made(unready=unready))
-    assert bool(wake_cells.why_void(run.cases[0], run)) is is_void
-
-
 # ---- wake
 
 
@@ -232,125 +215,11 @@ def test_the_first_sleeper_with_figures_is_what_the_others_are_compared_with() -
     )
 
 
-@pytest.mark.parametrize(
-    ("changes", "warned"),
-    [
-        ({}, 0),
-        ({"sent": 99, "arrived": 99, "delay": [5000, 99]}, 1),
-        ({"sent": 101}, 1),
-        ({"duplicates": 1}, 1),
-        ({"reordered": 1}, 1),
-        ({"negative": 1, "arrived": 101, "sent": 101}, 1),
-        ({"late": [1_000_000, 100]}, 0),
-        ({"late": [1_000_001, 100]}, 1),
-        ({"late": [5, 50, 2_000_000, 50]}, 0),
-        ({"page_faults": 1}, 1),
-        ({"preemptions": 1}, 1),
-        ({"late_expirations": 1}, 1),
-        ({"failed": "sending", "errno": 5}, 1),
-    ],
-)
-def test_what_is_said_of_a_case_of_wake(changes: dict[str, Any], warned: int) -> None:
-    run = wake_run(minimal(**changes))
-    assert len(wake_cells.case_warnings(run.cases[0], run)) == warned
-
-
-@pytest.mark.parametrize(
-    ("ticks", "said"),
-    [
-        (None, ""),
-        ([-5, 5], ""),
-        ([0, 5], ""),
-        ([-5, 0], ""),
-        ([1, 5], "1 to 5 ns ahead"),
-        ([-5, -1], "-5 to -1 ns ahead"),
-        ([5, 4], "not synchronised"),
-        ([5, 5], "5 to 5 ns ahead"),
-    ],
-)
-def test_counters_of_two_cpus_have_a_common_time(ticks: list[int] | None, said: str) -> None:
-    files = {"/proc/cpuinfo": "flags\t\t: constant_tsc nonstop_tsc\n"}
-    run = wake_run(minimal(), clock={"source": "tsc", "hz": 1e9, "offset_ticks": ticks}, host_files=files)
-    warned = [*clock(run)]
-    assert [said in text for text in warned] == ([True] if said else [])
-
-
 def test_a_sender_without_a_message_is_not_late() -> None:
     assert list(unkept(Figures([], 1e9))) == []
 
 
 # ---- feed
-
-
-@pytest.mark.parametrize(
-    ("changes", "is_void"),
-    [
-        ({}, False),
-        ({"throttled_us": 1}, True),
-        ({"sender_voluntary_switches": 1}, True),
-        ({"receiver_ticks": 0}, True),
-        ({"receiver_ns": 900 * feeds.MS}, False),
-        ({"receiver_ns": 899 * feeds.MS}, True),
-        ({"waiting": "poll", "receiver_ns": 5}, False),
-        ({"waiting": "poll", "involuntary_switches": 10}, False),
-        ({"waiting": "poll", "involuntary_switches": 11}, True),
-        ({"waiting": "busy-poll", "involuntary_switches": 11}, True),
-        ({"involuntary_switches": 11}, False),
-    ],
-)
-def test_when_a_case_of_feed_is_void(changes: dict[str, Any], is_void: bool) -> None:
-    run = feed_run(feeds.case(**changes))
-    assert bool(feed_cells.why_void(run.cases[0], run)) is is_void
-
-
-STEPPED = {"asked": "sw", "kind": "sw", "stepped": True}
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({}, []),
-        ({"stamp_shared": 10}, []),
-        ({"stamp_shared": 11}, ["11 of 1,000 messages came in a read with others"]),
-        ({"negative": dict.fromkeys(FEED_STAGES, 0) | {"wire": 1}}, []),
-        ({"negative": dict.fromkeys(FEED_STAGES, 0) | {"wire": 2}}, ["in 2 of 1,000 messages wire is negative"]),
-        ({"drops": {"socket": 1, "softnet": 0, "nic": None}}, ["the receiving TCP socket threw 1 segment away"]),
-        ({"drops": {"socket": 1}, "transport": "udp"}, ["the receiving socket dropped 1 packet"]),
-        ({"drops": {"softnet": 1}}, ["the host dropped 1 packet"]),
-        ({"drops": {"nic": 1}}, ["this host's interface dropped 1 packet"]),
-        ({"doubled": 1}, ["1 message came twice"]),
-        ({"doubled": 1, "transport": "multicast-ab"}, []),
-        ({"strangers": 1}, ["not of this run"]),
-        ({"reordered": 1}, ["1 message came after a later one"]),
-        ({"minor_faults": 1, "major_faults": 2}, ["the receiver took 3 page faults"]),
-        ({"involuntary_switches": 1}, ["the receiver was preempted 1 time"]),
-        ({"sender_involuntary_switches": 1}, ["the sender was preempted 1 time"]),
-        ({"failed": "sending", "errno": 5}, ["sending failed before the last message"]),
-        ({"close_code": 1002}, ["the WebSocket reader failed with 1002"]),
-        ({"stamps": STEPPED}, ["CLOCK_REALTIME was set"]),
-        ({"stamps": STEPPED | {"kind": "hw"}}, ["the network card's clock was set"]),
-        ({"stamps": {"asked": "sw", "kind": "sw", "were_on": True}}, ["somebody else had switched time stamps on"]),
-    ],
-)
-def test_what_is_said_of_a_case_of_feed(changes: dict[str, Any], said: list[str]) -> None:
-    run = feed_run(feeds.case(**changes))
-    found = feed_cells.case_warnings(run.cases[0], run)
-    assert [text.startswith(start) for text, start in zip(found, said, strict=True)] == [True] * len(said)
-
-
-@pytest.mark.parametrize(
-    ("stamps", "said"),
-    [
-        ({"asked": "sw", "kind": "off"}, "no time stamps: the kernel made none"),
-        ({"asked": "hw", "kind": "hw"}, "no time stamps: the network card did not stamp every message"),
-        ({"asked": "sw", "kind": "off", "reason": "TLS"}, "no time stamps: TLS"),
-        ({"asked": "off", "kind": "off"}, ""),
-    ],
-)
-def test_why_there_are_no_stamps(stamps: dict[str, Any], said: str) -> None:
-    run = feed_run(feeds.case(stamped=False, stamps=stamps))
-    assert "".join(feed_cells.case_warnings(run.cases[0], run)).startswith(said)
-    assert bool(feed_cells.case_warnings(run.cases[0], run)) is bool(said)
 
 
 def test_unsent_and_lost_messages_are_the_longest() -> None:
@@ -397,31 +266,6 @@ def test_the_warm_up_is_a_fifth_of_a_second_in_whole_bursts(rate: int, burst: in
     assert FeedCase("tcp", "json", 1, rate, burst, "poll", "off", 0).warm_up_s == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize(
-    ("changes", "is_refused"),
-    [
-        ({"duration_s": 86_400.0, "rate": 46}, False),
-        ({"duration_s": 86_401.0, "rate": 1}, True),
-        ({"duration_s": 0.0}, True),
-        ({"duration_s": float("nan")}, True),
-        ({"duration_s": 4.0, "rate": 1_000_000}, False),
-        ({"duration_s": 4.000001, "rate": 1_000_000}, True),
-        ({"duration_s": 1.0, "rate": 10, "burst": 10}, False),
-        ({"duration_s": 1.0, "rate": 10, "burst": 11}, True),
-        ({"duration_s": 0.1, "rate": 9}, True),
-        ({"stamps": "hw"}, True),
-        ({"stamps": "hw", "connect": "h:1"}, False),
-    ],
-)
-def test_what_feed_can_be_asked_for(changes: dict[str, Any], is_refused: bool) -> None:
-    request = FeedRequest(**changes)
-    if is_refused:
-        with pytest.raises(UsageError):
-            request.check()
-    else:
-        request.check()
-
-
 # ---- hedge
 
 
@@ -439,31 +283,6 @@ def test_how_many_requests_come(
     request = HedgeRequest(service_ns=service_ns, duration_s=duration_s)
     assert request.requests(load) == requests
     assert request.warm_up_s(load) == pytest.approx(warm_up_s)
-
-
-@pytest.mark.parametrize(
-    ("changes", "is_refused"),
-    [
-        ({"duration_s": 86_400.0}, False),
-        ({"duration_s": 86_401.0}, True),
-        ({"duration_s": 0.0}, True),
-        ({"budget": 0.0}, False),
-        ({"budget": 1.0}, False),
-        ({"budget": 1.01}, True),
-        ({"budget": -0.01}, True),
-        ({"simulate": True}, False),
-        ({"simulate": True, "cpus": "1,2,3"}, True),
-        ({"simulate": True, "fifo": 5}, True),
-        ({"simulate": True, "intrude": True}, True),
-    ],
-)
-def test_what_hedge_can_be_asked_for(changes: dict[str, Any], is_refused: bool) -> None:
-    request = HedgeRequest(**changes)
-    if is_refused:
-        with pytest.raises(UsageError):
-            request.check()
-    else:
-        request.check()
 
 
 def test_what_chance_would_have_slow_with_both() -> None:
@@ -506,25 +325,6 @@ def test_what_missed_and_what_was_late() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "is_void"),
-    [
-        ({}, False),
-        ({"throttled_us": 1}, True),
-        ({"late": [300, 1000]}, False),
-        ({"late": [301, 1000]}, True),
-        ({"late": [50, 990, 301, 10]}, False),
-        ({"late": [50, 989, 301, 11]}, True),
-        ({"threads": [hedges.OWN, hedges.OWN, hedges.OWN | {"cpu_ns": 899_999_999}]}, True),
-    ],
-)
-def test_when_a_case_of_hedge_is_void(changes: dict[str, Any], is_void: bool) -> None:
-    live = hedge_run(hedges.case([3_000] * 1000, **changes))
-    assert bool(hedge_cells.why_void(live.cases[0], live)) is is_void
-    simulated = HEDGE.read(hedges.simulated_document(hedges.case([3_000] * 1000, **changes)))
-    assert hedge_cells.why_void(simulated.cases[0], simulated) == ""
-
-
-@pytest.mark.parametrize(
     ("both_slow", "first_slow", "is_told"),
     [(20, (500, 500), False), (21, (500, 500), False), (40, (500, 500), True), (0, (0, 0), False), (4, (5, 5), True)],
 )
@@ -563,11 +363,6 @@ def test_a_budget_starves_where_it_is_below_the_late_share_of_what_is_admitted(
     )
     run = hedge_run(made)
     assert any("starves hedging" in text for text in hedge_cells.case_warnings(run.cases[0], run)) is starves
-
-
-def test_what_a_document_leaves_out_is_refused() -> None:
-    with pytest.raises(TunectlError, match="expected a document of schema"):
-        HEDGE.read({"schema": "x"})
 
 
 # ---- the CPUs
