@@ -1,22 +1,24 @@
 """The shapes of probe results, as far as anything relies on them; other fields are let through. Pure.
 
-A document is a dict to those who make it and write it. Everybody else has it as one of these, made at the door.
+A document of `probe jitter` is the encoding of these types: fields stand in its order, and those that not every
+document has are UNSET there. Others are a dict to those who make and write them; a reader has one of these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import accumulate
 from math import ceil
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from tunectl.errors import TunectlError
 from tunectl.model import Outcome
 
 Shape = TypeVar("Shape")
+Kept = TypeVar("Kept", bound=msgspec.Struct)
 FEWEST_P99_9 = 10_000  # messages of `feed`, requests of `hedge`; a percentile needs ten beyond it
 # The way of a message in `feed`, in its order; the wire is a part of kernel where nothing stamps it.
 FEED_STAGES = ("send", "wire", "kernel", "read", "batch", "frame", "parse", "book")
@@ -41,17 +43,23 @@ class Host(msgspec.Struct, frozen=True):
     machine: str = ""
 
 
-class Clock(msgspec.Struct, frozen=True):
+class Clock(msgspec.Struct, frozen=True, kw_only=True):
     """The counter the gaps were read from."""
 
-    hz: Annotated[float, Meta(ge=1e3, le=1e12)]
     source: str = ""
+    kernel_source: str = ""
+    hz: Annotated[float, Meta(ge=1e3, le=1e12)]
     granule_ns: Amount = 0.0
+    drift_ppm: float = 0.0
+    error_ppm: float = 0.0
+    initial_error_ppm: float = 0.0
+    stated_hz: float | UnsetType | None = UNSET  # by the processor or its hypervisor
 
 
-class Series(msgspec.Struct, frozen=True):
+class Series(msgspec.Struct, frozen=True, kw_only=True):
     """A CPU's run in equal intervals, the last one cut by its end."""
 
+    tsc_start: Count = 0
     interval_s: Annotated[float, Meta(gt=0, le=1e8)]
     intervals: list[tuple[Count, Count, Count]]  # gaps, stolen ns, longest ns
 
@@ -100,6 +108,8 @@ class LoopNs(msgspec.Struct, frozen=True):
     """What an undisturbed turn of the loop costs; None where there was none."""
 
     mean: Amount | None = None
+    min: Amount | None = None
+    recording: Amount | None = None
 
 
 class CoreClock(msgspec.Struct, frozen=True):
@@ -112,37 +122,41 @@ class CoreClock(msgspec.Struct, frozen=True):
 class Trace(msgspec.Struct, frozen=True):
     """What was traced on a CPU."""
 
+    events: Count = 0
+    events_apart: Count = 0  # of these: in no gap
     events_lost: Count = 0
 
 
-class Cpu(msgspec.Struct, frozen=True):
+class Cpu(msgspec.Struct, frozen=True, kw_only=True):
     """One CPU of a jitter result."""
 
     cpu: Count
+    duration_ns: Count = 0
+    tsc_start: Count = 0
+    tsc_end: Count = 0
+    loops: Count = 0
+    loop_ns: LoopNs = LoopNs()
     interruptions: Count
     stolen_ns: Count
+    stolen_ppm: Amount = 0.0
     max_ns: Count
     gap_ns: dict[str, Amount]
     arrival_ns: dict[str, Amount]
-    histogram: list[Bucket]
-    events_lost: Count
-    events: list[Event]
-    loops: Count = 0
     percentile_error_ppm: Amount = 0.0
     conservation_ppm: float | None = None
-    stolen_ppm: Amount = 0.0
-    loop_ns: LoopNs = LoopNs()
-    duration_ns: Count = 0
-    tsc_start: Count = 0
-    series: Series | None = None
-    causes: list[Cause] = []
-    periods: list[Period] = []
-    periods_searched_ns: Count | None = None  # from the run's start; None: all of it
-    counters: Counters | None = None
     core_khz: CoreClock | None = None
     unfit: list[str] = []  # why its figures are not its own, or not the host's
     shared: str = ""  # says so where other threads had it for long
-    trace: Trace | None = None
+    counters: Counters | None = None
+    histogram: list[Bucket]
+    events_lost: Count
+    events_lost_max_ns: Count = 0
+    series: Series | None = None
+    events: list[Event]
+    causes: list[Cause] | UnsetType = UNSET  # where they were traced
+    trace: Trace | UnsetType | None = UNSET
+    periods: list[Period] = []
+    periods_searched_ns: Count | None = None  # from the run's start; None: all of it
 
     @property
     def counted(self) -> Counters:
@@ -156,6 +170,7 @@ class Budget(msgspec.Struct, frozen=True):
     limits: dict[str, float | None] = {}
     verdict: str = "not-judged"
     broken: list[str] = []
+    broken_limits: list[str] = []  # for each of these sentences the key of the limit
     not_judged: list[str] = []  # a sentence for each limit that the run was too short for
     reason: str = ""
 
@@ -168,17 +183,20 @@ class Stressor(msgspec.Struct, frozen=True):
     instances: Count = 0
     bogo_ops: Count = 0
     cpu_s: Amount = 0.0
+    max_rss_kib: Count = 0
+    proves: str = ""
 
 
-class Load(msgspec.Struct, frozen=True):
+class Load(msgspec.Struct, frozen=True, kw_only=True):
     """What ran on the housekeeping CPUs beside the run."""
 
     names: list[str]
-    ran: bool
-    reason: str = ""  # why it did not run, or not all the time
     cpus: str = ""
     program: str = ""
+    ran: bool
+    reason: str = ""  # why it did not run, or not all the time
     stressors: list[Stressor] = []
+    said: list[str] = []  # by the program, where it did not run
 
 
 class LeftOut(msgspec.Struct, frozen=True):
@@ -193,9 +211,11 @@ class Attribution(msgspec.Struct, frozen=True):
 
     method: str
     reason: str = ""
-    event_cost_ns: float | None = None
-    clock: str = ""
-    clock_error_ns: Amount = 0.0
+    clock: str | UnsetType = UNSET
+    clock_error_ns: Amount | UnsetType = UNSET
+    buffer_kib: Count | UnsetType = UNSET
+    event_cost_ns: float | UnsetType | None = UNSET
+    events: list[str] | UnsetType = UNSET
 
 
 class Smis(msgspec.Struct, frozen=True):
@@ -224,12 +244,14 @@ class Elsewhere(msgspec.Struct, frozen=True):
     gaps: list[tuple[int, Count, str]] = []
 
 
-class WaitedFor(msgspec.Struct, frozen=True):
+class WaitedFor(msgspec.Struct, frozen=True, kw_only=True):
     """The gap that ended a run, with what was traced: (ns from its begin, what)."""
 
     cpu: Count
-    length_ns: Count
+    tsc_start: Count = 0
+    tsc_end: Count = 0
     at_ns: Count
+    length_ns: Count
     cause: str = ""
     before: list[tuple[int, str]] = []
     events: list[tuple[int, str]] = []
@@ -245,36 +267,53 @@ class Until(msgspec.Struct, frozen=True):
     gap: WaitedFor | None = None
 
 
-class Jitter(msgspec.Struct, frozen=True):
+class Jitter(msgspec.Struct, frozen=True, kw_only=True):
     """tunectl.probe.jitter/1"""
 
+    schema: str = "tunectl.probe.jitter/1"
+    tunectl_version: str = ""
+    host: Host = Host()
+    at: str = ""
     threshold_ns: Count
-    duration_s: Annotated[float, Meta(ge=0, le=1e8)]
-    clock: Clock
-    cpus: list[Cpu]
     default_threshold_ns: Count = 0
+    duration_s: Annotated[float, Meta(ge=0, le=1e8)]
     duration_requested_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
-    not_measured: list[LeftOut] = []
-    warnings: list[str] = []
-    budget: Budget = Budget()
     interrupted: bool = False
     ended_by: str = "duration"  # until, signal
     fifo_priority: Count = 0
-    load: Load | None = None
+    clock: Clock
+    warnings: list[str] = []
+    budget: Budget = Budget()
     irq_descriptions: dict[str, str] = {}
-    labels: list[str] = msgspec.field(default_factory=lambda: [""])
-    attribution: Attribution | None = None
-    smis: Smis | None = None
-    simultaneous_stops: Stops | None = None
     throttled_ns: Count = 0
+    attribution: Attribution | None = None
+    labels: list[str] = msgspec.field(default_factory=lambda: [""])
+    cpus: list[Cpu]
+    not_measured: list[LeftOut] = []
     until: Until | None = None
-    host: Host = Host()
-    at: str = ""
-    tunectl_version: str = ""
+    simultaneous_stops: Stops | None = None
+    smis: Smis | UnsetType | None = UNSET
+    load: Load | UnsetType | None = UNSET
 
     def seconds(self, cpu: Cpu) -> float:
         """How long this CPU was measured: its own length where stated, else the run's."""
         return cpu.duration_ns / 1e9 or self.duration_s
+
+    @property
+    def left_out(self) -> str:
+        """Which CPUs were not measured, and why; "" where none was left out."""
+        return "; ".join(f"CPU {one.cpu} was not measured: {one.reason}" for one in self.not_measured)
+
+    @property
+    def nothing_measured(self) -> str:
+        """Why a run has no CPU at all, in a sentence; "" where it has one. Such a run is no result."""
+        why = "; ".join(f"CPU {one.cpu}: {one.reason}" for one in self.not_measured)
+        return "" if self.cpus else f"nothing was measured: {why or 'no CPU was left'}"
+
+    @property
+    def load_problem(self) -> str:
+        """Why a run that was to be under load was not; "" where it was, and of a quiet run."""
+        return f"the load did not run: {self.load.reason}" if self.load and not self.load.ran else ""
 
     def held(self, budget: Budget) -> Jitter:
         """The same, held to a budget."""
@@ -294,28 +333,30 @@ class Jitter(msgspec.Struct, frozen=True):
         return max((value for value in found if value is not None), default=None)
 
 
-class JitterRuns(msgspec.Struct, frozen=True):
+class JitterRuns(msgspec.Struct, frozen=True, kw_only=True):
     """tunectl.probe.jitter.runs/1"""
 
-    runs: Annotated[list[Jitter], Meta(min_length=1)]
-    pause_s: float = 0.0
-    warnings: list[str] = []
+    schema: str = "tunectl.probe.jitter.runs/1"
+    tunectl_version: str = ""
     host: Host = Host()
     at: str = ""
-    tunectl_version: str = ""
+    pause_s: float = 0.0
+    warnings: list[str] = []
+    runs: Annotated[list[Jitter], Meta(min_length=1)]
 
 
-class JitterLoaded(msgspec.Struct, frozen=True):
+class JitterLoaded(msgspec.Struct, frozen=True, kw_only=True):
     """tunectl.probe.jitter.loaded/1"""
 
-    quiet: Annotated[list[Jitter], Meta(min_length=1)]
-    loaded: list[Jitter]
-    pause_s: float = 0.0
-    warnings: list[str] = []
-    comparison: dict[str, Any] | None = None  # a tunectl.compare/1 body
+    schema: str = "tunectl.probe.jitter.loaded/1"
+    tunectl_version: str = ""
     host: Host = Host()
     at: str = ""
-    tunectl_version: str = ""
+    pause_s: float = 0.0
+    warnings: list[str] = []
+    quiet: Annotated[list[Jitter], Meta(min_length=1)]
+    loaded: list[Jitter]
+    comparison: dict[str, Any] | None = None  # a tunectl.compare/1 body
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -336,17 +377,10 @@ class Case(msgspec.Struct, frozen=True):
     receiver_cpu_percent: Amount | None = None
     warnings: list[str] = []
 
-    beyond: ClassVar[int] = 0  # longer than all that the histogram holds
-
     @property
     def counted(self) -> int:
         """How many messages the histogram holds."""
         return self.n
-
-    @property
-    def figures(self) -> Mapping[str, float | None]:
-        """What the histogram has to agree with."""
-        return {**(self.percentiles_ns or {}), "max": self.max_ns}
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -423,16 +457,6 @@ class FeedCase(msgspec.Struct, frozen=True):
     def counted(self) -> int:
         """How many messages the histogram holds: of lost ones nobody knows when they came."""
         return self.n - self.lost if self.n else 0
-
-    @property
-    def beyond(self) -> int:
-        """How many are longer than all that the histogram holds."""
-        return self.lost if self.n else 0
-
-    @property
-    def figures(self) -> Mapping[str, float | None]:
-        """What the histogram has to agree with."""
-        return self.due_to_book_ns or {}
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -605,16 +629,6 @@ class HedgeCase(msgspec.Struct, frozen=True):
         return self.n - self.counted
 
     @property
-    def beyond(self) -> int:
-        """How many are longer than all that the histogram holds: those that missed."""
-        return self.missed
-
-    @property
-    def figures(self) -> Mapping[str, float | None]:
-        """What the histogram has to agree with."""
-        return {**(self.percentiles_ns or {}), "max": self.max_ns}
-
-    @property
     def is_hedged(self) -> bool:
         """Were second copies asked for?"""
         return self.delay != "none"
@@ -749,6 +763,8 @@ class Preflight(msgspec.Struct, frozen=True):
     is_feed_asked: bool = False
     feed: Feed | None = None
     reasons: list[str] = []
+    # For each of them the knob that it is about, or what was measured where a limit broke, or nothing.
+    reasons_about: list[str] = []
     actions: list[Action] = []
     hardware: Hardware | None = None  # tunectl 0.1.0 did not say
     cpu_sets: CpuSets = CpuSets()
@@ -774,9 +790,14 @@ def typed(document: Any, shape: type[Shape], where: str = "") -> Shape:
         raise TunectlError(": ".join([*named, place.strip("`.") or "the document", what])) from error
 
 
+def replaced(shape: Kept, **changes: Any) -> Kept:
+    """The same with other values in these fields."""
+    return msgspec.structs.replace(shape, **changes)
+
+
 def plain(shape: object) -> Any:
     """The same as a document."""
-    return msgspec.to_builtins(shape)
+    return msgspec.json.decode(msgspec.json.encode(shape))
 
 
 def nearest_rank(count: float, share: float) -> int:

@@ -27,7 +27,7 @@ def test_each_cpu_has_a_verdict_of_its_own() -> None:
     bad, good = judge_tick(before, after, spun, {2: ["engine (pid 7) has a POSIX CPU timer"]})
     assert (bad.knob, bad.instance, bad.outcome, bad.observed) == ("check.tick_off", "2", Outcome.DRIFTED, 190.0)
     assert "570 timer interrupts in 3.0 s (190 a second) under a spinner: engine (pid 7) has a POSIX" in bad.reason
-    assert "CPU 2" in bad.fix
+    assert "CPU 2" in str(bad.fix)
     assert (good.instance, good.outcome) == ("3", Outcome.COMPLIANT)
     assert "3 timer interrupts in 3.0 s while thread rx of unit feed.service spun" in good.reason
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.conftest import examples
 from tests.monitor.series import Watch, base, limits, sample, snapshot
 from tunectl.cpulist import parse_shown
-from tunectl.fix import Fix
+from tunectl.fix import of_text
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Alert, AlertState, Condition, Freshness, Health, Sample, Severity
 from tunectl.monitor.rules import FAILED, Rule, judge
@@ -30,7 +30,7 @@ def rule(name: str = "Hot", **options: object) -> Rule:
 def condition(
     health: Health, name: str = "Hot", subject: str = "cpu1", cpus: frozenset[int] = frozenset()
 ) -> Condition:
-    return Condition(name, subject, health, 2, 1, "sensor", "it is hot", Fix("cool it"), cpus)
+    return Condition(name, subject, health, 2, 1, "sensor", "it is hot", of_text("cool it"), cpus)
 
 
 def transitions(alerts: Alerts, healths: Sequence[Health | None]) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import click
 
@@ -29,17 +28,16 @@ from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity
-from tunectl.host.occupants import Occupant, refusal, said
+from tunectl.host.occupants import refusal, said
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
 from tunectl.probe.budget import judge
 from tunectl.probe.loaded import Plan, planned, quiet_then_loaded
 from tunectl.probe.loaded import refusal as load_refusal
 from tunectl.probe.loads import chosen as chosen_loads
-from tunectl.probe.result import load_problem, nothing_measured, read_result
-from tunectl.probe.runner import PROGRAM, run_jitter, run_selftest
+from tunectl.probe.runner import run_jitter, run_selftest
 from tunectl.probe.runs import several
-from tunectl.shapes import plain
+from tunectl.shapes import Jitter, JitterLoaded, JitterRuns, LeftOut, plain, replaced
 from tunectl.tuning.inspection import proposed_config
 
 
@@ -128,7 +126,7 @@ def jitter(
     plan = _plan(root, facts, loads, chosen, isolated, refused()) if loads else None
     ENDING.keep()
 
-    def measured(tell: Callable[[str], None] | None) -> dict[str, Any]:
+    def measured(tell: Callable[[str], None] | None) -> Jitter:
         taken = taken_cpus(root, facts, chosen, config, intrude)
         if chosen <= taken.keys():
             raise TunectlError(refusal(taken), STOP)
@@ -136,25 +134,21 @@ def jitter(
         result = run_jitter(
             free, duration_s, threshold_ns, fifo, events, attribute, intrude, on_progress=tell, until_ns=until_ns
         )
-        result["warnings"] = [*noted, *result["warnings"]]
-        result["not_measured"] += _left_alone(taken)
-        if nothing := nothing_measured(read_result(result, PROGRAM)):
+        left = [LeftOut(cpu, why) for cpu, why in said(taken).items()]
+        result = replaced(result, warnings=[*noted, *result.warnings], not_measured=[*result.not_measured, *left])
+        if nothing := result.nothing_measured:
             raise TunectlError(nothing, _way_out(intrude, fifo))
         return result
 
     with progress(options) as tell:
-        name, result = _runs(plan, runs, pause_s, duration_s, measured, refused, tell)
-    every = [*result["quiet"], *result["loaded"]] if plan else result.get("runs", [result])
-    found = [read_result(one, PROGRAM) for one in every]
-    for one, typed_one in zip(every, found, strict=True):
-        one["budget"] = plain(judge(typed_one, limits))
-    if plan:
-        result["comparison"] = quiet_and_loaded(result)
-    emit_and_write(options, name, read_identity(root), result, output)
-    verdicts = {one["budget"]["verdict"] for one in every}
-    if "broken" in verdicts or any(one["ended_by"] == "until" for one in every):
+        result = _held(_runs(plan, runs, pause_s, duration_s, measured, refused, tell), limits)
+    name = result.schema.removeprefix("tunectl.").removesuffix("/1")
+    emit_and_write(options, name, read_identity(root), plain(result), output)
+    every = _every(result)
+    verdicts = {run.budget.verdict for run in every}
+    if "broken" in verdicts or any(run.ended_by == "until" for run in every):
         return DRIFTED
-    if plan and (not result["loaded"] or any(map(load_problem, found))):
+    if isinstance(result, JitterLoaded) and (not result.loaded or any(run.load_problem for run in every)):
         return FAILED
     return OK if not limits or verdicts == {"within"} else FAILED
 
@@ -167,6 +161,7 @@ def _check_times(duration_s: float, pause_s: float) -> None:
 
 
 Tell = Callable[[str], None]
+Measured = Jitter | JitterRuns | JitterLoaded
 
 
 def _runs(
@@ -174,17 +169,35 @@ def _runs(
     count: int,
     pause_s: float,
     duration_s: float,
-    measured: Callable[[Tell], Any],
+    measured: Callable[[Tell], Jitter],
     refused: Callable[[], str],
     tell: Tell,
-) -> tuple[str, dict[str, Any]]:
-    """The document's name and its body: one run, several, or quiet ones and those under load."""
+) -> Measured:
+    """One run, several, or quiet ones and those under load."""
     if plan:
-        made = quiet_then_loaded(plan, count, pause_s, duration_s, measured, refused, tell)
-        return "probe.jitter.loaded", made
-    if count > 1:
-        return "probe.jitter.runs", several(count, pause_s, measured, tell)
-    return "probe.jitter", measured(tell)
+        return quiet_then_loaded(plan, count, pause_s, duration_s, measured, refused, tell)
+    return several(count, pause_s, measured, tell) if count > 1 else measured(tell)
+
+
+def _held(result: Measured, limits: Mapping[str, float]) -> Measured:
+    """The same, each run held to its limits, and those under load compared with the quiet ones."""
+
+    def hold(run: Jitter) -> Jitter:
+        return run.held(judge(run, limits))
+
+    match result:
+        case JitterLoaded(quiet=quiet, loaded=loaded):
+            held = replaced(result, quiet=list(map(hold, quiet)), loaded=list(map(hold, loaded)))
+            return replaced(held, comparison=quiet_and_loaded(held))
+        case JitterRuns(runs=runs):
+            return replaced(result, runs=list(map(hold, runs)))
+    return hold(result)
+
+
+def _every(result: Measured) -> list[Jitter]:
+    if isinstance(result, JitterLoaded):
+        return [*result.quiet, *result.loaded]
+    return result.runs if isinstance(result, JitterRuns) else [result]
 
 
 @tunectl_command(
@@ -240,10 +253,6 @@ def _plan(
     if refused:
         raise TunectlError(f"--load: {refused}", "a load is for a host that does not trade: stop them")
     return planned(root, facts, loads, probed, isolated)
-
-
-def _left_alone(taken: dict[int, list[Occupant]]) -> list[dict[str, Any]]:
-    return [{"cpu": cpu, "reason": why} for cpu, why in said(taken).items()]
 
 
 def _way_out(intrude: bool, fifo: int | None) -> str:

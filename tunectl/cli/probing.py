@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -22,7 +23,6 @@ from tunectl.host.procs import hidden_threads
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
 from tunectl.model import HostId
-from tunectl.probe.result import result_text
 from tunectl.tuning.inspection import read_config
 
 STOP = "stop them, or say --intrude"
@@ -113,7 +113,33 @@ def end_by_signals(request: PairRequest) -> None:
 
 def write_result(path: str, result: object) -> None:
     """Puts a document in the place of the file that the user named, with the mode of what stood there."""
-    write_whole(path, result_text(result), _mode(path))
+    write_whole(path, file_text(result), _mode(path))
+
+
+def file_text(result: object) -> str:
+    """A document as JSON for a file."""
+    return "".join(_written(result, "\n")) + "\n"
+
+
+def _written(value: Any, line: str) -> Iterator[str]:
+    """A document as JSON that an editor can show: an item a line, but the numbers of a list in one."""
+    if isinstance(value, dict) and value:
+        yield "{"
+        for place, (key, item) in enumerate(value.items()):
+            yield f"{',' if place else ''}{line} {json.dumps(key)}: "
+            yield from _written(item, line + " ")
+        yield line + "}"
+    elif isinstance(value, list) and value and isinstance(value[0], dict | list):
+        for place, item in enumerate(value):
+            yield "," if place else "["
+            if isinstance(item, list):  # millions of them: no blank too much
+                yield "\n" + json.dumps(item, separators=(",", ":"))
+            else:
+                yield line + " "
+                yield from _written(item, line + " ")
+        yield line + "]"
+    else:
+        yield json.dumps(value)
 
 
 def _mode(path: str) -> int:

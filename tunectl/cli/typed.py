@@ -53,7 +53,7 @@ class Typed(NamedTuple):
         if isinstance(value, Finding):
             return self.finding(value)
         if isinstance(value, Fix):
-            return self.fix(value)
+            return str(self.fix(value))
         if isinstance(value, str) and key in _SAID:
             return self.text(value)
         if isinstance(value, dict):

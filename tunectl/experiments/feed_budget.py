@@ -39,7 +39,7 @@ def judge_feed(result: Feed, limits: Mapping[str, float]) -> Budget:
     unknown = [one.unknown for one in found if one.unknown]
     reason = _why_not_judged(result, limits) or "; ".join(unknown)
     verdict = "broken" if broken else "not-judged" if reason else "within"
-    return Budget(dict(limits), verdict, broken, unknown, "" if broken else reason)
+    return Budget(dict(limits), verdict, broken, [KEYS[0]] * len(broken), unknown, "" if broken else reason)
 
 
 def _check_limits(limits: Mapping[str, float]) -> None:

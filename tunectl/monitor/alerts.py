@@ -215,7 +215,7 @@ def _fired(condition: Condition, severity: Severity, since: str, snapshot: Snaps
         condition.expected,
         condition.source,
         condition.summary,
-        condition.fix,
+        str(condition.fix),
         format_cpulist(condition.cpus),
     )
 
@@ -225,7 +225,10 @@ def _grown(alert: Alert, condition: Condition) -> Alert:
     if not condition.cpus > parse_shown(alert.cpus):
         return alert
     return alert._replace(
-        observed=condition.observed, summary=condition.summary, fix=condition.fix, cpus=format_cpulist(condition.cpus)
+        observed=condition.observed,
+        summary=condition.summary,
+        fix=str(condition.fix),
+        cpus=format_cpulist(condition.cpus),
     )
 
 

@@ -94,7 +94,7 @@ def _zones(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
             "temperature_mc": one.value,
             "trip_mc": trips.get(one.subject),
             "health": one.freshness.value,
-            "kind": one.reason,
+            "kind": one.reason or one.kind,  # where it cannot be read, why
         }
 
 
@@ -219,7 +219,7 @@ def _landed(snapshot: Snapshot, then: _Index | None) -> Mapping[int, list[str]]:
         rise = _rise(sample, then)
         if rise:
             for cpu in sample.cpus:
-                found[cpu].append(f"{sample.reason or sample.subject} +{rise:g}")
+                found[cpu].append(f"{sample.kind or sample.subject} +{rise:g}")
     return found
 
 

@@ -12,6 +12,7 @@ from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.errors import TunectlError, UsageError
 from tunectl.probe.hostfiles import Counted, Machine, machine_of
 from tunectl.probe.lengths import Lengths
+from tunectl.shapes import Count, Host, LeftOut
 
 SCHEMA = "tunectl.probe.jitter.raw/1"
 # Clocks that the kernel reads from the counter that the probe reads: one cannot disagree with the other.
@@ -19,8 +20,6 @@ SAME_COUNTER = {
     "tsc": ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page"),
     "cntvct_el0": ("arch_sys_counter",),
 }
-
-Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
 
 class Clock(msgspec.Struct, frozen=True):
@@ -145,13 +144,6 @@ class Cpu(msgspec.Struct, frozen=True):
         return Lengths((total / count, count) for _, _, count, total in self.histogram)
 
 
-class LeftOut(msgspec.Struct, frozen=True):
-    """A CPU that was left to somebody else."""
-
-    cpu: int
-    reason: str
-
-
 class Injected(msgspec.Struct, frozen=True):
     """What was done to the first CPU on purpose."""
 
@@ -164,7 +156,7 @@ class Run(msgspec.Struct, frozen=True, dict=True):
 
     schema: str
     tunectl_version: str
-    host: dict[str, str]
+    host: Host
     at: str
     threshold_ns: Count
     threshold_ticks: Count

@@ -177,7 +177,7 @@ def _tuner(tuner: FoundTuner) -> dict[str, Any]:
         "overwrites": list(tuner.overwrites),
         "detail": tuner.detail,
         "evidence": list(tuner.evidence),
-        "settings": [setting._asdict() for setting in tuner.settings],
+        "settings": [{**setting._asdict(), "ends": str(setting.ends)} for setting in tuner.settings],
         "when": tuner.when,
         "answer": tuner.answer,
         "program": tuner.program,

@@ -15,7 +15,7 @@ from tunectl.cpulist import CpuSet
 from tunectl.fix import NOTHING, REBOOT, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import read_cpu_list
 from tunectl.knobs.drivers.bootargs import loaded_by
-from tunectl.knobs.row import NextWord, View
+from tunectl.knobs.row import NextWord, View, once
 
 _CPU = "sys/devices/system/cpu"
 _CLOCK = "sys/devices/system/clocksource/clocksource0"
@@ -124,17 +124,20 @@ def place_of(view: View, word: str) -> str:
 
 def _places(view: View, word: str) -> list[str]:
     """Each place where GRUB's settings give a word."""
-    if "placed" not in view.memo:
-        view.memo["placed"] = configured(view.root).placed if view.root.exists(MAIN) else ()
-    return [where for arg, where in view.memo["placed"] if str(arg) == word]
+    return [where for arg, where in _placed(view) if str(arg) == word]
+
+
+@once
+def _placed(view: View) -> tuple[tuple[Arg, str], ...]:
+    """Each word of GRUB's settings, and where it stands."""
+    return configured(view.root).placed if view.root.exists(MAIN) else ()
 
 
 def given_at(view: View, key: str) -> tuple[str, ...]:
     """FILE:LINE of each line that gives this argument: of GRUB's settings, or of any file the boot loader reads."""
     loader, family, _ = loaded_by(view)
     if loader.name in _MAKE_MENUS:
-        placed = configured(view.root).placed if view.root.exists(MAIN) else ()
-        return tuple(dict.fromkeys(where for arg, where in placed if same_key(arg.key, key)))
+        return tuple(dict.fromkeys(where for arg, where in _placed(view) if same_key(arg.key, key)))
     from tunectl.host.recording import expand  # only where a journal is gone
 
     word = re.compile(rf"(?<![^\s\"'=]){re.escape(key)}(?![^\s\"'=])")

@@ -72,7 +72,7 @@ class BootSwitch(NamedTuple):
 
 def judge_switch(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """On in this boot, and in the next as far as that is known."""
-    found: SwitchFacts = reading.facts
+    found = reading.of_facts(SwitchFacts)
     if not desired or (reading.value and found.next is not False):
         return Judgement(Outcome.COMPLIANT, knob.codec.show(reading.value), knob.codec.show(desired))
     shown = knob.codec.show(reading.value), knob.codec.show(desired)

@@ -18,7 +18,6 @@ from tunectl.report.text.todo import todo_list
 from tunectl.report.urgency import findings_in, other_reasons
 from tunectl.shapes import Jitter
 from tunectl.verdict import SECTIONS
-from tunectl.wording import broken_limits
 
 
 def preflight(body: Mapping[str, Any], page: TextPage) -> None:
@@ -49,7 +48,7 @@ def preflight(body: Mapping[str, Any], page: TextPage) -> None:
 
 def _against_budget(page: TextPage, body: Mapping[str, Any], runs: Runs) -> None:
     """The worst CPU's figures with their limits, and each reason for the verdict that is no finding's."""
-    for reason in other_reasons(body, broken_limits(*runs)):
+    for reason in other_reasons(body):
         prose(page, reason, indent=2, label="- ")
     for what, rows in (
         ("probe, the worst CPU", limits_of(runs.probe)),

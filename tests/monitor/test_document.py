@@ -1,4 +1,4 @@
-"""`latency` of tunectl.monitor/1: a row for each who sends latencies, as the published schema has it."""
+"""What tunectl.monitor/1 says of latencies, as the published schema has it, and of what a source could not read."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from pathlib import Path
 
 from jsonschema import Draft202012Validator
 
-from tunectl.monitor.document import monitor_body
+from tunectl.fix import to_decide
+from tunectl.model import Finding, Outcome
+from tunectl.monitor.document import monitor_body, sources_of
 from tunectl.monitor.model import Freshness, Sample, Snapshot, Status
+from tunectl.monitor.sources.drift import _sample
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "tunectl.monitor-1.json"
 
@@ -43,3 +46,27 @@ def test_misses_a_day_are_in_the_document() -> None:
 def test_where_nobody_sends_latencies_there_is_no_row() -> None:
     absent = Sample("latency_max_ns", "application", None, "latency", Freshness.ABSENT, "no socket is named")
     assert body_of(absent)["latency"] == []
+
+
+def reasons(*samples: Sample) -> list[str]:
+    return [reason for row in sources_of(Snapshot(0.0, "", samples)) for reason in row["reasons"]]
+
+
+def test_a_knob_that_could_not_be_read_is_named() -> None:
+    dark = Finding("cpufreq.energy_perf_bias", "2", Outcome.UNREADABLE, None, "performance", "it would interrupt CPU 2")
+    assert reasons(_sample(dark)) == [
+        "cpufreq.energy_perf_bias[2]: could not be read, should be performance: it would interrupt CPU 2"
+    ]
+    assert reasons(_sample(dark._replace(desired=None, fix=to_decide("run as root")))) == [
+        "cpufreq.energy_perf_bias[2]: could not be read: it would interrupt CPU 2; fix: run as root"
+    ]
+
+
+def test_a_knob_that_this_host_lacks_is_not_called_unset() -> None:
+    absent = Finding("net.lro", "", Outcome.UNSUPPORTED, None, "off", "the host file names no interface")
+    assert reasons(_sample(absent)) == ["net.lro: the host file names no interface"]
+
+
+def test_another_quantity_is_named_as_before() -> None:
+    lost = Sample("frequency_khz", "cpu2", None, "frequency", Freshness.NO_DATA, "permission denied")
+    assert reasons(lost) == ["frequency_khz: permission denied"]
