@@ -26,6 +26,8 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("report",),
     ("host",),
     ("probe", "bootloader"),
+    ("experiments",),
+    ("documents",),
     ("compare", "fleet"),
     ("knobs",),
     ("units", "tuners"),
@@ -36,6 +38,9 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("cli",),
     ("__main__",),
 )
+
+# What reads the documents of every measurement stands above all that measure, though it lies in probe/.
+DOCUMENTS = ("tunectl.probe.document", "tunectl.probe.doubt")
 
 
 def name_of(path: Path) -> str:
@@ -80,6 +85,8 @@ def imported_when_loaded(path: Path) -> set[str]:
 
 def room_of(module: str) -> str:
     """`host` for `tunectl.host.run`; "" for the package itself, which has the version and imports nothing."""
+    if module.startswith(DOCUMENTS):
+        return "documents"
     return module.split(".")[1] if "." in module else ""
 
 
@@ -123,6 +130,7 @@ def test_nothing_imports_the_command_line() -> None:
                 "tunectl.hostfile",
                 "tunectl.monitor",
                 "tunectl.probe",
+                "tunectl.experiments",
                 "tunectl.report.json",
                 "tunectl.shapes",
                 "tunectl.tuning",
@@ -320,7 +328,7 @@ LOOKED_INTO = {
     ("tunectl.monitor.interrupt_table", "row.label"),
     ("tunectl.monitor.rules.changes", "sample.reason"),
     ("tunectl.compare.cases", "case.reason"),
-    ("tunectl.probe.pair_hosts", "why"),
+    ("tunectl.experiments.link", "why"),
     ("tunectl.probe.stops", "label"),
     ("tunectl.probe.stops", "OUTSIDE.label"),
     ("tunectl.monitor.sources.throttle", "self.numbers.problem"),  # by file

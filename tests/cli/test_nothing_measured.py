@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.places import answering, this_host_file
-from tests.probe import feeds
-from tests.probe import test_wake_cells as wakes
+from tests.experiments import feeds, wakes
 from tests.probe.samples import cpu_result, result
 from tests.ran import JITTER, Ran
 

@@ -22,12 +22,12 @@ from tests.compare.hedges import hedge_document
 from tests.compare.runs import cpu_of, document, steady
 from tests.compare.wakes import cell, wake_document
 from tests.conftest import LOW_LATENCY, TUNECTL, write_host_file
+from tests.experiments.feeds import case, lossy, tail
+from tests.experiments.hedges import case as hedge_case
+from tests.experiments.hedges import tail as answers
 from tests.fleet.made import preflight
 from tests.golden.once import short_journal, short_json, without_style
 from tests.hosts.builder import build_named
-from tests.probe.feeds import case, lossy, tail
-from tests.probe.hedges import case as hedge_case
-from tests.probe.hedges import tail as answers
 from tests.ran import Ran
 from tests.starter import Starter
 from tests.trees import picture

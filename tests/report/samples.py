@@ -10,8 +10,8 @@ from tests.compare.feeds import feed_document
 from tests.compare.hedges import hedge_document
 from tests.compare.runs import cpu_of, document, simulated
 from tests.compare.wakes import cell, wake_document
+from tests.experiments import feeds, hedges
 from tests.fleet.made import NOW, asked, cage, preflight, session
-from tests.probe import feeds, hedges
 from tests.probe.samples import cpu_result, result
 from tunectl.compare.compared import compared, quiet_and_loaded
 from tunectl.fleet.body import fleet_body, history_body

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.compare.feeds import TRIP, feed_document
-from tests.probe.feeds import case, lossy, message, tail, unmeasured, unsent
+from tests.experiments.feeds import case, lossy, message, tail, unmeasured, unsent
 from tests.report.documents import AT, HOST, document
 from tests.report.documents import body as preflight_body
 from tests.report.pages import Page, file

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.compare.hedges import hedge_document, simulated_hedge
-from tests.probe.hedges import OWN, at_once, case, tail, unmeasured
+from tests.experiments.hedges import OWN, at_once, case, tail, unmeasured
 from tests.report.documents import AT, HOST
 from tests.report.pages import Page, file
 from tests.report.pages import page as html_page

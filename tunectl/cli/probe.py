@@ -10,24 +10,18 @@ import click
 
 from tunectl.cli.command import check_output, emit, progress, stay_off, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
+from tunectl.cli.experiments import feed, hedge, wake
 from tunectl.cli.helped import Example, Family
-from tunectl.cli.options import Options, intrude_option, load_option, pair_options
-from tunectl.cli.probe_feed import feed
-from tunectl.cli.probe_hedge import hedge
+from tunectl.cli.options import Options, intrude_option, load_option
 from tunectl.cli.probing import (
     STOP,
-    code_of_cases,
     config_of,
     emit_and_write,
-    end_by_signals,
-    pair_of,
-    refuse_beside_listen,
     refuse_empty,
     refuse_taken,
     taken_cpus,
     this_machine,
 )
-from tunectl.cli.values import some_of
 from tunectl.compare.compared import quiet_and_loaded
 from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
@@ -41,16 +35,10 @@ from tunectl.probe.budget import judge
 from tunectl.probe.loaded import Plan, planned, quiet_then_loaded
 from tunectl.probe.loaded import refusal as load_refusal
 from tunectl.probe.loads import chosen as chosen_loads
-from tunectl.probe.pair_placement import asked_cpus
 from tunectl.probe.runner import run_jitter, run_selftest
 from tunectl.probe.runs import several
-from tunectl.probe.wake import run_wake, serve_wake
-from tunectl.probe.wake_cases import MECHANISMS, WAYS
-from tunectl.probe.wake_request import WakeRequest
 from tunectl.shapes import Jitter, JitterLoaded, JitterRuns, LeftOut, plain, replaced
 from tunectl.tuning.inspection import proposed_config
-
-_MOST_MESSAGES = 10_000_000
 
 
 @click.group(
@@ -210,98 +198,6 @@ def _every(result: Measured) -> list[Jitter]:
     if isinstance(result, JitterLoaded):
         return [*result.quiet, *result.loaded]
     return result.runs if isinstance(result, JitterRuns) else [result]
-
-
-@tunectl_command(
-    name="wake",
-    short_help="Spinning against sleeping: how long a message takes to a waiting thread.",
-    exits={OK: "at least one case was measured"},
-    examples=(
-        Example("The usual cases, on two isolated CPUs:", "sudo tunectl probe wake"),
-        Example(
-            "Two mechanisms, a message each millisecond:",
-            "tunectl probe wake --mechanisms pipe,tcp --idle-ms 1",
-        ),
-    ),
-)
-@click.option("--cpus", metavar="S,R", help="The sender's CPU and the receiver's [two isolated ones, on two cores].")
-@click.option(
-    "--mechanisms",
-    metavar="LIST",
-    shell_complete=some_of(lambda: MECHANISMS),
-    help="Of channel, eventfd, pipe, unix, tcp, udp (together: messages), eventloop, timerfd, clock_nanosleep (timers) "
-    "[messages].",
-)
-@click.option(
-    "--waiting",
-    metavar="LIST",
-    shell_complete=some_of(lambda: dict.fromkeys((*WAYS.values(), *WAYS))),
-    help="sleeping, spinning, busy-poll; or single ways: block, poll, ... [all].",
-)
-@click.option("--idle-ms", metavar="LIST", help="From message to message, in ms [0,1,10,100].")
-@click.option("--messages", type=click.IntRange(1, _MOST_MESSAGES), metavar="N", help="In each case [99].")
-@click.option("--bytes", "message_bytes", type=click.IntRange(32, 4096), metavar="N", help="Of each message [32].")
-@click.option("--fds", type=click.IntRange(1, 65536), metavar="N", help="In a poll or epoll set, all but one idle [1].")
-@click.option(
-    "--dirty-kib",
-    type=click.IntRange(1, 1 << 20),
-    metavar="N",
-    help="The receiver writes to so much memory after each message: the next finds its caches cold.",
-)
-@click.option(
-    "--cold-sender", is_flag=True, help="Let the sender grow cold between messages, as the published benchmark does."
-)
-@click.option("--fifo", type=click.IntRange(1, 99), metavar="PRIO", help="Both threads as SCHED_FIFO at this priority.")
-@intrude_option
-@pair_options
-@click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON result there, too.")
-def wake(
-    options: Options,
-    cpus: str | None,
-    mechanisms: str | None,
-    waiting: str | None,
-    idle_ms: str | None,
-    messages: int | None,
-    message_bytes: int | None,
-    fds: int | None,
-    dirty_kib: int | None,
-    busy_poll_us: int | None,
-    cold_sender: bool,
-    fifo: int | None,
-    intrude: bool,
-    listen: str | None,
-    connect: str | None,
-    output: str | None,
-) -> int:
-    """Spinning against sleeping: how long a message takes to a waiting thread, by each mechanism and wait method."""
-    pair = pair_of(options, cpus, intrude, output)
-    request = WakeRequest(
-        cpus=cpus,
-        among=pair.among,
-        mechanisms=mechanisms,
-        waiting=waiting,
-        idle_ms=idle_ms,
-        messages=messages,
-        message_bytes=message_bytes,
-        fds=fds,
-        dirty_kib=dirty_kib,
-        fifo=fifo,
-        busy_poll_us=busy_poll_us,
-        cold_sender=cold_sender,
-        intrude=intrude,
-        listen=listen,
-        connect=connect,
-    )
-    refuse_beside_listen(listen, output)
-    refuse_taken(pair.root, pair.facts, asked_cpus(cpus, pair.among), pair.config, intrude)
-    end_by_signals(request)
-    if listen:
-        serve_wake(request, lambda line: click.echo(line, err=True))
-        return OK
-    with progress(options) as tell:
-        result = run_wake(request, tell)
-    emit_and_write(options, "probe.wake", read_identity(pair.root), result, output)
-    return code_of_cases(result)
 
 
 @tunectl_command(

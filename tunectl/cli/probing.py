@@ -15,6 +15,7 @@ from tunectl.cli.exits import FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import TunectlError, UsageError
+from tunectl.experiments.pair import PairRequest, asked_cpus
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.ending import ENDING
 from tunectl.host.occupants import Occupant, Place, look, refusal
@@ -22,8 +23,6 @@ from tunectl.host.procs import hidden_threads
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
 from tunectl.model import HostId
-from tunectl.probe.pair_placement import asked_cpus
-from tunectl.probe.pair_request import PairRequest
 from tunectl.tuning.inspection import read_config
 
 STOP = "stop them, or say --intrude"
@@ -67,12 +66,6 @@ def refuse_taken(root: Sysroot, facts: CpuFacts, cpus: CpuSet, config: HostConfi
         raise TunectlError(f"{hidden}: whose the CPUs are is not known", UNSEEN)
     if taken := taken_cpus(root, facts, cpus, config, intrude):
         raise TunectlError(refusal(taken), STOP)
-
-
-def refuse_beside_listen(listen: str | None, output: str | None) -> None:
-    """UsageError for a result that this host will not have."""
-    if listen and output is not None:
-        raise UsageError(f"--output {output}: not with --listen", "the host of --connect has the result")
 
 
 class Pair(NamedTuple):

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 
 from tunectl import kinds
+from tunectl.experiments.feed_budget import WHERE
 from tunectl.fix import Fix, to_decide, to_type
 from tunectl.preflight.beside import Beside
 from tunectl.preflight.gate import Problem
 from tunectl.probe.budget import needed_s
-from tunectl.probe.feed_budget import WHERE
 from tunectl.shapes import Feed, Jitter
 
 _A_DAY_S = 86400

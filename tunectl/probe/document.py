@@ -12,14 +12,11 @@ import msgspec
 
 from tunectl.command import as_data
 from tunectl.errors import TunectlError
+from tunectl.experiments.feed_cells import FEED, explained_feed
+from tunectl.experiments.hedge_cells import HEDGE, explained_hedge
+from tunectl.experiments.wake_cells import WAKE, explained_wake
 from tunectl.probe.explain import explained
-from tunectl.probe.feed_explain import explained_feed
-from tunectl.probe.feed_facts import SCHEMA as FEED_RAW
-from tunectl.probe.hedge_explain import explained_hedge
-from tunectl.probe.hedge_facts import SCHEMA as HEDGE_RAW
 from tunectl.probe.raw import SCHEMA as JITTER_RAW
-from tunectl.probe.wake_explain import explained_wake
-from tunectl.probe.wake_facts import SCHEMA as WAKE_RAW
 from tunectl.regular import read_given
 from tunectl.shapes import (
     AnyCase,
@@ -39,9 +36,9 @@ _WHOLE = "a result is whole, or not to be compared"
 LARGEST = 1 << 30  # bytes; a day's run of 64 CPUs with full lists is a tenth of it
 _VERSION = "1"
 _EXPLAINED: dict[str, Callable[[Any], Any]] = {
-    WAKE_RAW: explained_wake,
-    FEED_RAW: explained_feed,
-    HEDGE_RAW: explained_hedge,
+    WAKE.raw_schema: explained_wake,
+    FEED.raw_schema: explained_feed,
+    HEDGE.raw_schema: explained_hedge,
 }
 _RAW = [schema.partition("/")[0] for schema in (JITTER_RAW, *_EXPLAINED)]  # explained by now, in this version
 

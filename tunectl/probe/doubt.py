@@ -13,9 +13,9 @@ from itertools import chain
 from tunectl.command import as_data
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
+from tunectl.experiments.feed_budget import judge_feed
 from tunectl.model import Outcome
 from tunectl.probe.budget import KEYS, judge
-from tunectl.probe.feed_budget import judge_feed
 from tunectl.shapes import Feed, Jitter, JudgedTarget, Preflight, Section
 from tunectl.verdict import SECTIONS, is_proof
 

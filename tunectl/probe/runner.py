@@ -21,7 +21,6 @@ from tunectl.host.run import Completed, Resident, reason_of, run
 from tunectl.host.smis import read_smis
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.traceinstance import mark
-from tunectl.probe.case_by_case import CaseError
 from tunectl.probe.explain import SCHEMA, explain
 from tunectl.probe.injecting import PHASES, injected, stopped
 from tunectl.probe.raw import SCHEMA as RAW
@@ -91,22 +90,6 @@ def start(
     if done.returncode and not done.stdout.strip() and group is None and (fence := fenced(root, cpus)):
         raise TunectlError(f"{_reason(done)}: {fence}", "run it as root, or from a unit in that slice")
     return done
-
-
-def case_document(words: Sequence[str], cpus: CpuSet, timeout_s: float, keep: int | None = None) -> dict[str, Any]:
-    """What the program wrote of one case, on CPUs that were there before it and after. CaseError where one was not."""
-    require_online(Sysroot(), cpus, "not online any more")
-    done = start(words, cpus, timeout_s=timeout_s, keep=keep)
-    require_online(Sysroot(), cpus, "went offline during the case, which moved the thread there to another CPU")
-    measured: dict[str, Any] = document_of(done)
-    return measured
-
-
-def require_online(root: Sysroot, cpus: CpuSet, said: str) -> None:
-    """CaseError with what is said of the CPUs that are not online."""
-    listed = root.get("sys/devices/system/cpu/online")
-    if gone := cpus - parse_cpulist(listed) if listed else frozenset():
-        raise CaseError(f"{named_cpus(gone)}: {said}")
 
 
 def stay(words: Sequence[str], cpus: CpuSet, keep: int | None = None) -> Resident:

@@ -10,9 +10,9 @@ from tunectl.report.feed import feed_limits_of
 from tunectl.report.figures import Runs, limits_of, runs_in
 from tunectl.report.findings import brief
 from tunectl.report.hosts import machine_name
+from tunectl.report.text.experiments import feed_measured
 from tunectl.report.text.findings import harmless, urgent
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, columns, heading, line, notes, prose
-from tunectl.report.text.probe_feed import feed_measured
 from tunectl.report.text.probe_jitter import measured, under
 from tunectl.report.text.todo import todo_list
 from tunectl.report.urgency import findings_in, other_reasons
