@@ -36,7 +36,7 @@ def built(target: str, *variables: str) -> Path:
     AssertionError with the compiler's output where it fails, or where it wrote into the source tree.
     """
     key = _key(target, variables)
-    folder = _cache() / key
+    folder = cache() / key
     with _locked(folder.with_suffix(".lock")):
         if not (folder / _FINISHED).exists():
             _make(folder, target, variables)
@@ -70,7 +70,7 @@ def _key(target: str, variables: tuple[str, ...]) -> str:
     return digest.hexdigest()[:24]
 
 
-def _cache() -> Path:
+def cache() -> Path:
     """Kept between runs; where the home directory cannot be written, in the directory for temporary files."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tunectl-tests"
     for folder in (home, Path(tempfile.gettempdir()) / f"tunectl-tests-{os.getuid()}"):
@@ -101,8 +101,8 @@ def _make(folder: Path, target: str, variables: tuple[str, ...]) -> None:
     (folder / _FINISHED).touch()
 
 
-def _forget_old(cache: Path) -> None:
+def _forget_old(kept: Path) -> None:
     """What no test has used for two weeks. Locks stay: somebody may wait for one."""
-    for folder in cache.iterdir():
+    for folder in kept.iterdir():
         if folder.is_dir() and folder.stat().st_mtime < time.time() - _KEPT_S:
             shutil.rmtree(folder, ignore_errors=True)

@@ -25,6 +25,8 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("report",),
     ("host",),
     ("probe", "bootloader"),
+    ("experiments",),
+    ("documents",),
     ("compare", "fleet"),
     ("knobs",),
     ("units", "tuners"),
@@ -35,6 +37,9 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("cli",),
     ("__main__",),
 )
+
+# What reads the documents of every measurement stands above all that measure, though it lies in probe/.
+DOCUMENTS = ("tunectl.probe.document", "tunectl.probe.doubt")
 
 
 def name_of(path: Path) -> str:
@@ -79,6 +84,8 @@ def imported_when_loaded(path: Path) -> set[str]:
 
 def room_of(module: str) -> str:
     """`host` for `tunectl.host.run`; "" for the package itself, which has the version and imports nothing."""
+    if module.startswith(DOCUMENTS):
+        return "documents"
     return module.split(".")[1] if "." in module else ""
 
 
@@ -115,13 +122,17 @@ def test_nothing_imports_the_command_line() -> None:
         (
             "msgspec",
             (
+                "tunectl.cli",
+                "tunectl.fleet",
+                "tunectl.host.recording",
+                "tunectl.host.secrets",
                 "tunectl.hostfile",
-                "tunectl.monitor.alerts",
+                "tunectl.monitor",
                 "tunectl.probe",
-                "tunectl.fleet.documents",
+                "tunectl.experiments",
                 "tunectl.report.json",
                 "tunectl.shapes",
-                "tunectl.tuning.records",
+                "tunectl.tuning",
             ),
         ),
         ("jinja2", ("tunectl.report.html",)),
@@ -243,8 +254,6 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
         "tunectl.monitor.repair",
         "tunectl.monitor.receivers.webhook",
         "tunectl.monitor.database",
-        "tunectl.monitor.earlier",
-        "tunectl.probe.result",  # the operator's token
         "tunectl.durable",  # replaces and reads them whole
         "tunectl.host.tracefs",  # a trace of our own, gone at the end; it reads and writes no setting
         "tunectl.host.cgroup",  # puts the probe into the partition it measures; it reads and writes no setting
@@ -298,3 +307,66 @@ def test_no_arrow_to_a_higher_room() -> None:
 
 def test_every_room_has_its_place() -> None:
     assert {room_of(name_of(path)) for path in MODULES} - {""} == {room for rooms in ROOMS for room in rooms}
+
+
+# What is written for people to read. Whatever a program asks has a field of its own; a Fix has no methods of a str.
+PROSE = frozenset(
+    {"reason", "fix", "label", "note", "problem", "refusal", "obstacle", "summary", "headline", "why", "advice"}
+)
+LOOKING = frozenset(
+    {"startswith", "endswith", "split", "rsplit", "splitlines", "partition", "rpartition", "removeprefix"}
+    | {"removesuffix", "find", "index", "count", "replace", "lower", "search", "match", "fullmatch", "findall", "sub"}
+)
+# A text that is cut where it is long, or not there; the kernel's word for a row; and what is still to be done.
+LOOKED_INTO = {
+    ("tunectl.cpulist", "why"),
+    ("tunectl.hostfile.config", "row.reason"),
+    ("tunectl.host.interrupts", "label"),
+    ("tunectl.monitor.interrupt_table", "row.label"),
+    ("tunectl.monitor.rules.changes", "sample.reason"),
+    ("tunectl.compare.cases", "case.reason"),
+    ("tunectl.experiments.link", "why"),
+    ("tunectl.probe.stops", "label"),
+    ("tunectl.probe.stops", "OUTSIDE.label"),
+    ("tunectl.monitor.sources.throttle", "self.numbers.problem"),  # by file
+}
+
+
+def prose_in(*nodes: ast.expr) -> set[str]:
+    """Those of these expressions that are prose by their name."""
+    names = [node for node in nodes if isinstance(node, ast.Attribute | ast.Name)]
+    return {ast.unparse(one) for one in names if (one.attr if isinstance(one, ast.Attribute) else one.id) in PROSE}
+
+
+def looks_into(node: ast.AST) -> set[str]:
+    """The prose that this asks something: by a method of a str, a pattern, `in` or a part of it."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in (*LOOKING, "strip"):
+        return prose_in(node.func.value, *node.args)
+    if isinstance(node, ast.Compare) and any(isinstance(one, ast.In | ast.NotIn) for one in node.ops):
+        return prose_in(*node.comparators)
+    return prose_in(node.value) if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) else set()
+
+
+def test_what_people_read_is_read_by_no_program() -> None:
+    looked = {
+        (name_of(path), prose)
+        for path in MODULES
+        if room_of(name_of(path)) not in ("report", "cli")
+        for node in ast.walk(parsed(path))
+        for prose in looks_into(node)
+    }
+    assert not looked - LOOKED_INTO
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "one.reason.startswith('x')",
+        "'x' in fix",
+        "LIMIT.search(a.b.reason)",
+        "problem[2:]",
+        "(label).partition(':')[0]",
+    ],
+)
+def test_such_a_program_would_be_seen(text: str) -> None:
+    assert {one for node in ast.walk(ast.parse(text)) for one in looks_into(node)}

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 
 import pytest
 
 from tunectl.command import argv
-from tunectl.fix import APPLY, NOTHING, REBOOT, Fix, Kind, add_words, apply, in_turn, noted, reboot, to_decide, to_type
+from tunectl.fix import (
+    APPLY,
+    NOTHING,
+    REBOOT,
+    Fix,
+    Kind,
+    add_words,
+    apply,
+    in_turn,
+    noted,
+    of_text,
+    reboot,
+    to_decide,
+    to_type,
+)
 
 ONE, TWO, CHOOSE = to_type(argv("sudo", "one")), to_type(argv("sudo", "two"), "it was on"), to_decide("choose")
 
@@ -30,8 +43,7 @@ ONE, TWO, CHOOSE = to_type(argv("sudo", "one")), to_type(argv("sudo", "two"), "i
     ],
 )
 def test_the_text_is_made_of_the_tasks(fix: Fix, text: str) -> None:
-    assert fix == text
-    assert json.loads(json.dumps([fix])) == [text]
+    assert str(fix) == text
     assert bool(fix) == bool(fix.tasks) == bool(text)
 
 
@@ -42,5 +54,5 @@ def test_the_tasks_go_wherever_the_text_goes() -> None:
 
 
 def test_a_text_alone_is_something_to_decide() -> None:
-    assert Fix("sudo one").tasks == to_decide("sudo one").tasks
+    assert of_text("sudo one").tasks == to_decide("sudo one").tasks
     assert [one.is_typed for one in (in_turn(ONE, TWO), in_turn(ONE, CHOOSE), APPLY)] == [True, False, False]

@@ -1,34 +1,42 @@
-"""A reason says what it is about by how it begins: whoever reads a document can tell its own from all others."""
+"""A finding as a sentence: its name, its values, its reason."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tunectl.knobs import KNOBS
-from tunectl.model import Finding, Match, Outcome, Severity, Target
-from tunectl.wording import over_limit, sentence, standing, subject, unexplained
-
-
-def made(knob: str, instance: str = "", reason: str = "because") -> str:
-    one = Finding(knob, instance, Outcome.DRIFTED, 5, 2, severity=Severity.SLOWER, match=Match.AT_MOST)
-    return sentence(str(Target(knob, instance)), standing(one), reason)
+from tunectl.model import Finding, Match, Outcome
+from tunectl.wording import sentence, standing
 
 
 def test_a_sentence_has_the_name_the_values_and_the_reason() -> None:
-    assert made("mm.swappiness", "") == "mm.swappiness is 5, should be at most 2: because"
+    assert sentence("mm.swappiness", "is 5", "because") == "mm.swappiness is 5: because"
     assert sentence("journal", "", "cannot be read") == "journal: cannot be read"
     assert sentence("mm.swap", "is on", "") == "mm.swap is on"
 
 
-@pytest.mark.parametrize("knob", [*KNOBS, "journal", "check.ipis", "thermal.clock"])
-def test_each_knob_is_known_by_its_sentence(knob: str) -> None:
-    for instance in ("", "42", "eth0/rx-1"):
-        assert subject(made(knob, instance)) == knob
-    assert subject(f"{knob}: a reason without values") == knob
+DRIFTED, DARK = Outcome.DRIFTED, Outcome.UNREADABLE
 
 
-def test_only_whole_names_and_whole_limits_explain_a_reason() -> None:
-    broken = "CPU 3: the longest interruption: 9 ns, allowed 5 ns (max_ns)"
-    own = [made("mm.swap"), made("irq.affinity", "7"), over_limit(broken)]
-    other = [made("mm.swappiness"), made("check.ipis", "3"), over_limit("not run"), broken, "", "the fan failed"]
-    assert unexplained([*own, *other], {"mm.swap", "irq.affinity", "check"}, {"probe": [broken]}) == other
+@pytest.mark.parametrize(
+    ("knob", "outcome", "observed", "desired", "match", "stands"),
+    [
+        ("mm.swappiness", DRIFTED, 9, 2, Match.AT_MOST, "is 9, should be at most 2"),
+        ("thermal.clock", DRIFTED, 9, 12, Match.AT_LEAST, "is 9, should be at least 12"),
+        ("mm.ksm", DRIFTED, "running", "stopped", Match.EQUAL, "is running, should be stopped"),
+        ("mm.ksm", DRIFTED, None, "", Match.EQUAL, "is not set, should be empty"),
+        ("mm.ksm", DRIFTED, None, None, Match.EQUAL, ""),
+        ("boot.tsc", DRIFTED, "reliable", None, Match.EQUAL, "is reliable, should not be there"),
+        ("boot.tsc", DRIFTED, None, "reliable", Match.EQUAL, "is not set, should be reliable"),
+        ("check.ipis", DRIFTED, "many", None, Match.EQUAL, "is many"),
+        ("thermal.clock", DARK, 3594650, None, Match.EQUAL, "is 3594650"),
+        ("mm.ksm", DARK, None, "stopped", Match.EQUAL, "could not be read, should be stopped"),
+        ("check.tick_off", DARK, None, None, Match.EQUAL, "could not be read"),
+        ("mm.ksm", Outcome.UNSUPPORTED, 1, 2, Match.EQUAL, ""),
+    ],
+)
+def test_how_its_values_stand(
+    knob: str, outcome: Outcome, observed: Any, desired: Any, match: Match, stands: str
+) -> None:
+    assert standing(Finding(knob, "", outcome, observed, desired, match=match)) == stands

@@ -11,6 +11,7 @@ from tunectl.knobs import KNOBS
 from tunectl.model import Finding
 from tunectl.tuning.inspection import JOURNAL, Inspection, open_inspection
 from tunectl.tuning.transaction import Run, Undone, run_apply, run_restore
+from tunectl.verdict import verdict_of
 
 
 def inspection_on(host: Path | Sysroot) -> Inspection:
@@ -31,6 +32,11 @@ def judged(host: Path | Sysroot, *knobs: str) -> dict[str, Finding]:
     if not {one.knob for one in settings}.issuperset(knobs):
         settings += inspection.leftovers()
     return {one.target: one for one in inspection.assess(tuple(one for one in settings if one.knob in knobs)).findings}
+
+
+def verdict(host: Path | Sysroot) -> str:
+    """`tunectl verify`, in one word."""
+    return verdict_of(inspection_on(host).assess().findings)
 
 
 def apply(host: Path | WritableSysroot, *, runtime_only: bool = False) -> Run:

@@ -7,6 +7,7 @@ one fix of several. Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum, auto
 from typing import NamedTuple
 
@@ -45,19 +46,18 @@ class Task(NamedTuple):
         return f"{self.text}; {self.note}" if self.note else self.text
 
 
-class Fix(str):
-    """The text that people and documents have, with the tasks that it was made of; false where there is none.
+@dataclass(frozen=True)
+class Fix:
+    """Tasks, one after the other; false where there is none. Its text is drawn by `str`, and nobody asks that text."""
 
-    A text alone, of a document that is read, is one thing to decide: what to do is in that document's `actions`.
-    """
+    tasks: tuple[Task, ...] = ()
 
-    tasks: tuple[Task, ...]
+    def __bool__(self) -> bool:
+        return bool(self.tasks)
 
-    def __new__(cls, text: str = "", tasks: Sequence[Task] = ()) -> Fix:
-        """Made of tasks by the functions of this module."""
-        made = super().__new__(cls, text)
-        made.tasks = tuple(tasks) or ((Task(Kind.DECIDE, text),) if text else ())
-        return made
+    def __str__(self) -> str:
+        before = (None, *self.tasks)
+        return "".join(_joint(one, task) + task.said for one, task in zip(before, self.tasks, strict=False))
 
     @property
     def is_typed(self) -> bool:
@@ -72,9 +72,7 @@ class Fix(str):
 
 def of_tasks(tasks: Sequence[Task]) -> Fix:
     """The fix that asks for these tasks in this order; each is asked for once."""
-    tasks = tuple(dict.fromkeys(tasks))
-    text = "".join(_joint(before, task) + task.said for before, task in zip((None, *tasks), tasks, strict=False))
-    return Fix(text, tasks)
+    return Fix(tuple(dict.fromkeys(tasks)))
 
 
 def _joint(before: Task | None, task: Task) -> str:
@@ -99,6 +97,11 @@ def to_type(command: Command, note: str = "") -> Fix:
 def to_decide(what: str, *, settled_by: tuple[str, str] = ("", ""), line: str = "", before_boot: bool = False) -> Fix:
     """What no command does: a decision, or something to do by hand; the rest are fields of Task."""
     return of_tasks([Task(Kind.DECIDE, what, settled_by=settled_by, line=line, before_boot=before_boot)])
+
+
+def of_text(text: str) -> Fix:
+    """The fix of a document that is read, or a text of somebody's: what to do is in that document's `actions`."""
+    return to_decide(text) if text else NOTHING
 
 
 def noted(fix: Fix, note: str) -> Fix:

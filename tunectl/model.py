@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tunectl.cpulist import CpuSet, parse_cpulist
 from tunectl.errors import UsageError
 from tunectl.fix import NOTHING, Fix
 
+_Facts = TypeVar("_Facts")
 Scalar = str | int | float | bool | None
 
 
@@ -160,7 +161,13 @@ class Reading(NamedTuple):
     wanted: Any = None  # the desired value, where the setting is a word whose meaning depends on the host
     write: Any = None  # what to write, where that is not the desired value alone (a union of CPU sets)
     blocked: str = ""  # why the desired value cannot be written on this host
-    facts: Any = None  # what the knob's own judge needs beside the value
+    facts: object = None  # what the knob's own judge needs beside the value
+
+    def of_facts(self, kind: type[_Facts]) -> _Facts:
+        """The facts as the type that the knob's driver makes; TypeError for any other."""
+        if not isinstance(self.facts, kind):
+            raise TypeError(f"{self.knob}: {self.facts!r} is no {kind.__name__}")
+        return self.facts
 
 
 class Held(NamedTuple):

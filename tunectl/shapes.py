@@ -1,22 +1,25 @@
-"""The shapes of probe results, as far as anything relies on them; other fields are let through. Pure.
+"""Documents as types: what all have, and the probe's results, as far as anything relies on them. Pure.
 
-A document is a dict to those who make it and write it. Everybody else has it as one of these, made at the door.
+A document is made as a type, and its published schema is made of that type (cli/manuals/documents.py): fields stand in
+the document's order, and those that not every document has are UNSET there. One that is read becomes its type at the
+door; fields that are not known are let through.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from math import ceil
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from tunectl.errors import TunectlError
-from tunectl.model import Outcome
+from tunectl.model import Finding, Match, Outcome, Scalar, Severity
 
 Shape = TypeVar("Shape")
+Kept = TypeVar("Kept", bound=msgspec.Struct)
 FEWEST_P99_9 = 10_000  # messages of `feed`, requests of `hedge`; a percentile needs ten beyond it
 # The way of a message in `feed`, in its order; the wire is a part of kernel where nothing stamps it.
 FEED_STAGES = ("send", "wire", "kernel", "read", "batch", "frame", "parse", "book")
@@ -32,36 +35,126 @@ _ROUNDING = 1e-6  # 1,000 x 0.999 is 999, whatever a float makes of it
 Event = tuple[Count, Count, Count]  # begin and end on the counter, place of the cause in the labels
 
 
+NOT_ALWAYS = "x-not-always"  # of a field that has a default: also a document that is written now may lack it
+Maybe = Meta(extra_json_schema={NOT_ALWAYS: True})
+
+
+def one_of(*fields: str) -> Meta:
+    """Of a type whose document has exactly one of these fields."""
+    return Meta(extra_json_schema={"oneOf": [{"required": [field]} for field in fields]})
+
+
+_TIME = {"format": "date-time", "pattern": r"(Z|\+00:00)$"}
+Time = Annotated[str, Meta(description="UTC, RFC 3339.", extra_json_schema=_TIME)]
+Cpulist = Annotated[str, Meta(description='A cpulist: "2-5,8"; "" for none.')]
+HostFile = Annotated[str, Meta(description="The host file that was read."), Maybe]
+Strict = Annotated[bool, Meta(description="Does what cannot be read fail, too?"), Maybe]
+Notes = Annotated[list[str], Meta(description="What the reader should know beside the result."), Maybe]
+Reboot = Annotated[bool, Meta(description="Does something take effect only with the next boot?")]
+NotRun = Annotated[list[str], Meta(description="Programs that a recorded host cannot run, one command line each.")]
+
+
 class Host(msgspec.Struct, frozen=True):
     """Which host wrote it."""
 
     hostname: str = ""
-    kernel: str = ""
+    kernel: Annotated[str, Meta(description="The release, as uname -r.")] = ""
     boot_id: str = ""
-    machine: str = ""
+    machine: Annotated[str, Meta(description="As uname -m.")] = ""
 
 
-class Clock(msgspec.Struct, frozen=True):
+class Header(msgspec.Struct, frozen=True):
+    """What every document begins with."""
+
+    schema: Annotated[str, Meta(description="tunectl.<name>/1")]
+    tunectl_version: str
+    host: Host
+    at: Annotated[Time, Meta(description="When the document was made: UTC, RFC 3339.")]
+
+
+class JudgedTarget(msgspec.Struct, frozen=True):
+    """One target judged. Words of a later version are let through."""
+
+    knob: Annotated[str, Meta(description="facility.name")]
+    target: Annotated[str, Meta(description="The knob, and its instance in brackets where there are several.")]
+    outcome: Outcome
+    observed: Scalar
+    desired: Scalar
+    reason: str
+    fix: str
+    severity: Annotated[
+        str,
+        Meta(
+            description="What it costs while it is not as it should be, the worst first; only for the order.",
+            extra_json_schema={"enum": [*Severity]},
+        ),
+        Maybe,
+    ] = ""
+    match: Annotated[
+        str,
+        Meta(
+            description="How observed is compared with desired; without it they have to be equal.",
+            extra_json_schema={"enum": [*Match]},
+        ),
+        Maybe,
+    ] = ""
+    harmful: Annotated[
+        bool, Meta(description="Of a refused write: does the value that stands disturb an isolated CPU?"), Maybe
+    ] = True
+    points: Annotated[
+        dict[str, Scalar] | None,
+        Meta(description="Of a boot argument what each stage has: asked, next_boot, this_boot, kernel."),
+        Maybe,
+    ] = None
+
+
+if TYPE_CHECKING:  # a document is made with its findings as they are, and report/json.py draws them as these
+    Findings = Sequence[Finding]
+else:
+    Findings = list[JudgedTarget]
+
+
+class Clock(msgspec.Struct, frozen=True, kw_only=True):
     """The counter the gaps were read from."""
 
-    hz: Annotated[float, Meta(ge=1e3, le=1e12)]
-    source: str = ""
-    granule_ns: Amount = 0.0
+    source: Annotated[str, Meta(extra_json_schema={"enum": ["tsc", "cntvct_el0"]})] = ""
+    kernel_source: Annotated[str, Meta(description="The kernel's current clocksource; empty when unknown."), Maybe] = ""
+    hz: Annotated[
+        float,
+        Meta(ge=1e3, le=1e12),
+        Meta(description="The counter's rate against CLOCK_MONOTONIC_RAW over the whole run."),
+    ]
+    granule_ns: Annotated[
+        Amount,
+        Meta(description="Greatest common divisor of the steps the counter makes: the finest difference it can show."),
+    ] = 0.0
+    drift_ppm: Annotated[Figure, Meta(description="hz against the rate found in the 20 ms before the run.")] = 0.0
+    error_ppm: Annotated[Figure, Meta(description="Bound on the error of hz."), Maybe] = 0.0
+    initial_error_ppm: Annotated[Figure, Maybe] = 0.0
+    stated_hz: Annotated[float | UnsetType | None, Meta(description="What the CPU or the hypervisor states.")] = UNSET
 
 
-class Series(msgspec.Struct, frozen=True):
+class Series(msgspec.Struct, frozen=True, kw_only=True):
     """A CPU's run in equal intervals, the last one cut by its end."""
 
+    tsc_start: Annotated[Count, Meta(description="Interval i begins i * interval_s after it, on every CPU.")] = 0
     interval_s: Annotated[float, Meta(gt=0, le=1e8)]
-    intervals: list[tuple[Count, Count, Count]]  # gaps, stolen ns, longest ns
+    intervals: Annotated[
+        list[tuple[Count, Count, Count]],
+        Meta(description="[gaps that began in it, stolen ns of any, the longest ns]; the last one ends with the run."),
+    ]
 
 
 class Cause(msgspec.Struct, frozen=True):
     """What gaps of one cause add up to."""
 
-    cause: str
-    kind: str
-    name: str
+    cause: Annotated[
+        str, Meta(description="What took the CPU, what held it longest first: thread kworker/1:1 + local timer.")
+    ]
+    kind: Annotated[
+        str, Meta(description="Of the first part. outside: no event of the kernel; unknown: not traced, or not listed.")
+    ]
+    name: Annotated[str, Meta(description="The first part: what held the CPU longest.")]
     count: Count
     total_ns: Count
     max_ns: Count
@@ -72,11 +165,11 @@ class Period(msgspec.Struct, frozen=True):
 
     searched: ClassVar[int] = 4096  # a CPU's first gaps, of a millisecond and more and of less: so many of each
     period_ns: Count
-    count: Count
-    coverage: Amount = 0.0
-    mean_ns: Count = 0
-    name: str = ""
-    cause: str = ""
+    count: Annotated[Count, Meta(description="Periods that were hit, one interruption each.")]
+    coverage: Annotated[Amount, Meta(description="Of the periods in the time looked at, the share that was hit.")] = 0.0
+    mean_ns: Annotated[Count, Meta(description="Their length on average.")] = 0
+    name: Annotated[str, Meta(description="What is known to come so often; empty for nothing.")] = ""
+    cause: Annotated[str, Meta(description="The most frequent cause among them, where the kernel was traced.")] = ""
 
 
 class Switches(msgspec.Struct, frozen=True):
@@ -93,13 +186,20 @@ class Counters(msgspec.Struct, frozen=True):
     softirq: dict[str, Count] = {}
     context_switches: Switches = Switches()
     page_faults: Count = 0
-    steal_ns: Count = 0
+    steal_ns: Annotated[Count, Meta(description="From /proc/stat, in steps of USER_HZ.")] = 0
 
 
 class LoopNs(msgspec.Struct, frozen=True):
     """What an undisturbed turn of the loop costs; None where there was none."""
 
-    mean: Amount | None = None
+    mean: Annotated[
+        Amount | None,
+        Meta(description="(duration - stolen) / (loops - interruptions); as min where one gap took the whole run."),
+    ] = None
+    min: Annotated[Amount | None, Meta(description="The cheapest of 50 batches of turns just before the run.")] = None
+    recording: Annotated[
+        Amount | None, Meta(description="What recording one gap takes: part of the next turn."), Maybe
+    ] = None
 
 
 class CoreClock(msgspec.Struct, frozen=True):
@@ -112,37 +212,81 @@ class CoreClock(msgspec.Struct, frozen=True):
 class Trace(msgspec.Struct, frozen=True):
     """What was traced on a CPU."""
 
-    events_lost: Count = 0
+    events: Count = 0
+    events_apart: Annotated[Count, Meta(description="In no recorded interruption: shorter, or before or after.")] = 0
+    events_lost: Annotated[
+        Count, Meta(description="Events that the buffer had no room for; interruptions meanwhile have no known cause.")
+    ] = 0
 
 
-class Cpu(msgspec.Struct, frozen=True):
+class Cpu(msgspec.Struct, frozen=True, kw_only=True):
     """One CPU of a jitter result."""
 
     cpu: Count
+    duration_ns: Annotated[
+        Count, Meta(description="From the first stamp to the last; the run ends where its last gap ends."), Maybe
+    ] = 0
+    tsc_start: Annotated[Count, Maybe] = 0
+    tsc_end: Annotated[Count, Maybe] = 0
+    loops: Annotated[Count, Meta(description="Quiet turns and interruptions together.")] = 0
+    loop_ns: LoopNs = LoopNs()
     interruptions: Count
     stolen_ns: Count
-    max_ns: Count
-    gap_ns: dict[str, Amount]
-    arrival_ns: dict[str, Amount]
-    histogram: list[Bucket]
-    events_lost: Count
-    events: list[Event]
-    loops: Count = 0
-    percentile_error_ppm: Amount = 0.0
-    conservation_ppm: float | None = None
     stolen_ppm: Amount = 0.0
-    loop_ns: LoopNs = LoopNs()
-    duration_ns: Count = 0
-    tsc_start: Count = 0
-    series: Series | None = None
-    causes: list[Cause] = []
-    periods: list[Period] = []
-    periods_searched_ns: Count | None = None  # from the run's start; None: all of it
-    counters: Counters | None = None
+    max_ns: Count
+    gap_ns: Annotated[
+        dict[str, Amount],
+        Meta(description="Nearest-rank percentiles of the gaps' lengths; 0 without a gap."),
+        Meta(extra_json_schema={"required": ["50", "99", "99.9", "99.99"]}),
+    ]
+    arrival_ns: Annotated[
+        dict[str, Amount],
+        Meta(description="A message arrives at a random moment and waits so long until the CPU is back."),
+        Meta(extra_json_schema={"required": ["50", "99", "99.9", "99.99", "99.999"]}),
+    ]
+    percentile_error_ppm: Annotated[
+        Amount, Meta(description="0 while every gap is listed; else the width of the histogram's buckets."), Maybe
+    ] = 0.0
+    conservation_ppm: Annotated[
+        float | None,
+        Meta(description="Turns and gaps added up against the kernel's clock; null where that is the same counter."),
+        Maybe,
+    ] = None
     core_khz: CoreClock | None = None
-    unfit: list[str] = []  # why its figures are not its own, or not the host's
-    shared: str = ""  # says so where other threads had it for long
-    trace: Trace | None = None
+    unfit: Annotated[
+        list[str],
+        Meta(description="Why the figures are not this CPU's, or not the host's: no budget is judged by them."),
+        Maybe,
+    ] = []
+    shared: Annotated[
+        str,
+        Meta(description="Says so where other threads had this CPU for a tenth of the run or more, else empty."),
+        Maybe,
+    ] = ""
+    counters: Counters | None = None
+    histogram: Annotated[list[Bucket], Meta(description="[from_ns, to_ns, count], ascending; every gap is in one.")]
+    events_lost: Annotated[
+        Count, Meta(description="Interruptions not in `events`, which was full; histogram and totals hold them.")
+    ]
+    events_lost_max_ns: Annotated[Count, Meta(description="The longest that is not in `events`."), Maybe] = 0
+    series: Annotated[Series | None, Maybe] = None
+    events: Annotated[
+        list[Event],
+        Meta(description="[tsc_start, tsc_end, cause], in order of time; the cause is an index into `labels`."),
+    ]
+    causes: Annotated[
+        list[Cause] | UnsetType,
+        Meta(description="Every interruption by its cause, the longest total first. Only where the kernel was traced."),
+    ] = UNSET
+    trace: Trace | UnsetType | None = UNSET
+    periods: Annotated[
+        list[Period],
+        Meta(description="What comes at regular intervals between 0.5 ms and 1.2 s, among the first listed events."),
+        Maybe,
+    ] = []
+    periods_searched_ns: Annotated[Count | None, Meta(description="From the run's start; null: all of it."), Maybe] = (
+        None
+    )
 
     @property
     def counted(self) -> Counters:
@@ -154,88 +298,134 @@ class Budget(msgspec.Struct, frozen=True):
     """How the run was judged."""
 
     limits: dict[str, float | None] = {}
-    verdict: str = "not-judged"
+    verdict: Annotated[str, Meta(extra_json_schema={"enum": ["within", "broken", "not-judged"]})] = "not-judged"
     broken: list[str] = []
-    not_judged: list[str] = []  # a sentence for each limit that the run was too short for
-    reason: str = ""
+    broken_limits: Annotated[
+        list[str], Meta(description="For each of these sentences the key of the limit."), Maybe
+    ] = []
+    not_judged: Annotated[
+        list[str],
+        Meta(description="Each limit that the run was too short for, and how long it would have to be."),
+        Maybe,
+    ] = []
+    reason: Annotated[str, Meta(description="Why the verdict is not-judged; else empty."), Maybe] = ""
 
 
 class Stressor(msgspec.Struct, frozen=True):
     """What one load did."""
 
     load: str
-    stressor: str
+    stressor: Annotated[str, Meta(description="stress-ng's name of it.")]
     instances: Count = 0
-    bogo_ops: Count = 0
-    cpu_s: Amount = 0.0
+    bogo_ops: Annotated[
+        Count, Meta(description="stress-ng's own count: compared only with the same stressor of the same version.")
+    ] = 0
+    cpu_s: Annotated[Amount, Meta(description="User and system time of all instances.")] = 0.0
+    max_rss_kib: Count = 0
+    proves: str = ""
 
 
-class Load(msgspec.Struct, frozen=True):
+class Load(msgspec.Struct, frozen=True, kw_only=True):
     """What ran on the housekeeping CPUs beside the run."""
 
     names: list[str]
-    ran: bool
-    reason: str = ""  # why it did not run, or not all the time
-    cpus: str = ""
-    program: str = ""
+    cpus: Annotated[str, Meta(description="Where it ran, a cpulist.")] = ""
+    program: Annotated[str, Meta(description="stress-ng with its version.")] = ""
+    ran: Annotated[
+        bool,
+        Meta(description="It worked from before the run until after it, on its own CPUs; else no budget is judged."),
+    ]
+    reason: Annotated[str, Meta(description="Why it did not run, or not all the time; empty where it did.")] = ""
     stressors: list[Stressor] = []
+    said: Annotated[list[str], Meta(description="The last lines of stress-ng, where the load did not run.")] = []
 
 
 class LeftOut(msgspec.Struct, frozen=True):
     """A CPU that was not measured."""
 
     cpu: Count
-    reason: str = ""
+    reason: Annotated[str, Maybe] = ""
 
 
 class Attribution(msgspec.Struct, frozen=True):
     """How causes were found: by a trace, or else why not."""
 
-    method: str
-    reason: str = ""
-    event_cost_ns: float | None = None
-    clock: str = ""
-    clock_error_ns: Amount = 0.0
+    method: Annotated[
+        str,
+        Meta(description="trace: from the kernel's own trace. counters: that was not possible."),
+        Meta(extra_json_schema={"enum": ["trace", "counters"]}),
+    ]
+    reason: Annotated[str, Meta(description="Why it was not possible; else empty.")] = ""
+    clock: Annotated[
+        str | UnsetType,
+        Meta(description="The trace's: x86-tsc, which is the counter, or mono_raw, brought to it by readings of both."),
+    ] = UNSET
+    clock_error_ns: Annotated[
+        Amount | UnsetType, Meta(description="How much earlier or later than its stamp an event can have been.")
+    ] = UNSET
+    buffer_kib: Annotated[Count | UnsetType, Meta(description="The trace buffer of each probed CPU.")] = UNSET
+    event_cost_ns: Annotated[
+        float | UnsetType | None,
+        Meta(
+            description="What tracing added to an event on this host, caches warm; part of the interruptions measured."
+        ),
+    ] = UNSET
+    events: Annotated[list[str] | UnsetType, Meta(description="The events this kernel has, of those asked for.")] = (
+        UNSET
+    )
 
 
 class Smis(msgspec.Struct, frozen=True):
     """System management interrupts of the host meanwhile; None with a reason where they were not counted."""
 
-    count: Count | None = None
-    reason: str = ""
+    count: Annotated[Count | None, Meta(description="Null where nobody can tell.")] = None
+    reason: Annotated[str, Meta(description="Why not; else empty.")] = ""
 
 
 class Stops(msgspec.Struct, frozen=True):
     """How often all probed CPUs were away together, and nothing in the kernel was the cause; None: nobody can tell."""
 
-    count: Count | None = None
-    total_ns: Count = 0
-    max_ns: Count = 0
-    least_ns: Count = 0  # of gaps of this length and more
-    by_chance: Amount = 0.0
-    explanation: str = ""
-    reason: str = ""
+    count: Annotated[Count | None, Meta(description="Null where nobody can tell.")] = None
+    total_ns: Annotated[Count, Meta(description="For how long all were away together.")] = 0
+    max_ns: Annotated[Count, Meta(description="The longest time that all were.")] = 0
+    least_ns: Annotated[
+        Count, Meta(description="Of interruptions of this length and more: shorter ones meet by chance too often.")
+    ] = 0
+    by_chance: Annotated[Amount, Meta(description="How many there would be by chance; at most a tenth of count.")] = 0.0
+    explanation: Annotated[str, Meta(description="What can stop all CPUs of this host; empty without a stop.")] = ""
+    reason: Annotated[str, Meta(description="Why nobody can tell; else empty.")] = ""
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
     """Another CPU's gaps about that time: from ns, ns, cause."""
 
     cpu: Count
-    gaps: list[tuple[int, Count, str]] = []
+    gaps: Annotated[
+        list[tuple[int, Count, str]],
+        Meta(description="[ns from the begin of the gap that ended the run, length in ns, cause]"),
+    ] = []
 
 
-class WaitedFor(msgspec.Struct, frozen=True):
+class WaitedFor(msgspec.Struct, frozen=True, kw_only=True):
     """The gap that ended a run, with what was traced: (ns from its begin, what)."""
 
     cpu: Count
+    tsc_start: Count = 0
+    tsc_end: Count = 0
+    at_ns: Annotated[Count, Meta(description="Its begin, from the start of the run on.")]
     length_ns: Count
-    at_ns: Count
-    cause: str = ""
-    before: list[tuple[int, str]] = []
-    events: list[tuple[int, str]] = []
-    events_left_out: Count = 0
-    others: list[Elsewhere] = []
-    unseen: list[str] = []
+    cause: Annotated[str, Meta(description="Empty where the kernel was not traced.")] = ""
+    before: Annotated[
+        list[tuple[int, str]], Meta(description="The last events of the trace on this CPU before the gap, at most 16.")
+    ] = []
+    events: Annotated[
+        list[tuple[int, str]], Meta(description="Those in the gap: at most 240, the first ones and the last ones.")
+    ] = []
+    events_left_out: Annotated[Count, Meta(description="In their middle.")] = 0
+    others: Annotated[
+        list[Elsewhere], Meta(description="The other probed CPUs, with each of their gaps at that time.")
+    ] = []
+    unseen: Annotated[list[str], Meta(description="What could not be seen, and how it can be.")] = []
 
 
 class Until(msgspec.Struct, frozen=True):
@@ -245,36 +435,79 @@ class Until(msgspec.Struct, frozen=True):
     gap: WaitedFor | None = None
 
 
-class Jitter(msgspec.Struct, frozen=True):
+class Jitter(msgspec.Struct, frozen=True, kw_only=True):
     """tunectl.probe.jitter/1"""
 
-    threshold_ns: Count
-    duration_s: Annotated[float, Meta(ge=0, le=1e8)]
+    schema: str = "tunectl.probe.jitter/1"
+    tunectl_version: Annotated[str, Maybe] = ""
+    host: Annotated[Host, Maybe] = Host()
+    at: Annotated[str, Maybe] = ""
+    threshold_ns: Annotated[
+        Count,
+        Meta(description="The shortest gap that is an interruption; by default 16 turns of the loop."),
+    ]
+    default_threshold_ns: Annotated[
+        Count,
+        Meta(description="Above it, the number of interruptions and the stolen time are not judged by a budget."),
+        Maybe,
+    ] = 0
+    duration_s: Annotated[float, Meta(ge=0, le=1e8), Meta(description="The longest of the CPUs' measured lengths.")]
+    duration_requested_s: Annotated[float, Meta(ge=0, le=1e8), Maybe] = 0.0
+    interrupted: Annotated[bool, Meta(description="A signal ended the run before its time.")] = False
+    ended_by: Annotated[
+        str,
+        Meta(description="until: a gap of the length that --until named; that is no interruption of the run."),
+        Maybe,
+        Meta(extra_json_schema={"enum": ["duration", "until", "signal"]}),
+    ] = "duration"
+    fifo_priority: Annotated[Count, Meta(description="0: the scheduling class was left alone."), Maybe] = 0
     clock: Clock
-    cpus: list[Cpu]
-    default_threshold_ns: Count = 0
-    duration_requested_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
-    not_measured: list[LeftOut] = []
     warnings: list[str] = []
     budget: Budget = Budget()
-    interrupted: bool = False
-    ended_by: str = "duration"  # until, signal
-    fifo_priority: Count = 0
-    load: Load | None = None
-    irq_descriptions: dict[str, str] = {}
-    labels: list[str] = msgspec.field(default_factory=lambda: [""])
-    attribution: Attribution | None = None
-    smis: Smis | None = None
-    simultaneous_stops: Stops | None = None
-    throttled_ns: Count = 0
-    until: Until | None = None
-    host: Host = Host()
-    at: str = ""
-    tunectl_version: str = ""
+    irq_descriptions: Annotated[
+        dict[str, str], Meta(description="Key of counters.irq to the kernel's own description."), Maybe
+    ] = {}
+    throttled_ns: Annotated[
+        Count,
+        Meta(description="For how long cpu.max throttled the probe's control groups."),
+        Maybe,
+    ] = 0
+    attribution: Annotated[Attribution | None, Maybe] = None
+    labels: Annotated[
+        list[str],
+        Meta(description="The causes of single interruptions, all CPUs together; an empty one where none is known."),
+        Maybe,
+    ] = msgspec.field(default_factory=lambda: [""])
+    cpus: list[Cpu]
+    not_measured: Annotated[
+        list[LeftOut],
+        Meta(description="CPUs that were asked for and left to somebody else's threads: they are not in `cpus`."),
+        Maybe,
+    ] = []
+    until: Annotated[Until | None, Maybe] = None
+    simultaneous_stops: Annotated[Stops | None, Maybe] = None
+    smis: Smis | UnsetType | None = UNSET
+    load: Load | UnsetType | None = UNSET
 
     def seconds(self, cpu: Cpu) -> float:
         """How long this CPU was measured: its own length where stated, else the run's."""
         return cpu.duration_ns / 1e9 or self.duration_s
+
+    @property
+    def left_out(self) -> str:
+        """Which CPUs were not measured, and why; "" where none was left out."""
+        return "; ".join(f"CPU {one.cpu} was not measured: {one.reason}" for one in self.not_measured)
+
+    @property
+    def nothing_measured(self) -> str:
+        """Why a run has no CPU at all, in a sentence; "" where it has one. Such a run is no result."""
+        why = "; ".join(f"CPU {one.cpu}: {one.reason}" for one in self.not_measured)
+        return "" if self.cpus else f"nothing was measured: {why or 'no CPU was left'}"
+
+    @property
+    def load_problem(self) -> str:
+        """Why a run that was to be under load was not; "" where it was, and of a quiet run."""
+        return f"the load did not run: {self.load.reason}" if self.load and not self.load.ran else ""
 
     def held(self, budget: Budget) -> Jitter:
         """The same, held to a budget."""
@@ -294,28 +527,33 @@ class Jitter(msgspec.Struct, frozen=True):
         return max((value for value in found if value is not None), default=None)
 
 
-class JitterRuns(msgspec.Struct, frozen=True):
+class JitterRuns(msgspec.Struct, frozen=True, kw_only=True):
     """tunectl.probe.jitter.runs/1"""
 
-    runs: Annotated[list[Jitter], Meta(min_length=1)]
-    pause_s: float = 0.0
-    warnings: list[str] = []
-    host: Host = Host()
-    at: str = ""
-    tunectl_version: str = ""
+    schema: str = "tunectl.probe.jitter.runs/1"
+    tunectl_version: Annotated[str, Maybe] = ""
+    host: Annotated[Host, Maybe] = Host()
+    at: Annotated[str, Maybe] = ""
+    pause_s: Annotated[float, Meta(description="Between the end of one run and the start of the next.")] = 0.0
+    warnings: Annotated[list[str], Meta(description="Why there are fewer runs than were asked for.")] = []
+    runs: Annotated[list[Jitter], Meta(min_length=1), Meta(description="In the order in which they were measured.")]
 
 
-class JitterLoaded(msgspec.Struct, frozen=True):
+class JitterLoaded(msgspec.Struct, frozen=True, kw_only=True):
     """tunectl.probe.jitter.loaded/1"""
 
+    schema: str = "tunectl.probe.jitter.loaded/1"
+    tunectl_version: Annotated[str, Maybe] = ""
+    host: Annotated[Host, Maybe] = Host()
+    at: Annotated[str, Maybe] = ""
+    pause_s: Annotated[float, Meta(description="Between two runs of one kind.")] = 0.0
+    warnings: Annotated[list[str], Meta(description="Why there are fewer runs than were asked for.")] = []
     quiet: Annotated[list[Jitter], Meta(min_length=1)]
-    loaded: list[Jitter]
-    pause_s: float = 0.0
-    warnings: list[str] = []
-    comparison: dict[str, Any] | None = None  # a tunectl.compare/1 body
-    host: Host = Host()
-    at: str = ""
-    tunectl_version: str = ""
+    loaded: Annotated[list[Jitter], Meta(description="The same beside the load; empty where none could be started.")]
+    comparison: Annotated[
+        dict[str, Any] | None,
+        Meta(description="As in tunectl.compare/1: `before` quiet, `after` loaded; null where no load ran."),
+    ] = None
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -336,17 +574,10 @@ class Case(msgspec.Struct, frozen=True):
     receiver_cpu_percent: Amount | None = None
     warnings: list[str] = []
 
-    beyond: ClassVar[int] = 0  # longer than all that the histogram holds
-
     @property
     def counted(self) -> int:
         """How many messages the histogram holds."""
         return self.n
-
-    @property
-    def figures(self) -> Mapping[str, float | None]:
-        """What the histogram has to agree with."""
-        return {**(self.percentiles_ns or {}), "max": self.max_ns}
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -399,22 +630,22 @@ class FeedCase(msgspec.Struct, frozen=True):
     alloc: Count
     n: Count  # messages that were due
     histogram: list[Bucket]  # of those that arrived, and of those that were never sent
-    due: Count | None = None
-    sent: Count | None = None
+    due: Annotated[Count | None, Maybe] = None
+    sent: Annotated[Count | None, Maybe] = None
     lost: Count = 0
     unsent: Count = 0
     due_to_book_ns: Spread | None = None  # None where there is no result
     lower_bounds_from_ns: Count | None = None  # figures of this and more are lower bounds
-    late_ns: Spread | None = None
+    late_ns: Annotated[Spread | None, Maybe] = None
     stages_ns: dict[str, Spread | None] = {}
     bars_ns: dict[str, dict[str, Figure | None] | None] = {}
-    series: FeedSeries | None = None
+    series: Annotated[FeedSeries | None, Maybe] = None
     stamped: bool = False
-    stamps: FeedStamps | None = None
-    is_round_trip: bool = False
+    stamps: Annotated[FeedStamps | None, Maybe] = None
+    is_round_trip: Annotated[bool, Maybe] = False
     reason: str = ""  # why there is no result
     is_void: bool = False  # measured, and no result
-    failed: str = ""  # why it ended before its last message
+    failed: Annotated[str, Maybe] = ""  # why it ended before its last message
     cpus: list[Count] = []
     receiver_cpu_percent: Amount | None = None
     warnings: list[str] = []
@@ -423,16 +654,6 @@ class FeedCase(msgspec.Struct, frozen=True):
     def counted(self) -> int:
         """How many messages the histogram holds: of lost ones nobody knows when they came."""
         return self.n - self.lost if self.n else 0
-
-    @property
-    def beyond(self) -> int:
-        """How many are longer than all that the histogram holds."""
-        return self.lost if self.n else 0
-
-    @property
-    def figures(self) -> Mapping[str, float | None]:
-        """What the histogram has to agree with."""
-        return self.due_to_book_ns or {}
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -495,8 +716,8 @@ class FeedReplay(msgspec.Struct, frozen=True):
 class FeedClock(msgspec.Struct, frozen=True):
     """By how much the receiver's counter is ahead of the sender's, at least and at most; None where nobody says."""
 
-    offset_least_ns: Figure | None = None
-    offset_most_ns: Figure | None = None
+    offset_least_ns: Annotated[Figure | None, Maybe] = None
+    offset_most_ns: Annotated[Figure | None, Maybe] = None
 
 
 class Feed(msgspec.Struct, frozen=True):
@@ -505,17 +726,17 @@ class Feed(msgspec.Struct, frozen=True):
     kind: ClassVar[str] = "feed"
     cases: list[FeedCase] = msgspec.field(name="cells")
     duration_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
-    clock: FeedClock = FeedClock()
-    peer: Peer | None = None
-    replay: FeedReplay | None = None
-    stamp_cost_ns: Figure | None = None
+    clock: Annotated[FeedClock, Maybe] = FeedClock()
+    peer: Annotated[Peer | None, Maybe] = None
+    replay: Annotated[FeedReplay | None, Maybe] = None
+    stamp_cost_ns: Annotated[Figure | None, Maybe] = None
     warnings: list[str] = []
     interrupted: bool = False
     fifo_priority: Count = 0
     budget: Budget = Budget()
-    host: Host = Host()
-    at: str = ""
-    tunectl_version: str = ""
+    host: Annotated[Host, Maybe] = Host()
+    at: Annotated[str, Maybe] = ""
+    tunectl_version: Annotated[str, Maybe] = ""
 
     def held(self, budget: Budget) -> Feed:
         """The same, held to a budget."""
@@ -549,9 +770,9 @@ class Wake(msgspec.Struct, frozen=True):
     fds: Count = 1
     dirty_kib: Count = 0
     has_warm_sender: bool = True
-    host: Host = Host()
-    at: str = ""
-    tunectl_version: str = ""
+    host: Annotated[Host, Maybe] = Host()
+    at: Annotated[str, Maybe] = ""
+    tunectl_version: Annotated[str, Maybe] = ""
 
 
 class HedgeCase(msgspec.Struct, frozen=True):
@@ -605,16 +826,6 @@ class HedgeCase(msgspec.Struct, frozen=True):
         return self.n - self.counted
 
     @property
-    def beyond(self) -> int:
-        """How many are longer than all that the histogram holds: those that missed."""
-        return self.missed
-
-    @property
-    def figures(self) -> Mapping[str, float | None]:
-        """What the histogram has to agree with."""
-        return {**(self.percentiles_ns or {}), "max": self.max_ns}
-
-    @property
     def is_hedged(self) -> bool:
         """Were second copies asked for?"""
         return self.delay != "none"
@@ -662,9 +873,9 @@ class Hedge(msgspec.Struct, frozen=True):
     warnings: list[str] = []
     interrupted: bool = False
     fifo_priority: Count = 0
-    host: Host = Host()
-    at: str = ""
-    tunectl_version: str = ""
+    host: Annotated[Host, Maybe] = Host()
+    at: Annotated[str, Maybe] = ""
+    tunectl_version: Annotated[str, Maybe] = ""
 
 
 CaseTable = Wake | Feed | Hedge  # results that are tables of cases
@@ -674,94 +885,132 @@ AnyCase = Case | FeedCase | HedgeCase
 class Hardware(msgspec.Struct, frozen=True):
     """What a host is built of; hosts that agree in all of it are peers."""
 
-    vendor: str = ""
+    vendor: Annotated[str, Meta(description="Of the server, as DMI has it.")] = ""
     product: str = ""
     cpu_model: str = ""
     sockets: Count = 0
     cores: Count = 0
     cpus: Count = 0
     numa_nodes: Count = 0
-    hypervisor: str = ""
+    hypervisor: Annotated[str, Meta(description="Empty on bare metal.")] = ""
 
 
 class CpuSets(msgspec.Struct, frozen=True):
     """Which CPUs were judged, as cpulists."""
 
-    online: str = ""
-    isolated: str = ""
+    online: Annotated[Cpulist, Maybe] = ""
+    isolated: Annotated[Cpulist, Maybe] = ""
+    housekeeping: Annotated[Cpulist, Maybe] = ""
+    source: Annotated[str, Meta(description="Who says which CPUs are isolated.")] = msgspec.field(
+        default="", name="from"
+    )
 
 
 class Looser(msgspec.Struct, frozen=True):
     """A limit of the budget that permits more than the profile's."""
 
-    key: str
+    key: Annotated[str, Meta(description="Of [budget].")]
+    limit: float = 0.0
+    profile_limit: float = 0.0
+    profile: str = ""
+
+
+class NextWaiver(msgspec.Struct, frozen=True):
+    """Of the waivers that stand, the one that expires next."""
+
+    target: str
+    until: Annotated[str, Meta(description="The last day on which it holds.", extra_json_schema={"format": "date"})]
+    reason: str
 
 
 class Waivers(msgspec.Struct, frozen=True):
     """Of the host file."""
 
     standing: Count = 0
-
-
-class JudgedTarget(msgspec.Struct, frozen=True):
-    """A finding of tunectl.verify/1 and others."""
-
-    knob: str
-    target: str
-    outcome: Outcome
-    observed: str | int | float | bool | None
-    desired: str | int | float | bool | None
-    reason: str
-    fix: str
-    severity: str = ""
-    match: str = ""
-    harmful: bool = True
-    points: dict[str, str | int | float | bool | None] | None = None
+    expired: Count = 0
+    next: NextWaiver | None = None
 
 
 class Section(msgspec.Struct, frozen=True):
     """A part of a preflight with findings of its own."""
 
-    verdict: str = ""
+    verdict: Annotated[
+        str, Meta(extra_json_schema={"enum": ["compliant", "drifted", "pending-reboot", "unreadable"]})
+    ] = ""
     findings: list[JudgedTarget] = []
+    notes: Notes = []
+
+
+class Thermal(msgspec.Struct, frozen=True):
+    """What two samples say of clocks and heat."""
+
+    verdict: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "throttled", "unknown"]})] = ""
+    findings: list[JudgedTarget] = []
+    evidence: dict[str, Any] = {}
+
+
+class Beside(LeftOut, frozen=True, kw_only=True):
+    """An isolated CPU where somebody else's threads ran: judged by what the kernel counts there, not probed."""
+
+    threads: Annotated[list[str], Meta(description="Who ran there.")] = []
+    duration_s: Amount = 0.0
+    spins: Annotated[bool, Meta(description="Did one of them keep the CPU busy?")] = False
+    interrupts: Count = 0
+    lost_turns: Annotated[Count, Meta(description="How often they lost the CPU against their will.")] = 0
+    waited_ns: Annotated[Count, Meta(description="How long they were runnable and did not run.")] = 0
+    steal_ns: Annotated[Count, Meta(description="Taken by the hypervisor.")] = 0
+    percentiles: Annotated[str, Meta(extra_json_schema={"enum": ["not measured"]})] = "not measured"
 
 
 class Action(msgspec.Struct, frozen=True):
     """What to do about a host, in that host's words; of `kind` and `arguments` a reader makes the same in its own."""
 
-    mends: Annotated[list[str], Meta(min_length=1)]
-    command: str = ""
-    decide: str = ""
-    kind: str = ""
-    arguments: dict[str, Any] = {}
-    note: str = ""
-    reboot: bool = False
+    mends: Annotated[
+        list[str], Meta(min_length=1, description="Targets, the worst severity first; probe.budget for the budget.")
+    ]
+    command: Annotated[str, Meta(description="Typed as it stands."), Maybe] = ""
+    decide: Annotated[str, Meta(description="What only the operator can decide, or do by hand."), Maybe] = ""
+    kind: Annotated[str, Meta(description="A name of tunectl/kinds.py, or boot-words."), Maybe] = ""
+    arguments: Annotated[dict[str, Any], Meta(description="Of this kind: tid, irq, cpus, unit, words, ..."), Maybe] = {}
+    note: Annotated[str, Meta(description="What else is to be known of it."), Maybe] = ""
+    reboot: Annotated[bool, Meta(description="Some of it is in force only after a reboot.")] = False
 
 
 class Preflight(msgspec.Struct, frozen=True):
-    """tunectl.preflight/1"""
+    """What `tunectl preflight` says: may this host trade?"""
 
-    verdict: str
+    verdict: Annotated[str, Meta(extra_json_schema={"enum": ["go", "no-go", "pending-reboot", "unknown"]})]
     probe: Jitter | None
-    strict: bool = False
-    load: list[str] = []  # what was asked for
-    loaded: Jitter | None = None  # the same under load, where one was asked for
-    is_feed_asked: bool = False
-    feed: Feed | None = None
-    reasons: list[str] = []
-    actions: list[Action] = []
-    hardware: Hardware | None = None  # tunectl 0.1.0 did not say
-    cpu_sets: CpuSets = CpuSets()
-    headline: str = ""
-    looser: list[Looser] = []
-    beside: list[LeftOut] = []
-    waivers: Waivers = Waivers()
+    strict: Annotated[bool, Meta(description="Was what could not be found out asked to fail?"), Maybe] = False
+    load: Annotated[list[str], Meta(description="The loads that were asked for; empty without."), Maybe] = []
+    loaded: Annotated[Jitter | None, Meta(description="The same under load, where one was started."), Maybe] = None
+    is_feed_asked: Annotated[bool, Meta(description="Whether `probe feed` was asked for."), Maybe] = False
+    feed: Annotated[Feed | None, Meta(description="Its result, where it could be measured."), Maybe] = None
+    reasons: Annotated[list[str], Meta(description="Why the verdict is not GO.")] = []
+    reasons_about: Annotated[
+        list[str],
+        Meta(description="For each reason the knob, or what was measured where a limit broke, or nothing."),
+        Maybe,
+    ] = []
+    actions: Annotated[
+        list[Annotated[Action, one_of("command", "decide")]],
+        Meta(description="In the order to do them, each thing once."),
+        Maybe,
+    ] = []
+    hardware: Annotated[Hardware | None, Maybe] = None  # tunectl 0.1.0 did not say
+    cpu_sets: Annotated[CpuSets, Meta(description="Which CPUs were judged."), Maybe] = CpuSets()
+    headline: Annotated[str, Meta(description="The verdict in words, with its terms."), Maybe] = ""
+    looser: Annotated[list[Looser], Maybe] = []
+    beside: Annotated[list[Beside], Maybe] = []
+    waivers: Annotated[Waivers, Maybe] = Waivers()
     verify: Section | None = None
     check: Section | None = None
-    thermal: Section | None = None
-    host: Host = Host()
-    at: str = ""
-    tunectl_version: str = ""
+    thermal: Thermal | None = None
+    notes: Annotated[list[str], Meta(description="What the reader should know beside the result.")] = []
+    intrude: Annotated[bool, Meta(description="Was it asked to measure beside others' threads?"), Maybe] = False
+    host: Annotated[Host, Maybe] = Host()
+    at: Annotated[str, Maybe] = ""
+    tunectl_version: Annotated[str, Maybe] = ""
 
 
 def typed(document: Any, shape: type[Shape], where: str = "") -> Shape:
@@ -774,9 +1023,26 @@ def typed(document: Any, shape: type[Shape], where: str = "") -> Shape:
         raise TunectlError(": ".join([*named, place.strip("`.") or "the document", what])) from error
 
 
+def replaced(shape: Kept, **changes: Any) -> Kept:
+    """The same with other values in these fields."""
+    return msgspec.structs.replace(shape, **changes)
+
+
 def plain(shape: object) -> Any:
     """The same as a document."""
-    return msgspec.to_builtins(shape)
+    return msgspec.json.decode(msgspec.json.encode(shape))
+
+
+def fields_of(value: Any) -> Any:
+    """The same of a document that is made here: what is UNSET is left out; findings, fixes and commands stay typed."""
+    if isinstance(value, msgspec.Struct):
+        named = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+        fields = ((name, getattr(value, field)) for name, field in named)
+        return {name: fields_of(field) for name, field in fields if field is not UNSET}
+    if type(value) is dict:
+        return {key: fields_of(item) for key, item in value.items()}
+    is_typed = type(value) in (list, tuple) and value and isinstance(value[0], msgspec.Struct)
+    return [*map(fields_of, value)] if is_typed else value
 
 
 def nearest_rank(count: float, share: float) -> int:

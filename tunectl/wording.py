@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from typing import NamedTuple
 
 from tunectl.model import Finding, Match, Outcome, Scalar
 from tunectl.shapes import Feed, Jitter
 
-_SUBJECT = re.compile(r"[^\s:;[]+")  # of a sentence: the knob, where it begins with a target's name
 _BOUNDS = {Match.AT_MOST: "at most ", Match.AT_LEAST: "at least "}
 
 
@@ -77,30 +77,25 @@ def sentence(name: str, stands: str, reason: str) -> str:
 PROBE, UNDER_LOAD, FEED = "probe", "probe under load", "feed"  # what preflight measures, as its reasons begin
 
 
-def broken_limits(probe: Jitter | None, loaded: Jitter | None, feed: Feed | None) -> dict[str, list[str]]:
-    """A sentence for each limit that was broken, by what was measured."""
+class Broken(NamedTuple):
+    """A limit that was broken: what was measured, the limit's key ("" where a document does not say), a sentence."""
+
+    what: str
+    limit: str
+    sentence: str
+
+    @property
+    def reason(self) -> str:
+        """The same as a reason of preflight's."""
+        return f"{self.what}: {self.sentence}"
+
+
+def broken_limits(probe: Jitter | None, loaded: Jitter | None, feed: Feed | None) -> Iterator[Broken]:
+    """Each limit that was broken, as often as it was."""
     runs: dict[str, Jitter | Feed | None] = {PROBE: probe, UNDER_LOAD: loaded, FEED: feed}
-    return {what: run.budget.broken for what, run in runs.items() if run}
-
-
-def over_limit(broken: str, what: str = PROBE) -> str:
-    """A limit that was broken, as a reason."""
-    return f"{what}: {broken}"
-
-
-def unexplained(reasons: Iterable[str], knobs: Collection[str], broken: Mapping[str, Iterable[str]]) -> list[str]:
-    """The reasons that are neither a sentence about one of these knobs nor about one of these broken limits.
-
-    A document's reasons are texts: what each is about is told by how this module begins it.
-    """
-    limits = {over_limit(text, what) for what, texts in broken.items() for text in texts}
-    return [one for one in reasons if one not in limits and subject(one) not in knobs]
-
-
-def subject(reason: str) -> str:
-    """The knob that a sentence is about; its first word where it is about none."""
-    found = _SUBJECT.match(reason)
-    return found[0] if found else ""
+    for what, budget in ((what, run.budget) for what, run in runs.items() if run):
+        for text, limit in zip_longest(budget.broken, budget.broken_limits[: len(budget.broken)], fillvalue=""):
+            yield Broken(what, limit, text)
 
 
 def _is_set(finding: Finding) -> bool:

@@ -25,8 +25,7 @@ from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
 
-from tunectl.probe.wake import run_wake
-from tunectl.probe.wake_request import WakeRequest
+from tunectl.experiments.wake import WakeRequest, run_wake
 
 NATIVE = Path(__file__).parents[2] / "tunectl" / "probe" / "native"
 MECHANISMS = {"mpsc": "channel", "tcp": "tcp", "udp": "udp"}

@@ -58,7 +58,7 @@ def follow(tree: Path, fix: str) -> None:
         (tree / BLOCK).write_text("# GRUB Environment Block\n")
     elif fix.startswith(TAKE):
         subprocess.run(["sed", "-i", "4d", str(tree / OTHER)], check=True)
-    if fix.endswith(APPLY):
+    if fix.endswith(str(APPLY)):
         apply(tree)
         update_grub(tree)
 
@@ -72,9 +72,9 @@ def test_the_fix_of_each_argument_chooses_the_entry_again(tree: Path, fix: str, 
         update_grub(tree)
     found = findings(tree)
     then = f"{' && ' if fix == UNSET else ', then '}{APPLY}"
-    assert {(one.outcome, one.fix) for one in found.values()} == {(Outcome.DRIFTED, fix + ("" if ours else then))}
+    assert {(one.outcome, str(one.fix)) for one in found.values()} == {(Outcome.DRIFTED, fix + ("" if ours else then))}
     assert len(found) == len(WORDS)
-    follow(tree, found["boot.isolcpus"].fix)
+    follow(tree, str(found["boot.isolcpus"].fix))
     assert {one.outcome for one in findings(tree).values()} == {Outcome.COMPLIANT}
 
 
@@ -82,7 +82,7 @@ def test_a_line_that_is_all_of_its_block_is_made_to_do_nothing(tree: Path) -> No
     """GRUB takes an `if` without a command for a syntax error, and reads nothing of that file."""
     (tree / OTHER).write_text(f"{ENTRY}if [ -s $prefix/grubenv ]; then\n  set default=mine\nfi\n")
     (tree / BLOCK).write_text("# GRUB Environment Block\n")
-    (fix,) = {one.fix for one in findings(tree).values()}
+    (fix,) = {str(one.fix) for one in findings(tree).values()}
     assert fix == f"sudo sed -i '5s/.*/true/' /{OTHER}"
     subprocess.run(["sed", "-i", "5s/.*/true/", str(tree / OTHER)], check=True)
     assert {one.outcome for one in findings(tree).values()} == {Outcome.COMPLIANT}
@@ -101,7 +101,7 @@ def test_an_entry_of_somebody_else_that_has_the_arguments_is_right(tree: Path) -
     (tree / DROPIN).unlink()  # then only the entries of later kernels lack them, and apply mends that
     found = findings(tree)["boot.isolcpus"]
     assert "the next kernel's entry would not have it" in found.reason
-    assert found.fix == "sudo tunectl apply"
+    assert str(found.fix) == "sudo tunectl apply"
 
 
 SCRIPT = "etc/grub.d/42_vendor"
@@ -113,7 +113,7 @@ def scripted(tree: Path, text: str, printed: str) -> str:
     (tree / SCRIPT).parent.mkdir(exist_ok=True)
     (tree / SCRIPT).write_text(text)
     update_grub(tree, f"### BEGIN /{SCRIPT} ###\n{printed}### END /{SCRIPT} ###\n")
-    (fix,) = {one.fix for one in findings(tree).values()}
+    (fix,) = {str(one.fix) for one in findings(tree).values()}
     return fix
 
 
@@ -142,7 +142,7 @@ def test_a_script_that_only_adds_an_entry_is_no_matter(tree: Path) -> None:
 def test_what_somebody_wrote_behind_the_scripts_goes_with_update_grub(tree: Path) -> None:
     mark = "### BEGIN /etc/grub.d/41_custom ###\n### END /etc/grub.d/41_custom ###\n"
     update_grub(tree, f"{mark}{ENTRY}set default=mine\n")
-    (fix,) = {one.fix for one in findings(tree).values()}
+    (fix,) = {str(one.fix) for one in findings(tree).values()}
     assert fix.startswith(
         "sudo update-grub; it writes the menu anew, without what somebody wrote into it at /boot/grub"
     )

@@ -158,7 +158,7 @@ def test_a_rescue_entry_that_is_the_default_is_said(tmp_path: Path) -> None:
     apply(tree)
     said = f"/{ENTRIES}-0-rescue.conf is a rescue entry, and the default"
     assert said in boot_findings(tree)["boot.isolcpus"].reason
-    assert upcoming(tree, "bls").again == f"fix that ({said})"  # of a word of it, too: nobody is told to edit it
+    assert str(upcoming(tree, "bls").again) == f"fix that ({said})"  # of a word of it, too: nobody is told to edit it
 
 
 def test_tuneds_variable_is_part_of_the_next_boots_line(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_tuneds_variable_is_part_of_the_next_boots_line(tmp_path: Path) -> None:
     assert findings["boot.isolcpus"].outcome is Outcome.DRIFTED
     won = f"isolcpus=1 in /{ENTRIES}-{NEWEST}.conf, by a variable, wins: the kernel takes the first"
     assert won in findings["boot.isolcpus"].reason
-    assert "remove that setting" in findings["boot.isolcpus"].fix
+    assert "remove that setting" in str(findings["boot.isolcpus"].fix)
     assert findings["boot.skew_tick"].outcome is Outcome.PENDING_REBOOT
     assert expanded("a $x b; c", {"x": "1 2"}) == "a 1 2 b"
 
@@ -363,5 +363,5 @@ def test_an_image_that_was_not_built_again_is_named_with_the_command_that_does(b
     inspection.root.live = True  # a running host, as far as reading is concerned
     found = {one.knob: one for one in inspection.assess().findings}["boot.isolcpus"]
     command = f"sudo kernel-install add {NEWEST} /usr/lib/modules/{NEWEST}/vmlinuz"
-    assert (found.outcome, found.fix) == (("pending-reboot", "reboot") if built else ("drifted", command))
+    assert (found.outcome, str(found.fix)) == (("pending-reboot", "reboot") if built else ("drifted", command))
     assert (f"/{IMAGE} lacks isolcpus=managed_irq,domain,2-3" in found.reason) is not built

@@ -104,7 +104,7 @@ def test_a_script_that_ignores_its_arguments_is_named(tuned: Path, harmed: str) 
 
 def test_a_script_that_nobody_runs_makes_no_entries(tuned: Path) -> None:
     place = script(tuned, CALLS, mode=0o644)
-    (fix,) = {one.fix for one in boot_findings(tuned).values()}
+    (fix,) = {str(one.fix) for one in boot_findings(tuned).values()}
     assert fix == f"sudo chmod +x /{SCRIPT} && sudo update-grub"
     place.chmod(0o755)
     assert is_fine(tuned)
@@ -114,7 +114,7 @@ def is_mended(tuned: Path, text: str) -> None:
     place = script(tuned, text)
     found = boot_findings(tuned)
     assert {one.outcome for one in found.values()} == {"drifted"}
-    (fix,) = {one.fix for one in found.values()}
+    (fix,) = {str(one.fix) for one in found.values()}
     for one in found.values():
         assert re.search(rf"/{SCRIPT}:\d+ ", one.reason), one.reason
         assert one.knob.removeprefix("boot.") in one.reason
@@ -186,6 +186,6 @@ def test_the_script_of_a_distribution(tmp_path: Path) -> None:
     assert found is not None
     assert withheld(root, "GRUB_CMDLINE_LINUX", update_grub()) is None
     subprocess.run(
-        ["sh", "-c", found.remedy.partition(" && ")[0].removeprefix("sudo ").replace("/etc", f"{tmp_path}/etc")]
+        ["sh", "-c", str(found.remedy).partition(" && ")[0].removeprefix("sudo ").replace("/etc", f"{tmp_path}/etc")]
     )
     assert withheld(root, DEFAULT, update_grub()) is None

@@ -102,7 +102,7 @@ def test_a_source_that_lost_a_word_is_drift_and_apply_mends_it(loader: str, path
         place.write_text(_without(place.read_text()))
     finding = boot_findings(tree)["boot.nohz_full"]
     assert finding.outcome is Outcome.DRIFTED
-    assert finding.fix == "sudo tunectl apply"
+    assert str(finding.fix) == "sudo tunectl apply"
     assert path in finding.reason
     apply(tree)
     assert boot_findings(tree)["boot.nohz_full"].outcome is Outcome.COMPLIANT
@@ -134,7 +134,7 @@ def test_grub_reboot_into_recovery_names_next_entry_and_its_fix(tmp_path: Path) 
     found = live(tmp_path, {**OURS, "boot/grub/grubenv": block})
     assert "isolcpus" not in (found.points[0].line or "")
     assert "a recovery entry, and next_entry in /boot/grub/grubenv decides that (grub-reboot sets it)" in found.problem
-    assert found.fix == "sudo grub-editenv - unset next_entry"
+    assert str(found.fix) == "sudo grub-editenv - unset next_entry"
     innocent = live(tmp_path, {**OURS, "boot/grub/grubenv": block.replace("1>1", "1>0")})
     assert innocent.problem == ""
     assert LINE in (innocent.points[0].line or "")
@@ -144,7 +144,7 @@ def test_a_saved_recovery_entry_is_taken_out_with_it(tmp_path: Path) -> None:
     block = "# GRUB Environment Block\nnext_entry=1>1\nsaved_entry=1>1\n"
     menu = OURS["boot/grub/grub.cfg"].replace('default="0"', 'default="${saved_entry}"')
     found = live(tmp_path, {**OURS, "boot/grub/grub.cfg": menu, "boot/grub/grubenv": block})
-    assert found.fix == "sudo grub-editenv - unset next_entry && sudo grub-editenv - unset saved_entry"
+    assert str(found.fix) == "sudo grub-editenv - unset next_entry && sudo grub-editenv - unset saved_entry"
 
 
 CUSTOM = "if [ -f ${config_directory}/custom.cfg ]; then\n  source ${config_directory}/custom.cfg\nfi\n"
@@ -160,7 +160,7 @@ def test_an_entry_of_custom_cfg_that_decides_the_boot(tmp_path: Path) -> None:
         "the default entry is 'mine' (/boot/grub/custom.cfg:1), which update-grub does not make from the settings, and "
         "/boot/grub/custom.cfg:4 makes it the default"
     )
-    assert found.fix == "take /boot/grub/custom.cfg:4 out, or have it name an entry that has the arguments"
+    assert str(found.fix) == "take /boot/grub/custom.cfg:4 out, or have it name an entry that has the arguments"
     assert live(tmp_path, {**files, "boot/grub/custom.cfg": ENTRY}).problem == ""
 
 

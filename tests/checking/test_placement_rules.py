@@ -161,7 +161,7 @@ def test_how_two_threads_are_told_apart(
     declared: dict[str, Any], threads: list[dict[str, Any]], units: dict[int, str], says: str
 ) -> None:
     fits = [thread(number, **more) for number, more in enumerate(threads, start=1)]
-    assert says in to_tell_apart(RX._replace(**declared), fits, units, {})
+    assert says in str(to_tell_apart(RX._replace(**declared), fits, units, {}))
 
 
 @pytest.mark.parametrize(

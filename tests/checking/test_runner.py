@@ -106,7 +106,7 @@ def test_each_end_of_a_check_has_its_outcome(root: Sysroot, mine: Path) -> None:
     }
     wrong = found["check.wrong"]
     assert wrong.knob == "check.wrong"
-    assert (wrong.observed, wrong.desired, wrong.fix) == (3, 4, "make it 4")
+    assert (wrong.observed, wrong.desired, str(wrong.fix)) == (3, 4, "make it 4")
     assert wrong.reason == "it is 3. Why it matters"
     assert found["check.right"].reason == "Why it matters, over two lines"
     assert found["check.asserted"].reason == "sums are wrong"

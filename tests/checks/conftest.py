@@ -27,16 +27,25 @@ def scope_of(root: Sysroot, isolated: CpuSet) -> Scope:
     return Scope(facts.present, facts.online, isolated, facts.nr_cpus)
 
 
+def lent(factory: pytest.TempPathFactory, name: str, tuned_boot: CpuSet) -> Lent:
+    below = factory.mktemp("lent")
+    return Lent(build_named(below / "original", name, tuned_boot=tuned_boot), below / "host")
+
+
+@pytest.fixture(scope="session")
+def _lend_lab4(tmp_path_factory: pytest.TempPathFactory) -> Lent:
+    return lent(tmp_path_factory, "lab4", frozenset({2, 3}))
+
+
 @pytest.fixture
-def lab4(tmp_path: Path) -> Path:
-    """Four CPUs without SMT, booted with 2-3 isolated and nohz_full; its own processes are taken away."""
-    return build_named(tmp_path / "host", "lab4", tuned_boot=frozenset({2, 3}))
+def lab4(_lend_lab4: Lent) -> Path:
+    """Four CPUs without SMT, booted with 2-3 isolated and nohz_full. For one test at a time."""
+    return _lend_lab4()
 
 
 @pytest.fixture(scope="session")
 def _lend_xeon(tmp_path_factory: pytest.TempPathFactory) -> Lent:
-    below = tmp_path_factory.mktemp("lent")
-    return Lent(build_named(below / "original", "xeon2s", tuned_boot=frozenset({2, 3, 18, 19})), below / "host")
+    return lent(tmp_path_factory, "xeon2s", frozenset({2, 3, 18, 19}))
 
 
 @pytest.fixture

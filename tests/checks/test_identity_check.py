@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from tests.checking.fake_kernel import FakeKernel, Process
-from tests.cli.places import IS_ROOT, PROGRAM, as_nobody, environment, unprivileged
+from tests.cli.places import IS_ROOT, as_nobody, environment, unprivileged
+from tests.conftest import TUNECTL
 from tests.ran import Ran
-from tests.starter import NOBODY
+from tests.starter import NOBODY, shared_starter
 from tunectl import installed
 from tunectl.checking.runner import shipped_checks
 from tunectl.host.openfiles import stop_of
@@ -83,8 +84,7 @@ def pinned(name: str, *prefix: str) -> list[str]:
 
 
 def as_root(*words: str) -> Ran:
-    done = subprocess.run([*PROGRAM, *words], env=environment(), capture_output=True, text=True, timeout=120)
-    return Ran(done.returncode, done.stdout, done.stderr)
+    return shared_starter().run([str(TUNECTL), *words], environment(), None)
 
 
 EVERYBODY = pytest.mark.parametrize("who", [as_root, as_nobody], ids=["root", "nobody"])

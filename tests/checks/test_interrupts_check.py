@@ -28,7 +28,7 @@ def test_an_interrupt_on_an_isolated_cpu_is_found(lab4: Path, judge: Judge) -> N
     assert "CPU 2" in hit.reason
     assert "the handler and the softirq work" in hit.reason
     assert hit.observed == 1000  # 500 a second, for two seconds
-    assert hit.fix == "echo 0-1 | sudo tee /proc/irq/31/smp_affinity_list"
+    assert str(hit.fix) == "echo 0-1 | sudo tee /proc/irq/31/smp_affinity_list"
     assert clean.outcome == Outcome.COMPLIANT
 
 
@@ -54,7 +54,7 @@ def test_what_the_kernel_places_itself_gets_another_fix(xeon: Path, judge: Judge
     managed = Row("82", "PCI-MSIX-0000:18:00.0   2-edge      nvme0q2", {2: 100.0})
     with FakeKernel(xeon, range(32), [managed]):
         found = judge(xeon, {2}, CHECK)
-    assert "isolcpus=managed_irq" in found["check.device_interrupts[2]"].fix
+    assert "isolcpus=managed_irq" in str(found["check.device_interrupts[2]"].fix)
 
 
 def test_a_recording_stands_still(lab4: Path, judge: Judge) -> None:

@@ -18,7 +18,7 @@ from tunectl.checking.measure import measure
 from tunectl.checking.outcomes import Settled
 from tunectl.checking.runner import shipped_checks
 from tunectl.checking.subject import Subject
-from tunectl.fix import Fix
+from tunectl.fix import of_text
 from tunectl.host.procs import read_thread
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Outcome
@@ -38,7 +38,7 @@ def test_a_reader_of_msrs_is_named(lab4: Path, judge: Judge) -> None:
     assert hit.outcome == Outcome.DRIFTED
     assert "function calls" in hit.reason
     assert "rdmsr-loop (pid 612) has /dev/cpu/3/msr open" in hit.reason
-    assert hit.fix == "have it leave CPU 3 out, or end it: sudo kill 612"
+    assert str(hit.fix) == "have it leave CPU 3 out, or end it: sudo kill 612"
     assert isinstance(hit.observed, float)
     assert 100 < hit.observed < 300
     assert found["check.ipis[2]"].outcome == Outcome.COMPLIANT
@@ -57,7 +57,7 @@ def test_a_service_is_ended_by_its_unit(lab4: Path, judge: Judge) -> None:
     service = replace(READER, files={"cgroup": "0::/system.slice/turbostat.service\n"})
     with FakeKernel(lab4, range(4), [Row("CAL", CALLS, {3: 190.0})], [service]):
         found = judge(lab4, {2, 3}, CHECK)
-    assert found["check.ipis[3]"].fix.endswith("end it: sudo systemctl stop turbostat.service")
+    assert str(found["check.ipis[3]"].fix).endswith("end it: sudo systemctl stop turbostat.service")
 
 
 def test_a_reader_of_a_housekeeping_cpu_is_silent(lab4: Path, judge: Judge) -> None:
@@ -75,7 +75,7 @@ def test_shootdowns_name_the_process_that_shares_its_memory(lab4: Path, judge: J
     assert "TLB shootdowns" in hit.reason
     assert "engine (pid 700) has a thread here and shares its memory with alloc (tid 701) on CPU 1" in hit.reason
     assert "rdmsr-loop" not in hit.reason  # there are no more calls than shootdowns
-    assert "keep the other threads of engine (pid 700) from unmapping" in hit.fix
+    assert "keep the other threads of engine (pid 700) from unmapping" in str(hit.fix)
     assert found["check.ipis[3]"].outcome == Outcome.COMPLIANT
 
 
@@ -101,7 +101,7 @@ def test_irq_work_is_the_cpus_own_and_names_a_cpu_timer(lab4: Path, judge: Judge
         assert "CPU 2 interrupted itself" in hit.reason
         assert cause in hit.reason
         assert "other CPUs sent" not in hit.reason
-        assert hit.fix.startswith("leave no POSIX CPU timer")
+        assert str(hit.fix).startswith("leave no POSIX CPU timer")
         assert found["check.ipis[3]"].outcome == Outcome.COMPLIANT
 
 
@@ -139,8 +139,8 @@ def named(host: Sysroot, trace: IpiTrace, *processes: Process, kind: Kind = Kind
     vars(subject)["ipi_trace"] = trace
     with FakeKernel(Path(host.root), range(4), [Row("CAL", CALLS, {3: 190.0})], list(processes)):
         seen = measure(host, 2.0)
-        found: tuple[list[str], list[str]] = module["_named"](3, [Sent(kind, 380, 2.0)], seen, subject)
-    return found
+        names, fixes = module["_named"](3, [Sent(kind, 380, 2.0)], seen, subject)
+    return names, list(map(str, fixes))
 
 
 def test_nothing_is_traced_beside_a_declared_thread_that_sleeps() -> None:
@@ -179,7 +179,7 @@ def test_a_sender_whose_name_the_trace_forgot_is_looked_up(lab4: Path) -> None:
 
 
 def test_who_cannot_be_named_is_said_with_why(lab4: Path) -> None:
-    why = IpiTrace("", "this kernel has no tracepoints for what CPUs send each other", Fix("decide"))
+    why = IpiTrace("", "this kernel has no tracepoints for what CPUs send each other", of_text("decide"))
     assert traced(lab4, why) == ([f"who sends them shows nowhere, and {why.lack}"], ["decide"])
     assert trace_senders(Sysroot(str(lab4)), frozenset({0})).lack == "tracefs is not mounted, which names senders"
     place = lab4 / "sys/kernel/tracing"

@@ -15,7 +15,7 @@ def test_readers_across_the_socket_are_found(xeon: Path, judge: Judge) -> None:
     assert found["check.nic_node[eno1]"].outcome == Outcome.COMPLIANT
     far = found["check.nic_node[ens2f0]"]
     assert (far.outcome, far.observed, far.desired) == (Outcome.DRIFTED, "2-3,18-19", "8-15,24-31")
-    assert "isolate CPUs among 8-15,24-31" in far.fix
+    assert "isolate CPUs among 8-15,24-31" in str(far.fix)
 
 
 def test_one_reader_on_the_node_is_silent(xeon: Path, judge: Judge) -> None:

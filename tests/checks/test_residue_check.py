@@ -77,7 +77,7 @@ def test_what_is_left_on_is_named(quiet: Path, judge: Judge, path: str, text: st
     found = tracing(quiet, judge)
     assert found.outcome == Outcome.DRIFTED
     assert reason in found.reason
-    assert found.fix == fix
+    assert str(found.fix) == fix
 
 
 def test_a_probe_that_is_on_is_named_and_taken_away(quiet: Path, judge: Judge) -> None:
@@ -88,7 +88,7 @@ def test_a_probe_that_is_on_is_named_and_taken_away(quiet: Path, judge: Judge) -
     found = tracing(quiet, judge)
     assert "probes of kprobe_events: kprobes:mine" in found.reason
     events, kprobes = "/sys/kernel/tracing/set_event", "/sys/kernel/tracing/kprobe_events"
-    assert found.fix == f"echo | sudo tee {events}; echo -:kprobes/mine | sudo tee -a {kprobes}"
+    assert str(found.fix) == f"echo | sudo tee {events}; echo -:kprobes/mine | sudo tee -a {kprobes}"
     assert "perf or BPF" not in found.reason
 
 
@@ -108,7 +108,7 @@ def test_a_kprobe_of_a_program_names_who_holds_it(quiet: Path, judge: Judge) -> 
     (quiet / "proc/900/fd/5").symlink_to("anon_inode:[perf_event]")
     found = tracing(quiet, judge)
     assert "kprobes of a program, by perf or BPF, on do_nanosleep, held by bpftrace (pid 900)" in found.reason
-    assert found.fix == "end the program that holds them: sudo kill 900"
+    assert str(found.fix) == "end the program that holds them: sudo kill 900"
 
 
 def test_an_instance_without_an_owner_is_taken_away(quiet: Path, judge: Judge) -> None:
@@ -116,7 +116,7 @@ def test_an_instance_without_an_owner_is_taken_away(quiet: Path, judge: Judge) -
     put(quiet, f"{AT}/instances/left/set_event", "sched:sched_waking\n")
     found = tracing(quiet, judge)
     assert "instance left: events sched:sched_waking" in found.reason
-    assert found.fix == "sudo rmdir /sys/kernel/tracing/instances/left"
+    assert str(found.fix) == "sudo rmdir /sys/kernel/tracing/instances/left"
 
 
 def test_an_instance_in_use_is_no_residue(quiet: Path, judge: Judge) -> None:

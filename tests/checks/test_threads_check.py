@@ -24,7 +24,7 @@ def test_a_sleeping_thread_pinned_to_an_isolated_cpu_is_found(lab4: Path, judge:
         found = judge(lab4, {2, 3}, CHECK)
     assert found[TARGET].outcome == Outcome.DRIFTED
     assert "'stray worker) x' (pid 700) is pinned here and sleeps" in found[TARGET].reason
-    assert found[TARGET].fix.startswith("sudo taskset -cp 0-1 700; if it is the trading thread itself, declare")
+    assert str(found[TARGET].fix).startswith("sudo taskset -cp 0-1 700; if it is the trading thread itself, declare")
     assert found["check.movable_threads[3]"].outcome == Outcome.COMPLIANT
 
 
@@ -35,7 +35,7 @@ def test_a_real_time_spinner_is_calmed_before_it_is_moved(lab4: Path, judge: Jud
         with FakeKernel(lab4, range(4), processes=[spinner]):
             found = judge(lab4, {2, 3}, CHECK)[TARGET]
         assert found.outcome == Outcome.DRIFTED
-        assert found.fix.startswith(begins)
+        assert str(found.fix).startswith(begins)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_thread_that_ran_there_is_found(lab4: Path, judge: Judge, process: Pro
         found = judge(lab4, {2, 3}, CHECK)
     assert found[TARGET].outcome == Outcome.DRIFTED
     assert f"{process.comm} (pid {process.pid}) ran here" in found[TARGET].reason
-    assert fix in found[TARGET].fix
+    assert fix in str(found[TARGET].fix)
     assert found["check.movable_threads[3]"].outcome == Outcome.COMPLIANT
 
 
@@ -82,7 +82,7 @@ def test_a_sleeping_kernel_thread_is_named_by_its_mask(
         found = judge(lab4, {2, 3}, CHECK)
     assert found[TARGET].outcome == Outcome.DRIFTED
     assert f"kernel thread {process.comm} (pid {process.pid}) {reason}" in found[TARGET].reason
-    assert found[TARGET].fix == f"sudo taskset {fix}"
+    assert str(found[TARGET].fix) == f"sudo taskset {fix}"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_sleeping_kernel_thread_is_named_by_its_mask(
 def test_what_a_knob_moves_apply_moves(lab4: Path, judge: Judge, process: Process, knob: str, fix: str) -> None:
     with FakeKernel(lab4, range(4), processes=[process]):
         found = judge(lab4, {2, 3}, CHECK, {knob: {0, 1}})[TARGET]
-    assert (found.outcome, found.fix) == (Outcome.DRIFTED, fix)
+    assert (found.outcome, str(found.fix)) == (Outcome.DRIFTED, fix)
 
 
 def test_unbound_work_is_named_by_the_mask_of_the_workqueues(lab4: Path, judge: Judge) -> None:
@@ -111,7 +111,7 @@ def test_unbound_work_is_named_by_the_mask_of_the_workqueues(lab4: Path, judge: 
         outcomes.append(finding.outcome)
         assert (
             finding.outcome == Outcome.COMPLIANT
-            or finding.fix == "echo 3 | sudo tee /sys/devices/virtual/workqueue/cpumask"
+            or str(finding.fix) == "echo 3 | sudo tee /sys/devices/virtual/workqueue/cpumask"
         )
     assert outcomes == [Outcome.DRIFTED, Outcome.COMPLIANT]
 
@@ -172,7 +172,7 @@ def test_without_isolation_by_the_kernel_the_fix_is_to_isolate(lab4: Path, judge
     assert "and 3 more" in found[TARGET].reason
     assert found[TARGET].reason.partition(". ")[0].endswith("; the kernel does not isolate CPU 2")
     moved = "; ".join(f"sudo taskset -cp 0-1,3 {pid}" for pid in range(800, 808))  # each of them, and no "more"
-    assert found[TARGET].fix == f"{moved} && sudo tunectl apply, then reboot"
+    assert str(found[TARGET].fix) == f"{moved} && sudo tunectl apply, then reboot"
     (lab4 / "sys/devices/system/cpu/isolated").write_text("2\n")
 
 
@@ -197,7 +197,7 @@ def test_a_real_thread_pinned_to_cpu_1_is_found(judge: Judge, stranger: subproce
     finding = found["check.movable_threads[1]"]
     assert finding.outcome == Outcome.DRIFTED
     assert f"(pid {stranger.pid}) is pinned here and ran here" in finding.reason
-    assert f"sudo taskset -cp 0 {stranger.pid}" in finding.fix
+    assert f"sudo taskset -cp 0 {stranger.pid}" in str(finding.fix)
 
 
 SYSTEM = "etc/systemd/system"
@@ -221,9 +221,9 @@ def test_a_unit_that_keeps_its_threads_on_an_isolated_cpu_is_the_cause(lab4: Pat
     place = f"/{SYSTEM}/feed.service.d/cpus.conf:2"
     assert f"feed.service has AllowedCPUs=2 ({place}), which lets 3 threads run here: feed0 (pid 700); " in found.reason
     assert found.observed == 3
-    assert "taskset" not in found.fix  # it would change nothing
+    assert "taskset" not in str(found.fix)  # it would change nothing
     command = "sudo systemctl set-property --runtime feed.service AllowedCPUs=0-1"
-    assert found.fix == f"{command}; for the next boot, say AllowedCPUs=0-1 at {place}"
+    assert str(found.fix) == f"{command}; for the next boot, say AllowedCPUs=0-1 at {place}"
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -242,7 +242,7 @@ def test_a_transient_unit_on_an_isolated_cpu_is_named_and_given_other_cpus(
         found = judge(lab4, {2, 3}, CHECK)[TARGET]
     assert f"batch.service has AllowedCPUs=2 (/{unit}:6), which lets" in found.reason
     assert "sleep (pid 490)" in found.reason
-    assert found.fix == "sudo systemctl set-property --runtime batch.service AllowedCPUs=0-1"
+    assert str(found.fix) == "sudo systemctl set-property --runtime batch.service AllowedCPUs=0-1"
 
 
 def test_a_group_made_by_hand_is_named_by_its_path(lab4: Path, judge: Judge) -> None:
@@ -251,7 +251,7 @@ def test_a_group_made_by_hand_is_named_by_its_path(lab4: Path, judge: Judge) -> 
     with FakeKernel(lab4, range(4), processes=rows):
         found = judge(lab4, {2, 3}, CHECK)[TARGET]
     assert "/batch has cpuset.cpus=2-3, which lets the thread run here: sleep (pid 700)" in found.reason
-    assert found.fix == "echo 0-1 | sudo tee /sys/fs/cgroup/batch/cpuset.cpus"
+    assert str(found.fix) == "echo 0-1 | sudo tee /sys/fs/cgroup/batch/cpuset.cpus"
 
 
 def test_a_slice_that_lets_services_onto_isolated_cpus_is_named_once(lab4: Path, judge: Judge) -> None:
@@ -266,7 +266,7 @@ def test_a_slice_that_lets_services_onto_isolated_cpus_is_named_once(lab4: Path,
         found = judge(lab4, {2, 3}, CHECK)[TARGET]
     assert found.reason.count("has AllowedCPUs") == 1
     assert f"(/{control}:3), which lets 3 threads run here: cron (pid 700); dbus (pid 701)" in found.reason
-    assert found.fix == "sudo systemctl set-property system.slice AllowedCPUs=0-1"
+    assert str(found.fix) == "sudo systemctl set-property system.slice AllowedCPUs=0-1"
 
 
 @pytest.mark.parametrize(
@@ -278,4 +278,4 @@ def test_a_thread_that_chose_its_cpu_is_no_units_fault(
 ) -> None:
     cpuset(lab4, group, cpus)
     with FakeKernel(lab4, range(4), processes=[Process(700, "own", 2, allowed, files=of_unit(group))]):
-        assert judge(lab4, {2, 3}, CHECK)[TARGET].fix.startswith("sudo taskset -cp 0-1 700")
+        assert str(judge(lab4, {2, 3}, CHECK)[TARGET].fix).startswith("sudo taskset -cp 0-1 700")

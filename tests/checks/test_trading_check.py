@@ -77,7 +77,7 @@ def test_a_thread_that_runs_otherwise(lab4: Path, judge: Judge, process: Process
     finding = found_on(quiet(lab4), judge, process, ORDERBOOK)["check.trading_thread[rx]"]
     assert finding.outcome == Outcome.DRIFTED
     assert reason in finding.reason
-    assert fix in finding.fix
+    assert fix in str(finding.fix)
 
 
 def test_what_chrt_cannot_set_is_the_programs_own_to_ask_for(lab4: Path, judge: Judge) -> None:
@@ -86,8 +86,8 @@ def test_what_chrt_cannot_set_is_the_programs_own_to_ask_for(lab4: Path, judge: 
     with FakeKernel(quiet(lab4), range(4), processes=[RX]):
         finding = judge(lab4, {2, 3}, CHECK, trading=(declared,))["check.trading_thread[rx]"]
     assert "scheduled as fifo 50, not deadline" in finding.reason
-    assert "sched_setattr(2) of tid 700" in finding.fix
-    assert "chrt" not in finding.fix
+    assert "sched_setattr(2) of tid 700" in str(finding.fix)
+    assert "chrt" not in str(finding.fix)
 
 
 def test_a_thread_that_does_not_run_is_no_verdict(lab4: Path, judge: Judge) -> None:
@@ -124,7 +124,7 @@ def test_the_worker_of_a_pool_that_is_not_pinned_is_named(lab4: Path, judge: Jud
     pool = [Process(701, "orderbook", 0, "0-1"), engine(702, "2", 701), engine(703, "0-1", 701)]
     found = found_on(quiet(lab4), judge, *pool, declared=(FIRST, SECOND))
     assert found["check.trading_thread[one]"].outcome == Outcome.COMPLIANT
-    assert found["check.trading_thread[two]"].fix == "sudo taskset -cp 3 703"
+    assert str(found["check.trading_thread[two]"].fix) == "sudo taskset -cp 3 703"
 
 
 def test_two_threads_of_one_name_and_one_declaration(lab4: Path, judge: Judge) -> None:
@@ -132,14 +132,16 @@ def test_two_threads_of_one_name_and_one_declaration(lab4: Path, judge: Judge) -
     pool = [Process(701, "orderbook", 0, "0-1"), engine(702, "2", 701), engine(703, "0-1", 701)]
     found = found_on(quiet(lab4), judge, *pool, declared=(FIRST,))["check.trading_thread[one]"]
     assert "is 2 threads: 702, 703" in found.reason
-    assert found.fix.startswith("nothing in the host file can tell them apart: have the program give tid 703 another")
+    assert str(found.fix).startswith(
+        "nothing in the host file can tell them apart: have the program give tid 703 another"
+    )
 
 
 def test_two_processes_of_one_name_are_told_apart_by_their_units(lab4: Path, judge: Judge) -> None:
     one = replace(ORDERBOOK, files={"cgroup": "0::/system.slice/book-a.service\n"})
     other = replace(ORDERBOOK, pid=702, files={"cgroup": "0::/system.slice/book-b.service\n"})
     found = found_on(quiet(lab4), judge, one, other, declared=(BOOK._replace(fed_by=()),))
-    fix = found["check.trading_thread[book]"].fix
+    fix = str(found["check.trading_thread[book]"].fix)
     assert 'unit = "book-a.service" (tid 701) or unit = "book-b.service" (tid 702)' in fix
 
 
@@ -310,7 +312,7 @@ def test_a_thread_that_outranks_those_of_its_cards_interrupts(
     assert found[OUTRANKS].outcome == (Outcome.DRIFTED if named else Outcome.COMPLIANT)
     if named:
         assert f"irq/31-eth0-rx-0 (pid 731, fifo {thread}) never run" in found[OUTRANKS].reason
-        assert found[OUTRANKS].fix == MOVED
+        assert str(found[OUTRANKS].fix) == MOVED
 
 
 def test_what_the_threads_of_interrupts_leave_is_the_cpus_own_to_do(lab4: Path, judge: Judge) -> None:
@@ -326,7 +328,7 @@ def test_what_the_threads_of_interrupts_leave_is_the_cpus_own_to_do(lab4: Path, 
     assert (
         "priority: ksoftirqd/2 (pid 710, other); ktimers/2 (pid 741, fifo 1); rcuc/2 (pid 742, fifo 1) never run"
     ) in found.reason
-    assert found.fix == MOVED
+    assert str(found.fix) == MOVED
     offloaded = Process(744, "rcuop/2", cpu=0, allowed="0-1", flags=KTHREAD)
     found = found_on(lab4, judge, RX, ORDERBOOK, over, *own, offloaded)[OUTRANKS]
     assert "rcuc" not in found.reason
@@ -348,16 +350,16 @@ def test_threads_of_interrupts_that_are_no_rivals_are_silent(lab4: Path, judge: 
 def test_a_thread_left_behind_by_its_interrupt_is_moved_alone(lab4: Path, judge: Judge) -> None:
     """A cpuset partition that ends leaves it all CPUs; a managed interrupt's thread has a mask of its own."""
     wide = replace(IRQ_THREAD, cpu=0, allowed="0-3")
-    assert found_on(quiet(lab4), judge, RX, ORDERBOOK, wide)[OUTRANKS].fix == "sudo taskset -cp 0-1 731"
+    assert str(found_on(quiet(lab4), judge, RX, ORDERBOOK, wide)[OUTRANKS].fix) == "sudo taskset -cp 0-1 731"
     (delivered(lab4, "2") / "proc/irq/31/smp_affinity_list").chmod(0o444)  # since 6.12 a managed one shows so
-    assert found_on(lab4, judge, RX, ORDERBOOK, IRQ_THREAD)[OUTRANKS].fix == "sudo taskset -cp 0-1 731"
+    assert str(found_on(lab4, judge, RX, ORDERBOOK, IRQ_THREAD)[OUTRANKS].fix) == "sudo taskset -cp 0-1 731"
 
 
 def test_a_thread_comes_to_the_cpu_of_its_interrupt_with_the_next_one(lab4: Path, judge: Judge) -> None:
     """Before the session nothing came yet; that of a managed interrupt stays where somebody put it."""
     elsewhere = replace(IRQ_THREAD, cpu=0, allowed="0")
     found = found_on(delivered(lab4, "2"), judge, RX, ORDERBOOK, elsewhere)
-    assert found[OUTRANKS].fix == "echo 0-1 | sudo tee /proc/irq/31/smp_affinity_list"
+    assert str(found[OUTRANKS].fix) == "echo 0-1 | sudo tee /proc/irq/31/smp_affinity_list"
     assert "irq/31-eth0-rx-0" in found["check.trading_fed[rx]"].reason
     (lab4 / "proc/irq/31/smp_affinity_list").chmod(0o444)
     found = found_on(lab4, judge, RX, ORDERBOOK, elsewhere)
@@ -399,7 +401,7 @@ def test_the_fix_of_a_thread_that_outranks_mends_it(lab4: Path, judge: Judge) ->
     """Typed on the fake host: the interrupt's files, and the mask that taskset sets."""
     thread = IRQ_THREAD
     found = found_on(delivered(lab4, "2"), judge, RX, ORDERBOOK, thread)[OUTRANKS]
-    for step in steps(found.fix):
+    for step in steps(str(found.fix)):
         words = step.split()
         if "taskset" in words:
             thread = replace(thread, allowed=words[-2], cpu=0)

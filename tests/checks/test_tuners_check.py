@@ -50,7 +50,7 @@ def test_a_manager_that_touches_our_knobs_is_found_and_one_that_does_not_is_sile
     finding = judge(root, {2, 3}, CHECK, OURS)[f"check.other_tuners[{unit}]"]
     assert finding.outcome == Outcome.DRIFTED
     assert knob in finding.reason
-    assert f"sudo systemctl disable --now {unit}" in finding.fix
+    assert f"sudo systemctl disable --now {unit}" in str(finding.fix)
     others = judge(root, {2, 3}, CHECK, {"mm.swappiness": 1})
     assert others[f"check.other_tuners[{unit}]"].outcome == Outcome.COMPLIANT
 
@@ -120,7 +120,7 @@ def test_a_drop_in_that_takes_the_ban_from_irqbalance_is_named(tmp_path: Path, j
     assert f"/{drop_in}:{number} says {line.split(chr(10))[-1]}" in finding.reason
     reload = "sudo systemctl daemon-reload && sudo systemctl restart irqbalance"
     lines = f"'3d;{number}d'" if number > 3 else "3d"  # an empty ExecStart= alone would leave the unit no command
-    assert finding.fix == f"sudo sed -i {lines} /{drop_in} && {reload}"
+    assert str(finding.fix) == f"sudo sed -i {lines} /{drop_in} && {reload}"
     (root / "proc/50000/environ").write_text("IRQBALANCE_BANNED_CPULIST=1-3\0")
     for innocent in (
         "EnvironmentFile=\nEnvironmentFile=/etc/default/irqbalance",
@@ -144,7 +144,7 @@ def test_a_second_irqbalance_that_its_service_does_not_know_is_found(tmp_path: P
     (second / "cgroup").write_text("0::/user.slice/user-0.slice/session-1.scope\n")
     finding = judge(root, {2, 3}, CHECK)[target]
     assert finding.outcome == Outcome.DRIFTED
-    assert finding.fix.startswith("sudo kill 50777")
+    assert str(finding.fix).startswith("sudo kill 50777")
 
 
 def test_one_started_by_hand_whose_list_shows_nowhere_is_neither_a_blame_nor_compliant(
@@ -161,7 +161,7 @@ def test_one_started_by_hand_whose_list_shows_nowhere_is_neither_a_blame_nor_com
     assert "process 50777: its service did not start it, and only root may see with what list" in finding.reason
     (second / "environ").write_text("")  # by `env -i`: it leaves alone what the kernel isolates
     assert judge(root, {2, 3}, CHECK)[target].outcome == Outcome.COMPLIANT
-    assert judge(root, {1, 2, 3}, CHECK)[target].fix.startswith("sudo kill 50777")
+    assert str(judge(root, {1, 2, 3}, CHECK)[target].fix).startswith("sudo kill 50777")
 
 
 @pytest.mark.parametrize("configuration", ["IRQBALANCE_BANNED_CPULIST=2-3\n", "#unset\n", "IRQBALANCE_BANNED_CPUS=f\n"])
@@ -175,7 +175,7 @@ def test_a_sysctl_line_of_another_value_is_found(tmp_path: Path, judge: Judge) -
     assert finding.outcome == Outcome.DRIFTED
     assert "/etc/sysctl.d/90-site.conf:1 sets vm.swappiness = 10" in finding.reason
     assert "numa_balancing" not in finding.reason
-    assert finding.fix == "take /etc/sysctl.d/90-site.conf:1 out, or say vm.swappiness = 1 there"
+    assert str(finding.fix) == "take /etc/sysctl.d/90-site.conf:1 out, or say vm.swappiness = 1 there"
 
 
 def test_a_sysctl_line_that_agrees_or_loses_is_silent(tmp_path: Path, judge: Judge) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import select
@@ -48,6 +49,22 @@ def unprivileged() -> list[str]:
     if subprocess.run([*words, *PROGRAM, "--version"], capture_output=True).returncode:
         pytest.skip(f"nobody may not run {TUNECTL}")
     return words
+
+
+def this_host_file(place: Path, more: str = "", profile: str = "low-latency") -> Path:
+    """A host file that fits the machine of the tests: its last CPU is isolated."""
+    path = place / "host.toml"
+    isolated = max(os.sched_getaffinity(0))
+    path.write_text(f'profile = "{profile}"\nisolated = "{isolated}"\nallow_split_siblings = true\n{more}')
+    return path
+
+
+def answering(place: Path, document: Mapping[str, Any]) -> dict[str, str]:
+    """The environment in which tunectl-probe answers with this document."""
+    program = place / "tunectl-probe"
+    program.write_text(f"#!{sys.executable}\nprint({json.dumps(document)!r})\n")
+    program.chmod(0o755)
+    return {"TUNECTL_PROBE": str(program)}
 
 
 def wait_until_it_waits(process: subprocess.Popen[str]) -> None:

@@ -9,13 +9,22 @@ import signal
 import subprocess
 import xml.etree.ElementTree
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.cli.places import PROGRAM, as_nobody, complaint, environment, on_terminal, wait_until_it_waits
+from tests.cli.places import (
+    PROGRAM,
+    as_nobody,
+    complaint,
+    environment,
+    on_terminal,
+    this_host_file,
+    wait_until_it_waits,
+)
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hostfile.test_config import INTERFACE_EXAMPLE
 from tests.hosts.builder import HostFactory
@@ -59,6 +68,33 @@ def valid(name: str, text: str) -> Any:
 # ---- formats
 
 
+def read_junit(command: str, text: str) -> None:
+    suite = xml.etree.ElementTree.fromstring(text).find("testsuite")
+    assert suite is not None
+    assert (int(suite.attrib["failures"]) > 0) is (STOCK_CODES[command] == 3)
+
+
+def read_nagios(_: str, text: str) -> None:
+    assert text.startswith(("TUNECTL CRITICAL - ", "TUNECTL OK - "))
+
+
+def read_prometheus(_: str, text: str) -> None:
+    assert [line for line in text.splitlines() if not line.startswith(("#", "tunectl_"))] == []
+
+
+def read_text(_: str, text: str) -> None:
+    assert text.replace("\n", "").isprintable()
+
+
+READERS = {
+    **dict.fromkeys(("text", "toml", "markdown"), read_text),
+    "json": valid,
+    "junit": read_junit,
+    "nagios": read_nagios,
+    "prometheus": read_prometheus,
+}
+
+
 @pytest.mark.parametrize(("command", "fmt"), CASES)
 def test_every_format_of_every_command(tunectl: Run, stock: Path, command: str, fmt: str) -> None:
     before = picture(stock)
@@ -66,17 +102,7 @@ def test_every_format_of_every_command(tunectl: Run, stock: Path, command: str, 
     assert (done.code, done.err) == (NAGIOS_CODES[command] if fmt == "nagios" else STOCK_CODES[command], "")
     assert done.out.endswith("\n")
     assert "\x1b" not in done.out
-    if fmt == "json":
-        valid(command, done.out)
-    if fmt == "junit":
-        suite = xml.etree.ElementTree.fromstring(done.out).find("testsuite")
-        assert suite is not None
-        assert (int(suite.attrib["failures"]) > 0) is (STOCK_CODES[command] == 3)
-    if fmt == "nagios":
-        assert done.out.splitlines()[0].startswith(("TUNECTL CRITICAL - ", "TUNECTL OK - "))
-    if fmt == "prometheus":
-        assert "tunectl_" in done.out
-        assert [line for line in done.out.splitlines() if not line.startswith(("#", "tunectl_"))] == []
+    READERS[fmt](command, done.out)
     assert not differences(before, stock)
 
 
@@ -134,21 +160,21 @@ def test_json_of_the_commands_that_write(tunectl: Run, lab4: Path, tmp_path: Pat
     assert valid("restore", tunectl("restore", "--format", "json", "--root", lab4).out)["results"] == []
 
 
-@pytest.mark.parametrize("name", ["xeon2s", "epyc", "hybrid", "vm2", "arm64", "sparse"])
+KINDS_OF_HOST = {"xeon2s": 31, "epyc": 31, "hybrid": 15, "vm2": 1, "arm64": 63, "sparse": 12}  # and its last CPU
+
+
+@pytest.mark.parametrize("name", KINDS_OF_HOST)
 @pytest.mark.parametrize("command", ["show", "propose", "verify"])
 def test_json_on_every_kind_of_host(
     tunectl: Run, host_root: HostFactory, tmp_path: Path, command: str, name: str
 ) -> None:
     host = tmp_path / "host.toml"
-    host.write_text('profile = "low-latency"\nisolated = "N"\nallow_split_siblings = true\n')
-    if name == "sparse":
-        host.write_text(host.read_text().replace("N", "9"))
-    words = ["--host", host] if command != "propose" else []
+    isolated = {"sparse": "9"}.get(name, "N")
+    host.write_text(f'profile = "low-latency"\nisolated = "{isolated}"\nallow_split_siblings = true\n')
+    words = {"propose": ()}.get(command, ("--host", host))
     done = tunectl(command, "--format", "json", "--root", host_root(name), *words)
     assert done.err == ""
-    document = valid(command, done.out)
-    if command == "show":
-        assert [cpu["cpu"] for cpu in document["cpus"]][-1] == (12 if name == "sparse" else len(document["cpus"]) - 1)
+    assert valid(command, done.out).get("cpus", [{"cpu": KINDS_OF_HOST[name]}])[-1]["cpu"] == KINDS_OF_HOST[name]
 
 
 def test_knobs_tells_one_or_a_facility(tunectl: Run) -> None:
@@ -238,18 +264,15 @@ def test_a_budget_decides_the_exit_code_of_the_probe(tunectl: Run, tmp_path: Pat
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         pytest.skip("needs two CPUs: one is for housekeeping")
-    host, result = tmp_path / "host.toml", tmp_path / "result.json"
-    text = f'profile = "low-latency"\nisolated = "{cpus[-1]}"\nallow_split_siblings = true\n[budget]\n'
+    host, result = this_host_file(tmp_path, "[budget]\nmax_ns = 1\n"), tmp_path / "result.json"
     words = [*JITTER, "--duration", "0.3", "--threshold-ns", "200", "--host", host, "--output", result]
-    host.write_text(text + "max_ns = 1\n")
     done = tunectl(*words, "--format", "json")
     assert (done.code, done.err) == (3, "")
     assert valid("probe.jitter", done.out)["budget"]["broken"]
     # With stolen_ppm, a limit that a busy machine keeps would need longer runs.
     (tmp_path / "mine.toml").write_text('description = "no limit at all"\n')
-    host.write_text(
-        text.replace("low-latency", "mine.toml") + "max_ns = 4.9e8\np99_9_ns = 4.9e8\ninterruptions_per_s = 9e8\n"
-    )
+    limits = "max_ns = 4.9e8\np99_9_ns = 4.9e8\ninterruptions_per_s = 9e8\n"
+    this_host_file(tmp_path, f"[budget]\n{limits}", "mine.toml")
     assert tunectl(*words).code == 1
     assert "this limit needs 1 s" in json.loads(result.read_text())["budget"]["reason"]
     # Beside ordinary threads a limit is not kept; on a busy machine they would have the CPU for a tenth of the run.
@@ -558,22 +581,11 @@ def test_ctrl_c_while_it_is_loaded_is_no_traceback(tmp_path: Path) -> None:
     assert process.returncode == -signal.SIGINT
 
 
-@pytest.mark.parametrize(
-    ("command", "everybody"),
-    [
-        ("preflight --window 30", True),  # as a terminal sends it
-        ("preflight --window 30", False),
-        ("check --window 30", True),
-        ("check --window 30", False),
-    ],
-)
-@pytest.mark.slow
-def test_ctrl_c_is_one_line_or_what_preflight_found(public: Path, command: str, everybody: bool) -> None:
-    host = public / "host.toml"
-    last = max(os.sched_getaffinity(0))
-    host.write_text(f'profile = "low-latency"\nisolated = "{last}"\nallow_split_siblings = true\n')
+def interrupted(public: Path, command: str, sent: Callable[[int, int], None]) -> Ran:
+    """A command that ^C ends while it looks at this machine: it leaves no process."""
+    argv = [*PROGRAM, command, "--window", "30", "--host", this_host_file(public), "--state", public / "state"]
     process = subprocess.Popen(
-        [*PROGRAM, *command.split(), "--host", str(host), "--state", str(public / "state")],
+        [*map(str, argv)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -582,22 +594,34 @@ def test_ctrl_c_is_one_line_or_what_preflight_found(public: Path, command: str, 
     )
     try:
         wait_until_it_waits(process)
-        (os.killpg if everybody else os.kill)(process.pid, signal.SIGINT)
+        sent(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=20)
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)
     finally:
-        if process.poll() is None:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-    if command.startswith("preflight"):
-        said = " ".join(out.split())
-        assert process.returncode in (1, 3), err  # what was found by then may be a NO-GO
-        assert out.split()[0] in ("UNKNOWN", "NO-GO")
-        assert "interrupted while the checks ran: what comes behind was not looked at" in said
-        assert err == ""
-    else:  # on a terminal ^C stands on the line: the message starts a new one
-        assert (process.returncode, out, err) == (1, "", "\ntunectl: interrupted\n")
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)
+        process.wait()
+    return Ran(process.returncode, out, err)
+
+
+by_whom = pytest.mark.parametrize("sent", [os.killpg, os.kill])  # a terminal sends it to everybody
+
+
+@by_whom
+@pytest.mark.slow
+def test_ctrl_c_is_one_line(public: Path, sent: Callable[[int, int], None]) -> None:
+    # on a terminal ^C stands on the line: the message starts a new one
+    assert interrupted(public, "check", sent) == Ran(1, "", "\ntunectl: interrupted\n")
+
+
+@by_whom
+@pytest.mark.slow
+def test_ctrl_c_has_preflight_say_what_it_found(public: Path, sent: Callable[[int, int], None]) -> None:
+    done = interrupted(public, "preflight", sent)
+    assert (done.code in (1, 3), done.err) == (True, "")  # what was found by then may be a NO-GO
+    assert done.out.split()[0] in ("UNKNOWN", "NO-GO")
+    assert "interrupted while the checks ran" in " ".join(done.out.split())
 
 
 # ---- snapshot

@@ -16,7 +16,6 @@ from tests.cli.places import PROGRAM, complaint, environment
 from tests.cli.test_commands import valid
 from tests.compare.runs import cpu_of, document, simulated
 from tests.compare.wakes import cell, wake_document
-from tests.conftest import TUNECTL
 from tests.fleet.made import preflight
 from tests.ran import JITTER, Ran
 
@@ -95,35 +94,6 @@ def test_runs_are_kept_together_and_compared_as_sets(tunectl: Run, tmp_path: Pat
     assert tunectl(*JITTER, *words[:-1], later).code == 0
     both = valid("compare", tunectl("compare", out, later, "--format", "json").out)
     assert (both["judged"]["of"], both["before"]["runs"]) == ("sets", 5)
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (["compare", "before.json"], 2, "Missing argument 'AFTER'"),
-        (["compare", "before.json", "none.json"], 1, "cannot read none.json: No such file or directory"),
-        (["compare", "before.json", "wake.json"], 1, "nothing to compare: before.json is of `probe jitter`, wake.json"),
-        (["compare", "before.json", "after.json", "--confidence", "nan"], 2, "--confidence nan: a share"),
-        (["compare", "before.json", "after.json", "--confidence", "95"], 2, "--confidence 95: a share, from 0.5"),
-        (["--format", "junit", "compare", "before.json", "after.json"], 2, "--format junit: 'compare' writes text, js"),
-        (["report"], 2, "Missing argument 'FILE...'"),
-        (["report", "before.json"], 2, "report: where to? (-o OUT.html, or --format html for the page on stdout)"),
-        (["report", "before.json", "-o", "no/such/x.html"], 2, "--output no/such/x.html: no such directory"),
-        (["report", "before.json", "-o", "before.json"], 2, "--output before.json: is one of the files to be read"),
-        (
-            ["report", "before.json", "-o", "after.json"],
-            2,
-            "--output after.json: there is a file already that is not an HTML",
-        ),
-        (["report", "none.json", "-o", "x.html"], 1, "cannot read none.json: No such file or directory"),
-    ],
-)
-def test_what_is_refused(results: Path, words: list[str], code: int, said: str) -> None:
-    done = subprocess.run(
-        [sys.executable, str(TUNECTL), *words], cwd=results, env=environment(), capture_output=True, text=True
-    )
-    assert complaint(Ran(done.returncode, done.stdout, done.stderr), code).startswith(said)
-    assert sorted(path.name for path in results.iterdir()) == ["after.json", "before.json", "later.json", "wake.json"]
 
 
 def test_report_writes_a_page_and_again(tunectl: Run, results: Path, tmp_path: Path) -> None:

@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.cli.places import environment
 from tests.cli.test_help import ALL
 from tunectl.cli.complete import script
 from tunectl.cli.manuals.__main__ import docs, files, main
+from tunectl.cli.manuals.documents import published
 from tunectl.cli.manuals.native import help_text, native_pages
 from tunectl.cli.manuals.pages import Item, Page
 from tunectl.cli.manuals.roff import man_page, title
@@ -142,6 +144,11 @@ def test_the_documentation_is_current() -> None:
     """Otherwise: python -m tunectl.cli.manuals --docs docs"""
     for path, text in docs(DOCS):
         assert (DOCS / path).read_text(encoding="utf-8") == text, path
+
+
+@pytest.mark.parametrize("name", published())
+def test_a_schema_is_one(name: str) -> None:
+    Draft202012Validator.check_schema(published()[name])
 
 
 def test_links_lead_to_headings() -> None:

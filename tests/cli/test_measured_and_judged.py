@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cli.places import answering, this_host_file
 from tests.probe.samples import cpu_result, result
 from tests.ran import Ran
 from tunectl.model import Document, HostId
@@ -56,22 +55,19 @@ class Host:
 
     def measures(self, document: dict[str, Any]) -> None:
         """What the probe answers."""
-        program = self._below / "tunectl-probe"
-        program.write_text(f"#!{sys.executable}\nprint({json.dumps(document)!r})\n")
-        program.chmod(0o755)
+        self._env = answering(self._below, document)
 
     def says(self, text: str = "") -> None:
         """The host file, with this in it."""
         waived = [f"check.{name}" for name in CHECKS] + [f"thermal.{name}" for name in HEAT]
         waivers = [f'[[waivers]]\nknob = "{knob}"\nreason = "a test"\nuntil = 2999-01-01\n' for knob in waived]
-        first = f'profile = "quiet.toml"\nisolated = "{CPU}"\nallow_split_siblings = true\n'
-        (self._below / "host.toml").write_text(first + text + "".join(waivers))
+        this_host_file(self._below, text + "".join(waivers), "quiet.toml")
 
     def preflight(self, *words: str) -> Ran:
         """With the document as JSON unless the words say otherwise."""
         places = ("--host", self._below / "host.toml", "--state", self._below / "state")
         given = ("preflight", "--intrude", "--window", "0.1", "--format", "json", *places, *words)
-        return self._tunectl(*given, env={"TUNECTL_PROBE": str(self._below / "tunectl-probe")})
+        return self._tunectl(*given, env=self._env)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 
 from tests.cli.places import PROGRAM, as_nobody, complaint, environment, on_terminal
 from tests.cli.test_commands import valid
-from tests.conftest import LOW_LATENCY, write_host_file
+from tests.conftest import write_host_file
 from tests.hosts.builder import NAMES, HostFactory
 from tests.monitor.process import HOST_FILE, limit_of
 from tests.ran import Ran
@@ -99,9 +99,7 @@ def test_what_the_daemon_has_alone_is_said_to_be_its(tunectl: Run, tmp_path: Pat
     assert "its journal and /metrics have it" in " ".join(page.split())
 
 
-def test_a_clock_is_not_asked_of_what_cannot_tell(tunectl: Run, watched: Path) -> None:
-    assert "--root makes no sense" in complaint(tunectl(*ONCE, "--clock", "1", "--root", watched), 2)
-    assert "--clock goes with --once" in complaint(tunectl("monitor", "--clock", "1"), 2)
+def test_a_clock_is_not_asked_of_what_cannot_tell(tunectl: Run) -> None:
     assert "past the last CPU" in complaint(tunectl(*ONCE, "--clock", "99999"), 2)
 
 
@@ -133,53 +131,6 @@ def test_this_host_without_root(tmp_path: Path) -> None:
     done = as_nobody(*ONCE, "--format", "json")
     assert done.err == ""
     assert done.code == {"ok": 0, "warning": 3, "critical": 3, "unknown": 1}[valid("monitor", done.out)["verdict"]]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--once", "--watch"], "--once takes two snapshots"),
-        (["--once", "--duration", "3"], "--once takes two snapshots"),
-        (["--watch"], "--watch needs a terminal"),
-        (["--watch", "--repair"], "without --repair"),
-        (["--duration", "0"], "--duration"),
-        (["--duration", "nan"], "--duration"),
-        (["--interval", "0"], "--interval"),
-        (["--interval", "nan"], "--interval"),
-        (["--format", "nagios"], "goes with --once"),
-        (["--format", "junit"], "'junit' is not one of"),
-        (["--host", "/nowhere/host.toml", "--once"], "there is no host file /nowhere/host.toml"),
-    ],
-)
-def test_bad_words(words: list[str], said: str) -> None:
-    done = subprocess.run(
-        [*PROGRAM, "monitor", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment()
-    )
-    if "nagios" in words:
-        assert (done.returncode, done.stdout.startswith("TUNECTL UNKNOWN - ")) == (3, True)
-        return
-    assert said in complaint(Ran(done.returncode, done.stdout, done.stderr), 2)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "interval_s = 0",
-        "interval_s = nan",
-        "drift_interval_s = -1",
-        'interval_s = "1"',
-        "[monitor.sla]\nwindow_s = 0",
-        "[monitor.sla]\np99_9_ns = nan",
-        "[monitor.sla]\nmax_ns = 0",
-        '[[monitor.webhooks]]\nurl = "ftp://x/"',
-        '[monitor.prometheus]\nlisten = "9750"',
-        '[[monitor.hooks]]\ncommand = ["/bin/true"]\ntimeout_s = 0',
-    ],
-)
-def test_bad_settings(tunectl: Run, watched: Path, line: str) -> None:
-    write_host_file(watched, f"{LOW_LATENCY}[monitor]\n{line}\n")
-    said = complaint(tunectl("monitor", "--duration", "1", "--root", watched), 2)
-    assert said
 
 
 def test_the_live_view(watched: Path) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.probe import feeds
-from tests.probe import test_wake_cells as wakes
+from tests.cli.places import answering, this_host_file
+from tests.experiments import feeds, wakes
 from tests.probe.samples import cpu_result, result
 from tests.ran import JITTER, Ran
 
@@ -23,18 +23,15 @@ SAYS = f"nothing was measured: CPU {CPU}: engine (tid 7) runs on CPU {CPU}"
 WHOLE = cpu_result(CPU + 1)
 
 
-def answering(below: Path, *measured: dict[str, Any]) -> dict[str, str]:
+def leaving(below: Path, *measured: dict[str, Any]) -> dict[str, str]:
     """The environment in which tunectl-probe answers that an engine has taken the CPU, and with these it measured."""
-    program = below / "tunectl-probe"
-    program.write_text(f"#!{sys.executable}\nprint({json.dumps(result(*measured, not_measured=[TAKEN]))!r})\n")
-    program.chmod(0o755)
-    return {"TUNECTL_PROBE": str(program)}
+    return answering(below, result(*measured, not_measured=[TAKEN]))
 
 
 @pytest.mark.parametrize("words", [(), ("--format", "text"), ("--format", "json"), ("-q",)], ids=" ".join)
 def test_it_is_one_line_and_no_document(tunectl: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
     output = tmp_path / "result.json"
-    ran = tunectl(*JITTER, "--cpus", CPU, "--output", output, *words, env=answering(tmp_path))
+    ran = tunectl(*JITTER, "--cpus", CPU, "--output", output, *words, env=leaving(tmp_path))
     assert (ran.code, ran.out) == (1, "")
     assert [line for line in ran.err.splitlines() if "measuring" not in line] == [ran.err.splitlines()[-1]]
     assert ran.err.splitlines()[-1].startswith(f"tunectl: {SAYS}")
@@ -44,7 +41,7 @@ def test_it_is_one_line_and_no_document(tunectl: Run, tmp_path: Path, words: tup
 @pytest.mark.parametrize(("more", "hint"), [((), "say --fifo 1: it takes"), (("--fifo", "1"), "(stop them)")])
 def test_who_intruded_is_not_told_to(tunectl: Run, tmp_path: Path, more: tuple[str, ...], hint: str) -> None:
     assert "--intrude" in JITTER
-    ran = tunectl(*JITTER, "--cpus", CPU, *more, env=answering(tmp_path))
+    ran = tunectl(*JITTER, "--cpus", CPU, *more, env=leaving(tmp_path))
     assert hint in ran.err
     assert "--intrude" not in ran.err
 
@@ -52,7 +49,7 @@ def test_who_intruded_is_not_told_to(tunectl: Run, tmp_path: Path, more: tuple[s
 def test_a_run_that_measured_some_stays_a_result_that_can_be_read_again(tunectl: Run, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
     words = ("--cpus", CPU, "--output", output, "--format", "json")
-    ran = tunectl(*JITTER, *words, env=answering(tmp_path, WHOLE))
+    ran = tunectl(*JITTER, *words, env=leaving(tmp_path, WHOLE))
     assert (ran.code, ran.err) == (0, "")
     assert ran.json["not_measured"] == [TAKEN]
     assert tunectl("report", output, "-o", tmp_path / "page.html").code == 0
@@ -60,11 +57,9 @@ def test_a_run_that_measured_some_stays_a_result_that_can_be_read_again(tunectl:
 
 def flown(tunectl: Run, tmp_path: Path, *measured: dict[str, Any], budget: str = "") -> Any:
     """preflight of this machine, with that probe."""
-    host = tmp_path / "host.toml"
-    text = f'profile = "low-latency"\nisolated = "{CPU}"\nallow_split_siblings = true\n'
-    host.write_text(f"{text}[budget]\n{budget}\n" if budget else text)
+    host = this_host_file(tmp_path, f"[budget]\n{budget}\n")
     words = ("preflight", "--intrude", "--window", "0.1", "--duration", "0.1", "--host", host, "--format", "json")
-    return tunectl(*words, env=answering(tmp_path, *measured)).json
+    return tunectl(*words, env=leaving(tmp_path, *measured)).json
 
 
 @pytest.mark.slow
@@ -155,21 +150,17 @@ def test_a_table_in_which_every_case_is_void_is_unknown(
 def test_feed_is_judged_by_the_host_files_limit_as_the_probe_is(
     tunectl: Run, tmp_path: Path, limit: int | None, messages: int, code: int, verdict: str
 ) -> None:
-    host, env = tmp_path / "host.toml", case_by_case(tmp_path, fed(messages=[feeds.message()] * messages))
-    said = f"[budget.feed]\ndue_to_book_p99_9_ns = {limit}\n" if limit else ""
-    host.write_text(f'profile = "low-latency"\nisolated = "{CPU}"\nallow_split_siblings = true\n{said}')
+    env = case_by_case(tmp_path, fed(messages=[feeds.message()] * messages))
+    limits = {"due_to_book_p99_9_ns": limit} if limit else {}
+    host = this_host_file(tmp_path, "".join(f"[budget.feed]\n{key} = {value}\n" for key, value in limits.items()))
     ran = tunectl(*FEED, "--host", host, "--format", "json", env=env)
     assert (ran.code, ran.json["budget"]["verdict"]) == (code, verdict)
-    assert ran.json["budget"]["limits"] == ({"due_to_book_p99_9_ns": limit} if limit else {})
+    assert ran.json["budget"]["limits"] == limits
 
 
 @two_cpus
 def test_void_is_unknown_with_and_without_a_limit(tunectl: Run, tmp_path: Path) -> None:
-    host = tmp_path / "host.toml"
-    host.write_text(
-        f'profile = "low-latency"\nisolated = "{CPU}"\nallow_split_siblings = true\n'
-        "[budget.feed]\ndue_to_book_p99_9_ns = 1\n"
-    )
+    host = this_host_file(tmp_path, "[budget.feed]\ndue_to_book_p99_9_ns = 1\n")
     for words in ((), ("--host", host)):
         ran = tunectl(*FEED, *words, "--format", "json", env=case_by_case(tmp_path, fed(receiver_ns=0)))
         assert (ran.code, ran.json["budget"]["verdict"]) == (1, "not-judged")

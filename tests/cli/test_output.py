@@ -8,13 +8,12 @@ import os
 import resource
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.places import PROGRAM, environment, wait_until_it_waits
+from tests.cli.places import PROGRAM, answering, environment, wait_until_it_waits
 from tests.probe.samples import raw_cpu, raw_run
 from tests.ran import JITTER, Ran
 from tunectl.cli.probing import write_result
@@ -27,10 +26,7 @@ CPU = max(os.sched_getaffinity(0))
 @pytest.fixture
 def measuring(tmp_path: Path) -> dict[str, str]:
     """The environment in which tunectl-probe has measured the last CPU."""
-    program = tmp_path / "tunectl-probe"
-    program.write_text(f"#!{sys.executable}\nprint({json.dumps(raw_run(raw_cpu(CPU)))!r})\n")
-    program.chmod(0o755)
-    return {"TUNECTL_PROBE": str(program)}
+    return answering(tmp_path, raw_run(raw_cpu(CPU)))
 
 
 @pytest.fixture

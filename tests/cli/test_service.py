@@ -79,7 +79,3 @@ def test_a_link_does_not_lead_out_of_the_root(tunectl: Run, lab4: Path, tmp_path
 def test_a_host_without_systemd(tunectl: Run, tmp_path: Path) -> None:
     line = complaint(tunectl("service", "install", "monitor", "--root", tmp_path), 1)
     assert line.endswith("no such directory (this host is not run by systemd)")
-
-
-def test_no_such_service(tunectl: Run, lab4: Path) -> None:
-    assert "'tuned' is not one of" in complaint(tunectl("service", "show", "tuned", "--root", lab4), 2)

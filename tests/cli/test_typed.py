@@ -119,14 +119,14 @@ WORDS = "tunectl --root '/a b'"
     ],
 )
 def test_only_commands_of_ours_get_the_options(said: str, typed: str) -> None:
-    assert Typed(NAMED).text(said) == Typed(NAMED).fix(to_decide(said)) == typed
+    assert Typed(NAMED).text(said) == str(Typed(NAMED).fix(to_decide(said))) == typed
     assert Typed(NAMED).text(typed) == typed
     assert Typed(()).text(said) == said
 
 
 def test_the_journal_is_not_given_up_for_want_of_a_host_file() -> None:
-    assert Typed((), "/x").fix(to_decide(ADOPT)) == ADOPT
-    assert Typed((), "/x y").fix(APPLY) == "sudo tunectl propose --output '/x y' && sudo tunectl apply"
+    assert str(Typed((), "/x").fix(to_decide(ADOPT))) == ADOPT
+    assert str(Typed((), "/x y").fix(APPLY)) == "sudo tunectl propose --output '/x y' && sudo tunectl apply"
 
 
 @pytest.mark.parametrize("option", ["--host", "--root", "--state"])

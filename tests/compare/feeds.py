@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.probe.feeds import raw_document
-from tunectl.probe.feed_explain import RoundTrip, explained_feed
-from tunectl.probe.pair_facts import Peer
+from tests.experiments.feeds import raw_document
+from tunectl.experiments.feed_cells import RoundTrip, explained_feed
+from tunectl.experiments.pair import Peer
 
 TRIP = RoundTrip(Peer("10.0.0.2:7000", 2_000_000_000, 5), "eth1")
 

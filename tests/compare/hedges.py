@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.probe.hedges import raw_document, simulated_document
-from tunectl.probe.hedge_explain import explained_hedge
+from tests.experiments.hedges import raw_document, simulated_document
+from tunectl.experiments.hedge_cells import explained_hedge
 
 
 def hedge_document(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:

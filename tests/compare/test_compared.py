@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.compare.reading import Read
 from tests.compare.runs import cpu_of, document, simulated, steady
 from tests.compare.wakes import cell, wake_document
 from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError
-from tunectl.probe.document import ProbeFile, read_document
 
 NOISY = cpu_of(simulated(1, 10.0), 10.0)
 GAPS_ALIKE = simulated(2, 10.0)
 ALIKE = cpu_of(GAPS_ALIKE, 10.0)
 QUIET = cpu_of(simulated(3, 10.0, per_second=20.0, length=lambda rng: 400 + rng.random()), 10.0)
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Any:
-    """A document as a file that was read."""
-
-    def write(name: str, body: Mapping[str, Any]) -> ProbeFile:
-        path = tmp_path / f"{name}.json"
-        path.write_text(json.dumps(body))
-        return read_document(path)
-
-    return write
 
 
 def verdict(made: Mapping[str, Any]) -> dict[str, str]:
@@ -46,7 +32,7 @@ def off(group: Mapping[str, Any], measure: str) -> bool:
     return any(one["low"] > 1 or (one["high"] is not None and one["high"] < 1) for one in known)
 
 
-def test_two_runs_of_the_same_do_not_differ(read: Any) -> None:
+def test_two_runs_of_the_same_do_not_differ(read: Read) -> None:
     made = compared(read("a", document(NOISY)), read("b", document(ALIKE, at="2026-11-21T10:00:00Z")))
     assert made["judged"]["outcome"] == "no-difference"
     assert set(verdict(made).values()) == {"none"}
@@ -54,7 +40,7 @@ def test_two_runs_of_the_same_do_not_differ(read: Any) -> None:
     assert made["warnings"] == []
 
 
-def test_a_run_that_was_tuned_does(read: Any) -> None:
+def test_a_run_that_was_tuned_does(read: Read) -> None:
     made = compared(read("a", document(NOISY)), read("b", document(QUIET, at="2026-11-21T10:00:00Z")))
     assert (made["judged"]["outcome"], made["judged"]["of"]) == ("different", "runs")
     assert verdict(made) == {"arrival_ns": "none", "interruptions_per_s": "lower", "stolen_ppm": "lower"}
@@ -63,7 +49,7 @@ def test_a_run_that_was_tuned_does(read: Any) -> None:
     assert verdict(back) == {"arrival_ns": "none", "interruptions_per_s": "higher", "stolen_ppm": "higher"}
 
 
-def test_only_the_rows_of_all_cpus_together_have_a_verdict(read: Any) -> None:
+def test_only_the_rows_of_all_cpus_together_have_a_verdict(read: Read) -> None:
     sides = document(NOISY, {**QUIET, "cpu": 3}), document(ALIKE, {**QUIET, "cpu": 3}, at="2026-11-21T10:00:00Z")
     made = compared(read("a", sides[0]), read("b", sides[1]))
     assert [(row["measure"], row["percentile"]) for row in made["judged"]["rows"]] == [
@@ -74,7 +60,7 @@ def test_only_the_rows_of_all_cpus_together_have_a_verdict(read: Any) -> None:
     assert not [row for group in made["groups"] for row in group["rows"] if "change" in row]
 
 
-def test_one_storm_is_no_difference_though_a_poisson_count_would_say_so(read: Any) -> None:
+def test_one_storm_is_no_difference_though_a_poisson_count_would_say_so(read: Read) -> None:
     base = simulated(5, 10.0, per_second=50.0)
     storm = [(4_000_000_000 + i * 20_000, 2_000) for i in range(400)]
     one, other = cpu_of(base, 10.0), cpu_of([*base, *storm], 10.0)
@@ -98,7 +84,7 @@ def with_series(gaps: list[tuple[int, int]], seconds: int) -> dict[str, Any]:
     return cpu_of(gaps, seconds, events=[], events_lost=len(gaps), series=series)
 
 
-def test_the_series_tells_where_the_list_was_full(read: Any) -> None:
+def test_the_series_tells_where_the_list_was_full(read: Read) -> None:
     base = simulated(5, 45.0, per_second=20.0)
     storm = [(4_000_000_000 + i * 20_000, 2_000) for i in range(800)]
     sides = [document(with_series(gaps, 45), seconds=45.0) for gaps in (base, [*base, *storm], base[::3])]
@@ -112,7 +98,7 @@ def test_the_series_tells_where_the_list_was_full(read: Any) -> None:
     assert other["judged"]["outcome"] == "cannot-tell"  # a series has gaps over its own threshold
 
 
-def test_runs_of_other_lengths_have_no_verdict(read: Any) -> None:
+def test_runs_of_other_lengths_have_no_verdict(read: Read) -> None:
     """Each part of the longer one holds storms that a part of the shorter one misses."""
     shorter = document(cpu_of(simulated(1, 5.0), 5.0), seconds=5.0, at="2026-11-21T10:00:00Z")
     made = compared(read("a", document(NOISY)), read("b", shorter))
@@ -134,7 +120,7 @@ def noisy_set(rates: list[float], at: str) -> dict[str, Any]:
 STATES = [500.0, 130.0, 850.0, 200.0, 620.0]
 
 
-def test_of_several_runs_a_side_each_is_one_observation(read: Any) -> None:
+def test_of_several_runs_a_side_each_is_one_observation(read: Read) -> None:
     """Runs of one host differ by more than their bounds: that is no difference between set-ups."""
     before, after = noisy_set(STATES, "2026-11-21T09:00:00Z"), noisy_set([*STATES[::-1]], "2026-11-21T10:00:00Z")
     made = compared(read("a", before), read("b", after))
@@ -150,7 +136,7 @@ def test_of_several_runs_a_side_each_is_one_observation(read: Any) -> None:
     assert rate["ratio"]["high"] < 1
 
 
-def test_below_five_runs_a_side_there_is_no_verdict(read: Any) -> None:
+def test_below_five_runs_a_side_there_is_no_verdict(read: Read) -> None:
     four = noisy_set(STATES[:4], "2026-11-21T09:00:00Z")
     made = compared(read("a", four), read("b", noisy_set([1, 2, 3, 4, 5], "2026-11-21T10:00:00Z")))
     assert made["judged"]["outcome"] == "cannot-tell"
@@ -158,7 +144,7 @@ def test_below_five_runs_a_side_there_is_no_verdict(read: Any) -> None:
     assert "--runs 5" in made["judged"]["would_help"]
 
 
-def test_runs_of_a_side_that_are_not_alike_are_named(read: Any) -> None:
+def test_runs_of_a_side_that_are_not_alike_are_named(read: Read) -> None:
     mixed = noisy_set(STATES, "2026-11-21T09:00:00Z")
     mixed["runs"][3] = {**mixed["runs"][3], "threshold_ns": 200}
     made = compared(read("a", mixed), read("b", noisy_set(STATES, "2026-11-21T10:00:00Z")))
@@ -166,7 +152,7 @@ def test_runs_of_a_side_that_are_not_alike_are_named(read: Any) -> None:
 
 
 @pytest.mark.slow
-def test_only_gaps_over_the_larger_threshold_are_compared(read: Any) -> None:
+def test_only_gaps_over_the_larger_threshold_are_compared(read: Read) -> None:
     short = [(at + 500_000, 150) for at, _ in steady(1_000_000, 10_000, 10.0)]
     low = document(cpu_of([*steady(1_000_000, 10_000, 10.0), *short], 10.0))
     high = document(cpu_of(steady(1_000_000, 10_000, 10.0), 10.0), threshold_ns=200, at="2026-11-21T10:00:00Z")
@@ -177,7 +163,7 @@ def test_only_gaps_over_the_larger_threshold_are_compared(read: Any) -> None:
     assert verdict(same)["interruptions_per_s"] == "lower"
 
 
-def test_cpus_are_matched_by_number_and_pooled(read: Any) -> None:
+def test_cpus_are_matched_by_number_and_pooled(read: Read) -> None:
     before = document(NOISY, {**QUIET, "cpu": 3}, {**NOISY, "cpu": 4})
     after = document({**QUIET, "cpu": 3}, {**ALIKE, "cpu": 2}, at="2026-11-21T10:00:00Z")
     made = compared(read("a", before), read("b", after))
@@ -190,7 +176,7 @@ def test_cpus_are_matched_by_number_and_pooled(read: Any) -> None:
     assert "other CPUs: 2-4 before, 2-3 after; only 2-3 are compared" in made["warnings"]
 
 
-def test_other_cpus_altogether(read: Any) -> None:
+def test_other_cpus_altogether(read: Read) -> None:
     after = document({**QUIET, "cpu": 7}, at="2026-11-21T10:00:00Z")
     made = compared(read("a", document(NOISY)), read("b", after))
     assert [group["name"] for group in made["groups"]] == ["CPU 2 before, CPU 7 after"]
@@ -218,20 +204,20 @@ HOST = {"hostname": "h", "kernel": "6.12", "boot_id": "b", "machine": "x86_64"}
         ({"host": {**HOST, "boot_id": "c"}}, ""),  # a reboot is what tuning needs
     ],
 )
-def test_conditions_that_differ_are_named(read: Any, change: dict[str, Any], said: str) -> None:
+def test_conditions_that_differ_are_named(read: Read, change: dict[str, Any], said: str) -> None:
     after = document(ALIKE, **{"at": "2026-11-21T10:00:00Z", **change})
     warnings = compared(read("a", document(NOISY)), read("b", after))["warnings"]
     assert [text[: len(said)] for text in warnings] == ([said] if said else [])
 
 
-def test_what_would_help_runs_that_a_gap_ended_is_no_other_length(read: Any) -> None:
+def test_what_would_help_runs_that_a_gap_ended_is_no_other_length(read: Read) -> None:
     short = document(ALIKE, at="2026-11-21T10:00:00Z", ended_by="until", duration_s=0.5)
     short["cpus"] = [cpu_of([gap for gap in GAPS_ALIKE if gap[0] < 4 * 10**8], 0.5)]
     made = compared(read("a", document(NOISY)), read("b", short))["judged"]
     assert (made["outcome"], made["would_help"]) == ("cannot-tell", "measure without --until")
 
 
-def test_a_file_without_a_loaded_run_is_not_compared_by_its_quiet_one(read: Any) -> None:
+def test_a_file_without_a_loaded_run_is_not_compared_by_its_quiet_one(read: Read) -> None:
     kept = {key: value for key, value in document(NOISY).items() if key in ("tunectl_version", "host", "at")}
     body = {"schema": "tunectl.probe.jitter.loaded/1", **kept, "pause_s": 0.0, "warnings": [], "comparison": None}
     beside = {"names": ["memory"], "cpus": "0", "program": "stress-ng", "ran": True, "reason": "", "stressors": []}
@@ -254,13 +240,13 @@ def test_a_file_without_a_loaded_run_is_not_compared_by_its_quiet_one(read: Any)
     ],
 )
 def test_a_warning_of_both_sides_is_not_told_as_one_sides(
-    read: Any, before: list[str], after: list[str], said: list[str]
+    read: Read, before: list[str], after: list[str], said: list[str]
 ) -> None:
     later = document(ALIKE, warnings=after, at="2026-11-21T10:00:00Z")
     assert compared(read("a", document(NOISY, warnings=before)), read("b", later))["warnings"] == said
 
 
-def test_a_warning_counts_whichever_run_of_a_set_gave_it(read: Any) -> None:
+def test_a_warning_counts_whichever_run_of_a_set_gave_it(read: Read) -> None:
     runs = [document(NOISY, at=f"2026-11-21T1{hour}:00:00Z", warnings=["w"] * (hour > 0)) for hour in range(3)]
     sides = [{"schema": "tunectl.probe.jitter.runs/1", "runs": each} for each in (runs[:2], runs[2:])]
     warnings = compared(read("a", sides[0]), read("b", sides[1]))["warnings"]
@@ -291,7 +277,9 @@ BOOT = {"hostname": "h", "kernel": "6.12", "boot_id": "b", "machine": "x86_64"}
         ),
     ],
 )
-def test_a_run_is_not_compared_with_itself(read: Any, before: dict[str, Any], after: dict[str, Any], same: str) -> None:
+def test_a_run_is_not_compared_with_itself(
+    read: Read, before: dict[str, Any], after: dict[str, Any], same: str
+) -> None:
     with pytest.raises(TunectlError, match=rf"nothing to compare: \S+ and \S+ hold the same {same} \("):
         compared(read("a", before), read("b", after))
 
@@ -306,11 +294,11 @@ def test_a_run_is_not_compared_with_itself(read: Any, before: dict[str, Any], af
         at_hours(2, 3),
     ],
 )
-def test_two_runs_are_compared_however_alike(read: Any, after: dict[str, Any]) -> None:
+def test_two_runs_are_compared_however_alike(read: Read, after: dict[str, Any]) -> None:
     assert compared(read("a", document(NOISY, host=BOOT)), read("b", after))["groups"]
 
 
-def test_a_table_of_cases_is_not_compared_with_itself(read: Any) -> None:
+def test_a_table_of_cases_is_not_compared_with_itself(read: Read) -> None:
     one = wake_document(cell("tcp", "sleeping", 1)) | {"duration_s": 2.0, "host": BOOT}
     for again in (one, one | {"warnings": ["a word more"]}):
         with pytest.raises(TunectlError, match=r"hold the same run \("):
@@ -320,13 +308,13 @@ def test_a_table_of_cases_is_not_compared_with_itself(read: Any) -> None:
         assert compared(read("a", one), read("b", one | other))["groups"]
 
 
-def test_another_length_is_named(read: Any) -> None:
+def test_another_length_is_named(read: Read) -> None:
     after = document(cpu_of(simulated(1, 5.0), 5.0), seconds=5.0, at="2026-11-21T10:00:00Z")
     warnings = compared(read("a", document(NOISY)), read("b", after))["warnings"]
     assert warnings == ["another length: 10 s before, 5 s after; the longer run had more chance of a rare, long gap"]
 
 
-def test_the_probe_inside_a_preflight(read: Any) -> None:
+def test_the_probe_inside_a_preflight(read: Read) -> None:
     outer = {
         "schema": "tunectl.preflight/1",
         "verdict": "go",
@@ -343,7 +331,7 @@ def test_the_probe_inside_a_preflight(read: Any) -> None:
         compared(read("a", document(NOISY)), read("c", {**outer, "probe": None}))
 
 
-def test_wake_cells_are_matched(read: Any) -> None:
+def test_wake_cells_are_matched(read: Read) -> None:
     before = wake_document(cell("futex", "sleeping", 10), cell("tcp", "sleeping", 10), cell("udp", "sleeping", 1))
     after = copy.deepcopy(before)
     after["cells"] = [cell("futex", "sleeping", 10, scale=0.2), cell("tcp", "sleeping", 10), cell("udp", "spinning", 1)]
@@ -362,7 +350,7 @@ def test_wake_cells_are_matched(read: Any) -> None:
     ]
 
 
-def test_ways_of_one_kind_of_waiting_are_not_mixed_up(read: Any) -> None:
+def test_ways_of_one_kind_of_waiting_are_not_mixed_up(read: Read) -> None:
     """`sleeping` may be a blocking call or epoll: each is held against its own twin."""
     before = wake_document(cell("tcp", "sleeping", 1), cell("tcp", "sleeping", 1, scale=3, way="epoll"))
     after = {**before, "cells": before["cells"][::-1], "at": "2026-11-21T10:00:00Z"}
@@ -374,7 +362,7 @@ def test_ways_of_one_kind_of_waiting_are_not_mixed_up(read: Any) -> None:
     assert not any(off(group, "wake_ns") for group in made["groups"])
 
 
-def test_a_cell_that_could_not_be_measured(read: Any) -> None:
+def test_a_cell_that_could_not_be_measured(read: Read) -> None:
     nothing: dict[str, Any] = {
         "n": 0,
         "histogram": [],
@@ -392,7 +380,7 @@ def test_a_cell_that_could_not_be_measured(read: Any) -> None:
     assert {row["reason"] for row in group["rows"] if row["measure"] == "wake_ns"} == {"none in one of the runs"}
 
 
-def test_what_cannot_be_compared(read: Any) -> None:
+def test_what_cannot_be_compared(read: Read) -> None:
     jitter, wake = read("a", document(NOISY)), read("b", wake_document(cell("tcp", "sleeping", 1)))
     with pytest.raises(TunectlError, match=r"a\.json is of `probe jitter`, .*b\.json is of `probe wake`"):
         compared(jitter, wake)

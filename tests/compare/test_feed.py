@@ -2,52 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import jsonschema
-import msgspec
 import pytest
 
 from tests.compare.feeds import TRIP, feed_document
+from tests.compare.reading import Read, both, rows, wider
 from tests.compare.runs import cpu_of, simulated
 from tests.compare.runs import document as jitter_document
-from tests.probe.feeds import case, lossy, message, tail, unmeasured, unsent
+from tests.experiments.feeds import case, lossy, message, tail, unmeasured, unsent
 from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError
-from tunectl.model import Document, HostId
-from tunectl.probe.document import ProbeFile, read_document
-from tunectl.report import render
+from tunectl.probe.document import read_document
 from tunectl.shapes import FEED_STAGES
-
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.compare-1.json").read_text())
-Read = Callable[..., ProbeFile]
 
 
 @pytest.fixture
-def read(tmp_path: Path) -> Read:
-    def made(name: str, *cases: dict[str, Any], **changes: Any) -> ProbeFile:
-        path = tmp_path / f"{name}.json"
-        path.write_text(json.dumps(feed_document(*cases, **changes)))
-        return read_document(path)
-
-    return made
-
-
-def both(before: ProbeFile, after: ProbeFile) -> dict[str, Any]:
-    later = msgspec.structs.replace(after.result, at="2026-11-21T10:00:00Z")  # one file may stand for both
-    made = compared(before, dataclasses.replace(after, result=later))
-    host = {"hostname": "h", "kernel": "k", "boot_id": "b", "machine": "m"}
-    header = {"schema": "tunectl.compare/1", "tunectl_version": "1", "host": host, "at": "2026-11-21T10:00:00Z"}
-    jsonschema.validate(header | made, SCHEMA)
-    return made
-
-
-def rows(made: dict[str, Any], group: int = 0) -> dict[tuple[str, str | None], dict[str, Any]]:
-    return {(row["measure"], row["percentile"]): row for row in made["groups"][group]["rows"]}
+def read(read: Read) -> Read:
+    """The same of cases of `feed`."""
+    return lambda name, *cases, **changes: read(name, feed_document(*cases, **changes))
 
 
 def test_percentiles_have_bounds_and_stages_their_medians(read: Read) -> None:
@@ -170,8 +144,4 @@ def test_what_cannot_be_compared(read: Read, tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_page(read: Read, width: int) -> None:
     made = both(read("a", case(tail(20_000))), read("b", lossy(tail(19_990, scale=2), 10)))
-    lines = render(Document("compare", HostId("h", "k", "b", "m"), "", made), "text", width=width).splitlines()
-    assert lines[0].startswith("no verdict: the bounds of messages' times say what differs between these two")
-    assert any(line.startswith("  due to book P50 ") for line in lines)
-    assert any(line.startswith("  kernel P50 ") for line in lines)
-    assert [line for line in lines if len(line) > width] == []
+    assert not wider(made, width)

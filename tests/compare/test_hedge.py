@@ -2,52 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import jsonschema
-import msgspec
 import pytest
 
 from tests.compare.feeds import feed_document
 from tests.compare.hedges import hedge_document, simulated_hedge
-from tests.probe.feeds import case as feed_case
-from tests.probe.hedges import OWN, case, tail, unmeasured
+from tests.compare.reading import Read, both, rows, wider
+from tests.experiments.feeds import case as feed_case
+from tests.experiments.hedges import OWN, case, tail, unmeasured
 from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError
-from tunectl.model import Document, HostId
-from tunectl.probe.document import ProbeFile, read_document
-from tunectl.report import render
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.compare-1.json").read_text())
-Read = Callable[..., ProbeFile]
 VOID: dict[str, Any] = {"threads": [OWN | {"cpu_ns": 0}, OWN, OWN]}
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Read:
-    def made(name: str, body: dict[str, Any]) -> ProbeFile:
-        path = tmp_path / f"{name}.json"
-        path.write_text(json.dumps(body))
-        return read_document(path)
-
-    return made
-
-
-def both(before: ProbeFile, after: ProbeFile) -> dict[str, Any]:
-    later = msgspec.structs.replace(after.result, at="2026-11-21T10:00:00Z")  # one file may stand for both
-    made = compared(before, dataclasses.replace(after, result=later))
-    host = {"hostname": "h", "kernel": "k", "boot_id": "b", "machine": "m"}
-    header = {"schema": "tunectl.compare/1", "tunectl_version": "1", "host": host, "at": "2026-11-21T10:00:00Z"}
-    jsonschema.validate(header | made, SCHEMA)
-    return made
-
-
-def rows(made: dict[str, Any], group: int = 0) -> dict[tuple[str, str | None], dict[str, Any]]:
-    return {(row["measure"], row["percentile"]): row for row in made["groups"][group]["rows"]}
 
 
 def test_percentiles_have_bounds_and_costs_are_one_figure_a_run(read: Read) -> None:
@@ -95,14 +62,6 @@ def test_a_simulation_is_not_compared_with_a_measurement(read: Read) -> None:
     assert both(read("a", simulated_hedge(some)), read("b", simulated_hedge(some)))["groups"]
 
 
-@pytest.mark.parametrize("made", [hedge_document, simulated_hedge])
-def test_a_simulation_that_is_called_a_measurement_is_refused(read: Read, made: Callable[..., dict[str, Any]]) -> None:
-    document = made(case([3_000] * 100))
-    read("a", document)
-    with pytest.raises(TunectlError, match=r"cells\[0\]\.cpus: simulated is .*a simulation has no CPUs"):
-        read("b", document | {"simulated": not document["simulated"]})
-
-
 def test_what_missed_has_no_ratio_and_leaves_bounds_open(read: Read) -> None:
     calm = read("a", hedge_document(case([3_000] * 1000)))
     missing = read("b", hedge_document(case([3_000] * 980, unanswered=20)))
@@ -146,31 +105,4 @@ def test_what_cannot_be_compared(read: Read) -> None:
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_page(read: Read, width: int) -> None:
     made = both(read("a", hedge_document(case(tail(20_000)))), read("b", hedge_document(case(tail(20_000, 900_000)))))
-    lines = render(Document("compare", HostId("h", "k", "b", "m"), "", made), "text", width=width).splitlines()
-    assert lines[0].startswith("no verdict: the bounds of answers' times say what differs between these two")
-    assert any(line.startswith("  due to answer P99.9 ") for line in lines)
-    assert any(line.startswith("  servers busy ") for line in lines)
-    assert [line for line in lines if len(line) > width] == []
-
-
-@pytest.mark.parametrize(("key", "raised", "is_read"), [("50", 0, True), ("50", 500, False), ("99", 500, False)])
-def test_a_percentile_that_the_histogram_contradicts_is_refused(
-    read: Read, key: str, raised: int, *, is_read: bool
-) -> None:
-    document = hedge_document(case([3_000] * 1000))
-    document["cells"][0]["percentiles_ns"][key] += raised
-    if is_read:
-        read("a", document)
-        return
-    with pytest.raises(TunectlError, match=rf"cells\[0\]: {key}: is .* ns, and the histogram has it from"):
-        read("a", document)
-
-
-def test_what_missed_has_no_percentile(read: Read) -> None:
-    document = hedge_document(case([3_000] * 1000))
-    cell = document["cells"][0]
-    cell["answered"] -= 20
-    cell["shed"] += 20
-    cell["histogram"][-1][2] -= 20
-    with pytest.raises(TunectlError, match=r"99: is .* ns, and the histogram does not reach it"):
-        read("a", document)
+    assert not wider(made, width)

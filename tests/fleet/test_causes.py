@@ -15,8 +15,8 @@ from tests.fleet.made import NOW, asked, preflight, session
 from tunectl.fleet.body import fleet_body
 from tunectl.fleet.causes import without_numbers
 
-PROPERTIES = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.fleet-1.json").read_text())["properties"]
-SCHEMA, ACTIONS = PROPERTIES["causes"], PROPERTIES["actions"]
+FLEET = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.fleet-1.json").read_text())
+SCHEMA, ACTIONS = ({**FLEET["properties"][name], "$defs": FLEET["$defs"]} for name in ("causes", "actions"))
 
 
 def finding(target: str, reason: str = "", **more: Any) -> dict[str, Any]:
@@ -25,8 +25,11 @@ def finding(target: str, reason: str = "", **more: Any) -> dict[str, Any]:
 
 
 def host(name: str, *findings: dict[str, Any], verdict: str = "no-go", **more: Any) -> dict[str, Any]:
+    about = [one["knob"] for one in findings]
     reasons = [f"{one['target']} is {one['observed']}: {one['reason']}" for one in findings]
-    return preflight(name, verdict, **{"reasons": reasons, "verify": {"findings": list(findings)}, **more})
+    return preflight(
+        name, verdict, **{"reasons": reasons, "reasons_about": about, "verify": {"findings": list(findings)}, **more}
+    )
 
 
 def causes(*documents: dict[str, Any]) -> list[dict[str, Any]]:
@@ -85,8 +88,9 @@ def test_a_limit_is_named_by_its_key_and_comes_first() -> None:
     for n in range(2):
         document = host(f"h{n}", finding("mm.swap", severity="stall"))
         broken = [f"CPU 15: the longest interruption: {n + 60}000 ns, allowed 50000 ns (max_ns)"]
-        document["probe"]["budget"] = {"verdict": "broken", "broken": broken}
+        document["probe"]["budget"] = {"verdict": "broken", "broken": broken, "broken_limits": ["max_ns"]}
         document["reasons"] += [f"probe: {broken[0]}"]
+        document["reasons_about"] += ["probe"]
         documents.append(document)
     limit, knob = causes(*documents)
     assert (limit["knob"], limit["outcome"], limit["cause"], len(limit["hosts"])) == ("probe", "broken", "max_ns", 2)
@@ -113,6 +117,11 @@ def test_the_worst_verdict_comes_first_then_the_worst_severity_then_most_hosts()
 def test_a_reason_that_no_finding_explains_is_a_cause_without_its_numbers() -> None:
     made = causes(*(host(f"h{n}", reasons=[f"fan {n} failed at 0{n}:15"]) for n in range(3)))
     assert [(one["cause"], one["texts"], len(one["hosts"])) for one in made] == [("fan N failed at N", 3, 3)]
+
+
+def test_a_reason_about_a_finding_that_fails_nothing_is_told_by_its_text() -> None:
+    document = host("a", finding("mm.ksm", outcome="waived"), reasons=["it is odd"])
+    assert [(one["knob"], one["cause"]) for one in causes(document)] == [("", "it is odd")]
 
 
 def test_a_host_without_an_answer_has_that_as_its_cause_and_not_its_old_findings() -> None:

@@ -26,43 +26,33 @@ def test_go() -> None:
     assert one(preflight()).reasons == ()
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"verdict": "fine"}, "its verdict is 'fine', which tunectl does not know"),
-        ({"verdict": "GO"}, "its verdict is 'GO'"),
-        ({"max_ns": None}, "it says GO, and measured nothing"),
-        ({"at": "2026-11-20T08:30:05Z"}, "its document is of 2026-11-20T08:30:05Z, and the session began at"),
-        (
-            {"at": "2099-01-01T00:00:00Z"},
-            f"its document is of 2099-01-01T00:00:00Z, and now it is {NOW}: ",
-        ),
-        ({"at": ""}, "does not say when it was made"),
-        ({"at": "yesterday"}, "does not say when it was made"),
-        ({"at": "0001-01-01T00:00:00+23:59"}, "it is old, or the host's clock is wrong"),
-    ],
-)
-def test_a_go_that_is_none(changes: dict[str, Any], said: str) -> None:
-    judged = one(preflight(**changes))
-    assert judged.verdict == "unknown"
-    assert said in judged.reasons[0]
+def held_to(verdict: str) -> dict[str, Any]:
+    """A probe whose budget came to this."""
+    return {**preflight()["probe"], "budget": {"limits": {}, "verdict": verdict, "broken": []}}
 
 
 @pytest.mark.parametrize(
-    ("verdict", "said"),
+    "changes",
     [
-        ("not-judged", "judged nothing: its probe was held to no limit"),
-        ("", "judged nothing: its probe was held to no limit"),
-        ("broken", "its probe broke a limit"),
+        {"verdict": "fine"},
+        {"verdict": "GO"},
+        {"max_ns": None},
+        {"at": "2026-11-20T08:30:05Z"},  # before the session began
+        {"at": "2099-01-01T00:00:00Z"},
+        {"at": ""},
+        {"at": "yesterday"},
+        {"at": "0001-01-01T00:00:00+23:59"},
+        # Its own probe contradicts it.
+        {"probe": held_to("not-judged")},
+        {"probe": held_to("")},
+        {"probe": held_to("broken")},
     ],
+    ids=str,
 )
-def test_a_go_that_its_document_contradicts_is_none_for_that_reason(verdict: str, said: str) -> None:
-    document = preflight()
-    document["probe"]["budget"] = {"limits": {}, "verdict": verdict, "broken": []}
-    assert (one(document).verdict, one(document).reasons) == (
-        "unknown",
-        (f"it says GO, and {said}",),
-    )
+def test_a_go_that_is_none(changes: dict[str, Any]) -> None:
+    document = preflight(**changes)
+    judged = one(document)
+    assert (judged.verdict, judged.reasons[0] in document["reasons"]) == ("unknown", False)
 
 
 def test_on_what_terms_hosts_are_go_is_a_warning() -> None:
@@ -127,7 +117,7 @@ def test_two_names_of_one_machine() -> None:
         "alias": "unknown",
         "tx-02": "go",
     }
-    assert judged["alias"].reasons[0].startswith("the machine that answered is tx-01, too")
+    assert "tx-01" in judged["alias"].reasons[0]
     bad = preflight("tx-01", "no-go")
     verdicts = [found.verdict for found in judge(session(), [asked("tx-01", bad), asked("alias", bad)], NOW)]
     assert verdicts == ["no-go", "no-go"]  # whoever it was, it must not trade

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -80,38 +79,29 @@ def test_any_names_come_back(tmp_path_factory: pytest.TempPathFactory, names: li
     assert all(one.answer is Answer.UNREACHABLE for one in found.values())
 
 
-BROKEN: dict[str, tuple[Any, str]] = {
-    "empty": ("", "its document cannot be used: "),
-    "cut": (json.dumps(preflight())[:500], "is not JSON"),
-    "a list": ("[]", "schema: is missing"),
-    "deep": ("[" * 100_000, "is not JSON"),
-    "another schema": (json.dumps(preflight(schema="tunectl.verify/1")), "schema: tunectl.verify/1 is no probe"),
-    "another version": (json.dumps(preflight(schema="tunectl.preflight/2")), "is of another version"),
-    "a probe": (json.dumps({**preflight()["probe"], "schema": "tunectl.probe.jitter/1"}), ", not a preflight's"),
-    "a wrong type": (json.dumps(preflight(reasons="none")), "reasons: Expected `array`"),
-    "no verdict": (
-        json.dumps({k: v for k, v in preflight().items() if k != "verdict"}),
-        "missing required field `verdict`",
-    ),
-    "a sum that is not": (
-        json.dumps(
-            preflight(probe={**preflight()["probe"], "cpus": [{**preflight()["probe"]["cpus"][0], "histogram": []}]})
-        ),
-        "holds 0 of 50",
-    ),
-    "no reason": ('{"schema": "tunectl.fleet.absent/1"}', "its document cannot be used: "),
-    "another kind": ('{"schema": "tunectl.fleet.absent/1", "kind": "go", "reason": ""}', "Invalid enum value "),
+WITHOUT_GAPS = {**preflight()["probe"]["cpus"][0], "histogram": []}
+BROKEN = {
+    "empty": "",
+    "cut": json.dumps(preflight())[:500],
+    "a list": "[]",
+    "deep": "[" * 100_000,
+    "another schema": json.dumps(preflight(schema="tunectl.verify/1")),
+    "another version": json.dumps(preflight(schema="tunectl.preflight/2")),
+    "a probe": json.dumps({**preflight()["probe"], "schema": "tunectl.probe.jitter/1"}),
+    "a wrong type": json.dumps(preflight(reasons="none")),
+    "no verdict": json.dumps({key: value for key, value in preflight().items() if key != "verdict"}),
+    "a sum that is not": json.dumps(preflight(probe={**preflight()["probe"], "cpus": [WITHOUT_GAPS]})),
+    "no reason": '{"schema": "tunectl.fleet.absent/1"}',
+    "another kind": '{"schema": "tunectl.fleet.absent/1", "kind": "go", "reason": ""}',
 }
 
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_document_that_is_none(tmp_path: Path, case: str) -> None:
-    text, said = BROKEN[case]
     made = written(tmp_path, {"a": None})
-    (Path(made.directory) / "hosts/a.json").write_text(text)
+    (Path(made.directory) / "hosts/a.json").write_text(BROKEN[case])
     found = ask_one(made, "a")
-    assert found.answer is Answer.UNUSABLE
-    assert said in found.problem
+    assert (found.answer, found.document, bool(found.problem)) == (Answer.UNUSABLE, None, True)
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:

@@ -16,10 +16,13 @@ from typing import Any
 
 import click
 import yaml
+from msgspec.structs import asdict
 
+from tests.golden.once import short_json
 from tests.monitor.receivers.receiver import Receiver, receiving
 from tests.monitor.receivers.samples import HOST, fired, over, status
 from tests.monitor.receivers.test_logs import NASTY
+from tests.monitor.rules import words
 from tests.report.documents import NAMES as DOCUMENTS
 from tests.report.documents import document
 from tunectl.cli.main import cli
@@ -27,9 +30,8 @@ from tunectl.hostfile.shape import Hook, Webhook
 from tunectl.monitor.delivery_queue import DeliveryQueues
 from tunectl.monitor.model import Alert, Severity
 from tunectl.monitor.receivers.hook import open_hook
-from tunectl.monitor.receivers.journald import open_journal
+from tunectl.monitor.receivers.logs import open_journal, open_syslog
 from tunectl.monitor.receivers.receiver import Receiver as AlertReceiver
-from tunectl.monitor.receivers.syslog import open_syslog
 from tunectl.monitor.receivers.textfile import file_exporter
 from tunectl.monitor.receivers.webhook import open_webhook
 from tunectl.monitor.rules import RULES
@@ -51,7 +53,8 @@ _ALERTS = (
 
 def drawn(name: str, fmt: str) -> str:
     """The sample document of that name in one format."""
-    return render(document(name), fmt, width=80)
+    text = render(document(name), fmt, width=80)
+    return short_json(text) if fmt == "json" else text
 
 
 # ---- the monitor
@@ -70,6 +73,11 @@ def rules() -> str:
     """Each rule: its name, severity, and how many bad and good looks begin and end it."""
     rows = [f"{rule.name} {rule.severity.value} bad={rule.bad} good={rule.good} lasts={rule.lasts}" for rule in RULES]
     return "\n".join([*rows, ""])
+
+
+def alerts() -> str:
+    """What each rule says when it fires."""
+    return words.alerts()
 
 
 def webhook_json(_: Path) -> str:
@@ -165,7 +173,7 @@ def delivered_from(state: Path, receiver: str) -> list[Mapping[str, Any]]:
         time.sleep(0.01)
     queues.close()
     store.close()
-    return [alert._asdict() for alert in taken]
+    return list(map(asdict, taken))
 
 
 # ---- the command line
@@ -235,7 +243,8 @@ def ansible_roles() -> str:
 
 
 def _yaml(tree: Any) -> str:
-    return str(yaml.safe_dump(_without_texts(tree), width=120))
+    """One option a line."""
+    return str(yaml.safe_dump(_without_texts(tree), width=120, default_flow_style=None))
 
 
 def _without_texts(tree: Any) -> Any:

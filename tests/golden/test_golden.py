@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
 
 from tests.golden.cases import CASES, EXPECTED, made
+from tests.golden.once import new_paragraphs, short_json
 from tests.golden.world import World
 
 
@@ -28,3 +30,13 @@ def test_it_is_as_it_was(world: World, name: str) -> None:
 
 def test_every_recording_has_a_case() -> None:
     assert {path.stem for path in EXPECTED.iterdir()} == set(CASES)
+
+
+def test_what_repeats_is_shown_once_and_counted() -> None:
+    rows = [
+        {"outcome": outcome, "reason": why} for outcome, why in (("drifted", "a"), ("drifted", "b"), ("waived", ""))
+    ]
+    shown = json.loads(short_json(json.dumps({"findings": rows})))["findings"]
+    assert shown == [rows[0], rows[2], "... 1 more"]
+    assert json.loads(short_json(json.dumps({"findings": rows}), "reason"))["findings"] == rows
+    assert new_paragraphs(["one 1\n\ntwo\n", "one 2\n\nthree\n"]) == "one 1\n\ntwo\n\nthree\n\n... 1 more\n\n"

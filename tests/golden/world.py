@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shlex
 import shutil
 import tempfile
@@ -21,11 +22,12 @@ from tests.compare.hedges import hedge_document
 from tests.compare.runs import cpu_of, document, steady
 from tests.compare.wakes import cell, wake_document
 from tests.conftest import LOW_LATENCY, TUNECTL, write_host_file
+from tests.experiments.feeds import case, lossy, tail
+from tests.experiments.hedges import case as hedge_case
+from tests.experiments.hedges import tail as answers
 from tests.fleet.made import preflight
+from tests.golden.once import short_journal, short_json, without_style
 from tests.hosts.builder import build_named
-from tests.probe.feeds import case, lossy, tail
-from tests.probe.hedges import case as hedge_case
-from tests.probe.hedges import tail as answers
 from tests.ran import Ran
 from tests.starter import Starter
 from tests.trees import picture
@@ -43,6 +45,8 @@ class Host(NamedTuple):
     tuned_boot: frozenset[int] = frozenset()
 
 
+# Fields of a command's document of which every wording is shown.
+_IN_FULL = {"check": ("reason",), "compare": ("reason",)}
 CLOUDS = ("aws", "awslarge", "gcp", "azure", "kvm")
 HOSTS = {
     "lab4": Host("lab4", LOW_LATENCY),
@@ -142,16 +146,24 @@ class World:
         """What run() did, as a transcript."""
         done = self.run(line, stdin, env)
         said = "".join(f"stderr: {one}\n" for one in done.err.splitlines())
-        return f"$ tunectl {line}\nexit {done.code}\n{said}{done.out}"
+        out = short_json(done.out, *_IN_FULL.get(line.split()[0], ())) if done.out.startswith("{") else done.out
+        return f"$ tunectl {line}\nexit {done.code}\n{said}{without_style(out)}"
 
     def told_with_changes(self, root: Path, *lines: str) -> str:
-        """told() of each line, and after each the files below `root` that it changed, whole."""
-        text, before = "", picture(root)
+        """told() of each line, and after each the files below `root` that it changed.
+
+        Those that are again as they were at first, to the byte, are counted.
+        """
+        text, first = "", picture(root)
+        before = first
         for line in lines:
             text += self.told(line)
             now = picture(root)
             changed = sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
-            text += "".join(_change(path, before.get(path), now.get(path)) for path in changed) + "\n"
+            differ = [path for path in changed if first.get(path) != now.get(path)]
+            text += "".join(_change(path, before.get(path), now.get(path)) for path in differ)
+            text += f"--- {len(changed) - len(differ)} as they were at first\n" if len(differ) < len(changed) else ""
+            text += "\n"
             before = now
         return text
 
@@ -160,5 +172,20 @@ def _change(path: str, was: Seen | None, now: Seen | None) -> str:
     if now is None:
         return f"--- {path}: removed\n"
     kind, mode, content = now
-    shown = content.decode(errors="backslashreplace") if isinstance(content, bytes) else f"{content}\n"
-    return f"--- {path}: {'changed' if was else 'new'} {kind} {mode:o}\n{shown}"
+    text = content.decode(errors="backslashreplace") if isinstance(content, bytes) else f"{content}\n"
+    shown = _SHORT.get(Path(path).name, str)(text)
+    beside = " = " if shown.count("\n") == 1 else "\n"
+    return f"--- {path}: {'changed' if was else 'new'} {kind} {mode:o}{beside}{shown}"
+
+
+def _program(unit: str) -> str:
+    """What a unit starts: the rest is in units-*."""
+    return "".join(line for line in unit.splitlines(keepends=True) if line.startswith("ExecStart="))
+
+
+_SHORT = {
+    "journal.jsonl": short_journal,
+    "status": lambda text: "".join(re.findall("Cpus_allowed_list.*\n", text)),
+    "tunectl-apply.service": _program,
+    "tunectl-reapply@.service": _program,
+}

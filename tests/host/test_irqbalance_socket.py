@@ -114,4 +114,6 @@ def test_it_is_judged_by_what_it_does_and_a_restart_gives_it_its_configuration(n
     isolated = frozenset({2, 3})
     found = objection(tuner(Ban(frozenset(now), "process 9 says so"), configured=isolated), {}, isolated, facts)
     assert (found is not None) == blamed
-    assert found is None or found.fix.startswith("sudo systemctl restart irqbalance; its configuration has the ban")
+    assert found is None or str(found.fix).startswith(
+        "sudo systemctl restart irqbalance; its configuration has the ban"
+    )

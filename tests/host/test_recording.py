@@ -34,8 +34,8 @@ def test_round_trip(host_root: HostFactory, tmp_path: Path, name: str) -> None:
     root = Sysroot(str(host_root(name)))
     summary = record(root, str(tmp_path / "host.tar.gz"), **EVERYTHING)
     copy = unpacked(tmp_path / "host.tar.gz", tmp_path / "copy")
-    assert summary["skipped"] == []
-    assert summary["bytes"] == (tmp_path / "host.tar.gz").stat().st_size
+    assert summary.skipped == []
+    assert summary.bytes == (tmp_path / "host.tar.gz").stat().st_size
     assert read_topology(copy) == read_topology(root)
     assert read_identity(copy) == read_identity(root)
     assert [(m.name, m.active, m.enabled, m.detail, m.settings) for m in read_programs(copy)] == [
@@ -87,7 +87,7 @@ def test_an_isolated_cpu_is_not_interrupted(host_root: HostFactory, tmp_path: Pa
     root = Sysroot(str(host_root("xeon2s", tuned_boot=frozenset({15, 31}))))
     root.live = True  # a running host, as far as recording is concerned
     summary = record(root, str(tmp_path / "host.tar.gz"), quiet=frozenset({14}), files=files_read())
-    skipped = {entry["path"].removeprefix("/sys/devices/system/cpu/"): entry["reason"] for entry in summary["skipped"]}
+    skipped = {entry.path.removeprefix("/sys/devices/system/cpu/"): entry.reason for entry in summary.skipped}
     assert skipped["cpu15/cpufreq/base_frequency"] == "reading it would interrupt CPU 15, which is isolated"
     for cpu in (14, 15, 31):
         for name in ("base_frequency", "energy_performance_preference", "scaling_cur_freq"):
@@ -120,7 +120,7 @@ def test_the_live_host(tmp_path: Path) -> None:
         before.drivers,
     )
     assert read_identity(copy) == read_identity(live)
-    assert summary["files"] > 100
+    assert summary.files > 100
 
 
 def test_what_may_not_be_read_is_listed(tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_what_may_not_be_read_is_listed(tmp_path: Path) -> None:
         secret.unlink()
         secret.symlink_to("meminfo")  # root may read everything else
     summary = record(Sysroot(str(root)), str(tmp_path / "host.tar.gz"), **EVERYTHING)
-    assert [skipped["path"] for skipped in summary["skipped"]] == ["/proc/meminfo"]
-    assert summary["skipped"][0]["reason"]
+    assert [skipped.path for skipped in summary.skipped] == ["/proc/meminfo"]
+    assert summary.skipped[0].reason
 
 
 def test_an_archive_that_cannot_be_written_leaves_nothing(host_root: HostFactory, tmp_path: Path) -> None:

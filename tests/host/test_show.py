@@ -16,6 +16,7 @@ from tunectl.host.topology import read_topology
 from tunectl.model import Document
 from tunectl.report import json as as_json
 from tunectl.report.text import render
+from tunectl.shapes import fields_of
 from tunectl.tuners.find import read_programs
 from tunectl.tuning.propose import propose, propose_body
 from tunectl.tuning.show import Roles, roles_of_kernel, show_body
@@ -32,8 +33,8 @@ def documents(path: Path, isolated: frozenset[int] | None = None) -> dict[str, D
     body = show_body(host, read_programs(root), Roles(isolated, "/etc/tunectl/host.toml"), identity, {"drifted": 3})
     at = "2026-11-21T09:00:00Z"
     return {
-        "show": Document("show", identity, at, body),
-        "propose": Document("propose", identity, at, propose_body(proposal)),
+        "show": Document("show", identity, at, fields_of(body)),
+        "propose": Document("propose", identity, at, fields_of(propose_body(proposal))),
     }
 
 

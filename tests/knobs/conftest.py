@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hosts.builder import HostFactory
 from tests.hosts.tree import Tree
 from tests.hosts.user_files import write_irq_thread
+from tests.trees import Lent, Picture, picture
 from tests.tuned import apply, inspection_on
 from tunectl.cpulist import parse_cpulist
 from tunectl.verdict import verdict_of
@@ -52,7 +54,15 @@ NICS = {"lab4": "eth0", "sites": "eth0", "xeon2s": 'ens2f0", "eno1'}
 
 
 @pytest.fixture(scope="session")
-def applied(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def untouched() -> dict[str, Picture]:
+    """The hosts of `applied`, before anything was."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def applied(
+    host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory, untouched: dict[str, Picture]
+) -> dict[str, Path]:
     """The hosts, booted as asked and applied: to be copied."""
     trees = {}
     for name, cpus in ISOLATED.items():
@@ -71,9 +81,18 @@ def applied(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) ->
         own += f'[network]\ninterfaces = ["{NICS[name]}"]\n' if name in NICS else ""
         own += f"[knobs]\n{OWN.get(name, '')}"
         write_host_file(trees[name], own)
+        untouched[name] = picture(trees[name])
         apply(trees[name])
         assert verdict_of(inspection_on(trees[name]).assess().findings) == "compliant"
     return trees
+
+
+@pytest.fixture(scope="module")
+def host(applied: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A tuned host that verify has nothing to say about, for one test at a time."""
+    below = tmp_path_factory.mktemp("lent")
+    lent = {name: Lent(root, below / name) for name, root in applied.items()}
+    return lambda name: lent[name]()
 
 
 @pytest.fixture(scope="session")

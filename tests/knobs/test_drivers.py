@@ -78,7 +78,7 @@ def test_a_cpu_that_smt_keeps_off_is_not_said_to_come_back_by_itself(tmp_path: P
     found = list(readings("cpu.online", view(tmp_path, files, online=HOST - {3}), True).values())
     on, off = diff([Setting("cpu.online", True, "")], found, Facts(), (), "2026-11-22").findings
     assert (on.outcome, off.outcome) == (Outcome.COMPLIANT, Outcome.DRIFTED)
-    assert off.fix == fix
+    assert str(off.fix) == fix
     assert ("SMT" in fix) == (f"smt/control is {control}" in off.reason)
 
 

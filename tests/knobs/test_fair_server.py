@@ -53,7 +53,7 @@ def test_without_a_limit_the_fair_server_still_stops_a_spinner_and_the_fix_is_a_
     found = findings(new)[RT]
     assert (found.outcome, found.observed, found.desired) == ("drifted", -1, -1)
     assert "for up to 50000000 ns of every period on CPUs 4-7,20-23" in found.reason
-    assert found.fix.startswith(f'"{FAIR}" = 0 under [knobs]')
+    assert str(found.fix).startswith(f'"{FAIR}" = 0 under [knobs]')
     write_host_file(new, text)  # as the fix says, by the profile
     apply(new)
     assert findings(new)[RT].outcome == "compliant"
@@ -67,7 +67,7 @@ def test_where_the_fair_server_cannot_be_read_nothing_is_known_of_the_spinner(ne
     found = findings(new)[RT]
     assert found.outcome == "unreadable"
     assert "the fair server stops a FIFO spinner" in found.reason
-    assert found.fix == "run as root to read it"
+    assert str(found.fix) == "run as root to read it"
     assert findings(new)[FAIR].outcome == "unreadable"  # its files are hidden, which is no loss
     (new / "proc/kallsyms").unlink()
     assert findings(new)[RT].outcome == "unreadable"
@@ -83,8 +83,8 @@ def test_where_debugfs_is_not_mounted_the_fix_mounts_it(new: Path) -> None:
     (new / "proc/kallsyms").write_text("0000000000000000 T dl_server_start\n")
     found = findings(new)
     mount = "sudo mount -t debugfs debugfs /sys/kernel/debug"
-    assert (found[RT].outcome, found[RT].fix) == ("unreadable", mount)
-    assert (found[FAIR].outcome, found[FAIR].fix) == ("unreadable", "")
+    assert (found[RT].outcome, str(found[RT].fix)) == ("unreadable", mount)
+    assert (found[FAIR].outcome, str(found[FAIR].fix)) == ("unreadable", "")
     assert found[FAIR].reason == f"debugfs is not mounted on /sys/kernel/debug: {mount}"
     (new / "sys/kernel/debug").rmdir()
     beside.rename(new / "sys/kernel/debug")
@@ -130,5 +130,5 @@ def test_under_lockdown_root_is_not_told_to_be_root(new: Path, monkeypatch: pyte
 
     monkeypatch.setattr(Sysroot, "open", locked)
     for found in findings(new).values():
-        assert (found.outcome, found.fix) == ("unreadable", "")
+        assert (found.outcome, str(found.fix)) == ("unreadable", "")
         assert "lockdown closes debugfs" in found.reason

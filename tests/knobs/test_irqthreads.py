@@ -41,7 +41,7 @@ def test_threadirqs_shows_as_threads_of_interrupts(lab4: Path) -> None:
     threaded(lab4, "threadirqs")
     found = finding(lab4, "boot.threadirqs")
     assert (found.outcome, found.observed) == ("drifted", "0 threads of interrupts")
-    assert found.fix == "the kernel was built without CONFIG_IRQ_FORCED_THREADING (dmesg names the cause)"
+    assert str(found.fix) == "the kernel was built without CONFIG_IRQ_FORCED_THREADING (dmesg names the cause)"
     write_irq_thread(Tree(lab4), 900, "irq/30-eth0-rx-0", "0")
     found = finding(lab4, "boot.threadirqs")
     assert (found.outcome, found.observed) == ("compliant", "present")

@@ -64,7 +64,7 @@ def test_swap_is_named_and_the_fix_ends_it(
     assert place in found.reason
     apply(lab4)  # writes nothing here
     assert finding(lab4, "mm.swap") == found
-    typed(lab4, found.fix)
+    typed(lab4, str(found.fix))
     assert finding(lab4, "mm.swap").outcome == "compliant"
     assert (lab4 / "etc/fstab").read_text().count("\n") == fstab.count("\n")
 
@@ -106,8 +106,8 @@ def test_the_next_boot_is_judged_and_the_file_named(lab4: Path, key: str) -> Non
     booted(lab4, f"{key}=off")
     found = finding(lab4, f"kernel.{key}")
     assert (found.outcome, found.observed) == ("drifted", "off")
-    assert found.fix.endswith("sudo update-grub, then reboot")
-    typed(lab4, found.fix)
+    assert str(found.fix).endswith("sudo update-grub, then reboot")
+    typed(lab4, str(found.fix))
     assert f'"$GRUB_CMDLINE_LINUX x{key}=off"' in grub.read_text()
     assert finding(lab4, f"kernel.{key}").outcome == "pending-reboot"
 
@@ -148,7 +148,7 @@ def test_the_soft_lockup_detector_that_runs_in_spite_of_its_argument_is_named(la
     found = finding(lab4, "boot.nosoftlockup")
     assert (found.outcome, found.observed) == ("drifted", "switched on again")
     assert f"/{switch} is 1" in found.reason
-    assert found.fix == "sudo sysctl kernel.soft_watchdog=0"
+    assert str(found.fix) == "sudo sysctl kernel.soft_watchdog=0"
     host_file = lab4 / "etc/tunectl/host.toml"
     host_file.write_text(f'{host_file.read_text()}[knobs]\n"kernel.soft_watchdog" = true\n')
     assert finding(lab4, "boot.nosoftlockup").outcome == "compliant"  # asked for: its own row judges it

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.knobs.test_table import verdict
 from tests.trees import write
-from tests.tuned import apply, inspection_on, judged
+from tests.tuned import apply, inspection_on, judged, verdict
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdunit import Said
 from tunectl.knobs.drivers import allowlists, confined, dropins, exitlatency, hotplug
@@ -200,10 +199,10 @@ def test_a_service_that_would_not_run_is_named_and_its_fix_mends_it(
     finding = of_the_service(applied4)
     assert (finding.outcome, finding.observed) == ("drifted", found[0])
     assert found[1] in finding.reason
-    if finding.fix.startswith("decide"):
-        assert "tunectl-.service.d" in finding.fix
+    if str(finding.fix).startswith("decide"):
+        assert "tunectl-.service.d" in str(finding.fix)
         return
-    typed(applied4, finding.fix)
+    typed(applied4, str(finding.fix))
     if found[0] == "not run":  # what `systemctl restart` does
         linked(INVOCATION, "0123456789abcdef")(applied4)
     assert of_the_service(applied4).outcome == "compliant"
@@ -465,7 +464,7 @@ def test_every_line_that_may_keep_the_service_from_its_work_is_named_and_its_fix
         found = of_the_service(applied4)
         assert (found.outcome, found.observed) == ("drifted", "overridden"), line
         assert f"/{DROP_IN}:2 says {line}" in found.reason
-        typed(applied4, found.fix)
+        typed(applied4, str(found.fix))
         assert (applied4 / DROP_IN).read_text() == f"{section}\n"
         assert of_the_service(applied4).outcome == "compliant"
 
@@ -492,7 +491,7 @@ def test_what_several_lines_come_to_together_counts(applied4: Path, text: str, o
     write(applied4, DROP_IN, f"[Service]\n{text}")
     found = of_the_service(applied4)
     assert found.outcome == outcome
-    typed(applied4, found.fix or "sudo true")
+    typed(applied4, str(found.fix) or "sudo true")
     assert of_the_service(applied4).outcome == "compliant"
 
 
@@ -560,7 +559,7 @@ def test_one_fix_takes_everything_out_that_is_in_the_way_and_nothing_else(
         write(applied4, path, text)
     found = of_the_service(applied4)
     assert found.outcome == "drifted"
-    typed(applied4, found.fix.replace("; sudo", " && sudo"))
+    typed(applied4, str(found.fix).replace("; sudo", " && sudo"))
     assert {path: (applied4 / path).read_text() if (applied4 / path).exists() else None for path in files} == left
     assert of_the_service(applied4).outcome == "compliant"
 
@@ -587,7 +586,7 @@ def test_a_shared_drop_in_leaves_a_decision_for_its_own_lines_alone(applied4: Pa
 def test_a_drop_in_of_any_name_is_found_by_the_command_that_is_printed(applied4: Path, name: str) -> None:
     path = f"{UNIT}.d/{name}.conf"
     write(applied4, path, "[Service]\nNice=1\nUser=nobody\n")
-    fix = of_the_service(applied4).fix
+    fix = str(of_the_service(applied4).fix)
     assert "\n" not in fix
     command = fix.partition(" && ")[0].removeprefix("sudo ").replace("/etc/systemd", f"{applied4}/etc/systemd")
     subprocess.run(["/bin/sh", "-c", command], check=True)
@@ -669,7 +668,7 @@ def test_a_list_that_begins_anew_without_what_the_service_needs_is_named_and_its
     write(lab4, DROP_IN, f"[Service]\nNice=1\n{lines}")
     found = of_the_service(lab4)
     assert (found.outcome, found.observed) == ("drifted", "overridden")
-    typed(lab4, found.fix)
+    typed(lab4, str(found.fix))
     assert "Nice=1\n" in (lab4 / DROP_IN).read_text()
     assert of_the_service(lab4).outcome == "compliant"
 
@@ -802,7 +801,7 @@ def test_a_udev_that_does_not_run_is_named_and_its_fix_mends_it(
     found = of_the_rule(lab4)
     assert (found.outcome, found.observed) == ("drifted", "overridden")
     assert says in found.reason
-    for command in found.fix.split(" && "):
+    for command in str(found.fix).split(" && "):
         if command != "sudo update-grub":
             typed(lab4, command)
     assert of_the_rule(lab4).outcome == "compliant"
@@ -835,19 +834,19 @@ def test_a_rule_that_takes_ours_back_is_named_and_its_fix_mends_it(applied4: Pat
     found = of_the_rule(applied4)
     assert (found.outcome, found.observed) == ("drifted", "overridden")
     assert f'/{SITE_RULE}:2 says ENV{{SYSTEMD_WANTS}}=""' in found.reason
-    typed(applied4, found.fix.removesuffix(" && sudo udevadm control --reload"))
+    typed(applied4, str(found.fix).removesuffix(" && sudo udevadm control --reload"))
     assert of_the_rule(applied4).outcome == "compliant"
     assert 'SUBSYSTEM=="tty", ENV' in (applied4 / SITE_RULE).read_text().splitlines()[-1]
 
 
 def test_a_rule_that_does_more_or_is_a_packages_leaves_a_decision(applied4: Path) -> None:
     write(applied4, SITE_RULE, 'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="x.service", ENV{SEEN}="1"\n')
-    assert of_the_rule(applied4).fix.startswith(f"decide what /{SITE_RULE}:1 shall do without")
+    assert str(of_the_rule(applied4).fix).startswith(f"decide what /{SITE_RULE}:1 shall do without")
     write(applied4, SITE_RULE, "")
     write(applied4, SITE_RULE.replace("etc", "usr/lib"), 'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}=""\n')
     assert of_the_rule(applied4).outcome == "compliant"  # the empty file of that name counts instead
     (applied4 / SITE_RULE).unlink()
-    assert of_the_rule(applied4).fix.startswith("put a copy of /usr/lib/udev/rules.d/99-quiet.rules without")
+    assert str(of_the_rule(applied4).fix).startswith("put a copy of /usr/lib/udev/rules.d/99-quiet.rules without")
 
 
 def test_a_rule_that_may_be_about_these_cards_is_not_known(applied4: Path) -> None:
@@ -910,7 +909,7 @@ def test_a_ban_that_its_unit_drops_is_not_for_apply_to_mend(lab4: Path) -> None:
     found = ban()
     assert (found.outcome, found.observed) == ("drifted", "")
     assert f"/{drop_in}:3 says EnvironmentFile=" in found.reason
-    typed(lab4, found.fix)
+    typed(lab4, str(found.fix))
     assert ban().outcome == "compliant"
     assert (lab4 / drop_in).read_text() == "[Service]\nNice=5\n"
 
@@ -921,5 +920,5 @@ def test_a_rule_that_is_a_link_to_nothing_is_masked_and_its_fix_mends_it(applied
     found = {one.target: one for one in inspection_on(applied4).assess().findings}["systemd.apply_on_hotplug"]
     assert (found.outcome, found.observed) == ("drifted", "masked")
     assert f"/{hotplug.RULE} is a link to /dev/null" in found.reason
-    typed(applied4, found.fix)
+    typed(applied4, str(found.fix))
     assert verdict(applied4) != "drifted"

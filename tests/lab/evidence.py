@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable, Mapping
 
+from .commands import ask_irqbalance
 from .lab import Lab
-from .sabotage import ask_irqbalance
 
 Tells = Callable[[Lab, str], bool]
 _ISOLATED = {2, 3}

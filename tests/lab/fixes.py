@@ -6,94 +6,14 @@ long set that each row prints what stands beside it.
 
 import re
 
+from .rows import ROUNDS
+from .sabotage import Sabotage
+
 # A task that is typed as it stands -> the rows of the matrix that print it.
-FOLLOWED: dict[str, tuple[str, ...]] = {
-    "sudo tunectl apply": ("huge pages on",),
-    "remove that setting (…)…": ("duplicate isolcpus with another list",),
-    "remove that setting (…)…, then …": ("duplicate isolcpus with another list",),
-    "sudo … … unset …": ("recovery entry for the next boot alone", "saved entry is the recovery entry"),
-    "take … out, or have it name an entry that has the arguments…": ("custom.cfg with a default of its own",),
-    "sudo sed -i '…s/.*/true/' …": ("custom.cfg with a default inside an if",),
-    "… && sudo modprobe …": ("a driver that is blacklisted",),
-    "sudo sed -i … … && …": (
-        "highres=off for the next boot",
-        "fewer CPUs for the next boot",
-        "cpufreq.off=1 for the next boot",
-        "notsc for the next boot",
-        "another clock for the next boot",
-        "systemd.mask= for the next boot",
-        "another target on the next line",
-        "a bare word on the next line",
-        "an empty /var on the next line",
-        "10_linux with arguments of its own",
-    ),
-    "sudo sed -i '…s/^/: #/' … && …": ("10_linux that assigns the settings anew",),
-    "sudo sed -i '…s/^/#/' … && sudo udevadm control --reload": (
-        "a rule of udev's that takes the units of network cards away",
-    ),
-    "sudo systemctl add-wants … …": ("another default target",),
-    "sudo systemctl set-default multi-user.target": ("default target without it",),
-    "sudo sysctl …=0": ("the soft-lockup detector switched on again",),
-    "sudo rm /…": ("unit masked",),
-    "sudo rm … && sudo systemctl daemon-reload && sudo systemctl start …": ("udev masked",),
-    "sudo rm /etc/udev/rules.d/95-tunectl.rules": ("udev's rule masked",),
-    "sudo rm /… && sudo systemctl daemon-reload": ("another unit of that name",),
-    "sudo sed -i … /…": ("drop-in with another ExecStart",),
-    "sudo systemctl restart …": ("it failed in this boot",),
-    "sudo sed -i '…s/^/#/' /etc/fstab": ("swap is on, and at each boot",),
-    "sudo swapoff -a": ("swap is on, and at each boot",),
-    "sudo systemctl disable --now …": ("a timer's service",),
-    "take … out": ("sysctl.d file that wins",),
-    "take … out, then sudo systemctl daemon-reload": ("a drop-in of another service",),
-    "sudo systemctl set-property … AllowedCPUs=…": (
-        "a service with AllowedCPUs=",
-        "a slice that gets an isolated CPU",
-        "the slice of logins is given an isolated CPU for good",
-    ),
-    "… && sudo systemctl restart irqbalance": (
-        "irqbalance's unit drops the ban",
-        "irqbalance's unit starts another command",
-    ),
-    "sudo update-grub": ("our words moved to /etc/default/grub, and the menu edited by hand",),
-    "reboot": ("this boot took another entry, once",),
-    "sudo taskset -cp … …": (
-        "a sleeping callback thread pinned on an isolated CPU",
-        "the thread of an interrupt on an isolated CPU",
-    ),
-    "sudo chrt -o -p 0 …": ("a real-time spinner on an isolated CPU",),
-    "sudo taskset -cp … …; if it is the trading thread itself, declare it: "
-    "[[threads]] in the host file, with cpu = …": (
-        "thread pinned on an isolated CPU",
-        "busy thread on an isolated CPU",
-        "a real-time spinner on an isolated CPU",
-    ),
-    "echo 0 | sudo tee …; where it starts again, see who asks for it: thermald, a script, a thermal zone whose trip "
-    "was lowered": ("intel_powerclamp keeps CPUs idle",),
-    "sudo chrt … -p … …": ("the engine's thread is moved and loses its priority",),
-    "sudo kill …": ("irqbalance started without its ban",),
-    "sudo systemctl restart irqbalance; its service did not start that process": (
-        "irqbalance started without its ban",
-    ),
-    "sudo systemctl restart irqbalance; its configuration has the ban, the running daemon has not": (
-        "irqbalance runs with an older configuration",
-        "irqbalance-ui bans other CPUs",
-    ),
-    "take … out, or say … there": ("sysctl.d file that wins",),
-    "echo … | sudo tee /proc/irq/…/smp_affinity_list": ("the network card interrupts an isolated CPU",),
-    "have it leave CPU … out, or end it: …": ("an agent reads MSRs",),
-    "echo | sudo tee /…/set_event": ("events left on",),
-    "echo nop | sudo tee /…/current_tracer": ("function tracer left on",),
-    "echo … | sudo tee -a …/…": ("kprobe left on",),
-    "sudo rmdir /…": ("an instance of its own left on",),
-    "sudo sysctl kernel.stack_tracer_enabled=0": ("stack tracer left on",),
-    "put … back from a backup; or decide that `restore` shall know nothing older: sudo tunectl apply --adopt": (
-        "the journal is gone",
-        "a journal of an earlier moment is put back",
-    ),
-    "echo … | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource": ("another clock by hand",),
-    "echo on | sudo tee /sys/devices/system/cpu/smt/control; or, where SMT is to be off, take CPU … out of `isolated` "
-    "in the host file": ("the second threads of all cores are switched off",),
-}
+FOLLOWED: dict[str, list[str]] = {}
+for _row in (row for played in ROUNDS.values() for row in played.rows):
+    for _text in _row.prints:
+        FOLLOWED.setdefault(_text, []).append(_row.name)
 
 # A task that cannot be typed before somebody has decided: it says what there is to decide.
 DECISIONS: frozenset[str] = frozenset(
@@ -240,10 +160,9 @@ ELSEWHERE: dict[str, str] = {
 }
 
 
-def prints(row: str, fixes: list[str]) -> list[str]:
+def unprinted(row: Sabotage, fixes: list[str]) -> list[str]:
     """The texts that a row should have printed, and that are in none of these fixes."""
-    wanted = [text for text, rows in FOLLOWED.items() if row in rows]
-    return [text for text in wanted if not any(_holds(fix, text) for fix in fixes)]
+    return [text for text in row.prints if not any(_holds(fix, text) for fix in fixes)]
 
 
 def _holds(fix: str, text: str) -> bool:

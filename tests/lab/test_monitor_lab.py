@@ -6,9 +6,9 @@ import time
 import pytest
 
 from .alerts import MONITOR, Edge, edges, log, named, wait_for
+from .commands import NIC_IRQ
 from .lab import Lab
 from .product import HOST_FILE, tunectl
-from .rows.settings import NIC_IRQ
 
 FAN_FAILURES = 10
 SOAK_S = 600.0

@@ -9,12 +9,12 @@ import pytest
 
 from tests.sections import MATRIX
 
-from .fixes import prints
+from .fixes import unprinted
 from .follow import APPLY, CI_KINDS, steps
 from .lab import Lab
 from .playing import Outcome, failing, line, look, play_round
 from .product import findings, tunectl
-from .rows import ROUNDS, settings
+from .rows import FIRST, ROUNDS
 from .sabotage import Kind, Sabotage
 
 CASES = [
@@ -34,8 +34,7 @@ def test_what_ci_plays_has_a_row_of_each_kind() -> None:
 
 def test_each_row_says_who_and_has_its_innocent_host() -> None:
     """The first rows, which change one value, say so by themselves; all others do."""
-    first = {row.name for played in settings.ROUNDS.values() for row in played.rows}
-    rows = [row for row in ALL_ROWS if row.name not in first]
+    rows = [row for row in ALL_ROWS if row.name not in FIRST]
     assert len(rows) >= 40
     assert [row.name for row in rows if not (row.who and row.innocent and (row.finds or row.notes))] == []
     assert len({row.name for row in ALL_ROWS}) == len(ALL_ROWS)
@@ -94,7 +93,7 @@ def test_found_by_name_and_mended(
     assert not outcome.unsaid(row)
     for target in wanted:
         assert steps(outcome.found[target]["fix"]) or row.decides, f"nothing to follow: {outcome.found[target]}"
-    assert not prints(row.name, [outcome.found[target]["fix"] for target in wanted])
+    assert not unprinted(row, [outcome.found[target]["fix"] for target in wanted])
     assert outcome.silent(row), {target: outcome.left.get(target) for target in wanted}
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
 from tunectl.monitor.model import Alert, AlertState, Condition, Health, Sample, Severity, Snapshot
@@ -46,7 +48,7 @@ class Book:
                 self._firing[key] = alert(*key)
                 transitions.append(self._firing[key])
             elif one.health is Health.GOOD and key in self._firing:
-                transitions.append(self._firing.pop(key)._replace(status=AlertState.RESOLVED))
+                transitions.append(replace(self._firing.pop(key), status=AlertState.RESOLVED))
         return tuple(transitions)
 
     def remember(self) -> dict[str, Any]:
@@ -57,7 +59,18 @@ def alert(rule: str = "ThermalThrottle", subject: str = "package0") -> Alert:
     """A firing one."""
     at = "2026-11-21T09:30:00Z"
     return Alert(
-        rule, subject, AlertState.FIRING, Severity.CRITICAL, at, at, 1, 0, "throttle", "it throttles", "cool", "2-3"
+        rule=rule,
+        subject=subject,
+        status=AlertState.FIRING,
+        severity=Severity.CRITICAL,
+        since=at,
+        at=at,
+        observed=1,
+        expected=0,
+        source="throttle",
+        summary="it throttles",
+        fix="cool",
+        cpus="2-3",
     )
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from tunectl.model import Finding
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Alert, AlertState, Condition, Freshness, Health, Sample, Snapshot, Value
 from tunectl.monitor.rules import RULES, judge
 from tunectl.monitor.rules.history import History, Limits
-from tunectl.tuners.conflicts import Objection
 
 BASE_KHZ = 3_500_000
 PACKAGE0 = frozenset(range(8))
@@ -25,10 +24,10 @@ def sample(
     freshness: Freshness = Freshness.FRESH,
     reason: str = "",
     cpus: Iterable[int] = (),
-    seen: Finding | Objection | None = None,
+    **more: Any,
 ) -> Sample:
     """A sample; its source, unless told, is named after the quantity."""
-    return Sample(quantity, subject, value, source or quantity, freshness, reason, frozenset(cpus), seen)
+    return Sample(quantity, subject, value, source or quantity, freshness, reason, frozenset(cpus), **more)
 
 
 def base(cpus: Iterable[int] = ISOLATED, khz: int = BASE_KHZ) -> list[Sample]:

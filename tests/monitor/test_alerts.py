@@ -10,11 +10,12 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.conftest import examples
 from tests.monitor.series import Watch, base, limits, sample, snapshot
 from tunectl.cpulist import parse_shown
-from tunectl.fix import Fix
+from tunectl.fix import of_text
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Alert, AlertState, Condition, Freshness, Health, Sample, Severity
 from tunectl.monitor.rules import FAILED, Rule, judge
@@ -30,7 +31,7 @@ def rule(name: str = "Hot", **options: object) -> Rule:
 def condition(
     health: Health, name: str = "Hot", subject: str = "cpu1", cpus: frozenset[int] = frozenset()
 ) -> Condition:
-    return Condition(name, subject, health, 2, 1, "sensor", "it is hot", Fix("cool it"), cpus)
+    return Condition(name, subject, health, 2, 1, "sensor", "it is hot", of_text("cool it"), cpus)
 
 
 def transitions(alerts: Alerts, healths: Sequence[Health | None]) -> str:
@@ -77,18 +78,18 @@ def test_an_alert_carries_the_evidence_of_its_first_bad_look() -> None:
     alerts.step(snapshot(5, ()), [condition(BAD)])
     (alert,) = alerts.step(snapshot(7, ()), [condition(BAD, cpus=frozenset({2, 3}))])
     assert alert == Alert(
-        "Hot",
-        "cpu1",
-        AlertState.FIRING,
-        Severity.WARNING,
-        "2026-11-21T10:00:05.000Z",
-        "2026-11-21T10:00:07.000Z",
-        2,
-        1,
-        "sensor",
-        "it is hot",
-        "cool it",
-        "2-3",
+        rule="Hot",
+        subject="cpu1",
+        status=AlertState.FIRING,
+        severity=Severity.WARNING,
+        since="2026-11-21T10:00:05.000Z",
+        at="2026-11-21T10:00:07.000Z",
+        observed=2,
+        expected=1,
+        source="sensor",
+        summary="it is hot",
+        fix="cool it",
+        cpus="2-3",
     )
     assert alerts.firing == (alert,)
 
@@ -210,7 +211,7 @@ def test_fire_and_resolve_alternate_and_a_restart_changes_nothing(
             known = firing[alert.identity]
             as_fired = {name: getattr(known, name) for name in ("cpus", "observed", "summary", "fix")}
             assert alert == known or parse_shown(alert.cpus) > parse_shown(known.cpus)
-            assert alert._replace(**as_fired) == known
+            assert replace(alert, **as_fired) == known
 
 
 @settings(max_examples=examples(200), deadline=None)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.monitor.parts import DrivenWakeup, alert, opener, snapshot
+from tests.monitor.process import Systemd
 from tunectl.errors import TunectlError, UsageError
 from tunectl.monitor.daemon import Daemon, Opener
 from tunectl.monitor.model import Alert, AlertState, Sample, Snapshot, Status
@@ -33,6 +34,7 @@ class Rig:
         self.told: list[Alert] = []
         self.said: list[str] = []
         self.closed: list[str] = []
+        self.looks: list[float] = []  # when, in seconds since the begin
         self.source = source or (lambda: snapshot(0))
         self.time = DrivenWakeup()
         self.prepare: Callable[[], Opener] = self.opener
@@ -41,7 +43,16 @@ class Rig:
         self.daemon = Daemon(lambda: self.prepare(), systemd=systemd, wakeup=self.time, say=self.said.append)
 
     def opener(self) -> Opener:
-        return opener(self.source, self.told, self.closed, **self.changed)
+        return opener(self.look, self.told, self.closed, **self.changed)
+
+    def look(self) -> Snapshot:
+        self.looks.append(self.took_s)
+        return self.source()
+
+    def spend(self, seconds: float) -> Snapshot:
+        """A look that takes so long."""
+        self.time.spend(seconds)
+        return snapshot(0)
 
     def run(self, seconds: float = 10.0, remembered: Mapping[str, Any] | None = None) -> None:
         self.daemon.run(remembered or {}, seconds)
@@ -52,21 +63,8 @@ class Rig:
 
 
 @pytest.fixture
-def systemd(tmp_path: Path) -> Iterator[tuple[str, Callable[[], list[str]]]]:
-    """The path of systemd's socket, and what came there."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
-        sock.bind(str(tmp_path / "notify"))
-        sock.setblocking(False)
-
-        def got() -> list[str]:
-            found: list[str] = []
-            try:
-                while True:
-                    found.append(sock.recv(4096).decode())
-            except BlockingIOError:
-                return found
-
-        yield str(tmp_path / "notify"), got
+def systemd(tmp_path: Path) -> Systemd:
+    return Systemd(tmp_path / "notify")
 
 
 def counted(values: Iterator[int]) -> Callable[[], Snapshot]:
@@ -76,7 +74,7 @@ def counted(values: Iterator[int]) -> Callable[[], Snapshot]:
 def test_each_transition_is_told_once() -> None:
     rig = Rig(counted(itertools.chain([0, 0, 1, 1, 1], itertools.repeat(0))))
     rig.run()
-    assert rig.told == [alert(), alert()._replace(status=AlertState.RESOLVED)]
+    assert rig.told == [alert(), replace(alert(), status=AlertState.RESOLVED)]
     assert (rig.closed, rig.said) == (["closed"], [])
     assert rig.took_s == 10
 
@@ -87,56 +85,25 @@ def test_what_fired_before_a_restart_does_not_fire_again_and_is_resolved() -> No
     assert [alert.status for alert in rig.told] == [AlertState.RESOLVED]
 
 
-def test_an_earlier_version_was_killed_before_anybody_was_told() -> None:
-    """Its state knows of the alert, nobody else does: it is told as the event it was."""
-    rig = Rig(lambda: snapshot(1))
-    late = [dict(alert()._asdict()), {"rule": "x"}, 1]
-    rig.run(5, {"firing": [["ThermalThrottle", "package0"]], "untold": late})
-    assert rig.told == [alert()]
-    again = Rig(lambda: snapshot(1))
-    again.run(5, {"firing": [["ThermalThrottle", "package0"]], "untold": "odd"})
-    assert again.told == []
-
-
 def test_the_grid_does_not_drift() -> None:
-    at: list[float] = []
-
-    def slow() -> Snapshot:
-        at.append(rig.time.clock_s - rig.time.began_s)
-        rig.time.spend(0.3)
-        return snapshot(0)
-
-    rig = Rig(slow)
+    rig = Rig(lambda: rig.spend(0.3))
     rig.run(20)
     # The grid begins when the first look is over.
-    assert at == pytest.approx([0, *(0.3 + second for second in range(1, 20))])
+    assert rig.looks == pytest.approx([0, *(0.3 + second for second in range(1, 20))])
 
 
 def test_turns_that_were_missed_are_left_out() -> None:
-    at: list[float] = []
-
-    def source() -> Snapshot:
-        at.append(rig.time.clock_s - rig.time.began_s)
-        rig.time.spend(6.4 if len(at) == 2 else 0)
-        return snapshot(0)
-
-    rig = Rig(source)
+    rig = Rig(lambda: rig.spend(6.4 * (len(rig.looks) == 2)))
     rig.run(12)
-    assert at == pytest.approx([0, 1, 8, 9, 10, 11, 12])  # caught up in no burst, and still on the grid
+    assert rig.looks == pytest.approx([0, 1, 8, 9, 10, 11, 12])  # caught up in no burst, and still on the grid
 
 
 def test_an_event_is_looked_at_soon_and_a_burst_once() -> None:
-    at: list[float] = []
-
-    def source() -> Snapshot:
-        at.append(rig.time.clock_s - rig.time.began_s)
-        return snapshot(0)
-
-    rig = Rig(source, interval_s=60)
+    rig = Rig(interval_s=60)
     for number in range(10):
         rig.time.after(5 + number / 100, rig.time.poke)
     rig.run(30)
-    assert at == pytest.approx([0, 5.2])  # DEBOUNCE_S after its first
+    assert rig.looks == pytest.approx([0, 5.2])  # DEBOUNCE_S after its first
 
 
 @pytest.mark.parametrize("number", STOPPING)
@@ -208,10 +175,7 @@ def test_a_part_that_fails_is_said_once_and_ends_nothing() -> None:
     assert len(shown) == 11
 
 
-def test_systemd_is_told_and_the_watchdog_only_by_a_healthy_loop(
-    systemd: tuple[str, Callable[[], list[str]]],
-) -> None:
-    address, got = systemd
+def test_systemd_is_told_and_the_watchdog_only_by_a_healthy_loop(systemd: Systemd) -> None:
     sick = threading.Event()
 
     def source() -> Snapshot:
@@ -219,22 +183,21 @@ def test_systemd_is_told_and_the_watchdog_only_by_a_healthy_loop(
             raise ValueError("our fault")
         return snapshot(0)
 
-    rig = Rig(source, systemd=Notify(address, 4.0))
+    rig = Rig(source, systemd=Notify(str(systemd.path), 4.0))
     rig.time.after(10.5, sick.set)
     rig.time.after(30, signal.SIGTERM)
     rig.run(500)
-    told = got()
+    told = systemd.read()
     assert told[0] == "READY=1\nSTATUS=nothing fires; 2 isolated CPUs watched"
     assert told[-1] == "STOPPING=1\nSTATUS=SIGTERM came"
     assert sum(one.startswith("WATCHDOG=1") for one in told) == 6  # for 10.5 s, each 2 s, and at once
     assert rig.said == ["the cycle failed: ValueError: our fault"]
 
 
-def test_a_long_interval_does_not_starve_the_watchdog(systemd: tuple[str, Callable[[], list[str]]]) -> None:
-    address, got = systemd
-    rig = Rig(systemd=Notify(address, 20), interval_s=60)
+def test_a_long_interval_does_not_starve_the_watchdog(systemd: Systemd) -> None:
+    rig = Rig(systemd=Notify(str(systemd.path), 20), interval_s=60)
     rig.run(55)
-    assert sum(one.startswith("WATCHDOG=1") for one in got()) == 6
+    assert sum(one.startswith("WATCHDOG=1") for one in systemd.read()) == 6
     assert rig.time.sleeps < 10
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -67,10 +67,6 @@ def world() -> World:
     return World()
 
 
-def own(process: Process, name: str) -> float:
-    return process.own(name)
-
-
 def test_back_off_doubles_up_to_its_bound_less_by_chance() -> None:
     backoff = Backoff(1.0, 30.0)
     assert [backoff.delay_s(failures, 0.0) for failures in range(1, 8)] == [1, 2, 4, 8, 16, 30, 30]
@@ -86,14 +82,14 @@ def test_tries_are_rarer_and_what_was_told_is_said_once(
     process.post([fired(), over(fired())])
     world.run(process, 300)
     assert 12 <= world.tries <= 15
-    assert own(process, "depth") == 2
-    assert own(process, "oldest_seconds") == 300
+    assert process.own("depth") == 2
+    assert process.own("oldest_seconds") == 300
     assert caplog.text.count("they answer 503") == 1
     world.trouble = None
     world.run(process, 31)
     assert world.taken == [(fired(),), (over(fired()),)]
     assert "delivers again" in caplog.text
-    assert own(process, "failures_total") == world.tries - 2
+    assert process.own("failures_total") == world.tries - 2
 
 
 def test_the_receivers_own_pause_is_kept(world: World, tmp_path: Path) -> None:
@@ -116,7 +112,7 @@ def test_what_is_refused_is_lost_aloud_and_holds_up_nobody(
     world.trouble = None
     world.run(process, 1)
     assert world.alerts == [fired(2)]
-    assert own(process, "lost_total") == 1
+    assert process.own("lost_total") == 1
     assert "lost FrequencyDrop[package1] firing (refused: 400)" in caplog.text
 
 
@@ -125,7 +121,7 @@ def test_a_receiver_may_give_up(world: World, tmp_path: Path, caplog: pytest.Log
     world.trouble = DeliveryError("status 1")
     process.post([fired(1)])
     world.run(process, 100)
-    assert (world.tries, own(process, "lost_total"), own(process, "depth")) == (3, 1, 0)
+    assert (world.tries, process.own("lost_total"), process.own("depth")) == (3, 1, 0)
     assert "tried often enough" in caplog.text
 
 
@@ -164,9 +160,9 @@ def test_a_full_queue(world: World, tmp_path: Path, caplog: pytest.LogCaptureFix
     for number in range(100, 140):
         process.post([fired(number)])
         process.post([over(fired(number))])
-    assert own(process, "depth") <= 10
-    lost = own(process, "lost_total")
-    assert lost == caplog.text.count(": lost ") == 85 - own(process, "depth")
+    assert process.own("depth") <= 10
+    lost = process.own("lost_total")
+    assert lost == caplog.text.count(": lost ") == 85 - process.own("depth")
     assert lost % 2 == 0
     world.trouble = None
     world.run(process, 60)
@@ -187,51 +183,51 @@ def test_the_file_does_not_grow_while_nobody_listens(world: World, tmp_path: Pat
     assert world.alerts == [fired(number) for number in range(990, 1000)]
 
 
+class Held:
+    """A receiver whose first delivery hangs until `go_on`."""
+
+    def __init__(self) -> None:
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        self.taken: list[Alert] = []
+
+    def deliver(self, alerts: Sequence[Alert]) -> None:
+        self.begun.set()
+        self.go_on.wait(10)
+        self.taken.extend(alerts)
+
+    def process(self, place: Path, *first: Alert, **options: Any) -> Process:
+        """It is delivering the first of these."""
+        process = Process(place, Receiver("them", self.deliver), **options)
+        process.queue.start()
+        process.post(first)
+        assert self.begun.wait(10)
+        return process
+
+
 def test_what_is_being_delivered_is_not_dropped(tmp_path: Path) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-    taken: list[Alert] = []
-
-    def deliver(alerts: Sequence[Alert]) -> None:
-        begun.set()
-        go_on.wait(10)
-        taken.extend(alerts)
-
-    process = Process(tmp_path, Receiver("them", deliver), time.monotonic, most=2)
-    process.queue.start()
-    process.post([fired(0)])
-    assert begun.wait(10)
+    held = Held()
+    process = held.process(tmp_path, fired(0), most=2)
     for number in range(1, 6):
         process.post([fired(number)])
-    go_on.set()
+    held.go_on.set()
     process.end()
-    assert taken == [fired(0), fired(5)]
-    assert own(process, "lost_total") == 4
+    assert held.taken == [fired(0), fired(5)]
+    assert process.own("lost_total") == 4
 
 
 def test_a_reload_while_a_delivery_hangs(tmp_path: Path) -> None:
     """What the old queue is delivering stays the first until it has an end; nothing is overtaken or comes twice."""
-    begun, go_on = threading.Event(), threading.Event()
-    taken: list[Alert] = []
-
-    def deliver(alerts: Sequence[Alert]) -> None:
-        begun.set()
-        go_on.wait(10)
-        taken.extend(alerts)
-
-    now_s = [0.0]
-    process = Process(tmp_path, Receiver("them", deliver), lambda: now_s[0])
-    process.queue.start()
-    process.post([fired(0), fired(1)])
-    assert begun.wait(10)
+    held, now_s = Held(), [0.0]
+    process = held.process(tmp_path, fired(0), fired(1), clock=lambda: now_s[0])
     process.queue.close(0.05)
-    process.queue = new = DeliveryQueue(Receiver("them", deliver), process.store, clock=lambda: now_s[0])
+    process.queue = new = DeliveryQueue(Receiver("them", held.deliver), process.store, clock=lambda: now_s[0])
     process.post([fired(2)])
     assert 0 < new.step() < 1, "it does not overtake"
     now_s[0] = 1.0
-    go_on.set()
+    held.go_on.set()
     while process.own("depth"):
         time.sleep(min(new.step(), 0.01))
-    assert taken == [fired(0), fired(1), fired(2)]
+    assert held.taken == [fired(0), fired(1), fired(2)]
     assert process.store.unsaved == []
 
 
@@ -247,7 +243,7 @@ def test_a_delivery_that_hangs_for_good_holds_up_the_queue_of_the_next_settings_
     assert world.alerts == []
     world.run(old, 10)
     assert world.alerts == [fired(1)]
-    assert own(old, "depth") == 1
+    assert old.own("depth") == 1
 
 
 # --- saying again what fires
@@ -311,7 +307,7 @@ def test_a_repeat_that_failed_is_tried_again_by_the_back_off(world: World, tmp_p
     world.trouble = DeliveryError("503")
     process.show(status(firing=(fired(),)))
     world.run(process, 2.5)
-    assert (world.tries, own(process, "failures_total"), own(process, "lost_total")) == (2, 2, 0)
+    assert (world.tries, process.own("failures_total"), process.own("lost_total")) == (2, 2, 0)
     world.trouble = None
     world.run(process, 1)
     assert world.taken == [(fired(),)]
@@ -328,24 +324,26 @@ def test_edges_only(world: World, tmp_path: Path) -> None:
 # --- restarts and disks
 
 
-@pytest.mark.parametrize("who", ["a cycle", "the thread of a queue"])
-@pytest.mark.parametrize("how", ["removed", "replaced"])
+def replace(path: Path) -> None:
+    """Somebody puts the same content in another file's place."""
+    shutil.copy(path, path.with_name("theirs"))
+    path.with_name("theirs").rename(path)
+
+
+@pytest.mark.parametrize("look", [lambda queues: queues.show(status()), lambda queues: queues._each[0].step()])
+@pytest.mark.parametrize("lose", [Path.unlink, replace])
 def test_a_file_that_somebody_removed_is_written_again_though_nothing_happens(
-    world: World, tmp_path: Path, who: str, how: str
+    world: World, tmp_path: Path, look: Callable[[DeliveryQueues], object], lose: Callable[[Path], None]
 ) -> None:
+    """By a cycle, and by the thread of a queue."""
     store = Store(str(tmp_path), clock=lambda: world.now_s)
     store.open()
     queues = DeliveryQueues([Receiver("them", world.deliver)], store, clock=lambda: world.now_s)
-    (queue,) = queues._each
     queues.add([fired()], {"alerts": 7})
-    queue.step()
-    if how == "replaced":
-        shutil.copy(tmp_path / FILE, tmp_path / "theirs")
-    (tmp_path / FILE).unlink()
-    if how == "replaced":
-        (tmp_path / "theirs").rename(tmp_path / FILE)
+    queues._each[0].step()
+    lose(tmp_path / FILE)
     assert not store.is_saved
-    queues.show(status()) if who == "a cycle" else queue.step()
+    look(queues)
     assert store.is_saved
     store.close()
     again = Store(str(tmp_path))
@@ -379,7 +377,7 @@ def test_a_restart_goes_on_where_it_was(world: World, tmp_path: Path) -> None:
     first.end()
     world.trouble = None
     second = world.process(tmp_path)
-    assert own(second, "depth") == 3
+    assert second.own("depth") == 3
     second.post([fired(4)])
     world.run(second, 1)
     assert world.alerts == [*sent, fired(4)]
@@ -394,29 +392,10 @@ def test_a_damaged_record_is_counted_as_lost(world: World, tmp_path: Path, caplo
     second = world.process(tmp_path)
     world.run(second, 1)
     assert world.alerts == [fired(0), fired(2)]
-    assert own(second, "lost_total") == 1
+    assert second.own("lost_total") == 1
     assert "1 damaged records" in caplog.text
     second.end()
-    assert own(world.process(tmp_path), "lost_total") == 0, "once"
-
-
-def test_no_directory_for_a_while(world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    place = tmp_path / "state"
-    place.write_text("a file where the directory should be")
-    process = world.process(place)
-    world.trouble = DeliveryError("dead")
-    process.post([fired(0)])
-    process.post([fired(1)])
-    assert own(process, "unsaved") == 2
-    assert caplog.text.count("kept in memory") == 1
-    place.unlink()
-    world.run(process, 20)
-    assert own(process, "unsaved") == 0
-    assert "saved again" in caplog.text
-    process.end()
-    world.trouble = None
-    world.run(world.process(place), 1)
-    assert world.alerts == [fired(0), fired(1)]
+    assert world.process(tmp_path).own("lost_total") == 0, "once"
 
 
 def test_somebody_else_has_the_file(world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -435,7 +414,7 @@ def test_somebody_else_has_the_file(world: World, tmp_path: Path, caplog: pytest
         assert world.alerts == [fired(1)]
     world.run(second, 20)
     assert world.alerts == [fired(1), fired(2), fired(0)]
-    assert own(second, "depth") == 0
+    assert second.own("depth") == 0
 
 
 _FULL = """

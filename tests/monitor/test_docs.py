@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.monitor.tables import PAGE, PROMETHEUS, page, prometheus
 from tunectl.cli.monitor import command
 from tunectl.hostfile.shape import HostFile, Monitor
 from tunectl.hostfile.toml import read_toml
 from tunectl.monitor.receivers.naming import ANNOTATIONS, LABELS
-from tunectl.monitor.rules import RULES
 
 TEXT = PAGE.read_text()
 
@@ -48,9 +45,3 @@ def test_every_option_is_named() -> None:
     for option in ("--once", "--watch", "--repair", "--duration", "--interval"):
         assert option in TEXT
         assert any(option in parameter.opts for parameter in command.params)
-
-
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_a_rule_says_why(rule: object) -> None:
-    assert getattr(rule, "why", "")
-    assert getattr(rule, "source_of_truth", "")

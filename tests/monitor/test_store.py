@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import shutil
@@ -20,8 +19,6 @@ from hypothesis import strategies as st
 from tests.conftest import examples
 from tests.monitor.receivers.samples import fired, over
 from tests.nobody import needs_root
-from tunectl.durable import line_of
-from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.database import open_database
 from tunectl.monitor.model import Alert, AlertState, Severity
 from tunectl.monitor.occupancy import LOCK, OccupiedError, address_of
@@ -84,21 +81,6 @@ def test_a_directory_has_one_monitor(tmp_path: Path) -> None:
         add(first, [fired(1)])
     with opened(tmp_path) as second:
         assert alerts_of(second) == [fired(), fired(1)]
-
-
-def test_the_files_are_private(tmp_path: Path) -> None:
-    filled(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == [LOCK, FILE, f"{FILE}-journal"]
-    assert not (tmp_path / FILE).stat().st_mode & 0o027
-    assert not (tmp_path / f"{FILE}-journal").stat().st_mode & 0o027
-
-
-def test_what_is_saved_is_on_disk_and_an_acknowledgement_has_its_space(tmp_path: Path) -> None:
-    with opened(tmp_path):
-        assert (tmp_path / f"{FILE}-journal").stat().st_blocks * 512 >= 1 << 16
-    with closing(open_database(str(tmp_path / FILE))) as database:
-        asked = {name: database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")}
-        assert asked == {"synchronous": 2, "journal_mode": "persist"}  # FULL
 
 
 @pytest.mark.parametrize("name", [FILE, f"{FILE}-journal", LOCK])
@@ -165,37 +147,12 @@ def test_a_full_disk_leaves_the_old_content_whole(tmp_path: Path, caplog: pytest
     assert caplog.text.count("they are kept in memory") == caplog.text.count("saved again") == 1
 
 
-def test_a_place_that_cannot_be_for_a_while(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What an earlier process left comes first when the file can be opened at last."""
-    filled(tmp_path / "state", 3)
-    (tmp_path / "state").rename(tmp_path / "gone")
-    (tmp_path / "state").write_text("")
-    now_s = [0.0]
-    store = Store(str(tmp_path / "state"), clock=lambda: now_s[0])
-    store.open()
-    add(store, [fired(7)])
-    store.remember({"alerts": "new"})
-    assert caplog.text.count("not remembered over a restart") == 1
-    (tmp_path / "state").unlink()
-    (tmp_path / "gone").rename(tmp_path / "state")
-    now_s[0] = 9.9
-    store.save()
-    assert not store.is_saved
-    now_s[0] = 10.1
-    store.save()
-    assert store.is_saved
-    assert alerts_of(store) == [fired(2), fired(7)]
-    store.close()
-    with opened(tmp_path / "state") as again:
-        assert (alerts_of(again), again.state) == ([fired(2), fired(7)], {"alerts": "new"})
-
-
 def test_a_file_that_somebody_removed_is_written_again_before_the_next_alert_and_said_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with opened(tmp_path / "state") as store:
         store.remember({"alerts": 1})
-        add(store, [fired(0)])
+        add(store, [fired(0), fired(1)])
         store.save()
         assert store.is_saved
         assert "saved again" not in caplog.text  # nothing happened to it
@@ -203,25 +160,12 @@ def test_a_file_that_somebody_removed_is_written_again_before_the_next_alert_and
             path.unlink()
         (tmp_path / "state").rmdir()
         assert not store.is_saved
+        store.remove(store.waiting("them")[:1])
         store.save()
         assert store.is_saved
-        store.save()
+        add(store, [fired(2)])
     assert caplog.text.count("alerts are saved again in") == 1
     assert "somebody removed the file" in caplog.text
-    with opened(tmp_path / "state") as again:
-        assert (alerts_of(again), again.state) == ([fired(0)], {"alerts": 1})
-
-
-def test_a_directory_that_was_cleared_away_under_a_monitor_is_made_again(tmp_path: Path) -> None:
-    with opened(tmp_path / "state") as store:
-        store.remember({"alerts": 1})
-        add(store, [fired(0), fired(1)])
-        for path in (tmp_path / "state").iterdir():
-            path.unlink()
-        (tmp_path / "state").rmdir()
-        store.remove(store.waiting("them")[:1])
-        store.save(now=True)
-        add(store, [fired(2)])
     with opened(tmp_path / "state") as again:
         assert (alerts_of(again), again.state) == ([fired(1), fired(2)], {"alerts": 1})
 
@@ -464,107 +408,13 @@ def test_the_journal_of_a_file_that_is_gone_changes_no_new_one(tmp_path: Path) -
     goes_on(tmp_path)
 
 
-# --- what an earlier version left
-
-
-def spool(place: Path, receiver: str, *lines: bytes) -> Path:
-    path = place / "spool" / f"{receiver}.spool"
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(b"".join(lines))
-    return path
-
-
-def line(mark: bytes, alert: Alert) -> bytes:
-    return mark + b" " + line_of(alert._asdict())
-
-
-def remembered(*alerts: Alert, **more: Any) -> Mapping[str, Any]:
-    """alerts.json as it was saved while these fired."""
-    tracks = [
-        {"rule": one.rule, "subject": one.subject, "recent": "x", "good": 0, "since": one.since, "alert": one._asdict()}
-        for one in alerts
-    ]
-    return {"version": 1, "alerts": {"version": 1, "tracks": tracks}, **more}
-
-
-def test_old_spools_and_the_old_state_are_taken_over_once(tmp_path: Path) -> None:
-    spool(tmp_path, "webhook-a", line(b"-", fired(0)), line(b"+", fired(1)), line(b"+", over(fired(1))))
-    spool(tmp_path, "journal")
-    spool(tmp_path, "hook-b", line(b"+", fired(2)))
-    (tmp_path / "alerts.json").write_text(json.dumps(remembered(fired(1), fired(2), untold=[fired(2)._asdict()])))
-    for _ in range(2):
-        with opened(tmp_path) as store:
-            assert alerts_of(store, "webhook-a") == [fired(1), over(fired(1))]
-            assert alerts_of(store, "hook-b") == [fired(2)]
-            assert Alerts.load(store.state["alerts"]).firing == (fired(1), fired(2))
-            assert store.state["untold"] == [fired(2)._asdict()]
-            assert store.is_saved
-        assert sorted(os.listdir(tmp_path)) == [LOCK, FILE, f"{FILE}-journal"]
-
-
-def test_killed_before_the_old_files_were_removed(tmp_path: Path) -> None:
-    path = spool(tmp_path, "them", line(b"+", fired(1)), line(b"+", fired(2)))
-    data = path.read_bytes()
-    with opened(tmp_path):
-        pass
-    path.parent.mkdir()
-    path.write_bytes(data)
-    with opened(tmp_path) as store:
-        assert alerts_of(store) == [fired(1), fired(2)]
-
-
-def test_what_of_an_old_spool_is_damaged_or_cut_off(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    hurt = line(b"+", fired(1)).replace(b"package1", b"packageX")
-    other = b"+ " + line_of({"rule": "New", "colour": "red"})
-    spool(
-        tmp_path,
-        "them",
-        line(b"+", fired(0)),
-        hurt,
-        other,
-        b"garbage\n",
-        line(b"+", fired(3)),
-        line(b"+", fired(4))[:-9],
-    )
-    with opened(tmp_path) as store:
-        assert alerts_of(store) == [fired(0), fired(3)]
-        assert store.lost == {"them": 3}
-    assert "3 damaged records" in caplog.text
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 2}', "\udcff"])
-def test_an_old_state_that_is_damaged_is_said_and_not_believed(
-    tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "alerts.json").write_bytes(text.encode("utf-8", "surrogateescape"))
-    with opened(tmp_path) as store:
-        assert store.state == {}
-    assert "cannot be understood: alerts start again" in caplog.text
-
-
-def test_an_old_state_that_is_damaged_costs_nothing_that_the_store_has(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("name", ["alerts.json", "spool"])
+def test_what_a_version_before_the_store_kept_is_named_and_left(
+    tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     filled(tmp_path)
-    (tmp_path / "alerts.json").write_text("{")
+    (tmp_path / name).write_text("{}")
     with opened(tmp_path) as store:
-        assert (len(alerts_of(store)), store.state) == (3, {"alerts": {"count": 5}})
-    assert "cannot be understood: the alerts in the store stay" in caplog.text
-    assert "start again" not in caplog.text
-
-
-def test_old_files_wait_for_a_disk_that_takes_them(tmp_path: Path) -> None:
-    path = spool(tmp_path, "them", *(line(b"+", fired(number)) for number in range(100)))
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
-    try:
-        store = Store(str(tmp_path))
-        store.open()
-        assert len(store.waiting("them")) == len(store.unsaved) == 100
-        assert path.exists()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    store.save(now=True)
-    assert store.is_saved
-    assert not path.exists()
-    store.close()
+        assert (len(alerts_of(store)), store.state, store.lost) == (3, {"alerts": {"count": 5}}, {})
+    assert str(tmp_path / name) in caplog.text
+    assert (tmp_path / name).read_text() == "{}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,16 +75,12 @@ def test_a_spinner_has_its_cpu_for_more_than_nine_tenths(run_s: float, spins: bo
 @pytest.mark.parametrize("strict", [False, True])
 def test_beside_an_engine_it_is_never_go(strict: bool) -> None:
     good = (Finding("mm.ksm", "", Outcome.COMPLIANT),)
-    left = (f"{seen().shown}; GO needs them stopped, or --intrude",)
-    parts = Parts(good, good, (), "ok", "", None, "", (), left)
-    verdict, reasons = decide(parts, strict)
-    assert verdict == "unknown"
-    assert "percentiles: not measured" in reasons[0]
-    assert "--intrude" in reasons[0]
-    assert decide(parts._replace(beside=("over",)), strict)[0] == "no-go"
-    assert decide(parts._replace(not_measured=()), strict)[0] == "unknown"
+    parts = Parts(verify=good, check=good, not_measured=("CPU 2",))
+    assert decide(parts, strict)[0] == "unknown"
+    assert decide(replace(parts, beside=("over",)), strict)[0] == "no-go"
+    assert decide(replace(parts, not_measured=()), strict)[0] == "unknown"
     measured = typed_result(budget={"verdict": "within"})
-    assert decide(parts._replace(not_measured=(), probe=measured), strict)[0] == "go"
+    assert decide(replace(parts, not_measured=(), probe=measured), strict)[0] == "go"
 
 
 def test_it_is_read_from_what_the_kernel_counts(tmp_path: Any) -> None:

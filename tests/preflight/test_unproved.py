@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from tests.probe.samples import result
+from tunectl import kinds
+from tunectl.command import Command
+from tunectl.fix import Fix, Kind, to_type
 from tunectl.preflight.beside import Beside
-from tunectl.preflight.unproved import STOP, to_feed, to_load, to_prove
+from tunectl.preflight.gate import NO_PROBLEM, Problem
+from tunectl.preflight.unproved import to_feed, to_load, to_prove
 from tunectl.probe.budget import KEYS, suggested_s
 from tunectl.report.actions import actions_of
 from tunectl.shapes import Feed, Jitter, typed
@@ -22,94 +27,92 @@ def judged(verdict: str = "within", **more: Any) -> dict[str, Any]:
     return result(budget=budget, not_measured=[])
 
 
-def words(*, live: bool = True, problem: str = "", probe: dict[str, Any] | None = None, **more: Any) -> list[str]:
+TAKEN = Problem("probe", "not run", is_taken=True)
+INSTALL = kinds.install_load()
+
+
+def done(fixes: Iterable[Fix]) -> list[Any]:
+    """What is to be done: the kind and the arguments of a command, or that there is something to decide."""
+    every = tuple(fixes)
+    actions = actions_of([], unproved=every)
+    assert all(one["mends"] == ["probe.budget"] and not one["reboot"] for one in actions)
+    tasks = [task for fix in every for task in fix.tasks]
+    return [(one.text.kind, one.text.arguments) if isinstance(one.text, Command) else one.kind for one in tasks]
+
+
+def to_do(probe: dict[str, Any] | None = None, *, live: bool = True, problem: Problem = NO_PROBLEM, **more: Any) -> Any:
     found = typed(probe, Jitter) if probe else None
-    made = actions_of([], unproved=to_prove(live, problem, found, more.get("beside", ())))
-    assert all(one["mends"] == ["probe.budget"] and not one["reboot"] for one in made)
-    return [one.get("command") or one["decide"] for one in made]
+    return done(to_prove(live, problem, found, more.get("beside", ()), more.get("loads", ())))
 
 
-@pytest.mark.parametrize("verdict", ["within", "broken"])
-def test_a_probe_that_was_judged_leaves_nothing_to_do(verdict: str) -> None:
-    assert words(probe=judged(verdict)) == []
-
-
-@pytest.mark.parametrize(
-    ("problem", "load", "verdict", "said"),
-    [
-        ("", True, "within", []),
-        ("", True, "broken", ["sudo tunectl probe jitter --attribute --load memory,timers"]),
-        ("", False, "not-judged", ["sudo tunectl preflight --load memory,timers"]),
-        ("load memory: not run: stress-ng is not installed (sudo apt install stress-ng)", None, "",
-         ["sudo apt install stress-ng"]),
-        ("load memory: refused: engine runs", None, "",
-         ["see to it that the load can run, or leave it out (sudo tunectl preflight --load none): "
-          "load memory: refused: engine runs"]),
-    ],
-)  # fmt: skip
-def test_a_load_that_did_not_run_and_what_broke_beside_one(
-    problem: str, load: bool | None, verdict: str, said: list[str]
-) -> None:
-    beside = {"names": ["memory", "timers"], "ran": load, "reason": "it ended"}
-    loaded = None if load is None else typed({**judged(verdict), "load": beside}, Jitter)
-    made = actions_of([], unproved=to_load(("memory", "timers"), problem, loaded))
-    assert [one.get("command") or one["decide"] for one in made] == said
+SHORT = ["stolen_ppm: measured for 0.2 s, and this limit needs 4 s (--duration 4)"]
+LEFT = {"not_measured": [{"cpu": 2, "reason": "feed (pid 9) runs there"}]}
+UNTRUSTED = judged("not-judged", reason="the run was interrupted, so rare interruptions had less chance to show")
 
 
 @pytest.mark.parametrize(
-    ("problem", "budget", "said"),
+    ("given", "wanted"),
     [
-        ("", {"limits": {"due_to_book_p99_9_ns": 5}, "verdict": "within"}, []),
-        ("", {"limits": {"due_to_book_p99_9_ns": 5}, "verdict": "broken"}, ["sudo tunectl probe feed"]),
-        ("", {"limits": {"due_to_book_p99_9_ns": 5}, "reason": "void"}, ["sudo tunectl preflight --feed"]),
-        ("", {}, ["set [budget.feed] due_to_book_p99_9_ns in the host file: feed was held to no limit"]),
-        ("feed: not run: it needs two isolated CPUs", None,
-         ["see to it that feed can be measured, or leave it out (sudo tunectl preflight --no-feed): "
-          "feed: not run: it needs two isolated CPUs"]),
+        ({"probe": judged()}, []),
+        ({"probe": judged("broken")}, []),
+        # A run that was too short is typed again with the time that all limits need.
+        ({"probe": judged("not-judged", not_judged=SHORT)}, [("preflight", {"loads": [], "seconds": 4})]),
+        ({"probe": judged("broken", not_judged=SHORT)}, [("preflight", {"loads": [], "seconds": 4})]),
+        ({"probe": judged("broken", not_judged=SHORT), "loads": ("memory",)},
+         [("preflight", {"loads": ["memory"], "seconds": 4})]),
+        ({"probe": UNTRUSTED}, [("preflight", {"loads": []})]),
+        # Limits that no run can show are for the host file.
+        *(({"probe": judged("not-judged", limits=limits, not_judged=[*limits])}, [Kind.DECIDE])
+          for limits in ({}, dict.fromkeys(KEYS, 1e-9), {"stolen_ppm": 50})),
+        # A CPU that somebody has is to be freed, or measured beside him.
+        ({"probe": {**judged("not-judged", reason="CPU 2 was not measured"), **LEFT}, "beside": (ENGINE,)},
+         [Kind.DECIDE]),
+        ({"problem": TAKEN}, [Kind.DECIDE]),
+        ({"problem": Problem("probe", "none of the isolated CPUs is online")}, [Kind.DECIDE]),
+        ({"problem": Problem("probe", "a recorded host cannot be measured"), "live": False}, [Kind.DECIDE]),
     ],
 )  # fmt: skip
-def test_what_would_have_feed_judged(problem: str, budget: dict[str, Any] | None, said: list[str]) -> None:
-    feed = None if budget is None else typed({"cells": [], "budget": budget}, Feed)
-    made = actions_of([], unproved=to_feed(problem, feed))
-    assert [one.get("command") or one["decide"] for one in made] == said
-
-
-@pytest.mark.parametrize("verdict", ["not-judged", "broken"])
-def test_a_run_that_was_too_short_is_typed_again_with_the_time_that_all_limits_need(verdict: str) -> None:
-    short = judged(verdict, not_judged=["stolen_ppm: measured for 0.2 s, and this limit needs 4 s (--duration 4)"])
-    assert words(probe=short) == ["sudo tunectl preflight --duration 4"]
-    found = to_prove(True, "", typed(short, Jitter), (), ("memory", "timers"))
-    assert [one.text for fix in found for one in fix.tasks] == [
-        "sudo tunectl preflight --load memory,timers --duration 4"
-    ]
+def test_what_would_have_the_probe_prove_something(given: dict[str, Any], wanted: list[Any]) -> None:
+    assert to_do(**given) == wanted
     assert suggested_s(LIMITS) >= 4
 
 
-@pytest.mark.parametrize("limits", [{}, dict.fromkeys(KEYS, 1e-9), {"stolen_ppm": 50}])
-def test_limits_that_no_run_can_show_are_for_the_host_file(limits: dict[str, float]) -> None:
-    (one,) = words(probe=judged("not-judged", limits=limits, not_judged=[*limits], reason="no limit is set"))
-    assert one.startswith("set limits under [budget] in the host file")
+def test_who_has_a_cpu_is_named_and_what_measures_beside_him() -> None:
+    probe = {**judged("not-judged", reason="CPU 2 was not measured"), **LEFT}
+    (fix,) = to_prove(True, NO_PROBLEM, typed(probe, Jitter), (ENGINE,))
+    assert "CPU 3: engine (pid 7); CPU 2: feed (pid 9) runs there" in str(fix)
+    (alone,) = to_prove(True, TAKEN, None, ())
+    assert [str(one).endswith(kinds.preflight(intrude=True)) for one in (fix, alone)] == [True, True]
 
 
-def test_a_cpu_that_somebody_has_is_to_be_freed_or_measured_beside_him() -> None:
-    left = {"cpu": 2, "reason": "feed (pid 9) runs there"}
-    probe = {**judged("not-judged", reason="CPU 2 was not measured: feed (pid 9) runs there"), "not_measured": [left]}
-    (one,) = words(probe=probe, beside=(ENGINE,))
-    assert "CPU 3: engine (pid 7); CPU 2: feed (pid 9) runs there" in one
-    assert one.endswith("sudo tunectl preflight --intrude")
-    (none,) = words(problem=f"probe: not run: somebody else's threads run on every isolated CPU; {STOP}")
-    assert none.endswith("sudo tunectl preflight --intrude")
+@pytest.mark.parametrize(
+    ("problem", "load", "verdict", "wanted"),
+    [
+        (NO_PROBLEM, True, "within", []),
+        (NO_PROBLEM, True, "broken", [("probe-jitter", {"loads": ["memory", "timers"]})]),
+        (NO_PROBLEM, False, "not-judged", [("preflight", {"loads": ["memory", "timers"]})]),
+        (Problem("load memory", "not run", mending=to_type(INSTALL)), None, "", [("install-load", {})]),
+        (Problem("load memory", "refused: engine runs"), None, "", [Kind.DECIDE]),
+    ],
+)
+def test_a_load_that_did_not_run_and_what_broke_beside_one(
+    problem: Problem, load: bool | None, verdict: str, wanted: list[Any]
+) -> None:
+    beside = {"names": ["memory", "timers"], "ran": load, "reason": "it ended"}
+    loaded = None if load is None else typed({**judged(verdict), "load": beside}, Jitter)
+    assert done(to_load(("memory", "timers"), problem, loaded)) == wanted
 
 
-def test_what_could_not_be_measured_at_all_says_why() -> None:
-    assert words(live=False, problem="probe: a recorded host cannot be measured") == [
-        "run it on the live host: a recorded host cannot be measured"
-    ]
-    (one,) = words(problem="probe: none of the isolated CPUs is online")
-    assert one.endswith(": none of the isolated CPUs is online")
-
-
-def test_a_run_that_is_not_to_be_trusted_is_run_again() -> None:
-    why = "the run was interrupted, so rare interruptions had less chance to show"
-    (one,) = actions_of([], unproved=to_prove(True, "", typed(judged("not-judged", reason=why), Jitter), ()))
-    assert (one["command"], one["note"]) == ("sudo tunectl preflight", why)
+@pytest.mark.parametrize(
+    ("problem", "budget", "wanted"),
+    [
+        ("", {"limits": {"due_to_book_p99_9_ns": 5}, "verdict": "within"}, []),
+        ("", {"limits": {"due_to_book_p99_9_ns": 5}, "verdict": "broken"}, [("probe-feed", {})]),
+        ("", {"limits": {"due_to_book_p99_9_ns": 5}, "reason": "void"}, [("preflight", {"feed": True})]),
+        ("", {}, [Kind.DECIDE]),
+        ("feed: not run: it needs two isolated CPUs", None, [Kind.DECIDE]),
+    ],
+)
+def test_what_would_have_feed_judged(problem: str, budget: dict[str, Any] | None, wanted: list[Any]) -> None:
+    feed = None if budget is None else typed({"cells": [], "budget": budget}, Feed)
+    assert done(to_feed(problem, feed)) == wanted

@@ -227,3 +227,11 @@ def test_no_loss_improves_a_verdict(
     whole = judge(result(cpu), LIMITS).verdict
     worse = cpu | {"percentile_error_ppm": error_ppm, "events_lost": error_ppm}
     assert RANK[judge(result(worse, interrupted=interrupted), LIMITS).verdict] >= RANK[whole]
+
+
+def test_a_cpu_without_its_own_length_was_measured_as_long_as_the_run() -> None:
+    cpu = cpu_result()
+    assert result(cpu, duration_s=5.0).worst("interruptions_per_s") == 5.0
+    del cpu["duration_ns"]
+    assert result(cpu, duration_s=5.0).worst("interruptions_per_s") == 10.0
+    assert result(cpu, duration_s=0.0).worst("interruptions_per_s") is None

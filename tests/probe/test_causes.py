@@ -173,12 +173,12 @@ def test_each_gap_is_in_one_row_and_the_rows_add_up() -> None:
     joined = join(gaps, [(1001, TIMER), (2001, TIMER)], OWN, 3e9)
     rows = table(gaps, joined, 3e9, 6, Beyond(0, 0))
     # 11 ticks are 3.67 ns and 8 are 2.67; the run's total, 19 ticks, is 6 ns.
-    assert [(row.cause.label, row.count, row.total_ns, row.max_ns) for row in rows] == [
+    assert [(row.cause, row.count, row.total_ns, row.max_ns) for row in rows] == [
         (OUTSIDE, 1, 4, 3),
         ("local timer", 2, 2, 1),
     ]
     beyond = table(gaps, joined, 3e9, 1004, Beyond(7, 600))
-    assert beyond[0].cause.label == "not known: beyond the list of events"
+    assert beyond[0].cause == "not known: beyond the list of events"
     assert (beyond[0].count, beyond[0].total_ns, beyond[0].max_ns) == (7, 999, 600)
     assert table([], Joined([], [], 0, 0), 3e9, 0, Beyond(0, 0)) == []
 

@@ -81,23 +81,19 @@ def strict(document: dict[str, Any]) -> None:
     document["strict"] = True
 
 
-TWO = "the figures of its probe contradict each other: of CPU 15 the longest interruption is 4000 ns, and one of "
 FIGURES = {"max_ns": 4_000, "p99_9_ns": 2_000, "interruptions_per_s": 5, "stolen_ppm": 100}  # with WORSE
 WORSE = cpu(arrival_ns={"99.9": 2_000}, stolen_ppm=100.0)  # than made.preflight(), whose gaps cannot reach so far
 DARK = good("thermal.zone[0]") | {"outcome": "unreadable"}
 SPARED_ONE = good("uncore.min_khz") | {"outcome": "unreadable"}
-BROKEN = "CPU 15: the longest interruption: 90000 ns, allowed 50000 ns (max_ns)"
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda document: document.update(probe=None), "measured nothing"),
-        (lambda document: document["probe"].update(interrupted=True), "its probe was interrupted"),
-        (lambda document: document["probe"].pop("budget"), "judged nothing: its probe was held to no limit"),
-        (budget(limits={}), "judged nothing: its probe was held to no limit"),
-        (budget(limits={"max_ns": None, "stolen_ppm": None}), "judged nothing: its probe was held to no limit"),
+        (lambda document: document["probe"].update(interrupted=True), "prove nothing: 'the run was interrupted"),
         *((limit(key, None), f"its probe was held to no limit of {key}") for key in KEYS),
+        (lambda document: document["probe"].pop("budget"), f"its probe was held to no limit of {', '.join(KEYS)}"),
         (budget(limits={"max_ns": 50_000}), "no limit of p99_9_ns, interruptions_per_s, stolen_ppm"),
         (limit("max_ns", 3_999), "its probe break a limit: CPU 15: the longest interruption: 4000 ns"),
         (both(WORSE, limit("p99_9_ns", 1_999)), "its probe break a limit: CPU 15: the wait that 99.9 %"),
@@ -128,10 +124,6 @@ BROKEN = "CPU 15: the longest interruption: 90000 ns, allowed 50000 ns (max_ns)"
         (probe(at="2026-11-21T08:35:06Z"), "its probe ran at another time"),
         (probe(at="this morning"), "does not say when its probe ran"),
         (lambda document: document["probe"].pop("at"), "does not say when its probe ran"),
-        (budget(verdict="broken"), "its probe broke a limit"),
-        (budget(verdict="broken", broken=[BROKEN]), f"its probe broke a limit: '{BROKEN}'"),
-        (budget(broken=[BROKEN]), f"its probe broke a limit: '{BROKEN}'"),
-        (budget(not_judged=["max_ns: measured for 0.1 s"]), "not judged by a limit: 'max_ns: measured for 0.1 s'"),
         (budget(verdict="not-judged", reason="a CPU was never measured"), "not judged: 'a CPU was never measured'"),
         (budget(verdict=""), "its probe was not judged: no reason is given"),
         (lambda document: document.update(reasons=["fan failed"]), "gives a reason against it: 'fan failed'"),
@@ -155,20 +147,12 @@ BROKEN = "CPU 15: the longest interruption: 90000 ns, allowed 50000 ns (max_ns)"
         (lambda document: document.pop("thermal"), "its thermal says nothing"),
         (section("thermal", verdict="throttled"), "its thermal says throttled"),
         (section("thermal", verdict="drifted"), "its thermal says drifted"),
-        (cpu(gap_ns={"50": 4_001}), f"{TWO}4001 ns"),
-        (cpu(gap_ns={"50": 4_041}, percentile_error_ppm=10_000), f"{TWO}4041 ns"),
-        (cpu(arrival_ns={"99.9": 1_000, "99.99": 4_001}), f"{TWO}4001 ns"),
-        (cpu(histogram=[[90_000_000, 90_000_001, 1]]), f"{TWO}9e+07 ns"),
-        (cpu(series={"interval_s": 1, "intervals": [[2, 1_000, 4_001]]}), f"{TWO}4001 ns"),
-        (
-            both(section("verify", SPARED_ONE), strict),
-            "uncore.min_khz in it is",
-        ),
+        (both(section("verify", SPARED_ONE), strict), "uncore.min_khz in it is"),
         (lambda document: document.update(load=["memory"]), "was not measured under load, as it was asked to (memory)"),
         (loaded(ran=False), "was not measured under load: 'the load did not run: it ended'"),
         (loaded(("memory", "timers")), "was measured beside another load than it was asked to"),
         (loaded(cpus=[cpu_result(15, max_ns=50_001)]), "under load the figures of its probe break a limit: CPU 15"),
-        (loaded(interrupted=True), "under load its probe was interrupted"),
+        (loaded(interrupted=True), "under load the figures of its probe prove nothing: 'the run was interrupted"),
         (lambda document: document.update(is_feed_asked=True), "did not measure feed, as it was asked to"),
         (fed(5.1), "the figures of feed broke a limit: 'tcp json, 1 symbol, poll0: 99.9 % of messages"),
         (fed(None), "the figures of feed was not judged: 'tcp json, 1 symbol, poll0: P99.9 is not known"),
@@ -199,7 +183,6 @@ def test_what_contradicts_a_go(change: Change, said: str) -> None:
         section("check", verdict="unreadable"),  # nothing but the engine's own threads was to be judged
         section("check", good("check.trading_alone") | {"outcome": "unreadable"}, verdict="unreadable"),
         section("thermal", DARK),
-        cpu(gap_ns={"50": 4_040}, percentile_error_ppm=10_000),
         both(
             section("verify", good("mm.ksm") | {"outcome": "waived"}),
             lambda document: document.update(waivers={"standing": 1, "expired": 0, "next": None}),

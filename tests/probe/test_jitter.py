@@ -62,7 +62,7 @@ def test_the_document_fits_its_schema(jitter: Jitter, cpu: int) -> None:
     document = jitter("--cpus", cpu, "--duration", GAPS_S)
     jsonschema.validate(document, schema, format_checker=jsonschema.FormatChecker())
     assert document["interrupted"] is False
-    assert document["budget"] == {"limits": {}, "verdict": "not-judged", "broken": []}
+    assert (document["budget"]["limits"], document["budget"]["verdict"]) == ({}, "not-judged")
 
 
 def test_figures_agree_with_the_events(jitter: Jitter, cpu: int) -> None:

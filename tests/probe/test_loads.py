@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import tunectl
 from tests.cli.places import environment, unprivileged
 from tests.cli.test_commands import valid
-from tests.probe.samples import cpu_result, result, typed_result
+from tests.probe.samples import cpu_result, typed_result
 from tests.probe.stressed import BROKEN, WORKED, put, works
 from tests.ran import JITTER
 from tunectl.compare.compared import quiet_and_loaded
@@ -34,6 +35,7 @@ from tunectl.model import Trading
 from tunectl.probe.budget import judge
 from tunectl.probe.loaded import Plan, planned, quiet_then_loaded, recorded, refusal, under
 from tunectl.probe.loads import LOADS, chosen, needs_mib, words
+from tunectl.shapes import Jitter, JitterLoaded
 
 HERE = frozenset({min(os.sched_getaffinity(0))})
 ROOT = Sysroot()
@@ -107,37 +109,37 @@ def test_figures_are_read_by_stressor() -> None:
 )
 def test_a_load_ran_only_where_every_stressor_worked_to_the_end(broke: str, ended: Ended, reason: str) -> None:
     made = recorded(PLAN, broke, ended)
-    assert (made["ran"], made["reason"]) == (not reason, reason)
-    assert made["said"] == ([] if not reason else list(ended.said))
-    judged = judge(typed_result(cpu_result(), load=made), LIMITS)
+    assert (made.ran, made.reason) == (not reason, reason)
+    assert made.said == ([] if not reason else list(ended.said))
+    judged = judge(replace(typed_result(cpu_result()), load=made), LIMITS)
     assert judged.verdict == ("not-judged" if reason else "within")
     assert reason in judged.reason
-    broken = judge(typed_result(cpu_result(max_ns=60_000), load=made), LIMITS)
+    broken = judge(replace(typed_result(cpu_result(max_ns=60_000)), load=made), LIMITS)
     assert broken.verdict == "broken"  # it did break
 
 
 def test_quiet_runs_stay_where_the_load_fails() -> None:
-    def measured(tell: Any) -> dict[str, Any]:
-        return result(cpu_result())
+    def measured(tell: Any) -> Jitter:
+        return typed_result(cpu_result())
 
     plan = PLAN._replace(names=("memory",))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(stressng.OVERRIDE, "/bin/false")
         made = quiet_then_loaded(plan, 1, 0.0, 1.0, measured, lambda: "", lambda _: None)
         late = quiet_then_loaded(plan, 1, 0.0, 1.0, measured, lambda: "engine runs", lambda _: None)
-    assert (len(made["quiet"]), made["loaded"]) == (1, [])
-    assert made["warnings"][0].startswith("not measured under load memory on CPU")
+    assert (len(made.quiet), made.loaded) == (1, [])
+    assert made.warnings[0].startswith("not measured under load memory on CPU")
     assert quiet_and_loaded(made) is None
-    assert (late["loaded"], late["warnings"][0].endswith(": refused: engine runs")) == ([], True)
+    assert (late.loaded, late.warnings[0].endswith(": refused: engine runs")) == ([], True)
 
 
 def test_a_run_beside_a_load_that_did_not_run_is_compared_with_nothing() -> None:
     ran, failed = (recorded(PLAN, broke, Ended(0, DID, ())) for broke in ("", "stress-ng has ended: killed"))
-    body = {**result(), "schema": "tunectl.probe.jitter.loaded/1", "quiet": [result(cpu_result())]}
-    compared = quiet_and_loaded(body | {"loaded": [result(cpu_result(), load=ran)]})
+    quiet = typed_result(cpu_result())
+    compared = quiet_and_loaded(JitterLoaded(quiet=[quiet], loaded=[replace(quiet, load=ran)]))
     assert compared
     assert (compared["before"]["file"], compared["after"]["file"]) == ("quiet", "loaded")
-    assert quiet_and_loaded(body | {"loaded": [result(cpu_result(), load=failed)]}) is None
+    assert quiet_and_loaded(JitterLoaded(quiet=[quiet], loaded=[replace(quiet, load=failed)])) is None
 
 
 # ---- where it may run
@@ -200,9 +202,9 @@ def test_a_load_that_breaks_is_named(name: str, tmp_path: Path, monkeypatch: pyt
     stressed(monkeypatch, tmp_path, program)
     monkeypatch.setattr(stressng, "_STARTS_S", 2.0)
 
-    def measured(tell: Any) -> dict[str, Any]:
+    def measured(tell: Any) -> Jitter:
         time.sleep(1.2 if "while" in name else 0.0)
-        return result(cpu_result())
+        return typed_result(cpu_result())
 
     assert said in why_not(measured)
 
@@ -213,8 +215,9 @@ def why_not(measured: Any) -> str:
         made = under(PLAN, 1.0, lambda _: None, measured)
     except TunectlError as error:
         return str(error)
-    assert not made["load"]["ran"]
-    return str(made["load"]["reason"])
+    assert made.load
+    assert not made.load.ran
+    return made.load.reason
 
 
 @pytest.mark.alone

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.probe.test_hedge_native import CPUS
-from tunectl.probe.feed_explain import explained_feed
-from tunectl.probe.hedge_explain import explained_hedge
-from tunectl.probe.wake_explain import explained_wake
+from tests.experiments.test_hedge_native import CPUS
+from tunectl.experiments.feed_cells import explained_feed
+from tunectl.experiments.hedge_cells import explained_hedge
+from tunectl.experiments.wake_cells import explained_wake
 
 pytestmark = [pytest.mark.slow, pytest.mark.pins]
 

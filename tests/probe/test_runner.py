@@ -28,11 +28,11 @@ def script(path: Path, body: str) -> Path:
 @pytest.mark.slow
 def test_measures(installed: Path, cpu: int) -> None:
     said: list[str] = []
-    document = run_jitter([cpu], 1.05, threshold_ns=500, events=3, intrude=True, on_progress=said.append)
-    assert document["threshold_ns"] == 500
-    assert document["duration_requested_s"] == 1.05
-    assert [one["cpu"] for one in document["cpus"]] == [cpu]
-    assert len(document["cpus"][0]["events"]) <= 3
+    result = run_jitter([cpu], 1.05, threshold_ns=500, events=3, intrude=True, on_progress=said.append)
+    assert (result.threshold_ns, result.duration_requested_s) == (500, 1.05)
+    (measured,) = result.cpus
+    assert measured.cpu == cpu
+    assert len(measured.events) <= 3
     assert len(said) >= 2
     assert said[0] == f"measuring CPU {cpu}: 0 of 1.05 s"
     assert re.fullmatch(
@@ -53,14 +53,16 @@ def test_a_refusal_is_a_usage_error(installed: Path) -> None:
 
 
 def test_every_option_reaches_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    body = f"import json, sys\ndocument = {result()!r}\ndocument['argv'] = sys.argv[1:]\nprint(json.dumps(document))"
+    body = (
+        f"import json, sys\ndocument = {result()!r}\ndocument['warnings'] = sys.argv[1:]\nprint(json.dumps(document))"
+    )
     monkeypatch.setenv("TUNECTL_PROBE", str(script(tmp_path / "probe", body)))
-    argv = run_jitter([3, 2, 5], 0.25, threshold_ns=7, fifo=1, events=0, attribute=True)["argv"]
+    argv = run_jitter([3, 2, 5], 0.25, threshold_ns=7, fifo=1, events=0, attribute=True).warnings
     assert argv == [
         *("jitter", "--duration", "0.250000", "--cpus", "2-3,5"),
         *("--threshold-ns", "7", "--fifo", "1", "--events", "0", "--wait-for-go"),
     ]
-    assert run_jitter([], 1)["argv"] == ["jitter", "--duration", "1.000000"]
+    assert run_jitter([], 1).warnings == ["jitter", "--duration", "1.000000"]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +109,7 @@ def test_a_wrong_override_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.slow
 def test_ctrl_c_still_gives_the_result(installed: Path, cpu: int) -> None:
     call = f"run_jitter([{cpu}], {ENDED_BY_TEST_S}, intrude=True)"
-    code = f"import json; from tunectl.probe.runner import pass_on, run_jitter; print(json.dumps({call}))"
+    code = f"import msgspec; from tunectl.probe.runner import run_jitter; print(msgspec.json.encode({call}).decode())"
     root = Path(__file__).parents[2]
     child = subprocess.Popen([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True)
     assert until_measuring(until_child(child.pid))

@@ -9,23 +9,25 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.compare.runs import cpu_of, document
 from tunectl.errors import TunectlError
 from tunectl.host.ending import ENDING
 from tunectl.host.run import reason_of, run
 from tunectl.probe.runs import several
+from tunectl.shapes import Jitter, JitterRuns, typed
 
-WHOLE = document(cpu_of([(5, 500)], 1.0), seconds=1.0, interrupted=False)
-CUT = {**WHOLE, "interrupted": True}
+WHOLE = typed(document(cpu_of([(5, 500)], 1.0), seconds=1.0, interrupted=False), Jitter)
+CUT = replace(WHOLE, interrupted=True)
 
 
-def kept(count: int, *outcomes: dict[str, Any] | BaseException) -> tuple[dict[str, Any], list[str]]:
+def kept(count: int, *outcomes: Jitter | BaseException) -> tuple[JitterRuns, list[str]]:
     """The document of these runs, and what was told meanwhile."""
     told: list[str] = []
-    coming: Iterator[dict[str, Any] | BaseException] = iter(outcomes)
+    coming: Iterator[Jitter | BaseException] = iter(outcomes)
 
-    def measured(tell: Any) -> dict[str, Any]:
+    def measured(tell: Any) -> Jitter:
         tell("measuring")
         one = next(coming)
         if isinstance(one, BaseException):
@@ -37,8 +39,8 @@ def kept(count: int, *outcomes: dict[str, Any] | BaseException) -> tuple[dict[st
 
 def test_each_run_is_there() -> None:
     made, told = kept(3, WHOLE, WHOLE, WHOLE)
-    assert made["runs"] == [WHOLE] * 3
-    assert (made["schema"], made["at"], made["warnings"]) == ("tunectl.probe.jitter.runs/1", WHOLE["at"], [])
+    assert made.runs == [WHOLE] * 3
+    assert (made.schema, made.at, made.warnings) == ("tunectl.probe.jitter.runs/1", WHOLE.at, [])
     assert told == [f"run {number} of 3: measuring" for number in (1, 2, 3)]
 
 
@@ -50,10 +52,10 @@ def test_each_run_is_there() -> None:
         (TunectlError("CPU 2 is taken"), "CPU 2 is taken"),
     ],
 )
-def test_what_ends_it_early_leaves_the_whole_runs(second: dict[str, Any] | BaseException, why: str) -> None:
+def test_what_ends_it_early_leaves_the_whole_runs(second: Jitter | BaseException, why: str) -> None:
     made, _ = kept(3, WHOLE, second)
-    assert made["runs"] == [WHOLE]
-    assert made["warnings"] == [f"only 1 of 3 runs: {why}"]
+    assert made.runs == [WHOLE]
+    assert made.warnings == [f"only 1 of 3 runs: {why}"]
 
 
 @pytest.fixture
@@ -68,11 +70,11 @@ def ending() -> Iterator[None]:
     ENDING.is_wanted = ENDING.is_urgent = False
 
 
-def series(count: int, pause_s: float, *signals: int) -> dict[str, Any]:
+def series(count: int, pause_s: float, *signals: int) -> JitterRuns:
     """A series whose first run, second run, ... is given so many signals while it is explained."""
     coming = iter(signals)
 
-    def measured(_: Any) -> dict[str, Any]:
+    def measured(_: Any) -> Jitter:
         for _ in range(next(coming)):
             signal.raise_signal(signal.SIGINT)
         return WHOLE
@@ -84,26 +86,26 @@ def series(count: int, pause_s: float, *signals: int) -> dict[str, Any]:
 @pytest.mark.parametrize(("signals", "whole"), [((1,), 1), ((0, 1), 2)])
 def test_ctrl_c_while_a_run_is_explained_ends_it_after_that_run(signals: tuple[int, ...], whole: int) -> None:
     made = series(3, 0.0, *signals)
-    assert (len(made["runs"]), made["warnings"]) == (whole, [f"only {whole} of 3 runs: interrupted"])
+    assert (len(made.runs), made.warnings) == (whole, [f"only {whole} of 3 runs: interrupted"])
 
 
 @pytest.mark.usefixtures("ending")
 def test_ctrl_c_in_the_last_run_takes_nothing_away() -> None:
     made = series(2, 0.0, 0, 1)
-    assert (len(made["runs"]), made["warnings"]) == (2, [])
+    assert (len(made.runs), made.warnings) == (2, [])
 
 
 @pytest.mark.usefixtures("ending")
 def test_a_cut_run_that_was_the_only_one_is_not_counted() -> None:
-    made = several(1, 0.0, lambda _: {**WHOLE, "interrupted": True}, lambda _: None)
-    assert (len(made["runs"]), made["warnings"]) == (1, [])
+    made = several(1, 0.0, lambda _: CUT, lambda _: None)
+    assert (len(made.runs), made.warnings) == (1, [])
 
 
 @pytest.mark.usefixtures("ending")
 def test_ctrl_c_ends_a_pause() -> None:
     timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    assert series(2, 600.0, 0)["warnings"] == ["only 1 of 2 runs: interrupted"]
+    assert series(2, 600.0, 0).warnings == ["only 1 of 2 runs: interrupted"]
     timer.join()
 
 
@@ -127,6 +129,6 @@ def test_ctrl_c_is_passed_on_to_the_program() -> None:
 
 
 def test_the_first_run_counts_as_one_alone_does() -> None:
-    assert kept(3, CUT)[0]["runs"] == [CUT]
+    assert kept(3, CUT)[0].runs == [CUT]
     with pytest.raises(TunectlError, match="CPU 2 is taken"):
         kept(3, TunectlError("CPU 2 is taken"))

@@ -7,16 +7,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.tracefs import sweep
-from tunectl.probe.attribution import CpuTrace, Traced, attributed
+from tunectl.probe.attribution import CpuTrace, Traced
+from tunectl.probe.explain import explained
 from tunectl.probe.tracing import Tracer
 
-from .samples import cpu_result, result
+from .samples import raw_cpu, raw_run
 from .test_attribution import MOUNT, tracing, within
 from .test_tracepages import KERNEL, page, record, switch, timer
 
@@ -61,20 +61,12 @@ def test_only_the_instances_of_dead_processes_are_swept(tracefs: Path) -> None:
     sweep(Sysroot(str(tracefs / "proc")))  # no tracefs there
 
 
-def run_of(*gaps: list[int], **changes: Any) -> dict[str, Any]:
-    stolen = sum(end - start for start, end, _ in gaps)
-    listed = {"interruptions": len(gaps), "stolen_ns": stolen, "events": [list(gap) for gap in gaps]}
-    one = cpu_result(2, events_lost_max_ns=0, **listed)
-    clock = {"source": "tsc", "hz": 1e9, "granule_ns": 1.0, "drift_ppm": 0.0}
-    return {**result({**one, **changes}), "clock": clock, "fifo_priority": 0, "attribution": None, "labels": [""]}
-
-
 def test_a_document_says_the_cause_of_each_gap_once() -> None:
-    raw = run_of([1000, 9000, 0], [20_000, 21_000, 0], [30_000, 31_000, 0])
+    raw = raw_run(raw_cpu(2, (1000, 9000), (20_000, 21_000), (30_000, 31_000)))
     pages = [page(0, record(1100, timer()), record(100, switch(700, 9, 4)), record(7000, switch(9, 700)))]
     pages.append(page(20_000, record(100, timer())))
     traced = Traced("", KERNEL, {2: CpuTrace(700, pages, 0, False)}, 4096, 80)
-    document = attributed(raw, traced)
+    document = explained(raw, traced)
     outside = "not the kernel: hypervisor, SMI or hardware"
     assert document["labels"] == ["stopped by a signal + local timer", "local timer", outside]
     (cpu,) = document["cpus"]
@@ -83,19 +75,19 @@ def test_a_document_says_the_cause_of_each_gap_once() -> None:
     assert cpu["causes"][0] == {"cause": "stopped by a signal + local timer", **first}
     assert cpu["trace"] == {"events": 4, "events_apart": 0, "events_lost": 0}
     assert document["attribution"]["event_cost_ns"] == 80
-    assert document["warnings"] == raw["warnings"]
+    assert document["warnings"] == []
 
 
 def test_what_is_not_known_is_said() -> None:
-    raw = run_of([1000, 9000, 0])
-    lost = attributed(raw, Traced("", KERNEL, {2: CpuTrace(700, [], 5, True)}, 4096, None, "/sys/instance"))
+    raw = raw_run(raw_cpu(2, (1000, 9000)))
+    lost = explained(raw, Traced("", KERNEL, {2: CpuTrace(700, [], 5, True)}, 4096, None, "/sys/instance"))
     assert lost["labels"] == ["not known: events of the trace were lost"]
     assert "events of the trace were lost on CPU 2" in lost["warnings"][-2]
     assert "/sys/instance could not be removed" in lost["warnings"][-1]
     assert lost["attribution"]["event_cost_ns"] is None
-    none = attributed(raw, Traced("no reason"))
+    none = explained(raw, Traced("no reason"))
     assert none["attribution"] == {"method": "counters", "reason": "no reason"}
-    assert (none["labels"], none["cpus"]) == (raw["labels"], raw["cpus"])
+    assert (none["labels"], none["cpus"]) == ([""], explained(raw)["cpus"])
     assert "single interruptions have no named cause: no reason" in none["warnings"][-1]
 
 

@@ -122,18 +122,19 @@ def test_the_bill_of_materials_is_valid_and_names_what_is_linked(folder: Path, m
     assert {one.partition("@")[0] for one in needs["tunectl-probe"]} == {"musl", "compiler_rt"}
 
 
-@pytest.fixture
-def by_gcc(wheels: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def by_gcc(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel from the source archive where only gcc is; not static, as on a system without a static C library."""
+    place = tmp_path_factory.mktemp("gcc")
     (archive,) = wheels.glob("*.tar.gz")
     with tarfile.open(archive) as packed:
-        packed.extractall(tmp_path, filter="data")
-    words = ["-m", "build", "--no-isolation", "--wheel", "--outdir", str(tmp_path / "out")]
+        packed.extractall(place, filter="data")
+    words = ["-m", "build", "--no-isolation", "--wheel", "--outdir", str(place / "out")]
     environment = {"PATH": "/usr/bin:/bin", "LDFLAGS": "", "SOURCE_DATE_EPOCH": EPOCH}
-    source = tmp_path / archive.name.removesuffix(".tar.gz")
+    source = place / archive.name.removesuffix(".tar.gz")
     done = subprocess.run([sys.executable, *words, source], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    (wheel,) = (tmp_path / "out").glob("*.whl")
+    (wheel,) = (place / "out").glob("*.whl")
     return wheel
 
 

@@ -1,23 +1,22 @@
-"""One document of each kind, from samples.json, and strings that try to break out of a format."""
+"""One document of each kind, and strings that try to break out of a format."""
 
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.report.samples import SAMPLES
 from tunectl import kinds
-from tunectl.fix import APPLY, REBOOT, Fix
+from tunectl.fix import APPLY, REBOOT, Fix, of_text
 from tunectl.model import Document, Finding, HostId, Outcome, Severity
 from tunectl.report.urgency import findings_in
 
-_BODIES: dict[str, Any] = json.loads(Path(__file__).with_name("samples.json").read_text(encoding="utf-8"))
-NAMES = tuple(_BODIES)
-_TASKS = {"tunectl apply": APPLY.tasks, "reboot": REBOOT.tasks}
+NAMES = tuple(SAMPLES)
+_TASKS = {str(APPLY): APPLY.tasks, "reboot": REBOOT.tasks}
 HOST = HostId("tx-04", "6.12.5", "0e2a7a37-2f1c-4b0e-9d6f-3f5f6f0c2d11", "x86_64")
 AT = "2026-11-21T09:30:00Z"
 
@@ -45,7 +44,7 @@ findings = st.builds(
     observed=scalars,
     desired=scalars,
     reason=hostile,
-    fix=hostile.map(Fix),
+    fix=hostile.map(of_text),
     harmful=st.booleans(),
     points=st.none() | st.dictionaries(st.sampled_from(["asked", "next_boot", "this_boot", "kernel"]), scalars),
     severity=st.none() | st.sampled_from(Severity),
@@ -54,7 +53,12 @@ findings = st.builds(
 
 def body(name: str) -> dict[str, Any]:
     """A copy of the sample of that name, to be changed at will."""
-    return copy.deepcopy(_BODIES[name])
+    return copy.deepcopy(_made(name))
+
+
+@cache
+def _made(name: str) -> dict[str, Any]:
+    return SAMPLES[name]()
 
 
 def all_findings(of: Mapping[str, Any]) -> Iterator[Finding]:
@@ -82,7 +86,7 @@ def _own(action: dict[str, Any]) -> dict[str, Any]:
 
 def _just_made(finding: Finding) -> Finding:
     """A finding whose fix has its tasks, as a command makes it."""
-    return finding._replace(fix=Fix(finding.fix, _TASKS.get(finding.fix, ())))
+    return finding._replace(fix=Fix(_TASKS.get(str(finding.fix), finding.fix.tasks)))
 
 
 def verify_of(found: list[Finding], verdict: str = "drifted", name: str = "verify") -> Document:

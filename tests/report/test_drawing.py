@@ -28,18 +28,6 @@ def lines(name: str, made: object, width: int = 80, verbose: int = 0) -> list[st
     return render(Document(name, HOST, AT, made, (), verbose), "text", width=width).splitlines()
 
 
-def test_compare_begins_with_its_verdict_and_fits() -> None:
-    shown = lines("compare", body("compare"))
-    assert shown[0] == "the two runs differ; after: interruptions 45.6 % fewer, stolen 46.8 % less"
-    assert any("whether two set-ups differ, only several runs a" in line for line in shown[:8])
-    assert [line for line in shown if line.startswith("before: before.json · h · Linux 6.12 · ")]
-    (header, *_) = [line for line in shown if "after is" in line]
-    assert header.split() == ["before", "after", "after", "is", "95%", "bounds"]
-    (rate, *_) = [line for line in shown[shown.index("CPU 2") :] if line.startswith("  interruptions ")]
-    assert rate.endswith("10.2 times fewer  8.73 to 11.9 times fewer")
-    assert "  - only after: this is a virtual machine" in shown
-
-
 def test_a_load_that_did_not_run_is_said_first() -> None:
     made = body("probe.jitter.loaded")
     shown = lines("probe.jitter.loaded", made)

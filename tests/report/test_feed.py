@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.compare.feeds import TRIP, feed_document
-from tests.probe.feeds import case, lossy, message, tail, unmeasured, unsent
+from tests.experiments.feeds import case, lossy, message, tail, unmeasured, unsent
 from tests.report.documents import AT, HOST, document
 from tests.report.documents import body as preflight_body
 from tests.report.pages import Page, file
@@ -28,16 +28,6 @@ def text(body: dict[str, Any], width: int = 80, verbose: int = 0) -> list[str]:
 
 def html(body: dict[str, Any]) -> Page:
     return html_page(file("probe.feed", body))
-
-
-def test_the_figures_of_a_case() -> None:
-    lines = text(ONE)
-    assert lines[0] == "from CPU 2 to CPU 3, 1 case, 1 s"
-    assert "1,000 messages a second, each due at a time of its own" in lines
-    at = lines.index("Due to book")
-    assert lines[at + 1].split() == ["n", "P50", "P99", "P99.9", "longest", "CPU"]
-    figures = " ".join(" ".join(lines[at + 2 : at + 4]).split())
-    assert "20,000 10.5 µs 50.1 µs 51 µs 301 µs 100 %" in figures
 
 
 def test_the_stages_of_a_single_case_add_up_to_each_percentile() -> None:

@@ -112,7 +112,7 @@ def test_generalised(text: str, instance: str, expected: str) -> None:
 def test_identical_targets_are_one_group() -> None:
     found = [irq(number, reason=f"IRQ {number} is not where it should be") for number in range(4096)]
     (group,) = groups(found)
-    assert (group.reason, group.fix, len(group.instances)) == ("IRQ N is not where it should be", APPLY, 4096)
+    assert (group.reason, str(group.fix), len(group.instances)) == ("IRQ N is not where it should be", str(APPLY), 4096)
     assert len(group.rows) == 1
 
 

@@ -22,30 +22,8 @@ def text(made: Document) -> list[str]:
     return render(made, "text", width=100).splitlines()
 
 
-def test_text_opens_with_the_verdict() -> None:
-    assert text(document("fleet"))[0] == (
-        "NO-GO  12 hosts: 1 NO-GO, 2 UNKNOWN, 1 pending reboot, 8 GO; do not trade on the hosts below"
-    )
-
-
-def test_text_names_everybody_the_worst_first() -> None:
-    lines = text(document("fleet"))
-    heads = [
-        lines.index(head) for head in ("NO-GO: 1 host", "UNKNOWN: 2 hosts", "pending reboot: 1 host", "GO: 8 hosts")
-    ]
-    assert heads == sorted(heads)
-    assert lines[heads[1] + 1 : heads[1] + 4] == [
-        "  tx-[10-11]",
-        "   1. unreachable: ssh: connect to host tx-10 port 22: No route to host",
-        "      1 host: tx-10",
-    ]
-    assert lines[heads[3] + 1] == "  tx-[01-08]"
-
-
 def test_text_shows_who_is_unlike_its_peers() -> None:
-    page = "\n".join(text(document("fleet")))
-    assert "  tx-08  arrival P99.9    15.5 µs  2.02 µs  \N{MULTIPLICATION SIGN}7.65   54.9\n" in page
-    assert "tx-08: the kernel is 6.1.0-39; 8 of 8 peers: 6.12.5" in page
+    assert any(line.split()[:2] == ["tx-08", "longest"] for line in text(document("fleet")))
     assert "Unlike" not in "\n".join(text(document("fleet", outliers=[])))
 
 
@@ -72,13 +50,14 @@ def alike(n: int) -> dict[str, Any]:
         f"tx-{n:02}",
         "no-go",
         reasons=[f"{target} is {n}, should be 0: {reason}; fix: {fix}", f"probe: {broken}"],
+        reasons_about=["check.movable_threads", "probe"],
         check={"verdict": "drifted", "findings": [drifted]},
         actions=[
             {"kind": "move-thread", "arguments": {"tid": n + 4000, "cpus": "0-7"}, "mends": [target], "reboot": False}
         ],
         waivers={"standing": 4, "expired": 0, "next": None},
     )
-    made["probe"]["budget"] |= {"verdict": "broken", "broken": [broken]}
+    made["probe"]["budget"] |= {"verdict": "broken", "broken": [broken], "broken_limits": ["max_ns"]}
     return made
 
 
@@ -110,14 +89,6 @@ def test_what_holds_for_some_hosts_only_names_them_and_v_shows_all() -> None:
     whole = " ".join(" ".join(text(made._replace(verbose=1))).split())
     assert "tx-00: 'check.movable_threads[15] is 0, should be 0: CPU 15 is not left alone" in whole
     assert "ran there for 0 % of the time' (one of 3 such sentences)" in whole
-
-
-def test_history() -> None:
-    lines = text(document("fleet.history"))
-    assert lines[0] == "tx-08 in 4 sessions"
-    assert "  noon     NO-GO      40 µs    20 µs   5/s  1,000 ppm" in lines
-    assert "  changed: kernel: 6.12.5 before, 6.1.0-39 now" in lines
-    assert lines[-1] == "  tunectl compare /s/hosts/tx-08.json /s/hosts/tx-08.json"
 
 
 def page(made: Document) -> Page:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.compare.hedges import hedge_document, simulated_hedge
-from tests.probe.hedges import OWN, at_once, case, tail, unmeasured
+from tests.experiments.hedges import OWN, at_once, case, tail, unmeasured
 from tests.report.documents import AT, HOST
 from tests.report.pages import Page, file
 from tests.report.pages import page as html_page
@@ -39,45 +39,6 @@ def html(body: dict[str, Any]) -> Page:
 
 def said(*cases: dict[str, Any]) -> list[str]:
     return findings(typed(hedge_document(*cases), Hedge))
-
-
-def test_the_figures_of_a_case() -> None:
-    lines = text(ONE)
-    assert lines[0] == "from CPU 2 to CPUs 3 and 4, 4 cases, 1 s"
-    at = lines.index("Due to answer")
-    assert lines[at + 1].split() == [
-        "load",
-        "second",
-        "copy",
-        "P50",
-        "P99",
-        "P99.9",
-        "gain",
-        "hedged",
-        "missed",
-        "busy",
-    ]
-    rows = [" ".join(line.split()) for line in lines[at + 2 : at + 6]]
-    assert rows == [
-        "0.1 none 3.05 µs 3.1 µs 300 µs 0 % 10 %",
-        "0.1 at P95 3.05 µs 6 µs 6 µs 50x 5 % 0 % 10 %",
-        "0.85 none 3.05 µs 6 µs 6 µs 0 % 10 %",
-        "0.85 at P95 900 µs - - collapsed 100 % 25 % 10 %",
-    ]
-    at = lines.index("Second copies")
-    assert lines[at + 1].split() == [
-        "load",
-        "second",
-        "copy",
-        "after",
-        "floor",
-        "won",
-        "denied",
-        "unpaid",
-        "wasted",
-        "joint",
-    ]
-    assert " ".join(lines[at + 2].split()) == "0.1 at P95 5 µs 7.9 µs 200 0 0 3 ms -"
 
 
 def test_what_it_gains_and_where_it_collapses() -> None:

@@ -51,7 +51,7 @@ def test_a_failure_says_what_to_do() -> None:
     assert failure.attrib == {"message": "observed always madvise [never], desired madvise", "type": "drifted"}
     assert failure.text == (
         "observed: always madvise [never]\ndesired: madvise\n"
-        "reason: khugepaged takes the mmap lock of a trading process to collapse its pages\nfix: tunectl apply"
+        "reason: khugepaged takes the mmap lock of a trading process to collapse its pages\nfix: sudo tunectl apply"
     )
 
 

@@ -83,7 +83,7 @@ def test_details_name_the_reasons_and_the_findings() -> None:
         line.startswith(
             "FAILS drifted (interrupt): irq.affinity[24,27,30-33] observed 0-3, desired 0-1; irq.affinity[40-41]"
         )
-        and line.endswith("fix: tunectl apply")
+        and line.endswith("fix: sudo tunectl apply")
         for line in lines
     )
     assert any(line.startswith("note refused (interrupt): irq.affinity[45-46]") for line in lines)

@@ -257,7 +257,7 @@ def against(root: Path, act: Any) -> dict[str, tuple[str, str]]:
     host = Sysroot(str(root))
     facts = read_scope_facts(host)
     found = {one.name: objection(one, OURS, frozenset({2, 3}), facts) for one in read_tuners(host)}
-    return {name: (one.reason, one.fix) for name, one in found.items() if one}
+    return {name: (one.reason, str(one.fix)) for name, one in found.items() if one}
 
 
 SET = f"echo powersave > {GOVERNOR}"

@@ -104,7 +104,7 @@ def test_what_root_runs_of_a_users_is_not_known_and_said_to_be_his(
 ) -> None:
     lay_crontab(tree / "var", 0, "root", f"@daily {command}\n")
     outcome, reason, fix = findings(tunectl(*CHECK, "--root", tree))[CRON]
-    assert (outcome, fix) == ("unreadable", OWNED)
+    assert (outcome, fix) == ("unreadable", str(OWNED))
     assert f"what may overwrite our knobs here is not known: {why}" in reason
 
 

@@ -97,7 +97,7 @@ def test_what_may_not_be_read_is_unreadable_with_its_name(path: str, rows: set[s
     for one in found.values():
         assert one["outcome"] == "unreadable"
         assert f"/{path}: Permission denied" in one["reason"]
-        assert one["fix"] == AS_ROOT
+        assert one["fix"] == str(AS_ROOT)
 
 
 WRITES = "sysctl -w vm.swappiness=60"
@@ -179,7 +179,7 @@ def test_a_writer_that_may_not_be_read_is_unreadable_and_one_that_may_is_drift(
     found = findings(tree, *check)
     assert found[target]["outcome"] == "unreadable"
     assert f"/{place.relative_to(tree)}: Permission denied" in found[target]["reason"]
-    assert found[target]["fix"] == AS_ROOT
+    assert found[target]["fix"] == str(AS_ROOT)
     others = {name for name in found if name.startswith("check.other_tuners") and name != target}
     assert not any(found[name]["outcome"] == "unreadable" for name in others)
 
@@ -232,5 +232,5 @@ def test_a_ban_list_that_may_not_be_read_is_neither_a_blame_nor_compliant(public
     assert findings(tree, "check", "--window", "0.1")[BALANCE]["outcome"] == "compliant"
     close(tree / ("proc/50777/environ" if stray else BAN))
     found = findings(tree, "check", "--window", "0.1")[BALANCE]
-    assert (found["outcome"], found["fix"]) == ("unreadable", AS_ROOT)
+    assert (found["outcome"], found["fix"]) == ("unreadable", str(AS_ROOT))
     assert ("only root may see with what list" if stray else f"/{BAN}: Permission denied") in found["reason"]

@@ -26,6 +26,7 @@ from tunectl.host.identity import read_identity
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Document
 from tunectl.report import render
+from tunectl.shapes import fields_of
 from tunectl.tuning.journal import load
 from tunectl.tuning.records import KINDS
 from tunectl.tuning.transaction import Undone, run_restore
@@ -75,7 +76,7 @@ class Applied:
         except TunectlError as error:
             return tree, error
         for form in ("text", "json"):
-            render(Document("restore", identity, "", _body(root, undone)), form)
+            render(Document("restore", identity, "", fields_of(_body(root, undone))), form)
         return tree, undone
 
 

@@ -84,7 +84,7 @@ def test_the_control_group_that_wants_the_same_cpus_is_named(host: Path) -> None
     apply(root)
     found = finding(root)
     assert "machine.slice (2) asks for them, too" in found.reason
-    assert found.fix.startswith("take these CPUs out of the AllowedCPUs= (cpuset.cpus) of machine.slice (2)")
+    assert str(found.fix).startswith("take these CPUs out of the AllowedCPUs= (cpuset.cpus) of machine.slice (2)")
 
 
 class Stubborn(KernelRoot):
@@ -109,7 +109,7 @@ def test_a_partition_is_made_again_once_its_rival_is_gone(host: Path) -> None:
     root = Stubborn(host, Manners())
     root.rival, root.free = f"{CGROUP}/rival/cpuset.cpus", "nobody"
     assert results(apply(root))["cpuset.isolated"] == "failed"
-    assert "rival (2)" in finding(root).fix
+    assert "rival (2)" in str(finding(root).fix)
     shutil.rmtree(rival.parent)
     assert results(apply(root)) == {"cpuset.isolated": "changed"}
     assert finding(root).outcome == "compliant"
@@ -157,7 +157,7 @@ def test_a_host_that_cannot_is_not_called_isolated(host: Path, controllers: str 
     found = finding(host)
     assert found.outcome == "drifted"
     assert reason in found.reason
-    assert 'isolation = "boot"' in found.fix
+    assert 'isolation = "boot"' in str(found.fix)
 
 
 def test_who_is_asked_no_more_is_let_go(host: Path) -> None:
@@ -207,9 +207,9 @@ def test_a_file_that_is_read_last_is_named(host: Path, path: str, text: str, all
     assert not again.changes  # our file stands: apply has no more to write
 
     if path.startswith("slice.d"):
-        assert found.fix.startswith("decide about /etc/systemd/system/slice.d/zzz-all.conf:")
+        assert str(found.fix).startswith("decide about /etc/systemd/system/slice.d/zzz-all.conf:")
         return
-    commands = found.fix.split(" && ")
+    commands = str(found.fix).split(" && ")
     assert commands[-2:] == ["sudo systemctl daemon-reload", "sudo tunectl apply"]
     edited = commands[0].removeprefix("sudo ").replace("/etc/", f"{host}/etc/", 1)
     subprocess.run(edited, shell=True, check=True)
@@ -259,7 +259,7 @@ def test_a_slice_that_has_its_cpus_is_compliant(host: Path, effective: str) -> N
 def test_a_slice_that_systemd_has_not_given_its_cpus_is_drift_and_apply_starts_something_there(host: Path) -> None:
     apply(host)
     found, starts = kept(host, "0-2")
-    assert (found.outcome, found.observed, found.fix) == ("drifted", "0-2", "sudo tunectl apply")
+    assert (found.outcome, found.observed, str(found.fix)) == ("drifted", "0-2", "sudo tunectl apply")
     assert "systemd has not given that to the kernel yet" in found.reason
     assert starts == ["system.slice"]
 
@@ -508,7 +508,7 @@ def test_a_partition_beside_an_isolcpus_for_other_cpus_is_named_with_what_ends_i
     found = finding(root)
     assert found.outcome == "drifted"
     assert "this boot's isolcpus= isolates CPUs 3" in found.reason
-    assert found.fix.startswith("boot again with isolcpus= for all of these CPUs, or without it")
+    assert str(found.fix).startswith("boot again with isolcpus= for all of these CPUs, or without it")
     assert [one.target for one in inspection_on(root).assess().changes if one.knob == "cpuset.isolated"] == []
 
 

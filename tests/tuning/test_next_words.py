@@ -67,7 +67,7 @@ def test_a_word_that_takes_something_away_is_named_with_its_place_and_the_fix_ta
     assert (one.outcome, f"will have {word} (/{GRUB}:" in one.reason) == ("drifted", True)
     apply(tuned)  # writes nothing here
     assert lost(tuned) == found
-    typed(tuned, one.fix)
+    typed(tuned, str(one.fix))
     assert (tuned / GRUB).read_text() == f'{before}GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX x{word} panic=10"\n'
     assert not lost(tuned)
 
@@ -90,7 +90,7 @@ def test_words_that_take_the_same_go_by_one_fix(tuned: Path, words: str) -> None
         (tuned / GRUB).write_text(f"{before}GRUB_CMDLINE_LINUX={start}{words} xnotsc nr_cpus=4{start[0]}\n")
         found = lost(tuned)
         assert len({one.fix for one in found.values()}) == 1
-        typed(tuned, next(iter(found.values())).fix)
+        typed(tuned, str(next(iter(found.values())).fix))
         left = (tuned / GRUB).read_text().removeprefix(before).replace("' ", "'")
         assert left == f"GRUB_CMDLINE_LINUX={start}xnotsc nr_cpus=4{start[0]}\n"
         assert not lost(tuned)
@@ -127,7 +127,7 @@ def test_a_word_that_leaves_everything_in_force_is_no_matter(tuned: Path, words:
 def test_a_word_behind_an_escaped_blank_is_taken_out_by_hand(tuned: Path) -> None:
     """Without the word the backslash would be in front of another character, and the shell might run what is left."""
     (tuned / GRUB).write_text("GRUB_CMDLINE_LINUX=a\\ nosmp\\ b\n")
-    fixes = {one.fix for one in lost(tuned).values()}
+    fixes = {str(one.fix) for one in lost(tuned).values()}
     assert fixes == {f"take nosmp out of the kernel command line, where your boot loader has it (/{GRUB}:1)"}
 
 
@@ -159,7 +159,7 @@ def test_a_cpu_that_is_left_out_by_its_apic_id_is_named_and_the_fix_takes_the_wo
     assert set(found) == set(CPUS)
     assert f"will have disable_cpu_apicid=4 (/{GRUB}:" in found["cpu.online[2]"].reason
     for one in found.values():
-        typed(tuned, one.fix)
+        typed(tuned, str(one.fix))
     assert not lost(tuned)
 
 

@@ -92,7 +92,7 @@ def test_more_than_a_node_has_spills_into_the_next(host_root: HostFactory) -> No
 def test_refusals(host_root: HostFactory, nic: str | None, count: int | None, said: str) -> None:
     proposal = propose(topology(host_root, "xeon2s"), nic=nic, count=count)
     assert (proposal.refusal, proposal.isolated) == (said, frozenset())
-    assert propose_body(proposal)["host_file"] == ""
+    assert propose_body(proposal).host_file == ""
 
 
 def made(cores: list[tuple[int, ...]], nodes: list[int], kinds: list[str] | None = None) -> Topology:
@@ -200,5 +200,5 @@ def test_the_rules_hold_on_any_host(host: Topology, count: int | None) -> None:
 
 def test_the_body_of_the_document(host_root: HostFactory) -> None:
     body = propose_body(propose(topology(host_root, "lab4")))
-    assert (body["isolated"], body["housekeeping"], body["count"], body["refusal"]) == ("2-3", "0-1", 2, None)
-    assert {reason["role"] for reason in body["reasons"]} == {"isolated", "housekeeping"}
+    assert (body.isolated, body.housekeeping, body.count, body.refusal) == ("2-3", "0-1", 2, None)
+    assert {reason.role for reason in body.reasons} == {"isolated", "housekeeping"}

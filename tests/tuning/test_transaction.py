@@ -20,7 +20,7 @@ from tests.tuning.hosts import small_host, wish
 from tunectl.errors import TunectlError
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Change, Finding, Lifetime, Outcome, Plan
-from tunectl.tuning.apply import Applied, Result
+from tunectl.tuning.apply import Applied, Became, Result
 from tunectl.tuning.journal import load
 from tunectl.tuning.transaction import _once_more, preview_restore, run_apply, run_restore, unsettled
 
@@ -66,7 +66,7 @@ DRIFTED, COMPLIANT, REFUSED = Outcome.DRIFTED, Outcome.COMPLIANT, Outcome.REFUSE
         (plan("ab", a=DRIFTED, b=DRIFTED), plan("", a=DRIFTED, b=DRIFTED), {"a": "changed", "b": "failed"}, "a"),
     ],
 )
-def test_what_is_not_settled_yet(before: Plan, now: Plan, made: dict[str, str], open_: str) -> None:
+def test_what_is_not_settled_yet(before: Plan, now: Plan, made: dict[str, Became], open_: str) -> None:
     known = {f"k.k[{name}]": Result(change(name), result) for name, result in made.items()}
     assert unsettled(before, now, known) == {f"k.k[{name}]" for name in open_}
 

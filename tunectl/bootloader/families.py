@@ -55,6 +55,11 @@ class Loader(NamedTuple):
     refusal: str = ""
     errno: int | None = None  # of a directory that could not be looked into
 
+    @property
+    def advice(self) -> str:
+        """What an operator can do about one that is not supported."""
+        return _ADVICE.get(self.name, "")
+
 
 def detect(root: Sysroot, chosen: str = "") -> Loader:
     """The boot loader of a host, or the `chosen` one. Never raises: `none` without evidence, `ambiguous` in doubt."""

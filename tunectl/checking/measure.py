@@ -5,19 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tunectl.checking.outcomes import unknown
 from tunectl.checking.tick import Spun, TickCount, counted, counted_by_probe
 from tunectl.checking.window import Window, read_counters
 from tunectl.cpulist import CpuSet, named_cpus
 from tunectl.errors import TunectlError
-from tunectl.fix import Fix
+from tunectl.fix import of_text
 from tunectl.host.occupants import Key, Occupant
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timers import TIMER_LIST, Armed, parse_timer_list
 from tunectl.probe.runner import run_jitter
-from tunectl.shapes import Jitter, typed
+from tunectl.shapes import Jitter
 
 STILL = "the counters stand still: a recorded host does not run"
 # A running host's timers fire within this time, on any kernel and however idle it is.
@@ -84,17 +84,17 @@ def measure_spinning(root: Sysroot, cpus: CpuSet, window_s: float, intrude: bool
         window = measure(root, window_s)
         return Spinning(window, {one.cpu: one for one in counted(window, _busy(window, cpus))})
     before = read_counters(root)
-    result = typed(_spin(cpus, window_s, intrude), Jitter)
+    result = _spin(cpus, window_s, intrude)
     window = Window(before, read_counters(root, last=True))
     left = {one.cpu: one.reason for one in result.not_measured}
     return Spinning(window, {one.cpu: one for one in counted_by_probe(result)}, left)
 
 
-def _spin(cpus: CpuSet, window_s: float, intrude: bool) -> dict[str, Any]:
+def _spin(cpus: CpuSet, window_s: float, intrude: bool) -> Jitter:
     try:
         return run_jitter(cpus, window_s, intrude=intrude)
     except TunectlError as error:
-        unknown(f"no spinner on {named_cpus(cpus)}: {error.message}", Fix(error.hint or ""))
+        unknown(f"no spinner on {named_cpus(cpus)}: {error.message}", of_text(error.hint or ""))
 
 
 def _busy(window: Window, cpus: CpuSet) -> dict[int, Spun]:

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import pytest
 
-from tunectl.fix import NOTHING, Fix
+from tunectl.fix import NOTHING, Fix, of_text
 from tunectl.model import Match, Outcome, Scalar, Severity
 
 # Decorates a check that concludes from threads it does not find: they prove something only where all can be seen.
@@ -31,7 +31,7 @@ class Settled(Exception):  # noqa: N818 - an answer, not an error
         self.outcome = outcome
         self.reason = reason
         # An operator's own check may say it as a text.
-        self.fix = fix if isinstance(fix, Fix) else Fix(fix)
+        self.fix = fix if isinstance(fix, Fix) else of_text(fix)
         self.observed = observed
         self.desired = desired
         self.match = match

@@ -4,22 +4,47 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import Annotated
 
 import click
+import msgspec
+from msgspec import Meta
 
 from tunectl.cli.command import emit, is_terminal, now, stay_off, today, tunectl_command
 from tunectl.cli.helped import FAILED, VERDICT, Example, exit_code
 from tunectl.cli.options import Options, wait_option
-from tunectl.cli.plan import change_dict
+from tunectl.cli.plan import Row, row_of
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.refusals import CHOOSES, mending
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Document
-from tunectl.tuning.apply import Result
+from tunectl.shapes import Findings, HostFile, Maybe, Notes, NotRun, Reboot, fields_of
+from tunectl.tuning.apply import Became, Result
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.transaction import Run, planned, require_root, run_apply
-from tunectl.verdict import verdict_of
+from tunectl.verdict import Verdict, verdict_of
+
+
+class Made(Row, frozen=True):
+    """A change, and what became of it."""
+
+    result: Became
+    errno: int | None
+    message: str
+
+
+class Applied(msgspec.Struct, frozen=True, kw_only=True):
+    """What `tunectl apply` wrote."""
+
+    host_file: HostFile = ""
+    changes: list[Made]
+    journal: Annotated[str, Meta(description="The journal's path.")]
+    restore: Annotated[str, Meta(description="The command that goes back, as it is typed on this host.")]
+    reboot_required: Reboot
+    verdict: Annotated[Verdict, Meta(description="After the writes.")]
+    not_run: NotRun
+    findings: Annotated[Findings, Maybe] = ()
+    notes: Notes
 
 
 @tunectl_command(
@@ -45,12 +70,12 @@ def command(options: Options, yes: bool, runtime: bool, adopt: bool, wait_s: flo
         _ask(inspection, runtime)
     run = run_apply(inspection, root, options.state_path, runtime_only=runtime, wait_s=wait_s, adopt=adopt)
     body = _body(run)
-    made = f"the changes were made, and the journal is {body['journal']}"
+    made = f"the changes were made, and the journal is {body.journal}"
     done = made if run.applied.results else "nothing was changed"
     emit(options, "apply", inspection.identity, body, run.plan.findings, done=done)
     if run.applied.failed or any(one.result == "failed" and not one.gone for one in run.applied.results):
         return FAILED
-    return exit_code(body["verdict"], options.fmt)
+    return exit_code(body.verdict, options.fmt)
 
 
 def _require_owned(inspection: Inspection) -> None:
@@ -72,30 +97,26 @@ def _ask(inspection: Inspection, runtime: bool) -> None:
         raise UsageError("apply asks before it writes, and there is no terminal to ask on", "say --yes")
     from tunectl.report import render
 
-    body = {"changes": [change_dict(change) for change in plan.changes], "reboot_required": plan.reboot_required}
+    body = {"changes": fields_of([*map(row_of, plan.changes)]), "reboot_required": plan.reboot_required}
     click.echo(render(Document("plan", inspection.identity, now(), body), "text"), err=True)
     if not click.confirm("Apply these changes?", err=True):
         raise TunectlError("nothing was changed: the answer was no")
 
 
-def _result_dict(result: Result) -> dict[str, Any]:
-    return {
-        **change_dict(result.change),
-        "result": result.result,
-        "errno": result.errno,
-        "message": result.message,
-    }
+def _made(result: Result) -> Made:
+    row = row_of(result.change)
+    return Made(**msgspec.structs.asdict(row), result=result.result, errno=result.errno, message=result.message)
 
 
-def _body(run: Run) -> dict[str, Any]:
-    return {
-        "host_file": run.inspection.config.origin,
-        "changes": [_result_dict(result) for result in run.applied.results],
-        "journal": run.inspection.journal.path,
-        "restore": "sudo tunectl restore",
-        "reboot_required": run.plan.reboot_required,
-        "verdict": verdict_of(run.plan.findings, False),
-        "not_run": run.applied.not_run,
-        "findings": run.plan.findings,
-        "notes": [*run.applied.failed, *run.notes, *run.inspection.notes(), *run.inspection.tuner_notes()],
-    }
+def _body(run: Run) -> Applied:
+    return Applied(
+        host_file=run.inspection.config.origin,
+        changes=list(map(_made, run.applied.results)),
+        journal=run.inspection.journal.path,
+        restore="sudo tunectl restore",
+        reboot_required=run.plan.reboot_required,
+        verdict=verdict_of(run.plan.findings, False),
+        not_run=run.applied.not_run,
+        findings=run.plan.findings,
+        notes=[*run.applied.failed, *run.notes, *run.inspection.notes(), *run.inspection.tuner_notes()],
+    )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import click
+import msgspec
+from msgspec import Meta
 
 from tunectl.checking.runner import run_checks
 from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command
@@ -12,9 +16,21 @@ from tunectl.cli.values import a_path, checks, one_of
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
+from tunectl.shapes import Findings, Maybe, Notes, Strict
 from tunectl.tuning.inspection import config_or_proposal
 from tunectl.tuning.plan import waive
-from tunectl.verdict import verdict_of
+from tunectl.verdict import Verdict, verdict_of
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What `tunectl check` found: the host's behaviour judged."""
+
+    verdict: Verdict
+    strict: Strict = False
+    window_s: Annotated[float, Meta(description="How long the host was watched."), Maybe] = 0.0
+    intrude: Annotated[bool, Meta(description="Was it asked to spin where somebody else's threads run?"), Maybe] = False
+    findings: Findings
+    notes: Notes = []
 
 
 @tunectl_command(
@@ -55,13 +71,8 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, intrude: 
         )
     findings = waive(found, config.waivers, today(), whole="" if paths else "check.")
     verdict = verdict_of(findings, strict)
-    body = {
-        "verdict": verdict,
-        "strict": strict,
-        "window_s": window_s,
-        "intrude": intrude,
-        "findings": findings,
-        "notes": notes,
-    }
+    body = Checked(
+        verdict=verdict, strict=strict, window_s=window_s, intrude=intrude, findings=findings, notes=list(notes)
+    )
     emit(options, "check", read_identity(root), body, findings)
     return exit_code(verdict, options.fmt)

@@ -13,6 +13,7 @@ from functools import wraps
 from typing import IO, Any, NamedTuple
 
 import click
+import msgspec
 
 from tunectl import kinds
 from tunectl.cli.helped import Command
@@ -25,6 +26,7 @@ from tunectl.errors import TunectlError, UsageError
 from tunectl.fix import Fix, Kind, Task, of_tasks
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Document, Finding, HostId
+from tunectl.shapes import fields_of
 
 DATA = ("text", "json")
 GATE = ("text", "json", "junit", "nagios", "prometheus")
@@ -103,7 +105,7 @@ def emit(
     options: Options,
     name: str,
     identity: HostId,
-    body: dict[str, Any],
+    body: msgspec.Struct | Mapping[str, Any],
     findings: Iterable[Finding] = (),
     *,
     done: str | None = None,
@@ -118,7 +120,7 @@ def emit(
     how = typed(options)
     typed_findings = tuple(map(how.finding, findings))
     recorded = "" if open_root(options).live else os.path.abspath(options.root)
-    document = Document(name, identity, now(), how.body(body), typed_findings, options.verbose, recorded)
+    document = Document(name, identity, now(), how.body(fields_of(body)), typed_findings, options.verbose, recorded)
     text = render(document, options.fmt, width=width, colour=colour)
     try:
         if sys.stdout is None:  # it was closed before we started
@@ -267,7 +269,7 @@ class Typed(NamedTuple):
         if isinstance(value, Finding):
             return self.finding(value)
         if isinstance(value, Fix):
-            return self.fix(value)
+            return str(self.fix(value))
         if isinstance(value, str) and key in _SAID:
             return self.text(value)
         if isinstance(value, dict):

@@ -18,7 +18,7 @@ from tunectl.cli.values import sessions as session_names
 from tunectl.durable import read_given
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.body import fleet_body, history_body
-from tunectl.fleet.documents import parse_hosts, session_list
+from tunectl.fleet.documents import parse_hosts, session_file
 from tunectl.fleet.names import is_text
 from tunectl.fleet.records import Absent, Answer, Session
 from tunectl.fleet.store import (
@@ -88,7 +88,7 @@ def open_(options: Options, store: Path, hosts: str, name: str, selection: str) 
     identity, at = read_identity(open_root(options)), now()
     header = {"tunectl_version": __version__, "host": identity._asdict()}
     session = open_session(store, Session(name, "", at, selection, names), header)
-    emit(options, "fleet.session", identity, {**session_list(session)})
+    emit(options, "fleet.session", identity, session_file(session))
     return OK
 
 

@@ -11,7 +11,7 @@ from tunectl.cli.values import knobs, one_of
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.knobs import KNOBS
-from tunectl.tuning.show import catalogue
+from tunectl.tuning.catalogue import Catalogue, catalogue
 
 
 @tunectl_command(
@@ -25,9 +25,9 @@ from tunectl.tuning.show import catalogue
 @click.argument("name", required=False, shell_complete=one_of(knobs))
 def command(options: Options, name: str | None) -> int:
     """The catalogue: meaning, mechanism, source, risk, lifetime. NAME: one knob, or a facility."""
-    rows = [row for row in catalogue() if name in (None, row["name"], row["facility"])]
+    rows = [row for row in catalogue().knobs if name in (None, row.name, row.facility)]
     if not rows:
         facilities = ", ".join(dict.fromkeys(knob.facility for knob in KNOBS.values()))
         raise UsageError(f"there is no knob '{name}'", f"facilities are {facilities}; `tunectl knobs` lists all")
-    emit(options, "knobs", read_identity(open_root(options)), {"knobs": rows})
+    emit(options, "knobs", read_identity(open_root(options)), Catalogue(rows))
     return OK

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
+import msgspec
 
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.helped import VERDICT, Example, exit_code
 from tunectl.cli.options import Options
-from tunectl.model import Change
+from tunectl.model import Change, Lifetime, Scalar
+from tunectl.shapes import Findings, HostFile, Notes, Reboot
 from tunectl.tuning.inspection import open_inspection
 from tunectl.verdict import verdict_of
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One change."""
+
+    knob: str
+    target: str
+    observed: Scalar
+    desired: Scalar
+    lifetime: Lifetime
+    reason: str
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True):
+    """What `tunectl plan` says that apply would write."""
+
+    host_file: HostFile = ""
+    changes: list[Row]
+    reboot_required: Reboot
+    findings: Findings
+    notes: Notes
 
 
 @tunectl_command(
@@ -28,19 +49,17 @@ def command(options: Options, candidate: str | None) -> int:
     inspection = open_inspection(open_root(options), *paths, options.invocation, today(), candidate=candidate)
     stay_off(inspection.root, inspection.config.scope.isolated)
     plan = inspection.assess()
-    body = {
-        "host_file": inspection.config.origin,
-        "changes": [change_dict(change) for change in plan.changes],
-        "reboot_required": plan.reboot_required,
-        "findings": plan.findings,
-        "notes": [*inspection.notes(), *inspection.choices(), *inspection.tuner_notes()],
-    }
+    body = Planned(
+        host_file=inspection.config.origin,
+        changes=list(map(row_of, plan.changes)),
+        reboot_required=plan.reboot_required,
+        findings=plan.findings,
+        notes=[*inspection.notes(), *inspection.choices(), *inspection.tuner_notes()],
+    )
     emit(options, "plan", inspection.identity, body, plan.findings)
     return exit_code(verdict_of(plan.findings, False), options.fmt)
 
 
-def change_dict(change: Change) -> dict[str, Any]:
-    """A change as JSON has it."""
-    fields = {**change._asdict(), "lifetime": str(change.lifetime)}
-    del fields["knob"], fields["instance"], fields["value"]
-    return {"knob": change.knob, "target": change.target, **fields}
+def row_of(change: Change) -> Row:
+    """A change as documents have it."""
+    return Row(change.knob, change.target, change.observed, change.desired, change.lifetime, change.reason)

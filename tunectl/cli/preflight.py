@@ -9,12 +9,13 @@ import click
 from tunectl.cli.command import GATE, Typed, emit, open_root, progress, stay_off, today, tunectl_command, typed
 from tunectl.cli.helped import GO, Example, exit_code
 from tunectl.cli.options import Options, intrude_option, load_option
-from tunectl.cli.verify import verify_body
+from tunectl.cli.verify import Verified, verify_body
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
 from tunectl.preflight.run import Flight, Request, run_preflight
 from tunectl.probe.loads import chosen
 from tunectl.report.actions import actions_of
+from tunectl.shapes import plain
 
 
 @tunectl_command(
@@ -54,21 +55,21 @@ def command(
     root, how = open_root(options), typed(options)
     with progress(options) as tell:
         request = Request(
-            root,
-            options.host_path,
-            bool(options.host),
-            options.state_path,
-            options.invocation,
-            today(),
-            duration_s,
-            window_s,
-            strict,
-            tell,
-            intrude,
-            lambda isolated: stay_off(root, isolated),
-            loads,
-            feed,
-            how.finding,
+            root=root,
+            host_path=options.host_path,
+            host_required=bool(options.host),
+            state=options.state_path,
+            invocation=options.invocation,
+            today=today(),
+            duration_s=duration_s,
+            window_s=window_s,
+            strict=strict,
+            tell=tell,
+            intrude=intrude,
+            stay_off=lambda isolated: stay_off(root, isolated),
+            load=loads,
+            feed=feed,
+            typed=how.finding,
         )
         flight = run_preflight(request)
     emit(options, "preflight", flight.identity, _body(flight, strict, intrude, how), flight.findings)
@@ -76,13 +77,14 @@ def command(
 
 
 def _body(flight: Flight, strict: bool, intrude: bool, how: Typed) -> dict[str, Any]:
-    verify = {"verdict": "unreadable", "findings": [], "notes": []}
+    verify: Verified | dict[str, Any] = {"verdict": "unreadable", "findings": [], "notes": []}
     if flight.inspection and flight.plan:
         verify = verify_body(flight.inspection, flight.plan, strict)
     return {
         "verdict": flight.verdict,
         "headline": flight.headline,
-        "reasons": flight.reasons,
+        "reasons": [reason.text for reason in flight.reasons],
+        "reasons_about": [reason.about for reason in flight.reasons],
         "actions": _actions(flight, how),
         "waivers": flight.waivers.document(),
         "looser": [one._asdict() for one in flight.looser],
@@ -91,9 +93,9 @@ def _body(flight: Flight, strict: bool, intrude: bool, how: Typed) -> dict[str, 
         "hardware": flight.machine._asdict(),
         "verify": verify,
         "check": {"verdict": flight.check_verdict, "findings": flight.check},
-        "probe": flight.measured,
+        "probe": plain(flight.probe),
         "load": list(flight.load),
-        "loaded": flight.measured_loaded,
+        "loaded": plain(flight.loaded),
         "is_feed_asked": flight.is_feed_asked,
         "feed": flight.fed.document,
         "beside": [one.document() for one in flight.beside],

@@ -3,53 +3,41 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import click
 
 from tunectl.cli.command import check_output, emit, progress, stay_off, tunectl_command
+from tunectl.cli.experiments import feed, hedge, wake
 from tunectl.cli.helped import DRIFTED, FAILED, OK, Example, Family
-from tunectl.cli.options import Options, intrude_option, load_option, pair_options, result_option
-from tunectl.cli.probe_feed import feed
-from tunectl.cli.probe_hedge import hedge
+from tunectl.cli.options import Options, intrude_option, load_option, result_option
 from tunectl.cli.probing import (
     STOP,
-    code_of_cases,
     config_of,
     emit_and_write,
-    measure_pair,
-    pair_of,
     refuse_empty,
     refuse_taken,
     taken_cpus,
     this_machine,
 )
-from tunectl.cli.values import some_of
 from tunectl.compare.compared import quiet_and_loaded
 from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity
-from tunectl.host.occupants import Occupant, refusal, said
+from tunectl.host.occupants import refusal, said
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
 from tunectl.probe.budget import judge
 from tunectl.probe.loaded import Plan, planned, quiet_then_loaded
 from tunectl.probe.loaded import refusal as load_refusal
 from tunectl.probe.loads import chosen as chosen_loads
-from tunectl.probe.result import load_problem, nothing_measured, read_result
-from tunectl.probe.runner import PROGRAM, run_jitter, run_selftest
+from tunectl.probe.runner import run_jitter, run_selftest
 from tunectl.probe.runs import several
-from tunectl.probe.wake import run_wake, serve_wake
-from tunectl.probe.wake_cases import MECHANISMS, WAYS
-from tunectl.probe.wake_request import WakeRequest
-from tunectl.shapes import plain
+from tunectl.shapes import Jitter, JitterLoaded, JitterRuns, LeftOut, plain, replaced
 from tunectl.tuning.inspection import proposed_config
-
-_MOST_MESSAGES = 10_000_000
 
 
 @click.group(
@@ -137,7 +125,7 @@ def jitter(
     plan = _plan(root, facts, loads, chosen, isolated, refused()) if loads else None
     ENDING.keep()
 
-    def measured(tell: Callable[[str], None] | None) -> dict[str, Any]:
+    def measured(tell: Callable[[str], None] | None) -> Jitter:
         taken = taken_cpus(root, facts, chosen, config, intrude)
         if chosen <= taken.keys():
             raise TunectlError(refusal(taken), STOP)
@@ -145,25 +133,21 @@ def jitter(
         result = run_jitter(
             free, duration_s, threshold_ns, fifo, events, attribute, intrude, on_progress=tell, until_ns=until_ns
         )
-        result["warnings"] = [*noted, *result["warnings"]]
-        result["not_measured"] += _left_alone(taken)
-        if nothing := nothing_measured(read_result(result, PROGRAM)):
+        left = [LeftOut(cpu, why) for cpu, why in said(taken).items()]
+        result = replaced(result, warnings=[*noted, *result.warnings], not_measured=[*result.not_measured, *left])
+        if nothing := result.nothing_measured:
             raise TunectlError(nothing, _way_out(intrude, fifo))
         return result
 
     with progress(options) as tell:
-        name, result = _runs(plan, runs, pause_s, duration_s, measured, refused, tell)
-    every = [*result["quiet"], *result["loaded"]] if plan else result.get("runs", [result])
-    found = [read_result(one, PROGRAM) for one in every]
-    for one, typed_one in zip(every, found, strict=True):
-        one["budget"] = plain(judge(typed_one, limits))
-    if plan:
-        result["comparison"] = quiet_and_loaded(result)
-    emit_and_write(options, name, read_identity(root), result, output)
-    verdicts = {one["budget"]["verdict"] for one in every}
-    if "broken" in verdicts or any(one["ended_by"] == "until" for one in every):
+        result = _held(_runs(plan, runs, pause_s, duration_s, measured, refused, tell), limits)
+    name = result.schema.removeprefix("tunectl.").removesuffix("/1")
+    emit_and_write(options, name, read_identity(root), plain(result), output)
+    every = _every(result)
+    verdicts = {run.budget.verdict for run in every}
+    if "broken" in verdicts or any(run.ended_by == "until" for run in every):
         return DRIFTED
-    if plan and (not result["loaded"] or any(map(load_problem, found))):
+    if isinstance(result, JitterLoaded) and (not result.loaded or any(run.load_problem for run in every)):
         return FAILED
     return OK if not limits or verdicts == {"within"} else FAILED
 
@@ -176,6 +160,7 @@ def _check_times(duration_s: float, pause_s: float) -> None:
 
 
 Tell = Callable[[str], None]
+Measured = Jitter | JitterRuns | JitterLoaded
 
 
 def _runs(
@@ -183,71 +168,35 @@ def _runs(
     count: int,
     pause_s: float,
     duration_s: float,
-    measured: Callable[[Tell], Any],
+    measured: Callable[[Tell], Jitter],
     refused: Callable[[], str],
     tell: Tell,
-) -> tuple[str, dict[str, Any]]:
-    """The document's name and its body: one run, several, or quiet ones and those under load."""
+) -> Measured:
+    """One run, several, or quiet ones and those under load."""
     if plan:
-        made = quiet_then_loaded(plan, count, pause_s, duration_s, measured, refused, tell)
-        return "probe.jitter.loaded", made
-    if count > 1:
-        return "probe.jitter.runs", several(count, pause_s, measured, tell)
-    return "probe.jitter", measured(tell)
+        return quiet_then_loaded(plan, count, pause_s, duration_s, measured, refused, tell)
+    return several(count, pause_s, measured, tell) if count > 1 else measured(tell)
 
 
-@tunectl_command(
-    name="wake",
-    short_help="Spinning against sleeping: how long a message takes to a waiting thread.",
-    exits={OK: "at least one case was measured"},
-    examples=(
-        Example("The usual cases, on two isolated CPUs:", "sudo tunectl probe wake"),
-        Example(
-            "Two mechanisms, a message each millisecond:",
-            "tunectl probe wake --mechanisms pipe,tcp --idle-ms 1",
-        ),
-    ),
-)
-@click.option("--cpus", metavar="S,R", help="The sender's CPU and the receiver's [two isolated ones, on two cores].")
-@click.option(
-    "--mechanisms",
-    metavar="LIST",
-    shell_complete=some_of(lambda: MECHANISMS),
-    help="Of channel, eventfd, pipe, unix, tcp, udp (together: messages), eventloop, timerfd, clock_nanosleep (timers) "
-    "[messages].",
-)
-@click.option(
-    "--waiting",
-    metavar="LIST",
-    shell_complete=some_of(lambda: dict.fromkeys((*WAYS.values(), *WAYS))),
-    help="sleeping, spinning, busy-poll; or single ways: block, poll, ... [all].",
-)
-@click.option("--idle-ms", metavar="LIST", help="From message to message, in ms [0,1,10,100].")
-@click.option("--messages", type=click.IntRange(1, _MOST_MESSAGES), metavar="N", help="In each case [99].")
-@click.option("--bytes", "message_bytes", type=click.IntRange(32, 4096), metavar="N", help="Of each message [32].")
-@click.option("--fds", type=click.IntRange(1, 65536), metavar="N", help="In a poll or epoll set, all but one idle [1].")
-@click.option(
-    "--dirty-kib",
-    type=click.IntRange(1, 1 << 20),
-    metavar="N",
-    help="The receiver writes to so much memory after each message: the next finds its caches cold.",
-)
-@click.option(
-    "--cold-sender", is_flag=True, help="Let the sender grow cold between messages, as the published benchmark does."
-)
-@click.option("--fifo", type=click.IntRange(1, 99), metavar="PRIO", help="Both threads as SCHED_FIFO at this priority.")
-@intrude_option
-@pair_options
-@result_option
-def wake(options: Options, output: str | None, **given: Any) -> int:
-    """Spinning against sleeping: how long a message takes to a waiting thread, by each mechanism and wait method."""
-    pair = pair_of(options, given["cpus"], given["intrude"], output)
-    request = WakeRequest(among=pair.among, **given)
-    result = measure_pair(options, pair, request, output, serve_wake, run_wake)
-    if result is None:
-        return OK
-    emit_and_write(options, "probe.wake", read_identity(pair.root), result, output)
-    return code_of_cases(result)
+def _held(result: Measured, limits: Mapping[str, float]) -> Measured:
+    """The same, each run held to its limits, and those under load compared with the quiet ones."""
+
+    def hold(run: Jitter) -> Jitter:
+        return run.held(judge(run, limits))
+
+    match result:
+        case JitterLoaded(quiet=quiet, loaded=loaded):
+            held = replaced(result, quiet=list(map(hold, quiet)), loaded=list(map(hold, loaded)))
+            return replaced(held, comparison=quiet_and_loaded(held))
+        case JitterRuns(runs=runs):
+            return replaced(result, runs=list(map(hold, runs)))
+    return hold(result)
+
+
+def _every(result: Measured) -> list[Jitter]:
+    if isinstance(result, JitterLoaded):
+        return [*result.quiet, *result.loaded]
+    return result.runs if isinstance(result, JitterRuns) else [result]
 
 
 @tunectl_command(
@@ -303,10 +252,6 @@ def _plan(
     if refused:
         raise TunectlError(f"--load: {refused}", "a load is for a host that does not trade: stop them")
     return planned(root, facts, loads, probed, isolated)
-
-
-def _left_alone(taken: dict[int, list[Occupant]]) -> list[dict[str, Any]]:
-    return [{"cpu": cpu, "reason": why} for cpu, why in said(taken).items()]
 
 
 def _way_out(intrude: bool, fifo: int | None) -> str:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-import click
-
-from tunectl.cli.command import check_output, emit, open_root, progress, stay_off, write_whole
+from tunectl.cli.command import check_output, emit, open_root, stay_off, write_whole
 from tunectl.cli.helped import FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import TunectlError, UsageError
+from tunectl.experiments.pair import PairRequest, asked_cpus
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.ending import ENDING
 from tunectl.host.occupants import Occupant, Place, look, refusal
@@ -23,12 +23,8 @@ from tunectl.host.procs import hidden_threads
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
 from tunectl.model import HostId
-from tunectl.probe.pair_placement import asked_cpus
-from tunectl.probe.pair_request import PairRequest
-from tunectl.probe.result import result_text
 from tunectl.tuning.inspection import read_config
 
-Request = TypeVar("Request", bound=PairRequest)
 STOP = "stop them, or say --intrude"
 UNSEEN = "run as root on the host itself, or say --intrude"
 
@@ -104,30 +100,7 @@ def pair_of(options: Options, cpus: str | None, intrude: bool, output: str | Non
     return Pair(root, facts, config, among)
 
 
-def measure_pair(
-    options: Options,
-    pair: Pair,
-    request: Request,
-    output: str | None,
-    serve: Callable[[Request, Callable[[str], None]], None],
-    run: Callable[[Request, Callable[[str], None]], dict[str, Any]],
-) -> dict[str, Any] | None:
-    """The result of a request; None where this host was the other one of a --connect, until Ctrl-C.
-
-    UsageError for an --output of what this host will not have, TunectlError where somebody else wants a CPU of it.
-    """
-    if request.listen and output is not None:
-        raise UsageError(f"--output {output}: not with --listen", "the host of --connect has the result")
-    refuse_taken(pair.root, pair.facts, asked_cpus(request.cpus, pair.among), pair.config, request.intrude)
-    _end_by_signals(request)
-    if request.listen:
-        serve(request, lambda line: click.echo(line, err=True))
-        return None
-    with progress(options) as tell:
-        return run(request, tell)
-
-
-def _end_by_signals(request: PairRequest) -> None:
+def end_by_signals(request: PairRequest) -> None:
     """SIGTERM ends a run as Ctrl-C does: with the result so far, and nothing left behind. So does a lost terminal."""
     if not (request.listen or request.connect):
         ENDING.keep()
@@ -140,7 +113,33 @@ def _end_by_signals(request: PairRequest) -> None:
 
 def write_result(path: str, result: object) -> None:
     """Puts a document in the place of the file that the user named, with the mode of what stood there."""
-    write_whole(path, result_text(result), _mode(path))
+    write_whole(path, file_text(result), _mode(path))
+
+
+def file_text(result: object) -> str:
+    """A document as JSON for a file."""
+    return "".join(_written(result, "\n")) + "\n"
+
+
+def _written(value: Any, line: str) -> Iterator[str]:
+    """A document as JSON that an editor can show: an item a line, but the numbers of a list in one."""
+    if isinstance(value, dict) and value:
+        yield "{"
+        for place, (key, item) in enumerate(value.items()):
+            yield f"{',' if place else ''}{line} {json.dumps(key)}: "
+            yield from _written(item, line + " ")
+        yield line + "}"
+    elif isinstance(value, list) and value and isinstance(value[0], dict | list):
+        for place, item in enumerate(value):
+            yield "," if place else "["
+            if isinstance(item, list):  # millions of them: no blank too much
+                yield "\n" + json.dumps(item, separators=(",", ":"))
+            else:
+                yield line + " "
+                yield from _written(item, line + " ")
+        yield line + "]"
+    else:
+        yield json.dumps(value)
 
 
 def _mode(path: str) -> int:

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import click
+import msgspec
 
 from tunectl.cli.command import emit, open_root, stay_off, tunectl_command, write_new
 from tunectl.cli.helped import FAILED, OK, Example
@@ -74,8 +75,8 @@ def command(
         raise UsageError(proposal.refusal)
     body = propose_body(proposal, profile, identity.hostname, asked.budget)
     if output and not proposal.refusal:
-        write_new(output, body["host_file"], force=force)
-        body["written"] = os.path.abspath(output)
+        write_new(output, body.host_file, force=force)
+        body = msgspec.structs.replace(body, written=os.path.abspath(output))
     emit(options, "propose", identity, body)
     return FAILED if proposal.refusal else OK
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
+import msgspec
+from msgspec import Meta
 
 from tunectl.cli.command import can_draw, check_output, emit, now, open_root, tunectl_command, write_whole
 from tunectl.cli.helped import OK, Example
@@ -21,6 +23,15 @@ from tunectl.probe.doubt import doubt_of_go
 from tunectl.shapes import Preflight
 
 _PAGE = b"<!doctype html>"
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What `tunectl report -o FILE` wrote."""
+
+    written: Annotated[str, Meta(description="Full path of the page.")]
+    bytes: Annotated[int, Meta(ge=1)]
+    sources: Annotated[list[str], Meta(min_length=1)]
+    note: Annotated[str, Meta(description="Why two results of one probe were not compared; else empty.")]
 
 
 @tunectl_command(
@@ -56,8 +67,7 @@ def command(options: Options, files: tuple[Path, ...], output: str | None) -> in
     write_whole(output, page)
     if options.fmt != "html":
         paths = [one.path for one in read]
-        written = {"written": os.path.abspath(output), "bytes": len(page.encode()), "sources": paths, "note": note}
-        emit(options, "report", identity, written)
+        emit(options, "report", identity, Written(os.path.abspath(output), len(page.encode()), paths, note))
     return OK
 
 

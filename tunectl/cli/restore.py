@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Annotated
 
 import click
+import msgspec
+from msgspec import Meta
 
 from tunectl.bootloader.cmdline import parse_cmdline, same_key
 from tunectl.cli.command import emit, is_terminal, now, today, tunectl_command
@@ -15,11 +17,53 @@ from tunectl.errors import TunectlError
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
-from tunectl.model import Document, HostId, Outcome, Target
+from tunectl.model import Document, HostId, Outcome, Scalar, Target
+from tunectl.shapes import Maybe, Notes, NotRun, Reboot, fields_of
 from tunectl.tuning.evidence import may_be_tuned
 from tunectl.tuning.inspection import open_inspection
+from tunectl.tuning.restore import BECAME
 from tunectl.tuning.transaction import Undone, preview_restore, require_root, run_restore
 from tunectl.wording import few
+
+
+class Row(msgspec.Struct, frozen=True):
+    """What became of one file."""
+
+    path: str
+    targets: list[str]
+    result: Annotated[str, Meta(extra_json_schema={"enum": BECAME})]
+    observed: Scalar
+    before: Scalar
+    message: str
+
+
+class MayBeTuned(msgspec.Struct, frozen=True):
+    """A target that is as the host file asks and bears no mark of tunectl's, without a before-image."""
+
+    target: str
+    observed: Scalar
+    boots_with: Annotated[
+        Scalar,
+        Meta(description="What every kernel starts with; null where it depends on the machine, or on its build."),
+    ]
+    given_at: Annotated[
+        list[str], Meta(description="Of a boot argument, the files (and lines) that give it to the next boot."), Maybe
+    ] = []
+
+
+class Undoing(msgspec.Struct, frozen=True, kw_only=True):
+    """What `tunectl restore` brought back, or would."""
+
+    results: list[Row]
+    standing: Annotated[
+        list[str],
+        Meta(description="What tunectl wrote and the journal does not name: files, boot arguments, control groups."),
+        Maybe,
+    ] = []
+    may_be_tuned: Annotated[list[MayBeTuned], Meta(description="Where something stands so."), Maybe] = []
+    not_run: NotRun
+    notes: Notes
+    reboot_required: Reboot
 
 
 @tunectl_command(
@@ -50,8 +94,8 @@ def command(options: Options, yes: bool, salvage: bool, force: bool, dry_run: bo
         undone = run_restore(root, state, boot_id, wait_s=wait_s, force=force)
     body = _body(root, undone)
     if undone.standing:
-        body["may_be_tuned"], said = _may_be_tuned(options, root, undone)
-        body["notes"] += said
+        tuned, said = _may_be_tuned(options, root, undone)
+        body = msgspec.structs.replace(body, may_be_tuned=tuned, notes=[*body.notes, *said])
     emit(options, "restore", identity, body)
     if not undone.complete or undone.set_aside:
         return FAILED
@@ -65,13 +109,13 @@ def _ask(options: Options, root: WritableSysroot, identity: HostId, force: bool)
     preview = preview_restore(root, options.state_path, identity.boot_id, force=force)
     if not any(one.result == "would-restore" for one in preview.outcome.results):
         return
-    body = {**_body(root, preview), "notes": []}
+    body = fields_of(msgspec.structs.replace(_body(root, preview), notes=[]))
     click.echo(render(Document("restore", identity, now(), body), "text"), err=True)
     if not click.confirm("Restore all this?", err=True):
         raise TunectlError("nothing was restored: the answer was no")
 
 
-def _may_be_tuned(options: Options, root: WritableSysroot, undone: Undone) -> tuple[list[dict[str, Any]], list[str]]:
+def _may_be_tuned(options: Options, root: WritableSysroot, undone: Undone) -> tuple[list[MayBeTuned], list[str]]:
     """Where the journal did not tell all: the values that may be ours, by what the host file asks; what is not known.
 
     Restore needs no host file.
@@ -87,19 +131,21 @@ def _may_be_tuned(options: Options, root: WritableSysroot, undone: Undone) -> tu
     rest = [one for one in found.findings if Target(one.knob, one.instance) not in known]
     if unread := [f"{one.target} ({one.reason})" for one in rest if one.outcome is Outcome.UNREADABLE]:
         notes.append(f"whether tunectl set these is not known: {few(unread)}")
-    return [{**one._asdict(), "target": str(one.target), "given_at": list(one.given_at)} for one in tuned], notes
+    return [MayBeTuned(str(one.target), one.observed, one.boots_with, list(one.given_at)) for one in tuned], notes
 
 
-def _body(root: Sysroot, undone: Undone) -> dict[str, Any]:
+def _body(root: Sysroot, undone: Undone) -> Undoing:
     outcome = undone.outcome
-    return {
-        "results": [{**one._asdict(), "targets": list(map(str, one.targets))} for one in outcome.results],
-        "standing": list(undone.standing),
-        "may_be_tuned": [],
-        "not_run": outcome.not_run,
-        "notes": [*outcome.failed_commands, *undone.notes],
-        "reboot_required": _reboots(root, undone),
-    }
+    return Undoing(
+        results=[
+            Row(one.path, list(map(str, one.targets)), one.result, one.observed, one.before, one.message)
+            for one in outcome.results
+        ],
+        standing=list(undone.standing),
+        not_run=outcome.not_run,
+        notes=[*outcome.failed_commands, *undone.notes],
+        reboot_required=_reboots(root, undone),
+    )
 
 
 def _reboots(root: Sysroot, undone: Undone) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Literal
 
 import click
+import msgspec
+from msgspec import Meta
 
 from tunectl.cli.command import emit, open_root, tunectl_command, write_whole
 from tunectl.cli.helped import FAILED, OK, Example, Family
@@ -15,11 +17,32 @@ from tunectl.errors import TunectlError, words_of
 from tunectl.host.identity import read_identity
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
+from tunectl.shapes import Notes
 from tunectl.units import SERVICES, Unit, ours, same, units_of, warnings
 
 _TIMEOUT_S = 60.0
+State = Literal["absent", "installed", "outdated", "foreign", "written", "unchanged", "removed"]
+Action = Literal["show", "install", "remove"]
 _NAME = click.argument("name", type=click.Choice(tuple(SERVICES)))
 _REPAIR = click.option("--repair", is_flag=True, help="Of the monitor: it asks for apply when a knob drifts.")
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One unit file."""
+
+    path: str
+    state: Annotated[State, Meta(description="Outdated is an earlier one of tunectl's, foreign somebody else's.")]
+    text: str
+
+
+class Service(msgspec.Struct, frozen=True):
+    """What `tunectl service show|install|remove NAME` says of tunectl's systemd units."""
+
+    action: Action
+    name: Annotated[str, Meta(extra_json_schema={"enum": [*SERVICES]})]
+    units: list[Row]
+    ran: Annotated[list[list[str]], Meta(description="The programs that were run.")]
+    notes: Notes
 
 
 @click.group(
@@ -47,7 +70,7 @@ def show(options: Options, name: str, repair: bool) -> int:
     """Print the unit files for this installation; writes nothing."""
     root = open_root(options)
     rows = [_row(unit, _state(root, unit)) for unit in _units(options, name, repair)]
-    return _emit(options, root, "show", name, rows, warnings(name, options.invocation))
+    return _emit(options, root, Service("show", name, rows, [], warnings(name, options.invocation)))
 
 
 @tunectl_command(
@@ -105,8 +128,7 @@ def _units(options: Options, name: str, repair: bool) -> tuple[Unit, ...]:
     return units_of(name, options.invocation, ("--repair",) if repair and name == "monitor" else ())
 
 
-def _state(root: Sysroot, unit: Unit) -> str:
-    """absent, installed, outdated (an earlier one of ours), or foreign."""
+def _state(root: Sysroot, unit: Unit) -> State:
     if not root.exists(unit.path):
         return "absent"
     text = root.get_text(unit.path)
@@ -115,7 +137,7 @@ def _state(root: Sysroot, unit: Unit) -> str:
     return "outdated" if ours(text) else "foreign"
 
 
-def _refuse_foreign(root: Sysroot, states: dict[Unit, str]) -> None:
+def _refuse_foreign(root: Sysroot, states: dict[Unit, State]) -> None:
     for unit, state in states.items():
         if state == "foreign":
             raise TunectlError(f"{root.path(unit.path)} was not written by tunectl", "move it away first")
@@ -149,29 +171,20 @@ def _systemctl(root: Sysroot, commands: Iterable[list[str]]) -> tuple[list[list[
 def _reload(
     options: Options,
     root: Sysroot,
-    action: str,
+    action: Action,
     name: str,
-    rows: list[dict[str, str]],
+    rows: list[Row],
     said: list[str],
-    done: list[list[str]] | None = None,
+    done: Iterable[list[str]] = (),
 ) -> int:
     ran, failed = _systemctl(root, [["systemctl", "daemon-reload"]])
-    return _emit(options, root, action, name, rows, [*said, *failed], [*(done or []), *ran])
+    return _emit(options, root, Service(action, name, rows, [*done, *ran], [*said, *failed]))
 
 
-def _row(unit: Unit, state: str) -> dict[str, str]:
-    return {"path": f"/{unit.path}", "state": state, "text": unit.text}
+def _row(unit: Unit, state: State) -> Row:
+    return Row(f"/{unit.path}", state, unit.text)
 
 
-def _emit(
-    options: Options,
-    root: Sysroot,
-    action: str,
-    name: str,
-    rows: list[dict[str, str]],
-    said: list[str],
-    ran: list[list[str]] | None = None,
-) -> int:
-    body: dict[str, Any] = {"action": action, "name": name, "units": rows, "ran": ran or [], "notes": said}
+def _emit(options: Options, root: Sysroot, body: Service) -> int:
     emit(options, "service", read_identity(root), body)
-    return FAILED if any(" failed: " in one for one in said) else OK
+    return FAILED if any(" failed: " in one for one in body.notes) else OK

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import click
+import msgspec
 
 from tunectl.cli.command import emit, open_root, stay_off, tunectl_command, write_new
 from tunectl.cli.helped import OK, Example, Family
@@ -42,11 +43,10 @@ def unit(options: Options, name: str, output: str | None, force: bool) -> int:
     stay_off(root, config.scope.isolated)
     knobs = {setting.knob for setting in config.settings}
     made = drop_in(name, config.threads, config.scope, knobs, config.origin)
-    body = {**made._asdict(), "threads": list(made.threads)}
     if output is not None:
         write_new(output, made.text, force=force)
-        body["written"] = os.path.abspath(output)
-    emit(options, "threads.unit", read_identity(root), body)
+        made = msgspec.structs.replace(made, written=os.path.abspath(output))
+    emit(options, "threads.unit", read_identity(root), made)
     return OK
 
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+import msgspec
 
 from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.helped import VERDICT, Example, exit_code
 from tunectl.cli.options import Options, strict_option
 from tunectl.model import Plan
+from tunectl.shapes import Findings, HostFile, Notes, Strict
 from tunectl.tuning.inspection import Inspection, open_inspection
-from tunectl.verdict import verdict_of
+from tunectl.verdict import Verdict, verdict_of
+
+
+class Verified(msgspec.Struct, frozen=True, kw_only=True):
+    """What `tunectl verify` found: every target judged."""
+
+    verdict: Verdict
+    strict: Strict = False
+    host_file: HostFile = ""
+    findings: Findings
+    notes: Notes = []
 
 
 @tunectl_command(
@@ -29,15 +40,15 @@ def command(options: Options, strict: bool) -> int:
     plan = inspection.assess()
     body = verify_body(inspection, plan, strict)
     emit(options, "verify", inspection.identity, body, plan.findings)
-    return exit_code(body["verdict"], options.fmt)
+    return exit_code(body.verdict, options.fmt)
 
 
-def verify_body(inspection: Inspection, plan: Plan, strict: bool) -> dict[str, Any]:
-    """The fields of tunectl.verify/1."""
-    return {
-        "verdict": verdict_of(plan.findings, strict),
-        "strict": strict,
-        "host_file": inspection.config.origin,
-        "findings": plan.findings,
-        "notes": inspection.notes(),
-    }
+def verify_body(inspection: Inspection, plan: Plan, strict: bool) -> Verified:
+    """tunectl.verify/1, and `verify` of a preflight."""
+    return Verified(
+        verdict=verdict_of(plan.findings, strict),
+        strict=strict,
+        host_file=inspection.config.origin,
+        findings=plan.findings,
+        notes=inspection.notes(),
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from tunectl.compare.cases import case_groups, nothing_in_common
@@ -22,8 +21,7 @@ from tunectl.compare.judged import judge_runs, judge_sets
 from tunectl.compare.tables import NAMES, run_rows, set_rows
 from tunectl.cpulist import format_cpulist, named_cpus
 from tunectl.errors import TunectlError
-from tunectl.probe.document import ProbeFile, checked
-from tunectl.probe.same_run import is_same_table, shared_runs
+from tunectl.probe.document import ProbeFile, Result, is_same_table, shared_runs
 from tunectl.shapes import CaseTable, Feed, Hedge, Host, Jitter, JitterLoaded, Wake
 
 CONFIDENCE = 0.95
@@ -55,22 +53,20 @@ def compared(before: ProbeFile, after: ProbeFile, confidence: float = CONFIDENCE
         "kind": _kind(first),
         "confidence": confidence,
         "judged": verdict,
-        "before": _described(before.path, before, first),
-        "after": _described(after.path, after, second),
+        "before": _described(before.path, before.result, first),
+        "after": _described(after.path, after.result, second),
         "warnings": warnings,
         "groups": groups,
     }
 
 
-def quiet_and_loaded(body: dict[str, Any], confidence: float = CONFIDENCE) -> dict[str, Any] | None:
-    """The same of a tunectl.probe.jitter.loaded/1 body: `before` is quiet, `after` loaded.
+def quiet_and_loaded(result: JitterLoaded, confidence: float = CONFIDENCE) -> dict[str, Any] | None:
+    """The same of quiet runs and loaded ones: `before` is quiet, `after` loaded.
 
     A run beside a load that did not run is no loaded run. None where there is none.
     """
-    file = checked(body, Path("the result"))
-    result = file.result
-    loaded = [run for run in result.loaded if run.load and run.load.ran] if isinstance(result, JitterLoaded) else []
-    if not isinstance(result, JitterLoaded) or not loaded:
+    loaded = [run for run in result.loaded if run.load and run.load.ran]
+    if not loaded:
         return None
     groups, verdict = _jitter(result.quiet, loaded, confidence, LOADED)
     warnings = [*jitter_conditions(result.quiet[0], loaded[0], LOADED)]
@@ -79,8 +75,8 @@ def quiet_and_loaded(body: dict[str, Any], confidence: float = CONFIDENCE) -> di
         "kind": "jitter",
         "confidence": confidence,
         "judged": verdict,
-        "before": _described("quiet", file, result.quiet),
-        "after": _described("loaded", file, loaded),
+        "before": _described("quiet", result, result.quiet),
+        "after": _described("loaded", result, loaded),
         "warnings": warnings,
         "groups": groups,
     }
@@ -171,15 +167,15 @@ def _listed(runs: Runs) -> str:
     return named_cpus(cpu.cpu for run in runs for cpu in run.cpus)
 
 
-def _described(path: str, file: ProbeFile, measured: Measured) -> dict[str, Any]:
+def _described(path: str, result: Result, measured: Measured) -> dict[str, Any]:
     """The file, host and time of one side. The probe inside a preflight has no header of its own."""
     runs = [measured] if isinstance(measured, CaseTable) else measured
     run = runs[0]
-    host: Host = run.host if run.host.hostname else file.result.host
+    host: Host = run.host if run.host.hostname else result.host
     described: dict[str, Any] = {
         "file": path,
         "host": {name: getattr(host, name) for name in host.__struct_fields__},
-        "at": run.at or file.result.at,
+        "at": run.at or result.at,
     }
     if isinstance(run, Jitter):
         described["runs"] = len(runs)

@@ -3,16 +3,190 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from tunectl.command import as_data
 from tunectl.fleet.causes import Cause, Told, by_text, rank
 from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge, oldest
-from tunectl.fleet.peers import FEWEST, SCORE, Group, Odd, groups_of
-from tunectl.fleet.records import VERDICTS, Asked, Figures, Session, Summary
-from tunectl.fleet.todo import todo_body
-from tunectl.shapes import Hardware
+from tunectl.fleet.peers import FEWEST, SCORE, Group, Odd, Spread, groups_of
+from tunectl.fleet.records import MEASURES, VERDICTS, Answer, Asked, Figures, Session, Summary
+from tunectl.fleet.todo import DoRow, todo_rows
+from tunectl.model import Severity
+from tunectl.shapes import Amount, Count, Hardware, Host, Maybe, fields_of, one_of
 from tunectl.wording import few
+
+Verdict = Annotated[str, Meta(extra_json_schema={"enum": [*VERDICTS]})]
+_Measure = Annotated[str, Meta(extra_json_schema={"enum": [one.name for one in MEASURES]})]
+
+
+class Round(msgspec.Struct, frozen=True):
+    """Which round of asking."""
+
+    name: str
+    directory: str
+    at: Annotated[str, Meta(description="When it began: UTC, RFC 3339; empty where nobody wrote that down.")]
+    selection: Annotated[str, Meta(description="Which part of the inventory, in the words of who asked.")]
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """Each figure of the worst isolated CPU."""
+
+    duration_s: Amount
+    threshold_ns: Amount
+    cpus: Count
+    budget: Annotated[str, Meta(description="within, broken or not-judged")]
+    max_ns: Annotated[Amount | None, Meta(description="The longest interruption.")]
+    p99_9_ns: Annotated[Amount | None, Meta(description="The wait that 99.9 % of arrivals do not exceed.")]
+    interruptions_per_s: Amount | None
+    stolen_ppm: Amount | None
+    loop_ns: Annotated[Amount | None, Meta(description="An undisturbed turn of the probe's loop.")]
+
+
+class HostRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A host; what comes from its document is null without one."""
+
+    name: Annotated[str, Meta(description="As the inventory calls it.")]
+    verdict: Verdict
+    answer: Answer
+    headline: Annotated[str, Meta(description="Of its document: the verdict in words, with its terms."), Maybe] = ""
+    reasons: Annotated[list[str], Meta(description="Why the verdict is not GO.")]
+    expected: Annotated[bool, Meta(description="Is the host on the session's list of who was asked?")]
+    file: Annotated[str | None, Meta(description="The host's own document.")]
+    at: str | None = None
+    host: Host | None = None
+    tunectl_version: str | None = None
+    isolated: Annotated[str | None, Meta(description="A cpulist.")] = None
+    measured: Annotated[Measured | None, Meta(description="Null where the probe did not run.")] = None
+
+
+class FleetHost(HostRow, frozen=True, kw_only=True):
+    """A host of a session."""
+
+    group: Annotated[Count | None, Meta(description="Its place in `groups`.")]
+
+
+class _OfRound(HostRow, frozen=True):
+    session: Round
+
+
+class PastHost(_OfRound, frozen=True, kw_only=True):
+    """What became of a host in a session."""
+
+    hardware: Hardware | None
+    own_words: Annotated[
+        Count, Meta(description="So many of `reasons`, at their end, are the host's words and not tunectl's."), Maybe
+    ] = 0
+    changed: Annotated[list[str], Meta(description="What is not as it was the time before.")]
+
+
+class Example(msgspec.Struct, frozen=True):
+    """One host's sentence."""
+
+    host: str
+    text: str
+
+
+class CauseRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Why hosts of one verdict are not GO."""
+
+    verdict: Annotated[Verdict, Meta(description="Of these hosts.")]
+    knob: Annotated[
+        str,
+        Meta(description="The knob or check; probe: a limit of the budget; empty for a reason that is known as text."),
+    ]
+    instances: Annotated[
+        str, Meta(description="Its kind: N for a number, ethN for an interface; empty for the host's only one.")
+    ]
+    outcome: Annotated[str, Meta(description="Of the findings; broken for a limit; empty for a text.")]
+    severity: Annotated[
+        str,
+        Meta(description="Of the findings; empty without one.", extra_json_schema={"enum": [*Severity, ""]}),
+    ]
+    cause: Annotated[
+        str,
+        Meta(
+            description="What the findings say besides: a word observed, where a boot argument fails, the fix; the "
+            "limit's key; or the text without its numbers."
+        ),
+    ]
+    own_words: Annotated[bool, Meta(description="Is it the hosts' own text, and not tunectl's?"), Maybe] = False
+    hosts: Annotated[list[str], Meta(min_length=1)]
+    targets: Annotated[int, Meta(ge=1, description="On all of these hosts.")]
+    texts: Annotated[int, Meta(ge=1, description="How many different sentences the hosts have for it.")]
+    example: Example
+
+
+class GroupRow(msgspec.Struct, frozen=True):
+    """Hosts of the same hardware."""
+
+    hardware: Hardware | None
+    hosts: list[str]
+    compared: Annotated[list[str], Meta(description="Those measured alike.")]
+    usual: Annotated[
+        dict[_Measure, Spread],
+        Meta(description="Of each measure that could be judged."),
+    ]
+    notes: list[str]
+
+
+class OddRow(msgspec.Struct, frozen=True):
+    """A figure of a host that is not its peers'."""
+
+    host: str
+    measure: _Measure
+    value: Amount
+    median: Annotated[Amount, Meta(description="Of its peers, itself included.")]
+    ratio: Annotated[Amount, Meta(description="To the median.")]
+    score: Annotated[float, Meta(description="0.6745 (ln value - median) / MAD, of logarithms.")]
+    worse: bool
+    differs: Annotated[list[str], Meta(description="What else of this host is not its peers'.")]
+
+
+class OutlierRule(msgspec.Struct, frozen=True):
+    """What is called an outlier."""
+
+    score: Annotated[float, Meta(description="Beyond it is an outlier.")]
+    fewest: Annotated[Count, Meta(description="Hosts that must have measured before one is called an outlier.")]
+
+
+class Fleet(msgspec.Struct, frozen=True, kw_only=True):
+    """What `tunectl fleet report` says of many hosts."""
+
+    verdict: Annotated[
+        Verdict, Meta(description="no-go if any host is; else unknown if any is; else pending-reboot if any is.")
+    ]
+    session: Round
+    counts: Annotated[
+        dict[str, Count],
+        Meta(description="Of hosts in all and by verdict.", extra_json_schema={"required": ["hosts", *VERDICTS]}),
+    ]
+    hosts: Annotated[list[FleetHost], Meta(description="Every host of the session, the worst verdict first.")]
+    actions: Annotated[
+        list[Annotated[DoRow, one_of("command", "alike", "decide", "own_words")]],
+        Meta(description="In the order of doing: the actions of the hosts that are not GO."),
+        Maybe,
+    ] = []
+    causes: Annotated[
+        list[CauseRow], Meta(description="Each cause once for each verdict, the most urgent first."), Maybe
+    ] = []
+    groups: Annotated[list[GroupRow], Meta(description="The largest first.")]
+    outliers: Annotated[list[OddRow], Meta(description="The oddest first.")]
+    outlier_rule: OutlierRule
+    warnings: Annotated[list[str], Meta(description="What weakens the whole report.")]
+
+
+class History(msgspec.Struct, frozen=True):
+    """What `tunectl fleet history HOST` says: one host over the sessions."""
+
+    name: Annotated[str, Meta(description="As the inventory calls it.")]
+    sessions: Annotated[list[PastHost], Meta(description="The oldest first.")]
+    compare: Annotated[
+        list[str | None],
+        Meta(description="The last two documents with a measurement, for `tunectl compare`; empty with fewer."),
+    ]
 
 
 def fleet_body(session: Session, asked: Iterable[Asked], now: str) -> dict[str, Any]:
@@ -24,21 +198,23 @@ def fleet_body(session: Session, asked: Iterable[Asked], now: str) -> dict[str, 
     groups = groups_of({one.name: one.asked.document for one in judged if one.asked.document})
     place = {host: number for number, group in enumerate(groups) for host in group.hosts}
     odd = [one for group in groups for one in group.odd]
-    return {
-        "verdict": fleet_verdict(judged),
-        "session": session_body(session),
-        "counts": {"hosts": len(judged), **counts(judged)},
-        "hosts": [host_body(one) | {"group": place.get(one.name)} for one in judged],
-        "actions": _todo(judged),
-        "causes": causes_body(judged),
-        "groups": [_group(group) for group in groups],
-        "outliers": [_odd(one) for one in sorted(odd, key=lambda one: -abs(one.figure.score))],
-        "outlier_rule": {"score": SCORE, "fewest": FEWEST},
-        "warnings": list(_warnings(session, judged, now)),
-    }
+    fleet = Fleet(
+        verdict=fleet_verdict(judged),
+        session=_round(session),
+        counts={"hosts": len(judged), **counts(judged)},
+        hosts=[FleetHost(**_host(one), group=place.get(one.name)) for one in judged],
+        actions=_todo(judged),
+        causes=_causes(judged),
+        groups=[_group(group) for group in groups],
+        outliers=[_odd(one) for one in sorted(odd, key=lambda one: -abs(one.figure.score))],
+        outlier_rule=OutlierRule(SCORE, FEWEST),
+        warnings=list(_warnings(session, judged, now)),
+    )
+    body: dict[str, Any] = fields_of(fleet)
+    return body
 
 
-def causes_body(judged: Iterable[Judged]) -> list[dict[str, Any]]:
+def _causes(judged: Iterable[Judged]) -> list[CauseRow]:
     """Why hosts are not GO, each cause once for each verdict: the worst verdict and the most urgent cause first."""
     found: dict[tuple[str, Cause], list[tuple[str, Told]]] = {}
     for one in judged:
@@ -59,10 +235,10 @@ def _told(one: Judged) -> Iterator[Told]:
     yield from by_text(reason for reason in one.reasons if reason not in own)
 
 
-def _todo(judged: Iterable[Judged]) -> list[dict[str, Any]]:
+def _todo(judged: Iterable[Judged]) -> list[DoRow]:
     """What to do on the hosts that are not GO."""
     documents = [(one.name, one.asked.document) for one in judged if _counts(one)]
-    return todo_body((name, document.todo) for name, document in documents if document)
+    return todo_rows((name, document.todo) for name, document in documents if document)
 
 
 def _counts(one: Judged) -> bool:
@@ -71,40 +247,33 @@ def _counts(one: Judged) -> bool:
     return document is not None and bool(set(document.reasons) & set(one.reasons))
 
 
-def _cause(verdict: str, cause: Cause, of: Sequence[tuple[str, Told]]) -> dict[str, Any]:
-    hosts = list(dict.fromkeys(name for name, _ in of))
-    return {
-        "verdict": verdict,
-        "knob": cause.knob,
-        "instances": cause.instances,
-        "outcome": cause.outcome,
-        "severity": cause.severity,
-        "cause": cause.data,
-        "own_words": cause.own_words,
-        "hosts": hosts,
-        "targets": sum(told.targets for _, told in of),
-        "texts": len({told.text for _, told in of}),
-        "example": {"host": of[0][0], "text": of[0][1].text},
-    }
+def _cause(verdict: str, cause: Cause, of: Sequence[tuple[str, Told]]) -> CauseRow:
+    return CauseRow(
+        verdict=verdict,
+        knob=cause.knob,
+        instances=cause.instances,
+        outcome=cause.outcome,
+        severity=cause.severity,
+        cause=cause.data,
+        own_words=cause.own_words,
+        hosts=list(dict.fromkeys(name for name, _ in of)),
+        targets=sum(told.targets for _, told in of),
+        texts=len({told.text for _, told in of}),
+        example=Example(of[0][0], of[0][1].text),
+    )
 
 
-def session_body(session: Session) -> dict[str, Any]:
-    """Which round of asking."""
-    return {
-        "name": session.name,
-        "directory": session.directory,
-        "at": session.at,
-        "selection": session.selection,
-    }
+def _round(session: Session) -> Round:
+    return Round(session.name, session.directory, session.at, session.selection)
 
 
-def host_body(one: Judged) -> dict[str, Any]:
-    """One host. The fields that come from its document are null without one."""
+def _host(one: Judged) -> dict[str, Any]:
+    """The fields of a HostRow."""
     document = one.asked.document
     return {
         "name": one.name,
         "verdict": one.verdict,
-        "answer": one.asked.answer.value,
+        "answer": one.asked.answer,
         "headline": document.headline if document else "",
         "reasons": list(one.reasons),
         "expected": one.asked.expected,
@@ -115,58 +284,35 @@ def host_body(one: Judged) -> dict[str, Any]:
 
 def _of_document(document: Summary | None) -> dict[str, Any]:
     if document is None:
-        return dict.fromkeys(("at", "host", "tunectl_version", "isolated", "measured"))
-    host = document.host
+        return {}
     return {
         "at": document.at,
-        "host": {
-            "hostname": host.hostname,
-            "kernel": host.kernel,
-            "boot_id": host.boot_id,
-            "machine": host.machine,
-        },
+        "host": document.host,
         "tunectl_version": document.tunectl_version,
         "isolated": document.isolated,
         "measured": _measured(document.figures) if document.figures else None,
     }
 
 
-def _measured(figures: Figures) -> dict[str, Any]:
-    return {
-        "duration_s": figures.duration_s,
-        "threshold_ns": figures.threshold_ns,
-        "cpus": figures.cpus,
-        "budget": figures.budget,
-        **figures.values,
-    }
+def _measured(figures: Figures) -> Measured:
+    return Measured(figures.duration_s, figures.threshold_ns, figures.cpus, figures.budget, **figures.values)
 
 
-def _group(group: Group) -> dict[str, Any]:
-    return {
-        "hardware": hardware_body(group.hardware),
-        "hosts": list(group.hosts),
-        "compared": list(group.compared),
-        "usual": {name: spread._asdict() for name, spread in group.usual.items()},
-        "notes": list(group.notes),
-    }
+def _group(group: Group) -> GroupRow:
+    return GroupRow(group.hardware, list(group.hosts), list(group.compared), dict(group.usual), list(group.notes))
 
 
-def hardware_body(hardware: Hardware | None) -> dict[str, Any] | None:
-    """As the preflight document has it."""
-    return {name: getattr(hardware, name) for name in hardware.__struct_fields__} if hardware else None
-
-
-def _odd(one: Odd) -> dict[str, Any]:
-    return {
-        "host": one.host,
-        "measure": one.measure,
-        "value": one.figure.value,
-        "median": one.usual.median,
-        "ratio": one.figure.ratio,
-        "score": one.figure.score,
-        "worse": one.figure.score > 0,
-        "differs": list(one.differs),
-    }
+def _odd(one: Odd) -> OddRow:
+    return OddRow(
+        host=one.host,
+        measure=one.measure,
+        value=one.figure.value,
+        median=one.usual.median,
+        ratio=one.figure.ratio,
+        score=one.figure.score,
+        worse=one.figure.score > 0,
+        differs=list(one.differs),
+    )
 
 
 def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[str]:
@@ -212,18 +358,24 @@ def _mixed(what: str, values: Sequence[str]) -> Iterator[str]:
 
 def history_body(name: str, rounds: Iterable[tuple[Session, Asked]], now: str) -> dict[str, Any]:
     """What became of one host, the oldest session first; `changed` says what is not as it was the time before."""
-    rows: list[dict[str, Any]] = []
+    rows: list[PastHost] = []
     before: Judged | None = None
     for session, asked in rounds:
         (judged,) = judge(session, [asked], now)
         document = asked.document
-        row = {**host_body(judged), "hardware": hardware_body(document.hardware) if document else None}
         own = frozenset(document.reasons) if document else frozenset()
-        row["own_words"] = sum(reason in own for reason in judged.reasons)
-        rows.append({"session": session_body(session), **row, "changed": list(_changed(before, judged))})
+        row = PastHost(
+            _round(session),
+            **_host(judged),
+            hardware=document.hardware if document else None,
+            own_words=sum(reason in own for reason in judged.reasons),
+            changed=list(_changed(before, judged)),
+        )
+        rows.append(row)
         before = judged if document else before  # a host without a document keeps the one before for comparison
-    files = [row["file"] for row in rows if row["measured"]]
-    return {"name": name, "sessions": rows, "compare": files[-2:] if len(files) > 1 else []}
+    files = [row.file for row in rows if row.measured]
+    body: dict[str, Any] = fields_of(History(name, rows, files[-2:] if len(files) > 1 else []))
+    return body
 
 
 def _changed(before: Judged | None, now: Judged) -> Iterator[str]:

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from tunectl import wording
-from tunectl.fix import Fix
+from tunectl.fix import of_text
 from tunectl.model import Finding, Outcome, cost, match_of, parse_target, severity_of
 from tunectl.shapes import JudgedTarget, Preflight
 from tunectl.verdict import fails_gate
+from tunectl.wording import Broken, broken_limits, sentence, standing
 
 BROKEN = "broken"
 _NUMBERS = re.compile(r"[0-9]+(?:[-,.:][0-9]+)*")
-_LIMIT = re.compile(r"\((\w+)\)$")
 _NOT_NOW = (Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
 
 
@@ -45,21 +45,19 @@ class Told(NamedTuple):
 def told_by(document: Preflight) -> tuple[tuple[Told, ...], tuple[str, ...]]:
     """The causes that a document's findings and broken limits show; the reasons that are neither's."""
     decisive = _decisive(document)
-    broken = wording.broken_limits(document.probe, document.loaded, document.feed)
-    left = wording.unexplained(document.reasons, {finding.knob for finding in decisive}, broken)
-    return tuple(_told(decisive, broken)), tuple(left)
+    broken = tuple(broken_limits(document.probe, document.loaded, document.feed))
+    explained = {*(finding.knob for finding in decisive), *(one.what for one in broken)}
+    reasons = zip_longest(document.reasons, document.reasons_about[: len(document.reasons)], fillvalue="")
+    return tuple(_told(decisive, broken)), tuple(reason for reason, about in reasons if about not in explained)
 
 
-def _told(decisive: Iterable[Finding], broken: Mapping[str, Iterable[str]]) -> Iterator[Told]:
+def _told(decisive: Iterable[Finding], broken: Iterable[Broken]) -> Iterator[Told]:
     found: dict[Cause, list[str]] = {}
     for finding in decisive:
-        found.setdefault(_cause(finding), []).append(
-            wording.sentence(finding.target, wording.standing(finding), finding.reason)
-        )
-    for what, text in ((what, text) for what, texts in broken.items() for text in texts):
-        limit = _LIMIT.search(text)
-        key = limit[1] if limit else without_numbers(text)
-        found.setdefault(Cause(what, "", BROKEN, "", key), []).append(wording.over_limit(text, what))
+        found.setdefault(_cause(finding), []).append(sentence(finding.target, standing(finding), finding.reason))
+    for one in broken:
+        cause = Cause(one.what, "", BROKEN, "", one.limit or without_numbers(one.sentence))
+        found.setdefault(cause, []).append(one.reason)
     return (Told(cause, len(texts), texts[0]) for cause, texts in found.items())
 
 
@@ -75,13 +73,13 @@ def _decisive(document: Preflight) -> list[Finding]:
     found = [_finding(one) for section in sections if section for one in section.findings]
     failing = [finding for finding in found if fails_gate(finding)]
     spent = {finding.knob for finding in failing}
-    told = set(map(wording.subject, document.reasons)) - spent
+    told = set(document.reasons_about) - spent
     return failing + [one for one in found if one.outcome in _NOT_NOW and one.knob in told]
 
 
 def _finding(one: JudgedTarget) -> Finding:
     target = parse_target(one.target, one.knob)
-    values = (one.observed, one.desired, one.reason, Fix(one.fix), one.harmful, one.points)
+    values = (one.observed, one.desired, one.reason, of_text(one.fix), one.harmful, one.points)
     return Finding(
         one.knob, target.instance, one.outcome, *values, severity=severity_of(one.severity), match=match_of(one.match)
     )
@@ -99,7 +97,7 @@ def _data(finding: Finding) -> Iterator[str]:
         yield observed
     if finding.points:
         yield _point(finding.points)
-    yield shape(finding.fix)
+    yield shape(str(finding.fix))
 
 
 def _point(points: Mapping[str, Any]) -> str:

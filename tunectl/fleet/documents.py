@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.records import Absent, Answer, Session
+from tunectl.shapes import Maybe
 
-SESSION = "tunectl.fleet.session/1"
-ABSENT = "tunectl.fleet.absent/1"
+SESSION: Literal["tunectl.fleet.session/1"] = "tunectl.fleet.session/1"
+ABSENT: Literal["tunectl.fleet.absent/1"] = "tunectl.fleet.absent/1"
 _Kind = TypeVar("_Kind")
 _Text = Annotated[str, Meta(max_length=1 << 16)]
 
@@ -20,23 +21,25 @@ class _Schema(msgspec.Struct, frozen=True):
     schema: str
 
 
-class SessionFile(msgspec.Struct, frozen=True):
-    """tunectl.fleet.session/1"""
+class SessionFile(msgspec.Struct, frozen=True, kw_only=True):
+    """What `tunectl fleet open` writes as session.json, and prints: one round of preflights."""
 
     schema: Literal["tunectl.fleet.session/1"]
     name: _Text
+    directory: _Text = ""
     at: _Text
-    hosts: list[_Text]
     selection: _Text = ""
+    hosts: Annotated[list[_Text], Meta(description="Who is asked, by the inventory's names.")]
 
 
-class AbsentFile(msgspec.Struct, frozen=True):
-    """tunectl.fleet.absent/1: written by the caller in place of a document that it could not get."""
+class AbsentFile(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a host left no document: lies in a session in the document's stead, written by who asked."""
 
     schema: Literal["tunectl.fleet.absent/1"]
+    name: Annotated[_Text, Meta(description="As the inventory calls it; the file's name counts."), Maybe] = ""
     kind: Literal["unreachable", "failed"]
     reason: _Text
-    at: _Text = ""
+    at: Annotated[_Text, Maybe] = ""
 
 
 def parse_session(data: bytes, directory: str, where: str) -> Session:
@@ -72,21 +75,15 @@ def parse_hosts(text: str, where: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def absent_body(absent: Absent, name: str) -> dict[str, Any]:
-    """tunectl.fleet.absent/1"""
-    return {"schema": ABSENT, "name": name, "kind": absent.kind.value, "reason": absent.reason, "at": absent.at}
+def absent_file(absent: Absent, name: str) -> AbsentFile:
+    """The note about the host of that name."""
+    kind: Literal["unreachable", "failed"] = "failed" if absent.kind is Answer.FAILED else "unreachable"
+    return AbsentFile(schema=ABSENT, name=name, kind=kind, reason=absent.reason, at=absent.at)
 
 
-def session_list(session: Session) -> dict[str, Any]:
-    """The body of tunectl.fleet.session/1, and its schema's name."""
-    return {
-        "schema": SESSION,
-        "name": session.name,
-        "directory": session.directory,
-        "at": session.at,
-        "selection": session.selection,
-        "hosts": list(session.hosts),
-    }
+def session_file(session: Session) -> SessionFile:
+    """The list of a session."""
+    return SessionFile(schema=SESSION, **{**session._asdict(), "hosts": list(session.hosts)})
 
 
 def _decoded(data: bytes, kind: type[_Kind], where: str) -> _Kind:

@@ -17,12 +17,15 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping
 from statistics import median
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+import msgspec
+from msgspec import Meta
 
 from tunectl.command import as_data
 from tunectl.fleet.names import natural
 from tunectl.fleet.records import MEASURES, Figures, Summary
-from tunectl.shapes import Hardware
+from tunectl.shapes import Amount, Count, Hardware
 
 SCORE = 3.5
 FEWEST = 5  # values; with fewer, a median and a MAD say little
@@ -30,14 +33,14 @@ _TO_SIGMA = 0.6745  # MAD over the standard deviation, of a normal distribution
 _LEAST_MAD = math.log(1.02)  # peers that are more alike than that are so by chance, or by a coarse clock
 
 
-class Spread(NamedTuple):
-    """What is usual: half of the values lie within a factor of `spread` of the median."""
+class Spread(msgspec.Struct, frozen=True):
+    """What is usual."""
 
-    n: int
-    median: float
-    spread: float
-    low: float  # beyond either limit is an outlier
-    high: float
+    n: Count
+    median: Amount
+    spread: Annotated[float, Meta(ge=1, description="Half of the values lie within this factor of the median.")]
+    low: Annotated[Amount, Meta(description="Below it is an outlier.")]
+    high: Annotated[Amount, Meta(description="Above it is an outlier.")]
 
 
 class Outlier(NamedTuple):

@@ -18,14 +18,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from tunectl.command import quoted
 from tunectl.durable import read_regular, replace_file
 from tunectl.errors import TunectlError, UsageError
-from tunectl.fleet.documents import ABSENT, absent_body, is_absent, parse_absent, parse_session, session_list
+from tunectl.fleet.documents import ABSENT, absent_file, is_absent, parse_absent, parse_session, session_file
 from tunectl.fleet.names import file_name, host_name
 from tunectl.fleet.records import Absent, Answer, Asked, Session, summary_of
 from tunectl.probe.document import LARGEST, document_of
-from tunectl.shapes import Preflight
+from tunectl.shapes import Preflight, plain
 
 LIST, HOSTS = "session.json", "hosts"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,99}")
@@ -54,7 +56,7 @@ def open_session(store: Path, asked: Session, header: Mapping[str, Any]) -> Sess
     except OSError as error:
         raise TunectlError(f"cannot make a session in {store}: {error.strerror}") from error
     session = asked._replace(name=directory.name, directory=str(directory.absolute()))
-    write_file(directory / LIST, json.dumps({**header, **session_list(session)}, indent=1).encode())
+    write_file(directory / LIST, json.dumps({**header, **plain(session_file(session))}, indent=1).encode())
     return session
 
 
@@ -83,7 +85,7 @@ def record_document(session: Path, host: str, document: bytes) -> Path:
 
 def record_absent(session: Path, host: str, absent: Absent) -> Path:
     """Writes the note why there is no document of this host."""
-    body = json.dumps(absent_body(absent, host), indent=1)
+    body = json.dumps(asdict(absent_file(absent, host)), indent=1)
     return write_file(session / HOSTS / file_name(host), body.encode("utf-8", "backslashreplace"))
 
 

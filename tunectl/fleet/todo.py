@@ -7,11 +7,14 @@ words: under the hosts that said exactly this, and nobody else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from tunectl import kinds
 from tunectl.fleet.causes import shape, without_numbers
-from tunectl.shapes import Action, plain
+from tunectl.shapes import Action, Count, plain
 
 _OWN_WORDS = 5  # their stage: after everything that this tunectl says
 
@@ -60,18 +63,38 @@ def _stage(own: str, place: int, last: Mapping[str, int]) -> int:
     return 2 if last.get("reboot", -1) > place else 0 if is_before_all else 4
 
 
-def todo_body(hosts: Iterable[tuple[str, Sequence[Doing]]]) -> list[dict[str, Any]]:
-    """[{command | alike | decide | own_words, hosts, targets, reboot}]: `alike` is a command that differs in its
-    numbers."""
+class DoRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do on some hosts: a command, one that differs in its numbers, something to decide, or their own words."""
+
+    command: Annotated[
+        str | UnsetType,
+        Meta(description="The same on all of these hosts; made by this tunectl, of the kind that they name."),
+    ] = UNSET
+    alike: Annotated[
+        str | UnsetType,
+        Meta(description="A command that differs in its numbers, N in place of each; a host's own document has it."),
+    ] = UNSET
+    decide: Annotated[str | UnsetType, Meta(description="To be done by hand, in this tunectl's words.")] = UNSET
+    own_words: Annotated[
+        str | UnsetType,
+        Meta(description="What these hosts ask for in exactly these words, which are not tunectl's: no instruction."),
+    ] = UNSET
+    hosts: Annotated[list[str], Meta(min_length=1)]
+    targets: Annotated[Count, Meta(description="That it mends on all of these hosts.")]
+    reboot: bool
+
+
+def todo_rows(hosts: Iterable[tuple[str, Sequence[Doing]]]) -> list[DoRow]:
+    """A row for each thing to do, in the order of doing; what concerns most hosts first."""
     found: dict[tuple[int, str, str, str], dict[str, list[Doing]]] = {}
     for name, each in hosts:
         for one in each:
             found.setdefault(one.alike, {}).setdefault(name, []).append(one)
     ordered = sorted(found.items(), key=lambda one: (one[0][0], -len(one[1])))
-    return [_body(of) for _, of in ordered]
+    return [_row(of) for _, of in ordered]
 
 
-def _body(of: Mapping[str, Sequence[Doing]]) -> dict[str, Any]:
+def _row(of: Mapping[str, Sequence[Doing]]) -> DoRow:
     every = [one for each in of.values() for one in each]
     first, same = every[0], len({(one.command, one.decide) for one in every}) == 1
     if first.own_words:
@@ -80,9 +103,5 @@ def _body(of: Mapping[str, Sequence[Doing]]) -> dict[str, Any]:
         what = {"command": first.command} if same else {"alike": shape(first.command)}
     else:
         what = {"decide": first.decide if same else without_numbers(first.decide)}
-    return {
-        **what,
-        "hosts": list(of),
-        "targets": sum(one.targets for one in every),
-        "reboot": any(one.reboot for one in every),
-    }
+    targets, reboots = sum(one.targets for one in every), any(one.reboot for one in every)
+    return DoRow(**what, hosts=list(of), targets=targets, reboot=reboots)

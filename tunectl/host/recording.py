@@ -22,7 +22,10 @@ import posixpath
 import re
 import tarfile
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
+
+import msgspec
+from msgspec import Meta
 
 from tunectl import __version__
 from tunectl.cpulist import CpuSet
@@ -31,9 +34,27 @@ from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.ethtool import paths_of
 from tunectl.host.secrets import Taken, is_secret_file, without_secrets
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
+from tunectl.shapes import Count, Maybe, plain
 
 _CPU_OF = re.compile(r"/(?:cpu|policy)(\d+)/")
 _KERNELS_OWN = ("proc/", "sys/")  # nobody keeps a secret there, but on the kernel's command line
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A file that was not recorded."""
+
+    path: str
+    reason: str
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """What `tunectl snapshot` recorded of a host."""
+
+    file: str
+    files: Count
+    bytes: Count
+    skipped: list[Skipped]
+    left_out: Annotated[list[Taken], Meta(description="The secrets that were taken out of the files."), Maybe] = []
 
 
 class _Member(NamedTuple):
@@ -137,9 +158,8 @@ def record(
     quiet: CpuSet = frozenset(),
     units: Iterable[str] = (),
     files: Iterable[str] = (),
-) -> dict[str, Any]:
-    """Writes the archive (.tar.gz) and returns {file, files, bytes, skipped: [{path, reason}],
-    left_out: [{path, line, grammar}]}: the secrets that were taken out of the files.
+) -> Recorded:
+    """Writes the archive (.tar.gz).
 
     `quiet`: CPUs, besides those the kernel isolates, that must not be interrupted. `units`: those of programs that
     tune. `files`: shell patterns of what else must be in it (knobs.files_read()). The same files give the same
@@ -162,18 +182,14 @@ def record(
     _record_units(root, recorder, units)
     if root.live and "proc/sys/kernel/arch" not in recorder.members:  # /proc has it since 6.1
         recorder.members["proc/sys/kernel/arch"] = _Member(f"{os.uname().machine}\n".encode(), None, 0o444)
-    skipped = [{"path": "/" + path, "reason": reason} for path, reason in sorted(recorder.skipped.items())]
-    left_out = [
-        {"path": "/" + path, **taken._asdict()}
-        for path in sorted(recorder.left_out)
-        for taken in recorder.left_out[path]
-    ]
-    told = {"skipped": skipped, "left_out": left_out}
+    skipped = [Skipped("/" + path, reason) for path, reason in sorted(recorder.skipped.items())]
+    left_out = [taken for path in sorted(recorder.left_out) for taken in recorder.left_out[path]]
+    told = {"skipped": plain(skipped), "left_out": plain(left_out)}
     note = {"schema": "tunectl.recording/1", "tunectl_version": __version__, **told}
     recorder.members[MARK] = _Member((json.dumps(note, indent=1) + "\n").encode(), None, 0o644)
     _write(out_path, recorder.members)
     count = sum(member.data is not None for member in recorder.members.values())
-    return {"file": out_path, "files": count, "bytes": os.path.getsize(out_path), **told}
+    return Recorded(out_path, count, os.path.getsize(out_path), skipped, left_out)
 
 
 def _record_units(root: Sysroot, recorder: _Recorder, units: Iterable[str]) -> None:

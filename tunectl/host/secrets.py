@@ -11,7 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatch
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+import msgspec
+from msgspec import Meta
 
 LEFT_OUT = b"left-out-of-the-recording"
 # Files that are secrets by their names: never opened. user.cfg holds the password of GRUB.
@@ -115,11 +118,12 @@ GRAMMARS = (  # those first that take the most
 )
 
 
-class Taken(NamedTuple):
-    """Where a secret was taken out: the line, from 1, and which grammar knew it."""
+class Taken(msgspec.Struct, frozen=True, order=True):
+    """Where a secret was taken out."""
 
-    line: int
-    grammar: str
+    path: str
+    line: Annotated[int, Meta(ge=1, description="Counted from 1.")]
+    grammar: Annotated[str, Meta(description="Which grammar knew it.")]
 
 
 def is_secret_file(path: str) -> bool:
@@ -135,7 +139,7 @@ def without_secrets(path: str, data: bytes) -> tuple[bytes, list[Taken]]:
     for grammar in GRAMMARS:
         if _fits(path, grammar.paths):
             data, lines = _taken_out(grammar.pattern, data, in_shell)
-            taken += [Taken(line, grammar.name) for line in lines]
+            taken += [Taken(f"/{path}", line, grammar.name) for line in lines]
     return data, sorted(set(taken))
 
 

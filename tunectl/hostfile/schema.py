@@ -1,12 +1,7 @@
-"""The host file's keys as a JSON Schema, for editors and for people who write host files. Pure.
-
-`python -m tunectl.hostfile.schema > docs/schema/hostfile.schema.json` writes the published one.
-"""
+"""The host file's keys as a JSON Schema, for editors and for people who write host files. Pure."""
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
@@ -32,7 +27,3 @@ def schema() -> dict[str, Any]:
     keys["knobs"]["propertyNames"] = {"enum": list(KNOBS)}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "hostfile.schema.json"}
     return {**head, "title": "The host file of tunectl", **found}
-
-
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(schema(), indent=2) + "\n")

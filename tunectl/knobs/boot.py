@@ -31,7 +31,7 @@ def judge_boot(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judg
 
 def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """Which of the four points fails, and what to do about it."""
-    found: BootFacts = reading.facts
+    found = reading.of_facts(BootFacts)
 
     def right(value: Any) -> bool:
         return value is not None and matches(knob.match, value, desired)
@@ -41,7 +41,7 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
 
     points: dict[str, Scalar] = {
         "asked": shown(desired),
-        "next_boot": shown(found.next) if found.next_known else "unknown",
+        "next_boot": shown(found.next.value) if found.next.known else "unknown",
         "this_boot": shown(found.booted),
         "kernel": found.kernel if found.evidence else "not shown by the kernel",
     }
@@ -60,23 +60,23 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
         reason = f"this boot had {argument}, and what it switches off is {_UNDONE}: {found.undone}"
         return judged(Outcome.DRIFTED, reason, found.ends, changeable=False)
     if right(found.booted) and found.accepted:
-        return judged(*_in_force(found, argument, will_have=right(found.next)))
+        return judged(*_in_force(found, argument, will_have=right(found.next.value)))
     if right(found.booted):
         reason = f"this boot had {argument}, and the kernel did not accept it: {found.evidence}"
         return judged(Outcome.DRIFTED, reason, to_decide(f"{found.likely} (dmesg names the cause)"), changeable=False)
-    if found.next_known and right(found.next):
+    if found.next.known and right(found.next.value):
         return judged(*_configured(found, facts, argument))
     return judged(*_not_in_force(knob, found, argument))
 
 
 def _in_force(found: BootFacts, argument: str, *, will_have: bool) -> _Said:
     """What this boot has as it should: will the next boot, too?"""
-    if found.next_known and not will_have:
+    if found.next.known and not will_have:
         return Outcome.DRIFTED, f"in force now, but {_lost(found)}", *_mend(found, argument)
-    if found.next_known:
+    if found.next.known:
         return Outcome.COMPLIANT, found.beside, NOTHING, True
-    if found.next_problem:
-        reason = f"in force now; whether the next boot has it is not known: {found.next_problem}"
+    if found.next.problem:
+        reason = f"in force now; whether the next boot has it is not known: {found.next.problem}"
         return Outcome.UNREADABLE, reason, _find_out(found), False
     return Outcome.COMPLIANT, f"in force; whether the next boot has it is unknown: {found.refusal}", NOTHING, True
 
@@ -84,32 +84,32 @@ def _in_force(found: BootFacts, argument: str, *, will_have: bool) -> _Said:
 def _not_in_force(knob: Knob, found: BootFacts, argument: str) -> _Said:
     """What neither this boot has nor, as far as that is known, the next."""
     reason = f"this boot had {_what(knob, found.booted)}"
-    hidden = found.next_errno in DENIED
+    hidden = found.next.errno in DENIED
     if found.refusal and not hidden:
         reason += ", and its boot loader's settings are not tunectl's to write"
-    elif not found.next_known and found.next_problem and (hidden or not found.obstacle):
-        reason += f"; whether the next will have it is not known: {found.next_problem}"
+    elif not found.next.known and found.next.problem and (hidden or not found.obstacle):
+        reason += f"; whether the next will have it is not known: {found.next.problem}"
         return Outcome.DRIFTED, reason, _find_out(found), False
     else:
-        why = found.obstacle or found.next_problem
-        reason += f"; the next will have {_what(knob, found.next)}" + (f": {why}" if why else "")
+        why = found.obstacle or found.next.problem
+        reason += f"; the next will have {_what(knob, found.next.value)}" + (f": {why}" if why else "")
     return Outcome.DRIFTED, reason, *_mend(found, argument)
 
 
 def _lost(found: BootFacts) -> str:
     """Which boot will not have what this one has, and why."""
-    if not found.later:
-        why = found.obstacle or found.next_problem or f"{found.next_where or 'the configuration'} has not"
+    if not found.next.later:
+        why = found.obstacle or found.next.problem or f"{found.next.where or 'the configuration'} has not"
         return f"the next boot will not have it: {why}"
-    return f"the next kernel's entry would not have it: {found.obstacle}" if found.obstacle else found.next_problem
+    return f"the next kernel's entry would not have it: {found.obstacle}" if found.obstacle else found.next.problem
 
 
 def _find_out(found: BootFacts) -> Fix:
     """What makes known what the next boot has."""
-    if found.next_errno in DENIED:
+    if found.next.errno in DENIED:
         return AS_ROOT
     if found.refusal:
-        return to_decide(found.refusal.partition(": ")[2])
+        return to_decide(found.advice)
     return to_decide("look at it yourself: tunectl cannot tell what boots there")
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tunectl.host.thermal import Capping, cooling_advice, package_of, read_capping
 from tunectl.knobs.codecs import CHOICE, INVERTED, KHZ, NATURAL, SWITCH, Codec, integer, mapped
 from tunectl.knobs.drivers.pseudofile import FirstOf, PseudoFile
-from tunectl.knobs.row import Absence, Facts, Judgement, Knob, View, judge_value
+from tunectl.knobs.row import Absence, Facts, Judgement, Knob, View, judge_value, once
 from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar, Scope, Severity
 
 _POLICY = "sys/devices/system/cpu/cpu{cpu}/cpufreq"
@@ -55,14 +55,12 @@ class CapFacts(NamedTuple):
     packages: Mapping[str, int | None]  # by the CPU's number as text
 
 
+@once
 def _caps(view: View) -> CapFacts | None:
     """None where no cooling device is at work: then the value alone says all."""
-    if "capping" not in view.memo:
-        capping = read_capping(view.root)
-        packages = {str(cpu): package_of(view.root, str(cpu)) for cpu in view.scope.present} if capping else {}
-        view.memo["capping"] = CapFacts(capping, packages) if capping else None
-    found: CapFacts | None = view.memo["capping"]
-    return found
+    capping = read_capping(view.root)
+    packages = {str(cpu): package_of(view.root, str(cpu)) for cpu in view.scope.present} if capping else {}
+    return CapFacts(capping, packages) if capping else None
 
 
 _HEAT_OR_NOT = {
@@ -75,9 +73,9 @@ _HEAT_OR_NOT = {
 def judge_max(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """By the value; of a cap that a cooling device holds, by that device: to write the limit would change nothing."""
     judged = judge_value(knob, desired, reading)
-    found: CapFacts | None = reading.facts
-    if found is None or judged.outcome is Outcome.COMPLIANT or reading.blocked or reading.value > desired:
+    if reading.facts is None or judged.outcome is Outcome.COMPLIANT or reading.blocked or reading.value > desired:
         return judged
+    found = reading.of_facts(CapFacts)
     package = found.packages.get(reading.instance)
     mine = [one for one in found.capping if one.package is None or one.package == package]
     if not mine:

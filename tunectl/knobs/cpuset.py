@@ -18,7 +18,7 @@ def judge_partition(knob: Knob, desired: Any, reading: Reading, facts: Facts) ->
     From 6.7 on a kernel that was booted with isolcpus= may take no partition beside it, and none is needed then: with
     `isolation = "both"` the partition fills the time until the reboot. The kernel's reason for an invalid one is told.
     """
-    found: PartitionFacts = reading.facts
+    found = reading.of_facts(PartitionFacts)
     observed = format_cpulist(reading.value)
     if desired is None:
         reason = f"/{CGROUP} is still an isolated partition, and the host file no longer asks for one"

@@ -24,9 +24,9 @@ KEPT_OFF = to_decide(
 def judge_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """An interrupt is where it should be when it is delivered to housekeeping CPUs only."""
     show = knob.codec.show
-    found: IrqFacts | None = reading.facts
-    if found is None:
+    if reading.facts is None:
         return Judgement(Outcome.COMPLIANT, show(reading.value), show(desired))
+    found = reading.of_facts(IrqFacts)
     if facts.live and found.asked and found.asked <= desired:
         # Without interrupt remapping the kernel moves an interrupt inside its next occurrence.
         reason = f"accepted; the kernel moves it away from CPU {show(found.effective)} with its next interrupt"
@@ -48,7 +48,7 @@ def judge_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judge
 
 
 def _judge_refused(knob: Knob, desired: Any, reading: Reading, facts: Facts, device: str) -> Judgement:
-    found: IrqFacts = reading.facts
+    found = reading.of_facts(IrqFacts)
     show = knob.codec.show
     count = facts.irq_counts.get(reading.instance, 0)
     if count is None:

@@ -12,7 +12,7 @@ from tunectl.host.refusals import AS_ROOT
 from tunectl.knobs.codecs import CPULIST, INT, NATURAL, SWITCH, satisfies
 from tunectl.knobs.drivers.bootline import BootSwitch, judge_switch
 from tunectl.knobs.drivers.pseudofile import PseudoFile
-from tunectl.knobs.row import Absence, Facts, Judgement, Knob, View
+from tunectl.knobs.row import Absence, Facts, Judgement, Knob, View, once
 from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
 
 _SYSCTL = "Documentation/admin-guide/sysctl/kernel.rst"
@@ -27,11 +27,9 @@ class RtFacts(NamedTuple):
     asked: bool  # does the host file say what the fair server is to do? Then apply sees to it
 
 
+@once
 def _fair_server(view: View) -> FairServer:
-    if "fair_server" not in view.memo:
-        view.memo["fair_server"] = read_fair_server(view.root, view.scope.isolated & view.scope.online)
-    found: FairServer = view.memo["fair_server"]
-    return found
+    return read_fair_server(view.root, view.scope.isolated & view.scope.online)
 
 
 def _rt_facts(view: View) -> RtFacts:
@@ -52,7 +50,7 @@ def _behind_debugfs(view: View) -> tuple[str, int | None]:
 
 def judge_rt_runtime(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """By what this kernel does with it: without a limit here, a fair server may still stop a FIFO spinner."""
-    found: RtFacts = reading.facts
+    found = reading.of_facts(RtFacts)
     server = found.server
     shown = knob.codec.show(reading.value), knob.codec.show(desired)
     if not satisfies(knob.match, reading.value, desired):

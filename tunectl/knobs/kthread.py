@@ -17,7 +17,7 @@ _UNSEEN = "of kernel threads that cannot be seen nothing is known"
 
 def judge_kthread(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """The summary names threads that belong to isolated CPUs, which is right; any other thread has to move."""
-    found: KthreadFacts = reading.facts
+    found = reading.of_facts(KthreadFacts)
     shown = knob.codec.show(reading.value), knob.codec.show(desired)
     if satisfies(Match.WITHIN, reading.value, desired):
         names = few(found.bound, _SHOWN)

@@ -29,9 +29,9 @@ _ADAPTIVE = ("net.adaptive_rx", "net.adaptive_tx")  # some drivers refuse a fixe
 def judge_queue_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """A queue's interrupt is where it should be when it is delivered to its one CPU."""
     show = knob.codec.show
-    found: IrqFacts | None = reading.facts
-    if found is None:
+    if reading.facts is None:
         return Judgement(Outcome.COMPLIANT, show(reading.value), show(desired))
+    found = reading.of_facts(IrqFacts)
     irq = f"interrupt {reading.instance}" + (f" ({found.device})" if found.device else "")
     if (knob.name, reading.instance) in facts.refused or not found.settable:
         reason = f"the kernel manages {irq} itself"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 from tunectl.bootloader.cmdline import Arg
 from tunectl.cpulist import CpuSet
@@ -14,6 +15,8 @@ from tunectl.host.refusals import Refusals
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import Codec, satisfies
 from tunectl.model import Change, Held, Lifetime, Match, Outcome, Reading, Scalar, Scope, Severity, State, Target
+
+_T = TypeVar("_T")
 
 
 class View:
@@ -25,7 +28,7 @@ class View:
     - `bootloader`: which boot loader the host file names; "" for none
     - `journaled`: for each boot file that we wrote, what stood there before and what we wrote last
     - `settling`: a reading may interrupt an isolated CPU. Only the first apply of a boot may do that
-    - `memo`: lets the rows of one facility share one reading of a large file
+    - `memo`: what was asked of it `once`
     """
 
     def __init__(
@@ -48,7 +51,19 @@ class View:
         self.bootloader = bootloader
         self.journaled = journaled or {}
         self.settling = settling
-        self.memo: dict[str, Any] = {}
+        self.memo: dict[object, object] = {}
+
+
+def once(ask: Callable[[View], _T]) -> Callable[[View], _T]:
+    """The same question, worked out once of each view: the rows of one facility share one reading of a large file."""
+
+    @wraps(ask)
+    def asked(view: View) -> _T:
+        if ask not in view.memo:
+            view.memo[ask] = ask(view)
+        return cast(_T, view.memo[ask])
+
+    return asked
 
 
 def if_readable(reading: Reading, denied: Refusals) -> Reading:

@@ -22,7 +22,7 @@ _RESOURCES = "systemd.resource-control(5), AllowedCPUs="
 
 def judge_unit(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """Right when it is configured and, where the kernel shows the result, in force."""
-    found: UnitFacts = reading.facts
+    found = reading.of_facts(UnitFacts)
     observed = format_cpulist(reading.value)
     if desired is None:
         return Judgement(Outcome.DRIFTED, observed, None, f"/{found.file} stands, and the host file no longer asks")

@@ -10,25 +10,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from tunectl.cpulist import format_cpulist, parse_shown
-from tunectl.monitor.model import Alert, AlertState, Condition, Health, Severity, Snapshot, Value
+from tunectl.monitor.model import Alert, AlertState, Condition, Health, Severity, Snapshot
 from tunectl.monitor.rules import FAILED, RULES, Rule
 from tunectl.monitor.rules.history import silent_sources
 
 Identity = tuple[str, str]
 VERSION = 1
-
-
-# An alert's document: the fields of Alert, by name. A knob's value may be a truth value.
-_AlertDocument = msgspec.defstruct(
-    "AlertDocument",
-    list({**get_type_hints(Alert), "observed": Value | bool, "expected": Value | bool}.items()),
-    forbid_unknown_fields=True,
-)
 
 
 class _TrackDocument(msgspec.Struct):
@@ -159,7 +152,7 @@ class Alerts:
                 "rule": rule,
                 "subject": subject,
                 **asdict(track),
-                "alert": dict(track.alert._asdict()) if track.alert else None,
+                "alert": msgspec.structs.asdict(track.alert) if track.alert else None,
             }
             for (rule, subject), track in self._tracks.items()
         ]
@@ -180,9 +173,9 @@ class Alerts:
 
 
 def alert_of(document: object) -> Alert | None:
-    """The alert whose `_asdict()` this is; None for what is damaged, or another version's."""
+    """The alert whose fields these are; None for what is damaged, or another version's."""
     try:
-        return Alert(**msgspec.structs.asdict(msgspec.convert(document, _AlertDocument)))
+        return msgspec.convert(document, Alert)
     except msgspec.ValidationError:
         return None
 
@@ -205,18 +198,18 @@ def _covers(alert: Alert, condition: Condition) -> bool:
 
 def _fired(condition: Condition, severity: Severity, since: str, snapshot: Snapshot) -> Alert:
     return Alert(
-        condition.rule,
-        condition.subject,
-        AlertState.FIRING,
-        severity,
-        since,
-        snapshot.at,
-        condition.observed,
-        condition.expected,
-        condition.source,
-        condition.summary,
-        condition.fix,
-        format_cpulist(condition.cpus),
+        rule=condition.rule,
+        subject=condition.subject,
+        status=AlertState.FIRING,
+        severity=severity,
+        since=since,
+        at=snapshot.at,
+        observed=condition.observed,
+        expected=condition.expected,
+        source=condition.source,
+        summary=condition.summary,
+        fix=str(condition.fix),
+        cpus=format_cpulist(condition.cpus),
     )
 
 
@@ -224,8 +217,12 @@ def _grown(alert: Alert, condition: Condition) -> Alert:
     """The same event, which by now concerns more CPUs: whoever looks at it later must find them all named."""
     if not condition.cpus > parse_shown(alert.cpus):
         return alert
-    return alert._replace(
-        observed=condition.observed, summary=condition.summary, fix=condition.fix, cpus=format_cpulist(condition.cpus)
+    return replace(
+        alert,
+        observed=condition.observed,
+        summary=condition.summary,
+        fix=str(condition.fix),
+        cpus=format_cpulist(condition.cpus),
     )
 
 
@@ -235,6 +232,6 @@ def _resolved(track: Track, snapshot: Snapshot, condition: Condition | None) -> 
     assert fired is not None
     track.alert, track.recent, track.since, track.good = None, "", "", 0
     seen = condition.observed if condition is not None else None
-    return fired._replace(
-        status=AlertState.RESOLVED, at=snapshot.at, observed=seen, summary=f"over: {fired.summary}", fix=""
+    return replace(
+        fired, status=AlertState.RESOLVED, at=snapshot.at, observed=seen, summary=f"over: {fired.summary}", fix=""
     )

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.errors import TunectlError
-from tunectl.monitor.alerts import alert_of
 from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.model import Alert, Severity, Snapshot, Status
 from tunectl.monitor.notify import Notify
@@ -86,8 +85,6 @@ class Daemon:
         end = None if duration_s is None else self.wakeup.now_s() + duration_s
         why = "the time is over"
         try:
-            if late := _not_notified(remembered):
-                self._watch.notify(late)
             self._cycle()
             self._systemd.ready(self._status)
             why = self._loop(end) or why
@@ -186,12 +183,6 @@ class Daemon:
         except TunectlError as error:
             self._say(f"reload: {error}: the old settings stay in force")
             self._watch = self._opener(remembered)
-
-
-def _not_notified(remembered: Mapping[str, Any]) -> tuple[Alert, ...]:
-    """An earlier version saved what fired before it handed it to the receivers, and may have been killed between."""
-    late = remembered.get("untold")
-    return tuple(filter(None, map(alert_of, late))) if isinstance(late, list) else ()
 
 
 def _status(status: Status) -> str:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import asdict
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
 from tunectl.model import Finding, Outcome
-from tunectl.monitor.model import Alert, Condition, Freshness, Health, Sample, Snapshot, Status
+from tunectl.monitor.model import Alert, Condition, Freshness, Health, Sample, Snapshot, Status, Verdict
+from tunectl.shapes import Amount, Count, Cpulist, Findings, Maybe, fields_of
 
 _OUTCOMES = {
     Health.BAD: Outcome.DRIFTED,
@@ -17,12 +22,112 @@ _OUTCOMES = {
     Health.UNKNOWN: Outcome.UNREADABLE,
 }
 MAX_REASONS = 4  # of one source; a host of 256 CPUs has one reason 256 times, or a few
+Number = float | None
+
+
+class CpuRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A CPU of the host."""
+
+    cpu: Count
+    role: Literal["housekeeping", "isolated"]
+    package: int | None
+    frequency_khz: Annotated[Number, Meta(description="The best there is to know; see frequency_health.")]
+    frequency_from: Annotated[
+        str, Meta(description="measured (by the probe), sysfs, the package whose sentinel stands for it, or empty.")
+    ]
+    frequency_health: Annotated[Freshness, Meta(description="Stale: the number says nothing about now.")]
+    frequency_reason: str
+    base_khz: Number
+    limit_khz: Annotated[Number, Meta(description="The lower of bios_limit and scaling_max_freq.")]
+    throttles: Annotated[Number, Meta(description="Of its core and its package, since boot.")]
+    throttles_new: Annotated[Number, Meta(description="Since the look before.")]
+    ticks_per_s: Number
+    calls_per_s: Number
+    reschedules_per_s: Number
+    interrupts: Annotated[list[str], Meta(description="Device interrupts that came to it since the look before.")]
+    alerts: Annotated[list[str], Meta(description="Identities of what fires because of it.")]
+
+
+class ZoneRow(msgspec.Struct, frozen=True):
+    """A thermal zone that can be read without interrupting a CPU, in thousandths of a degree Celsius."""
+
+    zone: str
+    temperature_mc: Number
+    trip_mc: Number
+    health: Freshness
+    kind: str
+
+
+class LatencyRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Who sends latencies."""
+
+    subject: Annotated[str, Meta(description="application or sentinel")]
+    p99_9_ns: Annotated[Number, Meta(description="The worst of the windows that ended since the look before.")]
+    max_ns: Annotated[Number, Meta(description="The longest in these windows.")]
+    count: Annotated[Number, Meta(description="Latencies, or gaps, in the last window.")]
+    missed: Annotated[
+        Number,
+        Meta(
+            description="Messages longer than [monitor.sla] p99_9_ns in the worst window and a tenth; null where "
+            "nothing is promised."
+        ),
+    ]
+    allowed: Annotated[Number, Meta(description="How many of them may be.")]
+    missed_per_day: Annotated[Number, Meta(description="Misses in a day, at the rate of that window.")]
+    bad_input: Annotated[Number, Meta(description="Words that were no latency, so far.")]
+    bad_pairs: Annotated[Number, Meta(description="Pairs that were done before they were due, so far.")]
+    dropped: Annotated[Number, Meta(description="Datagrams that the kernel dropped, so far.")]
+    health: Freshness
+    reason: str
+
+
+class AlertRow(Alert, frozen=True):
+    """An alert, with what makes two alerts the same cause."""
+
+    identity: str
+
+
+class SourceRow(msgspec.Struct):
+    """How many samples a source had of each health, and why some are not fresh."""
+
+    name: str
+    fresh: Count = 0
+    stale: Count = 0
+    no_data: Count = 0
+    absent: Count = 0
+    reasons: list[str] = []
+
+
+class MonitorBody(msgspec.Struct, frozen=True, kw_only=True):
+    """What `tunectl monitor --once` sees: two looks, judged without hysteresis."""
+
+    verdict: Verdict
+    reasons: list[str]
+    watched_s: Annotated[Amount, Meta(description="Between the two looks.")]
+    isolated: Cpulist
+    housekeeping: Cpulist
+    cpus: list[CpuRow]
+    zones: list[ZoneRow]
+    latency: Annotated[
+        list[LatencyRow],
+        Meta(description="Empty where nobody sends any; --once and --watch leave that to the daemon: a stale row."),
+        Maybe,
+    ] = []
+    alerts: Annotated[list[AlertRow], Meta(description="What fires now.")]
+    recent: Annotated[list[AlertRow], Meta(description="The last edges, newest first.")]
+    sources: list[SourceRow]
+    own: Annotated[dict[str, float], Meta(description="About the monitor itself.")]
+    findings: Annotated[
+        Findings,
+        Meta(description="Every rule's judgement of every subject: drifted is bad, unreadable is no fresh data."),
+    ]
+    notes: Annotated[list[str], Meta(description="What could not be seen, and why.")]
 
 
 def monitor_body(
     status: Status,
     before: Snapshot | None,
-    judged: tuple[str, list[str]],
+    judged: tuple[Verdict, list[str]],
     notes: Iterable[str] = (),
 ) -> dict[str, Any]:
     """The fields of tunectl.monitor/1; `before` is the snapshot before that of the status: rises are counted from it.
@@ -30,22 +135,24 @@ def monitor_body(
     `judged` is the verdict and its reasons.
     """
     verdict, reasons = judged
-    return {
-        "verdict": verdict,
-        "reasons": reasons,
-        "watched_s": round(status.snapshot.monotonic_s - before.monotonic_s, 3) if before else 0.0,
-        "isolated": format_cpulist(status.isolated),
-        "housekeeping": format_cpulist(status.housekeeping),
-        "cpus": cpu_rows(status, before),
-        "zones": list(_zones(status.snapshot)),
-        "latency": list(_latency(status.snapshot)),
-        "alerts": [alert_body(alert) for alert in status.firing],
-        "recent": [alert_body(alert) for alert in status.recent],
-        "sources": sources_of(status.snapshot),
-        "own": {name: round(value, 6) for name, value in status.own.items()},
-        "findings": findings_of(status.conditions),
-        "notes": list(notes),
-    }
+    body = MonitorBody(
+        verdict=verdict,
+        reasons=reasons,
+        watched_s=round(status.snapshot.monotonic_s - before.monotonic_s, 3) if before else 0.0,
+        isolated=format_cpulist(status.isolated),
+        housekeeping=format_cpulist(status.housekeeping),
+        cpus=cpu_rows(status, before),
+        zones=list(_zones(status.snapshot)),
+        latency=list(_latency(status.snapshot)),
+        alerts=list(map(_alert_row, status.firing)),
+        recent=list(map(_alert_row, status.recent)),
+        sources=sources_of(status.snapshot),
+        own={name: round(value, 6) for name, value in status.own.items()},
+        findings=findings_of(status.conditions),
+        notes=list(notes),
+    )
+    fields: dict[str, Any] = fields_of(body)
+    return fields
 
 
 def findings_of(conditions: Iterable[Condition]) -> list[Finding]:
@@ -64,38 +171,30 @@ def findings_of(conditions: Iterable[Condition]) -> list[Finding]:
     ]
 
 
-def alert_body(alert: Alert) -> dict[str, Any]:
-    """An alert's fields, and its identity."""
-    return {"identity": alert.identity, **alert._asdict()}
+def _alert_row(alert: Alert) -> AlertRow:
+    return AlertRow(alert.identity, **asdict(alert))
 
 
-def sources_of(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """What each source had to say: how many samples of each health, and why some are not fresh."""
-    rows: dict[str, dict[str, Any]] = {}
+def sources_of(snapshot: Snapshot) -> list[SourceRow]:
+    """What each source had to say."""
+    rows: dict[str, SourceRow] = {}
     for sample in snapshot.samples:
-        row = rows.setdefault(
-            sample.source, {"name": sample.source, "fresh": 0, "stale": 0, "no_data": 0, "absent": 0, "reasons": []}
-        )
-        row[sample.freshness.value.replace("-", "_")] += 1
-        if sample.freshness is not Freshness.FRESH and sample.reason and len(row["reasons"]) < MAX_REASONS:
+        row = rows.setdefault(sample.source, SourceRow(sample.source))
+        health = sample.freshness.value.replace("-", "_")
+        setattr(row, health, getattr(row, health) + 1)
+        if sample.freshness is not Freshness.FRESH and sample.reason and len(row.reasons) < MAX_REASONS:
             about = sample.subject if isinstance(sample.seen, Finding) else sample.quantity  # a knob's name says more
             said = f"{about}: {sample.reason}"
-            if said not in row["reasons"]:
-                row["reasons"].append(said)
+            if said not in row.reasons:
+                row.reasons.append(said)
     return list(rows.values())
 
 
-def _zones(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
-    """The thermal zones that can be read without interrupting a CPU, in thousandths of a degree Celsius."""
-    trips = {one.subject: one.value for one in snapshot.of("trip_mc")}
+def _zones(snapshot: Snapshot) -> Iterator[ZoneRow]:
+    trips: dict[str, Any] = {one.subject: one.value for one in snapshot.of("trip_mc")}
     for one in snapshot.of("temperature_mc"):
-        yield {
-            "zone": one.subject,
-            "temperature_mc": one.value,
-            "trip_mc": trips.get(one.subject),
-            "health": one.freshness.value,
-            "kind": one.reason,
-        }
+        celsius: Any = one.value  # a number, where there is one
+        yield ZoneRow(one.subject, celsius, trips.get(one.subject), one.freshness, one.reason or one.kind)
 
 
 _OF_A_WINDOW = (
@@ -111,13 +210,13 @@ _OF_A_WINDOW = (
 )
 
 
-def _latency(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+def _latency(snapshot: Snapshot) -> Iterator[LatencyRow]:
     """Who sends latencies: the application, the sentinel. Empty where nobody does."""
     by_name = _index(snapshot).by_name
     for one in snapshot.of("latency_max_ns"):
         if one.freshness is not Freshness.ABSENT:
             values = {name: number_of(by_name.get((f"latency_{name}", one.subject))) for name in _OF_A_WINDOW}
-            yield {"subject": one.subject, **values, "health": one.freshness.value, "reason": one.reason}
+            yield LatencyRow(subject=one.subject, **values, health=one.freshness, reason=one.reason)
 
 
 # The clock of a CPU, the best reading first: what it measured itself, its own file, its package's sentinel.
@@ -132,7 +231,7 @@ class _Index(NamedTuple):
     by_name: Mapping[tuple[str, str], Sample]
 
 
-def cpu_rows(status: Status, before: Snapshot | None) -> list[dict[str, Any]]:
+def cpu_rows(status: Status, before: Snapshot | None) -> list[CpuRow]:
     """One row a CPU of the host, ascending."""
     now, then = _index(status.snapshot), _index(before) if before else None
     seconds = status.snapshot.monotonic_s - before.monotonic_s if before else 0.0
@@ -141,21 +240,22 @@ def cpu_rows(status: Status, before: Snapshot | None) -> list[dict[str, Any]]:
     rows = []
     for cpu in sorted(status.isolated | status.housekeeping | now.of_cpu.keys()):
         mine = now.of_cpu.get(cpu, {})
+        rates: Any = {name: _rate(mine.get(quantity), then, seconds) for name, quantity in _PER_SECOND.items()}
         rows.append(
-            {
-                "cpu": cpu,
-                "role": "isolated" if cpu in status.isolated else "housekeeping",
-                "package": _package(mine),
+            CpuRow(
+                cpu=cpu,
+                role="isolated" if cpu in status.isolated else "housekeeping",
+                package=_package(mine),
                 **_clock(mine),
-                "base_khz": number_of(mine.get("base_khz")),
-                "limit_khz": min(
+                base_khz=number_of(mine.get("base_khz")),
+                limit_khz=min(
                     (khz for name in ("bios_limit_khz", "max_khz") if (khz := number_of(mine.get(name)))), default=None
                 ),
                 **_throttles(mine, then),
-                **{name: _rate(mine.get(quantity), then, seconds) for name, quantity in _PER_SECOND.items()},
-                "interrupts": landed.get(cpu, []),
-                "alerts": alerts.get(cpu, []),
-            }
+                **rates,
+                interrupts=landed.get(cpu, []),
+                alerts=alerts.get(cpu, []),
+            )
         )
     return rows
 
@@ -175,11 +275,16 @@ def _clock(mine: Mapping[str, Sample]) -> dict[str, Any]:
     ranks = list(Freshness)
     best = min(clocks, key=lambda one: ranks.index(one.freshness), default=None)
     if best is None:
-        return {"frequency_khz": None, "frequency_from": "", "frequency_health": "absent", "frequency_reason": ""}
+        return {
+            "frequency_khz": None,
+            "frequency_from": "",
+            "frequency_health": Freshness.ABSENT,
+            "frequency_reason": "",
+        }
     return {
         "frequency_khz": number_of(best),
         "frequency_from": {"core_khz": "measured", "frequency_khz": "sysfs"}.get(best.quantity, best.subject),
-        "frequency_health": best.freshness.value,
+        "frequency_health": best.freshness,
         "frequency_reason": best.reason,
     }
 
@@ -219,7 +324,7 @@ def _landed(snapshot: Snapshot, then: _Index | None) -> Mapping[int, list[str]]:
         rise = _rise(sample, then)
         if rise:
             for cpu in sample.cpus:
-                found[cpu].append(f"{sample.reason or sample.subject} +{rise:g}")
+                found[cpu].append(f"{sample.kind or sample.subject} +{rise:g}")
     return found
 
 

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
 
 from tunectl.cpulist import CpuSet
 from tunectl.fix import NOTHING, Fix
-from tunectl.model import Finding, HostId
+from tunectl.model import Finding, HostId, Scalar
+from tunectl.shapes import Cpulist, Time
 from tunectl.tuners.conflicts import Objection
 
 Value = float | int | str | None
+Verdict = Literal["ok", "warning", "critical", "unknown"]
 
 # By knob the firmware's limit with which the kernel lowers it, a moment later (drivers/acpi/processor_perflib.c).
 CLAMPED = {"cpufreq.max_khz": "bios_limit_khz"}
@@ -41,6 +46,10 @@ class Sample(NamedTuple):
     reason: str = ""  # why it is not fresh; of a fresh one what helps to understand the value
     cpus: CpuSet = frozenset()  # the CPUs the subject stands for
     seen: Finding | Objection | None = None  # of a `knob` how it was judged; of a `manager` that is contested, why
+    kind: str = (
+        ""  # of a thermal zone or cooling device its type; of an interrupt its device's name, as the kernel has it
+    )
+    path: str = ""  # of a `device`: where it is in sysfs
 
 
 class Snapshot(NamedTuple):
@@ -93,21 +102,21 @@ class AlertState(StrEnum):
     RESOLVED = "resolved"
 
 
-class Alert(NamedTuple):
+class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """One cause, with its evidence. Two alerts of the same identity and `since` are the same event."""
 
-    rule: str
-    subject: str
+    rule: Annotated[str, Meta(description="FrequencyDrop, KnobDrift, ...")]
+    subject: Annotated[str, Meta(description="What it is about: package0, cpu4, irq42, irq.affinity[42].")]
     status: AlertState
     severity: Severity
-    since: str  # UTC, RFC 3339: the first bad sample
-    at: str  # UTC, RFC 3339: when it fired, or was resolved
-    observed: Value
-    expected: Value
-    source: str
-    summary: str
-    fix: str
-    cpus: str  # a cpulist
+    since: Annotated[Time, Meta(description="The first bad sample.")]
+    at: Annotated[Time, Meta(description="When it fired, or was resolved.")]
+    observed: Annotated[Scalar, Meta(description="What is seen; the unit is the rule's, and stands in the summary.")]
+    expected: Annotated[Scalar, Meta(description="What it was, or ought to be.")]
+    source: Annotated[str, Meta(description="The source that says so.")]
+    summary: Annotated[str, Meta(description="One sentence.")]
+    fix: Annotated[str, Meta(description="What to do.")]
+    cpus: Annotated[Cpulist, Meta(description="The CPUs it stands for; empty where it is about none.")]
 
     @property
     def identity(self) -> str:

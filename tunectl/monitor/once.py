@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from tunectl.monitor.assembly import SEVERITIES, Watcher
-from tunectl.monitor.model import Condition, Health, Snapshot, Status
+from tunectl.monitor.model import Condition, Health, Snapshot, Status, Verdict
 from tunectl.monitor.rules import RULES
 
 # What these find is that something is unknown: that is no warning.
@@ -33,12 +33,13 @@ def _settled(condition: Condition) -> Condition:
     return condition._replace(health=Health.UNKNOWN, summary=condition.summary + more)
 
 
-def verdict_of(status: Status) -> tuple[str, list[str]]:
+def verdict_of(status: Status) -> tuple[Verdict, list[str]]:
     """critical, warning, unknown or ok, and why. What could not be seen is not ok."""
     bad = [one for one in status.conditions if one.health is Health.BAD]
     blind = [one for one in status.conditions if one.health is Health.UNKNOWN and one.rule in BLIND]
     reasons = [f"{one.rule}[{one.subject}]: {one.summary}" for one in (*bad, *blind)]
-    for severity in ("critical", "warning"):
+    severities: tuple[Verdict, ...] = ("critical", "warning")
+    for severity in severities:
         if any(SEVERITIES.get(one.rule, "warning") == severity for one in bad):
             return severity, reasons
     if blind:

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import asdict
+
 from tunectl.monitor.database import (
     ERRORS,
     NewerVersionError,
@@ -28,7 +30,6 @@ from tunectl.monitor.database import (
     set_aside,
     transaction,
 )
-from tunectl.monitor.earlier import Earlier, read_earlier, remove_earlier
 from tunectl.monitor.model import Alert
 from tunectl.monitor.occupancy import Occupancy, OccupiedError, inode
 from tunectl.monitor.saved import read_saved
@@ -44,6 +45,7 @@ _GONE_FROM_SERVICE = (
     " (was the service's state directory removed? then it needs: sudo systemctl restart tunectl-monitor)"
 )
 STATE = "the state of the alerts"  # among what is lost
+_NOT_READ = ("alerts.json", "spool")  # what no version since 1.0.0rc1 writes
 
 
 @dataclass(eq=False, slots=True)
@@ -75,7 +77,6 @@ class Store:
         self._inode = 0  # of the open file: while it is open, no other has the same
         self._is_read = False  # what was left behind is in memory
         self._kept = "nothing in it can be read"  # of a file that is set aside
-        self._earlier = Earlier()
         self._next_id = 1
         self._occupancy = Occupancy(directory)
         self._again_s = 0.0  # when the disk is tried again
@@ -203,7 +204,7 @@ class Store:
             self._lose(STATE, 1)
         if not self._state_waits:
             self.state = saved.state or {}
-        self._take_over(left)
+        self._name_unread()
         self._state_waits |= saved.is_state_lost  # so that it is said once
         for one in reversed(left):
             self._waiting[one.receiver].insert(0, one)
@@ -213,18 +214,11 @@ class Store:
         if saved.damage:
             raise saved.damage
 
-    def _take_over(self, left: list[Delivery]) -> None:
-        """What an earlier version left in its own files. A process killed before it removed them reads them again."""
-        self._earlier = earlier = read_earlier(self._directory)
-        there = {(one.receiver, one.alert) for one in left}
-        left += [Delivery(*one, self._clock()) for one in earlier.waiting if one not in there]
-        for receiver, count in earlier.lost.items():
-            self._lose(receiver, count)
-        if earlier.damaged:
-            so = "the alerts in the store stay" if self.state else "alerts start again"
-            LOG.error("%s cannot be understood: %s", earlier.damaged, so)
-        if earlier.state is not None and not self._state_waits:
-            self.remember(earlier.state)
+    def _name_unread(self) -> None:
+        """Files of a version from before this store are left as they are: nothing in them is believed or sent."""
+        for path in (os.path.join(self._directory, name) for name in _NOT_READ):
+            if os.path.lexists(path):
+                LOG.error("%s is of a version before 1.0.0rc1 and is not read: remove it", path)
 
     def _write(self, database: sqlite3.Connection) -> None:
         if self._acknowledged:  # apart: on a full disk there is room for this and not for more
@@ -237,7 +231,7 @@ class Store:
             for one in unsaved:
                 if one.id is None:
                     one.id, self._next_id = self._next_id, self._next_id + 1
-            rows = [(one.id, one.receiver, record_of(one.alert._asdict())) for one in unsaved]
+            rows = [(one.id, one.receiver, record_of(asdict(one.alert))) for one in unsaved]
             with transaction(database):
                 database.execute("DELETE FROM delivery WHERE done")
                 database.execute("REPLACE INTO state VALUES (0, ?)", (record_of(self.state),))
@@ -245,8 +239,6 @@ class Store:
             for one in unsaved:
                 one.is_saved = True
             self._state_waits = False
-        remove_earlier(self._earlier)
-        self._earlier = Earlier()
 
     def _lose(self, receiver: str, count: int) -> None:
         self.lost[receiver] += count

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist, named_cpus
 from tunectl.errors import TunectlError
-from tunectl.probe.feed import run_feed
-from tunectl.probe.feed_budget import judge_feed
-from tunectl.probe.feed_request import RATE, FeedRequest
+from tunectl.experiments.feed import RATE, FeedRequest, run_feed
+from tunectl.experiments.feed_budget import judge_feed
 from tunectl.shapes import FEWEST_P99_9, Feed, plain, typed
 
 SECONDS = 3 * FEWEST_P99_9 / RATE  # thirty messages are beyond P99.9

@@ -6,62 +6,98 @@ GO means measured and judged (docs/interface.md): without a probe that was held 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
+from tunectl.fix import NOTHING, Fix
 from tunectl.model import Finding, Outcome, cost
 from tunectl.shapes import Feed, Jitter
 from tunectl.verdict import fails_gate, is_proof, verdict_of
-from tunectl.wording import FEED, PROBE, UNDER_LOAD, broken_limits, over_limit, sentence, standing
+from tunectl.wording import FEED, PROBE, UNDER_LOAD, broken_limits, sentence, standing
+
+STOP = "GO needs them stopped, or --intrude"
 
 
-class Parts(NamedTuple):
-    """What preflight gathered. `probe` and `thermal` are None, with the cause, where they could not be had."""
+class Problem(NamedTuple):
+    """Why something was not measured, or proves nothing; false where there is none."""
 
-    verify: tuple[Finding, ...]
-    check: tuple[Finding, ...]
-    thermal: tuple[Finding, ...]
-    thermal_verdict: str  # ok, throttled, unknown
-    thermal_reason: str
-    probe: Jitter | None
-    probe_problem: str
+    what: str = ""  # was to be measured
+    why: str = ""
+    is_taken: bool = False  # somebody else's threads have the CPUs
+    mending: Fix = NOTHING  # the command that mends it, where there is one
+
+    def __bool__(self) -> bool:
+        return bool(self.why)
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}" + (f"; {STOP}" if self.is_taken else "")
+
+
+NO_PROBLEM = Problem()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What preflight gathered. `probe` is None, with the cause, where it could not be had."""
+
+    verify: tuple[Finding, ...] = ()
+    check: tuple[Finding, ...] = ()
+    thermal: tuple[Finding, ...] = ()
+    thermal_verdict: str = "ok"  # ok, throttled, unknown
+    thermal_reason: str = ""
+    probe: Jitter | None = None
+    probe_problem: Problem = NO_PROBLEM
     beside: tuple[str, ...] = ()  # limits that counts alone show to be broken, on CPUs that were not probed
     not_measured: tuple[str, ...] = ()  # CPUs that were left to somebody else's threads, and what would measure them
     spared: frozenset[str] = frozenset()  # knobs that are left unread where reading would interrupt an isolated CPU
     unlimited: tuple[str, ...] = ()  # keys of [budget] that neither the profile nor the host file has
     loaded: Jitter | None = None  # the probe once more, beside a load, where one was asked for
-    load_problem: str = ""  # why it was not
+    load_problem: Problem = NO_PROBLEM  # why it was not
     feed: Feed | None = None  # `probe feed`, where it was asked for
     feed_problem: str = ""  # why it was not measured
     stopped: str = ""  # when Ctrl-C came; "" where it did not
 
 
-def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
+class Reason(NamedTuple):
+    """Why a verdict is not GO. `about`: the knob, or what was measured where a limit broke; "" for anything else."""
+
+    about: str
+    text: str
+
+
+def decide(parts: Parts, strict: bool) -> tuple[str, list[Reason]]:
     """(go | no-go | pending-reboot | unknown, every reason). What is unknown never improves a verdict; `strict` lets
     also count what is no part of the proof."""
     every = (*parts.verify, *parts.check, *parts.thermal)
     failing = sorted(filter(fails_gate, every), key=lambda finding: cost(finding.severity))
-    reasons = _gathered(failing) + _broken(parts) + list(parts.beside)
-    unknown = [parts.stopped] * bool(parts.stopped) + _unjudged(parts) + list(parts.not_measured)
-    unknown += _unjudged_too(UNDER_LOAD, parts.load_problem, parts.loaded)
-    unknown += _unjudged_too(FEED, parts.feed_problem, parts.feed)
+    # A limit that broke beside a load broke, whatever became of the load later.
+    broken = [Reason(one.what, one.reason) for one in broken_limits(parts.probe, parts.loaded, parts.feed)]
+    reasons = [*_gathered(failing), *broken, *_plain(parts.beside)]
+    unknown = _plain([parts.stopped] * bool(parts.stopped) + _unjudged(parts) + list(parts.not_measured))
+    unknown += _plain(_unjudged_too(UNDER_LOAD, str(parts.load_problem) if parts.load_problem else "", parts.loaded))
+    unknown += _plain(_unjudged_too(FEED, parts.feed_problem, parts.feed))
     unreadable = [finding for finding in every if finding.outcome is Outcome.UNREADABLE]
     missed = [finding for finding in unreadable if strict or is_proof(finding.knob, parts.spared)]
     if verdict_of(parts.verify) == "unreadable" and not missed:
-        unknown.append("no knob could be read")
+        unknown += _plain(["no knob could be read"])
     unknown += _gathered(missed)
-    unknown += [f"probe: neither the profile nor the host file limits {key}" for key in parts.unlimited]
+    unknown += _plain(f"probe: neither the profile nor the host file limits {key}" for key in parts.unlimited)
     if strict and parts.thermal_verdict == "unknown":
-        unknown.append(f"thermal state: {parts.thermal_reason}")
+        unknown += _plain([f"thermal state: {parts.thermal_reason}"])
     pending = [finding for finding in every if finding.outcome is Outcome.PENDING_REBOOT]
     verdict = "no-go" if reasons else "unknown" if unknown else "pending-reboot" if pending else "go"
     return verdict, reasons + unknown + _gathered(pending)
 
 
+def _plain(texts: Iterable[str]) -> list[Reason]:
+    return [Reason("", text) for text in texts]
+
+
 def _unjudged(parts: Parts) -> list[str]:
     """Why the probe proves nothing; nothing where it was held to its limits, whether it kept them or not."""
     if parts.probe_problem:
-        return [parts.probe_problem]
+        return [str(parts.probe_problem)]
     if parts.probe is None:
         return [] if parts.not_measured else ["probe: nothing was measured"]
     return _not_held(PROBE, parts.probe)
@@ -80,14 +116,14 @@ def _not_held(what: str, result: Jitter | Feed) -> list[str]:
     return [f"{what}: not judged: {result.budget.reason or 'it was held to no limit'}"]
 
 
-def _gathered(findings: Iterable[Finding]) -> list[str]:
+def _gathered(findings: Iterable[Finding]) -> list[Reason]:
     """One line for all targets of a knob with the same observed value, desired value and fix."""
     groups: dict[tuple[Any, ...], list[Finding]] = {}
     for finding in findings:
-        fix = "" if finding.knob.startswith("check.") else finding.fix
+        fix = NOTHING if finding.knob.startswith("check.") else finding.fix
         key = (finding.knob, finding.outcome, str(finding.observed), str(finding.desired), fix)
         groups.setdefault(key, []).append(finding)
-    return [_line(members) for members in groups.values()]
+    return [Reason(members[0].knob, _line(members)) for members in groups.values()]
 
 
 def _line(members: list[Finding]) -> str:
@@ -100,9 +136,3 @@ def _line(members: list[Finding]) -> str:
     more = f" (the first of {several} such reasons)" if several > 1 and first.reason else ""
     line = sentence(name, standing(first), first.reason) + more
     return line.rstrip(".") + (f"; fix: {first.fix}" if first.fix else "")
-
-
-def _broken(parts: Parts) -> list[str]:
-    """A limit that broke beside a load broke, whatever became of the load later."""
-    broken = broken_limits(parts.probe, parts.loaded, parts.feed)
-    return [over_limit(text, what) for what, texts in broken.items() for text in texts]

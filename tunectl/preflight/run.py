@@ -7,14 +7,15 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from tunectl.checking.outcomes import OF_CHECKS
 from tunectl.checking.runner import Interrupted, run_checks
 from tunectl.checking.tick import judge_probe, with_longer_look
+from tunectl.command import Command
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
-from tunectl.fix import Fix
+from tunectl.fix import NOTHING, Fix, to_type
 from tunectl.host import occupants
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.fairserver import may_serve
@@ -30,24 +31,25 @@ from tunectl.knobs.drivers.pseudofile import is_spared
 from tunectl.model import Finding, HostId, Outcome, Plan, Scope
 from tunectl.preflight import beside
 from tunectl.preflight.feeding import Fed, measure_feed
-from tunectl.preflight.gate import Parts, decide
+from tunectl.preflight.gate import NO_PROBLEM, STOP, Parts, Problem, Reason, decide
 from tunectl.preflight.headline import Waivers, count_waivers, headline
 from tunectl.preflight.thermal import NAMES, judge_thermal
-from tunectl.preflight.unproved import STOP, to_feed, to_finish, to_load, to_prove
+from tunectl.preflight.unproved import to_feed, to_finish, to_load, to_prove
 from tunectl.probe.budget import KEYS, judge, suggested_s
 from tunectl.probe.loaded import planned, refusal, under
-from tunectl.probe.result import left_out, nothing_measured, read_result
-from tunectl.probe.runner import PROGRAM, run_jitter
-from tunectl.shapes import Jitter, plain
+from tunectl.probe.runner import run_jitter
+from tunectl.shapes import Jitter, LeftOut, replaced
 from tunectl.tuning.inspection import Inspection, config_or_proposal
 from tunectl.tuning.journal import peek
 from tunectl.tuning.plan import idle_waivers, waive
 from tunectl.verdict import verdict_of
+from tunectl.wording import PROBE
 
 _STOPPED = "interrupted while {}: what comes behind was not looked at, and nothing of it is judged"
 
 
-class Request(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Request:
     """What is to be judged, and how."""
 
     root: Sysroot
@@ -73,18 +75,16 @@ class Flight:
 
     identity: HostId
     verdict: str = "unknown"
-    reasons: list[str] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
     inspection: Inspection | None = None
     plan: Plan | None = None
     check: list[Finding] = field(default_factory=list)
     check_verdict: str = "unreadable"
     probe: Jitter | None = None
-    measured: dict[str, Any] | None = None  # the same, as its document
-    probe_problem: str = ""  # why nothing was measured or judged
+    probe_problem: Problem = NO_PROBLEM  # why nothing was measured or judged
     load: tuple[str, ...] = ()  # what was to be measured beside, too
     loaded: Jitter | None = None  # the probe once more, beside that load
-    measured_loaded: dict[str, Any] | None = None
-    load_problem: str = ""
+    load_problem: Problem = NO_PROBLEM
     is_feed_asked: bool = False
     fed: Fed = field(default_factory=Fed)
     beside: list[beside.Beside] = field(default_factory=list)  # the CPUs that were left to somebody else
@@ -129,22 +129,22 @@ def run_preflight(request: Request) -> Flight:
     )
     limits = config.budget if config else {}
     parts = Parts(
-        tuple(map(request.typed, flight.plan.findings if flight.plan else ())),
-        tuple(map(request.typed, flight.check)),
-        tuple(map(request.typed, flight.thermal["findings"])),
-        flight.thermal["verdict"],
-        flight.thermal.get("reason", ""),
-        flight.probe,
-        problem,
-        tuple(beside.broken(flight.beside, limits)),
-        tuple(f"{one.shown}; {STOP}" for one in flight.beside),
-        frozenset(name for name, knob in KNOBS.items() if is_spared(knob.driver)),
-        tuple(key for key in KEYS if key not in limits) if config else (),
-        flight.loaded,
-        flight.load_problem,
-        flight.fed.result,
-        flight.fed.problem,
-        stopped,
+        verify=tuple(map(request.typed, flight.plan.findings if flight.plan else ())),
+        check=tuple(map(request.typed, flight.check)),
+        thermal=tuple(map(request.typed, flight.thermal["findings"])),
+        thermal_verdict=flight.thermal["verdict"],
+        thermal_reason=flight.thermal.get("reason", ""),
+        probe=flight.probe,
+        probe_problem=problem,
+        beside=tuple(beside.broken(flight.beside, limits)),
+        not_measured=tuple(f"{one.shown}; {STOP}" for one in flight.beside),
+        spared=frozenset(name for name, knob in KNOBS.items() if is_spared(knob.driver)),
+        unlimited=tuple(key for key in KEYS if key not in limits) if config else (),
+        loaded=flight.loaded,
+        load_problem=flight.load_problem,
+        feed=flight.fed.result,
+        feed_problem=flight.fed.problem,
+        stopped=stopped,
     )
     flight.verdict, reasons = decide(parts, request.strict)
     flight.reasons = flight.reasons + reasons
@@ -188,7 +188,7 @@ def _read_settings(request: Request, flight: Flight, config: HostConfig | None) 
 def _config(request: Request, facts: CpuFacts, flight: Flight) -> HostConfig | None:
     config, notes = config_or_proposal(request.root, request.host_path, facts, required=request.host_required)
     if config is None:
-        flight.reasons += notes
+        flight.reasons += [Reason("", note) for note in notes]
     else:
         flight.notes += notes
     return config
@@ -227,10 +227,10 @@ def _measure(request: Request, flight: Flight, config: HostConfig | None, scope:
     """Measures: the free CPUs by the probe, those where somebody else's threads run by what the kernel counts there."""
     cpus = scope.isolated & scope.online
     if not request.root.live:
-        flight.probe_problem = "probe: a recorded host cannot be measured"
+        flight.probe_problem = Problem(PROBE, "a recorded host cannot be measured")
         return
     if not cpus:
-        flight.probe_problem = "probe: none of the isolated CPUs is online"
+        flight.probe_problem = Problem(PROBE, "none of the isolated CPUs is online")
         return
     place = occupants.Place.of(facts, cpus, scope.isolated)
     found = {} if request.intrude else occupants.look(request.root, place, config.threads if config else ())
@@ -249,24 +249,24 @@ def _measure_loaded(request: Request, flight: Flight, config: HostConfig | None,
         return
     named = f"load {', '.join(flight.load)}"
     if not flight.probe:
-        flight.load_problem = f"{named}: not run: the probe measured nothing without it"
+        flight.load_problem = Problem(named, "not run: the probe measured nothing without it")
         return
     cpus, duration_s = frozenset(cpu.cpu for cpu in flight.probe.cpus), flight.probe.duration_requested_s
     try:
         if why := refusal(request.root, facts, cpus, scope.isolated, config.threads if config else ()):
-            flight.load_problem = f"{named}: refused: {why}"
+            flight.load_problem = Problem(named, f"refused: {why}")
             return
         plan = planned(request.root, facts, flight.load, cpus, scope.isolated)
         run = partial(run_jitter, cpus, duration_s, intrude=request.intrude)
-        result = under(plan, duration_s, request.tell, lambda tell: run(on_progress=tell))
+        found = under(plan, duration_s, request.tell, lambda tell: run(on_progress=tell))
     except TunectlError as error:
-        flight.load_problem = f"{named}: not run: {error}"
+        mending = to_type(error.hint) if isinstance(error.hint, Command) else NOTHING
+        flight.load_problem = Problem(named, f"not run: {error}", mending=mending)
         return
-    found = read_result(result, PROGRAM)
-    if nothing := nothing_measured(found):
-        flight.load_problem = f"{named}: {nothing}"
+    if nothing := found.nothing_measured:
+        flight.load_problem = Problem(named, nothing)
         return
-    flight.loaded, flight.measured_loaded = _held(found, result, config)
+    flight.loaded = _held(found, config)
 
 
 def _measure_feed(request: Request, flight: Flight, config: HostConfig | None) -> None:
@@ -302,25 +302,23 @@ def _probe(
     cpus: CpuSet,
     taken: Mapping[int, str],
     duration_s: float,
-) -> str:
+) -> Problem:
     if not cpus:
-        return f"probe: not run: somebody else's threads run on every isolated CPU; {STOP}"
+        return Problem(PROBE, "not run: somebody else's threads run on every isolated CPU", is_taken=True)
     try:
         result = run_jitter(cpus, duration_s, intrude=request.intrude, on_progress=request.tell)
     except TunectlError as error:
-        return f"probe: {error}"
-    result["not_measured"] += [{"cpu": cpu, "reason": why} for cpu, why in taken.items()]
-    found = read_result(result, PROGRAM)
-    if nothing := nothing_measured(found):
-        return f"probe: {nothing}; {STOP}"
-    flight.probe, flight.measured = _held(found, result, config)
-    return f"probe: not judged: {left}; {STOP}" if (left := left_out(found)) else ""
+        return Problem(PROBE, str(error))
+    left = [LeftOut(cpu, why) for cpu, why in taken.items()]
+    result = replaced(result, not_measured=[*result.not_measured, *left])
+    if nothing := result.nothing_measured:
+        return Problem(PROBE, nothing, is_taken=True)
+    flight.probe = _held(result, config)
+    return Problem(PROBE, f"not judged: {result.left_out}", is_taken=True) if result.not_measured else NO_PROBLEM
 
 
-def _held(found: Jitter, document: dict[str, Any], config: HostConfig | None) -> tuple[Jitter, dict[str, Any]]:
-    """A result and its document, held to the budget."""
-    budget = judge(found, config.budget if config else {})
-    return found.held(budget), {**document, "budget": plain(budget)}
+def _held(result: Jitter, config: HostConfig | None) -> Jitter:
+    return result.held(judge(result, config.budget if config else {}))
 
 
 def _look_longer(request: Request, flight: Flight, config: HostConfig | None, facts: CpuFacts) -> None:

@@ -6,20 +6,18 @@ import math
 from collections.abc import Iterator, Sequence
 
 from tunectl import kinds
+from tunectl.experiments.feed_budget import WHERE
 from tunectl.fix import Fix, to_decide, to_type
-from tunectl.host.stressng import INSTALL
 from tunectl.preflight.beside import Beside
+from tunectl.preflight.gate import Problem
 from tunectl.probe.budget import needed_s
-from tunectl.probe.feed_budget import WHERE
-from tunectl.probe.result import load_problem
-from tunectl.shapes import Budget, Feed, Jitter
+from tunectl.shapes import Feed, Jitter
 
-STOP = "GO needs them stopped, or --intrude"
 _A_DAY_S = 86400
 
 
 def to_prove(
-    live: bool, problem: str, probe: Jitter | None, beside: Sequence[Beside], loads: Sequence[str] = ()
+    live: bool, problem: Problem, probe: Jitter | None, beside: Sequence[Beside], loads: Sequence[str] = ()
 ) -> Iterator[Fix]:
     """What to do so that the probe measures every isolated CPU, and for as long as its limits need.
 
@@ -32,25 +30,25 @@ def to_prove(
     known = {one.cpu for one in beside}
     left = probe.not_measured if probe else ()
     taken += [f"CPU {one.cpu}: {one.reason}" for one in left if one.cpu not in known]
-    if taken or problem.endswith(STOP):
+    if taken or problem.is_taken:
         where = f" ({'; '.join(taken)})" if taken else ""
         yield to_decide(
             f"stop what runs on the isolated CPUs{where}, or decide to measure beside it, which takes time from it: "
             f"{kinds.preflight(loads, intrude=True)}"
         )
     elif problem:
-        yield to_decide(f"see to it that the probe can measure: {problem.removeprefix('probe: ')}")
+        yield to_decide(f"see to it that the probe can measure: {problem.why}")
     if probe:
-        yield from _to_judge(probe.budget, loads)
+        yield from _to_judge(probe, loads)
 
 
-def to_load(names: Sequence[str], problem: str, loaded: Jitter | None) -> Iterator[Fix]:
+def to_load(names: Sequence[str], problem: Problem, loaded: Jitter | None) -> Iterator[Fix]:
     """What to do so that the load runs, or so that the cause of what it broke is found."""
-    if problem.endswith(f"({INSTALL})"):
-        yield to_type(INSTALL)
+    if problem.mending:
+        yield problem.mending
     elif problem:
         yield to_decide(f"see to it that the load can run, or leave it out ({kinds.preflight(['none'])}): {problem}")
-    elif loaded and (why := load_problem(loaded)):
+    elif loaded and (why := loaded.load_problem):
         yield to_type(kinds.preflight(names), why)
     elif loaded and loaded.budget.verdict == "broken":
         yield to_type(kinds.probe_jitter(names), "says what interrupts each CPU beside that load")
@@ -76,7 +74,8 @@ def to_finish(stopped: str, loads: Sequence[str]) -> Iterator[Fix]:
         yield to_type(kinds.preflight(loads), "to its end")
 
 
-def _to_judge(budget: Budget, loads: Sequence[str]) -> Iterator[Fix]:
+def _to_judge(probe: Jitter, loads: Sequence[str]) -> Iterator[Fix]:
+    budget = probe.budget
     limits = {name: limit for name, limit in budget.limits.items() if limit is not None}
     if not limits:
         yield to_decide("set limits under [budget] in the host file: none is set")
@@ -89,5 +88,5 @@ def _to_judge(budget: Budget, loads: Sequence[str]) -> Iterator[Fix]:
             yield to_decide(
                 "set limits under [budget] in the host file, max_ns among them, that a run of a day can show"
             )
-    elif budget.verdict == "not-judged" and "was not measured" not in budget.reason:
+    elif budget.verdict == "not-judged" and not probe.not_measured:
         yield to_type(kinds.preflight(loads), budget.reason)

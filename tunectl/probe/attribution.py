@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import UNSET, UnsetType
 
 from tunectl.cpulist import named_cpus
-from tunectl.probe.causes import Beyond, Event, Joined, Row, join, table
-from tunectl.probe.raw import Run
+from tunectl.probe.causes import OUTSIDE, Beyond, Joined, join, table
+from tunectl.probe.causes import Event as Happened
+from tunectl.probe.raw import Cpu, Run
 from tunectl.probe.traceclock import COUNTER, RAW, Line, line_of, problem
 from tunectl.probe.tracepages import Kernel, events
+from tunectl.shapes import Attribution, Cause, Event, Trace
 
 
 class CpuTrace(NamedTuple):
@@ -31,7 +35,7 @@ class CpuTrace(NamedTuple):
         """A stamp in ticks of the counter."""
         return self.line.at(stamp) if self.line else stamp
 
-    def events(self, kernel: Kernel, pages: Sequence[bytes]) -> Iterator[Event]:
+    def events(self, kernel: Kernel, pages: Sequence[bytes]) -> Iterator[Happened]:
         """Those of these pages, in ticks of the counter."""
         found = events(pages, kernel)
         return self.line.brought(found) if self.line else found
@@ -60,97 +64,98 @@ class Traced(NamedTuple):
         )
 
 
-def attributed(raw: dict[str, Any], traced: Traced, still: Collection[int] = ()) -> dict[str, Any]:
-    """The same document with `attribution`, `labels`, `causes` and `trace` of each CPU, and warnings.
+class Gaps(NamedTuple):
+    """What one CPU's gaps were for: each has the place of its cause among the labels of the run."""
 
-    `still` are the CPUs whose thread was never moved, as the kernel counted.
-    """
-    method = _method(raw, traced)
-    warnings = [*raw["warnings"], *_warnings(raw, traced)]
+    events: list[Event]
+    causes: list[Cause] | UnsetType = UNSET  # where they were traced
+    trace: Trace | UnsetType = UNSET
+
+
+class Attributed(NamedTuple):
+    """What a run's gaps were for, CPU by CPU; nothing but the gaps where nobody traced."""
+
+    gaps: list[Gaps]
+    method: Attribution | None = None
+    labels: Sequence[str] = ("",)
+    outside: frozenset[int] = frozenset()  # the labels of gaps that were not the kernel's, first of all
+    warnings: Sequence[str] = ()
+
+    @property
+    def is_traced(self) -> bool:
+        """Does each gap have a cause of its own?"""
+        return self.method is not None and self.method.method == "trace"
+
+
+def attributed(run: Run, traced: Traced | None) -> Attributed:
+    """The cause of each gap of a run; `traced` is None where causes were not asked for."""
+    if traced is None:
+        return Attributed([Gaps(cpu.events) for cpu in run.cpus])
+    warnings = list(_warnings(run, traced))
     if traced.reason:
-        return {**raw, "attribution": method, "warnings": warnings}
+        method = Attribution("counters", traced.reason)
+        return Attributed([Gaps(cpu.events) for cpu in run.cpus], method, warnings=warnings)
+    joined = [_joined(run, cpu, traced) for cpu in run.cpus]
     labels: dict[str, int] = {}
-    cpus = [_explained(raw, cpu, traced, labels, cpu["cpu"] not in still) for cpu in raw["cpus"]]
-    return {**raw, "attribution": method, "warnings": warnings, "labels": list(labels) or [""], "cpus": cpus}
+    named = {labels.setdefault(cause.label, len(labels)): cause for one in joined for cause in one.causes}
+    outside = frozenset(place for place, cause in named.items() if cause.first == OUTSIDE.first)
+    gaps = [_gaps(run, cpu, traced, one, labels) for cpu, one in zip(run.cpus, joined, strict=True)]
+    return Attributed(gaps, _method(run, traced), list(labels) or [""], outside, warnings)
 
 
-def _method(raw: Mapping[str, Any], traced: Traced) -> dict[str, Any]:
-    if traced.reason:
-        return {"method": "counters", "reason": traced.reason}
-    cost, hz = traced.event_cost_ticks, raw["clock"]["hz"]
-    return {
-        "method": "trace",
-        "reason": "",
-        "clock": traced.clock,
-        "clock_error_ns": round(max((one.error_ticks for one in traced.cpus.values()), default=0) * 1e9 / hz, 1),
-        "buffer_kib": traced.buffer_kib,
-        "event_cost_ns": None if cost is None else round(cost * 1e9 / hz, 1),
-        "events": list(traced.kernel.formats),
-    }
+def _method(run: Run, traced: Traced) -> Attribution:
+    cost, hz = traced.event_cost_ticks, run.clock.hz
+    return Attribution(
+        method="trace",
+        clock=traced.clock,
+        clock_error_ns=round(max((one.error_ticks for one in traced.cpus.values()), default=0) * 1e9 / hz, 1),
+        buffer_kib=traced.buffer_kib,
+        event_cost_ns=None if cost is None else round(cost * 1e9 / hz, 1),
+        events=list(traced.kernel.formats),
+    )
 
 
-def _explained(
-    raw: Mapping[str, Any], cpu: dict[str, Any], traced: Traced, labels: dict[str, int], has_moved: bool
-) -> dict[str, Any]:
-    """One CPU with the causes of its gaps. `labels` are those of the document so far; new ones are added."""
-    trace, gaps = traced.cpus[cpu["cpu"]], cpu["events"]
-    joined = join(
-        gaps,
+def _joined(run: Run, cpu: Cpu, traced: Traced) -> Joined:
+    trace = traced.cpus[cpu.cpu]
+    return join(
+        cpu.events,
         trace.events(traced.kernel, trace.pages),
         trace.thread,
-        raw["clock"]["hz"],
+        run.clock.hz,
         error_ticks=trace.error_ticks,
-        is_fifo=bool(raw["fifo_priority"]),
+        is_fifo=bool(run.fifo_priority),
         is_cut=trace.is_cut,
-        has_moved=has_moved,
+        has_moved=not cpu.never_moved,
     )
-    number = [labels.setdefault(cause.label, len(labels)) for cause in joined.causes]
-    rows = table(
-        gaps, joined, raw["clock"]["hz"], cpu["stolen_ns"], Beyond(cpu["events_lost"], cpu["events_lost_max_ns"])
+
+
+def _gaps(run: Run, cpu: Cpu, traced: Traced, joined: Joined, labels: Mapping[str, int]) -> Gaps:
+    number = [labels[cause.label] for cause in joined.causes]
+    beyond = Beyond(cpu.events_lost, run.ns(cpu.events_lost_max_ticks))
+    return Gaps(
+        [(gap[0], gap[1], number[cause]) for gap, cause in zip(cpu.events, joined.of_gap, strict=True)],
+        table(cpu.events, joined, run.clock.hz, run.ns(cpu.stolen_ticks), beyond),
+        Trace(joined.events, joined.apart, traced.cpus[cpu.cpu].events_lost),
     )
-    return {
-        **cpu,
-        "events": [[gap[0], gap[1], number[cause]] for gap, cause in zip(gaps, joined.of_gap, strict=True)],
-        "causes": [_row(row) for row in rows],
-        "trace": _trace(joined, trace),
-    }
 
 
-def _row(row: Row) -> dict[str, Any]:
-    first = row.cause.first
-    return {
-        "cause": row.cause.label,
-        "kind": first.kind.value,
-        "name": first.name,
-        "count": row.count,
-        "total_ns": row.total_ns,
-        "max_ns": row.max_ns,
-    }
-
-
-def _trace(joined: Joined, trace: CpuTrace) -> dict[str, int]:
-    return {"events": joined.events, "events_apart": joined.apart, "events_lost": trace.events_lost}
-
-
-def _warnings(raw: Mapping[str, Any], traced: Traced) -> list[str]:
-    found = []
+def _warnings(run: Run, traced: Traced) -> Iterator[str]:
     if traced.reason:
-        found.append(
+        yield (
             f"single interruptions have no named cause: {traced.reason}; only the kernel's counters tell what happened "
             "meanwhile"
         )
-    if lost := [cpu["cpu"] for cpu in raw["cpus"] if cpu["cpu"] in traced.cpus and traced.cpus[cpu["cpu"]].events_lost]:
-        found.append(
-            f"events of the trace were lost on {named_cpus(lost)}: the causes of interruptions meanwhile are not known"
-        )
-    if late := [cpu["cpu"] for cpu in raw["cpus"] if cpu["cpu"] in traced.cpus and traced.cpus[cpu["cpu"]].is_late]:
-        found.append(
+    traces = {cpu.cpu: traced.cpus[cpu.cpu] for cpu in run.cpus if cpu.cpu in traced.cpus}
+    if lost := [cpu for cpu, trace in traces.items() if trace.events_lost]:
+        where = named_cpus(lost)
+        yield f"events of the trace were lost on {where}: the causes of interruptions meanwhile are not known"
+    if late := [cpu for cpu, trace in traces.items() if trace.is_late]:
+        yield (
             f"only the last part of the trace of {named_cpus(late)} was kept: the causes of earlier interruptions are "
             "not known"
         )
     if traced.left_behind:
-        found.append(
+        yield (
             f"{traced.left_behind} could not be removed (does somebody read it?); the next probe will try again, or "
             "rmdir it"
         )
-    return found

@@ -26,7 +26,6 @@ from typing import NamedTuple
 
 from tunectl.errors import UsageError
 from tunectl.probe.jitter_warnings import AS_GOOD_AS, CONSERVED_PPM, LEAST_S
-from tunectl.probe.result import left_out, load_problem
 from tunectl.shapes import Budget, Cpu, Jitter
 
 OBSERVATIONS = 10
@@ -98,7 +97,7 @@ def judge(result: Jitter, limits: Mapping[str, float]) -> Budget:
     short = [*_hidden(result, limits), *_too_short(result, needed)]
     reason = _why_not_judged(result, limits) or "; ".join([*_not_alone(result), *short])
     verdict = "broken" if broken else "not-judged" if reason else "within"
-    return Budget(dict(limits), verdict, broken, short, "" if broken else reason)
+    return Budget(dict(limits), verdict, broken, [name for _, name in over], short, "" if broken else reason)
 
 
 def _not_alone(result: Jitter) -> list[str]:
@@ -152,7 +151,7 @@ def _why_not_judged(result: Jitter, limits: Mapping[str, float]) -> str:
         return "nothing was measured"
     if not all(cpu.loops for cpu in result.cpus):
         return "a CPU was never measured"
-    if left := left_out(result) or load_problem(result):
+    if left := result.left_out or result.load_problem:
         return left
     if not limits:
         return "no limit is set"

@@ -15,10 +15,13 @@ CPU back, runs on another CPU.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from math import inf
 from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from tunectl import shapes
 
 
 class Kind(StrEnum):
@@ -327,25 +330,16 @@ class _Joiner:
         return self._labels[parts]
 
 
-@dataclass(frozen=True)
-class Row:
-    """The gaps of one cause. Times in ns."""
-
-    cause: Named
-    count: int
-    total_ns: int
-    max_ns: int
-
-
-@dataclass(frozen=True)
-class Beyond:
+class Beyond(NamedTuple):
     """The gaps that were not listed: how many, and the longest of them."""
 
-    count: int
+    gaps: int
     max_ns: int
 
 
-def table(gaps: Sequence[Sequence[int]], joined: Joined, hz: float, stolen_ns: int, beyond: Beyond) -> list[Row]:
+def table(
+    gaps: Sequence[Sequence[int]], joined: Joined, hz: float, stolen_ns: int, beyond: Beyond
+) -> list[shapes.Cause]:
     """Each gap in exactly one row, most time first: counts add up to all gaps, totals to `stolen_ns`."""
     counts, totals, longest = ([0] * len(joined.causes) for _ in range(3))
     for gap, cause in zip(gaps, joined.of_gap, strict=True):
@@ -355,14 +349,18 @@ def table(gaps: Sequence[Sequence[int]], joined: Joined, hz: float, stolen_ns: i
         if length > longest[cause]:
             longest[cause] = length
     rows = [
-        Row(named, counts[at], int(totals[at] * 1e9 / hz), int(longest[at] * 1e9 / hz))
+        _row(named, counts[at], int(totals[at] * 1e9 / hz), int(longest[at] * 1e9 / hz))
         for at, named in enumerate(joined.causes)
     ]
     rows.sort(key=lambda row: -row.total_ns)
     rest_ns = stolen_ns - sum(row.total_ns for row in rows)  # a rounding, where all gaps are listed
-    if beyond.count:
-        rows.append(Row(NOT_LISTED, beyond.count, max(rest_ns, 0), beyond.max_ns))
+    if beyond.gaps:
+        rows.append(_row(NOT_LISTED, beyond.gaps, max(rest_ns, 0), beyond.max_ns))
         rows.sort(key=lambda row: -row.total_ns)
     elif rows:
         rows[0] = replace(rows[0], total_ns=max(rows[0].total_ns + rest_ns, 0))
     return rows
+
+
+def _row(named: Named, count: int, total_ns: int, max_ns: int) -> shapes.Cause:
+    return shapes.Cause(named.label, named.first.kind.value, named.first.name, count, total_ns, max_ns)

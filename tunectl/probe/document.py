@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,22 +13,14 @@ import msgspec
 from tunectl.command import as_data
 from tunectl.durable import read_given
 from tunectl.errors import TunectlError
-from tunectl.probe.agreement import case_disagreement, disagreement, told_twice
-from tunectl.probe.budget import judge
+from tunectl.experiments.feed_cells import FEED, explained_feed
+from tunectl.experiments.hedge_cells import HEDGE, explained_hedge
+from tunectl.experiments.wake_cells import WAKE, explained_wake
 from tunectl.probe.explain import explained
-from tunectl.probe.feed_budget import judge_feed
-from tunectl.probe.feed_explain import explained_feed
-from tunectl.probe.feed_facts import SCHEMA as FEED_RAW
-from tunectl.probe.hedge_explain import explained_hedge
-from tunectl.probe.hedge_facts import SCHEMA as HEDGE_RAW
 from tunectl.probe.raw import SCHEMA as JITTER_RAW
-from tunectl.probe.same_run import shared_runs
-from tunectl.probe.wake_explain import explained_wake
-from tunectl.probe.wake_facts import SCHEMA as WAKE_RAW
 from tunectl.shapes import (
     AnyCase,
     Bucket,
-    Budget,
     CaseTable,
     Feed,
     Hedge,
@@ -36,20 +29,20 @@ from tunectl.shapes import (
     JitterRuns,
     Preflight,
     Wake,
-    bucket_at,
     typed,
 )
 
-_CONTRADICTED = "figures that contradict each other are no result"
+_WHOLE = "a result is whole, or not to be compared"
 LARGEST = 1 << 30  # bytes; a day's run of 64 CPUs with full lists is a tenth of it
 _VERSION = "1"
 _EXPLAINED: dict[str, Callable[[Any], Any]] = {
-    WAKE_RAW: explained_wake,
-    FEED_RAW: explained_feed,
-    HEDGE_RAW: explained_hedge,
+    WAKE.raw_schema: explained_wake,
+    FEED.raw_schema: explained_feed,
+    HEDGE.raw_schema: explained_hedge,
 }
 _RAW = [schema.partition("/")[0] for schema in (JITTER_RAW, *_EXPLAINED)]  # explained by now, in this version
 
+_Found = tuple[tuple[int, ...], ...]
 Result = Jitter | JitterRuns | JitterLoaded | CaseTable | Preflight
 _KINDS: dict[str, type[Result]] = {
     "tunectl.probe.jitter": Jitter,
@@ -109,8 +102,6 @@ def checked(body: dict[str, Any], path: Path) -> ProbeFile:
     if isinstance(found.measured, CaseTable):
         _check_cases(found.measured, path)
         return found
-    if isinstance(result, Jitter):  # of a preflight `doubt` tells, and the page shows it
-        _check_verdict(result.budget, lambda limits: judge(result, limits), str(path))
     for where, runs in _sets(found):
         _check_distinct(runs, where, path)
         for number, run in enumerate(runs):
@@ -173,7 +164,9 @@ def _check_distinct(runs: Sequence[Jitter], where: str, path: Path) -> None:
 
 
 def _check_jitter(result: Jitter, path: str) -> None:
-    """What no type says: sums that must agree, times that run forwards."""
+    """What no type says, and a document that is whole does: every CPU once, all gaps in its histogram, times that run
+    forwards.
+    """
     if len({cpu.cpu for cpu in result.cpus}) < len(result.cpus):
         raise TunectlError(f"{path}: cpus: one of them is there twice", "every CPU once")
     if not result.duration_s:
@@ -190,9 +183,9 @@ def _check_jitter(result: Jitter, path: str) -> None:
                 raise TunectlError(f"{path}: cpus[{place}].events[{number}]: ends before it begins, or at once")
             if label >= len(result.labels):
                 raise TunectlError(f"{path}: cpus[{place}].events[{number}]: has no cause among the labels")
-        _check_figures(cpu.histogram, cpu.gap_ns, f"{path}: cpus[{place}].gap_ns")
-        if problem := disagreement(cpu):
-            raise TunectlError(f"{path}: cpus[{place}].{problem}", _CONTRADICTED)
+        if (listed := len(cpu.events)) + cpu.events_lost != cpu.interruptions:
+            said = f"{listed:,} and {cpu.events_lost:,} lost are not the {cpu.interruptions:,} interruptions"
+            raise TunectlError(f"{path}: cpus[{place}].events: {said}", _WHOLE)
 
 
 def _check_cases(result: CaseTable, path: Path) -> None:
@@ -201,25 +194,6 @@ def _check_cases(result: CaseTable, path: Path) -> None:
     cases: Sequence[AnyCase] = result.cases
     for place, case in enumerate(cases):
         _check_histogram(case.histogram, case.counted, f"{path}: cells[{place}].histogram")
-        _check_figures(case.histogram, case.figures, f"{path}: cells[{place}]", case.beyond)
-        if problem := case_disagreement(case):
-            raise TunectlError(f"{path}: cells[{place}].{problem}", _CONTRADICTED)
-        if isinstance(result, Hedge) and case.n and bool(case.cpus) == result.simulated:
-            said = f"{path}: cells[{place}].cpus: simulated is {str(result.simulated).lower()}, and so this cannot be"
-            raise TunectlError(said, "a simulation has no CPUs, and a measurement has three")
-    if not isinstance(result, Wake) and (name := told_twice(result.cases)):
-        raise TunectlError(f"{path}: cells: {as_data(name)}: is there twice", "every case once")
-    if isinstance(result, Feed):
-        _check_verdict(result.budget, lambda limits: judge_feed(result, limits), str(path))
-
-
-def _check_verdict(said: Budget, judged: Callable[[Mapping[str, float]], Budget], path: str) -> None:
-    """No limit is kept that the figures break."""
-    limits = {name: limit for name, limit in said.limits.items() if limit}
-    if said.verdict == "within" and (broken := judged(limits).broken):
-        raise TunectlError(
-            f"{path}: budget.verdict: is within, and the figures break a limit: {broken[0]}", _CONTRADICTED
-        )
 
 
 def _check_histogram(buckets: list[Bucket], expected: int, where: str) -> None:
@@ -227,22 +201,33 @@ def _check_histogram(buckets: list[Bucket], expected: int, where: str) -> None:
         raise TunectlError(f"{where}: a bucket ends before it begins", "[from_ns, to_ns, count]")
     found = sum(count for _, _, count in buckets)
     if found != expected:
-        raise TunectlError(f"{where}: holds {found:,} of {expected:,}", "a result is whole, or not to be compared")
+        raise TunectlError(f"{where}: holds {found:,} of {expected:,}", _WHOLE)
 
 
-_PERCENTILES = ("50", "90", "95", "99", "99.9", "99.99", "99.999")
-_SHARES = {"min": 0.0, **{name: float(name) / 100 for name in _PERCENTILES}, "max": 1.0}
-_ROUNDED_NS = 1  # whole ns of the figure and of the bucket's edge may be rounded apart
+def shared_runs(first: Sequence[Jitter], second: Sequence[Jitter]) -> Iterator[tuple[int, int]]:
+    """The places of each run of the one list and the same run in the other: two observations of one run are one.
+
+    A copy may have other words beside its figures. A run is known by when it began and what it found: on one boot, no
+    counter of a CPU shows the same reading twice. A table of cases has no such reading: its time and cases have to do.
+    """
+    places = defaultdict[_Found, list[int]](list)
+    for place, run in enumerate(second):
+        places[_found(run)].append(place)
+    for place, run in enumerate(first):
+        yield from ((place, one) for one in places[_found(run)] if _is_of_one_time(run, second[one]))
 
 
-def _check_figures(buckets: list[Bucket], figures: Mapping[str, float | None], where: str, beyond: int = 0) -> None:
-    """Percentiles and extremes lie in the bucket that holds them; what is longer than any bucket has no figure."""
-    for name, ns in figures.items():
-        share = _SHARES.get(name)
-        if ns is None or share is None or not buckets:
-            continue
-        bucket = bucket_at(buckets, share, beyond)
-        if bucket is None or not bucket[0] - _ROUNDED_NS <= ns <= bucket[1] + _ROUNDED_NS:
-            found = f"has it from {bucket[0]:,} to {bucket[1]:,}" if bucket else "does not reach it"
-            said = f"{where}: {name}: is {ns:,g} ns, and the histogram {found}"
-            raise TunectlError(said, "figures of one run agree; give it the document as it was written")
+def _found(run: Jitter) -> _Found:
+    return tuple((cpu.cpu, cpu.tsc_start, cpu.interruptions, cpu.stolen_ns, cpu.max_ns) for cpu in run.cpus)
+
+
+def _is_of_one_time(one: Jitter, other: Jitter) -> bool:
+    """A run inside a preflight has neither a time nor a host of its own."""
+    known = ((one.at, other.at), (one.host.boot_id, other.host.boot_id))
+    return all(not first or not second or first == second for first, second in known)
+
+
+def is_same_table(first: CaseTable, second: CaseTable) -> bool:
+    """Do both have the cases of one run?"""
+    ones = (first.at, first.host.boot_id, first.cases), (second.at, second.host.boot_id, second.cases)
+    return ones[0] == ones[1]

@@ -1,7 +1,7 @@
 """May a reader of a preflight document repeat its GO? The document is judged again, by our own judge. Pure.
 
-Only where nothing else in the document contradicts it. Earlier versions said GO with less, and a document may have
-been edited or put together from two. What it does not say is not proved.
+Earlier versions said GO with less, and a document may have been put together from two by accident. What it does not say
+is not proved. Who forges figures that fit each other is believed: no reader of a document can meet that.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from itertools import chain
 from tunectl.command import as_data
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
+from tunectl.experiments.feed_budget import judge_feed
 from tunectl.model import Outcome
 from tunectl.probe.budget import KEYS, judge
-from tunectl.probe.feed_budget import judge_feed
-from tunectl.probe.result import load_problem
-from tunectl.shapes import Cpu, Feed, Jitter, JudgedTarget, Preflight, Section
+from tunectl.shapes import Feed, Jitter, JudgedTarget, Preflight, Section
 from tunectl.verdict import SECTIONS, is_proof
 
 # The verdicts beside which GO can stand. `check` is "unreadable" where only the engine's own threads were to be judged.
@@ -56,7 +55,6 @@ def _of_run(document: Preflight, probe: Jitter) -> Iterator[str]:
     yield from _part_of(document, probe)
     yield from _measured(document, probe)
     yield from _again(probe)
-    yield from _agreed(probe)
 
 
 def _under_load(document: Preflight) -> Iterator[str]:
@@ -66,7 +64,7 @@ def _under_load(document: Preflight) -> Iterator[str]:
         yield f"was not measured under load, as it was asked to ({', '.join(map(as_data, asked))})"
     if not loaded:
         return
-    if problem := load_problem(loaded):
+    if problem := loaded.load_problem:
         yield f"was not measured under load: {as_data(problem)}"
     elif set(asked) != set(loaded.load.names if loaded.load else ()):
         yield "was measured beside another load than it was asked to"
@@ -105,20 +103,10 @@ def moment_of(text: str) -> datetime | None:
 
 
 def _said(probe: Jitter) -> Iterator[str]:
-    """Does it say that it ran to its end, and kept within limits that exist?"""
-    budget, limits = probe.budget, probe.budget.limits
-    if probe.interrupted:
-        yield "its probe was interrupted"
-    for text in budget.broken:
-        yield f"its probe broke a limit: {as_data(text)}"
-    if budget.verdict == "broken":
-        yield "its probe broke a limit"
-    if all(limit is None for limit in limits.values()):
-        yield "judged nothing: its probe was held to no limit"
-    if missing := [key for key in KEYS if limits.get(key) is None]:
+    """Does it say that it kept within limits that exist?"""
+    budget = probe.budget
+    if missing := [key for key in KEYS if budget.limits.get(key) is None]:
         yield f"its probe was held to no limit of {', '.join(missing)}"
-    if budget.not_judged:
-        yield f"its probe was not judged by a limit: {as_data(budget.not_judged[0])}"
     if budget.verdict != "within":
         yield f"its probe was not judged: {as_data(budget.reason, _NO_REASON)}"
 
@@ -176,24 +164,6 @@ def _again(probe: Jitter) -> Iterator[str]:
         yield f"the figures of its probe break a limit: {text}"
     if judged.verdict != "within":
         yield f"the figures of its probe prove nothing: {as_data(judged.reason)}"
-
-
-def _agreed(probe: Jitter) -> Iterator[str]:
-    """Is the longest interruption the longest of all that the figures tell of?"""
-    for cpu in probe.cpus:
-        rounded = 1 + cpu.percentile_error_ppm / 1e6
-        if (longest := _longest(cpu)) > cpu.max_ns * rounded:
-            yield (
-                f"the figures of its probe contradict each other: of CPU {cpu.cpu} the longest interruption is "
-                f"{cpu.max_ns} ns, and one of {longest:g} ns"
-            )
-
-
-def _longest(cpu: Cpu) -> float:
-    """The longest interruption of which this CPU's other figures tell, in ns; 0 where they tell of none."""
-    intervals = cpu.series.intervals if cpu.series else ()
-    told = (*cpu.gap_ns.values(), *cpu.arrival_ns.values(), *(longest for *_, longest in intervals))
-    return max((*told, *(least for least, *_ in cpu.histogram)), default=0)
 
 
 def _reasons(document: Preflight) -> Iterator[str]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from tunectl.cpulist import CpuSet, format_cpulist, named_cpus
 from tunectl.errors import TunectlError, UsageError, cut_line
@@ -21,9 +23,9 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.model import Trading
 from tunectl.probe.loads import LOADS, instances, needs_mib, words
 from tunectl.probe.runs import Tell, several
+from tunectl.shapes import Jitter, JitterLoaded, Load, Stressor
 from tunectl.wording import plural
 
-SCHEMA = "tunectl.probe.jitter.loaded/1"
 _BEYOND_S = 120.0  # calibration, counters, a long list of events: then it ends by itself
 _MOST_WORDS = 5
 _NOTHING = Figures()
@@ -76,7 +78,7 @@ def refusal(root: Sysroot, facts: CpuFacts, probed: CpuSet, isolated: CpuSet, tr
     return ""
 
 
-def under(plan: Plan, duration_s: float, tell: Tell, measured: Callable[[Tell], dict[str, Any]]) -> dict[str, Any]:
+def under(plan: Plan, duration_s: float, tell: Tell, measured: Callable[[Tell], Jitter]) -> Jitter:
     """The result of `measured`, with `load`: what the load did meanwhile. TunectlError where none could be started."""
     tell(f"starting {plan.named}")
     stress = StressNg(Sysroot(), plan.cpus, words(plan.names, len(plan.cpus)), duration_s + _BEYOND_S)
@@ -87,11 +89,11 @@ def under(plan: Plan, duration_s: float, tell: Tell, measured: Callable[[Tell], 
         ended = stress.end()
     finally:
         stress.close()
-    return {**result, "load": recorded(plan, broke, ended)}
+    return replace(result, load=recorded(plan, broke, ended))
 
 
-def recorded(plan: Plan, broke: str, ended: Ended) -> dict[str, Any]:
-    """The `load` of a tunectl.probe.jitter/1 document."""
+def recorded(plan: Plan, broke: str, ended: Ended) -> Load:
+    """The `load` of a result."""
     idle = [name for name in plan.names if not ended.figures.get(LOADS[name].stressor, _NOTHING).bogo_ops]
     reason = broke
     if not reason and ended.status is None:
@@ -100,22 +102,21 @@ def recorded(plan: Plan, broke: str, ended: Ended) -> dict[str, Any]:
         reason = f"stress-ng names no work of {', '.join(idle)}"
     if not reason and ended.status:
         reason = f"stress-ng failed (exit status {ended.status})"
-    return {
-        "names": list(plan.names),
-        "cpus": format_cpulist(plan.cpus),
-        "program": plan.program,
-        "ran": not reason,
-        "reason": reason,
-        "stressors": [_stressor(plan, name, ended.figures) for name in plan.names],
-        "said": list(map(cut_line, ended.said[-_MOST_WORDS:])) if reason else [],
-    }
+    return Load(
+        names=list(plan.names),
+        cpus=format_cpulist(plan.cpus),
+        program=plan.program,
+        ran=not reason,
+        reason=reason,
+        stressors=[_stressor(plan, name, ended.figures) for name in plan.names],
+        said=list(map(cut_line, ended.said[-_MOST_WORDS:])) if reason else [],
+    )
 
 
-def _stressor(plan: Plan, name: str, figures: Mapping[str, Figures]) -> dict[str, Any]:
+def _stressor(plan: Plan, name: str, figures: Mapping[str, Figures]) -> Stressor:
     stressor = LOADS[name].stressor
     did = figures.get(stressor, _NOTHING)
-    many = instances(name, len(plan.cpus))
-    return {"load": name, "stressor": stressor, "instances": many, **did._asdict(), "proves": LOADS[name].proves}
+    return Stressor(name, stressor, instances(name, len(plan.cpus)), *did, proves=LOADS[name].proves)
 
 
 def quiet_then_loaded(
@@ -123,34 +124,41 @@ def quiet_then_loaded(
     count: int,
     pause_s: float,
     duration_s: float,
-    measured: Callable[[Tell], dict[str, Any]],
+    measured: Callable[[Tell], Jitter],
     refused: Callable[[], str],
     tell: Tell,
-) -> dict[str, Any]:
-    """The body of a tunectl.probe.jitter.loaded/1 document, without its comparison: `count` runs of each kind.
+) -> JitterLoaded:
+    """`count` runs of each kind, not yet compared.
 
     `refused` says why no load may run now, and is asked before each: an engine may have been started meanwhile. Ctrl-C,
     and a load that cannot be started, leave the quiet runs. TunectlError where there is none.
     """
 
-    def loaded_run(said: Tell) -> dict[str, Any]:
+    def loaded_run(said: Tell) -> Jitter:
         if why := refused():
             raise TunectlError(f"refused: {why}")
         return under(plan, duration_s, said, measured)
 
     quiet = several(count, pause_s, measured, lambda text: tell(f"quiet: {text}"))
-    warnings, loaded = [f"quiet: {text}" for text in quiet["warnings"]], []
-    if quiet["runs"][-1]["interrupted"] or warnings:
+    warnings, loaded = [f"quiet: {text}" for text in quiet.warnings], list[Jitter]()
+    if quiet.runs[-1].interrupted or warnings:
         warnings.append(f"not measured under {plan.named}: interrupted before")
     else:
         try:
             found = several(count, pause_s, loaded_run, tell)
-            loaded = found["runs"]
-            warnings += [f"under load: {text}" for text in found["warnings"]]
+            loaded = found.runs
+            warnings += [f"under load: {text}" for text in found.warnings]
         except (KeyboardInterrupt, TunectlError) as error:
             if ENDING.is_urgent:
-                said = f"interrupted again: the run at hand and {plural(len(quiet['runs']), 'whole run')} are lost"
+                said = f"interrupted again: the run at hand and {plural(len(quiet.runs), 'whole run')} are lost"
                 raise TunectlError(said) from error
             warnings.append(f"not measured under {plan.named}: {error or 'interrupted'}")
-    kept = {name: quiet[name] for name in ("tunectl_version", "host", "at", "pause_s")}
-    return {"schema": SCHEMA, **kept, "warnings": warnings, "quiet": quiet["runs"], "loaded": loaded}
+    return JitterLoaded(
+        tunectl_version=quiet.tunectl_version,
+        host=quiet.host,
+        at=quiet.at,
+        pause_s=quiet.pause_s,
+        warnings=warnings,
+        quiet=quiet.runs,
+        loaded=loaded,
+    )

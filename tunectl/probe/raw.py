@@ -12,6 +12,7 @@ from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.errors import TunectlError, UsageError
 from tunectl.probe.hostfiles import Counted, Machine, machine_of
 from tunectl.probe.lengths import Lengths
+from tunectl.shapes import Count, Host, LeftOut, Maybe
 
 SCHEMA = "tunectl.probe.jitter.raw/1"
 # Clocks that the kernel reads from the counter that the probe reads: one cannot disagree with the other.
@@ -19,8 +20,6 @@ SAME_COUNTER = {
     "tsc": ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page"),
     "cntvct_el0": ("arch_sys_counter",),
 }
-
-Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
 
 class Clock(msgspec.Struct, frozen=True):
@@ -31,8 +30,8 @@ class Clock(msgspec.Struct, frozen=True):
     hz: Annotated[float, Meta(gt=0)]
     granule_ns: float
     drift_ppm: float
-    error_ppm: float = 0.0  # of hz
-    initial_error_ppm: float = 0.0  # of what drift_ppm is told against
+    error_ppm: Annotated[float, Maybe] = 0.0  # of hz
+    initial_error_ppm: Annotated[float, Maybe] = 0.0  # of what drift_ppm is told against
 
     @property
     def is_the_clocksource(self) -> bool:
@@ -53,7 +52,7 @@ class Facts(msgspec.Struct, frozen=True):
     nohz_full: list[int]
     main_thread: list[int]  # the CPUs of the probe's threads that do not measure; empty: it shares a probed one
     throttled_us: Count  # during the run, by the cpu.max of cgroups that hold the probe
-    user_hz: Annotated[int, Meta(gt=0, le=1000)] = 100  # the unit of /proc/stat
+    user_hz: Annotated[int, Meta(gt=0, le=1000), Maybe] = 100  # the unit of /proc/stat
 
 
 class Switches(msgspec.Struct, frozen=True):
@@ -116,9 +115,9 @@ class Cpu(msgspec.Struct, frozen=True):
     series: Series
     events_lost: Count
     events: list[tuple[int, int, int]]
-    events_lost_max_ticks: Count = 0
-    latest: list[tuple[Count, Count]] = []  # of the gaps that are not among `events` the last ones
-    clock_half_widths: tuple[Count, Count] | None = None  # how far the ticks of each of clock_readings may be off
+    events_lost_max_ticks: Annotated[Count, Maybe] = 0
+    latest: Annotated[list[tuple[Count, Count]], Maybe] = []  # of the gaps that are not among `events` the last ones
+    clock_half_widths: Annotated[tuple[Count, Count] | None, Maybe] = None  # how far off each of clock_readings may be
 
     @property
     def never_moved(self) -> bool:
@@ -145,18 +144,11 @@ class Cpu(msgspec.Struct, frozen=True):
         return Lengths((total / count, count) for _, _, count, total in self.histogram)
 
 
-class LeftOut(msgspec.Struct, frozen=True):
-    """A CPU that was left to somebody else."""
-
-    cpu: int
-    reason: str
-
-
 class Injected(msgspec.Struct, frozen=True):
     """What was done to the first CPU on purpose."""
 
-    errno: Count = 0  # why not all of it was
-    truths: list[tuple[int, int]] = []  # from its first stamp to its last, in order of time
+    errno: Annotated[Count, Maybe] = 0  # why not all of it was
+    truths: Annotated[list[tuple[int, int]], Maybe] = []  # from its first stamp to its last, in order of time
 
 
 class Run(msgspec.Struct, frozen=True, dict=True):
@@ -164,7 +156,7 @@ class Run(msgspec.Struct, frozen=True, dict=True):
 
     schema: str
     tunectl_version: str
-    host: dict[str, str]
+    host: Annotated[Host, Meta(extra_json_schema={"required": [*Host.__struct_fields__]})]
     at: str
     threshold_ns: Count
     threshold_ticks: Count
@@ -179,8 +171,8 @@ class Run(msgspec.Struct, frozen=True, dict=True):
     files_after: dict[str, str]
     cpus: list[Cpu]
     not_measured: list[LeftOut]
-    until: Until | None = None
-    injected: Injected = Injected()
+    until: Annotated[Until | None, Maybe] = None
+    injected: Annotated[Injected, Maybe] = Injected()
 
     @cached_property
     def machine(self) -> Machine:

@@ -7,10 +7,11 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from tunectl import installed
 from tunectl.cpulist import CpuSet, format_cpulist, named_cpus, parse_cpulist
@@ -20,12 +21,12 @@ from tunectl.host.hardware import read_smis
 from tunectl.host.run import Completed, Resident, reason_of, run
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.tracefs import mark
-from tunectl.probe.case_by_case import CaseError
-from tunectl.probe.explain import SCHEMA, explained
+from tunectl.probe.explain import SCHEMA, explain
 from tunectl.probe.injecting import PHASES, injected, stopped
 from tunectl.probe.raw import SCHEMA as RAW
 from tunectl.probe.selftest import judged
 from tunectl.probe.tracing import Tracer, marker
+from tunectl.shapes import Jitter, Smis
 from tunectl.wording import nanoseconds
 
 PROGRAM = "tunectl-probe"
@@ -91,22 +92,6 @@ def start(
     return done
 
 
-def case_document(words: Sequence[str], cpus: CpuSet, timeout_s: float, keep: int | None = None) -> dict[str, Any]:
-    """What the program wrote of one case, on CPUs that were there before it and after. CaseError where one was not."""
-    require_online(Sysroot(), cpus, "not online any more")
-    done = start(words, cpus, timeout_s=timeout_s, keep=keep)
-    require_online(Sysroot(), cpus, "went offline during the case, which moved the thread there to another CPU")
-    measured: dict[str, Any] = document_of(done)
-    return measured
-
-
-def require_online(root: Sysroot, cpus: CpuSet, said: str) -> None:
-    """CaseError with what is said of the CPUs that are not online."""
-    listed = root.get("sys/devices/system/cpu/online")
-    if gone := cpus - parse_cpulist(listed) if listed else frozenset():
-        raise CaseError(f"{named_cpus(gone)}: {said}")
-
-
 def stay(words: Sequence[str], cpus: CpuSet, keep: int | None = None) -> Resident:
     """The program as one that stays, in the same place, until it is closed. TunectlError where it cannot start."""
     return Resident([str(find_program()), *words], place_for(Sysroot(), cpus), {_PARENT: str(os.getpid())}, keep)
@@ -129,14 +114,14 @@ def run_jitter(
     intrude: bool = False,
     on_progress: Callable[[str], None] | None = None,
     until_ns: int | None = None,
-) -> dict[str, Any]:
-    """Probes `cpus` for `duration_s` seconds; the tunectl.probe.jitter/1 document as the program wrote it.
+) -> Jitter:
+    """Probes `cpus` for `duration_s` seconds; what follows from what the program wrote.
 
     `threshold_ns`, `fifo` (a SCHED_FIFO priority) and `events` (list capacity per CPU) are the program's own when None;
     no CPU at all means those the host isolates. `attribute` has the kernel traced, to name each
     gap's cause. A CPU that a thread of somebody else wants is left alone, or left at once, and is listed in
-    `not_measured`, unless `intrude` is true. With `until_ns` the first gap of that length ends the run, and `until` of
-    the document has its story. `on_progress` is handed one line a second while it measures.
+    `not_measured`, unless `intrude` is true. With `until_ns` the first gap of that length ends the run, and `until` has
+    its story. `on_progress` is handed one line a second while it measures.
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true.
     TunectlError with the program's own reason when it fails, UsageError when it refuses the request.
     """
@@ -172,7 +157,8 @@ def run_jitter(
     else:
         done = start(words, chosen, timeout_s=limit_s, on_stderr=hear, enters=True)
     smis = before if before.count is None else read_smis(Sysroot(), spared).since(before)
-    return of_schema(explained(document_of(done), traced), SCHEMA) | {"smis": asdict(smis)}
+    result = explain(of_schema(document_of(done), RAW, SCHEMA), traced)
+    return replace(result, smis=Smis(smis.count, smis.reason))
 
 
 def _heard(tell: Callable[[str], None] | None, line: str) -> None:
@@ -208,11 +194,11 @@ def _measure(words: Sequence[str], answer: Callable[[str], str | None] | None) -
     return of_schema(document_of(start(words, cpus, timeout_s=_SELFTEST_LIMIT_S, answer=answer)), RAW)
 
 
-def of_schema(document: Any, schema: str) -> dict[str, Any]:
-    """The document, once it says that it is of this schema; else TunectlError."""
+def of_schema(document: Any, *schemas: str) -> dict[str, Any]:
+    """The document, once it says that it is of one of these schemas; else TunectlError."""
     found = document.get("schema") if isinstance(document, dict) else None
-    if not isinstance(document, dict) or found != schema:
-        raise TunectlError(f"{PROGRAM}: expected a document of schema {schema}, found {found or 'none'}")
+    if not isinstance(document, dict) or found not in schemas:
+        raise TunectlError(f"{PROGRAM}: expected a document of schema {schemas[0]}, found {found or 'none'}")
     return document
 
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 from tunectl.errors import TunectlError
 from tunectl.host.ending import ENDING
+from tunectl.shapes import Jitter, JitterRuns
 from tunectl.wording import plural
 
-SCHEMA = "tunectl.probe.jitter.runs/1"
 Tell = Callable[[str], None]
 
 
-def several(count: int, pause_s: float, measured: Callable[[Tell], dict[str, Any]], tell: Tell) -> dict[str, Any]:
-    """The body of a tunectl.probe.jitter.runs/1 document: `count` results of `measured`, `pause_s` apart.
+def several(count: int, pause_s: float, measured: Callable[[Tell], Jitter], tell: Tell) -> JitterRuns:
+    """`count` results of `measured`, `pause_s` apart.
 
     Ctrl-C, and a run that fails, end it with the whole runs so far; TunectlError where there is none, and for a second
     Ctrl-C.
     """
-    runs: list[dict[str, Any]] = []
+    runs: list[Jitter] = []
     ended = ""
     while len(runs) < count and not ended:
 
@@ -40,9 +39,16 @@ def several(count: int, pause_s: float, measured: Callable[[Tell], dict[str, Any
                 ) from error
             ended = str(error) or "interrupted"
             break
-        if not run["interrupted"] or not runs:
+        if not run.interrupted or not runs:
             runs.append(run)
-        ended = "interrupted" if run["interrupted"] or (ENDING.is_wanted and len(runs) < count) else ""
+        ended = "interrupted" if run.interrupted or (ENDING.is_wanted and len(runs) < count) else ""
     warnings = [f"only {len(runs)} of {count} runs: {ended}"] if len(runs) < count else []
-    header = {name: runs[0][name] for name in ("tunectl_version", "host", "at")}
-    return {"schema": SCHEMA, **header, "pause_s": pause_s, "warnings": warnings, "runs": runs}
+    first = runs[0]
+    return JitterRuns(
+        tunectl_version=first.tunectl_version,
+        host=first.host,
+        at=first.at,
+        pause_s=pause_s,
+        warnings=warnings,
+        runs=runs,
+    )

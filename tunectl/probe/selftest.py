@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median_high
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
+from tunectl import shapes
 from tunectl.errors import TunectlError
 from tunectl.probe.explain import ARRIVALS, GAPS
 from tunectl.probe.jitter_warnings import CONSERVED_PPM
 from tunectl.probe.lengths import Lengths
 from tunectl.probe.raw import Clock, conservation_ppm
+from tunectl.shapes import Count
 
 SCHEMA = "tunectl.probe.selftest/1"
 _SHORTFALL_NS = 50
@@ -75,6 +78,74 @@ class Raw(msgspec.Struct, frozen=True):
     phases: list[Phase]
 
 
+class Spread(msgspec.Struct, frozen=True):
+    """A gap's length less the known one: the ways in and out of the kernel, and whatever else came meanwhile."""
+
+    min: int
+    median: int
+    max: int
+
+
+class JudgedPhase(msgspec.Struct, frozen=True, kw_only=True):
+    """A phase, and which of its interruptions were found. Of one that did not run, and of a stop, much is left out."""
+
+    name: str
+    kind: Annotated[
+        str,
+        Meta(
+            description="preemption: a SCHED_FIFO thread takes the CPU for asked_ns. ipi: membarrier(2) from another "
+            "CPU. count: many short preemptions in a row. loss: more of them than the list of gaps has room for. "
+            "stop: the whole process is stopped and continued.",
+            extra_json_schema={"enum": ["preemption", "ipi", "count", "loss", "stop"]},
+        ),
+    ]
+    asked_ns: Annotated[Count, Meta(description="Each interruption is at least so long; 0: as short as they come.")]
+    injected: Count
+    outcome: Literal["passed", "failed", "not-run"]
+    reason: Annotated[str, Meta(description="Why it did not pass; else empty.")]
+    found: Annotated[Count | UnsetType, Meta(description="In a listed gap.")] = UNSET
+    missed: Annotated[Count | UnsetType, Meta(description="In none, though the list had room.")] = UNSET
+    counted_as_lost: Annotated[Count | UnsetType, Meta(description="After the list was full.")] = UNSET
+    gaps_with_them: Annotated[
+        Count | UnsetType, Meta(description="Fewer than found where the CPU did not come back between two.")
+    ] = UNSET
+    gaps_total: Count | UnsetType = UNSET
+    gaps_lost: Count | UnsetType = UNSET
+    shortest_gap_ns: Count | UnsetType = UNSET
+    shortfall_ns: Annotated[
+        Count | UnsetType, Meta(description="The most that a gap left out of a known interruption; the bar is 50 ns.")
+    ] = UNSET
+    length_error_ns: Spread | UnsetType = UNSET
+    account_is_exact: Annotated[
+        bool | UnsetType, Meta(description="Recorder and loop, which share no variable, agree on every turn and tick.")
+    ] = UNSET
+    conservation_ppm: Annotated[
+        float | UnsetType | None,
+        Meta(description="Loops and gaps against the run's length on CLOCK_MONOTONIC_RAW; the bar is 1000."),
+    ] = UNSET
+    truth_ns: Annotated[Count | UnsetType, Meta(description="How long the process was stopped at least.")] = UNSET
+    max_ns: Count | UnsetType = UNSET
+    max_error_ns: Annotated[
+        Count | UnsetType, Meta(description="The longest gap lies so far outside of the stop; the bar is 1 ms.")
+    ] = UNSET
+    percentile_error_ns: Annotated[
+        Count | UnsetType, Meta(description="The same, the worst of all percentiles of gaps and arrivals.")
+    ] = UNSET
+
+
+class Selftest(msgspec.Struct, frozen=True, kw_only=True):
+    """What `tunectl probe selftest` found of interruptions of known length at known times."""
+
+    cpu: Annotated[Count, Meta(description="The one that was interrupted.")]
+    threshold_ns: Annotated[Count, Meta(description="The shortest gap that counts, as in tunectl.probe.jitter/1.")]
+    clock: shapes.Clock
+    passed: Annotated[bool, Meta(description="Every phase passed. A phase that could not run is no pass.")]
+    vouched_ns: Annotated[
+        int | None, Meta(description="From this length on every known interruption was found; null for none.")
+    ]
+    phases: Annotated[list[JudgedPhase], Meta(min_length=1)]
+
+
 @dataclass
 class Recall:
     """What became of the known interruptions. Lengths in ticks."""
@@ -95,32 +166,32 @@ def judged(document: dict[str, Any]) -> dict[str, Any]:
     except msgspec.ValidationError as error:
         raise TunectlError(f"{SCHEMA}: {error}") from error
     phases = [_phase(phase, raw.clock) for phase in raw.phases]
-    kept = ("tunectl_version", "host", "at", "cpu", "threshold_ns", "clock")
-    return {
-        "schema": SCHEMA,
-        **{name: document[name] for name in kept},
-        "passed": all(phase["outcome"] == "passed" for phase in phases),
-        "vouched_ns": _vouched_ns(phases),
-        "phases": phases,
-    }
+    found = Selftest(
+        **{name: document[name] for name in ("cpu", "threshold_ns", "clock")},
+        passed=all(phase.outcome == "passed" for phase in phases),
+        vouched_ns=_vouched_ns(phases),
+        phases=phases,
+    )
+    kept = {name: document[name] for name in ("tunectl_version", "host", "at")}
+    return {"schema": SCHEMA, **kept, **shapes.fields_of(found)}
 
 
-def _vouched_ns(phases: Sequence[dict[str, Any]]) -> int | None:
+def _vouched_ns(phases: Sequence[JudgedPhase]) -> int | None:
     """The shortest interruption of which this run found every one; None where there is none."""
     for phase in phases:
-        if phase["outcome"] == "passed" and phase["kind"] == "ipi":
-            return int(phase["shortest_gap_ns"])
-        if phase["outcome"] == "passed" and phase["kind"] == "preemption":
-            return int(phase["asked_ns"])
+        if phase.outcome == "passed" and phase.kind == "ipi":
+            return int(phase.shortest_gap_ns or 0)
+        if phase.outcome == "passed" and phase.kind == "preemption":
+            return phase.asked_ns
     return None
 
 
-def _phase(phase: Phase, clock: Clock) -> dict[str, Any]:
-    head = {"name": phase.name, "kind": phase.kind, "asked_ns": phase.asked_ns, "injected": phase.injected}
+def _phase(phase: Phase, clock: Clock) -> JudgedPhase:
+    head: Any = {"name": phase.name, "kind": phase.kind, "asked_ns": phase.asked_ns, "injected": phase.injected}
     if not phase.did_run:
-        return head | {"outcome": "not-run", "reason": phase.error}
+        return JudgedPhase(**head, outcome="not-run", reason=phase.error)
     figures, reason = _stop(phase, clock.hz) if phase.kind == "stop" else _injected(phase, clock)
-    return head | {"outcome": "failed" if reason else "passed", "reason": reason} | figures
+    return JudgedPhase(**head, outcome="failed" if reason else "passed", reason=reason, **figures)
 
 
 def _injected(phase: Phase, clock: Clock) -> tuple[dict[str, Any], str]:
@@ -139,8 +210,8 @@ def _injected(phase: Phase, clock: Clock) -> tuple[dict[str, Any], str]:
     if phase.kind != "ipi":  # the truth of an interrupt from another CPU is a bracket around it, and no length
         errors = found.errors or [0]
         figures["shortfall_ns"] = round(found.shortfall * tick_ns)
-        spread = {"min": errors[0], "median": median_high(errors), "max": errors[-1]}
-        figures["length_error_ns"] = {name: round(ticks * tick_ns) for name, ticks in spread.items()}
+        spread = errors[0], median_high(errors), errors[-1]
+        figures["length_error_ns"] = Spread(*(round(ticks * tick_ns) for ticks in spread))
     figures["account_is_exact"] = phase.is_exact
     figures["conservation_ppm"] = None if clock.is_the_kernels else round(conserved, 3)
     reasons = _wrong(phase, found, tick_ns, 0.0 if clock.is_the_kernels else conserved)

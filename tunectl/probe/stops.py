@@ -13,16 +13,17 @@ that leaves to chance no more than a tenth of what is found.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from math import log
 from statistics import median
-from typing import Any
 
-from tunectl.probe.causes import OUTSIDE
+from msgspec.structs import replace
+
+from tunectl.probe.attribution import Attributed
 from tunectl.probe.phase import evidence
 from tunectl.probe.raw import Run
+from tunectl.shapes import Event, Stops
 
 Gap = tuple[float, float]  # begin and end
 
@@ -32,17 +33,6 @@ _ERROR = 1e-4  # false claims, over all lengths
 _BY_CHANCE = 0.1  # of what is found, at most
 _NEAR = 128  # a gap may lie within so many times the usual lengths
 _CROWD = 16  # gaps within so many count once
-
-
-@dataclass(frozen=True)
-class Stops:
-    """So many, for so long together, and the longest of them; of gaps of at least `least`, as many `by_chance`."""
-
-    count: int
-    total: float
-    longest: float
-    least: float
-    by_chance: float
 
 
 def find_stops(gaps: Sequence[Sequence[Gap]], length: float) -> Stops | None:
@@ -60,7 +50,7 @@ def find_stops(gaps: Sequence[Sequence[Gap]], length: float) -> Stops | None:
         by_chance = max(expected for _, expected in found)
         if by_chance <= _BY_CHANCE * len(together) and min(found)[0] > log(len(levels) / _ERROR):
             lengths = [end - start for start, end in together]
-            return Stops(len(lengths), sum(lengths), max(lengths), level, by_chance)
+            return Stops(len(lengths), int(sum(lengths)), int(max(lengths)), int(level), round(by_chance, 3))
     return None
 
 
@@ -130,42 +120,30 @@ def _chances(own: Sequence[Gap], others: Sequence[Gap], near: float, length: flo
         yield min(1.0, covered / near)
 
 
-def stops_of(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
-    """`simultaneous_stops` of a result, whose gaps have their causes by now; `count` is None where nobody can tell."""
-    none = {"count": None, "total_ns": 0, "max_ns": 0, "least_ns": 0, "by_chance": 0.0, "explanation": ""}
-    if reason := _not_seen(run, told):
-        return {**none, "reason": reason}
+def stops_of(run: Run, found: Attributed) -> Stops:
+    """`simultaneous_stops` of a run whose gaps have their causes; `count` is None where nobody can tell."""
+    if reason := _not_seen(run, found):
+        return Stops(reason=reason)
     begin, tick = max(cpu.tsc_start for cpu in run.cpus), 1e9 / run.clock.hz
     end = min(cpu.events[-1][0] if cpu.events_lost and cpu.events else cpu.tsc_end for cpu in run.cpus)
-    outside = {place for place, label in enumerate(told["labels"]) if label.startswith(OUTSIDE.label)}
 
-    def gaps(cpu: Mapping[str, Any]) -> list[Gap]:
-        listed = ((start, stop) for start, stop, label in cpu["events"] if label in outside)
+    def outside(events: Sequence[Event]) -> list[Gap]:
+        listed = ((start, stop) for start, stop, label in events if label in found.outside)
         return [((start - begin) * tick, (stop - begin) * tick) for start, stop in listed if begin <= start < end]
 
-    found = find_stops(list(map(gaps, told["cpus"])), max((end - begin) * tick, 1.0))
-    if found is None:
-        return {**none, "count": 0, "reason": ""}
-    return {
-        "count": found.count,
-        "total_ns": int(found.total),
-        "max_ns": int(found.longest),
-        "least_ns": int(found.least),
-        "by_chance": round(found.by_chance, 3),
-        "explanation": _explanation(run),
-        "reason": "",
-    }
+    stops = find_stops([outside(cpu.events) for cpu in found.gaps], max((end - begin) * tick, 1.0))
+    return replace(stops, explanation=_explanation(run)) if stops else Stops(count=0)
 
 
-def _not_seen(run: Run, told: Mapping[str, Any]) -> str:
+def _not_seen(run: Run, found: Attributed) -> str:
     """Why nobody can tell whether all CPUs stopped together; "" where somebody can."""
     if len(run.cpus) < 2:
         return "it takes two probed CPUs to see one"
     if not run.machine.has_stable_tsc:
         return "the counters of two CPUs need not agree"
-    if not told["attribution"]:
+    if not found.method:
         return "only --attribute tells in which gaps the kernel had no part"
-    return "" if told["attribution"]["method"] == "trace" else str(told["attribution"]["reason"])
+    return "" if found.is_traced else found.method.reason
 
 
 def _explanation(run: Run) -> str:

@@ -6,19 +6,19 @@ Of the other CPUs their gaps at that time are told. Without a trace of the kerne
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 from tunectl.cpulist import named_cpus
-from tunectl.probe.attribution import Traced
+from tunectl.probe.attribution import Attributed, Traced
 from tunectl.probe.causes import Event, Happening, Lost, State, Switch, join
-from tunectl.probe.raw import Cpu, Run
+from tunectl.probe.raw import Run
+from tunectl.shapes import Attribution, Elsewhere, Until, WaitedFor
 
 BEFORE = 16  # events before the gap
 WITHIN = 240  # events in it: the first half and the last
 _PAGES_BEFORE = 2  # a page holds some fifty events and more
 Stamps = tuple[int, int]
-Row = list[Any]  # ns from the gap's begin, what happened
 
 
 def ended_by(run: Run) -> str:
@@ -28,70 +28,68 @@ def ended_by(run: Run) -> str:
     return "signal" if run.interrupted else "duration"
 
 
-def story_of(run: Run, told: Mapping[str, Any], traced: Traced | None) -> dict[str, Any] | None:
-    """`until` of a result whose gaps have their causes: what was asked for, and the gap; None if nothing was."""
+def story_of(run: Run, found: Attributed, traced: Traced | None) -> Until | None:
+    """`until` of a run whose gaps have their causes: what was asked for, and the gap; None if nothing was."""
     if run.until is None:
         return None
     if not run.until.reached:
-        return {"least_ns": run.until.least_ns, "gap": None}
+        return Until(run.until.least_ns)
     cpu, start, end = run.until.reached
     traced = None if traced is None or traced.reason else traced
-    found = {one.cpu: _Seen(run, told, one, traced) for one in run.cpus}
-    own, others = found.pop(cpu, None), list(found.values())
-    there = [one for one in others if one.has_measured(start, end)]
+    seen = {one.cpu: _Seen(run, found, place, traced) for place, one in enumerate(run.cpus)}
+    own, others = seen.pop(cpu, None), list(seen.values())
     begun = min((one.series.tsc_start for one in run.cpus), default=start)
     happened = own.happened(start, end) if own else []
     within = [row for row in happened if row[0] >= 0]
-    gap = {
-        "cpu": cpu,
-        "tsc_start": start,
-        "tsc_end": end,
-        "at_ns": run.ns(max(start - begun, 0)),
-        "length_ns": run.ns(end - start),
-        "cause": own.cause((start, end)) if own else "",
-        "before": [row for row in happened if row[0] < 0][-BEFORE:],
-        "events": within if len(within) <= WITHIN else within[: WITHIN // 2] + within[-WITHIN // 2 :],
-        "events_left_out": max(len(within) - WITHIN, 0),
-        "others": [{"cpu": one.cpu.cpu, "gaps": list(one.gaps_at(start, end))} for one in there],
-        "unseen": [*_untraced(told), *_unseen(run.until.reached, own, others)],
-    }
-    return {"least_ns": run.until.least_ns, "gap": gap}
+    gap = WaitedFor(
+        cpu=cpu,
+        tsc_start=start,
+        tsc_end=end,
+        at_ns=run.ns(max(start - begun, 0)),
+        length_ns=run.ns(end - start),
+        cause=own.cause((start, end)) if own else "",
+        before=[row for row in happened if row[0] < 0][-BEFORE:],
+        events=within if len(within) <= WITHIN else within[: WITHIN // 2] + within[-WITHIN // 2 :],
+        events_left_out=max(len(within) - WITHIN, 0),
+        others=[Elsewhere(one.cpu.cpu, list(one.gaps_at(start, end))) for one in others if one.measured(start, end)],
+        unseen=[*_untraced(found.method), *_unseen(run.until.reached, own, others)],
+    )
+    return Until(run.until.least_ns, gap)
 
 
 class _Seen:
     """The gaps of one CPU, and its trace where there is one."""
 
-    def __init__(self, run: Run, told: Mapping[str, Any], cpu: Cpu, traced: Traced | None) -> None:
-        self.cpu = cpu
-        self._run, self._labels = run, told["labels"]
-        self._listed = next(one["events"] for one in told["cpus"] if one["cpu"] == cpu.cpu)
+    def __init__(self, run: Run, found: Attributed, place: int, traced: Traced | None) -> None:
+        self.cpu = cpu = run.cpus[place]
+        self._run, self._labels, self._listed = run, found.labels, found.gaps[place].events
         self._kernel = traced.kernel if traced else None
         self._trace = traced.cpus[cpu.cpu] if traced else None
 
     def cause(self, gap: Stamps) -> str:
         """As the result says; of a gap that is not listed, as the trace says; "" without one."""
-        at = bisect_left(self._listed, gap[0], key=_first)
+        at = bisect_left(self._listed, gap[0], key=itemgetter(0))
         if at < len(self._listed) and self._listed[at][0] == gap[0]:
-            return str(self._labels[self._listed[at][2]])
+            return self._labels[self._listed[at][2]]
         if self._trace is None:
             return ""
         events, moved = self._around(*gap), not self.cpu.never_moved
         error, hz = self._trace.error_ticks, self._run.clock.hz
         return join([gap], events, self._trace.thread, hz, has_moved=moved, error_ticks=error).causes[0].label
 
-    def happened(self, start: int, end: int) -> list[Row]:
+    def happened(self, start: int, end: int) -> list[tuple[int, str]]:
         """What the trace has of this CPU shortly before that gap, and in it."""
         own = self._trace.thread if self._trace else 0
-        return [[self._since(start, at), _said(what, own)] for at, what in self._around(start, end)]
+        return [(self._since(start, at), _said(what, own)) for at, what in self._around(start, end)]
 
-    def gaps_at(self, start: int, end: int) -> Iterator[list[Any]]:
-        """[ns from the begin of that gap, length in ns, cause] of each gap of this CPU that has any of its time."""
-        listed = [(one[0], one[1]) for one in self._listed[bisect_right(self._listed, start, key=_last) :]]
+    def gaps_at(self, start: int, end: int) -> Iterator[tuple[int, int, str]]:
+        """(ns from the begin of that gap, length in ns, cause) of each gap of this CPU that has any of its time."""
+        listed = [(one[0], one[1]) for one in self._listed[bisect_right(self._listed, start, key=itemgetter(1)) :]]
         for gap in [*listed, *self.cpu.latest]:
             if gap[0] < end and gap[1] > start:
-                yield [self._since(start, gap[0]), self._run.ns(gap[1] - gap[0]), self.cause(gap)]
+                yield self._since(start, gap[0]), self._run.ns(gap[1] - gap[0]), self.cause(gap)
 
-    def has_measured(self, start: int, end: int) -> bool:
+    def measured(self, start: int, end: int) -> bool:
         """At any of that time."""
         return self.cpu.tsc_start < end and self.cpu.tsc_end > start
 
@@ -114,14 +112,6 @@ class _Seen:
         return self._run.ns(at - start) if at >= start else -max(self._run.ns(start - at), 1)
 
 
-def _first(gap: Sequence[int]) -> int:
-    return gap[0]
-
-
-def _last(gap: Sequence[int]) -> int:
-    return gap[1]
-
-
 _LEFT = {
     State.READY: "{} has the CPU",
     State.STOPPED: "a signal stops the probe, and {} has the CPU",
@@ -141,12 +131,11 @@ def _said(what: Happening, own: int) -> str:
     return _LEFT[what.state if what.left == own else State.READY].format(who)
 
 
-def _untraced(told: Mapping[str, Any]) -> Iterator[str]:
-    asked = told["attribution"]
-    if asked is None:
+def _untraced(method: Attribution | None) -> Iterator[str]:
+    if method is None:
         yield "what held the CPU was not traced: --attribute, as root, shows each event of the kernel in the gap"
-    elif asked["method"] != "trace":
-        yield f"what held the CPU is not known: {asked['reason']}"
+    elif method.method != "trace":
+        yield f"what held the CPU is not known: {method.reason}"
 
 
 def _unseen(reached: Sequence[int], own: _Seen | None, others: Sequence[_Seen]) -> Iterator[str]:

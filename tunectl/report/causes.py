@@ -43,7 +43,7 @@ def grouped(result: Jitter) -> list[Group]:
     """At most MOST_ROWS, most time first, and a last one with their sum; none where causes were not traced."""
     named: dict[_Key, Group] = {}
     for cpu in result.cpus:
-        for row in cpu.causes:
+        for row in cpu.causes or ():
             name = _OF_A_CPU.sub("", row.name) if row.kind == "thread" else row.name
             one = Group(name, row.count, row.total_ns, row.max_ns)
             named[row.kind, name] = _sum(name, (one, named.get((row.kind, name))))
@@ -57,7 +57,7 @@ def totals(result: Jitter) -> list[str]:
     """What stands beside the table, and is no gap's cause: the totals that the hypervisor and control groups count."""
     kinds: Counter[str] = Counter()
     for cpu in result.cpus:
-        for row in cpu.causes:
+        for row in cpu.causes or ():
             kinds[row.kind] += row.total_ns
     stolen, throttled = sum(cpu.counted.steal_ns for cpu in result.cpus), result.throttled_ns
     said = []

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
-from tunectl.fix import Fix
+from tunectl.fix import of_text
 from tunectl.model import Finding, Match, Outcome, Scalar, Severity, cost, match_of, parse_target, severity_of
 from tunectl.report.escape import printable
 
@@ -68,7 +68,7 @@ def finding_body(finding: Finding) -> dict[str, Any]:
         "observed": finding.observed,
         "desired": finding.desired,
         "reason": finding.reason,
-        "fix": finding.fix,
+        "fix": str(finding.fix),
     }
     if finding.severity is not None:
         body["severity"] = finding.severity.value
@@ -87,7 +87,7 @@ def finding_of(body: Mapping[str, Any]) -> Finding:
     target = parse_target(body["target"], body["knob"])
     made = {
         "outcome": Outcome(body["outcome"]),
-        "fix": Fix(body["fix"]),
+        "fix": of_text(body["fix"]),
         "severity": severity_of(body.get("severity")),
         "match": match_of(body.get("match")),
     }
@@ -152,7 +152,7 @@ def groups(findings: Iterable[Finding]) -> list[Group]:
     """
     classes: dict[tuple[str, Outcome, bool], dict[Any, list[Finding]]] = {}
     for finding in findings:
-        said = generalised(finding.reason, finding.instance), generalised(finding.fix, finding.instance)
+        said = generalised(finding.reason, finding.instance), generalised(str(finding.fix), finding.instance)
         points = tuple(finding.points.items()) if finding.points else None
         alike = classes.setdefault((finding.knob, finding.outcome, finding.harmful), {})
         alike.setdefault((*said, points), []).append(finding)
@@ -180,7 +180,7 @@ def _of_class(alike: Mapping[Any, list[Finding]]) -> list[Group]:
 def _group(members: Sequence[Finding], reason: str, fix: str) -> Group:
     first = members[0]
     if len(members) == 1:
-        reason, fix = first.reason, first.fix
+        reason, fix = first.reason, str(first.fix)
     rows: dict[tuple[str, str], list[Finding]] = {}
     for finding in members:
         rows.setdefault((repr(finding.observed), repr(finding.desired)), []).append(finding)

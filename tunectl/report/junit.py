@@ -72,7 +72,7 @@ def _case(finding: Finding, strict: bool) -> TestCase:
 def _failure(finding: Finding) -> Failure:
     observed, desired = shown(finding.observed), wanted(shown(finding.desired), finding.match)
     failure = Failure(_xml(f"observed {observed}, desired {desired}"), finding.outcome.value)
-    lines = {"observed": observed, "desired": desired, "reason": finding.reason, "fix": finding.fix}
+    lines = {"observed": observed, "desired": desired, "reason": finding.reason, "fix": str(finding.fix)}
     failure.text = "\n".join(f"{label}: {_xml(text)}" for label, text in lines.items())
     return failure
 

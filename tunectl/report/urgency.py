@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from tunectl.model import Finding, Match, Outcome, Scalar, Severity, Target, cost
 from tunectl.report.escape import shown
 from tunectl.report.findings import Group, Row, finding_of, groups, name_of, spread
-from tunectl.verdict import SECTIONS
-from tunectl.wording import unexplained, wanted
+from tunectl.wording import wanted
 
 COSTS = {
     Severity.STALL: "a trading thread stands still for milliseconds",
@@ -122,7 +122,7 @@ def findings_in(section: Mapping[str, Any] | None) -> tuple[Finding, ...]:
     return tuple(one if isinstance(one, Finding) else finding_of(one) for one in found)
 
 
-def other_reasons(body: Mapping[str, Any], broken: Mapping[str, Iterable[str]]) -> list[str]:
+def other_reasons(body: Mapping[str, Any]) -> list[str]:
     """The reasons of a preflight that are neither a finding's nor a limit's: those stand elsewhere on its page."""
-    knobs = {finding.knob for name in SECTIONS for finding in findings_in(body.get(name))}
-    return unexplained(map(str, body.get("reasons") or ()), knobs, broken)
+    reasons = zip_longest(body.get("reasons") or (), body.get("reasons_about") or ())
+    return [str(reason) for reason, about in reasons if reason and not about]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.scheduling import read_affinity, read_scheduling
@@ -34,11 +34,14 @@ class _RefusedError(OSError):
     """The kernel refused a write, and the same write once more."""
 
 
+Became = Literal["changed", "refused", "failed"]
+
+
 class Result(NamedTuple):
     """What became of one change."""
 
     change: Change
-    result: str  # changed, refused, failed
+    result: Became
     errno: int | None = None
     message: str = ""
 

@@ -14,6 +14,7 @@ from tunectl.bootloader.words import split
 from tunectl.host.recording import MARK
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
+from tunectl.knobs.drivers.bootargs import loaded_by
 from tunectl.knobs.drivers.bootline import given_at
 from tunectl.knobs.drivers.cpuset import PARTITION_FILE, IsolatedPartition
 from tunectl.knobs.drivers.unitfile import LINK, UNIT, WRITTEN_BY_APPLY
@@ -143,10 +144,17 @@ def _tuned_now(one: Finding, told: set[str]) -> Tuned | None:
 def _tuned_boot(view: View, one: Finding, told: set[str]) -> Tuned | None:
     """A boot argument that the next boot has exactly as it is asked for, wherever somebody wrote it."""
     key, asked = one.knob.removeprefix("boot."), (one.points or {}).get("asked")
-    named = any(word.partition("=")[0] == next(_as_arguments([key])) for word in told)
+    named = not told.isdisjoint(_as_arguments(_upcoming_words(view, key)))
     if named or asked is None or (one.points or {}).get("next_boot") != asked:
         return None
     return Tuned(Target(one.knob, one.instance), asked, None, given_at(view, key))
+
+
+def _upcoming_words(view: View, key: str) -> Iterator[str]:
+    """The words of the next boot's lines that give this argument."""
+    upcoming = loaded_by(view).next
+    lines = [point.line or "" for point in upcoming.points] if upcoming else []
+    return (word for line in lines for word in split(line) if word.partition("=")[0] == key)
 
 
 def _files(root: Sysroot) -> Iterator[str]:

@@ -16,9 +16,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.shapes import Cpulist
 
 if TYPE_CHECKING:
     from tunectl.host.nics import Nic
@@ -156,11 +160,14 @@ def _choose(topology: Topology, free: list[Core], node: int, wanted: int) -> lis
     return sorted(chosen, key=lambda core: core.first)
 
 
+Role = Literal["isolated", "housekeeping"]
+
+
 class Reason(NamedTuple):
     """Why these CPUs have their role: housekeeping or isolated."""
 
     cpus: CpuSet
-    role: str
+    role: Role
     text: str
 
 
@@ -177,6 +184,29 @@ class Proposal:
     node: int | None = None
     knobs: Mapping[str, Any] = field(default_factory=dict)  # values that replace the profile's, in the host file's form
     split: bool = False  # half of a core is isolated on purpose
+
+
+class Why(msgspec.Struct, frozen=True):
+    """Why these CPUs have their role."""
+
+    cpus: Cpulist
+    role: Role
+    text: str
+
+
+class Proposed(msgspec.Struct, frozen=True):
+    """What `tunectl propose` proposes: isolated CPUs, with the reasons."""
+
+    isolated: Cpulist
+    housekeeping: Cpulist
+    count: Annotated[int, Meta(description="Isolated logical CPUs.")]
+    nic: str | None
+    numa_node: Annotated[int | None, Meta(description="Where CPUs were looked for first.")]
+    reasons: list[Why]
+    notes: list[str]
+    refusal: Annotated[str | None, Meta(description="Why nothing can be proposed.")]
+    host_file: Annotated[str, Meta(description='The text of a host file (TOML); "" with a refusal.')]
+    written: Annotated[str | UnsetType, Meta(description="The file that --output named.")] = UNSET
 
 
 @dataclass(frozen=True)
@@ -254,25 +284,19 @@ def notes(
 
 def propose_body(
     proposal: Proposal, profile: str = "low-latency", hostname: str = "", budget: Mapping[str, Limit] = _NO_BUDGET
-) -> dict[str, Any]:
-    """The fields of tunectl.propose/1; `host_file` is "" where nothing can be proposed.
-
-    `budget` has the profile's limits, which are written out with their reasons.
-    """
-    return {
-        "isolated": format_cpulist(proposal.isolated),
-        "housekeeping": format_cpulist(proposal.housekeeping),
-        "count": len(proposal.isolated),
-        "nic": proposal.nic,
-        "numa_node": proposal.node,
-        "reasons": [
-            {"cpus": format_cpulist(reason.cpus), "role": reason.role, "text": reason.text}
-            for reason in proposal.reasons
-        ],
-        "notes": list(proposal.notes),
-        "refusal": proposal.refusal,
-        "host_file": "" if proposal.refusal else host_file_toml(proposal, profile, hostname, budget),
-    }
+) -> Proposed:
+    """tunectl.propose/1. `budget` has the profile's limits, which are written out with their reasons."""
+    return Proposed(
+        isolated=format_cpulist(proposal.isolated),
+        housekeeping=format_cpulist(proposal.housekeeping),
+        count=len(proposal.isolated),
+        nic=proposal.nic,
+        numa_node=proposal.node,
+        reasons=[Why(format_cpulist(reason.cpus), reason.role, reason.text) for reason in proposal.reasons],
+        notes=list(proposal.notes),
+        refusal=proposal.refusal,
+        host_file="" if proposal.refusal else host_file_toml(proposal, profile, hostname, budget),
+    )
 
 
 def host_file_toml(

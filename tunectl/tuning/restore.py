@@ -22,12 +22,15 @@ _UNKNOWN = f"apply was ended at this write; {_NEITHER}: the kernel showed ours s
 _EXACT = ("file", "link", "edit")  # they hold what was written: no kernel shows it in another form
 
 
+BECAME = ["restored", "would-restore", "already", "changed-since", "gone", "failed"]
+
+
 class Restored(NamedTuple):
     """What became of one file."""
 
     path: str
     targets: tuple[Target, ...]
-    result: str  # restored, would-restore, already, changed-since, gone, failed
+    result: str  # BECAME
     observed: str | None
     before: str | None
     message: str = ""

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from tunectl.command import argv, one_line
 from tunectl.cpulist import CpuSet, format_cpulist
@@ -22,13 +25,14 @@ FILE = "zz-tunectl-threads.conf"  # drop-ins are read in the order of their name
 _WIDTH = 98
 
 
-class DropIn(NamedTuple):
-    """A drop-in, and where it belongs on the host."""
+class DropIn(msgspec.Struct, frozen=True):
+    """The drop-in of a declared thread's unit, and where it belongs on the host."""
 
-    unit: str
-    threads: tuple[str, ...]  # the names of the declared threads of this unit
-    path: str  # with a leading slash
-    text: str
+    unit: Annotated[str, Meta(description="The systemd service.")]
+    threads: Annotated[tuple[str, ...], Meta(description="The names of the declared threads that the unit runs.")]
+    path: Annotated[str, Meta(description="Where the drop-in belongs.")]
+    text: Annotated[str, Meta(description="The drop-in.")]
+    written: Annotated[str | UnsetType, Meta(description="The file that --output named.")] = UNSET
 
 
 def drop_in(name: str, threads: Sequence[Trading], scope: Scope, knobs: Collection[str], origin: str) -> DropIn:

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, AlertState, Condition, Freshness, Health, Sample, Severity, Snapshot, Status
 
 HOST = HostId("tx-04", "6.12.5", "0e2a7a37-2f1c-4b0e-9d6f-3f5f6f0c2d11", "x86_64")
 SINCE, AT, OVER = "2026-11-21T09:30:00Z", "2026-11-21T09:30:01Z", "2026-11-21T09:31:00Z"
 DROP = Alert(
-    "FrequencyDrop",
-    "package0",
-    AlertState.FIRING,
-    Severity.CRITICAL,
-    SINCE,
-    AT,
-    1_200_000,
-    3_500_000,
-    "limits",
-    "the firmware permits CPUs 0-19 no more than 1200000 kHz",
-    "look for a failed fan; check the BMC's event log",
-    "0-19",
+    rule="FrequencyDrop",
+    subject="package0",
+    status=AlertState.FIRING,
+    severity=Severity.CRITICAL,
+    since=SINCE,
+    at=AT,
+    observed=1_200_000,
+    expected=3_500_000,
+    source="limits",
+    summary="the firmware permits CPUs 0-19 no more than 1200000 kHz",
+    fix="look for a failed fan; check the BMC's event log",
+    cpus="0-19",
 )
 
 
 def fired(number: int = 0, **changed: object) -> Alert:
     """A firing alert; each number is an event of its own."""
-    return DROP._replace(**{"subject": f"package{number}", **changed})  # type: ignore[arg-type]
+    return replace(DROP, **{"subject": f"package{number}", **changed})
 
 
 def over(alert: Alert, **changed: object) -> Alert:
     """The resolve of `alert`."""
-    return alert._replace(**{"status": AlertState.RESOLVED, "at": OVER, **changed})  # type: ignore[arg-type]
+    return replace(alert, **{"status": AlertState.RESOLVED, "at": OVER, **changed})
 
 
 def snapshot(*samples: Sample, seconds: float = 100.0) -> Snapshot:
@@ -53,8 +55,8 @@ SAMPLES = (
     Sample("temperature_mc", "thermal_zone0", 61_500, "thermal"),
     Sample("trip_mc", "thermal_zone0", 95_000, "thermal"),
     Sample("cooling_state", "cooling_device2", 1, "thermal"),
-    Sample("interrupts", "irq42", 12, "interrupts", reason='eth"0\\-rx\n-0', cpus=frozenset({2})),
-    Sample("interrupts", "irq43", 0, "interrupts", reason="eth0-rx-1"),
+    Sample("interrupts", "irq42", 12, "interrupts", kind='eth"0\\-rx\n-0', cpus=frozenset({2})),
+    Sample("interrupts", "irq43", 0, "interrupts", kind="eth0-rx-1"),
     Sample("timer_ticks", "cpu2", 1000, "interrupts"),
     Sample("function_calls", "cpu2", 20, "interrupts"),
     Sample("reschedules", "cpu2", 30, "interrupts"),

@@ -15,10 +15,9 @@ import pytest
 
 from tests.monitor.receivers.samples import HOST, fired, over
 from tunectl.monitor.model import Severity
-from tunectl.monitor.receivers.journald import encode, entry, open_journal
+from tunectl.monitor.receivers.logs import encode, entry, line_with_fields, open_journal, open_syslog
 from tunectl.monitor.receivers.message import event_id, level
 from tunectl.monitor.receivers.receiver import DeliveryError
-from tunectl.monitor.receivers.syslog import open_syslog, text
 
 ROOT = Path(__file__).parents[3]
 JOURNALD = "/usr/lib/systemd/systemd-journald"
@@ -86,7 +85,7 @@ def test_the_real_journald_takes_syslog_lines(entries: list[dict[str, str]]) -> 
     assert [each["PRIORITY"] for each in (first, second, third)] == ["2", "5", "2"]
     assert first["SYSLOG_FACILITY"] == "3"
     assert first["SYSLOG_PID"].isdigit()
-    assert first["MESSAGE"] == text(fired(), HOST)
+    assert first["MESSAGE"] == line_with_fields(fired(), HOST)
     assert third["MESSAGE"].count("\n") == 0
 
 
@@ -100,7 +99,7 @@ def test_a_datagram_is_bounded() -> None:
 
 
 def test_structured_data_is_escaped() -> None:
-    assert 'summary="irq \\"eth0\\]\\\\\\" \\\\n' in text(fired(summary=NASTY), HOST)
+    assert 'summary="irq \\"eth0\\]\\\\\\" \\\\n' in line_with_fields(fired(summary=NASTY), HOST)
 
 
 def test_levels() -> None:
@@ -141,7 +140,7 @@ def test_nobody_there(tmp_path: Path, open_log: object) -> None:
 
 @pytest.mark.parametrize("open_log", [open_journal, open_syslog])
 def test_a_daemon_that_does_not_read(full: str, open_log: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tunectl.monitor.receivers.local_socket._TIMEOUT_S", 0.1)
+    monkeypatch.setattr("tunectl.monitor.receivers.logs._TIMEOUT_S", 0.1)
     notifier = open_log(HOST, full)  # type: ignore[operator]
     with pytest.raises(DeliveryError, match="takes nothing"):
         notifier.deliver([fired()] * 10_000)

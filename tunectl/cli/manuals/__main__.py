@@ -12,6 +12,7 @@ import click
 
 from tunectl import __version__
 from tunectl.cli.complete import script
+from tunectl.cli.manuals.documents import published, text_of
 from tunectl.cli.manuals.markdown import reference, schemas
 from tunectl.cli.manuals.native import help_text, native_pages
 from tunectl.cli.manuals.pages import Page, pages
@@ -19,7 +20,8 @@ from tunectl.cli.manuals.roff import man_page, title
 from tunectl.errors import TunectlError
 from tunectl.model import Document, HostId
 from tunectl.report import render
-from tunectl.tuning.show import catalogue
+from tunectl.shapes import fields_of
+from tunectl.tuning.catalogue import catalogue
 
 _USAGE = "usage: python -m tunectl.cli.manuals DIRECTORY, or --docs DOCS"
 _COMPLETIONS = {
@@ -83,9 +85,11 @@ def _both(program: Page, command: Page) -> Page:
 def docs(directory: Path) -> Files:
     """The generated pages of the documentation. Of the schemas in `directory`/schema, too."""
     identity = HostId("", "", "", "")  # the page of knobs is about no host
-    body = {"knobs": catalogue()}
+    body = fields_of(catalogue())
     yield "knobs.md", render(Document("knobs", identity, "", body), "markdown")
     yield "reference/commands.md", reference([*pages(), *native_pages(help_text())])
+    for name, schema in published().items():
+        yield f"schema/{name}", text_of(schema)
     yield "reference/schemas.md", schemas(directory / "schema")
 
 

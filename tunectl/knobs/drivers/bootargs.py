@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from tunectl.host.procs import parse_stat
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.drivers.kthreads import comms_of
-from tunectl.knobs.row import Batch, Knob, Step, View
+from tunectl.knobs.row import Batch, Knob, Step, View, once
 from tunectl.model import Reading, State
 from tunectl.wording import plural
 
@@ -35,23 +36,31 @@ _LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
 _OF_X86 = ("tsc", "intel_pstate", "amd_pstate")
 
 
-class BootFacts(NamedTuple):
+class Next(NamedTuple):
+    """The next boot's value of one argument."""
+
+    value: Any = None  # None: the next boot will not have it
+    known: bool = True
+    problem: str = ""  # why it will not have it, or why that is not known
+    errno: int | None = None  # of a file that could not be read
+    later: bool = False  # the next boot will have it, the entries of later kernels will not
+    where: str = ""  # the line that has not got it
+
+
+@dataclass(frozen=True, kw_only=True)
+class BootFacts:
     """What is known of one argument, except what was asked for, which is the setting."""
 
-    next: Any  # None: the next boot will not have it
-    next_known: bool
-    next_problem: str  # why it will not have it, or why that is not known
+    next: Next
     booted: Any  # None: this boot did not have it
-    kernel: str  # what the kernel shows
-    accepted: bool  # does the kernel show what it must? True where it shows nothing
-    evidence: str  # where it shows it, and what; "" where it does not
-    likely: str  # why a kernel does not accept it
-    refusal: str  # why tunectl does not write this host's boot configuration; "" where it does
-    obstacle: str  # what stands in the way of writing it, and where; "" for nothing
-    remedy: Fix  # what an operator does about the obstacle
-    next_errno: int | None = None  # of a file that could not be read
-    later: bool = False  # the next boot will have it, the entries of later kernels will not
-    next_where: str = ""  # the line that has not got it
+    kernel: str = ""  # what the kernel shows
+    accepted: bool = True  # does the kernel show what it must? True where it shows nothing
+    evidence: str = ""  # where it shows it, and what; "" where it does not
+    likely: str = ""  # why a kernel does not accept it
+    refusal: str = ""  # why tunectl does not write this host's boot configuration; "" where it does
+    advice: str = ""  # what an operator does about that
+    obstacle: str = ""  # what stands in the way of writing it, and where; "" for nothing
+    remedy: Fix = NOTHING  # what an operator does about the obstacle
     undone: str = ""  # the sysctl that undoes it in this boot, as /proc/sys shows it; "" where none does
     ends: Fix = NOTHING  # what ends that
     beside: str = ""  # what it switches off runs again, and on no isolated CPU: the list that says so
@@ -63,17 +72,6 @@ class LeftOver(NamedTuple):
 
     why: str  # nobody wants it now, or this machine's kernel does not know it
     written: Any
-
-
-class _Next(NamedTuple):
-    """The next boot's value of one argument: the fields of BootFacts whose names begin with `next`, and `later`."""
-
-    value: Any
-    known: bool
-    why: str
-    errno: int | None = None
-    later: bool = False
-    where: str = ""
 
 
 class BootArg(NamedTuple):
@@ -120,22 +118,21 @@ class BootArg(NamedTuple):
             return
         obstacle, remedy = boot.obstacle(self.key, lost=bool(upcoming.where) and not upcoming.later)
         booted = self._value(knob, view, parse_cmdline(line), want)
+        undone, ends, beside = self._undone(view) if booted else ("", NOTHING, "")
         facts = BootFacts(
-            upcoming.value,
-            upcoming.known,
-            upcoming.why,
-            booted,
-            kernel,
-            accepted,
-            evidence,
-            self.likely,
-            "" if boot.loader.supported else boot.loader.refusal,
-            obstacle,
-            remedy,
-            upcoming.errno,
-            upcoming.later,
-            upcoming.where,
-            *(self._undone(view) if booted else ("", NOTHING, "")),
+            next=upcoming,
+            booted=booted,
+            kernel=kernel,
+            accepted=accepted,
+            evidence=evidence,
+            likely=self.likely,
+            refusal="" if boot.loader.supported else boot.loader.refusal,
+            advice=boot.loader.advice,
+            obstacle=obstacle,
+            remedy=remedy,
+            undone=undone,
+            ends=ends,
+            beside=beside,
             always=_THREADED if self.irq_threads and threads_always(view.root) else "",
         )
         yield Reading(knob.name, "", State.READ, booted, facts=facts)
@@ -146,12 +143,12 @@ class BootArg(NamedTuple):
         booted, written = (self._value(knob, view, parse_cmdline(line), None) for line in lines)
         return Reading(knob.name, "", State.READ, booted, facts=LeftOver(why, written))
 
-    def _next(self, knob: Knob, view: View, boot: Boot, want: Any) -> _Next:
+    def _next(self, knob: Knob, view: View, boot: Boot, want: Any) -> Next:
         """What the default entry has, or what the entries of later kernels will not have."""
         upcoming = boot.next
         if upcoming is None:
             loader = boot.loader
-            return _Next(None, False, loader.refusal if loader.name == AMBIGUOUS else "", loader.errno)
+            return Next(None, False, loader.refusal if loader.name == AMBIGUOUS else "", loader.errno)
         value, unknown = None, None if upcoming.points else Point("", None, upcoming.problem, upcoming.errno)
         for number, point in enumerate(upcoming.points):
             if point.line is None:
@@ -161,11 +158,11 @@ class BootArg(NamedTuple):
             if found is None or not satisfies(knob.match, found, want):
                 why = upcoming.problem
                 lost = f"the next kernel's entry would not have it: it is not in {point.where}"
-                return _Next(found, True, lost if number else why, None, bool(number), point.where)
+                return Next(found, True, lost if number else why, None, bool(number), point.where)
             value = value if number else found
         if unknown:
-            return _Next(None, False, unknown.why, unknown.errno)
-        return _Next(value, True, upcoming.problem or upcoming.note)
+            return Next(None, False, unknown.why, unknown.errno)
+        return Next(value, True, upcoming.problem or upcoming.note)
 
     def _value(self, knob: Knob, view: View, args: tuple[Arg, ...], want: Any) -> Any:
         """The value that is in force by the kernel's rule, typed; a text that it would refuse counts as none."""
@@ -287,26 +284,22 @@ class Loaded(NamedTuple):
     next: Upcoming | None
 
 
+@once
 def loaded_by(view: View) -> Loaded:
     """The boot loader of this host and the next boot; worked out once."""
-    if "loaded" not in view.memo:
-        loader = detect(view.root, view.bootloader)
-        family = FAMILIES[loader.name] if loader.supported else None
-        view.memo["loaded"] = Loaded(loader, family, family.upcoming(view.root) if family else None)
-    loaded: Loaded = view.memo["loaded"]
-    return loaded
+    loader = detect(view.root, view.bootloader)
+    family = FAMILIES[loader.name] if loader.supported else None
+    return Loaded(loader, family, family.upcoming(view.root) if family else None)
 
 
+@once
 def boot_of(view: View) -> Boot:
     """Besides loaded_by(), what there is to write; worked out once."""
-    if "boot" not in view.memo:
-        loader, family, upcoming = loaded_by(view)
-        same = partial(_same, view.scope.nr_cpus)
-        plan = family.plan(view.root, _desired(view), same, view.journaled) if family else None
-        settled = plan is not None and all(view.root.get_text(one.path) == one.content for one in plan.writes)
-        view.memo["boot"] = Boot(loader, family, upcoming, plan, settled)
-    boot: Boot = view.memo["boot"]
-    return boot
+    loader, family, upcoming = loaded_by(view)
+    same = partial(_same, view.scope.nr_cpus)
+    plan = family.plan(view.root, _desired(view), same, view.journaled) if family else None
+    settled = plan is not None and all(view.root.get_text(one.path) == one.content for one in plan.writes)
+    return Boot(loader, family, upcoming, plan, settled)
 
 
 def _desired(view: View) -> tuple[Desired, ...]:
@@ -353,15 +346,13 @@ def _ours(view: View) -> Iterable[str]:
     return family.ours(view.root, view.journaled) if family else ()
 
 
+@once
 def _threads(view: View) -> tuple[str, ...]:
     """The names of all threads; none where the kernel's cannot be seen (a container, a recording).
 
     Anybody may give a process a name that counts as evidence: left out where it is not the kernel's.
     """
-    if "threads" not in view.memo:
-        view.memo["threads"] = tuple(comm for pid, comm in comms_of(view) if not _pretends(view.root, pid, comm))
-    found: tuple[str, ...] = view.memo["threads"]
-    return found
+    return tuple(comm for pid, comm in comms_of(view) if not _pretends(view.root, pid, comm))
 
 
 def _pretends(root: Sysroot, pid: int, comm: str) -> bool:

@@ -17,7 +17,7 @@ from tunectl.cpulist import CpuSet
 from tunectl.fix import NOTHING, REBOOT, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import read_cpu_list
 from tunectl.knobs.drivers.bootargs import loaded_by
-from tunectl.knobs.row import Batch, Facts, Judgement, Knob, NextWord, Step, View
+from tunectl.knobs.row import Batch, Facts, Judgement, Knob, NextWord, Step, View, once
 from tunectl.model import Outcome, Reading, State
 
 _CPU = "sys/devices/system/cpu"
@@ -127,17 +127,20 @@ def place_of(view: View, word: str) -> str:
 
 def _places(view: View, word: str) -> list[str]:
     """Each place where GRUB's settings give a word."""
-    if "placed" not in view.memo:
-        view.memo["placed"] = configured(view.root).placed if view.root.exists(MAIN) else ()
-    return [where for arg, where in view.memo["placed"] if str(arg) == word]
+    return [where for arg, where in _placed(view) if str(arg) == word]
+
+
+@once
+def _placed(view: View) -> tuple[tuple[Arg, str], ...]:
+    """Each word of GRUB's settings, and where it stands."""
+    return configured(view.root).placed if view.root.exists(MAIN) else ()
 
 
 def given_at(view: View, key: str) -> tuple[str, ...]:
     """FILE:LINE of each line that gives this argument: of GRUB's settings, or of any file the boot loader reads."""
     loader, family, _ = loaded_by(view)
     if loader.name in _MAKE_MENUS:
-        placed = configured(view.root).placed if view.root.exists(MAIN) else ()
-        return tuple(dict.fromkeys(where for arg, where in placed if same_key(arg.key, key)))
+        return tuple(dict.fromkeys(where for arg, where in _placed(view) if same_key(arg.key, key)))
     from tunectl.host.recording import expand  # only where a journal is gone
 
     word = re.compile(rf"(?<![^\s\"'=]){re.escape(key)}(?![^\s\"'=])")
@@ -262,7 +265,7 @@ class BootSwitch(NamedTuple):
 
 def judge_switch(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """On in this boot, and in the next as far as that is known."""
-    found: SwitchFacts = reading.facts
+    found = reading.of_facts(SwitchFacts)
     if not desired or (reading.value and found.next is not False):
         return Judgement(Outcome.COMPLIANT, knob.codec.show(reading.value), knob.codec.show(desired))
     shown = knob.codec.show(reading.value), knob.codec.show(desired)

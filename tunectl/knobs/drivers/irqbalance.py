@@ -49,7 +49,7 @@ def judge_ban(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judge
         return Judgement(Outcome.COMPLIANT, *shown)
     if reading.facts is None:
         return Judgement(Outcome.DRIFTED, *shown, reading.reason or knob.why)
-    found: BanFacts = reading.facts
+    found = reading.of_facts(BanFacts)
     reason = f"{found.dropped}: what the configuration bans does not reach the daemon"
     return Judgement(Outcome.DRIFTED, *shown, reason, found.ends, changeable=False)
 

@@ -37,7 +37,7 @@ from tunectl.host.scheduling import POLICIES, Scheduling, as_text, parse_schedul
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import CPULIST, Codec
 from tunectl.knobs.drivers.nicfile import absent, interfaces
-from tunectl.knobs.row import Batch, Knob, Step, View
+from tunectl.knobs.row import Batch, Knob, Step, View, once
 from tunectl.model import Change, Reading, Scope, State
 
 _UNSEEN = "no kernel threads can be seen here (a container?)"
@@ -143,16 +143,14 @@ def unseen(knob: Knob, view: View, instance: str = "") -> Reading:
     return Reading(knob.name, instance, State.ABSENT, reason=_UNSEEN)
 
 
+@once
 def comms_of(view: View) -> tuple[tuple[int, str], ...]:
     """(pid, name) of each process; none where the kernel's cannot be seen (a container, a recording).
 
     In a container anybody may be process 2 and named kthreadd: hidden_threads() asks the kernel.
     """
-    if "comms" not in view.memo:
-        comms = tuple(read_comms(view.root))
-        view.memo["comms"] = comms if (KTHREADD, "kthreadd") in comms and not hidden_threads(view.root) else ()
-    found: tuple[tuple[int, str], ...] = view.memo["comms"]
-    return found
+    comms = tuple(read_comms(view.root))
+    return comms if (KTHREADD, "kthreadd") in comms and not hidden_threads(view.root) else ()
 
 
 def _allowed(root: Sysroot, thread: Thread) -> CpuSet | None:

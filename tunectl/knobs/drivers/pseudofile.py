@@ -12,7 +12,7 @@ from tunectl.host.cgroup import partitioned
 from tunectl.host.cpusets import ISOLATED, NOHZ_FULL, read_cpu_list
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 from tunectl.knobs.codecs import Codec
-from tunectl.knobs.row import Batch, Knob, Step, View
+from tunectl.knobs.row import Batch, Knob, Step, View, once
 from tunectl.model import Reading, State
 
 # isolcpus=domain and nohz_full=, as this boot's kernel took them
@@ -194,19 +194,13 @@ def _present(value: Any, view: View) -> Any:
     return value & view.scope.present if isinstance(value, frozenset) else value
 
 
+@once
 def _undisturbed(view: View) -> CpuSet:
     """The CPUs that no reading may interrupt: those the kernel isolates, and those of an isolated partition."""
-    if "partitioned" not in view.memo:
-        view.memo["partitioned"] = partitioned(view.root)
-    held: CpuSet = view.memo["partitioned"]
-    return kernel_isolated(view) | held
+    return kernel_isolated(view) | partitioned(view.root)
 
 
+@once
 def kernel_isolated(view: View) -> CpuSet:
     """The CPUs the kernel isolates now, by isolcpus=domain or nohz_full=."""
-    if "kernel_isolated" not in view.memo:
-        view.memo["kernel_isolated"] = frozenset[int]().union(
-            *(read_cpu_list(view.root, one) for one in KERNEL_ISOLATED)
-        )
-    isolated: CpuSet = view.memo["kernel_isolated"]
-    return isolated
+    return frozenset[int]().union(*(read_cpu_list(view.root, one) for one in KERNEL_ISOLATED))

@@ -57,7 +57,7 @@ class Swap(NamedTuple):
 
 def judge_swap(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """Off now, and at the next boot."""
-    found: SwapFacts = reading.facts
+    found = reading.of_facts(SwapFacts)
     if reading.value == desired or desired != OFF:
         return Judgement(Outcome.COMPLIANT, reading.value, desired)
     reasons = [

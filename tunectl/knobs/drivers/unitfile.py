@@ -107,7 +107,7 @@ class ServiceFacts(NamedTuple):
 
 def judge_service(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """Enabled, and nothing keeps it from running; where the journal knows of no apply in this boot, it did run."""
-    value, fix = reading.value, reading.facts.fix
+    value, fix = reading.value, reading.of_facts(ServiceFacts).fix
     if value == NOT_RUN and (facts.applied or facts.journal):  # the first apply of this boot was by hand
         value = desired
     if value == desired:

@@ -19,11 +19,11 @@ def open_receivers(settings: Monitor, host: HostId) -> tuple[Receiver, ...]:
     They deliver at once and raise DeliveryError; the delivery queues keep, order and retry. To add a kind: one file
     with an opener, and one line in the table below.
     """
-    from tunectl.monitor.receivers import hook, journald, syslog, webhook  # ssl and http.client are slow to import
+    from tunectl.monitor.receivers import hook, logs, webhook  # ssl and http.client are slow to import
 
-    logs = {"journal": journald.open_journal, "syslog": syslog.open_syslog}
+    log = {"journal": logs.open_journal, "syslog": logs.open_syslog}
     found = [
-        *(logs[name](host) for name in [settings.log] if name in logs),
+        *(log[name](host) for name in [settings.log] if name in log),
         *(webhook.open_webhook(each, host, number) for number, each in enumerate(settings.webhooks)),
         *(hook.open_hook(each, host, number) for number, each in enumerate(settings.hooks)),
     ]

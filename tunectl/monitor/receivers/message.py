@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import Annotated
+
+from msgspec import Meta
+from msgspec.structs import asdict
 
 from tunectl.model import Document, HostId
 from tunectl.monitor.model import Alert, AlertState, Severity
 from tunectl.report import render
 from tunectl.report.escape import printable
+from tunectl.shapes import fields_of
 
 # A fixed name space, so that the same event has the same id in every process (RFC 4122, version 5).
 _NAMESPACE = uuid.UUID("6f0a9c5e-6d0f-5b3e-9a86-0f6d0b7c2a41")
 # syslog(3)'s levels. A resolved alert is news and no longer trouble.
 _LEVELS = {Severity.CRITICAL: 2, Severity.WARNING: 4, Severity.INFO: 6}
 _NOTICE = 5
+
+
+class AlertEdge(Alert, frozen=True):
+    """What `tunectl monitor` posts to a webhook of format "json" and hands to a hook: one edge of one alert."""
+
+    id: Annotated[str, Meta(min_length=1, description="The same each time this edge is sent, and the Idempotency-Key.")]
+    event: Annotated[
+        str,
+        Meta(
+            description="The same for the firing and the resolve of one event.",
+            extra_json_schema={"format": "uuid"},
+        ),
+    ]
 
 
 def event_id(alert: Alert, host: HostId) -> str:
@@ -59,7 +76,6 @@ def fields(alert: Alert, host: HostId) -> dict[str, str]:
 
 
 def document(alert: Alert, host: HostId) -> str:
-    """docs/schema/tunectl.alert-1.json: one transition of one alert."""
-    ids = {"id": delivery_id(alert, host), "event": event_id(alert, host)}
-    body: dict[str, Any] = {**ids, **alert._asdict()}
-    return render(Document("alert", host, alert.at, body), "json")
+    """tunectl.alert/1."""
+    body = AlertEdge(delivery_id(alert, host), event_id(alert, host), **asdict(alert))
+    return render(Document("alert", host, alert.at, fields_of(body)), "json")

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from tunectl.monitor.model import Sample
+from tunectl.monitor.model import Freshness, Sample
 from tunectl.report.escape import printable
 
 _KHZ, _MILLI, _NANO = 1e3, 1e-3, 1e-9
@@ -28,11 +28,14 @@ class Row(NamedTuple):
 
     name: str  # without tunectl_
     text: str
-    labels: tuple[str, ...]
-    of: Callable[[Sample], tuple[str, ...]]  # the labels' values
+    labels: Mapping[str, Callable[[Sample], str]]  # by name, how each one's value is made
     value: Callable[[Sample], float | None]  # None: this sample has no value for this metric
     counter: bool = False
     most: int = MOST_CPUS
+
+    def of(self, sample: Sample) -> tuple[str, ...]:
+        """The labels' values."""
+        return tuple(make(sample) for make in self.labels.values())
 
 
 def label(text: str) -> str:
@@ -62,38 +65,21 @@ def _scaled(scale: float) -> Callable[[Sample], float | None]:
     return value
 
 
-def _stale(sample: Sample) -> float | None:
-    return number(sample._replace(freshness=type(sample.freshness)("fresh"))) if sample.freshness == "stale" else None
-
-
-def _only(sample: Sample) -> tuple[str, ...]:
-    return (number_of(sample.subject),)
-
-
-def _sourced(sample: Sample) -> tuple[str, ...]:
-    return number_of(sample.subject), label(sample.source)
-
-
-def _kind(word: str) -> Callable[[Sample], tuple[str, ...]]:
-    return lambda sample: (number_of(sample.subject), word)
-
-
 def _stale_hertz(sample: Sample) -> float | None:
-    found = _stale(sample)
-    return None if found is None else found * _KHZ
+    value = number(sample._replace(freshness=Freshness.FRESH)) if sample.freshness is Freshness.STALE else None
+    return None if value is None else value * _KHZ
+
+
+def _known(sample: Sample) -> float | None:
+    return 1.0 if _NUMBER.fullmatch(sample.subject) else None  # "host": it has no such thing at all
 
 
 def _drifted(sample: Sample) -> float | None:
-    return 1.0 if sample.freshness == "fresh" and sample.value == "drifted" else None
-
-
-def _target(sample: Sample) -> tuple[str, ...]:
-    found = _PARTS.fullmatch(sample.subject)
-    return (label(found[1] if found else sample.subject), label(sample.subject))
+    return 1.0 if sample.freshness is Freshness.FRESH and sample.value == "drifted" else None
 
 
 def _active(sample: Sample) -> float | None:
-    return float(sample.value != "inactive") if sample.freshness == "fresh" else None
+    return float(sample.value != "inactive") if sample.freshness is Freshness.FRESH else None
 
 
 def _landed(sample: Sample) -> float | None:
@@ -101,24 +87,43 @@ def _landed(sample: Sample) -> float | None:
     return number(sample) or None
 
 
-def _gauge(name: str, text: str, scale: float, *labels: str, of: Callable[[Sample], tuple[str, ...]] = _only) -> Row:
-    return Row(name, text, labels, of, _scaled(scale))
+def _knob(sample: Sample) -> str:
+    found = _PARTS.fullmatch(sample.subject)
+    return label(found[1] if found else sample.subject)
 
 
-def _counter(name: str, text: str, *labels: str, of: Callable[[Sample], tuple[str, ...]] = _only) -> Row:
-    return Row(name, text, labels, of, _scaled(1), counter=True)
+# Labels that are not the number in the subject: cpu4, core4, package4, irq4.
+_LABELS: Mapping[str, Callable[[Sample], str]] = {
+    "source": lambda sample: label(sample.source),
+    "health": lambda sample: sample.freshness.value,
+    "subject": lambda sample: label(sample.subject),
+    "target": lambda sample: label(sample.subject),
+    "knob": _knob,
+}
 
 
-def _said_by(sample: Sample) -> tuple[str, ...]:
-    return (label(sample.subject),)
+def _row(
+    name: str,
+    text: str,
+    *labels: str,
+    scale: float = 1,
+    value: Callable[[Sample], float | None] | None = None,
+    counter: bool = False,
+    most: int = MOST_CPUS,
+    **fixed: str,
+) -> Row:
+    """A metric whose value is the sample's number times `scale`, or `value`; `fixed` labels have one value."""
+    made = {each: _LABELS.get(each, lambda sample: number_of(sample.subject)) for each in labels}
+    made |= {each: lambda _, word=word: word for each, word in fixed.items()}
+    return Row(name, text, made, value or _scaled(scale), counter, most)
 
 
-def _latency(name: str, text: str, scale: float = _NANO) -> tuple[Row, ...]:
-    return (Row(name, text, ("subject",), _said_by, _scaled(scale), most=MOST),)
+def _latency(name: str, text: str, scale: float = _NANO) -> Row:
+    return _row(name, text, "subject", scale=scale, most=MOST)
 
 
-def _messages(name: str, text: str) -> tuple[Row, ...]:
-    return (Row(name, text, ("subject",), _said_by, _scaled(1), counter=True, most=MOST),)
+def _messages(name: str, text: str) -> Row:
+    return _row(name, text, "subject", counter=True, most=MOST)
 
 
 _FREQUENCY = "What a CPU runs at, where that is known now; source: how it is known."
@@ -126,51 +131,31 @@ _STALE = "What a file shows as a CPU's frequency where it is a fallback and no m
 _FRESHNESS = "1 for how a CPU's frequency is known now: fresh, stale, no-data, absent."
 _LIMIT = "The highest frequency that the firmware (bios) or cpufreq (max) permits."
 _KERNEL = "Timer ticks, function calls and reschedules that an isolated CPU took."
-
-
-def _frequencies() -> tuple[Row, ...]:
-    def freshness(sample: Sample) -> tuple[str, ...]:
-        return number_of(sample.subject), label(sample.source), sample.freshness.value
-
-    def known(sample: Sample) -> float | None:
-        return 1.0 if _NUMBER.fullmatch(sample.subject) else None  # "host": it has no such thing at all
-
-    return (
-        _gauge("cpu_frequency_hertz", _FREQUENCY, _KHZ, "cpu", "source", of=_sourced),
-        Row("cpu_frequency_stale_hertz", _STALE, ("cpu", "source"), _sourced, _stale_hertz),
-        Row("cpu_frequency_health", _FRESHNESS, ("cpu", "source", "health"), freshness, known),
-    )
-
-
-ROWS: dict[str, tuple[Row, ...]] = {
-    "core_throttles": (_counter("core_throttles", "How often a physical core was throttled for heat.", "core"),),
-    "package_throttles": (_counter("package_throttles", "How often a package was throttled for heat.", "package"),),
-    "thermal_interrupts": (_counter("thermal_interrupts", "Thermal event interrupts that a CPU took.", "cpu"),),
-    "frequency_khz": _frequencies(),
-    "core_khz": _frequencies(),
-    "sentinel_khz": (
-        _gauge("package_frequency_hertz", "The best fresh frequency of a package's ticking CPU.", _KHZ, "package"),
-    ),
-    "base_khz": (_gauge("cpu_base_frequency_hertz", "The frequency a CPU is sold with.", _KHZ, "cpu"),),
-    "bios_limit_khz": (_gauge("cpu_frequency_limit_hertz", _LIMIT, _KHZ, "cpu", "limit", of=_kind("bios")),),
-    "max_khz": (_gauge("cpu_frequency_limit_hertz", _LIMIT, _KHZ, "cpu", "limit", of=_kind("max")),),
-    "temperature_mc": (_gauge("temperature_celsius", "Of a thermal zone that is no CPU's own.", _MILLI, "zone"),),
-    "trip_mc": (_gauge("temperature_trip_celsius", "Where a thermal zone begins to slow the CPUs.", _MILLI, "zone"),),
-    "cooling_state": (_gauge("cooling_state", "What a cooling device does now; 0 is nothing.", 1, "device"),),
-    "interrupts": (
-        Row(
-            "isolated_interrupts",
-            f"Device interrupts that landed on isolated CPUs; the {MOST} busiest.",
-            ("irq", "device"),
-            lambda sample: (number_of(sample.subject), label(sample.reason)),
-            _landed,
-            counter=True,
-            most=MOST,
-        ),
-    ),
-    "timer_ticks": (_counter("cpu_interrupts", _KERNEL, "cpu", "kind", of=_kind("timer")),),
-    "function_calls": (_counter("cpu_interrupts", _KERNEL, "cpu", "kind", of=_kind("function-call")),),
-    "reschedules": (_counter("cpu_interrupts", _KERNEL, "cpu", "kind", of=_kind("reschedule")),),
+_PACKAGE = "How often a package was throttled for heat."
+_BEST = "The best fresh frequency of a package's ticking CPU."
+_LANDED = f"Device interrupts that landed on isolated CPUs; the {MOST} busiest."
+_DRIFTED = f"1 for a target that drifted; the first {MOST}."
+_INTERRUPT = {"irq": lambda sample: number_of(sample.subject), "device": lambda sample: label(sample.kind)}
+_FREQUENCIES = (
+    _row("cpu_frequency_hertz", _FREQUENCY, "cpu", "source", scale=_KHZ),
+    _row("cpu_frequency_stale_hertz", _STALE, "cpu", "source", value=_stale_hertz),
+    _row("cpu_frequency_health", _FRESHNESS, "cpu", "source", "health", value=_known),
+)
+_TABLE: dict[str, Row] = {
+    "core_throttles": _row("core_throttles", "How often a physical core was throttled for heat.", "core", counter=True),
+    "package_throttles": _row("package_throttles", _PACKAGE, "package", counter=True),
+    "thermal_interrupts": _row("thermal_interrupts", "Thermal event interrupts that a CPU took.", "cpu", counter=True),
+    "sentinel_khz": _row("package_frequency_hertz", _BEST, "package", scale=_KHZ),
+    "base_khz": _row("cpu_base_frequency_hertz", "The frequency a CPU is sold with.", "cpu", scale=_KHZ),
+    "bios_limit_khz": _row("cpu_frequency_limit_hertz", _LIMIT, "cpu", scale=_KHZ, limit="bios"),
+    "max_khz": _row("cpu_frequency_limit_hertz", _LIMIT, "cpu", scale=_KHZ, limit="max"),
+    "temperature_mc": _row("temperature_celsius", "Of a thermal zone that is no CPU's own.", "zone", scale=_MILLI),
+    "trip_mc": _row("temperature_trip_celsius", "Where a thermal zone begins to slow the CPUs.", "zone", scale=_MILLI),
+    "cooling_state": _row("cooling_state", "What a cooling device does now; 0 is nothing.", "device"),
+    "interrupts": Row("isolated_interrupts", _LANDED, _INTERRUPT, _landed, counter=True, most=MOST),
+    "timer_ticks": _row("cpu_interrupts", _KERNEL, "cpu", kind="timer", counter=True),
+    "function_calls": _row("cpu_interrupts", _KERNEL, "cpu", kind="function-call", counter=True),
+    "reschedules": _row("cpu_interrupts", _KERNEL, "cpu", kind="reschedule", counter=True),
     "latency_p99_9_ns": _latency("latency_p99_9_seconds", "The worst P99.9 of the windows that ended just now."),
     "latency_max_ns": _latency("latency_max_seconds", "The maximum of the windows that ended just now."),
     "latency_count": _latency("latency_window_samples", "How many latencies the last window has.", 1),
@@ -185,17 +170,11 @@ ROWS: dict[str, tuple[Row, ...]] = {
     "latency_bad_input": _messages("latency_bad_input", "Words from the application that were no latency."),
     "latency_bad_pairs": _messages("latency_bad_pairs", "Pairs from the application that were done before due."),
     "latency_dropped": _messages("latency_dropped", "Datagrams from the application that the kernel dropped."),
-    "knob": (
-        Row(
-            "knob_drifted",
-            f"1 for a target that drifted; the first {MOST}.",
-            ("knob", "target"),
-            _target,
-            _drifted,
-            most=MOST,
-        ),
-    ),
-    "manager": (
-        Row("manager_active", "1 where another program that tunes runs.", ("manager",), _only, _active, most=MOST),
-    ),
+    "knob": _row("knob_drifted", _DRIFTED, "knob", "target", value=_drifted, most=MOST),
+    "manager": _row("manager_active", "1 where another program that tunes runs.", "manager", value=_active, most=MOST),
+}
+# A quantity has one metric, but a CPU's frequency has three, whichever way it is known.
+ROWS: dict[str, tuple[Row, ...]] = {
+    **{quantity: (row,) for quantity, row in _TABLE.items()},
+    **dict.fromkeys(("frequency_khz", "core_khz"), _FREQUENCIES),
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -27,31 +28,35 @@ _OWN = {
     "outbox_failures_total": "Deliveries that were not acknowledged.",
     "outbox_lost_total": "Alerts that will never be delivered: refused, or more than the outbox holds.",
 }
-
-
 _INFO = (*LABELS, *ANNOTATIONS)
 _INTERRUPTS = "interrupts"
 _TALLIED = frozenset({"own_interruptions", "device"})
 
 
-class _Family:
-    """A metric whose series are bounded, and none of which comes twice."""
+class _Families:
+    """The library's families of one board. Each series stands once, and of each metric no more than `most` do."""
 
-    def __init__(self, name: str, text: str, labels: Iterable[str] = (), *, counter: bool = False) -> None:
-        kind = CounterMetricFamily if counter else GaugeMetricFamily
-        self.metric = kind(f"tunectl_{name}", text, labels=tuple(labels))
-        self.name = f"tunectl_{name}{'_total' if counter else ''}"
-        self.dropped = 0
-        self._seen: set[tuple[str, ...]] = set()
+    def __init__(self) -> None:
+        self._made: list[Metric] = []
+        self._dropped: dict[str, int] = {}
 
-    def add(self, values: tuple[str, ...], value: float, most: int = MOST) -> None:
-        if values in self._seen:
-            return
-        if len(self._seen) >= most:
-            self.dropped += 1
-            return
-        self._seen.add(values)
-        self.metric.add_metric(values, value)
+    def add(
+        self, metric: GaugeMetricFamily | CounterMetricFamily, series: Mapping[tuple[str, ...], float], most: int = MOST
+    ) -> None:
+        """Fills `metric` with the first series, by the values of its labels."""
+        for values, value in islice(series.items(), most):
+            metric.add_metric(values, value)
+        if len(series) > most:
+            self._dropped[f"{metric.name}{'_total' * (metric.type == 'counter')}"] = len(series) - most
+        self._made.append(metric)
+
+    def all(self) -> list[Metric]:
+        """All of them, and how many series each metric has too many of."""
+        text = "Series that a metric has too many of to be shown."
+        dropped = GaugeMetricFamily("tunectl_monitor_series_dropped", text, labels=["metric"])
+        for name, count in self._dropped.items():
+            dropped.add_metric((name,), count)
+        return [*self._made, dropped]
 
 
 class Tally:
@@ -143,123 +148,105 @@ class Shown:
 
 def families(status: Status | None, tally: Tally, busiest: Busiest) -> Iterator[Metric]:
     """Every metric of a board; before the first, only who we are."""
-    info = _Family("monitor_info", "The tunectl that watches.", ("version",))
-    info.add((__version__,), 1)
-    yield info.metric
+    info = GaugeMetricFamily("tunectl_monitor_info", "The tunectl that watches.", labels=["version"])
+    info.add_metric((__version__,), 1)
+    yield info
     if status is None:
         return
-    made = [*_samples(busiest.first(status.snapshot)), *_tallied(tally), *_judged(status), *_about(status)]
-    dropped = _Family("monitor_series_dropped", "Series that a metric has too many of to be shown.", ("metric",))
-    for family in made:
-        yield family.metric
-        if family.dropped:
-            dropped.add((family.name,), family.dropped)
-    yield dropped.metric
+    made = _Families()
+    _add_samples(made, list(busiest.first(status.snapshot)))
+    _add_tallied(made, tally)
+    _add_judged(made, status)
+    _add_firing(made, status)
+    _add_about(made, status)
+    yield from made.all()
 
 
 def _unserved(cut: Mapping[str, int]) -> Iterator[Metric]:
-    text = "Clients of this endpoint that were cut: not done in time, to make room, or too long a request."
-    family = _Family("monitor_scrapes_cut", text, ("reason",), counter=True)
-    for reason, count in cut.items():
-        family.add((reason,), count)
     if cut:
-        yield family.metric
+        text = "Clients of this endpoint that were cut: not done in time, to make room, or too long a request."
+        metric = CounterMetricFamily("tunectl_monitor_scrapes_cut", text, labels=["reason"])
+        for reason, count in cut.items():
+            metric.add_metric((reason,), count)
+        yield metric
 
 
-def _samples(samples: Iterable[Sample]) -> Iterable[_Family]:
-    found: dict[str, _Family] = {}
-    freshness = Counter((sample.source, sample.quantity, sample.freshness) for sample in samples)
+def _add_samples(made: _Families, samples: Sequence[Sample]) -> None:
+    shown: dict[str, tuple[Row, dict[tuple[str, ...], float]]] = {}
     for sample in samples:
         for row in ROWS.get(sample.quantity, ()):
             value = row.value(sample)
             if value is not None:
-                _family(found, row).add(row.of(sample), value, row.most)
-    counts = _Family(
-        "samples", "Samples of the last cycle by how well they are known.", ("source", "quantity", "health")
-    )
-    for (source, quantity, state), count in sorted(freshness.items()):
-        counts.add((label(source), label(quantity), state.value), count, 10 * MOST)
-    return [*found.values(), counts]
+                shown.setdefault(row.name, (row, {}))[1].setdefault(row.of(sample), value)
+    for row, series in shown.values():
+        kind = CounterMetricFamily if row.counter else GaugeMetricFamily
+        made.add(kind(f"tunectl_{row.name}", row.text, labels=[*row.labels]), series, row.most)
+    known = Counter((label(one.source), label(one.quantity), one.freshness.value) for one in samples)
+    text = "Samples of the last cycle by how well they are known."
+    counts = GaugeMetricFamily("tunectl_samples", text, labels=["source", "quantity", "health"])
+    made.add(counts, dict(sorted(known.items())), 10 * MOST)
 
 
-def _family(found: dict[str, _Family], row: Row) -> _Family:
-    if row.name not in found:
-        found[row.name] = _Family(row.name, row.text, row.labels, counter=row.counter)
-    return found[row.name]
-
-
-def _tallied(tally: Tally) -> Iterator[_Family]:
+def _add_tallied(made: _Families, tally: Tally) -> None:
     text = "Interruptions of isolated CPUs that came while the monitor itself was at work."
-    own = _Family("own_interruptions", text, ("cpu",), counter=True)
-    for cpu, count in tally.own_interruptions.items():
-        own.add((cpu,), count, 10 * MOST)
-    yield own
-    events = _Family("device_events", "CPUs, NICs and queues that came or went.", ("kind", "action"), counter=True)
-    for values, count in sorted(tally.events.items()):
-        events.add(values, count)
-    yield events
+    own = CounterMetricFamily("tunectl_own_interruptions", text, labels=["cpu"])
+    made.add(own, {(cpu,): count for cpu, count in tally.own_interruptions.items()}, 10 * MOST)
+    text = "CPUs, NICs and queues that came or went."
+    events = CounterMetricFamily("tunectl_device_events", text, labels=["kind", "action"])
+    made.add(events, dict(sorted(tally.events.items())))
 
 
-def _judged(status: Status) -> Iterator[_Family]:
-    conditions = _Family("conditions", "Subjects by what a rule says of them.", ("rule", "verdict"))
-    said = Counter((label(each.rule), each.health.value) for each in status.conditions)
-    for values, count in sorted(said.items()):
-        conditions.add(values, count, 10 * MOST)
-    yield conditions
-    totals = _Family("alerts_firing", "How many alerts fire.", ("severity",))
-    for severity in Severity:
-        totals.add((severity.value,), sum(alert.severity is severity for alert in status.firing))
-    yield totals
-    yield from _firing(status)
+def _add_judged(made: _Families, status: Status) -> None:
+    judged = Counter((label(one.rule), one.health.value) for one in status.conditions)
+    text = "Subjects by what a rule says of them."
+    conditions = GaugeMetricFamily("tunectl_conditions", text, labels=["rule", "verdict"])
+    made.add(conditions, dict(sorted(judged.items())), 10 * MOST)
+    firing = Counter(alert.severity for alert in status.firing)
+    totals = GaugeMetricFamily("tunectl_alerts_firing", "How many alerts fire.", labels=["severity"])
+    made.add(totals, {(severity.value,): firing[severity] for severity in Severity})
 
 
-def _firing(status: Status) -> Iterator[_Family]:
-    """Each alert with its labels and its text. The next release is without `rule` and without alert_firing."""
-    info = _Family("alert_info", f"1 for an alert that fires, with what it says; the first {MOST}.", _INFO)
-    text = "When what fires began, since the epoch; rule: the old name of alertname."
-    since = _Family("alert_since_timestamp_seconds", text, ("alertname", "rule", "host", "subject"))
-    text = "The old name of tunectl_alert_info; the next release is without it."
-    former = _Family("alert_firing", text, ("rule", "host", "subject", "severity"))
+def _add_firing(made: _Families, status: Status) -> None:
+    """Each alert with its labels and its text."""
+    text = f"1 for an alert that fires, with what it says; the first {MOST}."
+    info, shown = GaugeMetricFamily("tunectl_alert_info", text, labels=_INFO), {}
+    text = "When what fires began, since the epoch."
+    since, began = GaugeMetricFamily("tunectl_alert_since_timestamp_seconds", text, labels=LABELS[:3]), {}
     for alert in sorted(status.firing, key=_worst_first):
         said = {**labels_of(alert, status.host), **annotations_of(alert, status.host)}
-        info.add(tuple(said.get(name, "") for name in _INFO), 1)
-        rule, host, subject, severity = (said.get(name, "") for name in LABELS[:4])
-        former.add((rule, host, subject, severity), 1)
+        shown[tuple(said.get(name, "") for name in _INFO)] = 1.0
         if (at := _epoch(alert.since)) is not None:
-            since.add((rule, rule, host, subject), at)
-    yield info
-    yield since
-    yield former
+            began[tuple(said.get(name, "") for name in LABELS[:3])] = at
+    made.add(info, shown)
+    made.add(since, began)
 
 
 def _worst_first(alert: Alert) -> tuple[int, str, str]:
     return list(Severity).index(alert.severity), alert.rule, alert.subject
 
 
-def _about(status: Status) -> Iterator[_Family]:
-    isolated = _Family("cpu_isolated", "1 for an isolated CPU, 0 for a housekeeping CPU.", ("cpu",))
-    for cpu in sorted(status.isolated | status.housekeeping):
-        isolated.add((str(cpu),), float(cpu in status.isolated), 10 * MOST)
-    yield isolated
+def _add_about(made: _Families, status: Status) -> None:
+    text = "1 for an isolated CPU, 0 for a housekeeping CPU."
+    isolated = GaugeMetricFamily("tunectl_cpu_isolated", text, labels=["cpu"])
+    cpus = sorted(status.isolated | status.housekeeping)
+    made.add(isolated, {(str(cpu),): float(cpu in status.isolated) for cpu in cpus}, 10 * MOST)
     if (at := _epoch(status.snapshot.at)) is not None:
-        last = _Family("monitor_last_cycle_timestamp_seconds", "When the last cycle ended, since the epoch.")
-        last.add((), at)
-        yield last
-    yield from _own(status.own).values()
+        text = "When the last cycle ended, since the epoch."
+        made.add(GaugeMetricFamily("tunectl_monitor_last_cycle_timestamp_seconds", text), {(): at})
+    _add_own(made, status.own)
 
 
-def _own(own: Mapping[str, float]) -> dict[str, _Family]:
+def _add_own(made: _Families, own: Mapping[str, float]) -> None:
     """`cycle_seconds` and `outbox_depth[webhook-x]`: the brackets hold the receiver; its label is `notifier`."""
-    found: dict[str, _Family] = {}
+    series: dict[str, dict[tuple[str, ...], float]] = {}
     for key, value in own.items():
         name, _, receiver = key.removesuffix("]").partition("[")
-        counter = name.endswith("_total")
+        series.setdefault(name, {})[(label(receiver),) if receiver else ()] = value
+    for name, values in series.items():
+        kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
         text = _OWN.get(name, f"The monitor's own {name}.")
-        labels = ("notifier",) if receiver else ()
-        if name not in found:
-            found[name] = _Family(f"monitor_{name.removesuffix('_total')}", text, labels, counter=counter)
-        found[name].add((label(receiver),) if receiver else (), value)
-    return found
+        labels = ["notifier"] if any(values) else []
+        made.add(kind(f"tunectl_monitor_{name.removesuffix('_total')}", text, labels=labels), values)
 
 
 def _epoch(at: str) -> float | None:

@@ -21,7 +21,7 @@ from tunectl.hostfile.shape import Webhook
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, AlertState
 from tunectl.monitor.receivers.http import post
-from tunectl.monitor.receivers.message import delivery_id, document, fields
+from tunectl.monitor.receivers.message import delivery_id, document
 from tunectl.monitor.receivers.metric_rows import label
 from tunectl.monitor.receivers.naming import JOB, annotations_of, labels_of
 from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
@@ -84,18 +84,12 @@ def posted(alert: Alert, host: HostId) -> dict[str, object]:
     """
     made: dict[str, object] = {
         "labels": {**labels_of(alert, host), "job": JOB, "instance": label(host.hostname)},
-        "annotations": {**annotations_of(alert, host), **_former(alert, host)},
+        "annotations": annotations_of(alert, host),
         "startsAt": alert.since,
     }
     if alert.status is AlertState.RESOLVED:
         made["endsAt"] = _later(alert.since, alert.at)
     return made
-
-
-def _former(alert: Alert, host: HostId) -> dict[str, str]:
-    """`fix`, as `description` was called before; the next release is without it."""
-    known = fields(alert, host)
-    return {"fix": known["fix"]} if "fix" in known else {}
 
 
 def _later(since: str, at: str) -> str:

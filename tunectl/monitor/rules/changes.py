@@ -8,7 +8,7 @@ from tunectl.command import write
 from tunectl.fix import APPLY, in_turn, to_decide
 from tunectl.model import Finding
 from tunectl.monitor.model import CLAMPED, Condition, Freshness, Health, Sample
-from tunectl.monitor.rules.history import History, number, why_unknown
+from tunectl.monitor.rules.history import History, number, unknown, why_unknown
 from tunectl.monitor.rules.subjects import cpu_of
 from tunectl.tuners.conflicts import Objection
 from tunectl.wording import few, value_of, wanted
@@ -105,8 +105,7 @@ def judge_tuners(history: History) -> Iterator[Condition]:
         if sample.freshness is Freshness.ABSENT:
             continue
         if sample.freshness is not Freshness.FRESH:
-            why = why_unknown(sample)
-            yield Condition("ManagerStarted", subject, Health.UNKNOWN, source=sample.source, summary=why)
+            yield unknown("ManagerStarted", sample)
         elif isinstance(sample.seen, Objection):
             said = (sample.seen.reason, sample.seen.fix)
             yield Condition("ManagerStarted", subject, Health.BAD, "active", "inactive", sample.source, *said)
@@ -119,9 +118,9 @@ def judge_devices(history: History) -> Iterator[Condition]:
     for subject, sample in history.get("device").items():
         if not subject.startswith(("net/", "queues/")) or sample.freshness is not Freshness.FRESH:
             continue
-        if _VIRTUAL in sample.reason:
+        if _VIRTUAL in sample.path:
             continue
-        summary = f"{subject}: {sample.value}" + (f" ({sample.reason})" if sample.reason else "")
+        summary = f"{subject}: {sample.value}" + (f" ({sample.path})" if sample.path else "")
         fix = in_turn(to_decide("its interrupts and queues are new: tunectl verify"), APPLY)
         yield Condition(
             "DeviceChanged", subject, Health.BAD, sample.value, None, sample.source, summary, fix, sample.cpus

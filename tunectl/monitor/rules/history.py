@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar, cast
 
 from tunectl.cpulist import CpuSet
 from tunectl.hostfile.config import HostConfig
-from tunectl.monitor.model import Freshness, Sample, Snapshot
+from tunectl.monitor.model import Condition, Freshness, Health, Sample, Snapshot
 
 T = TypeVar("T")
 
@@ -96,11 +96,6 @@ class History:
         """The newest snapshot; IndexError where there is none yet."""
         return self._seen[-1].snapshot
 
-    def before(self, seconds: float) -> Snapshot | None:
-        """The newest snapshot that is at least this much older than now; None where none is kept."""
-        latest = self.now.monotonic_s - seconds
-        return next((seen.snapshot for seen in self._backwards() if seen.snapshot.monotonic_s <= latest), None)
-
     def get(self, quantity: str) -> Mapping[str, Sample]:
         """The newest snapshot's samples of one quantity by their subject."""
         return self._seen[-1].get(quantity)
@@ -158,6 +153,12 @@ def why_unknown(sample: Sample) -> str:
     """Why a sample cannot be judged; never empty. The reason of a fresh one explains its value, not what it lacks."""
     reason = sample.reason if sample.freshness is not Freshness.FRESH else ""
     return reason or f"{sample.quantity} of {sample.subject}: {_WRONG[sample.freshness]}"
+
+
+def unknown(rule: str, sample: Sample, why: str = "") -> Condition:
+    """What a rule says of a sample that cannot be judged."""
+    summary = why or why_unknown(sample)
+    return Condition(rule, sample.subject, Health.UNKNOWN, source=sample.source, summary=summary)
 
 
 def silent_sources(snapshot: Snapshot) -> dict[str, tuple[Freshness, str]]:

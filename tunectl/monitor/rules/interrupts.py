@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tunectl.cpulist import named_cpus
 from tunectl.fix import APPLY, in_turn, to_decide
 from tunectl.monitor.model import Condition, Freshness, Health
-from tunectl.monitor.rules.history import History, number, why_unknown
+from tunectl.monitor.rules.history import History, number, unknown
 from tunectl.monitor.rules.subjects import cpu_of
 
 _MOVE = in_turn(to_decide("see who moved it (irqbalance, a driver that was reset, a new device)"), APPLY)
@@ -32,11 +32,10 @@ def judge_devices(history: History) -> Iterator[Condition]:
             # A snapshot ago it had never come to an isolated CPU: all that it counts has come since.
             rise = int(number(sample) or 0)
         if rise is None:
-            why = why_unknown(sample)
-            yield Condition("InterruptOnIsolatedCpu", subject, Health.UNKNOWN, source=sample.source, summary=why)
+            yield unknown("InterruptOnIsolatedCpu", sample)
             continue
         health = Health.BAD if rise else Health.GOOD
-        name = f"{subject} ({sample.reason})" if sample.reason else subject
+        name = f"{subject} ({sample.kind})" if sample.kind else subject
         where = f"isolated {named_cpus(sample.cpus)}" if sample.cpus else "an isolated CPU"
         summary = (
             f"{name} was delivered to {where} {rise} time{'s' * (rise != 1)} since the last snapshot" if rise else ""
@@ -58,8 +57,7 @@ def judge_own(history: History) -> Iterator[Condition]:
     source = next(iter(samples.values())).source
     counts = {subject: count for subject, sample in samples.items() if (count := number(sample)) is not None}
     if not counts:
-        why = why_unknown(next(iter(samples.values())))
-        yield Condition("MonitorDisturbs", "monitor", Health.UNKNOWN, source=source, summary=why)
+        yield unknown("MonitorDisturbs", next(iter(samples.values())))._replace(subject="monitor")
         return
     own = float(sum(counts.values()))
     total = max(_total(history), own) if own else 0.0

@@ -14,7 +14,7 @@ from tunectl.fix import NOTHING, Fix
 from tunectl.host.thermal import ADVICE, cooling_advice, injects_idle
 from tunectl.monitor.model import Condition, Health, Sample
 from tunectl.monitor.rules.clocks import is_low
-from tunectl.monitor.rules.history import History, number, why_unknown
+from tunectl.monitor.rules.history import History, number, unknown
 from tunectl.monitor.rules.subjects import celsius, cpu_of, packages
 
 NAME = "ThermalThrottle"
@@ -111,11 +111,10 @@ def judge_zones(history: History) -> Iterator[Condition]:
             continue  # nothing to hold it against: such a zone is shown and not judged
         temp = number(sample)
         if temp is None or trip is None:
-            why = why_unknown(sample) if temp is None else f"{subject} has no trip that is known"
-            yield Condition("TemperatureHigh", subject, Health.UNKNOWN, source=sample.source, summary=why)
+            yield unknown("TemperatureHigh", sample, "" if temp is None else f"{subject} has no trip that is known")
             continue
         health = Health.BAD if temp >= trip else Health.BETWEEN if temp > trip - _HYSTERESIS_MC else Health.GOOD
-        name = f"{subject} ({sample.reason})" if sample.reason else subject
+        name = f"{subject} ({sample.kind})" if sample.kind else subject
         summary = f"{name} is at {celsius(temp)}, its trip that slows the CPUs at {celsius(trip)}"
         yield Condition("TemperatureHigh", subject, health, temp, trip, sample.source, summary, ADVICE, sample.cpus)
 
@@ -123,9 +122,9 @@ def judge_zones(history: History) -> Iterator[Condition]:
 def idle_injection(history: History) -> Fix:
     """What ends the idle time that cooling devices force now; "" where none does."""
     forcing = {
-        subject: sample.reason
+        subject: sample.kind
         for subject, sample in history.get("cooling_state").items()
-        if injects_idle(sample.reason) and (number(sample) or 0) > 0
+        if injects_idle(sample.kind) and (number(sample) or 0) > 0
     }
     return cooling_advice(forcing) if forcing else NOTHING
 
@@ -137,13 +136,10 @@ def judge_cooling(history: History) -> Iterator[Condition]:
             continue
         state = number(sample)
         if state is None:
-            why = why_unknown(sample)
-            yield Condition("CoolingActive", subject, Health.UNKNOWN, source=sample.source, summary=why)
+            yield unknown("CoolingActive", sample)
             continue
         health = Health.BAD if state > 0 else Health.GOOD
-        name = f"{subject} ({sample.reason})" if sample.reason else subject
-        does = (
-            "it keeps CPUs idle by force, hot or not" if injects_idle(sample.reason) else "it slows CPUs to cool them"
-        )
-        summary, fix = f"{name} is at state {state:g}: {does}", cooling_advice({subject: sample.reason})
+        name = f"{subject} ({sample.kind})" if sample.kind else subject
+        does = "it keeps CPUs idle by force, hot or not" if injects_idle(sample.kind) else "it slows CPUs to cool them"
+        summary, fix = f"{name} is at state {state:g}: {does}", cooling_advice({subject: sample.kind})
         yield Condition("CoolingActive", subject, health, state, 0, sample.source, summary, fix, sample.cpus)

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
 
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
@@ -20,6 +23,7 @@ from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.windows import Gaps, Windows, judge_gaps
 from tunectl.monitor.watched_host import ALONE, Source, WatchedHost
 from tunectl.probe.runner import PROGRAM, document_of, fenced, start, stay
+from tunectl.shapes import Amount, Count
 
 SCHEMA = "tunectl.probe.sentinel/1"
 # Two lines and a snapshot a second later take less than two seconds: a drop must be known that soon.
@@ -29,12 +33,25 @@ _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 1.0, 60.0
 _SAMPLE_LIMIT_S = 10.0
 
 
-class Reading(NamedTuple):
-    """One line."""
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of `tunectl-probe sentinel`: one period."""
 
-    core_khz: float
-    spun_ns: float
-    gap_ns: tuple[tuple[float, int], ...]
+    schema: Literal["tunectl.probe.sentinel/1"]
+    cpu: Count = 0
+    period_s: Amount = 0.0
+    core_khz: Annotated[float, Meta(gt=0, description="The clock the core ran at, at the period's end.")]
+    counter_khz: Annotated[Amount, Meta(description="The TSC, or the architected counter.")] = 0.0
+    threshold_ns: Annotated[Count, Meta(description="A shorter gap is not counted.")] = 0
+    spun_ns: Annotated[Amount, Meta(description="How long it spun in this period, gaps included.")] = msgspec.field(
+        name="spin_ns"
+    )
+    gaps: Count = 0
+    max_ns: Annotated[Amount, Meta(description="The longest gap; 0 without one.")] = 0.0
+    lines_lost: Annotated[Count, Meta(description="Lines so far that nobody was there to read.")] = 0
+    gap_ns: Annotated[
+        tuple[tuple[Amount, Count], ...],
+        Meta(description="[length, count] ascending; beyond 96 lengths the shorter ones are one, at their mean."),
+    ]
 
 
 class Sentinel:
@@ -106,12 +123,8 @@ class Sentinel:
 def _reading(line: str) -> Reading | None:
     """None for a line that is not ours: it is ignored, and the last one becomes stale."""
     try:
-        row: Any = json.loads(line)
-        if row["schema"] != SCHEMA:
-            return None
-        gaps = tuple((float(length), int(count)) for length, count in row["gap_ns"])
-        return Reading(float(row["core_khz"]), float(row["spin_ns"]), gaps)
-    except (ValueError, KeyError, TypeError):
+        return msgspec.json.decode(line, type=Reading)
+    except (ValueError, RecursionError):
         return None
 
 

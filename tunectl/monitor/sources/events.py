@@ -29,7 +29,7 @@ def read(host: WatchedHost) -> Iterator[Sample]:
     for cpu in sorted(host.online - before):
         found[f"cpu/cpu{cpu}"] = ("online", frozenset({cpu}))
     for subject, (action, cpus) in found.items():
-        yield Sample("device", subject, action, _NAME, reason=_path(host, subject), cpus=cpus)
+        yield Sample("device", subject, action, _NAME, cpus=cpus, path=_path(host, subject))
 
 
 def _path(host: WatchedHost, subject: str) -> str:

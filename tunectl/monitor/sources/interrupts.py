@@ -60,7 +60,7 @@ class _Kept:
         known = self.device.get(irq)
         if known and known[0] is landed:
             return known
-        sample = Sample("interrupts", f"irq{irq}", landed.total, _NAME, reason=landed.name, cpus=landed.cpus)
+        sample = Sample("interrupts", f"irq{irq}", landed.total, _NAME, kind=landed.name, cpus=landed.cpus)
         return landed, sample
 
 

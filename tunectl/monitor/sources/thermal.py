@@ -7,7 +7,6 @@ may enter SMM and so stop every CPU: on a running host it is asked only every te
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from tunectl.host.thermal import SLOWING_COOLERS, THERMAL, lowest_trip, quiet_zones
 from tunectl.monitor.model import Freshness, Sample
@@ -44,12 +43,13 @@ class _Kept:
         else:
             self.numbers.refresh([name for name in (*self.zones, *self.cooling) if name not in self.slow])
 
-    def sample(self, name: str, quantity: str, **more: Any) -> Sample:
+    def sample(self, name: str, quantity: str, kind: str) -> Sample:
         """What one of them holds."""
         value = self.numbers.value[name]
         if value is None:
-            return Sample(quantity, name, None, _NAME, Freshness.NO_DATA, self.numbers.problem.get(name, ""))
-        return Sample(quantity, name, value, _NAME, **more)
+            problem = self.numbers.problem.get(name, "")
+            return Sample(quantity, name, None, _NAME, Freshness.NO_DATA, problem, kind=kind)
+        return Sample(quantity, name, value, _NAME, kind=kind)
 
 
 def read(host: WatchedHost) -> Iterator[Sample]:
@@ -60,11 +60,11 @@ def read(host: WatchedHost) -> Iterator[Sample]:
         kept = host.keep(_NAME, lambda: _Kept(host))
     kept.refresh(host.taken_at)
     for name, kind in kept.zones.items():
-        yield kept.sample(name, "temperature_mc", reason=kind)
+        yield kept.sample(name, "temperature_mc", kind)
         if trip := kept.trips[name]:
-            yield Sample("trip_mc", name, trip, _NAME, reason=kind)
+            yield Sample("trip_mc", name, trip, _NAME, kind=kind)
     for name, kind in kept.cooling.items():
-        yield kept.sample(name, "cooling_state", reason=kind)
+        yield kept.sample(name, "cooling_state", kind)
     if not kept.zones:
         yield Sample(
             "temperature_mc",

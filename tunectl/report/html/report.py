@@ -44,7 +44,7 @@ from tunectl.report.html.hedge import hedge_view
 from tunectl.report.story import story
 from tunectl.report.urgency import COSTS, findings_in, known, other_reasons, unknown, urgent_of
 from tunectl.shapes import Case, CaseTable, Cpu, Feed, Hedge, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
-from tunectl.wording import broken_limits, nanoseconds
+from tunectl.wording import nanoseconds
 
 MAX_SPARKLINES = 16
 MAX_PERIODS = 12
@@ -113,7 +113,7 @@ def _load(kept: JitterLoaded) -> dict[str, Any]:
     beside = [run for run in kept.loaded if run.load and run.load.ran]
     return {
         "problems": problems_of(kept),
-        "did": [loads_of(run.load) for run in kept.loaded],
+        "did": [loads_of(run.load or None) for run in kept.loaded],
         "comparison": _comparison(kept.comparison, [kept.quiet, beside], LOADED)
         if kept.comparison and beside
         else None,
@@ -141,7 +141,7 @@ def _preflight(body: Mapping[str, Any], result: Preflight) -> dict[str, Any]:
     return {
         "todo": todo(actions),
         "limits": _limits(result),
-        "reasons": other_reasons(body, broken_limits(result.probe, result.loaded, result.feed)),
+        "reasons": other_reasons(body),
         "sections": [
             _section(title, body[name], mended) for name, title in titles if (body.get(name) or {}).get("findings")
         ],
@@ -151,7 +151,7 @@ def _preflight(body: Mapping[str, Any], result: Preflight) -> dict[str, Any]:
 def _limits(result: Preflight) -> list[dict[str, Any]]:
     """What was measured beside what the budget allows: a table each of the probe, the probe under load, and feed."""
     worst = "The worst CPU of each measure, and what the budget allows."
-    load = loads_of(result.loaded.load)[0] if result.loaded else ""
+    load = loads_of(result.loaded.load or None)[0] if result.loaded else ""
     tables = (
         ("The probe", "on", worst, limits_of(result.probe)),
         ("The probe under load", "on", f"Under load: {load}. {worst}", limits_of(result.loaded)),

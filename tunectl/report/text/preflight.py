@@ -10,15 +10,14 @@ from tunectl.report.feed import feed_limits_of
 from tunectl.report.figures import Runs, limits_of, runs_in
 from tunectl.report.findings import brief
 from tunectl.report.hosts import machine_name
+from tunectl.report.text.experiments import feed_measured
 from tunectl.report.text.findings import harmless, urgent
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, columns, heading, line, notes, prose
-from tunectl.report.text.probe_feed import feed_measured
 from tunectl.report.text.probe_jitter import measured, under
 from tunectl.report.text.todo import todo_list
 from tunectl.report.urgency import findings_in, other_reasons
 from tunectl.shapes import Jitter
 from tunectl.verdict import SECTIONS
-from tunectl.wording import broken_limits
 
 
 def preflight(body: Mapping[str, Any], page: TextPage) -> None:
@@ -49,7 +48,7 @@ def preflight(body: Mapping[str, Any], page: TextPage) -> None:
 
 def _against_budget(page: TextPage, body: Mapping[str, Any], runs: Runs) -> None:
     """The worst CPU's figures with their limits, and each reason for the verdict that is no finding's."""
-    for reason in other_reasons(body, broken_limits(*runs)):
+    for reason in other_reasons(body):
         prose(page, reason, indent=2, label="- ")
     for what, rows in (
         ("probe, the worst CPU", limits_of(runs.probe)),

@@ -89,7 +89,7 @@ def loaded(body: Mapping[str, Any], page: TextPage) -> None:
 
 def under(page: TextPage, run: Jitter, indent: int = 0) -> None:
     """What the load of a run did."""
-    where, rows = loads_of(run.load)
+    where, rows = loads_of(run.load or None)
     prose(page, where, indent=indent, label="load: ")
     columns(page, rows, indent=indent + 2)
 

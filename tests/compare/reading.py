@@ -1,0 +1,41 @@
+"""Two files of cases side by side, and the rows of what comes of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+
+from tunectl.compare.compared import compared
+from tunectl.model import Document, HostId
+from tunectl.probe.document import ProbeFile
+from tunectl.report import render
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.compare-1.json").read_text())
+Read = Callable[..., ProbeFile]
+
+
+def both(before: ProbeFile, after: ProbeFile) -> dict[str, Any]:
+    """What `compare` makes of them, checked by its schema; one file may stand for both."""
+    later = msgspec.structs.replace(after.result, at="2026-11-21T10:00:00Z")
+    made = compared(before, dataclasses.replace(after, result=later))
+    host = {"hostname": "h", "kernel": "k", "boot_id": "b", "machine": "m"}
+    header = {"schema": "tunectl.compare/1", "tunectl_version": "1", "host": host, "at": "2026-11-21T10:00:00Z"}
+    jsonschema.validate(header | made, SCHEMA)
+    return made
+
+
+def rows(made: dict[str, Any], group: int = 0) -> dict[tuple[str, str | None], dict[str, Any]]:
+    """The rows of a group by measure and percentile."""
+    return {(row["measure"], row["percentile"]): row for row in made["groups"][group]["rows"]}
+
+
+def wider(made: dict[str, Any], width: int) -> list[str]:
+    """The lines of its page that are wider than this."""
+    page = render(Document("compare", HostId("h", "k", "b", "m"), "", made), "text", width=width)
+    return [line for line in page.splitlines() if len(line) > width]

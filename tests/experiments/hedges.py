@@ -1,0 +1,150 @@
+"""What `tunectl-probe hedge` writes, made of requests whose fate is known; a tick is a nanosecond."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tests.experiments.feeds import GOOD, pairs
+
+HZ = 1e9
+SERVICE_NS = 3000
+OWN = {"cpu_ns": 1_000_000_000, "ticks": 1_000_000_000, "preemptions": 0, "page_faults": 0}
+
+
+def case(latency: Iterable[int] = (), won: Sequence[int] = (), **changes: Any) -> dict[str, Any]:
+    """A raw cell: requests that took so long, those a second copy won among them; nothing shed, and no stop.
+
+    Every second copy that did not win was cancelled. `shed` and `unanswered` add requests that missed.
+    """
+    answers = [*latency]
+    hedged = changes.pop("hedged", len(won))
+    shed, unanswered = changes.get("shed", 0), changes.get("unanswered", 0)
+    offered = len(answers) + shed + unanswered
+    services = [SERVICE_NS] * (len(answers) - len(won))
+    return {
+        "load": 0.1,
+        "delay": "5000" if hedged else "none",
+        "stall": "none",
+        "service_ns": SERVICE_NS,
+        "cancel": True,
+        "budget": 1.0,
+        "shed_at": 0,
+        "seed": 1,
+        "reason": "",
+        "warm_ups": 100,
+        "offered": offered,
+        "answered": len(answers),
+        "shed": shed,
+        "unanswered": unanswered,
+        "hedged": hedged,
+        "won": len(won),
+        "lost": 0,
+        "hedge_cancelled": hedged - len(won),
+        "hedge_unfinished": 0,
+        "denied": 0,
+        "over_budget": 0,
+        "wasted": 0,
+        "cancelled_unstarted": hedged,
+        "unfinished": unanswered,
+        "below_floor": 0,
+        "queue_max": 3,
+        "queue_sums": [offered // 4] * 4,
+        "queue_arrivals": [offered] * 4,
+        "measured_ticks": 1_000_000,
+        "busy_ticks": 200_000,
+        "free_ticks": 1_790_000,
+        "wasted_ticks": 0,
+        "fastest_ticks": 2900,
+        "latency": pairs(answers),
+        "won_latency": pairs(won),
+        "late": pairs([50] * (offered - shed)),
+        "hedged_after": pairs([5000] * hedged),
+        "service": {"a": pairs(services), "b": pairs([SERVICE_NS] * len(won))},
+        "shorter_of_pair": [],
+        "together": together(served=(len(services), len(won))),
+        "threads": [OWN, OWN, OWN],
+        "throttled_us": 0,
+        "throttled": None,
+        **changes,
+    }
+
+
+def together(
+    served: tuple[int, int] = (0, 0),
+    slow: tuple[int, int] = (0, 0),
+    first_slow: tuple[int, int] = (0, 0),
+    both_slow: int = 0,
+    pairs: int = 0,
+) -> dict[str, Any]:
+    """How often both servers were slow with one request."""
+    found = {"served": [*served], "slow": [*slow], "above_ticks": [3100, 3100], "first_slow": [*first_slow]}
+    return {**found, "pairs": pairs, "both_slow": both_slow}
+
+
+def at_once(n: int, both_slow: int, **changes: Any) -> dict[str, Any]:
+    """Two copies of each of `n` requests, of which a hundredth is slow at each server, and so many at both."""
+    slow = n // 100
+    return case(
+        [SERVICE_NS] * n,
+        **{
+            "hedged": n,
+            "delay": "0",
+            "hedge_cancelled": 0,
+            "cancelled_unstarted": 0,
+            "lost": n,
+            "wasted": n,
+            "hedged_after": pairs([0] * n),
+            "service": {"a": [SERVICE_NS, n], "b": [SERVICE_NS, n]},
+            "shorter_of_pair": [SERVICE_NS, n],
+            "together": together((n, n), (slow, slow), (slow // 2, slow - slow // 2), both_slow, n),
+            **changes,
+        },
+    )
+
+
+def unmeasured(reason: str, **changes: Any) -> dict[str, Any]:
+    """A cell in which nothing was counted."""
+    asked = ("load", "delay", "stall", "service_ns", "cancel", "budget", "shed_at", "seed")
+    made = case(**changes)
+    return {**{name: made[name] for name in asked}, "reason": reason}
+
+
+def tail(n: int, longest: int = 300_000) -> list[int]:
+    """Answers of some 3 us, a hundredth of them of 6, and a thousandth of `longest`."""
+    return [longest if at % 1000 == 500 else 6_000 if at % 100 == 50 else 3_000 + at % 97 for at in range(n)]
+
+
+def raw_document(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """The document around these cells, of a quiet host whose CPUs 2 to 4 are isolated."""
+    return {
+        "schema": "tunectl.probe.hedge.raw/1",
+        "tunectl_version": "0.1.0",
+        "host": {"hostname": "h", "kernel": "6.12", "boot_id": "b", "machine": "x86_64"},
+        "at": "2026-11-21T09:00:00Z",
+        "host_files": {},
+        "holds": "what was counted",
+        "duration_s": 1.0,
+        "interrupted": False,
+        "simulated": False,
+        "fifo_priority": 0,
+        "cpus": [2, 3, 4],
+        "clock": {"source": "tsc", "hz": HZ, "granule_ns": 1.0, "drift_ppm": 0.0},
+        "cells": list(cases),
+        **changes,
+        "facts": {
+            "shares_main": False,
+            "is_locked": True,
+            "user_hz": 100,
+            "timer_slack_ns": 1,
+            "cpus": [GOOD, GOOD, GOOD],
+        }
+        | changes.get("facts", {}),
+    }
+
+
+def simulated_document(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """The same of a simulation, which has neither CPUs nor threads."""
+    without = [{**one, "threads": []} if "threads" in one else one for one in cases]
+    made = raw_document(*without, simulated=True, cpus=[], **changes)
+    return {**made, "clock": {"source": "simulated", "hz": HZ}, "facts": None}

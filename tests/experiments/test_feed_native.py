@@ -1,0 +1,280 @@
+"""`tunectl-probe feed`: what the native program counts, on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.probe.running import until_named
+from tests.probe.spy import ENDED, spying_on
+
+pytestmark = [
+    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="feed spins on two CPUs, and here is one"),
+    pytest.mark.pins,
+]
+STAGES = ("send", "wire", "kernel", "read", "batch", "frame", "parse", "book")
+CASES = (
+    ("tcp", "ws-json"),
+    ("tcp", "json"),
+    ("tcp", "binary"),
+    ("udp", "json"),
+    ("udp", "binary"),
+    ("multicast", "json"),
+    ("multicast-ab", "binary"),
+)
+
+
+def words(program: Path, pair: str, **options: object) -> list[str]:
+    named = ((f"--{name.replace('_', '-')}", str(value)) for name, value in options.items())
+    return [str(program), "feed", "--intrude", "--cpus", pair, *(word for two in named for word in two)]
+
+
+def measured(program: Path, pair: str, **options: object) -> dict[str, Any]:
+    done = subprocess.run(words(program, pair, **options), capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return cell_of(done.stdout)
+
+
+def cell_of(written: str) -> dict[str, Any]:
+    (cell,) = json.loads(written)["cells"]
+    found: dict[str, Any] = cell
+    return found
+
+
+def count(values: Sequence[int]) -> int:
+    return sum(values[1::2])
+
+
+def total(values: Sequence[int]) -> int:
+    return sum(value * times for value, times in zip(values[::2], values[1::2], strict=True))
+
+
+@pytest.mark.parametrize(("transport", "form"), CASES)
+def test_each_message_is_accounted_for_and_its_stages_add_up(
+    program: Path, pair: str, transport: str, form: str
+) -> None:
+    cell = measured(program, pair, transport=transport, format=form, duration=0.1, rate=2000, symbols=4)
+    assert (cell["due"], cell["failed"], cell["reason"], cell["strangers"]) == (200, "", "", 0)
+    assert cell["sent"] + cell["unsent"] == 200
+    assert count(cell["total"]) == cell["arrived"] <= cell["sent"]
+    assert count(cell["unsent_ticks"]) == cell["unsent"]
+    if transport == "tcp":
+        assert cell["arrived"] == cell["sent"]
+    if transport == "multicast-ab":
+        assert cell["doubled"] > 0
+    assert {name: count(cell["stages"][name]) for name in STAGES} == dict.fromkeys(STAGES, cell["arrived"])
+    # A mean of values that share a bucket is rounded: by a tick a message at most.
+    summed = sum(total(values) for values in cell["stages"].values())
+    assert summed == pytest.approx(total(cell["total"]), abs=9 * cell["arrived"])
+    rows = cell["profile"]
+    assert sum(row[2] for row in rows) == cell["arrived"]
+    assert sum(sum(row[3:]) for row in rows) == pytest.approx(total(cell["total"]), abs=cell["arrived"])
+    assert sum(part[0] for part in cell["series"]["intervals"]) == cell["arrived"]
+    batches = cell["batch_sizes"]
+    assert cell["reads"] == count(batches)
+
+
+def test_stamps_are_there_unless_they_are_off(program: Path, pair: str) -> None:
+    on = measured(program, pair, duration=0.05)
+    assert on["stamped"]
+    assert on["stamps"]["kind"] == "sw"
+    assert count(on["stages"]["wire"]) == on["arrived"]
+    assert sum(on["negative"].values()) <= 0.001 * on["arrived"]
+    off = measured(program, pair, duration=0.05, stamps="off")
+    assert not off["stamped"]
+    assert off["stamps"]["reason"] == "not asked for"
+    assert off["stages"]["wire"] == []
+    assert count(off["stages"]["kernel"]) == off["arrived"]
+
+
+@pytest.mark.slow
+def test_a_stop_is_in_every_message_that_was_due_in_it(program: Path, pair: str) -> None:
+    """Coordinated omission: a message due inside a stop that ends at e has a latency of e - due at least."""
+    rate, stop_s = 100_000, 0.06
+    child = subprocess.Popen(words(program, pair, rate=rate, duration=1.5), stdout=subprocess.PIPE, text=True)
+    until_named(child.pid, "feed-sender", "feed-receiver")
+    time.sleep(0.6)  # past the warm-up
+    child.send_signal(signal.SIGSTOP)
+    time.sleep(stop_s)
+    child.send_signal(signal.SIGCONT)
+    document = json.loads(child.communicate(timeout=60)[0])
+    (cell,), hz = document["cells"], document["clock"]["hz"]
+    values = [*cell["total"], *cell["unsent_ticks"]]
+    assert cell["arrived"] + cell["unsent"] == cell["due"] == 150_000
+    assert cell["sender_voluntary_switches"] >= 1
+    for least_s in (0.001, 0.01, 0.02, 0.04, 0.055):
+        # Values that share a bucket are at most 1/128 below the longest of them.
+        longer = sum(
+            n for ticks, n in zip(values[::2], values[1::2], strict=True) if ticks / hz * (1 + 1 / 128) >= least_s
+        )
+        assert longer >= rate * (stop_s - least_s - 2e-6) - 1
+
+
+def test_what_was_not_sent_is_counted_with_how_long_it_waited_at_least(program: Path, pair: str) -> None:
+    cell = measured(program, pair, transport="udp", format="binary", rate=1_000_000, duration=0.3)
+    assert cell["sent"] + cell["unsent"] == cell["due"] == 300_000
+    assert count(cell["unsent_ticks"]) == cell["unsent"]
+    assert cell["unsent"] == 0 or cell["unsent_ticks"][0] > 0
+
+
+def test_a_burst_is_due_at_once_and_is_read_together(program: Path, pair: str) -> None:
+    cell = measured(program, pair, burst=8, rate=4000, duration=0.2)
+    assert cell["due"] == 800
+    assert cell["sender_voluntary_switches"] == 0
+    assert cell["reads"] <= 100 + 10  # one of them may come in two parts
+    assert cell["stamp_shared"] >= 700
+
+
+def test_the_receiver_allocates_nothing_but_what_it_is_asked_to(program: Path, pair: str, tmp_path: Path) -> None:
+    env = spying_on("feed-", tmp_path)
+
+    def ended(**options: object) -> int:
+        argv = words(program, pair, duration=0.05, **options)
+        return subprocess.run(argv, env=env, capture_output=True, timeout=60).returncode
+
+    for transport, form in CASES:
+        for waiting in ("poll", "poll0"):
+            assert ended(transport=transport, format=form, waiting=waiting) == 0
+    assert ended(alloc=1) == ENDED
+    assert measured(program, pair, duration=0.05, rate=1000, alloc=3)["allocations"] in range(150, 157)
+
+
+def test_a_signal_ends_it_early_with_what_came(program: Path, pair: str) -> None:
+    child = subprocess.Popen(words(program, pair, duration=12), stdout=subprocess.PIPE, text=True)
+    until_named(child.pid, "feed-sender", "feed-receiver")
+    time.sleep(0.6)
+    child.send_signal(signal.SIGINT)
+    document = json.loads(child.communicate(timeout=20)[0])
+    (cell,) = document["cells"]
+    assert document["interrupted"]
+    assert document["duration_s"] < 12
+    assert cell["due"] == cell["sent"] + cell["unsent"] < 120_000
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"waiting": "busy-poll"}, "the socket's NAPI id is 0"),
+        ({"waiting": "busy-poll", "transport": "udp", "format": "json"}, "the socket's NAPI id is 0"),
+    ],
+)
+def test_what_cannot_be_measured_here_says_why(program: Path, pair: str, options: dict[str, str], reason: str) -> None:
+    cell = measured(program, pair, duration=0.05, **options)
+    assert reason in cell["reason"]
+    assert "total" not in cell
+
+
+def test_ktls_is_measured_without_stamps_or_says_why_not(program: Path, pair: str) -> None:
+    cell = measured(program, pair, duration=0.05, tls="ktls")
+    if cell["reason"]:
+        assert cell["reason"].startswith("cannot use the kernel's TLS (module tls: is it there, and loaded? ")
+        pytest.skip(cell["reason"])
+    assert cell["arrived"] + cell["unsent"] == cell["due"]
+    assert not cell["stamped"]
+    assert cell["stamps"]["reason"] == "the kernel's TLS gives none"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--transport", "sctp"), "--transport sctp: expected one of tcp, udp, multicast, multicast-ab"),
+        (("--format", "xml"), "--format xml: expected one of ws-json, json, binary"),
+        (("--waiting", "block"), "--waiting block: expected one of poll0, poll, busy-poll"),
+        (("--tls", "on"), "--tls on: expected one of off, ktls"),
+        (("--stamps", "hw"), "--stamps hw: expected one of sw, off"),
+        (("--transport", "udp"), "--transport udp: ws-json and ktls are of tcp alone"),
+        (("--transport", "udp", "--format", "json", "--tls", "ktls"), "ws-json and ktls are of tcp alone"),
+        (
+            ("--transport", "multicast-ab", "--format", "json", "--waiting", "busy-poll"),
+            "a receive that blocks cannot wait for two lines",
+        ),
+        (("--rate", "1000000", "--duration", "5"), "at most 4000000 messages"),
+        (("--rate", "0"), "--rate 0: expected a whole number from 1 to 1000000"),
+        (("--burst", "257"), "--burst 257: expected a whole number from 1 to 256"),
+        (("--symbols", "65"), "--symbols 65: expected a whole number from 1 to 64"),
+        (("--alloc", "65"), "--alloc 65: expected a whole number from 0 to 64"),
+    ],
+)
+def test_a_wrong_request_is_one_line(program: Path, pair: str, arguments: Sequence[str], said: str) -> None:
+    argv = [str(program), "feed", "--cpus", pair, *arguments]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert said in done.stderr
+
+
+def test_one_cpu_is_not_enough(program: Path, pair: str) -> None:
+    cpu = pair.partition(",")[2]
+    argv = [str(program), "feed", "--cpus", f"{cpu},{cpu}"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    said = f"--cpus: the sender spins, so the receiver needs another CPU than {cpu}"
+    assert (done.returncode, done.stderr) == (2, f"tunectl-probe: {said}\n")
+
+
+def test_it_needs_no_privilege(program: Path, pair: str) -> None:
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        pytest.skip("root without setpriv")
+    drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"] * (os.geteuid() == 0)
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)  # pytest's own temporary directory is closed to others
+        copy = Path(shutil.copy(program, place))
+        for transport, form in CASES:
+            argv = [*drop, *words(copy, pair, transport=transport, format=form, duration=0.05)]
+            done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+            cell = cell_of(done.stdout)
+            # In so short a time a busy machine may let no message come; what was not allowed would be said.
+            assert (cell["failed"], cell["errno"]) == ("", 0), cell
+            assert cell["due"] == 500
+
+
+def connected(kind: socket.SocketKind) -> tuple[socket.socket, socket.socket]:
+    """Two sockets of 127.0.0.1, each the other's peer."""
+    if kind == socket.SOCK_DGRAM:
+        one, other = (socket.socket(socket.AF_INET, kind) for _ in range(2))
+        for each in (one, other):
+            each.bind(("127.0.0.1", 0))
+        one.connect(other.getsockname())
+        other.connect(one.getsockname())
+        return one, other
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        one = socket.create_connection(listener.getsockname())
+        return one, listener.accept()[0]
+
+
+@pytest.mark.parametrize(("transport", "form"), [("tcp", "ws-json"), ("tcp", "binary"), ("udp", "json")])
+def test_a_round_trip_comes_back_whole(program: Path, pair: str, transport: str, form: str) -> None:
+    """The other end, here on the same host, sends back what it gets; no ping goes out, for the pong would come back."""
+    one, other = connected(socket.SOCK_STREAM if transport == "tcp" else socket.SOCK_DGRAM)
+    sender = pair.partition(",")[0]
+    case = {"transport": transport, "format": form}
+    argv = [*words(program, f"{sender},{sender}", **case), "--reflect", "--socket", str(other.fileno())]
+    with one, subprocess.Popen(argv, pass_fds=[other.fileno()], stdout=subprocess.PIPE, text=True) as reflector:
+        other.close()
+        assert reflector.stdout
+        assert json.loads(reflector.stdout.readline())["hz"] > 0
+        argv = words(program, pair, socket=one.fileno(), duration=0.1, rate=1000, **case)
+        done = subprocess.run(argv, pass_fds=[one.fileno()], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
+        cell = cell_of(done.stdout)
+        assert (cell["due"], cell["strangers"], cell["failed"]) == (100, 0, "")
+        assert cell["arrived"] == cell["sent"] or transport == "udp"
+        if transport == "tcp":
+            assert reflector.wait(20) == 0  # the stream ended
+        reflector.terminate()
+
+
+def test_a_card_without_a_clock_gives_no_stamps(program: Path, pair: str) -> None:
+    cell = measured(program, pair, duration=0.05, phc="/dev/ptp4096")
+    assert not cell["stamped"]
+    assert (cell["stamps"]["asked"], cell["stamps"]["kind"]) == ("hw", "off")
+    assert cell["stamps"]["reason"] == "not comparable: the network card's clock cannot be read"

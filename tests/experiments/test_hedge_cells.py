@@ -1,0 +1,279 @@
+"""What Python makes of the counts of `hedge`: figures, cells that are void, warnings. On values alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.experiments.feeds import GOOD, pairs
+from tests.experiments.hedges import at_once, case, raw_document, simulated_document, tail, together, unmeasured
+from tunectl.errors import TunectlError
+from tunectl.experiments.hedge_cells import explained_hedge
+from tunectl.probe.document import read_document
+
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
+SCHEMA = json.loads((SCHEMAS / "tunectl.probe.hedge-1.json").read_text())
+RAW = json.loads((SCHEMAS / "tunectl.probe.hedge.raw-1.json").read_text())
+FORMATS = jsonschema.FormatChecker()
+
+
+def explained(raw: dict[str, Any]) -> dict[str, Any]:
+    jsonschema.validate(raw, RAW, format_checker=FORMATS)
+    made = explained_hedge(raw)
+    jsonschema.validate(made, SCHEMA, format_checker=FORMATS)
+    return made
+
+
+def cell(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    made: dict[str, Any] = explained(raw_document(*cases, **changes))["cells"][0]
+    return made
+
+
+def warnings(*cases: dict[str, Any], **changes: Any) -> list[str]:
+    made: list[str] = cell(*cases, **changes)["warnings"]
+    return made
+
+
+def about(found: list[str], word: str) -> list[str]:
+    return [text for text in found if word in text]
+
+
+def test_a_cell_has_the_figures_of_its_counts() -> None:
+    made = cell(case(tail(20_000), won=[9_000] * 10, hedged=40, wasted_ticks=12_345))
+    assert (made["n"], made["offered"], made["answered"], made["hedged"], made["won"]) == (
+        20_000,
+        20_000,
+        20_000,
+        40,
+        10,
+    )
+    found = made["percentiles_ns"]
+    assert (found["50"], found["99"], found["99.9"], found["99.99"]) == (3_048, 6_000, 6_000, None)
+    assert (made["min_ns"], made["max_ns"]) == (3_000, 300_000)
+    assert (made["delay_ns"], made["floor_ns"]) == (5_000, 7_900)
+    assert (made["wasted_ns"], made["utilisation"], made["joint_ratio"]) == (12_345, 0.1, None)
+    assert made["single_ns"]["a"]["50"] == 3_000
+    assert (made["collapsed"], made["budget"], made["shed_at"]) == (False, None, None)
+    assert (made["cpus"], made["late_ns"]["max"], made["warnings"]) == ([2, 3, 4], 50, [])
+    assert sum(count for _, _, count in made["histogram"]) == 20_000
+
+
+def test_the_floor_is_of_the_least_delay_and_the_delay_is_the_median() -> None:
+    made = cell(case([9_000] * 10, won=[9_000], hedged=3, hedged_after=pairs([4_000, 5_000, 7_000])))
+    assert (made["floor_ns"], made["delay_ns"]) == (6_900, 5_000)
+
+
+def test_without_second_copies_there_is_no_floor() -> None:
+    made = cell(case([3_000] * 10, fastest_ticks=None))
+    assert (made["floor_ns"], made["delay_ns"], made["hedged"]) == (None, None, 0)
+
+
+def test_limits_that_there_are_stand_there() -> None:
+    made = cell(case([3_000] * 10, budget=0.1, shed_at=4))
+    assert (made["budget"], made["shed_at"]) == (0.1, 4)
+
+
+def test_a_simulation_has_neither_cpus_nor_threads_and_is_never_void() -> None:
+    made = explained(simulated_document(case([3_000] * 10)))
+    assert (made["simulated"], made["warnings"], made["cells"][0]["cpus"], made["cells"][0]["n"]) == (True, [], [], 10)
+
+
+# ---- what missed
+
+
+@pytest.mark.parametrize(
+    ("missed", "said", "known", "unknown"),
+    [
+        (100, "100 of 10000 requests", ["99"], ["99.9"]),  # 1 %: P99 is the last that is known
+        (101, "more than 1 % missed: ", ["95"], ["99", "99.9"]),
+        (11, "more than 0.1 % missed: ", ["99"], ["99.9"]),
+        (10, "10 of 10000 requests", ["99.9"], []),
+        (5_001, "more than 1 % missed: ", [], ["50", "90", "95", "99", "99.9"]),
+    ],
+)
+def test_percentiles_beyond_the_answered_share_are_null(
+    missed: int, said: str, known: list[str], unknown: list[str]
+) -> None:
+    made = cell(case([3_000] * (10_000 - missed), shed=missed, shed_at=4))
+    assert {name: made["percentiles_ns"][name] for name in known} == dict.fromkeys(known, 3_000)
+    assert {name: made["percentiles_ns"][name] for name in unknown} == dict.fromkeys(unknown)
+    assert (made["mean_ns"], made["max_ns"]) == (None, None)
+    (text,) = made["warnings"]
+    assert said in text
+    for name in unknown:
+        assert f"P{name}" in text
+
+
+@pytest.mark.parametrize(("unanswered", "is_collapsed"), [(100, False), (101, True)])
+def test_more_than_one_percent_without_an_answer_is_a_collapse(unanswered: int, is_collapsed: bool) -> None:
+    made = cell(case([3_000] * (10_000 - unanswered), unanswered=unanswered))
+    assert made["collapsed"] is is_collapsed
+    assert bool(about(made["warnings"], "collapsed: 1.01 % of the requests had no answer")) is is_collapsed
+
+
+def test_what_was_shed_is_no_collapse() -> None:
+    assert not cell(case([3_000] * 100, shed=900))["collapsed"]
+
+
+@pytest.mark.parametrize(
+    ("sums", "is_collapsed"),
+    [
+        ([500, 0, 0, 2000], False),  # four times as many
+        ([500, 0, 0, 2001], True),
+        ([10, 0, 0, 1000], False),  # a hundred times as many, and one on average
+        ([10, 0, 0, 1001], True),
+        ([0, 0, 0, 1001], True),
+    ],
+)
+def test_queues_that_grow_are_a_collapse(sums: list[int], is_collapsed: bool) -> None:
+    made = cell(case([3_000] * 4_000, queue_sums=sums, queue_arrivals=[1000] * 4))
+    assert made["collapsed"] is is_collapsed
+    assert bool(about(made["warnings"], "collapsed: the queues held")) is is_collapsed
+
+
+FULL: dict[str, Any] = {"free_ticks": 19_999, "measured_ticks": 1_000_000}
+
+
+@pytest.mark.parametrize(("free", "is_told"), [(20_000, False), (19_999, True)])
+def test_servers_without_time_to_spare_are_saturated(free: int, is_told: bool) -> None:
+    """By the requests alone: they need no second copy for it, and it is no collapse."""
+    made = cell(case([3_000] * 100, **FULL | {"free_ticks": free}))
+    assert bool(about(made["warnings"], "saturated: the servers were free for 1 % of the time")) is is_told
+    assert made["collapsed"] is False
+    assert not about(warnings(case([3_000] * 80, unanswered=20, **FULL)), "saturated")
+
+
+@pytest.mark.parametrize(("free", "is_collapsed"), [(20_000, False), (19_999, True)])
+def test_second_copies_that_take_all_the_time_that_is_left_are_a_collapse(free: int, is_collapsed: bool) -> None:
+    """The queues then stand still at their worst: they have grown before the first quarter is over."""
+    made = cell(case([3_000] * 1_000, won=[9_000] * 10, hedged=175, **FULL | {"free_ticks": free}))
+    assert made["collapsed"] is is_collapsed
+    told = "collapsed: second copies, of 17.5 % of the requests, fill the servers, which were free for 1 % of the time"
+    assert bool(about(made["warnings"], told)) is is_collapsed
+
+
+def test_a_queue_that_refuses_does_not_stand_still_at_its_worst() -> None:
+    made = cell(case([3_000] * 1_000, won=[9_000] * 10, hedged=175, shed_at=4, **FULL))
+    assert made["collapsed"] is False
+    assert about(
+        made["warnings"], "saturated: the servers were free for 1 % of the time; what they cannot do is refused"
+    )
+
+
+def test_a_run_that_was_cut_short_has_no_last_quarter() -> None:
+    assert cell(case([3_000] * 40, queue_sums=[9, 99, 0, 0], queue_arrivals=[9, 9, 0, 0]))["collapsed"] is False
+
+
+# ---- the budget
+
+
+def test_a_budget_below_the_natural_share_of_late_requests_starves_hedging() -> None:
+    starved = case([9_000] * 1000, hedged=10, over_budget=40, budget=0.01, delay="p95")
+    (text,) = warnings(starved)
+    assert text == (
+        "the budget of 0.01 starves hedging: it is below the natural share of late requests (0.05 by the delay itself, "
+        "0.05 here); 40 of 50 had no second copy"
+    )
+    (text,) = warnings(starved | {"delay": "5000"})
+    assert "natural share of late requests (0.05 here)" in text
+
+
+# ---- both slow
+
+
+def test_servers_that_are_slow_by_themselves_have_a_ratio_of_one() -> None:
+    made = cell(at_once(100_000, both_slow=10))
+    assert (made["joint_ratio"], made["warnings"]) == (1.0, [])
+
+
+@pytest.mark.parametrize(("n", "ratio"), [(50_000, 1.0), (49_900, None)])
+def test_a_ratio_to_less_than_five_says_nothing(n: int, ratio: float | None) -> None:
+    assert cell(at_once(n, both_slow=5))["joint_ratio"] == ratio
+
+
+def test_servers_that_are_slow_together_are_told_with_why() -> None:
+    made = cell(at_once(100_000, both_slow=200))
+    assert made["joint_ratio"] == 20.0
+    (text,) = made["warnings"]
+    said = "both servers were slow with the same request 200 times, and by chance it would have been 10"
+    assert text.startswith(f"no hedge helps here: {said}: ")
+    assert "`tunectl probe jitter --attribute` on CPUs 3-4 shows simultaneous stops" in text
+
+
+@pytest.mark.parametrize(("both_slow", "is_told"), [(20, False), (25, False), (36, True)])
+def test_a_few_more_than_by_chance_are_chance(both_slow: int, is_told: bool) -> None:
+    assert bool(about(warnings(at_once(100_000, both_slow)), "no hedge helps")) is is_told
+
+
+ONE_CORE = {"cpus": [GOOD, GOOD | {"core_cpus": "3-4"}, GOOD | {"core_cpus": "3-4"}]}
+VIRTUAL = {"/proc/cpuinfo": "flags\t\t: constant_tsc nonstop_tsc hypervisor\n"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "of_run", "why"),
+    [
+        ({}, {"facts": ONE_CORE}, "they share a core"),
+        ({"throttled": 4}, {}, "their cores or their package were throttled 4 times"),
+        ({"stall": "common"}, {}, "they stall at the same instants, as was asked for"),
+        ({}, {"host_files": VIRTUAL}, "a hypervisor may have stopped both"),
+        (
+            {"throttled": 4},
+            {"facts": ONE_CORE},
+            "they share a core, and their cores or their package were throttled 4 times",
+        ),
+    ],
+)
+def test_each_reason_that_is_known_is_named(changes: dict[str, Any], of_run: dict[str, Any], why: str) -> None:
+    (text,) = about(warnings(at_once(100_000, 200, **changes), **of_run), "no hedge helps here")
+    assert text.endswith(f": {why}")
+
+
+def test_a_simulation_names_no_smi() -> None:
+    made = explained(simulated_document(at_once(100_000, 200)))
+    (text,) = made["cells"][0]["warnings"]
+    assert text.endswith(": it is not known why")
+
+
+def test_hedges_of_late_requests_alone_are_judged_by_what_is_usual_for_the_other() -> None:
+    """Of 100 requests slow at A and hedged, 50 are slow at B, too; of all that B did a hundredth is."""
+    found = together((10_000, 10_000), (100, 100), (100, 0), both_slow=50, pairs=400)
+    made = cell(case([9_000] * 20_000, hedged=0, together=found, shorter_of_pair=[3000, 400], **_services(10_000)))
+    assert made["joint_ratio"] is None  # 1 by chance
+    assert len(about(made["warnings"], "no hedge helps here")) == 1
+
+
+def _services(n: int) -> dict[str, Any]:
+    return {"service": {"a": [3000, n], "b": [3000, n]}}
+
+
+# ---- documents
+
+
+def test_an_answer_at_the_floor_is_one() -> None:
+    made = case([7_900] * 100, won=[7_900], hedged=1)
+    assert cell(made)["floor_ns"] == made["won_latency"][0]
+
+
+def test_the_raw_document_is_read_as_well(tmp_path: Path) -> None:
+    raw = raw_document(case(tail(1000)), unmeasured("no", load=0.3))
+    (tmp_path / "raw.json").write_text(json.dumps(raw))
+    found = read_document(tmp_path / "raw.json")
+    assert found.name == "probe.hedge"
+    assert [one.n for one in found.measured.cases] == [1000, 0]  # type: ignore[union-attr]
+    (tmp_path / "raw.json").write_text(json.dumps(raw | {"cpus": "x"}))
+    with pytest.raises(TunectlError, match=r"raw.json: tunectl-probe wrote what is no tunectl.probe.hedge.raw/1"):
+        read_document(tmp_path / "raw.json")
+
+
+def test_a_histogram_that_does_not_hold_what_was_answered_is_refused(tmp_path: Path) -> None:
+    made = explained(raw_document(case([3_000] * 90, shed=10, shed_at=1)))
+    (tmp_path / "a.json").write_text(json.dumps(made))
+    assert read_document(tmp_path / "a.json").name == "probe.hedge"
+    made["cells"][0]["histogram"][0][2] = 91
+    (tmp_path / "a.json").write_text(json.dumps(made))
+    with pytest.raises(TunectlError, match=r"cells\[0\].histogram: holds 91 of 90"):
+        read_document(tmp_path / "a.json")

@@ -1,0 +1,339 @@
+"""Sources that read kernel files: limits, throttle counters, zones, interrupts, events, and the audit of all."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.monitor.watched import CPU, Watched, of, watch
+from tunectl.host.devices import DeviceEvent
+from tunectl.monitor.model import Freshness, Snapshot
+from tunectl.monitor.sources import SOURCES, take_snapshot
+from tunectl.monitor.watched_host import Source
+
+PACKAGE0 = frozenset({*range(8), *range(16, 24)})
+THERMAL = "sys/class/thermal"
+
+
+@pytest.fixture
+def lab4(tmp_path: Path) -> Watched:
+    return watch(tmp_path, "lab4", {2, 3})
+
+
+@pytest.fixture
+def xeon(lent_xeon: Path) -> Watched:
+    return Watched(lent_xeon, frozenset({2, 18}))
+
+
+# ---- bios_limit, scaling_max_freq and base: of the isolated CPUs, never guessed, and the base does not sink with them.
+
+
+def test_the_firmwares_limit_shows_at_once(lab4: Watched) -> None:
+    snapshot = lab4.look()
+    assert {name: one.value for name, one in of(snapshot, "bios_limit_khz").items()} == {
+        "cpu2": 3500000,
+        "cpu3": 3500000,
+    }
+    assert of(snapshot, "base_khz")["cpu2"].value == 3500000
+    assert of(snapshot, "base_khz")["cpu2"].reason == "scaling_available_frequencies"
+    lab4.write(f"{CPU}/cpufreq/policy2/bios_limit", 1200000)
+    snapshot = lab4.look()
+    assert of(snapshot, "bios_limit_khz")["cpu2"].value == 1200000
+    assert of(snapshot, "bios_limit_khz")["cpu3"].value == 3500000
+    assert of(snapshot, "max_khz")["cpu2"].value == 3500000
+
+
+def test_a_limit_that_vanishes_or_is_zero_is_no_data(lab4: Watched) -> None:
+    lab4.look()
+    lab4.remove(f"{CPU}/cpufreq/policy2/bios_limit")
+    lab4.write(f"{CPU}/cpufreq/policy3/bios_limit", 0)
+    found = of(lab4.look(), "bios_limit_khz")
+    assert {one.freshness for one in found.values()} == {Freshness.NO_DATA}
+
+
+def test_an_unknown_base_is_no_data_and_the_host_file_knows_better(tmp_path: Path) -> None:
+    host = watch(tmp_path, "lab4", {2, 3})
+    for number in range(4):
+        host.remove(f"{CPU}/cpufreq/policy{number}/scaling_available_frequencies")
+    cpuinfo = host.root / "proc/cpuinfo"
+    cpuinfo.write_text(cpuinfo.read_text().replace(" @ 3.50GHz", ""))
+    base = of(host.look(), "base_khz")["cpu2"]
+    assert (base.freshness, base.value) == (Freshness.NO_DATA, None)
+    told = watch(tmp_path / "told", "lab4", {2, 3}, "[thermal]\nbase_frequency_khz = 3000000\n")
+    base = of(told.look(), "base_khz")["cpu2"]
+    assert (base.value, base.reason) == (3000000, "the host file")
+
+
+def test_the_base_is_kept_when_the_firmware_lowers_it(tmp_path: Path) -> None:
+    host = watch(tmp_path, "xeon2s", {2, 18})
+    assert of(host.look(), "base_khz")["cpu2"].value == 3500000
+    for cpu in range(32):
+        host.write(f"{CPU}/cpufreq/policy{cpu}/base_frequency", 1200000)
+    host.write(f"{CPU}/online", "0-30")
+    assert of(host.look(), "base_khz")["cpu2"].value == 3500000
+
+
+def test_a_virtual_machine_has_none(tmp_path: Path) -> None:
+    snapshot = watch(tmp_path, "vm2", {1}).look()
+    for quantity in ("bios_limit_khz", "max_khz"):
+        assert {name: one.freshness for name, one in of(snapshot, quantity).items()} == {"host": Freshness.ABSENT}
+
+
+def test_an_offline_cpu_is_not_judged(lab4: Watched) -> None:
+    lab4.look()
+    lab4.write(f"{CPU}/online", "0-2")
+    assert list(of(lab4.look(), "base_khz")) == ["cpu2"]
+
+
+# ---- Throttle counters: once a core, once a package; gone, unreadable and absent are told apart.
+
+
+def test_siblings_and_packages_count_an_event_once(xeon: Watched) -> None:
+    snapshot = xeon.look()
+    assert len(of(snapshot, "core_throttles")) == 16
+    assert of(snapshot, "package_throttles")["package0"].cpus == PACKAGE0
+    xeon.write(f"{CPU}/cpu3/thermal_throttle/core_throttle_count", 4)
+    xeon.write(f"{CPU}/cpu19/thermal_throttle/core_throttle_count", 5)
+    for cpu in PACKAGE0:
+        xeon.write(f"{CPU}/cpu{cpu}/thermal_throttle/package_throttle_count", 2)
+    snapshot = xeon.look()
+    core, package = of(snapshot, "core_throttles"), of(snapshot, "package_throttles")
+    assert (core["core3"].value, sorted(core["core3"].cpus), core["core2"].value) == (5, [3, 19], 0)
+    assert (package["package0"].value, package["package1"].value) == (2, 0)
+    assert {one.freshness for one in (*core.values(), *package.values())} == {Freshness.FRESH}
+
+
+def test_a_counter_that_cannot_be_read_any_more_is_no_data(xeon: Watched) -> None:
+    xeon.look()
+    for cpu in (3, 19):
+        xeon.write(f"{CPU}/cpu{cpu}/thermal_throttle/core_throttle_count", "rubbish")
+    xeon.remove(f"{CPU}/cpu4/thermal_throttle/core_throttle_count")
+    xeon.remove(f"{CPU}/cpu20/thermal_throttle/core_throttle_count")
+    core = of(xeon.look(), "core_throttles")
+    assert (core["core3"].freshness, core["core3"].value) == (Freshness.NO_DATA, None)
+    assert core["core4"].freshness is Freshness.NO_DATA
+    assert core["core2"].freshness is Freshness.FRESH
+    xeon.write(f"{CPU}/cpu4/thermal_throttle/core_throttle_count", 1)
+    assert of(xeon.look(), "core_throttles")["core4"].value == 1
+
+
+def test_an_unplugged_cpu_leaves_its_sibling_to_count(xeon: Watched) -> None:
+    xeon.look()
+    shutil.rmtree(xeon.root / f"{CPU}/cpu19/thermal_throttle")
+    xeon.write(f"{CPU}/online", "0-18,20-31")
+    xeon.write(f"{CPU}/cpu3/thermal_throttle/core_throttle_count", 1)
+    assert of(xeon.look(), "core_throttles")["core3"].value == 1
+
+
+def test_a_host_without_counters_says_so_once(tmp_path: Path) -> None:
+    snapshot = watch(tmp_path, "epyc", {2, 18}).look()
+    assert of(snapshot, "core_throttles") == {}
+    only = of(snapshot, "package_throttles")["host"]
+    assert (only.freshness, only.value) == (Freshness.ABSENT, None)
+
+
+# ---- Zones and cooling devices: no zone that asks a CPU, only what slows the CPUs, and what fails is no data.
+
+
+def with_coolers(host: Watched) -> Watched:
+    """A trip, a fan and a CPU that cools by being slow."""
+    host.write(f"{THERMAL}/thermal_zone0/trip_point_0_type", "passive")
+    host.write(f"{THERMAL}/thermal_zone0/trip_point_0_temp", 90000)
+    for number, kind in enumerate(("Processor", "Fan")):
+        (host.root / f"{THERMAL}/cooling_device{number}").mkdir()
+        host.write(f"{THERMAL}/cooling_device{number}/type", kind)
+        host.write(f"{THERMAL}/cooling_device{number}/cur_state", 0)
+        host.write(f"{THERMAL}/cooling_device{number}/max_state", 10)
+    return host
+
+
+def test_a_zone_its_trip_and_what_slows_the_cpus(lab4: Watched) -> None:
+    host = with_coolers(lab4)
+    host.look()
+    host.write(f"{THERMAL}/thermal_zone0/temp", 95000)
+    host.write(f"{THERMAL}/cooling_device0/cur_state", 3)
+    snapshot = host.look()
+    assert of(snapshot, "temperature_mc")["thermal_zone0"].value == 95000
+    assert of(snapshot, "temperature_mc")["thermal_zone0"].kind == "acpitz"
+    assert of(snapshot, "trip_mc")["thermal_zone0"].value == 90000
+    assert {name: one.value for name, one in of(snapshot, "cooling_state").items()} == {"cooling_device0": 3}
+
+
+def test_an_unreadable_zone_is_no_data_and_a_vanished_device_too(lab4: Watched) -> None:
+    host = with_coolers(lab4)
+    host.look()
+    host.write(f"{THERMAL}/thermal_zone0/temp", "?")
+    host.remove(f"{THERMAL}/cooling_device0/cur_state")
+    snapshot = host.look()
+    assert of(snapshot, "temperature_mc")["thermal_zone0"].freshness is Freshness.NO_DATA
+    assert of(snapshot, "cooling_state")["cooling_device0"].freshness is Freshness.NO_DATA
+
+
+def test_zones_that_ask_a_cpu_are_left_out(tmp_path: Path) -> None:
+    snapshot = watch(tmp_path, "xeon2s", {2, 18}).look()
+    assert {name: one.freshness for name, one in of(snapshot, "temperature_mc").items()} == {"host": Freshness.ABSENT}
+
+
+def test_a_zone_that_comes_later_is_found(tmp_path: Path) -> None:
+    host = watch(tmp_path, "vm2", {1})
+    assert list(of(host.look(), "temperature_mc")) == ["host"]
+    (host.root / f"{THERMAL}/thermal_zone0").mkdir(parents=True)
+    host.write(f"{THERMAL}/thermal_zone0/type", "pch_cannonlake")
+    host.write(f"{THERMAL}/thermal_zone0/temp", 41000)
+    assert of(host.look(61), "temperature_mc")["thermal_zone0"].value == 41000
+
+
+def test_a_zone_of_the_firmware_is_asked_every_ten_seconds_only(lab4: Watched) -> None:
+    host = with_coolers(lab4)
+    host.watched_host.root.live = True  # a recorded zone may be read at any time
+    host.look()
+    host.write(f"{THERMAL}/thermal_zone0/temp", 95000)
+    host.write(f"{THERMAL}/cooling_device0/cur_state", 3)
+    snapshot = host.look(9.9)
+    assert of(snapshot, "temperature_mc")["thermal_zone0"].value != 95000
+    assert of(snapshot, "cooling_state")["cooling_device0"].value == 3
+    assert of(host.look(0.2), "temperature_mc")["thermal_zone0"].value == 95000
+
+
+# ---- Interrupts: the isolated CPUs' counts, the devices that came to one, and no verdict where the table is gone.
+
+
+def test_counts_by_kind_and_device(tmp_path: Path) -> None:
+    host = watch(tmp_path, "xeon2s", {2, 18})
+    snapshot = host.look()
+    assert set(of(snapshot, "timer_ticks")) == {"cpu2", "cpu18"}
+    assert len(of(snapshot, "thermal_interrupts")) == 32
+    assert "irq61" not in of(snapshot, "interrupts")
+    for label, cpu in (("LOC", 2), ("CAL", 18), ("RES", 2), ("TRM", 9), ("61", 18)):
+        host.count(label, cpu, 7)
+    later = host.look()
+    assert of(later, "timer_ticks")["cpu2"].value == of(snapshot, "timer_ticks")["cpu2"].value + 7  # type: ignore[operator]
+    assert of(later, "function_calls")["cpu18"].value == of(snapshot, "function_calls")["cpu18"].value + 7  # type: ignore[operator]
+    assert of(later, "reschedules")["cpu2"].value == of(snapshot, "reschedules")["cpu2"].value + 7  # type: ignore[operator]
+    assert of(later, "thermal_interrupts")["cpu9"].value == 7
+    irq = of(later, "interrupts")["irq61"]
+    assert (irq.value, irq.kind, sorted(irq.cpus)) == (7, "ens2f0-1", [18])
+
+
+def test_a_table_that_cannot_be_read_is_no_data_for_every_count(lab4: Watched) -> None:
+    lab4.look()
+    lab4.remove("proc/interrupts")
+    snapshot = lab4.look()
+    for quantity in ("interrupts", "timer_ticks", "function_calls", "reschedules", "thermal_interrupts"):
+        assert {name: one.freshness for name, one in of(snapshot, quantity).items()} == {"host": Freshness.NO_DATA}
+    assert of(snapshot, "own_interruptions")["host"].freshness is Freshness.NO_DATA
+
+
+def test_an_offline_cpu_has_no_column(tmp_path: Path) -> None:
+    host = watch(tmp_path, "sparse", {8, 9})
+    assert set(of(host.look(), "timer_ticks")) == {"cpu8", "cpu9"}
+    table = host.root / "proc/interrupts"
+    lines = table.read_bytes().split(b"\n")
+    table.write_bytes(b"\n".join(line[: 5 + 33] + line[5 + 44 :] if b"CPU" in line else line for line in lines))
+    host.write(f"{CPU}/online", "2-3,8")
+    assert set(of(host.look(), "timer_ticks")) == {"cpu8"}
+
+
+# ---- What came and went, announced or not.
+
+
+def test_an_event_counts_in_one_look(lab4: Watched) -> None:
+    assert of(lab4.look(), "device") == {}
+    lab4.watched_host.announce(DeviceEvent("add", "net", "eth1", "/devices/eth1"))
+    lab4.watched_host.announce(DeviceEvent("add", "queues", "rx-0", "/devices/eth1/queues/rx-0"))
+    lab4.watched_host.announce(DeviceEvent("remove", "net", "eth1", "/devices/eth1"))
+    found = of(lab4.look(), "device")
+    assert {name: one.value for name, one in found.items()} == {"net/eth1": "remove", "queues/rx-0": "add"}
+    assert found["net/eth1"].path == "/devices/eth1"
+    assert of(lab4.look(), "device") == {}
+
+
+def test_a_cpu_that_goes_off_is_seen_without_udev_and_an_isolated_one_stays_named(lab4: Watched) -> None:
+    lab4.look()
+    lab4.write(f"{CPU}/online", "0,2")
+    found = of(lab4.look(), "device")
+    assert {name: one.value for name, one in found.items()} == {"cpu/cpu1": "offline", "cpu/cpu3": "offline"}
+    assert found["cpu/cpu3"].cpus == {3}
+    assert list(of(lab4.look(), "device")) == ["cpu/cpu3"]
+    lab4.write(f"{CPU}/online", "0-3")
+    found = of(lab4.look(), "device")
+    assert {name: one.value for name, one in found.items()} == {"cpu/cpu1": "online", "cpu/cpu3": "online"}
+    assert of(lab4.look(), "device") == {}
+
+
+def test_a_mask_that_is_gone_or_rubbish_changes_nothing(lab4: Watched) -> None:
+    lab4.look()
+    lab4.write(f"{CPU}/online", "0-x")
+    assert of(lab4.look(), "device") == {}
+    lab4.remove(f"{CPU}/online")
+    assert of(lab4.look(), "device") == {}
+
+
+def test_a_storm_of_events_is_bounded(lab4: Watched) -> None:
+    for number in range(5000):
+        lab4.watched_host.announce(DeviceEvent("change", "net", f"eth{number}", ""))
+    assert len(of(lab4.look(), "device")) == 1000
+
+
+# ---- The monitor's own disturbance: what comes during a snapshot, less what comes at any time.
+
+
+def look_while(host: Watched, *rises: tuple[str, int, int], between_s: float = 10, look_s: float = 0.005) -> Snapshot:
+    """A snapshot during which these rows rise: row, CPU, by how much."""
+
+    def disturb(_: object) -> tuple[()]:
+        for row, cpu, more in rises:
+            host.count(row, cpu, more)
+        host.clock += look_s
+        return ()
+
+    host.clock += between_s
+    midst = Source("midst", (), "", "", disturb)
+    return take_snapshot(host.watched_host, (*SOURCES[:-1], midst, SOURCES[-1]))
+
+
+def test_a_quiet_look_disturbs_nobody(lab4: Watched) -> None:
+    lab4.look()
+    found = of(lab4.look(10), "own_interruptions")
+    assert {name: (one.value, one.freshness) for name, one in found.items()} == {
+        "cpu2": (0, Freshness.FRESH),
+        "cpu3": (0, Freshness.FRESH),
+    }
+
+
+def test_what_comes_only_during_a_look_is_its_own(lab4: Watched) -> None:
+    lab4.look()
+    found = of(look_while(lab4, ("CAL", 2, 1), ("RES", 2, 1)), "own_interruptions")
+    assert (found["cpu2"].value, found["cpu3"].value) == (2, 0)
+
+
+def test_what_comes_all_the_time_is_not(lab4: Watched) -> None:
+    lab4.look()
+    lab4.count("LOC", 3, 10_000_000)
+    found = of(look_while(lab4, ("LOC", 3, 1)), "own_interruptions")["cpu3"]
+    assert found.value == 0
+
+
+def test_a_starved_monitor_that_looks_all_the_time_is_not_why_interruptions_come(lab4: Watched) -> None:
+    lab4.look()
+    found = of(look_while(lab4, ("LOC", 2, 8), between_s=0.1, look_s=0.9), "own_interruptions")["cpu2"]
+    assert found.value == 0
+
+
+def test_the_same_in_a_short_look_is_its_own(lab4: Watched) -> None:
+    lab4.look()
+    found = of(look_while(lab4, ("LOC", 2, 8), between_s=0.9, look_s=0.1), "own_interruptions")["cpu2"]
+    assert found.value == 8
+
+
+def test_the_first_look_cannot_tell_and_lays_nothing_at_its_own_door(lab4: Watched) -> None:
+    assert of(look_while(lab4, ("CAL", 2, 1)), "own_interruptions")["cpu2"].value == 0
+
+
+def test_looks_between_audits_are_stale(lab4: Watched) -> None:
+    lab4.look()
+    lab4.watched_host.table.cost_s = 1.0
+    lab4.watched_host.keep("audit", dict).next_at = lab4.clock + 100  # type: ignore[attr-defined]
+    assert {one.freshness for one in of(lab4.look(), "own_interruptions").values()} == {Freshness.STALE}

@@ -1,0 +1,73 @@
+"""What tunectl.monitor/1 says of latencies, as the published schema has it, and of what a source could not read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from jsonschema import Draft202012Validator
+
+from tunectl.fix import to_decide
+from tunectl.model import Finding, Outcome
+from tunectl.monitor.document import monitor_body, sources_of
+from tunectl.monitor.model import Freshness, Sample, Snapshot, Status
+from tunectl.monitor.sources.drift import _sample
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "tunectl.monitor-1.json"
+
+
+def body_of(*samples: Sample) -> dict[str, object]:
+    status = Status(Snapshot(1000.0, "2026-11-25T10:00:00Z", samples), (), (), (), {})
+    return monitor_body(status, None, ("ok", []))
+
+
+def test_misses_a_day_are_in_the_document() -> None:
+    values = {
+        "max_ns": 90_000,
+        "p99_9_ns": 21_000,
+        "missed": 12,
+        "allowed": 9,
+        "missed_per_day": 94_255,
+        "count": 10_000,
+    }
+    rows = body_of(
+        *(Sample(f"latency_{name}", "application", value, "latency") for name, value in values.items()),
+        Sample("latency_max_ns", "sentinel", None, "clock", Freshness.NO_DATA, "nothing came in the last window"),
+    )["latency"]
+    assert isinstance(rows, list)
+    rest = {"bad_input": None, "bad_pairs": None, "dropped": None}
+    assert rows[0] == {"subject": "application", **values, **rest, "health": "fresh", "reason": ""}
+    assert (rows[1]["subject"], rows[1]["max_ns"], rows[1]["health"]) == ("sentinel", None, "no-data")
+    published = json.loads(SCHEMA.read_text())
+    schema = {**published["properties"]["latency"], "$defs": published["$defs"]}
+    assert list(Draft202012Validator(schema).iter_errors(rows)) == []
+    assert set(published["$defs"]["LatencyRow"]["required"]) == rows[0].keys()
+
+
+def test_where_nobody_sends_latencies_there_is_no_row() -> None:
+    absent = Sample("latency_max_ns", "application", None, "latency", Freshness.ABSENT, "no socket is named")
+    assert body_of(absent)["latency"] == []
+
+
+def reasons(*samples: Sample) -> list[str]:
+    return [reason for row in sources_of(Snapshot(0.0, "", samples)) for reason in row.reasons]
+
+
+def test_a_knob_that_could_not_be_read_is_named() -> None:
+    dark = Finding("cpufreq.energy_perf_bias", "2", Outcome.UNREADABLE, None, "performance", "it would interrupt CPU 2")
+    assert reasons(_sample(dark)) == [
+        "cpufreq.energy_perf_bias[2]: could not be read, should be performance: it would interrupt CPU 2"
+    ]
+    assert reasons(_sample(dark._replace(desired=None, fix=to_decide("run as root")))) == [
+        "cpufreq.energy_perf_bias[2]: could not be read: it would interrupt CPU 2; fix: run as root"
+    ]
+
+
+def test_a_knob_that_this_host_lacks_is_not_called_unset() -> None:
+    absent = Finding("net.lro", "", Outcome.UNSUPPORTED, None, "off", "the host file names no interface")
+    assert reasons(_sample(absent)) == ["net.lro: the host file names no interface"]
+
+
+def test_another_quantity_is_named_as_before() -> None:
+    lost = Sample("frequency_khz", "cpu2", None, "frequency", Freshness.NO_DATA, "permission denied")
+    assert reasons(lost) == ["frequency_khz: permission denied"]

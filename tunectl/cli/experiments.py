@@ -1,0 +1,303 @@
+"""tunectl probe wake, feed and hedge: a table of cases, each measured in its turn"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from tunectl.cli.command import check_output, progress, tunectl_command
+from tunectl.cli.helped import DRIFTED, FAILED, OK, Example
+from tunectl.cli.options import Options, intrude_option, pair_options, result_option
+from tunectl.cli.probing import Pair, code_of_cases, emit_and_write, end_by_signals, pair_of, refuse_taken, this_machine
+from tunectl.cli.values import some_of
+from tunectl.errors import UsageError
+from tunectl.experiments import feed as feeds
+from tunectl.experiments import hedge as hedges
+from tunectl.experiments import wake as wakes
+from tunectl.experiments.feed import FeedRequest, replayed, run_feed
+from tunectl.experiments.feed_budget import judge_feed
+from tunectl.experiments.hedge import HedgeRequest, run_hedge
+from tunectl.experiments.link import serve_pair
+from tunectl.experiments.pair import PairRequest, asked_cpus
+from tunectl.experiments.wake import WakeRequest, run_wake
+from tunectl.host.ending import ENDING
+from tunectl.host.identity import read_identity
+from tunectl.shapes import Feed, plain, typed
+
+F = TypeVar("F", bound=Callable[..., Any])
+_MOST_MESSAGES = 10_000_000
+_MOST_AT_ONCE = 256
+_MOST_SEED = 10**15
+_SENDER_AND_RECEIVER = click.option(
+    "--cpus", metavar="S,R", help="The sender's CPU and the receiver's [two isolated ones, on two cores]."
+)
+_CLIENT_AND_SERVERS = click.option(
+    "--cpus", metavar="C,A,B", help="The client's CPU and those of both servers [three isolated ones, on three cores]."
+)
+
+
+def _fifo(who: str) -> Callable[[F], F]:
+    return click.option(
+        "--fifo", type=click.IntRange(1, 99), metavar="PRIO", help=f"{who} as SCHED_FIFO at this priority."
+    )
+
+
+def _listed(name: str, usual: str, names: Sequence[str], text: str) -> Callable[[F], F]:
+    """An option that takes a list of these names."""
+    shown = f"{text}{', '.join(names)} [{usual}]."
+    return click.option(name, default=usual, metavar="LIST", shell_complete=some_of(lambda: names), help=shown)
+
+
+@tunectl_command(
+    name="wake",
+    short_help="Spinning against sleeping: how long a message takes to a waiting thread.",
+    exits={OK: "at least one case was measured"},
+    examples=(
+        Example("The usual cases, on two isolated CPUs:", "sudo tunectl probe wake"),
+        Example(
+            "Two mechanisms, a message each millisecond:",
+            "tunectl probe wake --mechanisms pipe,tcp --idle-ms 1",
+        ),
+    ),
+)
+@_SENDER_AND_RECEIVER
+@click.option(
+    "--mechanisms",
+    metavar="LIST",
+    shell_complete=some_of(lambda: wakes.MECHANISMS),
+    help="Of channel, eventfd, pipe, unix, tcp, udp (together: messages), eventloop, timerfd, clock_nanosleep (timers) "
+    "[messages].",
+)
+@click.option(
+    "--waiting",
+    metavar="LIST",
+    shell_complete=some_of(lambda: dict.fromkeys((*wakes.WAYS.values(), *wakes.WAYS))),
+    help="sleeping, spinning, busy-poll; or single ways: block, poll, ... [all].",
+)
+@click.option("--idle-ms", metavar="LIST", help="From message to message, in ms [0,1,10,100].")
+@click.option("--messages", type=click.IntRange(1, _MOST_MESSAGES), metavar="N", help="In each case [99].")
+@click.option("--bytes", "message_bytes", type=click.IntRange(32, 4096), metavar="N", help="Of each message [32].")
+@click.option("--fds", type=click.IntRange(1, 65536), metavar="N", help="In a poll or epoll set, all but one idle [1].")
+@click.option(
+    "--dirty-kib",
+    type=click.IntRange(1, 1 << 20),
+    metavar="N",
+    help="The receiver writes to so much memory after each message: the next finds its caches cold.",
+)
+@click.option(
+    "--cold-sender", is_flag=True, help="Let the sender grow cold between messages, as the published benchmark does."
+)
+@_fifo("Both threads")
+@intrude_option
+@pair_options
+@result_option
+def wake(options: Options, output: str | None, **asked: Any) -> int:
+    """Spinning against sleeping: how long a message takes to a waiting thread, by each mechanism and wait method."""
+    pair = pair_of(options, asked["cpus"], asked["intrude"], output)
+    request = WakeRequest(among=pair.among, **asked)
+    _check_pair(pair, request, output)
+    if request.listen:
+        serve_pair("wake", request, wakes.far_words, _heard)
+        return OK
+    with progress(options) as tell:
+        result = run_wake(request, tell)
+    emit_and_write(options, "probe.wake", read_identity(pair.root), result, output)
+    return code_of_cases(result)
+
+
+@tunectl_command(
+    name="feed",
+    short_help="Market data from a socket to a book, stage by stage.",
+    exits={OK: "measured, and within [budget.feed] if there is one", DRIFTED: "over [budget.feed]"},
+    examples=(
+        Example("WebSocket messages with JSON, 10,000 a second:", "sudo tunectl probe feed"),
+        Example(
+            "JSON over UDP, in bursts:",
+            "sudo tunectl probe feed --transport udp --message-format json --burst 32",
+        ),
+        Example("As a capture has it, twice as fast:", "sudo tunectl probe feed --replay open.pcap --speed 2"),
+    ),
+)
+@_SENDER_AND_RECEIVER
+@_listed("--transport", "tcp", feeds.TRANSPORTS, "Of ")
+@_listed("--message-format", "ws-json", feeds.FORMATS, "Of ")
+@click.option("--symbols", default="1", metavar="LIST", help=f"How many instruments, 1 to {feeds.MOST_SYMBOLS} [1].")
+@click.option(
+    "--rate",
+    type=click.IntRange(1, feeds.MOST_A_SECOND),
+    metavar="N",
+    help="Messages a second, of all symbols together [10000; with --replay the capture's].",
+)
+@click.option(
+    "--burst",
+    type=click.IntRange(1, _MOST_AT_ONCE),
+    metavar="N",
+    help="So many messages are due at the same time; the rate stays [1].",
+)
+@click.option(
+    "--replay",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Send when the UDP datagrams of this pcap file came, as long as they were.",
+)
+@click.option("--speed", type=click.FloatRange(1e-6, 1e6), metavar="X", help="With --replay: times faster [1].")
+@_listed("--waiting", "poll0", feeds.WAITS, "How the receiver waits: ")
+@_listed("--tls", "off", feeds.TLS, "Of ")
+@click.option(
+    "--alloc",
+    default="0",
+    metavar="LIST",
+    help=f"How often the receiver copies each message into new memory, 0 to {feeds.MOST_ALLOCATIONS} [0].",
+)
+@click.option(
+    "--stamps",
+    type=click.Choice(feeds.STAMPS),
+    default="auto",
+    show_default=True,
+    help="Receive stamps, which tell wire and kernel apart: the kernel's (sw), or the network card's (hw, with "
+    "--connect). auto: the card's where it has them.",
+)
+@click.option(
+    "--duration", "duration_s", type=float, metavar="S", help="Of each case [10; with --replay the capture's]."
+)
+@_fifo("Both threads")
+@intrude_option
+@pair_options
+@result_option
+def feed(options: Options, replay: str | None, speed: float | None, output: str | None, **asked: Any) -> int:
+    """Market data from a socket to a book: what each message takes from when it is due, stage by stage."""
+    pair = pair_of(options, asked["cpus"], asked["intrude"], output)
+    rate, burst, duration_s = asked.pop("rate"), asked.pop("burst"), asked.pop("duration_s")
+    request = FeedRequest(
+        among=pair.among,
+        format=asked.pop("message_format"),
+        rate=rate or feeds.RATE,
+        burst=burst or 1,
+        duration_s=feeds.DURATION_S if duration_s is None else duration_s,
+        **asked,
+    )
+    if replay is not None:
+        _refuse({"--burst": burst, "--duration": duration_s}, "with --replay", "the capture decides it")
+        _refuse({"--speed": speed if rate else None}, "with --rate", "one of the two decides how fast it is replayed")
+        request = replayed(request, replay, speed, rate)
+    _refuse({"--speed": None if replay else speed}, "without --replay", "it is how fast a capture is replayed")
+    _check_pair(pair, request, output)
+    if request.listen:
+        serve_pair("feed", request, feeds.far_words, _heard)
+        return OK
+    with progress(options) as tell:
+        result = run_feed(request, tell)
+    limits = pair.config.feed_limits if pair.config and not request.connect else {}  # they are about one host
+    budget = judge_feed(typed(result, Feed), limits)
+    result["budget"] = plain(budget)
+    emit_and_write(options, "probe.feed", read_identity(pair.root), result, output)
+    if budget.verdict == "broken":
+        return DRIFTED
+    return code_of_cases(result) if not limits or budget.verdict == "within" else FAILED
+
+
+@tunectl_command(
+    name="hedge",
+    short_help="A second copy of each late request: does it help, and when not?",
+    exits={OK: "at least one case was measured"},
+    examples=(
+        Example("On three isolated CPUs:", "sudo tunectl probe hedge"),
+        Example(
+            "On simulated time, which needs no CPU of its own:",
+            "tunectl probe hedge --simulate --load 0.3,0.7",
+        ),
+    ),
+)
+@_CLIENT_AND_SERVERS
+@click.option(
+    "--simulate",
+    is_flag=True,
+    help="The same client and policy on simulated time: needs no CPU, and is no measurement.",
+)
+@click.option(
+    "--service-ns",
+    type=click.IntRange(500, hedges.MOST_SERVICE_NS),
+    default=hedges.SERVICE_NS,
+    show_default=True,
+    metavar="N",
+    help="Work of a request.",
+)
+@click.option(
+    "--load",
+    default=hedges.LOADS,
+    metavar="LIST",
+    help=f"Of each server, without second copies and stalls [{hedges.LOADS}].",
+)
+@click.option(
+    "--delay",
+    default=hedges.DELAYS,
+    metavar="LIST",
+    help="When a request without an answer gets a second copy: ns from due, or pNN, that percentile of the latest "
+    f"answers; without any is always measured, too [{hedges.DELAYS}].",
+)
+@click.option(
+    "--cancel/--no-cancel", default=True, help="Cancel a copy that is not needed, where it has not begun [yes]."
+)
+@click.option(
+    "--budget", type=float, metavar="X", help="Second copies for each request, on average, 0 to 1 [no limit]."
+)
+@click.option(
+    "--shed", type=click.IntRange(1, 1_000_000), metavar="N", help="A queue of N refuses what comes [none does]."
+)
+@click.option(
+    "--stall",
+    default="none",
+    metavar="LIST",
+    shell_complete=some_of(lambda: hedges.STALLS),
+    help=f"Who stalls for 300 us, 1 % of the time: {', '.join(hedges.STALLS)} (both at the same instants) [none].",
+)
+@click.option(
+    "--duration", "duration_s", type=float, default=hedges.DURATION_S, show_default=True, metavar="S",
+    help="Of each case.",
+)  # fmt: skip
+@click.option(
+    "--seed",
+    type=click.IntRange(0, _MOST_SEED),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Of arrivals and stalls.",
+)
+@_fifo("All threads")
+@intrude_option
+@result_option
+def hedge(options: Options, output: str | None, **asked: Any) -> int:
+    """A second copy of each late request to another server: does it help, at which delay, when does it collapse?"""
+    root, request = this_machine(options), HedgeRequest(**asked)
+    if not request.simulate:
+        pair = pair_of(options, request.cpus, request.intrude, output, threads=3)
+        request = HedgeRequest(among=pair.among, **asked)
+        refuse_taken(root, pair.facts, asked_cpus(request.cpus, pair.among), pair.config, request.intrude)
+    elif output is not None:
+        check_output(output)
+    ENDING.keep()
+    with progress(options) as tell:
+        result = run_hedge(request, tell)
+    emit_and_write(options, "probe.hedge", read_identity(root), result, output)
+    return code_of_cases(result)
+
+
+def _check_pair(pair: Pair, request: PairRequest, output: str | None) -> None:
+    """Before two threads measure. UsageError for a result that this host will not have; else as refuse_taken()."""
+    if request.listen and output is not None:
+        raise UsageError(f"--output {output}: not with --listen", "the host of --connect has the result")
+    refuse_taken(pair.root, pair.facts, asked_cpus(request.cpus, pair.among), pair.config, request.intrude)
+    end_by_signals(request)
+
+
+def _heard(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _refuse(options: Mapping[str, float | None], beside: str, reason: str) -> None:
+    """UsageError for the first of these options that was given."""
+    for name, value in options.items():
+        if value is not None:
+            raise UsageError(f"{name} {value:g}: not {beside}", reason)

@@ -1,0 +1,356 @@
+"""`feed`, market data from a socket to a book: what is asked for, which cases that is, and how each is measured."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from math import ceil
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, NamedTuple
+
+from tunectl.errors import TunectlError, UsageError
+from tunectl.experiments.capture import MOST_MESSAGES, Replay, read_capture
+from tunectl.experiments.feed_cells import TWO_LINES, RoundTrip, explained_feed
+from tunectl.experiments.frame import (
+    LONGEST_S,
+    Takes,
+    case_document,
+    check_duration,
+    chosen,
+    listed,
+    measured_cases,
+    within,
+)
+from tunectl.experiments.link import SMALLEST, Asked, Link, split_address
+from tunectl.experiments.pair import BUSY_POLL_US, PairRequest, Placed, place
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
+from tunectl.host.nics import ALL, Stamping, read_nic_drops, read_softnet_drops, read_stamping
+from tunectl.host.sysroot import Sysroot
+from tunectl.shapes import FeedCase, typed
+
+MOST_A_SECOND = 1_000_000
+RATE, DURATION_S = 10_000, 10.0  # where nothing else is asked for
+TRANSPORTS = ("tcp", "udp", "multicast", "multicast-ab")
+BETWEEN_HOSTS = ("tcp", "udp")
+FORMATS = ("ws-json", "json", "binary")
+WAITS = ("poll", "poll0", "busy-poll")
+TLS = ("off", "ktls")
+MOST_SYMBOLS, MOST_ALLOCATIONS = 64, 64
+_STREAM = "tcp"
+_WARM_UPS_LEAST, _WARM_UPS_MOST = 100, 20_000  # of the native program (feed/plan.c)
+STAMPS = ("auto", "sw", "hw", "off")
+OFF, _KERNEL = ("--stamps", "off"), ("--stamps", "sw")
+_WITHOUT = "the kernel's: --stamps sw"
+_CASE_S = 0.5  # beyond its schedule: the counter's rate
+
+
+@dataclass(frozen=True)
+class FeedRequest(PairRequest):
+    """The options of `tunectl probe feed`, lists as text."""
+
+    transport: str = "tcp"
+    format: str = "ws-json"
+    symbols: str = "1"
+    rate: int = RATE
+    burst: int = 1
+    waiting: str = "poll0"
+    tls: str = "off"
+    alloc: str = "0"
+    stamps: str = "auto"
+    duration_s: float = DURATION_S
+    replay: Replay | None = None  # then rate and duration are the capture's
+
+    def check(self) -> None:
+        """UsageError where rate, burst and duration do not go together, or no card is there that could stamp."""
+        if self.stamps == "hw" and not self.connect:
+            raise UsageError("--stamps hw: only with --connect", "on one host no network card is on the way")
+        check_duration(self.duration_s)
+        messages = math.floor(self.rate * self.duration_s)
+        what = f"--rate {self.rate} for --duration {self.duration_s:g}"
+        if not self.replay and messages > MOST_MESSAGES:
+            most = f"at most {MOST_MESSAGES:,}: fewer a second, or for a shorter time"
+            raise UsageError(f"{what}: that is {messages:,} messages", most)
+        if not self.replay and messages < max(self.burst, 1):
+            fewest = f"--burst {self.burst} needs at least so many: more a second, or for a longer time"
+            raise UsageError(f"{what}: that is {messages:,} messages", fewest)
+
+    def words(self) -> Iterator[str]:
+        """The program's arguments that are the same for each case."""
+        yield from ("--duration", f"{self.duration_s:.6f}")
+        yield from self.pair_words()
+
+
+def replayed(request: FeedRequest, file: str, speed: float | None, rate: int | None) -> FeedRequest:
+    """The request with a capture's times: at `speed`, or so that the mean rate is `rate`.
+
+    UsageError where the file is no capture of UDP.
+    """
+    capture = read_capture(Path(file))
+    if len(capture.messages) < 2 or not capture.seconds:
+        raise UsageError(f"{file}: holds {len(capture.messages)} datagrams at one time", "give it a capture of a while")
+    own_rate = (len(capture.messages) - 1) / capture.seconds
+    factor = speed or (rate / own_rate if rate else 1.0)
+    mean = round(own_rate * factor)
+    if not 1 <= mean <= MOST_A_SECOND:
+        what = f"{file} at speed {factor:.6g} has {own_rate * factor:,.6g} messages a second"
+        raise UsageError(what, f"--speed, or --rate: between 1 and {MOST_A_SECOND:,} a second")
+    replay = Replay(file, capture, factor)
+    if replay.seconds > LONGEST_S:
+        raise UsageError(
+            f"{file} at speed {factor:.6g} takes {replay.seconds:,.0f} s: at most a day", "a higher --speed"
+        )
+    return replace(request, rate=mean, duration_s=replay.seconds, replay=replay)
+
+
+class Planned(NamedTuple):
+    """A case, and why it cannot be measured; "" where it can."""
+
+    transport: str
+    format: str
+    symbols: int
+    rate: int
+    burst: int
+    waiting: str
+    tls: str
+    alloc: int
+    reason: str = ""
+
+    @property
+    def cell(self) -> dict[str, Any]:
+        """As the cell of a raw document in which nothing was counted."""
+        return self._asdict()
+
+    @property
+    def title(self) -> str:
+        """As the progress and all pages have it."""
+        return typed({**self.cell, "n": 0, "histogram": []}, FeedCase).name
+
+    @property
+    def warm_up_s(self) -> float:
+        """A fifth of a second of messages, but neither too few nor too many; whole bursts, as the program has it."""
+        fewest = min(max(self.rate // 5, _WARM_UPS_LEAST), _WARM_UPS_MOST)
+        return ceil(fewest / self.burst) * self.burst / self.rate
+
+    def words(self) -> list[str]:
+        """The program's arguments that say which case it is."""
+        asked = self._asdict()
+        del asked["reason"]
+        return [word for name, value in asked.items() for word in (f"--{name}", str(value))]
+
+
+def plan(request: FeedRequest, placed: Placed) -> list[Planned]:
+    """The cases of a request, in their order. UsageError where it names what there is not."""
+    request.check()
+    if placed.sender == placed.receiver:
+        if request.cpus is None:
+            said = f"the sender spins, so two CPUs are needed: only CPU {placed.sender} can be chosen here"
+            raise UsageError(said, "name two with --cpus S,R")
+        said = f"the sender spins, so the receiver needs another CPU than {placed.sender}"
+        raise UsageError(f"--cpus {placed.text}: {said}", "name two, like 2,3")
+    transports = chosen("--transport", request.transport, TRANSPORTS)
+    if request.connect and not set(transports) <= set(BETWEEN_HOSTS):
+        raise UsageError("--transport: only tcp and udp lead to the host of --connect")
+    lists = product(
+        transports,
+        chosen("--message-format", request.format, FORMATS),
+        _numbers("--symbols", request.symbols, 1, MOST_SYMBOLS),
+        [request.rate],
+        [request.burst],
+        chosen("--waiting", request.waiting, WAITS),
+        chosen("--tls", request.tls, TLS),
+        _numbers("--alloc", request.alloc, 0, MOST_ALLOCATIONS),
+    )
+    cases = [Planned(*values) for values in lists]
+    return [case._replace(reason=_lack(case)) for case in cases]
+
+
+def _numbers(option: str, text: str, least: int, most: int) -> list[int]:
+    """The whole numbers of a list, each once, in their order."""
+
+    def number(word: str) -> int:
+        is_number = word.isascii() and word.isdigit() and len(word) < 9
+        return int(within(int(word) if is_number else math.nan, least, most))
+
+    return listed(option, text, number, f"whole numbers from {least} to {most}, like {least},4")
+
+
+def _lack(case: Planned) -> str:
+    if case.waiting == "busy-poll" and case.transport == TWO_LINES:
+        return "a receive that blocks, as busy-poll has it, cannot wait for two lines"
+    if case.transport == _STREAM:
+        return ""
+    if case.format == "ws-json":
+        other = f"{_STREAM}, and not over {case.transport}; say --message-format json or binary"
+        return f"WebSocket frames are a stream of bytes: they go over {other}"
+    if case.tls == "ktls":
+        return f"the kernel encrypts a stream of bytes: ktls goes over {_STREAM}, and not over {case.transport}"
+    return ""
+
+
+class Chosen(NamedTuple):
+    """The program's arguments, and what has to be said of the choice; "" where nothing."""
+
+    words: tuple[str, ...]
+    note: str = ""
+
+
+def choose(asked: str, card: Stamping | None) -> Chosen:
+    """Of STAMPS; `card` is the interface of a connection to another host. TunectlError where hw cannot be had."""
+    if asked == "off":
+        return Chosen(OFF)
+    if asked == "sw" or card is None:
+        return Chosen(_KERNEL)
+    lack, way_out = _lack_of_card(card)
+    if not lack:
+        return Chosen((*_KERNEL, "--phc", card.clock))
+    if asked == "hw":
+        raise TunectlError(f"--stamps hw: {lack}", way_out)
+    return Chosen(_KERNEL, f"the kernel's time stamps, and not the card's: {lack} ({way_out})" if card.clock else "")
+
+
+def _lack_of_card(card: Stamping) -> tuple[str, str]:
+    """Why the card's stamps cannot be had, and what would help; "" where they can."""
+    nic = card.nic
+    if not card.clock:
+        return f"{nic} has no clock (PHC) that could stamp packets", _WITHOUT
+    if card.filter_error:
+        return f"which packets {nic} stamps cannot be read: {card.filter_error}", _WITHOUT
+    if card.receive_filter != ALL:
+        theirs = f"not beside chrony (there: hwtimestamp {nic} rxfilter all) or ptp4l (hwts_filter full)"
+        way_out = f"`hwstamp_ctl -i {nic} -r 1` makes it stamp all, {theirs}"
+        return f"{nic} stamps {card.receive_filter} of the packets that it receives, and all are needed", way_out
+    if card.clock_error:
+        clock = f"{card.clock}, the clock of {nic}, cannot be read: {card.clock_error}"
+        return f"the card's stamps are not comparable: {clock}", "run it as root"
+    return "", ""
+
+
+class Way(NamedTuple):
+    """To another host and back."""
+
+    link: Link
+    interface: str  # of this host
+
+
+def far_words(said: Sequence[str]) -> list[str]:
+    """The arguments of the other host's program, made of the words that _measured() sends. ValueError for others."""
+    transport, waiting, busy_poll_us = said
+    # Bytes go back as they came: of the formats, this is the one that every transport takes.
+    case = ["--transport", transport, "--format", "binary", "--waiting", waiting]
+    return [*case, "--busy-poll-us", str(int(busy_poll_us))]
+
+
+class FeedRun:
+    """The cases of a request, and the documents that they make. UsageError for a request that is none."""
+
+    def __init__(self, request: FeedRequest, facts: CpuFacts, tell: Callable[[str], None]) -> None:
+        self.request, self.tell = request, tell
+        self.placed: Placed = place(request.cpus, request.among, facts, frozenset(os.sched_getaffinity(0)))
+        self.cases: list[Planned] = plan(request, self.placed)
+        self.notes: list[str] = [self.placed.note] if self.placed.note else []
+
+    def measure(self, way: Way | None = None) -> dict[str, Any]:
+        """What was counted, as if one run of the program had counted it. TunectlError where nothing was."""
+        stamps = choose(self.request.stamps, read_stamping(Sysroot(), way.interface) if way else None)
+        self.notes += [stamps.note] * bool(stamps.note)
+        again = next((case for case in self.cases if _may_be_stamped(case)), None) if stamps.words != OFF else None
+        after_s = self._takes(again).total if again else 0.0
+        return measured_cases(self.cases, partial(self._measured, way, stamps.words), self._takes, self.tell, after_s)
+
+    def without_stamps(self, raw: dict[str, Any], way: Way | None = None) -> dict[str, Any] | None:
+        """The document of the first case that was stamped in `raw`, once more and without stamps.
+
+        None where no case was, and where the run was interrupted; where it failed `notes` has the reason.
+        """
+        stamped = [case for case, cell in zip(self.cases, raw["cells"], strict=True) if cell.get("stamped")]
+        if not stamped or raw["interrupted"]:
+            return None
+        self.tell(f"{stamped[0].title}: once more without time stamps, {self._takes(stamped[0]).total:.0f} s left")
+        try:
+            document = self._measured(way, OFF, stamped[0])
+        except (TunectlError, KeyboardInterrupt) as error:
+            self.notes.append(f"what time stamps cost was not measured: {error or 'interrupted'}")
+            return None
+        if document["interrupted"]:
+            self.notes.append("what time stamps cost was not measured: interrupted")
+            return None
+        return document
+
+    def _takes(self, case: Planned) -> Takes:
+        return Takes(case.warm_up_s, _CASE_S + self.request.duration_s)
+
+    def _measured(self, way: Way | None, stamps: Sequence[str], case: Planned) -> dict[str, Any]:
+        if way is None:
+            return self._counted(case, stamps)
+        words = (case.transport, case.waiting, str(self.request.busy_poll_us or BUSY_POLL_US))
+        with way.link.case(Asked(case.transport, SMALLEST, words)) as connection:
+            return self._counted(case, stamps, connection.fileno(), way.interface)
+
+    def _counted(
+        self, case: Planned, stamps: Sequence[str], fd: int | None = None, nic: str | None = None
+    ) -> dict[str, Any]:
+        """With what the host dropped meanwhile."""
+        before = _host_drops(nic)
+        measured = self._run(case, [*stamps, *(("--socket", str(fd)) if fd is not None else ())], fd)
+        drops = {name: _grown(before[name], after) for name, after in _host_drops(nic).items()}
+        for cell in measured["cells"]:
+            if "drops" in cell:
+                cell["drops"] |= drops
+        return measured
+
+    def _run(self, case: Planned, words: Sequence[str], keep: int | None) -> dict[str, Any]:
+        argv = ["feed", "--cpus", self.placed.text, *case.words(), *self.request.words(), *words]
+        with NamedTemporaryFile("w", prefix="tunectl-", suffix=".plan") as file:
+            if self.request.replay:
+                file.write(self.request.replay.lines)
+                file.flush()
+                argv += ["--plan", file.name]
+            return case_document(argv, self.placed.cpus, self._takes(case), keep)
+
+
+def _may_be_stamped(case: Planned) -> bool:
+    """What the kernel decrypts has no receive stamps."""
+    return not case.reason and case.tls == "off"
+
+
+def _host_drops(nic: str | None) -> dict[str, int | None]:
+    root = Sysroot()
+    return {"softnet": read_softnet_drops(root), "nic": read_nic_drops(root, nic) if nic else None}
+
+
+def _grown(before: int | None, after: int | None) -> int | None:
+    """None where somebody did not count, or began anew: a driver that was loaded again."""
+    return None if before is None or after is None or after < before else after - before
+
+
+def run_feed(request: FeedRequest, on_progress: Callable[[str], None]) -> dict[str, Any]:
+    """The tunectl.probe.feed/1 document; `on_progress` is handed a line for each case.
+
+    Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
+    program's own reason when it fails, or where the other host cannot be reached; UsageError for a wrong request.
+    """
+    if request.connect:
+        split_address("--connect", request.connect)
+    run = FeedRun(request, read_scope_facts(Sysroot()), on_progress)
+    if not request.connect:
+        return _measured(run, None)
+    with closing(Link("feed", request.connect)) as link:
+        try:
+            way = Way(link, link.interface())
+        except OSError as error:
+            raise TunectlError(f"--connect {request.connect}: no route leads there: {error.strerror}") from error
+        return _measured(run, way)
+
+
+def _measured(run: FeedRun, way: Way | None) -> dict[str, Any]:
+    raw = run.measure(way)
+    trip = RoundTrip(way.link.peer, way.interface) if way else None
+    result = explained_feed(raw, run.without_stamps(raw, way), run.request.replay, trip)
+    result["warnings"] = [*run.notes, *result["warnings"]]
+    return result

@@ -1,0 +1,486 @@
+"""What `tunectl-probe feed` counted, as types; which cases are void, and the cells, stages and warnings. Pure."""
+
+from __future__ import annotations
+
+import math
+import os
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from tunectl.experiments.capture import Replay
+from tunectl.experiments.frame import Count, Experiment, Judged, Values, uneven
+from tunectl.experiments.pair import (
+    OTHERS_MOST,
+    PairRun,
+    Peer,
+    clock,
+    cpu_share,
+    ended_by,
+    ended_early,
+    fifo,
+    machine,
+    placement,
+    preempted,
+    two_spinners,
+    unkept,
+    why_no_spinner,
+    why_throttled,
+)
+from tunectl.experiments.tick_figures import FEWEST, PERCENTILES, Figures
+from tunectl.shapes import FEED_STAGES
+from tunectl.wording import nanoseconds, plural
+
+SPINNING = "poll0"
+TWO_LINES = "multicast-ab"  # each message is sent twice on purpose
+_OF_PROFILE = 3 + len(FEED_STAGES)
+BARS = ("50", "90", "99", "99.9", "max")
+NEGATIVE_MOST = 0.001  # of the messages, that may have a stage shorter than nothing
+_SHARED_MOST = 0.01  # of the messages, that may have the stamp of another one
+_COUNTED = (
+    "warm_ups",
+    "due",
+    "sent",
+    "lost",
+    "unsent",
+    "doubled",
+    "reordered",
+    "strangers",
+    "reads",
+    "stamp_shared",
+    "allocations",
+    "minor_faults",
+    "major_faults",
+    "involuntary_switches",
+    "voluntary_switches",
+    "sender_involuntary_switches",
+    "close_code",
+    "napi_id",
+)
+
+
+# From tick, to tick, how many messages, and of these the sum of each stage in ticks.
+Profile = Annotated[list[int], Meta(min_length=_OF_PROFILE, max_length=_OF_PROFILE)]
+
+
+class Stamps(msgspec.Struct, frozen=True, kw_only=True):
+    """The kernel's receive stamps."""
+
+    asked: Literal["sw", "hw", "off"]
+    kind: Literal["sw", "hw", "off"]
+    reason: str = ""  # why they are off though they were asked for
+    were_on: bool | None = None  # somebody else had switched them on already; None: unknown
+    uncertainty_ticks: Count | None = None
+    stepped: bool = False  # CLOCK_REALTIME was set meanwhile
+
+
+class Drops(msgspec.Struct, frozen=True, kw_only=True):
+    """What the kernel dropped meanwhile; None where nobody counted."""
+
+    socket: Count | None = None
+    softnet: Count | None = None
+    nic: Count | None = None
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """The run in equal intervals: messages by when they were due, the sum of their times and the longest, in ticks."""
+
+    start: Count
+    interval_ticks: Annotated[int, Meta(gt=0)]
+    intervals: list[tuple[Count, int, int]]
+
+
+class RawCase(msgspec.Struct, frozen=True, kw_only=True):
+    """One combination of transport, format and the rest."""
+
+    transport: str
+    format: str
+    symbols: Count
+    rate: Count  # messages a second
+    burst: Count
+    waiting: Literal["poll", "poll0", "busy-poll"]
+    tls: str
+    alloc: Count
+    reason: str = ""  # why it was not measured
+    warm_ups: Count = 0
+    due: Count = 0
+    sent: Count = 0
+    arrived: Count = 0  # first copies that reached the book
+    doubled: Count = 0
+    reordered: Count = 0
+    grown: Count = 0  # shorter in the capture that is replayed than any of ours is
+    strangers: Count = 0  # packets that are no messages of this run
+    unsent: Count = 0
+    unsent_ticks: Values = []  # from when each was due to the end
+    reads: Count = 0  # that brought a whole message
+    batch_sizes: Values = []  # messages of a read, and how many reads
+    stamped: bool = False
+    stamps: Stamps | None = None
+    stamp_shared: Count = 0
+    negative: dict[str, Count] = {}
+    drops: Drops = Drops()
+    allocations: Count = 0
+    minor_faults: Count = 0
+    major_faults: Count = 0
+    involuntary_switches: Count = 0
+    voluntary_switches: Count = 0
+    sender_involuntary_switches: Count = 0
+    sender_voluntary_switches: Count = 0  # it spins, so only a stop makes it leave its CPU by itself
+    throttled_us: Count = 0  # the cgroups that hold the probe, by their cpu.max
+    receiver_ns: Count = 0  # CPU time of the receiver in the measured time,
+    receiver_ticks: Count = 0  # and how long that was
+    close_code: Count = 0
+    napi_id: Count = 0
+    failed: Literal["", "sending", "receiving"] = ""
+    errno: Count = 0
+    total: Values = []
+    late: Values = []
+    stages: dict[str, Values] = {}
+    profile: list[Profile] = []
+    series: Series | None = None
+
+    @property
+    def lost(self) -> int:
+        """Sent, and never there."""
+        return self.sent - self.arrived
+
+
+class RawFeed(PairRun[RawCase], frozen=True, kw_only=True):
+    """A whole run."""
+
+
+def _contradiction(case: RawCase) -> str:
+    """What no type says: a file that was edited, or cut and mended, does not add up."""
+    if case.reason:
+        return ""
+    lists = {"unsent_ticks": case.unsent_ticks, "batch_sizes": case.batch_sizes, "total": case.total, "late": case.late}
+    spreads = {f"stages.{name}": values for name, values in case.stages.items()}
+    return uneven({**lists, **spreads}) or _miscounted(case) or _lost_stages(case) or _uneven_profile(case)
+
+
+def _miscounted(case: RawCase) -> str:
+    if case.sent + case.unsent != case.due:
+        return f"{case.sent} sent and {case.unsent} unsent are not the {case.due} messages that were due"
+    if case.lost < 0:
+        return f"{case.arrived} messages arrived, and {case.sent} were sent"
+    for name, values, expected in (
+        ("total", case.total, case.arrived),
+        ("unsent_ticks", case.unsent_ticks, case.unsent),
+        ("batch_sizes", case.batch_sizes, case.reads),
+    ):
+        if (held := sum(values[1::2])) != expected:
+            return f"{name} holds {held} of {expected}"
+    if case.total and case.total[0] < 0:
+        return "a message reached the book before it was due: the counters of the two CPUs have no common time"
+    return ""
+
+
+def _lost_stages(case: RawCase) -> str:
+    if missing := [name for name in FEED_STAGES if name not in case.stages or name not in case.negative]:
+        return f"stages and negative: {missing[0]} is missing"
+    for name in FEED_STAGES:
+        expected = 0 if name == "wire" and not case.stamped else case.arrived
+        if (held := sum(case.stages[name][1::2])) != expected:
+            return f"stages.{name} holds {held} of {expected}"
+    return ""
+
+
+def _uneven_profile(case: RawCase) -> str:
+    if (held := sum(row[2] for row in case.profile)) != case.arrived:
+        return f"profile holds {held} of {case.arrived}"
+    for place, (first, end, count, *stages) in enumerate(case.profile):
+        if not first * count <= sum(stages) <= end * count:
+            return f"profile[{place}]: its stages do not add up to its messages' times"
+    if case.series and (held := sum(count for count, _, _ in case.series.intervals)) != case.arrived:
+        return f"series holds {held} of {case.arrived}"
+    return ""
+
+
+def due_figures(case: RawCase, hz: float) -> Figures:
+    """From due to the book, of every message that was due.
+
+    One that was never sent counts as what it had waited at the end; one that was lost as longer than all others.
+    """
+    return Figures([*case.total, *case.unsent_ticks], hz, case.lost)
+
+
+def bars_ns(case: RawCase, due: Figures, has_wire: bool) -> dict[str, dict[str, float | None] | None]:
+    """Of what the time at a percentile is made: the mean of each stage, of the messages about as long as that.
+
+    None where the percentile is, and where no message so long has arrived.
+    """
+    spread: Mapping[str, float | None] = due.spread_ns(FEWEST) or {}
+    return {name: _bar(case, due, name, has_wire) if spread.get(name) is not None else None for name in BARS}
+
+
+def _bar(case: RawCase, due: Figures, name: str, has_wire: bool) -> dict[str, float | None] | None:
+    ticks = due.most if name == "max" else due.at(name)
+    place = bisect_right(case.profile, ticks, key=lambda row: row[0]) - 1
+    if place < 0 or not math.isfinite(ticks) or ticks > case.profile[place][1]:
+        return None
+    _, _, count, *sums = case.profile[place]
+    bar: dict[str, float | None] = {
+        stage: round(ticks_ * 1e9 / due.hz / count, 1) for stage, ticks_ in zip(FEED_STAGES, sums, strict=True)
+    }
+    return bar if has_wire else bar | {"wire": None}
+
+
+def why_void(case: RawCase, run: RawFeed) -> str:
+    """Why the times of a measured case are no result; "" where they are one."""
+    if throttled := why_throttled(case.throttled_us):
+        return throttled
+    if case.sender_voluntary_switches:
+        return "void: the probe was stopped during the case (by a signal, or a debugger)"
+    if not case.receiver_ticks:
+        return "void: the receiver waited in vain for the end, so nobody knows whether it had its CPU"
+    if case.waiting == SPINNING:
+        return why_no_spinner(share_of(case, run.clock.hz), run.cpus[1])
+    if case.involuntary_switches <= OTHERS_MOST * case.sent:
+        return ""
+    times = f"the receiver was preempted {plural(case.involuntary_switches, 'time')} in {plural(case.sent, 'message')}"
+    return (
+        f"void: {times} on CPU {run.cpus[1]} (it may be in {100 * OTHERS_MOST:.0f} %): "
+        "the delays are not those of a sleeper that has its CPU to itself"
+    )
+
+
+def share_of(case: RawCase, hz: float) -> float:
+    """How much of its CPU the receiver had."""
+    return cpu_share(case.receiver_ns, case.receiver_ticks, hz)
+
+
+def run_warnings(run: RawFeed) -> list[str]:
+    """About the whole run."""
+    spins = any(case.waiting == SPINNING and not case.reason for case in run.cases)
+    return [
+        *ended_early(run),
+        *placement(run),
+        *(two_spinners(run) if spins else ()),
+        *fifo(run),
+        *clock(run),
+        *machine(run, "the hypervisor may stop either CPU unseen, and stages hold that"),
+    ]
+
+
+def case_warnings(case: RawCase, run: RawFeed) -> list[str]:
+    """About one case that was measured."""
+    return [*_of_messages(case, run), *_of_stamps(case), *_of_receiver(case)]
+
+
+def failures(case: RawCase) -> Iterator[str]:
+    """Why a case ended before its last message."""
+    yield from ended_by(case.failed, case.errno)
+    if case.close_code:
+        yield f"the WebSocket reader failed with {case.close_code} before the last message"
+
+
+def _of_messages(case: RawCase, run: RawFeed) -> Iterator[str]:
+    due = due_figures(case, run.clock.hz)
+    yield from failures(case)
+    yield from _lost(case, due)
+    if case.unsent:
+        yield (
+            f"{case.unsent:,} of {case.due:,} messages were not sent before the end: each counts as what it had waited "
+            f"by then, so figures from {nanoseconds(due.ns(case.unsent_ticks[0]))} on are lower bounds"
+        )
+    if case.drops.socket and case.transport == "tcp":  # mostly what came twice: a full window drops nothing
+        yield f"the receiving TCP socket threw {plural(case.drops.socket, 'segment')} away, such as repeated ones"
+    elif case.drops.socket:
+        yield f"the receiving socket dropped {plural(case.drops.socket, 'packet')}: its buffer was full"
+    if case.drops.softnet:
+        dropped = plural(case.drops.softnet, "packet")
+        yield f"the host dropped {dropped} before they reached a socket (/proc/net/softnet_stat)"
+    if case.drops.nic:
+        yield f"this host's interface dropped {plural(case.drops.nic, 'packet')}, of this connection or of others"
+    if case.doubled and case.transport != TWO_LINES:
+        yield f"{plural(case.doubled, 'message')} came twice"
+    if case.strangers:
+        yield f"not of this run, and left out: {plural(case.strangers, 'packet')}"
+    if case.reordered:
+        yield f"{plural(case.reordered, 'message')} came after a later one of the same symbol"
+    yield from unkept(Figures(case.late, run.clock.hz))
+    yield from preempted("sender", case.sender_involuntary_switches)
+
+
+def _lost(case: RawCase, due: Figures) -> Iterator[str]:
+    """Lost messages are the longest of all; whatever is decided by them has no value."""
+    if not case.lost:
+        return
+    unknown = [name for name in PERCENTILES if not math.isfinite(due.at(name)) and due.n >= FEWEST.get(name, 0)]
+    without = ", ".join(["the mean", *(f"P{name}" for name in unknown)])
+    share = f"{100 * case.lost / case.sent:.2g} %"
+    yield (
+        f"{case.lost:,} of {case.sent:,} messages were lost ({share}): they count as longer "
+        f"than all others, so {without} and the longest have no value"
+    )
+
+
+def _of_stamps(case: RawCase) -> Iterator[str]:
+    stamps = case.stamps
+    is_card = stamps is not None and stamps.kind == "hw"
+    if stamps and stamps.stepped:
+        clock = "the network card's clock" if is_card else "CLOCK_REALTIME"
+        yield f"{clock} was set during the run: the time stamps are not comparable, and kernel contains wire"
+    elif stamps and stamps.asked != "off" and not case.stamped:
+        none = "the network card did not stamp every message" if is_card else "the kernel made none"
+        yield f"no time stamps: {stamps.reason or none}; kernel contains wire"
+    if case.stamped and stamps and stamps.were_on:
+        yield "somebody else had switched time stamps on already: without them this host may be faster"
+    if case.stamped and case.stamp_shared > _SHARED_MOST * case.arrived:
+        yield (
+            f"{case.stamp_shared:,} of {case.arrived:,} messages came in a read with others, and have the stamp of its "
+            "last byte: their wire is too long by as much as kernel is too short"
+        )
+    for name, count in case.negative.items():
+        if count > NEGATIVE_MOST * case.arrived:
+            yield (
+                f"in {count:,} of {case.arrived:,} messages {name} is negative by more than the stamps' uncertainty: "
+                f"{name} and its neighbours are wrong"
+            )
+
+
+def _of_receiver(case: RawCase) -> Iterator[str]:
+    if faults := case.minor_faults + case.major_faults:
+        yield f"the receiver took {plural(faults, 'page fault')}"
+    yield from preempted("receiver", case.involuntary_switches)
+
+
+def _why_nothing(case: RawCase) -> str:
+    if case.arrived:
+        return ""
+    if case.failed:
+        return f"{case.failed} failed: {os.strerror(case.errno)}"
+    if case.close_code:
+        return f"the WebSocket reader failed with {case.close_code} before the first message"
+    if not case.due:
+        return "interrupted before the first message was due"
+    return "every message was lost" if case.sent else "no message was sent before the end"
+
+
+def _counted(run: RawFeed, judged: Judged) -> dict[str, Any]:
+    case, hz = judged.case, run.clock.hz
+    return {
+        "failed": "; ".join(failures(case)),
+        "n": case.due if judged.has_figures else 0,
+        **_figures(run, judged),
+        **_counts(case),
+        "stamped": case.stamped,
+        "stamps": _stamps(case.stamps, hz),
+        "receiver_cpu_percent": _cpu_percent(case, run) if case.arrived else None,
+    }
+
+
+def _cpu_percent(case: RawCase, run: RawFeed) -> float | None:
+    return round(100 * share_of(case, run.clock.hz), 2) if case.receiver_ticks else None
+
+
+def _counts(case: RawCase) -> dict[str, Any]:
+    return {
+        **{name: getattr(case, name) for name in _COUNTED},
+        "batch_sizes": [list(pair) for pair in zip(case.batch_sizes[::2], case.batch_sizes[1::2], strict=True)],
+        "negative_stages": {name: case.negative.get(name, 0) for name in FEED_STAGES},
+        "drops": {name: getattr(case.drops, name) for name in ("socket", "softnet", "nic")},
+    }
+
+
+def _figures(run: RawFeed, judged: Judged) -> dict[str, Any]:
+    """All of them null where there is no result: a void case has no figure that could be read as one."""
+    case, hz = judged.case, run.clock.hz
+    due = due_figures(case, hz)
+    if judged.reason:
+        names = ("due_to_book_ns", "lower_bounds_from_ns", "late_ns", "series")
+        stages = dict.fromkeys(FEED_STAGES)
+        return {**dict.fromkeys(names), "stages_ns": stages, "bars_ns": dict.fromkeys(BARS), "histogram": []}
+    return {
+        "due_to_book_ns": due.spread_ns(FEWEST),
+        "lower_bounds_from_ns": due.ns(case.unsent_ticks[0]) if case.unsent else None,
+        "late_ns": Figures(case.late, hz).spread_ns(FEWEST),
+        "stages_ns": {name: Figures(case.stages[name], hz).spread_ns(FEWEST) for name in FEED_STAGES},
+        "bars_ns": bars_ns(case, due, case.stamped),
+        "histogram": due.histogram_ns(),
+        "series": _series(case.series, due) if case.series else None,
+    }
+
+
+def _series(series: Series, due: Figures) -> dict[str, Any]:
+    rows = [[count, due.ns(total), due.ns(longest)] for count, total, longest in series.intervals]
+    return {"interval_s": round(series.interval_ticks / due.hz, 6), "intervals": rows}
+
+
+def _stamps(stamps: Stamps | None, hz: float) -> dict[str, Any] | None:
+    if stamps is None:
+        return None
+    return {
+        "asked": stamps.asked,
+        "kind": stamps.kind,
+        "reason": stamps.reason,
+        "were_on": stamps.were_on,
+        "uncertainty_ns": None if stamps.uncertainty_ticks is None else round(stamps.uncertainty_ticks * 1e9 / hz, 1),
+        "stepped": stamps.stepped,
+    }
+
+
+def stamp_cost_ns(run: RawFeed, found: Sequence[Judged], unstamped: RawFeed | None) -> int | None:
+    """How much longer the median is with stamps than without: of the first case that is stamped, and of the same.
+
+    None where one of the two has no result, or was overloaded: its median may be a lower bound.
+    """
+    stamped = next((judged for judged in found if judged.case.stamped), None)
+    if stamped is None or unstamped is None:
+        return None
+    with_, without = _median_ns(stamped, run), _median_ns(FEED.judged(unstamped)[0], unstamped)
+    return None if with_ is None or without is None else with_ - without
+
+
+def _median_ns(judged: Judged, run: RawFeed) -> int | None:
+    due = due_figures(judged.case, run.clock.hz)
+    return due.known_ns(due.at("50")) if judged.has_figures and not judged.case.unsent else None
+
+
+FEED = Experiment(
+    "feed",
+    RawFeed,
+    kept=("tunectl_version", "host", "at", "duration_s", "interrupted", "fifo_priority", "busy_poll_us"),
+    asked=("transport", "format", "symbols", "rate", "burst", "waiting", "tls", "alloc"),
+    contradiction=_contradiction,
+    why_nothing=_why_nothing,
+    why_void=why_void,
+    counted=_counted,
+    warnings=case_warnings,
+)
+
+
+class RoundTrip(NamedTuple):
+    """Messages went to another host and back, by this interface of this host."""
+
+    peer: Peer
+    interface: str
+
+
+def explained_feed(
+    raw: dict[str, Any],
+    unstamped: dict[str, Any] | None = None,
+    replay: Replay | None = None,
+    trip: RoundTrip | None = None,
+) -> dict[str, Any]:
+    """The tunectl.probe.feed/1 document of what `tunectl-probe feed` counted. Pure.
+
+    `unstamped` is the document of one more run: of the first case that was stamped, without stamps. `replay` is the
+    capture that decided the messages' times; without a `trip` they stayed on this host.
+    """
+    run = FEED.read(raw)
+    found = FEED.judged(run)
+    return {
+        **FEED.opening(raw),
+        "clock": run.clock.shown(raw["clock"]),
+        "peer": trip.peer._asdict() if trip else None,
+        "interface": trip.interface if trip else None,
+        "replay": replay.said(max(case.grown for case in run.cases)) if replay else None,
+        "stamp_cost_ns": stamp_cost_ns(run, found, FEED.read(unstamped) if unstamped else None),
+        "warnings": run_warnings(run),
+        "budget": {"limits": {}, "verdict": "not-judged", "broken": []},
+        "cells": FEED.cells(run, found, is_round_trip=trip is not None),
+    }

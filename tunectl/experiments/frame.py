@@ -1,0 +1,311 @@
+"""The frame of every experiment: a table of cases, each measured in its turn, and void or a cell, with warnings.
+
+An experiment is a row (Experiment) and what only it has: `wake`, `feed` and `hedge` ask and measure, `wake_cells`,
+`feed_cells` and `hedge_cells` (pure) have its raw counts as types, and say what follows from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
+from tunectl.errors import TunectlError, UsageError
+from tunectl.host.sysroot import Sysroot
+from tunectl.probe.counter import shown_clock
+from tunectl.probe.hostfiles import Machine, machine_of
+from tunectl.probe.runner import document_of, start
+
+_INTERRUPTED = "interrupted before it was measured"
+_LONG_WARM_UP_S = 1.0  # it is named
+_GRACE_S = 60.0  # beyond twice of what a case is to take
+_LONGEST_LIST = 16
+LONGEST_S = 86_400
+
+
+class PlannedCase(Protocol):
+    """A case, and why it cannot be measured; "" where it can."""
+
+    @property
+    def reason(self) -> str:
+        """Why not."""
+
+    @property
+    def title(self) -> str:
+        """Which one it is, for the progress."""
+
+    @property
+    def cell(self) -> dict[str, Any]:
+        """As the cell of a raw document in which nothing was counted."""
+
+
+class Takes(NamedTuple):
+    """How long a case is to take, in seconds."""
+
+    warm_up: float  # nothing is counted in it
+    rest: float
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.warm_up + self.rest
+
+
+class CaseError(TunectlError):
+    """This case cannot be measured; others may be."""
+
+
+Case = TypeVar("Case", bound=PlannedCase)
+Value = TypeVar("Value")
+
+
+def chosen(
+    option: str, text: str, names: Iterable[str], groups: Mapping[str, Iterable[str]] | None = None
+) -> list[str]:
+    """Those of `names`, in their order, that a list of names and groups holds. UsageError for any other word."""
+    rows, sets, found = tuple(names), groups or {}, set[str]()
+    for word in text.split(","):
+        if word not in rows and word not in sets:
+            raise UsageError(f"{option} {text}: there is no '{word}'", f"of {', '.join((*rows, *sets))}")
+        found.update(sets.get(word, (word,)))
+    return [name for name in rows if name in found]
+
+
+def listed(option: str, text: str, parse: Callable[[str], Value], expected: str, once: bool = True) -> list[Value]:
+    """The values of a list, each `once`, in their order. UsageError where `parse` has a ValueError for a word."""
+    try:
+        values = [parse(word) for word in text.split(",")]
+    except ValueError:
+        raise UsageError(f"{option} {text}: expected {expected}") from None
+    values = list(dict.fromkeys(values)) if once else values
+    if len(values) > _LONGEST_LIST:
+        raise UsageError(f"{option} {text}: at most {_LONGEST_LIST} of them")
+    return values
+
+
+def within(value: float, least: float, most: float) -> float:
+    """The same; ValueError where it is outside, or nan."""
+    if not least <= value <= most:
+        raise ValueError
+    return value
+
+
+def check_duration(duration_s: float) -> None:
+    """UsageError for one that is none."""
+    if not 0 < duration_s <= LONGEST_S:  # nan is in no range
+        raise UsageError(f"--duration {duration_s:g}: seconds, above 0 and at most a day")
+
+
+def measured_cases(
+    cases: Sequence[Case],
+    measure: Callable[[Case], dict[str, Any]],
+    takes: Callable[[Case], Takes],
+    tell: Callable[[str], None],
+    after_s: float = 0.0,
+) -> dict[str, Any]:
+    """What was counted, as if one run of the program had counted it.
+
+    `measure` hands back the document of one case. `tell` is handed a line for each, with what is left: what the cases
+    take, and `after_s` behind the last. A case that cannot be measured has the reason instead. Ctrl-C ends a case
+    early, and leaves out the rest. TunectlError where none could be measured at all.
+    """
+    document: dict[str, Any] = {}
+    cells = []
+    for place, case in enumerate(cases):
+        left = after_s + sum(takes(one).total for one in cases[place:] if not one.reason)
+        reason = case.reason or (_INTERRUPTED if document.get("interrupted") else "")
+        if not reason:
+            try:
+                warm_up = takes(case).warm_up
+                first = f", the first {warm_up:.0f} s to warm up" if warm_up >= _LONG_WARM_UP_S else ""
+                tell(f"{case.title}: case {place + 1} of {len(cases)}, {left:.0f} s left{first}")
+                measured = measure(case)
+                document = joined(document, measured)
+                cells += measured["cells"]
+                continue
+            except CaseError as error:
+                reason = str(error)
+            except KeyboardInterrupt:
+                if not document:
+                    raise TunectlError("interrupted before anything was measured") from None
+                document["interrupted"] = True
+                reason = _INTERRUPTED
+        cells.append(case.cell | {"reason": reason})
+    if all(cell["reason"] for cell in cells):
+        reasons = dict.fromkeys(cell["reason"] for cell in cells)
+        raise TunectlError(f"nothing was measured: {'; '.join(reasons)}")
+    return document | {"cells": cells}
+
+
+def joined(before: Mapping[str, Any], measured: dict[str, Any]) -> dict[str, Any]:
+    """The later document of two, but when the first began, and how long both took.
+
+    One whose case was not measured says nothing of the run; the first one stands until another is.
+    """
+    said = before if before and measured["cells"][0]["reason"] else measured
+    return {**said, "interrupted": measured["interrupted"]} | {
+        "at": before.get("at", measured["at"]),
+        "duration_s": round(before.get("duration_s", 0.0) + measured["duration_s"], 3),
+    }
+
+
+def case_document(words: Sequence[str], cpus: CpuSet, takes: Takes, keep: int | None = None) -> dict[str, Any]:
+    """What the program wrote of one case, on CPUs that were there before it and after. CaseError where one was not."""
+    require_online(Sysroot(), cpus, "not online any more")
+    done = start(words, cpus, timeout_s=2 * takes.total + _GRACE_S, keep=keep)
+    require_online(Sysroot(), cpus, "went offline during the case, which moved the thread there to another CPU")
+    measured: dict[str, Any] = document_of(done)
+    return measured
+
+
+def require_online(root: Sysroot, cpus: CpuSet, said: str) -> None:
+    """CaseError with what is said of the CPUs that are not online."""
+    listed = root.get("sys/devices/system/cpu/online")
+    if gone := cpus - parse_cpulist(listed) if listed else frozenset():
+        raise CaseError(f"{named_cpus(gone)}: {said}")
+
+
+Count = Annotated[int, Meta(ge=0)]
+Values = list[int]  # value in ticks and how often it came, in turns; ascending
+
+
+class CpuFact(msgspec.Struct, frozen=True, kw_only=True):
+    """A CPU of the two; files of /sys as they stood, "" where they could not be read."""
+
+    is_isolated: bool
+    governor: str
+    core_cpus: str  # the hardware threads of its core
+
+
+class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides how much the figures of a run mean."""
+
+    shares_main: bool = False  # no CPU was left for the program's main thread
+    is_locked: bool = True
+    user_hz: Annotated[int, Meta(gt=0)] = 100  # what /proc/stat counts time in
+    timer_slack_ns: Count = 1
+
+
+class RawClock(msgspec.Struct, frozen=True, kw_only=True):
+    """The counter."""
+
+    hz: Annotated[float, Meta(gt=0)]
+    drift_ppm: float = 0.0
+    offset_ticks: tuple[int, int] | None = None  # the receiver's is ahead of the sender's by at least, by at most
+
+    def shown(self, written: dict[str, Any]) -> dict[str, Any]:
+        """What the program wrote of it, with the offset in ns."""
+        clock = {name: value for name, value in shown_clock(written).items() if name != "offset_ticks"}
+        if self.offset_ticks:
+            ends = [round(ticks * 1e9 / self.hz, 1) for ticks in self.offset_ticks]
+            clock |= {"offset_least_ns": ends[0], "offset_most_ns": ends[1]}
+        return clock
+
+
+RawCase = TypeVar("RawCase")
+
+
+class CasesRun(msgspec.Struct, Generic[RawCase], frozen=True, kw_only=True):
+    """A whole run, with its cases."""
+
+    interrupted: bool
+    fifo_priority: Count
+    clock: RawClock
+    cases: list[RawCase] = msgspec.field(name="cells")
+    cpus: tuple[Count, ...]
+    host: dict[str, str]
+    at: str
+    tunectl_version: str
+    duration_s: float
+    host_files: dict[str, str] = {}  # before the run, by path
+
+    @property
+    def machine(self) -> Machine:
+        """What its files say of the host."""
+        return machine_of(self.host_files)
+
+
+Run = TypeVar("Run", bound="CasesRun[Any]")
+
+
+class Judged(NamedTuple):
+    """A case that was counted, and why it has no figures; "" where it has."""
+
+    case: Any
+    reason: str
+    is_void: bool
+
+    @property
+    def has_figures(self) -> bool:
+        """Is it a result?"""
+        return not self.reason
+
+
+@dataclass(frozen=True)
+class Experiment(Generic[Run]):
+    """A row: what the raw document of an experiment is, and what becomes of each of its cases. Pure."""
+
+    name: str
+    shape: type[Run]
+    kept: tuple[str, ...]  # of the raw document, as it is
+    asked: tuple[str, ...]  # the fields of a case that say which one it is
+    contradiction: Callable[[Any], str]  # of a case: what no type says
+    why_nothing: Callable[[Any], str]  # of a case: why nothing was counted
+    why_void: Callable[[Any, Run], str]
+    counted: Callable[[Run, Judged], dict[str, Any]]  # a cell's figures, all null without a result, and counts
+    warnings: Callable[[Any, Run], list[str]]  # of a case in which something was counted
+    prepared: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # the raw document, before it is read
+
+    @property
+    def raw_schema(self) -> str:
+        """Of what the native program writes."""
+        return f"tunectl.probe.{self.name}.raw/1"
+
+    def read(self, document: dict[str, Any]) -> Run:
+        """The raw document as types. TunectlError with the place of what is wrong."""
+        schema = self.raw_schema
+        if document.get("schema") != schema:
+            raise TunectlError(f"tunectl-probe: expected a document of schema {schema}")
+        try:
+            run: Run = msgspec.convert(self.prepared(document) if self.prepared else document, self.shape)
+        except msgspec.ValidationError as error:
+            raise TunectlError(f"tunectl-probe wrote what is no {schema}: {error}") from error
+        for place, case in enumerate(run.cases):
+            if problem := self.contradiction(case):
+                raise TunectlError(f"{schema}: cells[{place}]: {problem}")
+        return run
+
+    def judged(self, run: Run) -> list[Judged]:
+        """Every case of a run."""
+        return [self._judged(case, run) for case in run.cases]
+
+    def _judged(self, case: Any, run: Run) -> Judged:
+        nothing = case.reason or self.why_nothing(case)
+        void = "" if nothing else self.why_void(case, run)
+        return Judged(case, nothing or void, bool(void))
+
+    def opening(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """How the result begins: with what the raw document says of the whole run."""
+        return {"schema": f"tunectl.probe.{self.name}/1", **{name: raw[name] for name in self.kept}}
+
+    def cells(self, run: Run, found: Iterable[Judged], **of_all: Any) -> list[dict[str, Any]]:
+        """A cell for each case; `of_all` is the same in every one."""
+        return [self._cell(run, judged, of_all) for judged in found]
+
+    def _cell(self, run: Run, judged: Judged, of_all: dict[str, Any]) -> dict[str, Any]:
+        case = judged.case
+        place = {name: getattr(case, name) for name in self.asked}
+        reasons = {"reason": judged.reason, "is_void": judged.is_void}
+        warnings = [] if self.why_nothing(case) else self.warnings(case, run)
+        cpus = list(run.cpus)
+        return {**place, "cpus": cpus, **of_all, **reasons, **self.counted(run, judged), "warnings": warnings}
+
+
+def uneven(spreads: dict[str, Values]) -> str:
+    """Which of these lists is none of values and how often each came; "" where all are."""
+    odd = [name for name, values in spreads.items() if len(values) % 2]
+    return f"{odd[0]} is no list of values and how often each came" if odd else ""

@@ -1,0 +1,206 @@
+"""`hedge`, a second copy of each late request: what is asked for, which cases that is, and how each is measured."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tunectl.errors import UsageError
+from tunectl.experiments.frame import (
+    Takes,
+    case_document,
+    check_duration,
+    chosen,
+    listed,
+    measured_cases,
+    within,
+)
+from tunectl.experiments.hedge_cells import explained_hedge, natural_share
+from tunectl.experiments.pair import PlacedServers, place_servers
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.thermal import read_throttles
+from tunectl.shapes import HedgeCase, typed
+
+MOST_REQUESTS = 5_990_000  # of a case: the program keeps what became of each of them
+MOST_SERVICE_NS = 100_000_000
+SERVICE_NS, DURATION_S = 3000, 10.0  # where nothing else is asked for
+_WARM_UPS_LEAST, _WARM_UPS_MOST = 100, 10_000  # of the native program (hedge/plan.c)
+LOADS, DELAYS = "0.1,0.3,0.5,0.7,0.85", "0,p95"
+NONE = "none"
+STALLS = (NONE, "a", "both", "common")
+LEAST_LOAD, MOST_LOAD, MOST_DELAY_NS = 0.001, 2.0, 1_000_000_000
+_NS = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
+_CASE_S = 0.5  # beyond its schedule: the counter's rate, the plan
+_LAST_SERVICES = 10  # for answers to the last requests
+_SIMULATED_S = 1e-6  # what a simulated request takes, about
+
+
+@dataclass(frozen=True)
+class HedgeRequest:
+    """The options of `tunectl probe hedge`, lists as text; None for a limit that there is not."""
+
+    cpus: str | None = None
+    among: str | None = None
+    service_ns: int = SERVICE_NS
+    load: str = LOADS
+    delay: str = DELAYS
+    cancel: bool = True
+    budget: float | None = None
+    shed: int | None = None
+    stall: str = "none"
+    duration_s: float = DURATION_S
+    seed: int = 1
+    fifo: int | None = None
+    intrude: bool = False
+    simulate: bool = False
+
+    def requests(self, load: float) -> int:
+        """How many come in a case of this load: each takes its service time on one of two servers."""
+        return round(self.duration_s * 1e9 * 2 * load / self.service_ns)
+
+    def warm_up_s(self, load: float) -> float:
+        """Half of the requests, but neither too few nor too many, as the program has it."""
+        warm_ups = min(max(self.requests(load) // 2, _WARM_UPS_LEAST), _WARM_UPS_MOST)
+        return warm_ups * self.service_ns / (2 * load) / 1e9
+
+    def check(self) -> None:
+        """UsageError for a duration, or a budget, that is none."""
+        check_duration(self.duration_s)
+        if self.budget is not None and not 0 <= self.budget <= 1:
+            raise UsageError(f"--budget {self.budget:g}: second copies for each request, from 0 to 1")
+        if self.simulate and (self.cpus or self.fifo or self.intrude):
+            raise UsageError("--simulate: --cpus, --fifo and --intrude are of a measurement", "leave them out")
+
+    def words(self) -> Iterator[str]:
+        """The program's arguments; not those of a case."""
+        yield from ("--duration", f"{self.duration_s:.6f}")
+        if self.simulate:
+            yield "--simulate"
+        if self.fifo is not None:
+            yield from ("--fifo", str(self.fifo))
+        if self.intrude:
+            yield "--intrude"
+
+
+class Planned(NamedTuple):
+    """A case, and why it cannot be measured; "" where it can."""
+
+    load: float
+    delay: str  # none, ns from due, or p95
+    stall: str
+    service_ns: int
+    cancel: bool
+    budget: float  # second copies for each request; 1: no limit
+    shed_at: int  # a queue that long refuses; 0: none does
+    seed: int
+    reason: str = ""
+
+    @property
+    def cell(self) -> dict[str, Any]:
+        """As the cell of a raw document in which nothing was counted."""
+        return self._asdict()
+
+    @property
+    def title(self) -> str:
+        """As the progress and all pages have it."""
+        return typed({**self.cell, "n": 0, "histogram": []}, HedgeCase).name
+
+    def words(self) -> list[str]:
+        """The program's arguments that say which case it is."""
+        asked = self._asdict()
+        names = {"load": "load", "delay": "delay", "stall": "stall", "service_ns": "service-ns", "seed": "seed"}
+        names |= {"budget": "budget", "shed_at": "shed"}
+        words = [word for name, option in names.items() for word in (f"--{option}", str(asked[name]))]
+        return words if self.cancel else [*words, "--no-cancel"]
+
+
+def plan(request: HedgeRequest) -> list[Planned]:
+    """The cases of a request: for each stall and load the one without second copies first. UsageError for no case."""
+    request.check()
+    loads = _loads(request)
+    stalls = chosen("--stall", request.stall, STALLS)
+    delays = [NONE, *(word for word in _delays(request.delay) if word != NONE)]
+    budget = 1.0 if request.budget is None else request.budget
+    policy = (request.service_ns, request.cancel, budget, request.shed or 0, request.seed)
+    return [Planned(load, delay, stall, *policy) for stall in stalls for load in loads for delay in delays]
+
+
+def _loads(request: HedgeRequest) -> list[float]:
+    expected = f"numbers from {LEAST_LOAD:g} to {MOST_LOAD:g}, like 0.1,0.5"
+    found = listed("--load", request.load, lambda word: within(float(word), LEAST_LOAD, MOST_LOAD), expected)
+    for load in found:
+        count = request.requests(load)
+        if not 1 <= count <= MOST_REQUESTS:
+            what = f"--load {load:g} for --duration {request.duration_s:g} at --service-ns {request.service_ns}"
+            raise UsageError(f"{what}: that is {count:,} requests", f"from 1 to {MOST_REQUESTS:,} in a case")
+    return found
+
+
+def _delays(text: str) -> list[str]:
+    return listed("--delay", text, _delay, f"none, p50 to p99.9, or ns up to {MOST_DELAY_NS}, like 0,p95")
+
+
+def _delay(word: str) -> str:
+    """The same; ValueError where it is none."""
+    is_ns = _NS.fullmatch(word) and int(word) <= MOST_DELAY_NS
+    if word != NONE and not is_ns and not 0 < natural_share(word) <= 0.5:
+        raise ValueError
+    return word
+
+
+class HedgeRun:
+    """The cases of a request, and the documents that they make. UsageError for a request that is none."""
+
+    def __init__(self, request: HedgeRequest, facts: CpuFacts, tell: Callable[[str], None]) -> None:
+        self.request, self.tell = request, tell
+        self.cases: list[Planned] = plan(request)
+        self.placed: PlacedServers | None = None
+        if not request.simulate:
+            allowed = frozenset(os.sched_getaffinity(0))
+            self.placed = place_servers(request.cpus, request.among, facts, allowed)
+        self.notes: list[str] = [self.placed.note] if self.placed and self.placed.note else []
+
+    def measure(self) -> dict[str, Any]:
+        """What was counted, as if one run of the program had counted it. TunectlError where nothing was."""
+        return measured_cases(self.cases, self._measured, self._takes, self.tell)
+
+    def _takes(self, case: Planned) -> Takes:
+        if self.request.simulate:
+            return Takes(0.0, _SIMULATED_S * self.request.requests(case.load))
+        last_s = _LAST_SERVICES * self.request.service_ns / 1e9
+        return Takes(self.request.warm_up_s(case.load), _CASE_S + self.request.duration_s + last_s)
+
+    def _measured(self, case: Planned) -> dict[str, Any]:
+        placed = self.placed
+        argv = ["hedge", *case.words(), *self.request.words()]
+        if placed:
+            argv += ["--cpus", placed.text]
+        before = _throttles(placed)
+        measured = case_document(argv, placed.cpus if placed else frozenset(), self._takes(case))
+        after = _throttles(placed)
+        known = before is not None and after is not None
+        measured["cells"][0]["throttled"] = max((after or 0) - (before or 0), 0) if known else None
+        return measured
+
+
+def _throttles(placed: PlacedServers | None) -> int | None:
+    """How often the servers' cores and packages were throttled since boot; None where nobody counts."""
+    found = [read_throttles(Sysroot(), cpu) for cpu in (placed.a, placed.b)] if placed else []
+    counts = [count for one in found for count in one if count is not None]
+    return sum(counts) if counts else None
+
+
+def run_hedge(request: HedgeRequest, on_progress: Callable[[str], None]) -> dict[str, Any]:
+    """The tunectl.probe.hedge/1 document; `on_progress` is handed a line for each case.
+
+    Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
+    program's own reason when it fails; UsageError for a wrong request.
+    """
+    run = HedgeRun(request, read_scope_facts(Sysroot()), on_progress)
+    result = explained_hedge(run.measure())
+    result["warnings"] = [*run.notes, *result["warnings"]]
+    return result

@@ -1,0 +1,545 @@
+"""What `tunectl-probe hedge` counted, as types; which cases are void, and the cells and warnings. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from tunectl.cpulist import CpuSet, named_cpus, parse_shown
+from tunectl.experiments.frame import CasesRun, Count, CpuFact, Experiment, HostFacts, Judged, Values, uneven
+from tunectl.experiments.hedge_states import counts_of
+from tunectl.experiments.pair import (
+    counter,
+    cpu_share,
+    ended_early,
+    host,
+    preempted,
+    real_time_limits,
+    why_no_spinner,
+    why_throttled,
+)
+from tunectl.experiments.tick_figures import FEWEST, PERCENTILES, Figures, ratio
+from tunectl.probe.jitter_warnings import is_slow
+from tunectl.probe.phase import evidence
+from tunectl.wording import nanoseconds
+
+SERVERS = ("a", "b")
+_PERCENTILE = re.compile(r"p([0-9]{2}(?:\.[0-9]{1,2})?)", re.ASCII)
+LATE_MOST = 0.1  # of the service time, by which one request in a hundred may be sent late
+ROLES = ("client", "server A", "server B")
+GROWN = 4  # times what the queues held in the first quarter: they have no mean
+UNANSWERED_MOST = 0.01
+FREE_LEAST = 0.01  # of the time that both servers have: what is left works off no burst
+DEPENDENT = 2.0  # times as often as chance has it, and then with little doubt
+_DOUBT = 1e-4
+_SERVICE_OFF = 1.1  # times the service time that was asked for
+_MISSES = (("50", 0.5), ("90", 0.1), ("95", 0.05), ("99", 0.01), ("99.9", 0.001), ("99.99", 0.0001))
+_TOLD = (0.01, 0.001, 0.0001)
+_COUNTED = (
+    "warm_ups",
+    "offered",
+    "answered",
+    "shed",
+    "unanswered",
+    "hedged",
+    "won",
+    "lost",
+    "hedge_cancelled",
+    "hedge_unfinished",
+    "denied",
+    "over_budget",
+    "wasted",
+    "cancelled_unstarted",
+    "unfinished",
+    "queue_max",
+)
+_LEAST_EXPECTED = 5.0  # both slow, by chance: a ratio to less says nothing
+
+
+Both = tuple[Count, Count]  # of server A and of server B
+Quarters = tuple[Count, Count, Count, Count]
+
+
+class Together(msgspec.Struct, frozen=True, kw_only=True):
+    """How often both servers were slow with one request; slow: above the P99 of a server's own service times."""
+
+    served: Both = (0, 0)
+    slow: Both = (0, 0)
+    above_ticks: Both = (0, 0)
+    pairs: Count = 0  # requests that both were done with
+    first_slow: Both = (0, 0)  # of these, whose first copy went there, and was slow
+    both_slow: Count = 0
+
+    @property
+    def expected(self) -> float:
+        """How many would be slow with both, were the second as seldom slow as ever."""
+        shares = [slow / served if served else 0.0 for slow, served in zip(self.slow, self.served, strict=True)]
+        return self.first_slow[0] * shares[1] + self.first_slow[1] * shares[0]
+
+
+class Thread(msgspec.Struct, frozen=True, kw_only=True):
+    """What a thread used while it measured."""
+
+    cpu_ns: Count
+    ticks: Count
+    preemptions: Count = 0
+    page_faults: Count = 0
+
+
+class RawCase(msgspec.Struct, frozen=True, kw_only=True):
+    """One load, delay and stall."""
+
+    load: Annotated[float, Meta(gt=0)]
+    delay: str
+    stall: Literal["none", "a", "both", "common"]
+    service_ns: Annotated[int, Meta(gt=0)]
+    cancel: bool
+    budget: Annotated[float, Meta(ge=0, le=1)]  # 1: no limit
+    shed_at: Count  # 0: no queue refuses
+    seed: Count
+    reason: str = ""  # why it was not measured
+    warm_ups: Count = 0
+    states: Values = []  # what became of the requests, of which the counts up to `unfinished` are made
+    offered: Count = 0
+    answered: Count = 0
+    shed: Count = 0
+    unanswered: Count = 0
+    hedged: Count = 0
+    won: Count = 0
+    lost: Count = 0
+    hedge_cancelled: Count = 0
+    hedge_unfinished: Count = 0
+    denied: Count = 0
+    over_budget: Count = 0
+    wasted: Count = 0
+    cancelled_unstarted: Count = 0
+    unfinished: Count = 0
+    below_floor: Count = 0
+    queue_max: Count = 0
+    queue_sums: Quarters = (0, 0, 0, 0)  # what both queues held when a request came, in each quarter of the requests
+    queue_arrivals: Quarters = (0, 0, 0, 0)
+    measured_ticks: Count = 0
+    busy_ticks: Count = 0
+    free_ticks: Count = 0  # of both servers: they had nothing to do, and did not stall
+    wasted_ticks: Count = 0
+    fastest_ticks: Count | None = None  # from the sending of a copy to its answer
+    latency: Values = []  # from due, of what was answered
+    won_latency: Values = []
+    late: Values = []  # from due until the first copy was sent
+    hedged_after: Values = []  # the delay in force
+    service: dict[str, Values] = {}
+    shorter_of_pair: Values = []  # of the requests that both servers were done with
+    together: Together = Together()
+    threads: list[Thread] = []  # the client, A and B; none where it was simulated
+    throttled_us: Count = 0  # the cgroups that hold the probe, by their cpu.max
+    throttled: Count | None = None  # how often a server's core or package was, meanwhile; None where nobody counts
+
+    @property
+    def missed(self) -> int:
+        """Refused, or without an answer."""
+        return self.offered - self.answered
+
+    @property
+    def late_requests(self) -> int:
+        """Those that were to have a second copy, whether they had it or not."""
+        return self.hedged + self.denied + self.over_budget
+
+    @property
+    def free(self) -> float:
+        """The share of their time in which the servers had nothing to do: all of it where nothing was measured."""
+        return self.free_ticks / (2 * self.measured_ticks) if self.measured_ticks else 1.0
+
+    @property
+    def queues(self) -> tuple[float, float] | None:
+        """What both queues held on average, in the first and in the last quarter; None where one had no request."""
+        if not self.queue_arrivals[0] or not self.queue_arrivals[-1]:
+            return None
+        return self.queue_sums[0] / self.queue_arrivals[0], self.queue_sums[-1] / self.queue_arrivals[-1]
+
+
+class HedgeFacts(HostFacts, frozen=True, kw_only=True):
+    """What decides how much the figures of a run mean."""
+
+    cpus: tuple[CpuFact, CpuFact, CpuFact]  # the client's, A's and B's
+
+
+class RawHedge(CasesRun[RawCase], frozen=True, kw_only=True):
+    """A whole run."""
+
+    simulated: bool
+    cpus: tuple[Count, ...]  # the client's, A's and B's; none where it was simulated
+    facts: HedgeFacts | None
+
+    def shares_core(self, one: int, other: int) -> bool:
+        """Are these two of the three on hardware threads of one core?"""
+        return self.facts is not None and self.cpus[one] in self._core(self.facts, other)
+
+    @staticmethod
+    def _core(facts: HedgeFacts, which: int) -> CpuSet:
+        return parse_shown(facts.cpus[which].core_cpus)
+
+
+def _contradiction(case: RawCase) -> str:
+    """What no type says: each request and each copy is accounted for once, and no answer came before it could."""
+    if case.reason:
+        return ""
+    values = {name: getattr(case, name) for name in ("latency", "won_latency", "late", "hedged_after")}
+    services = {f"service.{name}": case.service.get(name, []) for name in SERVERS}
+    return uneven({**values, **services, "shorter_of_pair": case.shorter_of_pair}) or _counts(case) or _floor(case)
+
+
+def _counts(case: RawCase) -> str:
+    copies = case.offered - case.shed + case.hedged
+    sums: list[tuple[str, int, tuple[int, ...]]] = [
+        ("offered: answered, shed and unanswered", case.offered, (case.answered, case.shed, case.unanswered)),
+        (
+            "copies sent: answered, wasted, cancelled_unstarted and unfinished",
+            copies,
+            (case.answered, case.wasted, case.cancelled_unstarted, case.unfinished),
+        ),
+        (
+            "hedged: won, lost, hedge_cancelled and hedge_unfinished",
+            case.hedged,
+            (case.won, case.lost, case.hedge_cancelled, case.hedge_unfinished),
+        ),
+        ("latency: its values", case.answered, _times(case.latency)),
+        ("won_latency: its values", case.won, _times(case.won_latency)),
+        ("late: its values", case.offered - case.shed, _times(case.late)),
+        ("hedged_after: its values", case.hedged, _times(case.hedged_after)),
+        ("shorter_of_pair: its values", case.together.pairs, _times(case.shorter_of_pair)),
+    ]
+    for name, served in zip(SERVERS, case.together.served, strict=True):
+        sums.append((f"service.{name}: its values", served, _times(case.service.get(name, []))))
+    for what, whole, parts in sums:
+        if whole != sum(parts):
+            return f"{what} are {sum(parts)}, and not {whole}"
+    return ""
+
+
+def _times(values: Values) -> tuple[int, ...]:
+    return tuple(values[1::2])
+
+
+def _floor(case: RawCase) -> str:
+    """A hedge goes out no sooner than its delay, and no copy is answered sooner than the fastest one."""
+    if case.below_floor:
+        return f"below_floor: {case.below_floor} requests were answered by a hedge sooner than one can be"
+    if case.won and case.won_latency[0] < case.hedged_after[0] + (case.fastest_ticks or 0):
+        return "won_latency: begins below the least of hedged_after and the fastest reply"
+    return ""
+
+
+def why_void(case: RawCase, run: RawHedge) -> str:
+    """Why the times of a measured case are no result; "" where they are one, and in a simulation."""
+    if run.simulated:
+        return ""
+    if throttled := why_throttled(case.throttled_us):
+        return throttled
+    for cpu, thread in zip(run.cpus, case.threads, strict=False):
+        if reason := why_no_spinner(cpu_share(thread.cpu_ns, thread.ticks, run.clock.hz), cpu):
+            return reason
+    late = Figures(case.late, run.clock.hz)
+    late_ns = late.at("99") * 1e9 / run.clock.hz if late.n else 0.0
+    if late_ns <= LATE_MOST * case.service_ns:
+        return ""
+    return (
+        f"void: the client sent one request in a hundred {nanoseconds(late_ns)} late or later (it may be "
+        f"{nanoseconds(LATE_MOST * case.service_ns)}, a tenth of the service time): the load was not what was asked for"
+    )
+
+
+def run_warnings(run: RawHedge) -> list[str]:
+    """About the whole run."""
+    if run.facts is None:
+        return [*ended_early(run)]
+    return [
+        *ended_early(run),
+        *_placement(run),
+        *real_time_limits(run),
+        *counter(run),
+        *host(run, run.facts, "the hypervisor may stop any of the three CPUs unseen, or all of them at once"),
+    ]
+
+
+def _placement(run: RawHedge) -> Iterator[str]:
+    facts = run.facts
+    if facts is None:
+        return
+    if shared := [cpu for cpu, fact in zip(run.cpus, facts.cpus, strict=True) if not fact.is_isolated]:
+        yield f"not isolated: {named_cpus(shared)}; other threads can be scheduled there, and delay a request"
+    if run.shares_core(1, 2):
+        yield (
+            f"no hedge helps against what slows a core: both servers (CPUs {run.cpus[1]} and {run.cpus[2]}) are "
+            "hardware threads of one"
+        )
+    for which in (1, 2):
+        if run.shares_core(0, which):
+            yield f"the client and {ROLES[which]} (CPUs {run.cpus[0]} and {run.cpus[which]}) share a physical core"
+    if facts.shares_main:
+        yield (
+            f"no CPU is left for the probe's main thread: it shares CPU {run.cpus[0]} with the client, and nobody "
+            "watches whether somebody else wants the three CPUs"
+        )
+    if slow := [cpu for cpu, fact in zip(run.cpus, facts.cpus, strict=True) if is_slow(fact.governor)]:
+        yield f"the frequency governor is not performance on {named_cpus(slow)}"
+
+
+def natural_share(delay: str) -> float:
+    """Of the requests, the share that is late by a delay that follows a percentile: 0.05 for p95.
+
+    nan for any other delay: it is known once it was measured.
+    """
+    found = _PERCENTILE.fullmatch(delay)
+    percent = float(found[1]) if found else math.nan
+    return round(1 - percent / 100, 6) if 50 <= percent <= 99.9 else math.nan
+
+
+def case_warnings(case: RawCase, run: RawHedge) -> list[str]:
+    """About one case that was measured."""
+    return [
+        *_missed(case),
+        *_collapsed(case),
+        *_saturated(case),
+        *_starved(case),
+        *_together(case, run),
+        *_service(case, run),
+        *_threads(case),
+    ]
+
+
+def _missed(case: RawCase) -> Iterator[str]:
+    """What was refused or has no answer is longer than all others; whatever is decided by it has no value."""
+    if not case.missed:
+        return
+    share = case.missed / case.offered
+    lost = [f"P{name}" for name, beyond in _MISSES if share > beyond]
+    said = next((f"more than {100 * beyond:g} % missed: " for beyond in _TOLD if share > beyond), "")
+    yield (
+        f"{said}{case.shed} of {case.offered} requests were refused and {case.unanswered} had no answer "
+        f"({100 * share:.2g} %), so {', '.join([*lost, 'the mean'])} and the longest have no value"
+    )
+
+
+def is_collapsed(case: RawCase) -> bool:
+    """Do requests come faster than they are done with?
+
+    The queues hold more than four times as many in the last quarter as in the first, and more than one; or more than
+    1 % of the requests have no answer; or second copies take all the time that the servers have left.
+    """
+    return bool(_unanswered(case)) or _grows(case) or _is_filled(case)
+
+
+def _unanswered(case: RawCase) -> str:
+    if case.unanswered <= UNANSWERED_MOST * case.offered:
+        return ""
+    return f"{100 * case.unanswered / case.offered:.3g} % of the requests had no answer"
+
+
+def _grows(case: RawCase) -> bool:
+    first, last = case.queues or (0.0, 0.0)
+    return last > GROWN * first and last > 1
+
+
+def _is_saturated(case: RawCase) -> bool:
+    return case.free < FREE_LEAST
+
+
+def _is_filled(case: RawCase) -> bool:
+    """Are second copies what the servers have no time left for?
+
+    A delay that follows the queues hedges just as much as the servers can bear. The queues then stand still at their
+    worst, soon after the start, and neither grow nor leave many without an answer. A queue that refuses cannot be long.
+    """
+    return bool(case.hedged) and not case.shed_at and _is_saturated(case)
+
+
+def _collapsed(case: RawCase) -> Iterator[str]:
+    reasons = [_unanswered(case)] if _unanswered(case) else []
+    if _grows(case) and case.queues:
+        first, last = case.queues
+        reasons.insert(
+            0, f"the queues held {first:.3g} requests on average in the first quarter and {last:.3g} in the last"
+        )
+    if _is_filled(case) and not reasons:
+        reasons.append(
+            f"second copies, of {100 * case.hedged / case.offered:.3g} % of the requests, fill the servers, which were "
+            f"free for {100 * case.free:.2g} % of the time: the queues stand still at their worst, and "
+            "no burst is worked off"
+        )
+    if reasons:
+        yield f"collapsed: {', and '.join(reasons)}"
+
+
+def _saturated(case: RawCase) -> Iterator[str]:
+    """Servers without time to spare, by the requests alone, or by what a limited queue admits."""
+    if _is_saturated(case) and not is_collapsed(case):
+        what = "what they cannot do is refused" if case.shed_at else "the queues do not recover from what fills them"
+        yield f"saturated: the servers were free for {100 * case.free:.2g} % of the time; {what}"
+
+
+def _starved(case: RawCase) -> Iterator[str]:
+    """A budget below the share of late requests decides by itself what is hedged."""
+    late = case.late_requests
+    admitted = case.offered - case.shed
+    if case.over_budget and late > case.budget * admitted:
+        natural = natural_share(case.delay)
+        by_nature = f"{natural:.3g} by the delay itself, " if not math.isnan(natural) else ""
+        yield (
+            f"the budget of {case.budget:g} starves hedging: it is below the natural share of late requests "
+            f"({by_nature}{late / admitted:.3g} here); {case.over_budget} of {late} had no second copy"
+        )
+    if case.denied:
+        yield f"{case.denied} second copies were denied: the other queue was full, too"
+
+
+def _together(case: RawCase, run: RawHedge) -> Iterator[str]:
+    """Both servers slow at once."""
+    found = case.together
+    if not is_dependent(case):
+        return
+    yield (
+        f"no hedge helps here: both servers were slow with the same request {found.both_slow} times, and by chance it "
+        f"would have been {found.expected:.2g}: {_why_together(case, run)}"
+    )
+
+
+def is_dependent(case: RawCase) -> bool:
+    """Are both servers slow with one request more often than chance has it?"""
+    found = case.together
+    first_slow = sum(found.first_slow)
+    if found.both_slow <= DEPENDENT * found.expected or not first_slow:
+        return False
+    return evidence(found.both_slow, first_slow, found.expected / first_slow) > -math.log(_DOUBT)
+
+
+def _why_together(case: RawCase, run: RawHedge) -> str:
+    """What this run knows of the reason."""
+    reasons = []
+    if case.stall == "common":
+        reasons.append("they stall at the same instants, as was asked for")
+    if run.shares_core(1, 2):
+        reasons.append("they share a core")
+    if case.throttled:
+        reasons.append(f"their cores or their package were throttled {case.throttled} times")
+    if not run.simulated and run.machine.is_virtual:
+        reasons.append("a hypervisor may have stopped both")
+    if reasons:
+        return ", and ".join(reasons)
+    if run.simulated:
+        return "it is not known why"
+    return (
+        "something stops both at once, an SMI or a throttled package; `tunectl probe jitter --attribute` on "
+        f"{named_cpus(run.cpus[1:])} shows simultaneous stops"
+    )
+
+
+def _service(case: RawCase, run: RawHedge) -> Iterator[str]:
+    if run.simulated:
+        return
+    if case.throttled:
+        yield f"the servers' cores or their package were throttled {case.throttled} times meanwhile"
+    for name in SERVERS:
+        service = Figures(case.service.get(name, []), run.clock.hz)
+        median_ns = service.at("50") * 1e9 / run.clock.hz if service.n else 0.0
+        if median_ns > _SERVICE_OFF * case.service_ns:
+            yield (
+                f"server {name.upper()} took {nanoseconds(median_ns)} for work that was calibrated to "
+                f"{nanoseconds(case.service_ns)}: its core runs slower than before, or shares its units"
+            )
+
+
+def _threads(case: RawCase) -> Iterator[str]:
+    for role, thread in zip(ROLES, case.threads, strict=False):
+        if thread.page_faults:
+            yield f"the {role} took {thread.page_faults} page faults"
+        yield from preempted(role, thread.preemptions)
+
+
+def _why_nothing(case: RawCase) -> str:
+    return "" if case.offered else "interrupted before the first request was due"
+
+
+def _counted(run: RawHedge, judged: Judged) -> dict[str, Any]:
+    case = judged.case
+    return {
+        "budget": case.budget if case.budget < 1 else None,
+        "shed_at": case.shed_at or None,
+        "n": case.offered if judged.has_figures else 0,
+        **_figures(run, case, is_measured=judged.has_figures),
+        **{name: getattr(case, name) for name in _COUNTED},
+        "throttled": case.throttled,
+    }
+
+
+def _figures(run: RawHedge, case: RawCase, *, is_measured: bool) -> dict[str, Any]:
+    """All of them null where there is no result: a void case has no figure that could be read as one."""
+    hz = run.clock.hz
+    if not is_measured:
+        names = ("floor_ns", "delay_ns", "min_ns", "mean_ns", "percentiles_ns", "max_ns", "late_ns", "wasted_ns")
+        return {
+            **dict.fromkeys((*names, "utilisation", "joint_ratio", "collapsed")),
+            "single_ns": dict.fromkeys(SERVERS),
+            "histogram": [],
+        }
+    latency = Figures(case.latency, hz, case.missed)
+    spread = latency.spread_ns(FEWEST) or {}
+    delays = Figures(case.hedged_after, hz)
+    return {
+        "floor_ns": latency.ns(delays.least + (case.fastest_ticks or 0)) if delays.n else None,
+        "delay_ns": delays.ns(delays.at("50")) if delays.n else None,
+        "min_ns": spread["min"],
+        "mean_ns": spread["mean"],
+        "percentiles_ns": {name: spread[name] for name in PERCENTILES},
+        "max_ns": spread["max"],
+        "single_ns": {name: Figures(case.service[name], hz).spread_ns(FEWEST) for name in SERVERS},
+        "late_ns": Figures(case.late, hz).spread_ns(FEWEST),
+        "wasted_ns": latency.ns(case.wasted_ticks),
+        "utilisation": ratio(case.busy_ticks, 2 * case.measured_ticks),
+        "joint_ratio": joint_ratio(case),
+        "collapsed": is_collapsed(case),
+        "histogram": latency.histogram_ns(),
+    }
+
+
+def joint_ratio(case: RawCase) -> float | None:
+    """P(both slow) / (P(A slow) x P(B slow)); 1 for servers that are slow by themselves.
+
+    None where chance would have it less than five times: then too few requests went to both.
+    """
+    found = case.together
+    return ratio(found.both_slow, found.expected) if found.expected >= _LEAST_EXPECTED else None
+
+
+def _with_counts(document: dict[str, Any]) -> dict[str, Any]:
+    cells = [cell | counts_of(cell["states"]) if "states" in cell else cell for cell in document.get("cells", ())]
+    return document | {"cells": cells}
+
+
+HEDGE = Experiment(
+    "hedge",
+    RawHedge,
+    kept=("tunectl_version", "host", "at", "duration_s", "interrupted", "simulated", "fifo_priority"),
+    asked=("load", "delay", "stall", "service_ns", "cancel", "budget", "shed_at", "seed"),
+    contradiction=_contradiction,
+    why_nothing=_why_nothing,
+    why_void=why_void,
+    counted=_counted,
+    warnings=case_warnings,
+    prepared=_with_counts,
+)
+
+
+def explained_hedge(raw: dict[str, Any]) -> dict[str, Any]:
+    """The tunectl.probe.hedge/1 document of what `tunectl-probe hedge` counted. Pure."""
+    run = HEDGE.read(raw)
+    return {
+        **HEDGE.opening(raw),
+        "clock": run.clock.shown(raw["clock"]),
+        "warnings": run_warnings(run),
+        "cells": HEDGE.cells(run, HEDGE.judged(run)),
+    }

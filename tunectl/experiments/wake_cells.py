@@ -1,0 +1,404 @@
+"""What `tunectl-probe wake` counted, as types; which cases are void, and the cells, speed-ups and warnings. Pure."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from tunectl.experiments.frame import Count, Experiment, Judged, Values, uneven
+from tunectl.experiments.pair import (
+    OTHERS_MOST,
+    PairRun,
+    Peer,
+    clock,
+    cpu_share,
+    ended_by,
+    ended_early,
+    fifo,
+    machine,
+    placement,
+    preempted,
+    two_spinners,
+    unkept,
+    why_no_spinner,
+    why_throttled,
+)
+from tunectl.experiments.tick_figures import PERCENTILES, Figures, halved, ratio
+
+TIMERS = ("timerfd", "clock_nanosleep")  # the kernel sends, by a schedule
+_RAN, _SLICES = 7, 9  # fields of a cpu line of /proc/schedstat (Documentation/scheduler/sched-stats.rst)
+_IDLE, _STEAL = 4, 8  # of /proc/stat (proc(5)): idle, iowait, irq, softirq, steal; the rest is tasks' time
+UNREADY_MOST = 0.01  # of the messages, that may come before a receiver with a working set waits again
+_STEPS_OF_DOUBT = 2  # of a time that is counted in steps: one at each end
+_SWITCH_NS = 10_000  # with each run of ours goes work of the kernel that it charges to nobody, or to the CPU alone
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """What the kernel said at one moment, as it stood."""
+
+    ticks: Count
+    tids: tuple[Count, Count, Count]  # the receiver, the sender, the probe's main thread
+    files: dict[str, str]  # /proc/schedstat, else /proc/stat, and the schedstat of these threads, by path
+
+    def line(self, path: str, cpu: int) -> str:
+        """The line of a CPU in one of the first two; "" where there is none."""
+        found = (line for line in self.files.get(path, "").splitlines() if line.startswith(f"cpu{cpu} "))
+        return next(found, "")
+
+    @property
+    def threads(self) -> list[str]:
+        """/proc/PID/task/TID/schedstat of each, "" where it could not be read."""
+        return [self.files.get(f"/proc/self/task/{tid}/schedstat", "") for tid in self.tids]
+
+
+class RawCase(msgspec.Struct, frozen=True, kw_only=True):
+    """One mechanism and wait method at one idle time."""
+
+    mechanism: str
+    waiting: Literal["sleeping", "spinning", "busy-poll"]
+    way: str
+    idle_ms: Annotated[float, Meta(ge=0)]
+    reason: str = ""  # why it was not measured
+    sent: Count = 0
+    arrived: Count = 0
+    duplicates: Count = 0
+    reordered: Count = 0
+    negative: Count = 0  # received before sent; not in the values
+    unready: Count = 0  # sent while the receiver still made its caches cold (--dirty-kib)
+    late_expirations: Count = 0  # of a timer: had passed before the receiver came to wait for them
+    period_ticks: Count = 0
+    page_faults: Count = 0
+    preemptions: Count = 0
+    throttled_us: Count = 0  # the cgroups that hold the probe, by their cpu.max
+    receiver_ns: Count = 0  # CPU time of the receiver, from the last warm-up to the end,
+    receiver_ticks: Count = 0  # and how long that was
+    napi_id: Count = 0
+    has_no_napi: bool = False
+    failed: Literal["", "sending", "receiving"] = ""
+    errno: Count = 0
+    before: Account | None = None  # around all of it
+    after: Account | None = None
+    delay: Values = []  # of a timer: from when it was due
+    after_send: Values = []
+    send_call: Values = []
+    late: Values = []
+    far: Values = []
+    away: Values = []
+
+
+class RawWake(PairRun[RawCase], frozen=True, kw_only=True):
+    """A whole run."""
+
+    messages: Count
+    bytes: Count
+    fds: Count
+    dirty_kib: Count
+    has_warm_sender: bool
+
+
+def _contradiction(case: RawCase) -> str:
+    """What no type says: a file that was edited, or cut and mended, does not add up."""
+    spreads = {name: getattr(case, name) for name in ("delay", "after_send", "send_call", "late", "far", "away")}
+    held = sum(case.delay[1::2]) + case.negative
+    if held == case.arrived or case.reason:
+        return uneven(spreads)
+    return uneven(spreads) or f"delay holds {held} of {case.arrived} messages that arrived"
+
+
+class Occupancy(NamedTuple):
+    """Of all tasks, and of them the probe's own threads; `*_slices`: how often they were put there, None: unknown."""
+
+    elapsed_ns: float
+    cpu_ns: float
+    own_ns: int
+    own_slices: int
+    cpu_slices: int | None
+    step_ns: float  # cpu_ns is counted in steps of this; 0: in ns
+
+
+def occupancy(case: RawCase, run: RawWake) -> Occupancy | None:
+    """None where the kernel counted nothing, or what it said cannot be read."""
+    before, after = case.before, case.after
+    if before is None or after is None or after.ticks <= before.ticks:
+        return None
+    elapsed_ns = (after.ticks - before.ticks) * 1e9 / run.clock.hz
+    ran, slices = (last - first for first, last in zip(_own(before, run), _own(after, run), strict=True))
+    first, last = (_fields(one.line("/proc/schedstat", run.cpus[1])) for one in (before, after))
+    if min(len(first), len(last)) > _SLICES:
+        counted = last[_SLICES] - first[_SLICES]
+        return Occupancy(elapsed_ns, last[_RAN] - first[_RAN], ran, slices, counted, 0)
+    first, last = (_fields(one.line("/proc/stat", run.cpus[1])) for one in (before, after))
+    if min(len(first), len(last)) <= _STEAL:
+        return None
+    step_ns = 1e9 / run.facts.user_hz
+    others = sum(last[_IDLE : _STEAL + 1]) - sum(first[_IDLE : _STEAL + 1])
+    # Idle time is counted to the ns where the kernel stops its tick, while tasks are charged whole ticks.
+    return Occupancy(elapsed_ns, elapsed_ns - others * step_ns, ran, slices, None, step_ns)
+
+
+def _own(account: Account, run: RawWake) -> tuple[int, int]:
+    """CPU time and runs of our threads that are on the receiver's CPU."""
+    is_one_cpu = run.cpus[0] == run.cpus[1]
+    present = 1 if not is_one_cpu else 3 if run.facts.shares_main else 2
+    counts = [[0, *_fields(f"- {line}")[1:]] for line in account.threads[:present]]  # ran, waited, slices
+    return sum(of[1] for of in counts if len(of) > 3), sum(of[3] for of in counts if len(of) > 3)
+
+
+def _fields(line: str) -> list[int]:
+    """The numbers behind the first word, each at its place from 1; empty where one is none."""
+    words = line.split()[1:]
+    return [0, *map(int, words)] if words and all(word.isascii() and word.isdigit() for word in words) else []
+
+
+def why_void(case: RawCase, run: RawWake) -> str:
+    """Why the delays of a measured case are no result; "" where they are one."""
+    receiver = run.cpus[1]
+    if throttled := why_throttled(case.throttled_us):
+        return throttled
+    if case.waiting == "spinning":
+        return why_no_spinner(share_of(case, run.clock.hz), receiver) or _why_unready(case, run)
+    met = met_others(case, run)
+    if met is None or met <= OTHERS_MOST:
+        return _why_unready(case, run)
+    shown = f"{100 * met:.2g} %" if met < 0.995 else "nearly all"
+    return (
+        f"void: in {shown} of the messages another task ran on CPU {receiver} (it may in {100 * OTHERS_MOST:.0f} %): "
+        "the delays are not those of a sleeper that has its CPU to itself"
+    )
+
+
+def _why_unready(case: RawCase, run: RawWake) -> str:
+    if case.unready <= UNREADY_MOST * case.sent:
+        return ""
+    return (
+        f"void: {case.unready} of {case.sent} messages came while the receiver still wrote to its working set of "
+        f"{run.dirty_kib:,} KiB: ask for a longer --idle-ms, or a smaller --dirty-kib"
+    )
+
+
+def share_of(case: RawCase, hz: float) -> float:
+    """How much of its CPU the receiver had."""
+    return cpu_share(case.receiver_ns, case.receiver_ticks, hz)
+
+
+def met_others(case: RawCase, run: RawWake) -> float | None:
+    """The share of the messages that were under way while another task had a sleeper's CPU; None where unknown.
+
+    At least as many as it was preempted by one; on a CPU for both the sender preempts it, too, and that is no other.
+    A run of length L meets a message that is under way for F with the chance (L + F) / T, so all of them meet the share
+    (sum of L + runs * F) / T. No more messages than there were runs, where the kernel counts them.
+    """
+    is_alone = run.cpus[0] != run.cpus[1] or case.mechanism in TIMERS
+    preempted = min(case.preemptions / case.sent, 1.0) if case.sent and is_alone else 0.0
+    account = occupancy(case, run)
+    if account is None:
+        return preempted or None
+    runs = _runs_of_others(account)
+    if runs is not None and runs <= OTHERS_MOST * case.sent:
+        return preempted
+    doubt_ns = _STEPS_OF_DOUBT * account.step_ns + _SWITCH_NS * account.own_slices
+    others_ns = max(account.cpu_ns - account.own_ns - doubt_ns, 0)
+    delays = Figures(case.delay, run.clock.hz)
+    flight_ns = delays.ns(delays.at("50")) if delays.n else 0
+    met = (others_ns + (runs or 0) * flight_ns) / account.elapsed_ns
+    return min(max(met, preempted), 1.0)
+
+
+def _runs_of_others(account: Occupancy) -> int | None:
+    """How often another task was put on the CPU."""
+    return None if account.cpu_slices is None else max(account.cpu_slices - account.own_slices, 0)
+
+
+def step_of_doubt_ns(case: RawCase, run: RawWake) -> float | None:
+    """Of a sleeper's case too short for the steps in which the kernel counts who had the CPU: such a step; 0 where it
+    counts nothing. None for all other cases.
+    """
+    if case.waiting == "spinning" or not case.delay:
+        return None
+    account = occupancy(case, run)
+    if account is None:
+        return 0.0
+    return account.step_ns if _STEPS_OF_DOUBT * account.step_ns > OTHERS_MOST * account.elapsed_ns else None
+
+
+def run_warnings(run: RawWake) -> list[str]:
+    """About the whole run."""
+    return [
+        *ended_early(run),
+        *placement(run),
+        *_two_spinners(run),
+        *fifo(run),
+        *clock(run),
+        *_timer_slack(run),
+        *machine(run, "waking an idle CPU goes through the hypervisor"),
+        *_unseen(run),
+    ]
+
+
+def _two_spinners(run: RawWake) -> Iterator[str]:
+    if any(case.waiting == "spinning" and not case.idle_ms for case in run.cases):
+        yield from two_spinners(run, " in the cases without idle time")
+
+
+def _timer_slack(run: RawWake) -> Iterator[str]:
+    if run.facts.timer_slack_ns > 1 and any(case.mechanism == "clock_nanosleep" for case in run.cases):
+        yield f"timer slack is {run.facts.timer_slack_ns:,} ns: a timer may expire so much late without being late"
+
+
+def _unseen(run: RawWake) -> Iterator[str]:
+    """Sleepers whose CPU somebody else may have had, without anybody knowing."""
+    steps = [step for case in run.cases if (step := step_of_doubt_ns(case, run)) is not None]
+    if not steps:
+        return
+    how = f"only in steps of {max(steps) / 1e6:.0f} ms" if max(steps) else "not at all"
+    yield (
+        f"this kernel counts {how} who has CPU {run.cpus[1]} (no /proc/schedstat): in {len(steps)} of the sleeping "
+        "cases another task there may have gone unseen"
+    )
+
+
+def case_warnings(case: RawCase, run: RawWake) -> list[str]:
+    """About one case that was measured."""
+    return [*_of_case(case, run), *_of_receiver(case)]
+
+
+def _of_case(case: RawCase, run: RawWake) -> Iterator[str]:
+    lost = case.sent - case.arrived
+    yield from ended_by(case.failed, case.errno)
+    if case.sent < run.messages:
+        yield f"{case.sent} of {run.messages} messages were sent"
+    if lost > 0:
+        yield f"{lost} of {case.sent} messages were lost"
+    if case.duplicates:
+        yield f"{case.duplicates} messages came twice or were no messages of this case"
+    if case.reordered:
+        yield f"{case.reordered} messages came after a later one"
+    if case.negative:
+        yield f"{case.negative} messages were received before they were sent, by the two CPUs' counters: left out"
+    yield from unkept(Figures(case.late, run.clock.hz))
+
+
+def _of_receiver(case: RawCase) -> Iterator[str]:
+    if case.late_expirations:
+        yield (
+            f"{case.late_expirations} of {case.sent} expirations had passed before the thread came to wait for them: "
+            "it was late for longer than a period"
+        )
+    if case.page_faults:
+        yield f"the probe itself took {case.page_faults} page faults"
+    yield from preempted("receiver", case.preemptions)
+
+
+def _why_nothing(case: RawCase) -> str:
+    if sum(case.delay[1::2]):
+        return ""
+    if case.has_no_napi:
+        return (
+            "the socket's NAPI id is 0: no device queue that the kernel could poll feeds it (loopback has none), "
+            "so SO_BUSY_POLL would change nothing"
+        )
+    if case.failed:
+        what = "the queue stayed full for a second" if case.errno == errno.EAGAIN else os.strerror(case.errno)
+        return f"{case.failed} failed: {what}"
+    return "every message was lost" if case.sent else "interrupted before the first message"
+
+
+def _counted(run: RawWake, judged: Judged) -> dict[str, Any]:
+    case, hz = judged.case, run.clock.hz
+    delays, is_measured = Figures(case.delay, hz), not _why_nothing(case)
+    return {
+        "n": delays.n if judged.has_figures else 0,
+        "sent": case.sent,
+        "lost": max(case.sent - case.arrived, 0),
+        "duplicates": case.duplicates,
+        "reordered": case.reordered,
+        "late_expirations": case.late_expirations if case.mechanism in TIMERS else None,
+        **_figures(run, judged),
+        "period_ns": delays.ns(case.period_ticks),
+        "receiver_cpu_percent": round(100 * share_of(case, hz), 2) if is_measured else None,
+        "napi_id": case.napi_id,
+        "histogram": delays.histogram_ns() if judged.has_figures else [],
+    }
+
+
+def _figures(run: RawWake, judged: Judged) -> dict[str, Any]:
+    """All of them null where there is no result: a void case has no figure that could be read as one."""
+    case, hz, has = judged.case, run.clock.hz, judged.has_figures
+    delays = Figures(case.delay, hz)
+    spreads = {
+        "after_send_ns": case.after_send,
+        "send_call_ns": case.send_call,
+        "late_ns": case.late,
+        "far_ns": case.far,
+        "one_way_estimate_ns": halved(case.away),  # nothing says that both directions take the same
+    }
+    return {
+        "min_ns": delays.ns(delays.least) if has else None,
+        "mean_ns": delays.mean_ns() if has else None,
+        "percentiles_ns": delays.percentiles_ns() if has else None,
+        "max_ns": delays.ns(delays.most) if has else None,
+        **{name: Figures(values, hz).spread_ns() if has else None for name, values in spreads.items()},
+    }
+
+
+def speedups(run: RawWake, found: Sequence[Judged]) -> list[dict[str, Any]]:
+    """How many times shorter than asleep, for each case that has figures and did not sleep."""
+    spun = (judged for judged in found if judged.has_figures and judged.case.waiting != "sleeping")
+    return [_speedup(judged.case, over, run) for judged in spun if (over := _sleeping_like(judged.case, found))]
+
+
+def _sleeping_like(case: RawCase, found: Iterable[Judged]) -> RawCase | None:
+    """The first that slept, of the same mechanism and idle time, and has figures."""
+    key = (case.mechanism, case.idle_ms, "sleeping")
+    like = (judged.case for judged in found if judged.has_figures)
+    return next((other for other in like if (other.mechanism, other.idle_ms, other.waiting) == key), None)
+
+
+def _speedup(case: RawCase, over: RawCase, run: RawWake) -> dict[str, Any]:
+    short, long = (Figures(each.delay, run.clock.hz) for each in (case, over))
+    return {
+        "mechanism": case.mechanism,
+        "idle_ms": case.idle_ms,
+        "waiting": case.waiting,
+        "way": case.way,
+        "over": over.way,
+        "mean": ratio(long.mean, short.mean),
+        "percentiles": {name: ratio(long.at(name), short.at(name)) for name in PERCENTILES},
+        "max": ratio(long.most, short.most),
+    }
+
+
+WAKE = Experiment(
+    "wake",
+    RawWake,
+    kept=(
+        *("tunectl_version", "host", "at", "duration_s", "interrupted", "messages", "bytes", "fds", "dirty_kib"),
+        *("fifo_priority", "busy_poll_us", "has_warm_sender"),
+    ),
+    asked=("mechanism", "waiting", "way", "idle_ms"),
+    contradiction=_contradiction,
+    why_nothing=_why_nothing,
+    why_void=why_void,
+    counted=_counted,
+    warnings=case_warnings,
+)
+
+
+def explained_wake(raw: dict[str, Any], peer: Peer | None = None) -> dict[str, Any]:
+    """The tunectl.probe.wake/1 document of what `tunectl-probe wake` counted; `peer` is the other host. Pure."""
+    run = WAKE.read(raw)
+    found = WAKE.judged(run)
+    return {
+        **WAKE.opening(raw),
+        "timer_slack_ns": run.facts.timer_slack_ns,
+        "clock": run.clock.shown(raw["clock"]),
+        "peer": peer._asdict() if peer else None,
+        "warnings": run_warnings(run),
+        "cells": WAKE.cells(run, found, is_round_trip=peer is not None),
+        "speedups": speedups(run, found),
+    }
