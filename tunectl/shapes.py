@@ -37,6 +37,18 @@ Event = tuple[Count, Count, Count]  # begin and end on the counter, place of the
 
 NOT_ALWAYS = "x-not-always"  # of a field that has a default: also a document that is written now may lack it
 Maybe = Meta(extra_json_schema={NOT_ALWAYS: True})
+MEASURED = "measured"
+Measured = Meta(extra_json_schema={NOT_ALWAYS: MEASURED})  # there where `reason` is empty
+
+
+def words(*allowed: str | int | None) -> Meta:
+    """Of a field that has one of these; one of a later version is let through where it is read."""
+    return Meta(extra_json_schema={"enum": [*allowed]})
+
+
+def having(*keys: str) -> Meta:
+    """Of a dict that has these keys."""
+    return Meta(extra_json_schema={"required": [*keys]})
 
 
 def one_of(*fields: str) -> Meta:
@@ -44,6 +56,8 @@ def one_of(*fields: str) -> Meta:
     return Meta(extra_json_schema={"oneOf": [{"required": [field]} for field in fields]})
 
 
+TRANSPORTS, FORMATS = words("tcp", "udp", "multicast", "multicast-ab"), words("ws-json", "json", "binary")
+TLS = words("off", "ktls")
 _TIME = {"format": "date-time", "pattern": r"(Z|\+00:00)$"}
 Time = Annotated[str, Meta(description="UTC, RFC 3339.", extra_json_schema=_TIME)]
 Cpulist = Annotated[str, Meta(description='A cpulist: "2-5,8"; "" for none.')]

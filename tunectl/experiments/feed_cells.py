@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.experiments.capture import Replay
-from tunectl.experiments.frame import Count, Experiment, Judged, Values, uneven
+from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Values, uneven
 from tunectl.experiments.pair import (
     OTHERS_MOST,
     PairRun,
@@ -31,7 +31,7 @@ from tunectl.experiments.pair import (
     why_throttled,
 )
 from tunectl.experiments.tick_figures import FEWEST, PERCENTILES, Figures
-from tunectl.shapes import FEED_STAGES
+from tunectl.shapes import FEED_STAGES, FORMATS, TLS, TRANSPORTS, Maybe, Measured, having
 from tunectl.wording import nanoseconds, plural
 
 SPINNING = "poll0"
@@ -62,27 +62,33 @@ _COUNTED = (
 )
 
 
-# From tick, to tick, how many messages, and of these the sum of each stage in ticks.
-Profile = Annotated[list[int], Meta(min_length=_OF_PROFILE, max_length=_OF_PROFILE)]
+_OF_BUCKET = "From tick, to tick, how many messages, and of these the sum of each stage in ticks."
+Profile = Annotated[list[int], Meta(min_length=_OF_PROFILE, max_length=_OF_PROFILE, description=_OF_BUCKET)]
 
 
 class Stamps(msgspec.Struct, frozen=True, kw_only=True):
     """The kernel's receive stamps."""
 
     asked: Literal["sw", "hw", "off"]
-    kind: Literal["sw", "hw", "off"]
-    reason: str = ""  # why they are off though they were asked for
-    were_on: bool | None = None  # somebody else had switched them on already; None: unknown
-    uncertainty_ticks: Count | None = None
-    stepped: bool = False  # CLOCK_REALTIME was set meanwhile
+    kind: Annotated[Literal["sw", "hw", "off"], Meta(description="sw: the kernel's own; hw: the network card's.")]
+    reason: Annotated[str, Meta(description="Why there are none though they were asked for.")] = ""
+    were_on: Annotated[
+        bool | None, Meta(description="Somebody else had switched time stamps on already. Null: unknown.")
+    ] = None
+    uncertainty_ticks: Annotated[
+        Count | None, Meta(description="Of a stamp against the counter; null without stamps.")
+    ] = None
+    stepped: Annotated[bool, Meta(description="Their clock was set meanwhile: they are not comparable.")] = False
 
 
 class Drops(msgspec.Struct, frozen=True, kw_only=True):
     """What the kernel dropped meanwhile; None where nobody counted."""
 
-    socket: Count | None = None
-    softnet: Count | None = None
-    nic: Count | None = None
+    socket: Annotated[Count | None, Meta(description="By the receiving socket (SO_MEMINFO).")] = None
+    softnet: Annotated[Count | None, Meta(description="Before a socket (/proc/net/softnet_stat)."), Maybe] = None
+    nic: Annotated[
+        Count | None, Meta(description="By the interface to the peer, of all its packets; null on loopback."), Maybe
+    ] = None
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,57 +96,81 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
     start: Count
     interval_ticks: Annotated[int, Meta(gt=0)]
-    intervals: list[tuple[Count, int, int]]
+    intervals: Annotated[list[tuple[Count, int, int]], Meta(description="[messages, sum of total, the longest]")]
 
 
 class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     """One combination of transport, format and the rest."""
 
-    transport: str
-    format: str
+    transport: Annotated[str, TRANSPORTS]
+    format: Annotated[str, FORMATS]
     symbols: Count
-    rate: Count  # messages a second
-    burst: Count
-    waiting: Literal["poll", "poll0", "busy-poll"]
-    tls: str
-    alloc: Count
-    reason: str = ""  # why it was not measured
-    warm_ups: Count = 0
-    due: Count = 0
-    sent: Count = 0
-    arrived: Count = 0  # first copies that reached the book
-    doubled: Count = 0
-    reordered: Count = 0
-    grown: Count = 0  # shorter in the capture that is replayed than any of ours is
-    strangers: Count = 0  # packets that are no messages of this run
-    unsent: Count = 0
-    unsent_ticks: Values = []  # from when each was due to the end
-    reads: Count = 0  # that brought a whole message
-    batch_sizes: Values = []  # messages of a read, and how many reads
-    stamped: bool = False
-    stamps: Stamps | None = None
-    stamp_shared: Count = 0
-    negative: dict[str, Count] = {}
-    drops: Drops = Drops()
-    allocations: Count = 0
-    minor_faults: Count = 0
-    major_faults: Count = 0
-    involuntary_switches: Count = 0
-    voluntary_switches: Count = 0
-    sender_involuntary_switches: Count = 0
-    sender_voluntary_switches: Count = 0  # it spins, so only a stop makes it leave its CPU by itself
-    throttled_us: Count = 0  # the cgroups that hold the probe, by their cpu.max
-    receiver_ns: Count = 0  # CPU time of the receiver in the measured time,
-    receiver_ticks: Count = 0  # and how long that was
-    close_code: Count = 0
-    napi_id: Count = 0
-    failed: Literal["", "sending", "receiving"] = ""
-    errno: Count = 0
-    total: Values = []
-    late: Values = []
-    stages: dict[str, Values] = {}
-    profile: list[Profile] = []
-    series: Series | None = None
+    rate: Annotated[Count, Meta(description="Messages a second, of all symbols together.")]
+    burst: Annotated[Count, Meta(description="Messages that are due at the same time.")]
+    waiting: Annotated[Literal["poll", "poll0", "busy-poll"], Meta(description="How the receiver waits; poll0 spins.")]
+    tls: Annotated[str, TLS]
+    alloc: Annotated[Count, Meta(description="How often the receiver copies each message into new memory, on purpose.")]
+    reason: Annotated[str, Meta(description="Why it was not measured; else empty.")] = ""
+    warm_ups: Annotated[Counted, Meta(description="Messages before the measured time; they are in no other field.")] = 0
+    due: Annotated[Counted, Meta(description="Messages whose due time came in the measured time.")] = 0
+    sent: Counted = 0
+    arrived: Annotated[Counted, Meta(description="First copies that reached the book.")] = 0
+    doubled: Annotated[Counted, Meta(description="Second copies.")] = 0
+    reordered: Annotated[
+        Counted, Meta(description="Came after a later one of their symbol: the book ignores them.")
+    ] = 0
+    grown: Annotated[Counted, Meta(description="Shorter in the capture that is replayed than any of ours is.")] = 0
+    strangers: Annotated[Counted, Meta(description="Packets that are no messages of this run.")] = 0
+    unsent: Annotated[Counted, Meta(description="Due, and not sent before the end.")] = 0
+    unsent_ticks: Annotated[
+        Values, Measured, Meta(description="From when each unsent message was due to the end.")
+    ] = []
+    reads: Annotated[Counted, Meta(description="That brought at least one whole message.")] = 0
+    batch_sizes: Annotated[
+        Values, Measured, Meta(description="Messages of a read and how many reads, in turns; ascending.")
+    ] = []
+    stamped: Annotated[bool, Measured, Meta(description="wire is there, and kernel begins at the receive stamp.")] = (
+        False
+    )
+    stamps: Annotated[Stamps | None, Measured] = None
+    stamp_shared: Annotated[
+        Counted, Meta(description="Of reads with several: their stamp is that of the read's last byte.")
+    ] = 0
+    negative: Annotated[
+        dict[str, Count],
+        having(*FEED_STAGES),
+        Measured,
+        Meta(description="Messages whose stage was below minus the uncertainty."),
+    ] = {}
+    drops: Annotated[Drops, Measured] = Drops()
+    allocations: Annotated[Counted, Meta(description="Made by the receiver on purpose (--alloc).")] = 0
+    minor_faults: Annotated[Counted, Meta(description="Of the receiver; so are major_faults and the switches.")] = 0
+    major_faults: Counted = 0
+    involuntary_switches: Annotated[Counted, Meta(description="How often another task took the receiver's CPU.")] = 0
+    voluntary_switches: Counted = 0
+    sender_involuntary_switches: Counted = 0
+    sender_voluntary_switches: Annotated[
+        Counted, Meta(description="It spins, so only a stop makes it leave its CPU.")
+    ] = 0
+    throttled_us: Annotated[
+        Counted, Meta(description="How long the cgroups that hold the probe were out of their cpu.max.")
+    ] = 0
+    receiver_ns: Annotated[Counted, Meta(description="CPU time of the receiver in the measured time.")] = 0
+    receiver_ticks: Annotated[Counted, Meta(description="How long that was.")] = 0
+    close_code: Annotated[Counted, Meta(description="With what the WebSocket reader failed; 0: it did not.")] = 0
+    napi_id: Annotated[Counted, Meta(description="Of the receiving socket; 0: no device queue feeds it.")] = 0
+    failed: Annotated[Literal["", "sending", "receiving"], Measured] = ""
+    errno: Counted = 0
+    total: Annotated[Values, Measured, Meta(description="book - due")] = []
+    late: Annotated[Values, Measured, Meta(description="sent - due")] = []
+    stages: Annotated[
+        dict[str, Values],
+        having(*FEED_STAGES),
+        Measured,
+        Meta(description="The parts of total. wire is empty where not stamped, and kernel is then both."),
+    ] = {}
+    profile: Annotated[list[Profile], Measured] = []
+    series: Annotated[Series | None, Measured] = None
 
     @property
     def lost(self) -> int:
@@ -149,7 +179,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RawFeed(PairRun[RawCase], frozen=True, kw_only=True):
-    """A whole run."""
+    """What `tunectl-probe feed` counted, in ticks of its counter; docs/probe-feed.md has the definitions."""
 
 
 def _contradiction(case: RawCase) -> str:

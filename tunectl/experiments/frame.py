@@ -19,6 +19,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.probe.counter import shown_clock
 from tunectl.probe.hostfiles import Machine, machine_of
 from tunectl.probe.runner import document_of, start
+from tunectl.shapes import Maybe, Measured, words
 
 _INTERRUPTED = "interrupted before it was measured"
 _LONG_WARM_UP_S = 1.0  # it is named
@@ -170,32 +171,54 @@ def require_online(root: Sysroot, cpus: CpuSet, said: str) -> None:
 
 
 Count = Annotated[int, Meta(ge=0)]
-Values = list[int]  # value in ticks and how often it came, in turns; ascending
+Counted = Annotated[Count, Measured]  # in a case
+Values = Annotated[list[int], Meta(description="Value in ticks and how often it came, in turns; ascending.")]
 
 
 class CpuFact(msgspec.Struct, frozen=True, kw_only=True):
-    """A CPU of the two; files of /sys as they stood, "" where they could not be read."""
+    """A CPU of the experiment; files of /sys as they stood, "" where they could not be read."""
 
     is_isolated: bool
     governor: str
-    core_cpus: str  # the hardware threads of its core
+    core_cpus: Annotated[str, Meta(description="The hardware threads of its core, as a CPU list.")]
 
 
 class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What decides how much the figures of a run mean."""
 
-    shares_main: bool = False  # no CPU was left for the program's main thread
+    shares_main: Annotated[bool, Meta(description="No CPU was left for the program's main thread.")] = False
     is_locked: bool = True
-    user_hz: Annotated[int, Meta(gt=0)] = 100  # what /proc/stat counts time in
-    timer_slack_ns: Count = 1
+    user_hz: Annotated[int, Meta(gt=0, description="What /proc/stat counts time in.")] = 100
+    timer_slack_ns: Annotated[
+        Count, Meta(description="So much later than asked the kernel may end the receiver's sleeps; it was set to 1.")
+    ] = 1
 
 
 class RawClock(msgspec.Struct, frozen=True, kw_only=True):
     """The counter."""
 
+    source: Annotated[
+        str,
+        Meta(description="simulated: a tick is a nanosecond of simulated time."),
+        words("tsc", "cntvct_el0", "simulated"),
+    ] = ""
+    kernel_source: Annotated[str, Maybe] = ""
     hz: Annotated[float, Meta(gt=0)]
-    drift_ppm: float = 0.0
-    offset_ticks: tuple[int, int] | None = None  # the receiver's is ahead of the sender's by at least, by at most
+    granule_ns: Annotated[float, Meta(ge=0), Maybe] = 0.0
+    drift_ppm: Annotated[float, Maybe] = 0.0
+    error_ppm: Annotated[float, Meta(ge=0), Maybe] = 0.0
+    initial_error_ppm: Annotated[float, Meta(ge=0), Maybe] = 0.0
+    cpuid: Annotated[
+        list[tuple[Count, Count, Count, Count, Count]],
+        Meta(description="x86: a leaf of CPUID, and its EAX, EBX, ECX and EDX."),
+        Maybe,
+    ] = []
+    cntfrq: Annotated[Count, Meta(description="arm64: the register CNTFRQ_EL0."), Maybe] = 0
+    offset_ticks: Annotated[
+        tuple[int, int] | None,
+        Meta(description="The receiver's counter is ahead of the sender's by at least, by at most."),
+        Maybe,
+    ] = None
 
     def shown(self, written: dict[str, Any]) -> dict[str, Any]:
         """What the program wrote of it, with the offset in ns."""
@@ -212,16 +235,17 @@ RawCase = TypeVar("RawCase")
 class CasesRun(msgspec.Struct, Generic[RawCase], frozen=True, kw_only=True):
     """A whole run, with its cases."""
 
+    holds: Annotated[str, Meta(description="What this document is, for whoever reads it alone.")] = ""
     interrupted: bool
-    fifo_priority: Count
+    fifo_priority: Annotated[Count, Meta(description="0: the scheduling class was left alone.")]
     clock: RawClock
     cases: list[RawCase] = msgspec.field(name="cells")
     cpus: tuple[Count, ...]
     host: dict[str, str]
     at: str
     tunectl_version: str
-    duration_s: float
-    host_files: dict[str, str] = {}  # before the run, by path
+    duration_s: Annotated[float, Meta(ge=0)]
+    host_files: Annotated[dict[str, str], Meta(description="As they stood before the run, by path.")] = {}
 
     @property
     def machine(self) -> Machine:

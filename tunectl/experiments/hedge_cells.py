@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.cpulist import CpuSet, named_cpus, parse_shown
-from tunectl.experiments.frame import CasesRun, Count, CpuFact, Experiment, HostFacts, Judged, Values, uneven
+from tunectl.experiments.frame import CasesRun, Count, Counted, CpuFact, Experiment, HostFacts, Judged, Values, uneven
 from tunectl.experiments.hedge_states import counts_of
 from tunectl.experiments.pair import (
     counter,
@@ -26,6 +26,7 @@ from tunectl.experiments.pair import (
 from tunectl.experiments.tick_figures import FEWEST, PERCENTILES, Figures, ratio
 from tunectl.probe.jitter_warnings import is_slow
 from tunectl.probe.phase import evidence
+from tunectl.shapes import Maybe, Measured, having
 from tunectl.wording import nanoseconds
 
 SERVERS = ("a", "b")
@@ -68,11 +69,11 @@ Quarters = tuple[Count, Count, Count, Count]
 class Together(msgspec.Struct, frozen=True, kw_only=True):
     """How often both servers were slow with one request; slow: above the P99 of a server's own service times."""
 
-    served: Both = (0, 0)
-    slow: Both = (0, 0)
-    above_ticks: Both = (0, 0)
-    pairs: Count = 0  # requests that both were done with
-    first_slow: Both = (0, 0)  # of these, whose first copy went there, and was slow
+    served: Annotated[Both, Meta(description="Copies that A and B were done with.")] = (0, 0)
+    slow: Annotated[Both, Meta(description="Of these, above above_ticks.")] = (0, 0)
+    above_ticks: Annotated[Both, Meta(description="The P99 of each server's own service times.")] = (0, 0)
+    pairs: Annotated[Count, Meta(description="Requests that both were done with.")] = 0
+    first_slow: Annotated[Both, Meta(description="Of these, whose first copy went there, and was slow.")] = (0, 0)
     both_slow: Count = 0
 
     @property
@@ -94,50 +95,98 @@ class Thread(msgspec.Struct, frozen=True, kw_only=True):
 class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     """One load, delay and stall."""
 
-    load: Annotated[float, Meta(gt=0)]
-    delay: str
-    stall: Literal["none", "a", "both", "common"]
-    service_ns: Annotated[int, Meta(gt=0)]
-    cancel: bool
-    budget: Annotated[float, Meta(ge=0, le=1)]  # 1: no limit
-    shed_at: Count  # 0: no queue refuses
-    seed: Count
-    reason: str = ""  # why it was not measured
-    warm_ups: Count = 0
-    states: Values = []  # what became of the requests, of which the counts up to `unfinished` are made
-    offered: Count = 0
-    answered: Count = 0
-    shed: Count = 0
-    unanswered: Count = 0
-    hedged: Count = 0
-    won: Count = 0
-    lost: Count = 0
-    hedge_cancelled: Count = 0
-    hedge_unfinished: Count = 0
-    denied: Count = 0
-    over_budget: Count = 0
-    wasted: Count = 0
-    cancelled_unstarted: Count = 0
-    unfinished: Count = 0
-    below_floor: Count = 0
-    queue_max: Count = 0
-    queue_sums: Quarters = (0, 0, 0, 0)  # what both queues held when a request came, in each quarter of the requests
-    queue_arrivals: Quarters = (0, 0, 0, 0)
-    measured_ticks: Count = 0
-    busy_ticks: Count = 0
-    free_ticks: Count = 0  # of both servers: they had nothing to do, and did not stall
-    wasted_ticks: Count = 0
-    fastest_ticks: Count | None = None  # from the sending of a copy to its answer
-    latency: Values = []  # from due, of what was answered
-    won_latency: Values = []
-    late: Values = []  # from due until the first copy was sent
-    hedged_after: Values = []  # the delay in force
-    service: dict[str, Values] = {}
-    shorter_of_pair: Values = []  # of the requests that both servers were done with
-    together: Together = Together()
-    threads: list[Thread] = []  # the client, A and B; none where it was simulated
-    throttled_us: Count = 0  # the cgroups that hold the probe, by their cpu.max
-    throttled: Count | None = None  # how often a server's core or package was, meanwhile; None where nobody counts
+    load: Annotated[
+        float, Meta(gt=0), Meta(description="Arrivals x service / 2: of each server, without second copies and stalls.")
+    ]
+    delay: Annotated[str, Meta(description="When a request without an answer gets a second copy: none, ns, or pNN.")]
+    stall: Annotated[
+        Literal["none", "a", "both", "common"],
+        Meta(description="Which servers stall for 300 us, 1 % of the time; common: both at the same instants."),
+    ]
+    service_ns: Annotated[int, Meta(gt=0), Meta(description="Work of a request.")]
+    cancel: Annotated[
+        bool, Meta(description="The other copy is cancelled once the answer is there, where it has not begun.")
+    ]
+    budget: Annotated[float, Meta(ge=0, le=1), Meta(description="Second copies for each request; 1: no limit.")]
+    shed_at: Annotated[Count, Meta(description="0: no queue refuses.")]
+    seed: Annotated[Count, Meta(description="Of arrivals, stalls and, simulated, service times.")]
+    reason: Annotated[str, Meta(description="Why it was not measured; else empty.")] = ""
+    warm_ups: Annotated[Counted, Meta(description="Requests before the measured time; they are in no other count.")] = 0
+    states: Annotated[
+        Values,
+        Maybe,
+        Meta(description="What became of the requests, of which the counts from `offered` to `unfinished` are made."),
+    ] = []
+    offered: Annotated[
+        Counted, Meta(description="Requests whose due time came in the measured time: answered + shed + unanswered.")
+    ] = 0
+    answered: Counted = 0
+    shed: Annotated[Counted, Meta(description="Refused by a full queue: they count as missed.")] = 0
+    unanswered: Annotated[Counted, Meta(description="Taken, and without an answer when the run ended.")] = 0
+    hedged: Annotated[
+        Counted, Meta(description="Second copies that were sent: won + lost + hedge_cancelled + hedge_unfinished.")
+    ] = 0
+    won: Annotated[Counted, Meta(description="The second copy's answer came first.")] = 0
+    lost: Annotated[Counted, Meta(description="The second copy was done with, and the first had answered.")] = 0
+    hedge_cancelled: Annotated[
+        Counted, Meta(description="Second copies that were cancelled before they were begun.")
+    ] = 0
+    hedge_unfinished: Annotated[Counted, Meta(description="Second copies that were neither by the end.")] = 0
+    denied: Annotated[Counted, Meta(description="Second copies that were due, and met a full queue.")] = 0
+    over_budget: Annotated[
+        Counted, Meta(description="Second copies that were due, and the budget had no token left.")
+    ] = 0
+    wasted: Annotated[Counted, Meta(description="Copies that were done with when their request had its answer.")] = 0
+    cancelled_unstarted: Annotated[
+        Counted, Meta(description="Copies, first or second, that were cancelled before they were begun.")
+    ] = 0
+    unfinished: Annotated[Counted, Meta(description="Copies, first or second, that were not done with by the end.")] = 0
+    below_floor: Annotated[
+        Counted, Meta(description="Answers by a second copy sooner than one can be: there is none.")
+    ] = 0
+    queue_max: Annotated[
+        Counted, Meta(description="The most copies that one server had, the one in work among them.")
+    ] = 0
+    queue_sums: Annotated[
+        Quarters,
+        Measured,
+        Meta(description="In each quarter of the requests: what both queues held when one came, summed."),
+    ] = (0, 0, 0, 0)
+    queue_arrivals: Annotated[Quarters, Measured, Meta(description="And how many came.")] = (0, 0, 0, 0)
+    measured_ticks: Annotated[
+        Counted, Meta(description="From when the first counted request was due until the last was, or the end.")
+    ] = 0
+    busy_ticks: Annotated[Counted, Meta(description="Work of both servers that came back in that time.")] = 0
+    free_ticks: Annotated[Counted, Meta(description="What both had nothing to do in; a stall is none of it.")] = 0
+    wasted_ticks: Annotated[Counted, Meta(description="Work on wasted copies.")] = 0
+    fastest_ticks: Annotated[
+        Count | None, Measured, Meta(description="The shortest time from the sending of a copy to its answer.")
+    ] = None
+    latency: Annotated[Values, Measured, Meta(description="From due to the first answer.")] = []
+    won_latency: Annotated[Values, Measured, Meta(description="The same of those that a second copy won.")] = []
+    late: Annotated[Values, Measured, Meta(description="From due until the first copy was sent.")] = []
+    hedged_after: Annotated[Values, Measured, Meta(description="The delay in force, of each second copy.")] = []
+    service: Annotated[
+        dict[str, Values],
+        having(*SERVERS),
+        Measured,
+        Meta(description="Service times: from when the server was last seen ready until it was done."),
+    ] = {}
+    shorter_of_pair: Annotated[
+        Values,
+        Measured,
+        Meta(description="Of the requests that both servers were done with, the shorter service time."),
+    ] = []
+    together: Annotated[Together, Measured] = Together()
+    threads: Annotated[
+        list[Thread], Measured, Meta(description="The client, A and B; empty where it was simulated.")
+    ] = []
+    throttled_us: Annotated[
+        Counted, Meta(description="How long the cgroups that hold the probe were out of their cpu.max.")
+    ] = 0
+    throttled: Annotated[
+        Count | None, Maybe, Meta(description="How often a server's core or package was; null where nobody counts.")
+    ] = None
 
     @property
     def missed(self) -> int:
@@ -165,15 +214,15 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
 class HedgeFacts(HostFacts, frozen=True, kw_only=True):
     """What decides how much the figures of a run mean."""
 
-    cpus: tuple[CpuFact, CpuFact, CpuFact]  # the client's, A's and B's
+    cpus: Annotated[tuple[CpuFact, CpuFact, CpuFact], Meta(description="The client's, A's and B's.")]
 
 
 class RawHedge(CasesRun[RawCase], frozen=True, kw_only=True):
-    """A whole run."""
+    """What `tunectl-probe hedge` counted, in ticks of its counter; docs/probe-hedge.md has the definitions."""
 
     simulated: bool
-    cpus: tuple[Count, ...]  # the client's, A's and B's; none where it was simulated
-    facts: HedgeFacts | None
+    cpus: Annotated[tuple[Count, ...], Meta(description="The client's, A's and B's; empty where it was simulated.")]
+    facts: Annotated[HedgeFacts | None, Meta(description="Null where it was simulated.")]
 
     def shares_core(self, one: int, other: int) -> bool:
         """Are these two of the three on hardware threads of one core?"""

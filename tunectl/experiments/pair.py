@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple
+from typing import Annotated, Any, Generic, NamedTuple
+
+from msgspec import Meta
 
 from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist, parse_shown
 from tunectl.errors import UsageError
@@ -34,14 +36,14 @@ class Peer(NamedTuple):
 class RunFacts(HostFacts, frozen=True, kw_only=True):
     """The same of two threads."""
 
-    cpus: tuple[CpuFact, CpuFact]  # the sender's and the receiver's
+    cpus: Annotated[tuple[CpuFact, CpuFact], Meta(description="The sender's and the receiver's.")]
 
 
 class PairRun(CasesRun[RawCase], Generic[RawCase], frozen=True, kw_only=True):
     """The same of a sender and a receiver."""
 
-    busy_poll_us: Count
-    cpus: tuple[Count, Count]  # the sender's and the receiver's
+    busy_poll_us: Annotated[Count, Meta(description="What SO_BUSY_POLL was set to in the busy-poll cells.")]
+    cpus: Annotated[tuple[Count, Count], Meta(description="The sender's and the receiver's.")]
     facts: RunFacts
 
     @property

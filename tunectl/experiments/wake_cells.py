@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from tunectl.experiments.frame import Count, Experiment, Judged, Values, uneven
+from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Values, uneven
 from tunectl.experiments.pair import (
     OTHERS_MOST,
     PairRun,
@@ -29,6 +29,7 @@ from tunectl.experiments.pair import (
     why_throttled,
 )
 from tunectl.experiments.tick_figures import PERCENTILES, Figures, halved, ratio
+from tunectl.shapes import Maybe, Measured
 
 TIMERS = ("timerfd", "clock_nanosleep")  # the kernel sends, by a schedule
 _RAN, _SLICES = 7, 9  # fields of a cpu line of /proc/schedstat (Documentation/scheduler/sched-stats.rst)
@@ -42,8 +43,13 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     """What the kernel said at one moment, as it stood."""
 
     ticks: Count
-    tids: tuple[Count, Count, Count]  # the receiver, the sender, the probe's main thread
-    files: dict[str, str]  # /proc/schedstat, else /proc/stat, and the schedstat of these threads, by path
+    tids: Annotated[
+        tuple[Count, Count, Count], Meta(description="The receiver, the sender, and the program's main thread.")
+    ]
+    files: Annotated[
+        dict[str, str],
+        Meta(description="/proc/schedstat, else /proc/stat, and the schedstat of these threads, by path."),
+    ]
 
     def line(self, path: str, cpu: int) -> str:
         """The line of a CPU in one of the first two; "" where there is none."""
@@ -63,41 +69,53 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     waiting: Literal["sleeping", "spinning", "busy-poll"]
     way: str
     idle_ms: Annotated[float, Meta(ge=0)]
-    reason: str = ""  # why it was not measured
-    sent: Count = 0
-    arrived: Count = 0
-    duplicates: Count = 0
-    reordered: Count = 0
-    negative: Count = 0  # received before sent; not in the values
-    unready: Count = 0  # sent while the receiver still made its caches cold (--dirty-kib)
-    late_expirations: Count = 0  # of a timer: had passed before the receiver came to wait for them
-    period_ticks: Count = 0
-    page_faults: Count = 0
-    preemptions: Count = 0
-    throttled_us: Count = 0  # the cgroups that hold the probe, by their cpu.max
-    receiver_ns: Count = 0  # CPU time of the receiver, from the last warm-up to the end,
-    receiver_ticks: Count = 0  # and how long that was
-    napi_id: Count = 0
-    has_no_napi: bool = False
-    failed: Literal["", "sending", "receiving"] = ""
-    errno: Count = 0
-    before: Account | None = None  # around all of it
-    after: Account | None = None
-    delay: Values = []  # of a timer: from when it was due
-    after_send: Values = []
-    send_call: Values = []
-    late: Values = []
-    far: Values = []
-    away: Values = []
+    reason: Annotated[str, Meta(description="Why it was not measured; else empty.")] = ""
+    sent: Counted = 0
+    arrived: Annotated[Counted, Meta(description="Different messages.")] = 0
+    duplicates: Counted = 0
+    reordered: Counted = 0
+    negative: Annotated[
+        Counted, Meta(description="Received before sent, by the counters of the two CPUs; not in the values.")
+    ] = 0
+    unready: Annotated[
+        Counted, Meta(description="Sent while the receiver still wrote to its working set (--dirty-kib).")
+    ] = 0
+    late_expirations: Annotated[
+        Counted, Meta(description="Of a timer: had passed before the thread came to wait for them.")
+    ] = 0
+    period_ticks: Counted = 0
+    page_faults: Counted = 0
+    preemptions: Annotated[Counted, Meta(description="Of the receiver.")] = 0
+    throttled_us: Annotated[
+        Counted, Meta(description="How long the cgroups that hold the probe were out of their cpu.max.")
+    ] = 0
+    receiver_ns: Annotated[Counted, Meta(description="CPU time of the receiver, from the last warm-up to the end.")] = 0
+    receiver_ticks: Annotated[Counted, Meta(description="How long that was.")] = 0
+    napi_id: Counted = 0
+    has_no_napi: Annotated[
+        bool, Measured, Meta(description="busy-poll, and no device queue feeds the socket: nothing was sent.")
+    ] = False
+    failed: Annotated[Literal["", "sending", "receiving"], Measured] = ""
+    errno: Counted = 0
+    before: Annotated[Account | None, Measured, Meta(description="Around all of it.")] = None
+    after: Annotated[Account | None, Measured] = None
+    delay: Annotated[Values, Measured, Meta(description="received - sent; of a timer, from when it was due")] = []
+    after_send: Annotated[Values, Maybe, Meta(description="received - sent_after")] = []
+    send_call: Annotated[Values, Maybe, Meta(description="sent_after - sent")] = []
+    late: Annotated[Values, Maybe, Meta(description="sent - due")] = []
+    far: Annotated[Values, Maybe, Meta(description="Between hosts: how long the other one had the message.")] = []
+    away: Annotated[Values, Maybe, Meta(description="Between hosts: the rest of the delay.")] = []
 
 
 class RawWake(PairRun[RawCase], frozen=True, kw_only=True):
-    """A whole run."""
+    """What `tunectl-probe wake` counted, in ticks of its counter; docs/probe-wake.md has the definitions."""
 
-    messages: Count
-    bytes: Count
-    fds: Count
-    dirty_kib: Count
+    messages: Annotated[Count, Meta(description="Asked for in each case.")]
+    bytes: Annotated[Count, Meta(description="Of each message.")]
+    fds: Annotated[Count, Meta(description="In each poll and epoll set; all but the receiver's own are idle.")]
+    dirty_kib: Annotated[
+        Count, Meta(description="The receiver wrote to so much memory after each message; 0: to none.")
+    ]
     has_warm_sender: bool
 
 

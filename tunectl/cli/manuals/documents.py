@@ -15,6 +15,9 @@ from tunectl.cli.report import Written
 from tunectl.cli.restore import Undoing
 from tunectl.cli.service import Service
 from tunectl.cli.verify import Verified
+from tunectl.experiments.feed_cells import RawFeed
+from tunectl.experiments.hedge_cells import RawHedge
+from tunectl.experiments.wake_cells import RawWake
 from tunectl.fleet.body import Fleet, History
 from tunectl.fleet.documents import AbsentFile, SessionFile
 from tunectl.host.recording import Recorded
@@ -24,7 +27,7 @@ from tunectl.monitor.receivers.message import AlertEdge
 from tunectl.monitor.sources.clock import Reading
 from tunectl.probe.raw import Run
 from tunectl.probe.selftest import Selftest
-from tunectl.shapes import NOT_ALWAYS, Header, Jitter, JitterLoaded, JitterRuns, Preflight
+from tunectl.shapes import MEASURED, NOT_ALWAYS, Header, Jitter, JitterLoaded, JitterRuns, Preflight
 from tunectl.tuning.catalogue import Catalogue
 from tunectl.tuning.propose import Proposed
 from tunectl.tuning.show import Show
@@ -45,10 +48,13 @@ BODIES: dict[str, type[msgspec.Struct]] = {
     "monitor": MonitorBody,
     "plan": Planned,
     "preflight": Preflight,
+    "probe.feed.raw": RawFeed,
+    "probe.hedge.raw": RawHedge,
     "probe.jitter": Jitter,
     "probe.jitter.loaded": JitterLoaded,
     "probe.jitter.runs": JitterRuns,
     "probe.selftest": Selftest,
+    "probe.wake.raw": RawWake,
     "propose": Proposed,
     "report": Written,
     "restore": Undoing,
@@ -122,12 +128,14 @@ def _shaped(part: Any) -> Any:
     if not isinstance(part, Mapping):
         return part
     made = {key: _shaped(value) for key, value in part.items() if key not in _NO_NEWS}
-    if "properties" in part:
+    if "properties" in part and "required" in part:
         fields = {name: _shaped(field) for name, field in part["properties"].items()}
-        rare = {name for name, field in fields.items() if field.pop(NOT_ALWAYS, False)}
+        rare = {name: field.pop(NOT_ALWAYS) for name, field in fields.items() if NOT_ALWAYS in field}
         always = {name for name, field in part["properties"].items() if "default" in field and name not in rare}
         made["properties"] = fields
         made["required"] = [name for name in fields if name in part["required"] or name in always]
+        if measured := [name for name, when in rare.items() if when == MEASURED]:
+            made |= {"if": {"properties": {"reason": {"const": ""}}}, "then": {"required": measured}}
     if "anyOf" in part and (kinds := _kinds(made["anyOf"])):
         del made["anyOf"]
         made["type"] = kinds
