@@ -76,7 +76,7 @@ def test_irqbalance_without_its_ban_is_found(tmp_path: Path, judge: Judge) -> No
     finding = _irqbalance(tmp_path, judge, "IRQBALANCE_BANNED_CPULIST=\n", {2, 3})
     assert finding.outcome == Outcome.DRIFTED
     assert "isolated CPUs 2-3" in finding.reason
-    assert "IRQBALANCE_BANNED_CPULIST=2-3" in finding.fix
+    assert "IRQBALANCE_BANNED_CPULIST=2-3" in str(finding.fix)
 
 
 def test_irqbalance_bans_by_itself_only_what_the_kernel_isolates(tmp_path: Path, judge: Judge) -> None:
@@ -89,7 +89,7 @@ def test_irqbalance_restarted_without_its_ban_is_found(tmp_path: Path, judge: Ju
     environ = "PATH=/bin\0IRQBALANCE_BANNED_CPULIST=\0"
     finding = _irqbalance(tmp_path, judge, "IRQBALANCE_BANNED_CPULIST=2-3\n", {2, 3}, environ)
     assert finding.outcome == Outcome.DRIFTED
-    assert finding.fix.startswith("sudo systemctl restart irqbalance")
+    assert str(finding.fix).startswith("sudo systemctl restart irqbalance")
 
 
 @pytest.mark.parametrize(

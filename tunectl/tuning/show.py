@@ -190,7 +190,7 @@ class ManagerRow(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Annotated[list[str], Meta(description="The files that show it.")]
     settings: list[SettingRow]
     when: Annotated[str, Meta(description='At what moments it writes; "" where that is not known.')]
-    answer: Annotated[str, Meta(description="What `tunectl apply` does about it.")]
+    answer: Annotated[str, Meta(description="What apply does about it.")]
     program: Annotated[bool, Meta(description="False: files that something else reads, such as sysctl.d.")]
 
 
