@@ -22,6 +22,7 @@ Shape = TypeVar("Shape")
 Kept = TypeVar("Kept", bound=msgspec.Struct)
 FEWEST_P99_9 = 10_000  # messages of `feed`, requests of `hedge`; a percentile needs ten beyond it
 # The way of a message in `feed`, in its order; the wire is a part of kernel where nothing stamps it.
+PERCENTILES = ("50", "90", "95", "99", "99.9", "99.99")
 FEED_STAGES = ("send", "wire", "kernel", "read", "batch", "frame", "parse", "book")
 # What a budget limits, and hosts and runs are compared by: of each CPU.
 FIGURES = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm")
@@ -570,22 +571,99 @@ class JitterLoaded(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
 
 
+def by_result(figures: str) -> Meta:
+    """Of a case: without a result it says why, and these figures are null."""
+    without = {"reason": {"minLength": 1}, figures: {"type": "null"}, "histogram": {"maxItems": 0}}
+    result = {"reason": {"maxLength": 0}, "is_void": {"const": False}, figures: {"type": "object"}}
+    is_none = {"properties": {"n": {"const": 0}}}
+    return Meta(extra_json_schema={"if": is_none, "then": {"properties": without}, "else": {"properties": result}})
+
+
+class Counter(msgspec.Struct, frozen=True, kw_only=True):
+    """The counter that times were read from."""
+
+    source: Annotated[
+        str,
+        Meta(description="simulated: a tick is a nanosecond of simulated time."),
+        words("tsc", "cntvct_el0", "simulated"),
+    ] = ""
+    kernel_source: Annotated[str, Maybe] = ""
+    hz: Annotated[float, Meta(gt=0)] = 1e9
+    granule_ns: Annotated[float, Meta(ge=0), Maybe] = 0.0
+    drift_ppm: Annotated[float, Maybe] = 0.0
+    error_ppm: Annotated[float, Meta(ge=0), Maybe] = 0.0
+    initial_error_ppm: Annotated[float, Meta(ge=0), Maybe] = 0.0
+
+
+class CasesClock(Counter, frozen=True, kw_only=True):
+    """The same as a result has it; absent offsets: both threads were on one CPU."""
+
+    stated_hz: Annotated[float | None, Meta(description="What the CPU or the hypervisor states."), Maybe] = None
+    offset_least_ns: Annotated[
+        Figure | None,
+        Meta(description="The receiver's counter is ahead of the sender's by so much at least. Above most: no bound."),
+        Maybe,
+    ] = None
+    offset_most_ns: Annotated[Figure | None, Maybe] = None
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """The other host of a round trip."""
+
+    address: str
+    hz: Annotated[float, Meta(gt=0, description="The rate of its counter.")] = 1e9
+    cpu: Count = 0
+
+
+_RANKS = Meta(description="In ns; nearest ranks. What too few values or lost ones decide is null.")
+Spread = Annotated[dict[str, Figure | None], having("min", "mean", *PERCENTILES, "max"), _RANKS]
+Histogram = Annotated[list[Bucket], Meta(description="[from_ns, to_ns, count], ascending.")]
+
+
 class Case(msgspec.Struct, frozen=True):
     """One mechanism and wait method at one idle time."""
 
     mechanism: str
-    waiting: str
-    idle_ms: Amount
-    n: Count
+    waiting: Annotated[str, words("sleeping", "spinning", "busy-poll")]
+    idle_ms: Annotated[Amount, Meta(description="Asked for; period_ns is the schedule's.")]
+    n: Annotated[Count, Meta(description="Messages the delays are of.")]
     max_ns: Count | None
-    histogram: list[Bucket]
-    wait_method: str = msgspec.field(default="", name="way")  # block, poll, epoll, ...
-    percentiles_ns: dict[str, Amount] | None = None  # None where there is no result
-    reason: str = ""  # why there is no result
-    is_void: bool = False  # measured, and no result
-    is_round_trip: bool = False
-    cpus: list[Count] = []
-    receiver_cpu_percent: Amount | None = None
+    histogram: Histogram
+    wait_method: Annotated[str, Meta(description="block, poll, epoll, ...")] = msgspec.field(default="", name="way")
+    percentiles_ns: Annotated[dict[str, Amount], having(*PERCENTILES)] | None = None
+    min_ns: Annotated[
+        Count | None,
+        Meta(description="Like all delays from just before the send call, of a timer from when it was due."),
+    ] = None
+    mean_ns: Amount | None = None
+    after_send_ns: Annotated[
+        Spread | None, Meta(description="From just after the send call; negative where the receiver was faster.")
+    ] = None
+    send_call_ns: Annotated[Spread | None, Meta(description="What the send call took.")] = None
+    late_ns: Annotated[Spread | None, Meta(description="How far behind its schedule the sender was.")] = None
+    far_ns: Annotated[Spread | None, Meta(description="How long the peer had the message, by its own counter.")] = None
+    one_way_estimate_ns: Annotated[
+        Spread | None,
+        Meta(description="Half of the delay without far_ns: nothing says that both directions take the same."),
+    ] = None
+    period_ns: Annotated[Count, Meta(description="From message to message.")] = 0
+    sent: Count = 0
+    lost: Annotated[Count, Meta(description="Sent, and not there a second after the last was sent.")] = 0
+    duplicates: Count = 0
+    reordered: Count = 0
+    late_expirations: Annotated[
+        Count | None, Meta(description="Of a timer: had passed before the thread came to wait for them.")
+    ] = None
+    napi_id: Annotated[Count, Meta(description="Of the receiving socket; 0: no device queue feeds it.")] = 0
+    reason: Annotated[str, Meta(description="Why there is no result; else empty.")] = ""
+    is_void: Annotated[bool, Meta(description="Measured, and no result: all figures are null.")] = False
+    is_round_trip: Annotated[bool, Meta(description="To the peer and back: the delays hold the peer's own time.")] = (
+        False
+    )
+    cpus: Annotated[list[Count], Meta(description="The sender's and the receiver's.")] = []
+    receiver_cpu_percent: Annotated[
+        Amount | None, Meta(description="CPU time of the receiving thread over the measured phase.")
+    ] = None
     warnings: list[str] = []
 
     @property
@@ -615,53 +693,127 @@ class Case(msgspec.Struct, frozen=True):
         return self.percentiles_ns.get(percentile) if self.percentiles_ns else None
 
 
-Spread = dict[str, Figure | None]  # min, mean, percentiles by their names, max; in ns
-
-
 class FeedSeries(msgspec.Struct, frozen=True):
     """A run in equal intervals, by when messages were due."""
 
     interval_s: Annotated[float, Meta(gt=0, le=1e8)]
-    intervals: list[tuple[Count, Count, Count]]  # messages, the sum of their times and the longest, in ns
+    intervals: Annotated[
+        list[tuple[Count, Count, Count]],
+        Meta(description="[messages, the sum of their times in ns, the longest in ns]"),
+    ]
 
 
 class FeedStamps(msgspec.Struct, frozen=True):
     """Receive stamps."""
 
-    kind: str  # sw, the kernel's; hw, the network card's; off
+    kind: Annotated[str, words("sw", "hw", "off"), Meta(description="sw: the kernel's own; hw: the network card's.")]
+    asked: Annotated[str, words("sw", "hw", "off")] = "off"
+    reason: Annotated[str, Meta(description="Why there are none though they were asked for.")] = ""
+    were_on: Annotated[bool | None, Meta(description="Somebody else had switched them on already. Null: unknown.")] = (
+        None
+    )
+    uncertainty_ns: Annotated[
+        Amount | None, Meta(description="Of a stamp against the counter; null without stamps.")
+    ] = None
+    stepped: Annotated[bool, Meta(description="Their clock was set meanwhile: they are not comparable.")] = False
+
+
+class Drops(msgspec.Struct, frozen=True, kw_only=True):
+    """What the kernel dropped meanwhile; None where nobody counted."""
+
+    socket: Annotated[Count | None, Meta(description="By the receiving socket (SO_MEMINFO).")] = None
+    softnet: Annotated[Count | None, Meta(description="Before a socket (/proc/net/softnet_stat)."), Maybe] = None
+    nic: Annotated[
+        Count | None, Meta(description="By the interface to the peer, of all its packets; null on loopback."), Maybe
+    ] = None
+
+
+BARS = ("50", "90", "99", "99.9", "max")
+Bar = Annotated[
+    dict[str, Figure | None], having(*FEED_STAGES), Meta(description="In ns; wire is null without time stamps.")
+]
 
 
 class FeedCase(msgspec.Struct, frozen=True):
     """One transport and format, with the rest of what was asked for."""
 
-    transport: str
-    format: str
+    transport: Annotated[str, TRANSPORTS]
+    format: Annotated[str, FORMATS]
     symbols: Count
-    rate: Count
-    burst: Count
-    waiting: str
-    tls: str
-    alloc: Count
-    n: Count  # messages that were due
-    histogram: list[Bucket]  # of those that arrived, and of those that were never sent
-    due: Annotated[Count | None, Maybe] = None
-    sent: Annotated[Count | None, Maybe] = None
-    lost: Count = 0
-    unsent: Count = 0
-    due_to_book_ns: Spread | None = None  # None where there is no result
-    lower_bounds_from_ns: Count | None = None  # figures of this and more are lower bounds
-    late_ns: Annotated[Spread | None, Maybe] = None
-    stages_ns: dict[str, Spread | None] = {}
-    bars_ns: dict[str, dict[str, Figure | None] | None] = {}
-    series: Annotated[FeedSeries | None, Maybe] = None
-    stamped: bool = False
-    stamps: Annotated[FeedStamps | None, Maybe] = None
-    is_round_trip: Annotated[bool, Maybe] = False
-    reason: str = ""  # why there is no result
-    is_void: bool = False  # measured, and no result
-    failed: Annotated[str, Maybe] = ""  # why it ended before its last message
-    cpus: list[Count] = []
-    receiver_cpu_percent: Amount | None = None
+    rate: Annotated[Count, Meta(description="Messages a second, of all symbols together.")]
+    burst: Annotated[Count, Meta(description="Messages that are due at the same time.")]
+    waiting: Annotated[
+        str, words("poll", "poll0", "busy-poll"), Meta(description="How the receiver waits; poll0 spins.")
+    ]
+    tls: Annotated[str, TLS]
+    alloc: Annotated[Count, Meta(description="How often the receiver copies each message, on purpose.")]
+    n: Annotated[Count, Meta(description="Messages that due_to_book_ns is of: all that were due.")]
+    histogram: Annotated[
+        Histogram, Meta(description="[from_ns, to_ns, count], ascending: of due_to_book_ns without the lost messages.")
+    ]
+    warm_ups: Annotated[Count, Meta(description="Messages before the measured time; they are in no other field.")] = 0
+    due: Annotated[Count | None, Meta(description="Messages whose due time came in the measured time.")] = None
+    sent: Count | None = None
+    lost: Annotated[Count, Meta(description="Sent, and never there.")] = 0
+    unsent: Annotated[Count, Meta(description="Due, and not sent before the end.")] = 0
+    doubled: Annotated[Count, Meta(description="Second copies.")] = 0
+    reordered: Annotated[Count, Meta(description="Came after a later one of their symbol: the book ignores them.")] = 0
+    strangers: Annotated[Count, Meta(description="Packets that are no messages of this run.")] = 0
+    reads: Annotated[Count, Meta(description="That brought at least one whole message.")] = 0
+    stamp_shared: Annotated[
+        Count, Meta(description="Messages of reads with several: their stamp is that of the read's last byte.")
+    ] = 0
+    drops: Drops = Drops()
+    allocations: Annotated[Count, Meta(description="Made by the receiver on purpose (--alloc).")] = 0
+    minor_faults: Annotated[Count, Meta(description="Of the receiver; so are major_faults and the switches.")] = 0
+    major_faults: Count = 0
+    involuntary_switches: Annotated[Count, Meta(description="How often another task took the receiver's CPU.")] = 0
+    voluntary_switches: Count = 0
+    sender_involuntary_switches: Count = 0
+    close_code: Annotated[Count, Meta(description="With what the WebSocket reader failed; 0: it did not.")] = 0
+    napi_id: Annotated[Count, Meta(description="Of the receiving socket; 0: no device queue feeds it.")] = 0
+    batch_sizes: Annotated[
+        list[tuple[Count, Count]], Meta(description="[messages of a read, how many reads], ascending.")
+    ] = []
+    due_to_book_ns: Annotated[
+        Spread | None, Meta(description="Of every message that was due: one that was lost is longer than all others.")
+    ] = None
+    lower_bounds_from_ns: Annotated[
+        Count | None, Meta(description="Figures of this length and more are lower bounds: unsent messages decide them.")
+    ] = None
+    late_ns: Annotated[Spread | None, Meta(description="How far behind its schedule the sender was.")] = None
+    stages_ns: Annotated[
+        dict[str, Spread | None],
+        having(*FEED_STAGES),
+        Meta(description="Of the messages that arrived. wire is null without time stamps, and in kernel."),
+    ] = {}
+    negative_stages: Annotated[
+        dict[str, Count],
+        having(*FEED_STAGES),
+        Meta(description="Messages whose stage was negative by more than the uncertainty of the stamps."),
+    ] = {}
+    bars_ns: Annotated[
+        dict[str, Bar | None],
+        having(*BARS),
+        Meta(description="Of what the time at a percentile is made: each stage's mean, of messages about as long."),
+    ] = {}
+    series: Annotated[FeedSeries | None, Meta(description="The messages that arrived, by when they were due.")] = None
+    stamped: Annotated[
+        bool, Meta(description="The messages have a receive stamp: wire and kernel are known apart.")
+    ] = False
+    stamps: FeedStamps | None = None
+    is_round_trip: Annotated[
+        bool, Meta(description="To the peer and back: the times hold the peer's own, which wire has, else kernel.")
+    ] = False
+    reason: Annotated[str, Meta(description="Why there is no result; else empty.")] = ""
+    is_void: Annotated[bool, Meta(description="Measured, and no result: all figures are null.")] = False
+    failed: Annotated[
+        str, Maybe, Meta(description="Why it ended before its last message; it is then within no limit.")
+    ] = ""
+    cpus: Annotated[list[Count], Meta(description="The sender's and the receiver's.")] = []
+    receiver_cpu_percent: Annotated[
+        Amount | None, Meta(description="CPU time of the receiving thread over the measured time.")
+    ] = None
     warnings: list[str] = []
 
     @property
@@ -709,44 +861,39 @@ class FeedCase(msgspec.Struct, frozen=True):
         return (self.stages_ns.get(name) or {}).get(figure)
 
 
-class Peer(msgspec.Struct, frozen=True):
-    """The other host of a round trip."""
-
-    address: str
-
-
 class FeedReplay(msgspec.Struct, frozen=True):
     """The capture that decided when each message was due, and how long it was."""
 
     file: str
-    speed: Annotated[float, Meta(gt=0, le=1e12)]  # its times are divided by this
+    speed: Annotated[float, Meta(gt=0, le=1e12), Meta(description="Its times are divided by this.")]
     messages: Count
-    others: Count = 0  # packets that were left out
-    grown: Count = 0  # messages that were shorter there than any of ours is
-    shortened: Count = 0  # messages that were longer there than any of ours is
-    backwards: Count = 0  # messages whose time was before that of the one they follow there
-
-
-class FeedClock(msgspec.Struct, frozen=True):
-    """By how much the receiver's counter is ahead of the sender's, at least and at most; None where nobody says."""
-
-    offset_least_ns: Annotated[Figure | None, Maybe] = None
-    offset_most_ns: Annotated[Figure | None, Maybe] = None
+    others: Annotated[Count, Meta(description="Packets that were left out.")] = 0
+    grown: Annotated[Count, Meta(description="Messages that were shorter there than any of ours is.")] = 0
+    shortened: Annotated[Count, Meta(description="Messages that were longer there than any of ours is.")] = 0
+    backwards: Annotated[
+        Count, Meta(description="Messages whose time was before that of the one they follow there.")
+    ] = 0
 
 
 class Feed(msgspec.Struct, frozen=True):
-    """tunectl.probe.feed/1"""
+    """What a message of market data takes from when it is due to the book, stage by stage; docs/probe-feed.md."""
 
     kind: ClassVar[str] = "feed"
-    cases: list[FeedCase] = msgspec.field(name="cells")
-    duration_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
-    clock: Annotated[FeedClock, Maybe] = FeedClock()
-    peer: Annotated[Peer | None, Maybe] = None
-    replay: Annotated[FeedReplay | None, Maybe] = None
-    stamp_cost_ns: Annotated[Figure | None, Maybe] = None
+    cases: list[Annotated[FeedCase, by_result("due_to_book_ns")]] = msgspec.field(name="cells")
+    duration_s: Annotated[
+        float, Meta(ge=0, le=1e8), Meta(description="Of the measured times of all cases together.")
+    ] = 0.0
+    clock: CasesClock = CasesClock()
+    peer: Annotated[Peer | None, Meta(description="The other host of --connect.")] = None
+    interface: Annotated[str | None, Meta(description="Of this host, that leads to the peer.")] = None
+    replay: Annotated[FeedReplay | None, Meta(description="Null: messages were due by rate and burst.")] = None
+    stamp_cost_ns: Annotated[
+        Figure | None, Meta(description="By how much the median is longer with time stamps, of the first stamped case.")
+    ] = None
     warnings: list[str] = []
-    interrupted: bool = False
-    fifo_priority: Count = 0
+    interrupted: Annotated[bool, Meta(description="A signal ended the run before its time.")] = False
+    fifo_priority: Annotated[Count, Meta(description="0: the scheduling class was left alone.")] = 0
+    busy_poll_us: Annotated[Count, Meta(description="What SO_BUSY_POLL was set to in the busy-poll cells.")] = 0
     budget: Budget = Budget()
     host: Annotated[Host, Maybe] = Host()
     at: Annotated[str, Maybe] = ""
@@ -758,32 +905,41 @@ class Feed(msgspec.Struct, frozen=True):
 
 
 class Speedup(msgspec.Struct, frozen=True):
-    """How many times shorter a case that does not sleep is than one that does."""
+    """How many times shorter a case that does not sleep is than one that does; null where the one took no time."""
 
     mechanism: str
     idle_ms: Amount
-    over: str  # the wait method of the other
+    over: Annotated[str, Meta(description="The wait method of the other.")]
     percentiles: dict[str, Amount | None]
     wait_method: str = msgspec.field(default="", name="way")
+    waiting: str = ""
+    mean: Amount | None = None
+    max: Amount | None = None
 
 
 class Wake(msgspec.Struct, frozen=True):
-    """tunectl.probe.wake/1"""
+    """How long a message takes to a waiting thread, by mechanism, wait method and idle time; docs/probe-wake.md."""
 
     kind: ClassVar[str] = "wake"
-    cases: list[Case] = msgspec.field(name="cells")
-    messages: Count = 0  # in each case
+    cases: list[Annotated[Case, by_result("percentiles_ns")]] = msgspec.field(name="cells")
+    messages: Annotated[Count, Meta(description="Asked for in each case.")] = 0
     duration_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
-    peer: Peer | None = None
+    clock: CasesClock = CasesClock()
+    peer: Annotated[Peer | None, Meta(description="The other host of --connect.")] = None
     speedups: list[Speedup] = []
-    timer_slack_ns: Count | None = None
+    timer_slack_ns: Annotated[Count | None, Meta(description="Of the receiver: the probe sets it to 1.")] = None
     warnings: list[str] = []
-    interrupted: bool = False
-    fifo_priority: Count = 0
-    bytes: Count = 32
-    fds: Count = 1
-    dirty_kib: Count = 0
-    has_warm_sender: bool = True
+    interrupted: Annotated[bool, Meta(description="A signal ended the run before its time.")] = False
+    fifo_priority: Annotated[Count, Meta(description="0: the scheduling class was left alone.")] = 0
+    busy_poll_us: Annotated[Count, Meta(description="What SO_BUSY_POLL was set to in the busy-poll cells.")] = 0
+    bytes: Annotated[Count, Meta(description="Of each message.")] = 32
+    fds: Annotated[Count, Meta(description="In each poll and epoll set; all but the receiver's own are idle.")] = 1
+    dirty_kib: Annotated[
+        Count, Meta(description="The receiver wrote to so much memory after each message; 0: to none.")
+    ] = 0
+    has_warm_sender: Annotated[
+        bool, Meta(description="The sender kept itself warm between messages; false with --cold-sender.")
+    ] = True
     host: Annotated[Host, Maybe] = Host()
     at: Annotated[str, Maybe] = ""
     tunectl_version: Annotated[str, Maybe] = ""
@@ -792,41 +948,95 @@ class Wake(msgspec.Struct, frozen=True):
 class HedgeCase(msgspec.Struct, frozen=True):
     """One load, delay and stall, and what became of the requests."""
 
-    load: Amount
-    delay: str  # none, ns from due, or p95
-    stall: str
-    service_ns: Count
-    cancel: bool
-    n: Count  # requests that came; 0: no result
-    histogram: list[Bucket]  # of those that were answered
-    budget: Amount | None = None  # second copies for each request; None: no limit
-    shed_at: Count | None = None  # a queue that long refuses; None: none does
+    load: Annotated[
+        Amount, Meta(description="Arrivals x service / 2: of each server, without second copies and stalls.")
+    ]
+    delay: Annotated[
+        str, Meta(description="When a request without an answer gets a second copy: none, ns from due, or pNN.")
+    ]
+    stall: Annotated[
+        str,
+        words("none", "a", "both", "common"),
+        Meta(description="Which servers stall for 300 us, 1 % of the time; common: at the same instants."),
+    ]
+    service_ns: Annotated[Count, Meta(description="Work of a request.")]
+    cancel: Annotated[
+        bool, Meta(description="The other copy is cancelled once the answer is there, where it has not begun.")
+    ]
+    n: Annotated[Count, Meta(description="offered; 0 where there is no result.")]
+    histogram: Annotated[
+        Histogram, Meta(description="[from_ns, to_ns, count], ascending: of the requests that were answered.")
+    ]
+    budget: Annotated[
+        Amount | None, Meta(description="Second copies for each request, on average; null: no limit.")
+    ] = None
+    shed_at: Annotated[Count | None, Meta(description="A queue that long refuses what comes; null: none does.")] = None
+    seed: Annotated[Count, Meta(description="Of arrivals, stalls and, simulated, service times.")] = 0
+    warm_ups: Annotated[Count, Meta(description="Requests before the measured time; they are in no other count.")] = 0
+    offered: Annotated[
+        Count, Meta(description="Requests whose due time came in the measured time: answered + shed + unanswered.")
+    ] = 0
     answered: Count = 0
-    shed: Count = 0
-    unanswered: Count = 0
-    hedged: Count = 0
-    won: Count = 0
-    denied: Count = 0
-    over_budget: Count = 0
-    lost: Count | None = None  # hedges whose first copy was answered sooner
-    hedge_cancelled: Count | None = None
-    hedge_unfinished: Count | None = None
-    wasted: Count | None = None  # copies whose request had its answer already
-    cancelled_unstarted: Count | None = None
-    unfinished: Count | None = None
-    floor_ns: Amount | None = None  # no hedge answers sooner
-    delay_ns: Amount | None = None  # in force, the median of all hedges
-    percentiles_ns: dict[str, Amount | None] | None = None  # None where there is no result
+    shed: Annotated[Count, Meta(description="Refused by a full queue: they count as missed.")] = 0
+    unanswered: Annotated[Count, Meta(description="Taken, and without an answer when the run ended.")] = 0
+    hedged: Annotated[
+        Count, Meta(description="Second copies that were sent: won + lost + hedge_cancelled + hedge_unfinished.")
+    ] = 0
+    won: Annotated[Count, Meta(description="The second copy's answer came first.")] = 0
+    denied: Annotated[Count, Meta(description="Second copies that were due, and met a full queue.")] = 0
+    over_budget: Annotated[
+        Count, Meta(description="Second copies that were due, and the budget had no token left.")
+    ] = 0
+    lost: Annotated[Count | None, Meta(description="The second copy was done with, and the first had answered.")] = None
+    hedge_cancelled: Annotated[
+        Count | None, Meta(description="Second copies that were cancelled before they were begun.")
+    ] = None
+    hedge_unfinished: Annotated[Count | None, Meta(description="Second copies that were neither by the end.")] = None
+    wasted: Annotated[
+        Count | None, Meta(description="Copies that were done with when their request had its answer.")
+    ] = None
+    cancelled_unstarted: Annotated[
+        Count | None, Meta(description="Copies, first or second, that were cancelled before they were begun.")
+    ] = None
+    unfinished: Annotated[
+        Count | None, Meta(description="Copies, first or second, that were not done with by the end.")
+    ] = None
+    floor_ns: Annotated[Amount | None, Meta(description="No second copy answers sooner. Null without any.")] = None
+    delay_ns: Annotated[
+        Amount | None, Meta(description="The delay in force, the median of all second copies. Null without any.")
+    ] = None
+    min_ns: Annotated[
+        Amount | None, Meta(description="From due to the first answer. What requests that missed decide is null.")
+    ] = None
+    mean_ns: Amount | None = None
+    percentiles_ns: Annotated[dict[str, Amount | None], having(*PERCENTILES)] | None = None
     max_ns: Amount | None = None
-    single_ns: dict[str, Spread | None] = {}
-    wasted_ns: Count | None = None
-    utilisation: Amount | None = None
-    joint_ratio: Amount | None = None
-    collapsed: bool | None = None
-    queue_max: Count = 0
-    reason: str = ""  # why there is no result
-    is_void: bool = False  # measured, and no result
-    cpus: list[Count] = []
+    single_ns: Annotated[
+        dict[str, Spread | None],
+        having("a", "b"),
+        Meta(description="Each server's service times: from when it was last seen ready until it was done."),
+    ] = {}
+    late_ns: Annotated[Spread | None, Meta(description="From due until the client sent the first copy.")] = None
+    wasted_ns: Annotated[Count | None, Meta(description="Work on the wasted copies, of both servers together.")] = None
+    utilisation: Annotated[
+        Amount | None,
+        Meta(description="The share of the time that the servers worked, copies included and stalls left out."),
+    ] = None
+    joint_ratio: Annotated[
+        Amount | None, Meta(description="P(both slow) / (P(A slow) x P(B slow)). 1: they are slow independently.")
+    ] = None
+    collapsed: Annotated[bool | None, Meta(description="Requests came faster than they were done with.")] = None
+    queue_max: Annotated[
+        Count, Meta(description="The most copies that one server had, the one in work among them.")
+    ] = 0
+    throttled: Annotated[
+        Count | None, Meta(description="How often the servers' cores and packages were; null where nobody counts.")
+    ] = None
+    reason: Annotated[str, Meta(description="Why there is no result; else empty.")] = ""
+    is_void: Annotated[bool, Meta(description="Measured, and no result: all figures are null.")] = False
+    cpus: Annotated[
+        list[Count], Meta(description="The client's, server A's and server B's; empty where it was simulated.")
+    ] = []
     warnings: list[str] = []
 
     @property
@@ -878,15 +1088,18 @@ class HedgeCase(msgspec.Struct, frozen=True):
 
 
 class Hedge(msgspec.Struct, frozen=True):
-    """tunectl.probe.hedge/1"""
+    """What a second copy of each late request gains and costs: one client, two servers; docs/probe-hedge.md."""
 
     kind: ClassVar[str] = "hedge"
-    cases: list[HedgeCase] = msgspec.field(name="cells")
-    simulated: bool = False
-    duration_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
+    cases: list[Annotated[HedgeCase, by_result("percentiles_ns")]] = msgspec.field(name="cells")
+    simulated: Annotated[bool, Meta(description="On simulated time: no measurement of this host.")] = False
+    duration_s: Annotated[
+        float, Meta(ge=0, le=1e8), Meta(description="Of the measured times of all cases together.")
+    ] = 0.0
+    clock: CasesClock = CasesClock()
     warnings: list[str] = []
-    interrupted: bool = False
-    fifo_priority: Count = 0
+    interrupted: Annotated[bool, Meta(description="A signal ended the run before its time.")] = False
+    fifo_priority: Annotated[Count, Meta(description="0: the scheduling class was left alone.")] = 0
     host: Annotated[Host, Maybe] = Host()
     at: Annotated[str, Maybe] = ""
     tunectl_version: Annotated[str, Maybe] = ""

@@ -21,7 +21,7 @@ def cell(mechanism: str, waiting: str, idle_ms: float, scale: float = 1.0, **cha
         "histogram": [[ns, ns, 1] for ns in lengths],
         "way": "block",
         "receiver_cpu_percent": 1.5,
-        "napi_id": None,
+        "napi_id": 0,
         "warnings": [],
     }
     return values | changes

@@ -14,9 +14,10 @@ from tests.experiments.wakes import HZ, MS, block, case, minimal, raw_document, 
 from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError
 from tunectl.experiments.pair import Peer
-from tunectl.experiments.tick_figures import PERCENTILES, Figures
+from tunectl.experiments.tick_figures import Figures
 from tunectl.experiments.wake_cells import explained_wake
 from tunectl.probe.document import read_document
+from tunectl.shapes import PERCENTILES
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.wake-1.json").read_text())
 

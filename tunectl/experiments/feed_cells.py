@@ -30,14 +30,13 @@ from tunectl.experiments.pair import (
     why_no_spinner,
     why_throttled,
 )
-from tunectl.experiments.tick_figures import FEWEST, PERCENTILES, Figures
-from tunectl.shapes import FEED_STAGES, FORMATS, TLS, TRANSPORTS, Maybe, Measured, having
+from tunectl.experiments.tick_figures import FEWEST, Figures
+from tunectl.shapes import BARS, FEED_STAGES, FORMATS, PERCENTILES, TLS, TRANSPORTS, Drops, Measured, having
 from tunectl.wording import nanoseconds, plural
 
 SPINNING = "poll0"
 TWO_LINES = "multicast-ab"  # each message is sent twice on purpose
 _OF_PROFILE = 3 + len(FEED_STAGES)
-BARS = ("50", "90", "99", "99.9", "max")
 NEGATIVE_MOST = 0.001  # of the messages, that may have a stage shorter than nothing
 _SHARED_MOST = 0.01  # of the messages, that may have the stamp of another one
 _COUNTED = (
@@ -79,16 +78,6 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
         Count | None, Meta(description="Of a stamp against the counter; null without stamps.")
     ] = None
     stepped: Annotated[bool, Meta(description="Their clock was set meanwhile: they are not comparable.")] = False
-
-
-class Drops(msgspec.Struct, frozen=True, kw_only=True):
-    """What the kernel dropped meanwhile; None where nobody counted."""
-
-    socket: Annotated[Count | None, Meta(description="By the receiving socket (SO_MEMINFO).")] = None
-    softnet: Annotated[Count | None, Meta(description="Before a socket (/proc/net/softnet_stat)."), Maybe] = None
-    nic: Annotated[
-        Count | None, Meta(description="By the interface to the peer, of all its packets; null on loopback."), Maybe
-    ] = None
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):

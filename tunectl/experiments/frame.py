@@ -19,7 +19,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.probe.counter import shown_clock
 from tunectl.probe.hostfiles import Machine, machine_of
 from tunectl.probe.runner import document_of, start
-from tunectl.shapes import Maybe, Measured, words
+from tunectl.shapes import Counter, Maybe, Measured
 
 _INTERRUPTED = "interrupted before it was measured"
 _LONG_WARM_UP_S = 1.0  # it is named
@@ -194,25 +194,15 @@ class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
     ] = 1
 
 
-class RawClock(msgspec.Struct, frozen=True, kw_only=True):
+class RawClock(Counter, frozen=True, kw_only=True):
     """The counter."""
 
-    source: Annotated[
-        str,
-        Meta(description="simulated: a tick is a nanosecond of simulated time."),
-        words("tsc", "cntvct_el0", "simulated"),
-    ] = ""
-    kernel_source: Annotated[str, Maybe] = ""
     hz: Annotated[float, Meta(gt=0)]
-    granule_ns: Annotated[float, Meta(ge=0), Maybe] = 0.0
-    drift_ppm: Annotated[float, Maybe] = 0.0
-    error_ppm: Annotated[float, Meta(ge=0), Maybe] = 0.0
-    initial_error_ppm: Annotated[float, Meta(ge=0), Maybe] = 0.0
     cpuid: Annotated[
         list[tuple[Count, Count, Count, Count, Count]],
         Meta(description="x86: a leaf of CPUID, and its EAX, EBX, ECX and EDX."),
         Maybe,
-    ] = []
+    ] = msgspec.field(default_factory=list)
     cntfrq: Annotated[Count, Meta(description="arm64: the register CNTFRQ_EL0."), Maybe] = 0
     offset_ticks: Annotated[
         tuple[int, int] | None,

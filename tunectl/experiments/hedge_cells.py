@@ -23,10 +23,10 @@ from tunectl.experiments.pair import (
     why_no_spinner,
     why_throttled,
 )
-from tunectl.experiments.tick_figures import FEWEST, PERCENTILES, Figures, ratio
+from tunectl.experiments.tick_figures import FEWEST, Figures, ratio
 from tunectl.probe.jitter_warnings import is_slow
 from tunectl.probe.phase import evidence
-from tunectl.shapes import Maybe, Measured, having
+from tunectl.shapes import PERCENTILES, Maybe, Measured, having
 from tunectl.wording import nanoseconds
 
 SERVERS = ("a", "b")

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tunectl.probe.lengths import Lengths, buckets_ns
-from tunectl.shapes import FEWEST_P99_9
+from tunectl.shapes import FEWEST_P99_9, PERCENTILES
 
-PERCENTILES = ("50", "90", "95", "99", "99.9", "99.99")
 # Where there may be many values, and these are worth no less.
 FEWEST = {"99.9": FEWEST_P99_9, "99.99": 10 * FEWEST_P99_9}
 # As in native/src/lib/histogram.h: each power of two has 128 buckets; below 128 each value has its own.

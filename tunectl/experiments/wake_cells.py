@@ -28,8 +28,8 @@ from tunectl.experiments.pair import (
     why_no_spinner,
     why_throttled,
 )
-from tunectl.experiments.tick_figures import PERCENTILES, Figures, halved, ratio
-from tunectl.shapes import Maybe, Measured
+from tunectl.experiments.tick_figures import Figures, halved, ratio
+from tunectl.shapes import PERCENTILES, Maybe, Measured
 
 TIMERS = ("timerfd", "clock_nanosleep")  # the kernel sends, by a schedule
 _RAN, _SLICES = 7, 9  # fields of a cpu line of /proc/schedstat (Documentation/scheduler/sched-stats.rst)

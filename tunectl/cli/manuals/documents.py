@@ -27,7 +27,7 @@ from tunectl.monitor.receivers.message import AlertEdge
 from tunectl.monitor.sources.clock import Reading
 from tunectl.probe.raw import Run
 from tunectl.probe.selftest import Selftest
-from tunectl.shapes import MEASURED, NOT_ALWAYS, Header, Jitter, JitterLoaded, JitterRuns, Preflight
+from tunectl.shapes import MEASURED, NOT_ALWAYS, Feed, Header, Hedge, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
 from tunectl.tuning.catalogue import Catalogue
 from tunectl.tuning.propose import Proposed
 from tunectl.tuning.show import Show
@@ -48,12 +48,15 @@ BODIES: dict[str, type[msgspec.Struct]] = {
     "monitor": MonitorBody,
     "plan": Planned,
     "preflight": Preflight,
+    "probe.feed": Feed,
     "probe.feed.raw": RawFeed,
+    "probe.hedge": Hedge,
     "probe.hedge.raw": RawHedge,
     "probe.jitter": Jitter,
     "probe.jitter.loaded": JitterLoaded,
     "probe.jitter.runs": JitterRuns,
     "probe.selftest": Selftest,
+    "probe.wake": Wake,
     "probe.wake.raw": RawWake,
     "propose": Proposed,
     "report": Written,
