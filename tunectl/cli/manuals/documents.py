@@ -73,7 +73,8 @@ ALONE: dict[str, type[msgspec.Struct]] = {
     "probe.jitter.raw": Run,
     "probe.sentinel": Reading,
 }
-_NO_NEWS = ("title", "default")  # of a part: the name of its type, and what a reader takes where an older file has none
+# Of a part: the name of its type, what a reader takes where an older file has none, and what older msgspec leaves out.
+_NO_NEWS = ("title", "default", "propertyNames")
 
 
 def published() -> dict[str, Schema]:

@@ -124,7 +124,7 @@ def _reading(line: str) -> Reading | None:
     """None for a line that is not ours: it is ignored, and the last one becomes stale."""
     try:
         return msgspec.json.decode(line, type=Reading)
-    except (ValueError, RecursionError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return None
 
 
