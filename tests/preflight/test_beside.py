@@ -75,7 +75,7 @@ def test_a_spinner_has_its_cpu_for_more_than_nine_tenths(run_s: float, spins: bo
 @pytest.mark.parametrize("strict", [False, True])
 def test_beside_an_engine_it_is_never_go(strict: bool) -> None:
     good = (Finding("mm.ksm", "", Outcome.COMPLIANT),)
-    parts = Parts(verify=good, check=good, not_measured=("CPU 2",))
+    parts = Parts(verify=good, check=good, thermal_verdict="ok", not_measured=("CPU 2",))
     assert decide(parts, strict)[0] == "unknown"
     assert decide(replace(parts, beside=("over",)), strict)[0] == "no-go"
     assert decide(replace(parts, not_measured=()), strict)[0] == "unknown"

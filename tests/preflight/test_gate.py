@@ -86,7 +86,7 @@ PROBES: tuple[tuple[Jitter | None, Problem, Given], ...] = (
     (None, NONE, Given("no probe", (), "unknown", "unknown", "")),
     (KEPT, UNJUDGED, Given("not judged", (), "unknown", "unknown", "")),
 )
-WELL = Parts(verify=(finding("mm.ksm", Outcome.COMPLIANT),), probe=KEPT)
+WELL = Parts(verify=(finding("mm.ksm", Outcome.COMPLIANT),), thermal_verdict="ok", probe=KEPT)
 SPARED = frozenset({"cpu.spared"})
 PENDING, HOT = finding("a.pending", Outcome.PENDING_REBOOT), finding("thermal.zone", Outcome.DRIFTED)
 

@@ -372,7 +372,8 @@ def test_isolcpus_with_managed_irq_pending_makes_a_managed_interrupt_harmless() 
 
 
 def facts_of(*, booted: Any, upcoming: Any, known: bool = True, **more: Any) -> BootFacts:
-    return BootFacts(next=Next(upcoming, known), booted=booted, likely="the list was bad", **more)
+    kernel: dict[str, Any] = {"accepted": True, "likely": "the list was bad"}
+    return BootFacts(next=Next(value=upcoming, known=known), booted=booted, **kernel | more)
 
 
 def boot(facts: Facts | None = None, **points: Any) -> Plan:

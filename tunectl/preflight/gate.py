@@ -44,7 +44,7 @@ class Parts:
     verify: tuple[Finding, ...] = ()
     check: tuple[Finding, ...] = ()
     thermal: tuple[Finding, ...] = ()
-    thermal_verdict: str = "ok"  # ok, throttled, unknown
+    thermal_verdict: str  # ok, throttled, unknown
     thermal_reason: str = ""
     probe: Jitter | None = None
     probe_problem: Problem = NO_PROBLEM

@@ -36,11 +36,12 @@ _LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
 _OF_X86 = ("tsc", "intel_pstate", "amd_pstate")
 
 
-class Next(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Next:
     """The next boot's value of one argument."""
 
-    value: Any = None  # None: the next boot will not have it
-    known: bool = True
+    value: Any  # None: the next boot will not have it
+    known: bool
     problem: str = ""  # why it will not have it, or why that is not known
     errno: int | None = None  # of a file that could not be read
     later: bool = False  # the next boot will have it, the entries of later kernels will not
@@ -54,7 +55,7 @@ class BootFacts:
     next: Next
     booted: Any  # None: this boot did not have it
     kernel: str = ""  # what the kernel shows
-    accepted: bool = True  # does the kernel show what it must? True where it shows nothing
+    accepted: bool  # does the kernel show what it must? True where it shows nothing
     evidence: str = ""  # where it shows it, and what; "" where it does not
     likely: str = ""  # why a kernel does not accept it
     refusal: str = ""  # why tunectl does not write this host's boot configuration; "" where it does
@@ -148,7 +149,8 @@ class BootArg(NamedTuple):
         upcoming = boot.next
         if upcoming is None:
             loader = boot.loader
-            return Next(None, False, loader.refusal if loader.name == AMBIGUOUS else "", loader.errno)
+            problem = loader.refusal if loader.name == AMBIGUOUS else ""
+            return Next(value=None, known=False, problem=problem, errno=loader.errno)
         value, unknown = None, None if upcoming.points else Point("", None, upcoming.problem, upcoming.errno)
         for number, point in enumerate(upcoming.points):
             if point.line is None:
@@ -158,11 +160,12 @@ class BootArg(NamedTuple):
             if found is None or not satisfies(knob.match, found, want):
                 why = upcoming.problem
                 lost = f"the next kernel's entry would not have it: it is not in {point.where}"
-                return Next(found, True, lost if number else why, None, bool(number), point.where)
+                problem, where = lost if number else why, point.where
+                return Next(value=found, known=True, problem=problem, later=bool(number), where=where)
             value = value if number else found
         if unknown:
-            return Next(None, False, unknown.why, unknown.errno)
-        return Next(value, True, upcoming.problem or upcoming.note)
+            return Next(value=None, known=False, problem=unknown.why, errno=unknown.errno)
+        return Next(value=value, known=True, problem=upcoming.problem or upcoming.note)
 
     def _value(self, knob: Knob, view: View, args: tuple[Arg, ...], want: Any) -> Any:
         """The value that is in force by the kernel's rule, typed; a text that it would refuse counts as none."""
