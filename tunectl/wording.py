@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -94,8 +94,13 @@ def broken_limits(probe: Jitter | None, loaded: Jitter | None, feed: Feed | None
     """Each limit that was broken, as often as it was."""
     runs: dict[str, Jitter | Feed | None] = {PROBE: probe, UNDER_LOAD: loaded, FEED: feed}
     for what, budget in ((what, run.budget) for what, run in runs.items() if run):
-        for text, limit in zip_longest(budget.broken, budget.broken_limits[: len(budget.broken)], fillvalue=""):
+        for text, limit in beside(budget.broken, budget.broken_limits):
             yield Broken(what, limit, text)
+
+
+def beside(texts: Sequence[str], keys: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each text with its key in the list beside it; "" where a document has none, as one of an earlier version."""
+    return zip_longest(texts, keys[: len(texts)], fillvalue="")
 
 
 def _is_set(finding: Finding) -> bool:

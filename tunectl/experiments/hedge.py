@@ -19,7 +19,7 @@ from tunectl.experiments.frame import (
     within,
 )
 from tunectl.experiments.hedge_cells import explained_hedge, natural_share
-from tunectl.experiments.pair import PlacedServers, place_servers
+from tunectl.experiments.pair import PlacedServers, given, place_servers
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import read_throttles
@@ -78,12 +78,7 @@ class HedgeRequest:
     def words(self) -> Iterator[str]:
         """The program's arguments; not those of a case."""
         yield from ("--duration", f"{self.duration_s:.6f}")
-        if self.simulate:
-            yield "--simulate"
-        if self.fifo is not None:
-            yield from ("--fifo", str(self.fifo))
-        if self.intrude:
-            yield "--intrude"
+        yield from given(simulate=self.simulate, fifo=self.fifo, intrude=self.intrude)
 
 
 class Planned(NamedTuple):

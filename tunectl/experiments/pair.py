@@ -66,11 +66,17 @@ class PairRequest:
 
     def pair_words(self) -> Iterator[str]:
         """The program's arguments of these."""
-        for name, value in (("fifo", self.fifo), ("busy-poll-us", self.busy_poll_us)):
-            if value is not None:
-                yield from (f"--{name}", str(value))
-        if self.intrude:
-            yield "--intrude"
+        yield from given(fifo=self.fifo, busy_poll_us=self.busy_poll_us, intrude=self.intrude)
+
+
+def given(**options: float | bool | None) -> Iterator[str]:
+    """The program's arguments of these options; none of one that is None or False."""
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            yield option
+        elif value is not None and value is not False:
+            yield from (option, str(value))
 
 
 class Placed(NamedTuple):

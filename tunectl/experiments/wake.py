@@ -19,7 +19,7 @@ from tunectl.experiments.frame import (
     within,
 )
 from tunectl.experiments.link import SMALLEST, Asked, Link, split_address
-from tunectl.experiments.pair import BUSY_POLL_US, PairRequest, Placed, place
+from tunectl.experiments.pair import BUSY_POLL_US, PairRequest, Placed, given, place
 from tunectl.experiments.wake_cells import TIMERS, explained_wake
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.sysroot import Sysroot
@@ -62,16 +62,8 @@ class WakeRequest(PairRequest):
 
     def words(self) -> Iterator[str]:
         """The program's arguments that are the same for each case."""
-        for name, value in (
-            ("messages", self.messages),
-            ("bytes", self.message_bytes),
-            ("fds", self.fds),
-            ("dirty-kib", self.dirty_kib),
-        ):
-            if value is not None:
-                yield from (f"--{name}", str(value))
-        if self.cold_sender:
-            yield "--cold-sender"
+        yield from given(messages=self.messages, bytes=self.message_bytes, fds=self.fds)
+        yield from given(dirty_kib=self.dirty_kib, cold_sender=self.cold_sender)
         yield from self.pair_words()
 
 

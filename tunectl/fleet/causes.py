@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from tunectl.fix import of_text
 from tunectl.model import Finding, Outcome, cost, match_of, parse_target, severity_of
 from tunectl.shapes import JudgedTarget, Preflight
 from tunectl.verdict import fails_gate
-from tunectl.wording import Broken, broken_limits, sentence, standing
+from tunectl.wording import Broken, beside, broken_limits, sentence, standing
 
 BROKEN = "broken"
 _NUMBERS = re.compile(r"[0-9]+(?:[-,.:][0-9]+)*")
@@ -47,7 +46,7 @@ def told_by(document: Preflight) -> tuple[tuple[Told, ...], tuple[str, ...]]:
     decisive = _decisive(document)
     broken = tuple(broken_limits(document.probe, document.loaded, document.feed))
     explained = {*(finding.knob for finding in decisive), *(one.what for one in broken)}
-    reasons = zip_longest(document.reasons, document.reasons_about[: len(document.reasons)], fillvalue="")
+    reasons = beside(document.reasons, document.reasons_about)
     return tuple(_told(decisive, broken)), tuple(reason for reason, about in reasons if about not in explained)
 
 

@@ -46,9 +46,8 @@ class Sample(NamedTuple):
     reason: str = ""  # why it is not fresh; of a fresh one what helps to understand the value
     cpus: CpuSet = frozenset()  # the CPUs the subject stands for
     seen: Finding | Objection | None = None  # of a `knob` how it was judged; of a `manager` that is contested, why
-    kind: str = (
-        ""  # of a thermal zone or cooling device its type; of an interrupt its device's name, as the kernel has it
-    )
+    # Of a thermal zone or cooling device its type; of an interrupt its device's name, as the kernel has it.
+    kind: str = ""
     path: str = ""  # of a `device`: where it is in sysfs
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from tunectl.model import Finding, Match, Outcome, Scalar, Severity, Target, cost
 from tunectl.report.escape import shown
 from tunectl.report.findings import Group, Row, finding_of, groups, name_of, spread
-from tunectl.wording import wanted
+from tunectl.wording import beside, wanted
 
 COSTS = {
     Severity.STALL: "a trading thread stands still for milliseconds",
@@ -124,5 +123,5 @@ def findings_in(section: Mapping[str, Any] | None) -> tuple[Finding, ...]:
 
 def other_reasons(body: Mapping[str, Any]) -> list[str]:
     """The reasons of a preflight that are neither a finding's nor a limit's: those stand elsewhere on its page."""
-    reasons = zip_longest(body.get("reasons") or (), body.get("reasons_about") or ())
+    reasons = beside(body.get("reasons") or (), body.get("reasons_about") or ())
     return [str(reason) for reason, about in reasons if reason and not about]
