@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.cli.places import PROGRAM, complaint, environment
 from tests.hosts.builder import HostFactory
 from tests.ran import Ran
 from tunectl.cli import helped
+from tunectl.cli.main import _unexpected
 from tunectl.cli.start import _say
 from tunectl.report import nagios
 
@@ -39,6 +41,15 @@ def test_too_little_memory_is_one_line(host_root: HostFactory, kilobytes: int) -
     if done.code == 1:
         complaint(done, 1)
     assert "Traceback" not in done.err
+
+
+def test_a_library_that_cannot_be_loaded_is_no_fault_of_ours(tmp_path: Path) -> None:
+    """Where memory ends while a library is mapped, the linker says so, as it does of a damaged file."""
+    damaged = tmp_path / "damaged.so"
+    damaged.write_bytes(b"\x7fELF")
+    with pytest.raises(ImportError) as raised:
+        ExtensionFileLoader("damaged", str(damaged)).create_module(ModuleSpec("damaged", None, origin=str(damaged)))
+    assert _unexpected(raised.value) == f"a library cannot be loaded: {damaged}: file too short"
 
 
 def test_last_words_are_one_line_whatever_is_in_them(capfd: pytest.CaptureFixture[str]) -> None:

@@ -175,6 +175,8 @@ def _run() -> int:
 def _unexpected(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
         return broken(error)
+    if isinstance(error, ImportError) and str(error.path).endswith(".so"):  # a damaged file, or no room for it
+        return f"a library cannot be loaded: {error}"
     if isinstance(error, MemoryError | SystemError):  # CPython raises the second where it has no memory for the first
         return "there is not enough memory"
     if isinstance(error, FileNotFoundError) and _is_lost():
