@@ -554,6 +554,95 @@ class JitterRuns(msgspec.Struct, frozen=True, kw_only=True):
     runs: Annotated[list[Jitter], Meta(min_length=1), Meta(description="In the order in which they were measured.")]
 
 
+Deciding = words("arrival_ns", "interruptions_per_s", "stolen_ppm")
+_STAGES = tuple(f"{stage}_ns" for stage in FEED_STAGES)
+_OF_CASES = ("wake_ns", "receiver_cpu_percent", "due_to_book_ns", "answer_ns")
+_OF_HEDGE = ("hedged_percent", "missed_percent", "utilisation_percent")
+_OF_GAPS = ("arrival_ns", "gap_ns", "max_ns", "interruptions_per_s", "stolen_ppm")
+_COMPARED = """arrival_ns: what a message at a random moment waits. gap_ns: of the gaps alone. due_to_book_ns and the \
+stages from send_ns on: of feed, a message from when it was due. answer_ns and three percentages: of hedge, a request \
+from when it was due, and what second copies cost."""
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """An estimate and its bounds. Of the side of a set: the middle one of the runs, the least and the greatest."""
+
+    value: Annotated[float | None, Meta(description="null: a ratio to 0 before.")]
+    low: float | None
+    high: Annotated[
+        float | None, Meta(description="null: the run is too short to bound it, or the figure has no bounds.")
+    ]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One measure of both sides; a side is null where there was nothing to measure, the ratio of 0 / 0, too."""
+
+    measure: Annotated[str, Meta(description=_COMPARED), words(*_OF_GAPS, *_OF_CASES, *_OF_HEDGE, *_STAGES)]
+    percentile: Annotated[str | None, Meta(description='"99.9"; null where the measure is none.')]
+    before: Bounds | None
+    after: Bounds | None
+    ratio: Annotated[Bounds | None, Meta(description="after / before")]
+    reason: Annotated[str, Meta(description="Why there is no ratio or no bound; of max_ns, what can be said.")]
+
+
+class RowGroup(msgspec.Struct, frozen=True):
+    """One table: all CPUs together, a CPU, or a case."""
+
+    name: str
+    cpu: Annotated[int, Meta(ge=0)] | None
+    rows: list[Row]
+
+
+class DecidingRow(msgspec.Struct, frozen=True):
+    """One of the rows of the first group that decide."""
+
+    measure: Annotated[str, Deciding]
+    percentile: Annotated[str | None, words("99.9", None)]
+    change: Annotated[
+        str,
+        Meta(description="none: no difference was found. unknown: cannot tell."),
+        words("lower", "higher", "none", "unknown"),
+    ]
+    chance: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        Meta(description="Of such a difference were nothing different, corrected for three rows (Holm)."),
+    ]
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict of a comparison, of all CPUs together."""
+
+    outcome: Annotated[str, words("different", "no-difference", "cannot-tell")]
+    of: Annotated[str, Meta(description="Two runs, or two set-ups with several runs each."), words("runs", "sets")]
+    rows: Annotated[list[DecidingRow], Meta(min_length=3, max_length=3)]
+    reason: Annotated[str, Meta(description="Why it cannot be told; empty otherwise.")] = ""
+    would_help: Annotated[str, Meta(description="What to do then; empty otherwise.")] = ""
+
+
+class ComparedSide(msgspec.Struct, frozen=True, kw_only=True):
+    """Where one side of a comparison comes from; of several runs, the first."""
+
+    file: str
+    host: Host
+    at: Annotated[str, Meta(description="As the file says; empty where it does not.")]
+    runs: Annotated[int, Meta(ge=1, description="How many; of jitter only."), Maybe] | UnsetType = UNSET
+    cpus: Annotated[str, Meta(description="A cpulist; of jitter only."), Maybe] | UnsetType = UNSET
+    duration_s: Annotated[float, Meta(ge=0), Maybe] | UnsetType = UNSET
+    threshold_ns: Annotated[int, Meta(ge=0), Maybe] | UnsetType = UNSET
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Two results of a probe side by side, or two sets of runs; docs/compare.md says how they are judged."""
+
+    kind: Annotated[str, words("jitter", "wake", "feed", "hedge")]
+    confidence: Annotated[float, Meta(ge=0.5, le=0.9999)]
+    judged: Annotated[Difference | None, Meta(description="null of wake, feed and hedge, where there is none.")]
+    before: ComparedSide
+    after: ComparedSide
+    warnings: Annotated[list[str], Meta(description="What else differs between the runs, or limits what they say.")]
+    groups: Annotated[list[RowGroup], Meta(min_length=1)]
+
+
 class JitterLoaded(msgspec.Struct, frozen=True, kw_only=True):
     """tunectl.probe.jitter.loaded/1"""
 
@@ -566,7 +655,7 @@ class JitterLoaded(msgspec.Struct, frozen=True, kw_only=True):
     quiet: Annotated[list[Jitter], Meta(min_length=1)]
     loaded: Annotated[list[Jitter], Meta(description="The same beside the load; empty where none could be started.")]
     comparison: Annotated[
-        dict[str, Any] | None,
+        Comparison | None,
         Meta(description="As in tunectl.compare/1: `before` quiet, `after` loaded; null where no load ran."),
     ] = None
 

@@ -99,7 +99,7 @@ def outcome(seed: int, before: Host, after: Host, seconds: float) -> tuple[str, 
     rng = random.Random(seed)
     sides = [sample_of(host(rng, seconds), seconds) for host in (before, after)]
     judged = judge_runs(sides[0], sides[1], deciding_ratios(*sides), 0.95)
-    return judged["outcome"], {row["measure"]: row["change"] for row in judged["rows"]}
+    return judged.outcome, {row.measure: row.change for row in judged.rows}
 
 
 def share_of(wanted: str, pairs: int, before: Host, after: Host | None = None, seconds: float = 10.0) -> float:

@@ -11,13 +11,20 @@ from typing import Any
 import jsonschema
 import msgspec
 
-from tunectl.compare.compared import compared
+from tunectl.compare import compared as comparing
 from tunectl.model import Document, HostId
 from tunectl.probe.document import ProbeFile
 from tunectl.report import render
+from tunectl.shapes import fields_of
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.compare-1.json").read_text())
 Read = Callable[..., ProbeFile]
+
+
+def compared(before: ProbeFile, after: ProbeFile) -> dict[str, Any]:
+    """The comparison as a document has it."""
+    made: dict[str, Any] = fields_of(comparing.compared(before, after))
+    return made
 
 
 def both(before: ProbeFile, after: ProbeFile) -> dict[str, Any]:

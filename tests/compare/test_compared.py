@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.compare.reading import Read
+from tests.compare.reading import Read, compared
 from tests.compare.runs import cpu_of, document, simulated, steady
 from tests.compare.wakes import cell, wake_document
-from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError
 
 NOISY = cpu_of(simulated(1, 10.0), 10.0)

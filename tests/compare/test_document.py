@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.compare.feeds import feed_document
+from tests.compare.reading import compared
 from tests.compare.runs import cpu_of, document, simulated
 from tests.compare.wakes import cell, wake_document
 from tests.conftest import examples
-from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError
 from tunectl.probe.document import read_document
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.compare.feeds import TRIP, feed_document
-from tests.compare.reading import Read, both, rows, wider
+from tests.compare.reading import Read, both, compared, rows, wider
 from tests.compare.runs import cpu_of, simulated
 from tests.compare.runs import document as jitter_document
 from tests.experiments.feeds import case, lossy, message, tail, unmeasured, unsent
-from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError
 from tunectl.probe.document import read_document
 from tunectl.shapes import FEED_STAGES

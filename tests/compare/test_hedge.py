@@ -8,10 +8,9 @@ import pytest
 
 from tests.compare.feeds import feed_document
 from tests.compare.hedges import hedge_document, simulated_hedge
-from tests.compare.reading import Read, both, rows, wider
+from tests.compare.reading import Read, both, compared, rows, wider
 from tests.experiments.feeds import case as feed_case
 from tests.experiments.hedges import OWN, case, tail, unmeasured
-from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError
 
 VOID: dict[str, Any] = {"threads": [OWN | {"cpu_ns": 0}, OWN, OWN]}

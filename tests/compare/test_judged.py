@@ -9,13 +9,14 @@ import pytest
 from tests.compare.runs import Gap, sample_of, simulated
 from tunectl.compare.judged import judge_runs
 from tunectl.compare.tables import run_rows
+from tunectl.shapes import fields_of
 
 SECONDS = 10.0
 
 
 def judged(before: list[Gap], after: list[Gap], seconds: float = SECONDS) -> Any:
     sides = sample_of(before, seconds), sample_of(after, seconds)
-    return judge_runs(*sides, run_rows(*sides, 0.95)[1], 0.95)
+    return fields_of(judge_runs(*sides, run_rows(*sides, 0.95)[1], 0.95))
 
 
 def storm(at_s: float, lasts_s: float) -> list[Gap]:

@@ -66,7 +66,7 @@ def sets(seed: int, factor: float, runs: int = 5, spread: float = 0.7) -> str:
         [sample_of(iid(scale * per_run(rng, spread))(rng, 1.0), 1.0) for _ in range(runs)] for scale in (1.0, factor)
     ]
     _, ratios, values = set_rows(sides[0], sides[1], 0.95)
-    return str(judge_sets(values, ratios, 0.95)["outcome"])
+    return str(judge_sets(values, ratios, 0.95).outcome)
 
 
 def test_sets_of_one_host_whose_runs_disagree() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests.compare.reading import compared
 from tests.experiments.wakes import HZ, MS, block, case, minimal, raw_document, timer
-from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError
 from tunectl.experiments.pair import Peer
 from tunectl.experiments.tick_figures import Figures

@@ -138,7 +138,7 @@ def test_a_run_beside_a_load_that_did_not_run_is_compared_with_nothing() -> None
     quiet = typed_result(cpu_result())
     compared = quiet_and_loaded(JitterLoaded(quiet=[quiet], loaded=[replace(quiet, load=ran)]))
     assert compared
-    assert (compared["before"]["file"], compared["after"]["file"]) == ("quiet", "loaded")
+    assert (compared.before.file, compared.after.file) == ("quiet", "loaded")
     assert quiet_and_loaded(JitterLoaded(quiet=[quiet], loaded=[replace(quiet, load=failed)])) is None
 
 

@@ -369,7 +369,7 @@ def _loaded() -> Body:
     loaded = _short_run(2, "2026-11-21T09:31:00Z", labels=[""], load=load)
     made: Body = {"pause_s": 10.0, "warnings": [], "quiet": [quiet], "loaded": [loaded]}
     held = typed(_headed("probe.jitter.loaded", made), JitterLoaded, "loaded")
-    return {**made, "comparison": quiet_and_loaded(held)}
+    return {**made, "comparison": fields_of(quiet_and_loaded(held))}
 
 
 def _headed(name: str, body: Body) -> Body:
@@ -531,7 +531,8 @@ def _compare() -> Body:
     before = document(cpu_of(simulated(1, 10.0), 10.0), cpu_of(simulated(2, 10.0), 10.0, cpu=3))
     quiet, other = cpu_of(simulated(3, 10.0, 20.0), 10.0), cpu_of(simulated(4, 10.0), 10.0, cpu=3)
     after = document(quiet, other, at=_LATER, threshold_ns=120, warnings=["this is a virtual machine"])
-    return compared(checked(before, Path("before.json")), checked(after, Path("after.json")))
+    body: dict[str, Any] = fields_of(compared(checked(before, Path("before.json")), checked(after, Path("after.json"))))
+    return body
 
 
 # ---- the rest

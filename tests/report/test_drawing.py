@@ -20,7 +20,7 @@ from tunectl.report import charts, render
 from tunectl.report.charts import Slice
 from tunectl.report.escape import encodable
 from tunectl.report.figures import change_of, plain, verdict_of
-from tunectl.shapes import Jitter, typed
+from tunectl.shapes import Bounds, Comparison, Jitter, Row, typed
 
 
 def lines(name: str, made: object, width: int = 80, verbose: int = 0) -> list[str]:
@@ -44,7 +44,7 @@ def test_a_load_that_did_not_run_is_said_first() -> None:
 
 
 def ratio(value: float | None, low: float | None, high: float | None, measure: str = "max_ns") -> tuple[str, str]:
-    return change_of({"measure": measure, "ratio": {"value": value, "low": low, "high": high}})
+    return change_of(Row(measure, None, None, None, Bounds(value, low, high), ""))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_ratio_in_words(made: tuple[str, str], said: tuple[str, str]) -> None:
 
 def judged(**changed: object) -> str:
     of = body("compare")
-    return verdict_of({**of, "judged": {**of["judged"], **changed}})[0]
+    return verdict_of(typed({**of, "judged": {**of["judged"], **changed}}, Comparison))[0]
 
 
 def test_the_first_line_never_takes_runs_for_set_ups() -> None:

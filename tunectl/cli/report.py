@@ -20,7 +20,7 @@ from tunectl.host.identity import read_identity
 from tunectl.model import Document
 from tunectl.probe.document import LARGEST, ProbeFile, read_document
 from tunectl.probe.doubt import doubt_of_go
-from tunectl.shapes import Preflight
+from tunectl.shapes import Comparison, Preflight
 
 _PAGE = b"<!doctype html>"
 
@@ -90,7 +90,7 @@ def _doubt(file: ProbeFile) -> str:
     return doubt_of_go(file.result) if isinstance(file.result, Preflight) else ""
 
 
-def _compared(read: list[ProbeFile]) -> tuple[dict[str, Any] | None, str]:
+def _compared(read: list[ProbeFile]) -> tuple[Comparison | None, str]:
     """The comparison of two results of the same probe, or None; and why not, where one could be expected."""
     if len({type(one.measured) for one in read}) != 1 or len(read) != 2 or read[0].measured is None:
         return None, ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from tunectl.compare.chance import Interval
 from tunectl.compare.estimate import Sample, gap_percentile
@@ -12,7 +11,7 @@ from tunectl.compare.judged import Measure
 from tunectl.compare.tables import LONGEST, ratio_of, row, without_bounds
 from tunectl.errors import TunectlError
 from tunectl.probe.lengths import Lengths
-from tunectl.shapes import FEED_STAGES, AnyCase, Bucket, CaseTable, FeedCase, HedgeCase
+from tunectl.shapes import FEED_STAGES, AnyCase, Bucket, CaseTable, FeedCase, HedgeCase, Row, RowGroup
 from tunectl.wording import few
 
 _SHARES = {"50": 0.5, "99": 0.01, "99.9": 0.001}
@@ -31,15 +30,15 @@ _NO_FIGURE = {
 }
 
 
-def case_groups(before: CaseTable, after: CaseTable, confidence: float) -> list[dict[str, Any]]:
+def case_groups(before: CaseTable, after: CaseTable, confidence: float) -> list[RowGroup]:
     """A table for each case that both runs have."""
     later: dict[tuple[object, ...], AnyCase] = {case.key: case for case in after.cases}
     pairs = [(case, later[case.key]) for case in before.cases if case.key in later]
     pairs = [pair for pair in pairs if pair[0].n or pair[1].n]  # a case that neither run could measure has no table
-    return [{"name": pair[0].name, "cpu": None, "rows": _rows(pair, confidence)} for pair in pairs]
+    return [RowGroup(pair[0].name, None, _rows(pair, confidence)) for pair in pairs]
 
 
-def _rows(pair: tuple[AnyCase, AnyCase], confidence: float) -> list[dict[str, Any]]:
+def _rows(pair: tuple[AnyCase, AnyCase], confidence: float) -> list[Row]:
     before, after = pair
     if isinstance(before, HedgeCase) and isinstance(after, HedgeCase):
         return [*_due_rows(before, after, confidence), *_hedge_rows(before, after)]
@@ -55,7 +54,7 @@ def _busy(case: AnyCase) -> float | None:
     return case.receiver_cpu_percent if case.n and not isinstance(case, HedgeCase) else None
 
 
-def _wake_rows(pair: Sequence[AnyCase], confidence: float) -> list[dict[str, Any]]:
+def _wake_rows(pair: Sequence[AnyCase], confidence: float) -> list[Row]:
     """Messages are sent one after the other with a pause between them, so they count as independent."""
     samples = [_sample(case) for case in pair]
     rows = []
@@ -65,7 +64,7 @@ def _wake_rows(pair: Sequence[AnyCase], confidence: float) -> list[dict[str, Any
     return [*rows, without_bounds(LONGEST, [case.max_ns for case in pair], _ONE)]
 
 
-def _due_rows(before: FeedCase | HedgeCase, after: FeedCase | HedgeCase, confidence: float) -> list[dict[str, Any]]:
+def _due_rows(before: FeedCase | HedgeCase, after: FeedCase | HedgeCase, confidence: float) -> list[Row]:
     measure = "answer_ns" if isinstance(before, HedgeCase) else "due_to_book_ns"
     rows = []
     for nines, share in _SHARES.items():
@@ -85,7 +84,7 @@ def _due(case: FeedCase | HedgeCase, nines: str, share: float, confidence: float
     return found._replace(high=math.inf) if is_bound else found
 
 
-def _hedge_rows(before: HedgeCase, after: HedgeCase) -> list[dict[str, Any]]:
+def _hedge_rows(before: HedgeCase, after: HedgeCase) -> list[Row]:
     """What hedging costs, and what was refused: one figure a run each."""
     figures: tuple[tuple[str, Callable[[HedgeCase], float | None]], ...] = (
         ("hedged_percent", lambda case: 100 * case.hedged / case.n if case.n else None),
@@ -95,7 +94,7 @@ def _hedge_rows(before: HedgeCase, after: HedgeCase) -> list[dict[str, Any]]:
     return [without_bounds((name, None), [of(before), of(after)], _ONE_A_RUN) for name, of in figures]
 
 
-def _stage_rows(before: FeedCase, after: FeedCase) -> list[dict[str, Any]]:
+def _stage_rows(before: FeedCase, after: FeedCase) -> list[Row]:
     return [
         without_bounds((f"{name}_ns", "50"), [case.stage(name, "50") for case in (before, after)], _ONE_A_RUN)
         for name in FEED_STAGES

@@ -1,9 +1,8 @@
-"""A comparison as the body of a tunectl.compare/1 document. Pure."""
+"""A comparison: the body of a tunectl.compare/1 document. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tunectl.compare.cases import case_groups, nothing_in_common
 from tunectl.compare.conditions import (
@@ -22,7 +21,20 @@ from tunectl.compare.tables import NAMES, run_rows, set_rows
 from tunectl.cpulist import format_cpulist, named_cpus
 from tunectl.errors import TunectlError
 from tunectl.probe.document import ProbeFile, Result, is_same_table, shared_runs
-from tunectl.shapes import CaseTable, Feed, Hedge, Host, Jitter, JitterLoaded, Wake
+from tunectl.shapes import (
+    CaseTable,
+    ComparedSide,
+    Comparison,
+    Difference,
+    Feed,
+    Hedge,
+    Jitter,
+    JitterLoaded,
+    Row,
+    RowGroup,
+    Wake,
+    replaced,
+)
 
 CONFIDENCE = 0.95
 Runs = Sequence[Jitter]
@@ -31,10 +43,10 @@ Measured = Runs | CaseTable
 LOADED = ("quiet", "loaded")
 
 
-def compared(before: ProbeFile, after: ProbeFile, confidence: float = CONFIDENCE) -> dict[str, Any]:
-    """{kind, confidence, judged, before, after, warnings, groups}. TunectlError where nothing is in common."""
+def compared(before: ProbeFile, after: ProbeFile, confidence: float = CONFIDENCE) -> Comparison:
+    """Two results side by side. TunectlError where nothing is in common."""
     first, second = _measured(before), _measured(after)
-    verdict: dict[str, Any] | None = None
+    verdict: Difference | None = None
     if isinstance(first, CaseTable) and isinstance(second, CaseTable) and first.kind == second.kind:
         groups, warnings = _cases(first, second, confidence, (before.path, after.path))
     elif isinstance(first, CaseTable) or isinstance(second, CaseTable):
@@ -49,18 +61,18 @@ def compared(before: ProbeFile, after: ProbeFile, confidence: float = CONFIDENCE
         said = f"{before.path} and {after.path} hold the same {same}"
         raise TunectlError(f"nothing to compare: {said}", "give two results, each of its own measuring")
     warnings += other_warnings(first, second)
-    return {
-        "kind": _kind(first),
-        "confidence": confidence,
-        "judged": verdict,
-        "before": _described(before.path, before.result, first),
-        "after": _described(after.path, after.result, second),
-        "warnings": warnings,
-        "groups": groups,
-    }
+    return Comparison(
+        kind=_kind(first),
+        confidence=confidence,
+        judged=verdict,
+        before=_described(before.path, before.result, first),
+        after=_described(after.path, after.result, second),
+        warnings=warnings,
+        groups=groups,
+    )
 
 
-def quiet_and_loaded(result: JitterLoaded, confidence: float = CONFIDENCE) -> dict[str, Any] | None:
+def quiet_and_loaded(result: JitterLoaded, confidence: float = CONFIDENCE) -> Comparison | None:
     """The same of quiet runs and loaded ones: `before` is quiet, `after` loaded.
 
     A run beside a load that did not run is no loaded run. None where there is none.
@@ -71,20 +83,20 @@ def quiet_and_loaded(result: JitterLoaded, confidence: float = CONFIDENCE) -> di
     groups, verdict = _jitter(result.quiet, loaded, confidence, LOADED)
     warnings = [*jitter_conditions(result.quiet[0], loaded[0], LOADED)]
     warnings += [*set_conditions(LOADED[0], result.quiet), *set_conditions(LOADED[1], loaded)]
-    return {
-        "kind": "jitter",
-        "confidence": confidence,
-        "judged": verdict,
-        "before": _described("quiet", result, result.quiet),
-        "after": _described("loaded", result, loaded),
-        "warnings": warnings,
-        "groups": groups,
-    }
+    return Comparison(
+        kind="jitter",
+        confidence=confidence,
+        judged=verdict,
+        before=_described("quiet", result, result.quiet),
+        after=_described("loaded", result, loaded),
+        warnings=warnings,
+        groups=groups,
+    )
 
 
 def _cases(
     first: CaseTable, second: CaseTable, confidence: float, names: tuple[str, str]
-) -> tuple[list[dict[str, Any]], list[str]]:
+) -> tuple[list[RowGroup], list[str]]:
     """The tables of two results of one probe, and what else differs."""
     warnings: list[str] = []
     if isinstance(first, Wake) and isinstance(second, Wake):
@@ -126,7 +138,7 @@ def _measured(file: ProbeFile) -> Measured:
 
 def _jitter(
     before: Runs, after: Runs, confidence: float, names: tuple[str, str] = NAMES
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+) -> tuple[list[RowGroup], Difference]:
     """A table for all common CPUs together, which has the verdict, then one for each, if there are several."""
     threshold = max(run.threshold_ns for run in (*before, *after))
     common = sorted(set.intersection(*({cpu.cpu for cpu in run.cpus} for run in (*before, *after))))
@@ -136,19 +148,19 @@ def _jitter(
 
     whole = _together(before, after, common, names)
     rows, judge = _table(taken(before, common), taken(after, common), confidence, names)
-    groups: list[dict[str, Any]] = [{"name": whole, "cpu": common[0] if len(common) == 1 else None, "rows": rows}]
+    groups = [RowGroup(whole, common[0] if len(common) == 1 else None, rows)]
     for cpu in common if len(common) > 1 else ():
         rows, _ = _table(taken(before, [cpu]), taken(after, [cpu]), confidence, names)
-        groups.append({"name": f"CPU {cpu}", "cpu": cpu, "rows": rows})
+        groups.append(RowGroup(f"CPU {cpu}", cpu, rows))
     verdict = judge()
-    if any(run.ended_by == "until" for run in (*before, *after)) and verdict["outcome"] == "cannot-tell":
-        verdict["would_help"] = "measure without --until"
+    if any(run.ended_by == "until" for run in (*before, *after)) and verdict.outcome == "cannot-tell":
+        verdict = replaced(verdict, would_help="measure without --until")
     return groups, verdict
 
 
 def _table(
     before: Samples, after: Samples, confidence: float, names: tuple[str, str]
-) -> tuple[list[dict[str, Any]], Callable[[], Any]]:
+) -> tuple[list[Row], Callable[[], Difference]]:
     """The rows, and what judges them."""
     if len(before) == len(after) == 1:
         rows, ratios = run_rows(before[0], after[0], confidence, names)
@@ -167,19 +179,18 @@ def _listed(runs: Runs) -> str:
     return named_cpus(cpu.cpu for run in runs for cpu in run.cpus)
 
 
-def _described(path: str, result: Result, measured: Measured) -> dict[str, Any]:
+def _described(path: str, result: Result, measured: Measured) -> ComparedSide:
     """The file, host and time of one side. The probe inside a preflight has no header of its own."""
     runs = [measured] if isinstance(measured, CaseTable) else measured
     run = runs[0]
-    host: Host = run.host if run.host.hostname else result.host
-    described: dict[str, Any] = {
-        "file": path,
-        "host": {name: getattr(host, name) for name in host.__struct_fields__},
-        "at": run.at or result.at,
-    }
-    if isinstance(run, Jitter):
-        described["runs"] = len(runs)
-        described["cpus"] = format_cpulist(cpu.cpu for cpu in run.cpus)
-        described["duration_s"] = run.duration_s
-        described["threshold_ns"] = run.threshold_ns
-    return described
+    host = run.host if run.host.hostname else result.host
+    side = ComparedSide(file=path, host=host, at=run.at or result.at)
+    if not isinstance(run, Jitter):
+        return side
+    return replaced(
+        side,
+        runs=len(runs),
+        cpus=format_cpulist(cpu.cpu for cpu in run.cpus),
+        duration_s=run.duration_s,
+        threshold_ns=run.threshold_ns,
+    )

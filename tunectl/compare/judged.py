@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tunectl.compare.chance import Interval, correlation_time, fewest_runs, holm, permuted, ranked, trend
 from tunectl.compare.estimate import Sample
 from tunectl.probe.lengths import Lengths
+from tunectl.shapes import DecidingRow, Difference
 
 Measure = tuple[str, str | None]
 Sides = tuple[Sequence[float], Sequence[float]]
@@ -38,7 +38,9 @@ _AS_LONG = 1.1
 SEVERAL = "compare several runs a side: `tunectl probe jitter --runs {runs}` before and after"
 
 
-def judge_runs(before: Sample, after: Sample, ratios: Mapping[Measure, Interval | None], confidence: float) -> Any:
+def judge_runs(
+    before: Sample, after: Sample, ratios: Mapping[Measure, Interval | None], confidence: float
+) -> Difference:
     """The verdict on two runs. `ratios` are those of the table: after / before with their bounds; None for 0 / 0."""
     if not _as_long(before.run_ns, after.run_ns):
         reason = " and ".join(f"{side.run_ns / 1e9:.3g} s" for side in (before, after))
@@ -61,7 +63,7 @@ def judge_sets(
     ratios: Mapping[Measure, Interval | None],
     confidence: float,
     names: tuple[str, str] = ("before", "after"),
-) -> Any:
+) -> Difference:
     """The verdict on two sets of runs: what each run had, and the ratios of the table."""
     counts = [len(side) for side in sides[RATE]]
     fewest = fewest_runs(confidence, len(DECIDING))
@@ -88,21 +90,20 @@ def _verdict(
     level: float,
     reason: str,
     helps: str,
-) -> dict[str, Any]:
+) -> Difference:
     rows = []
     for measure in DECIDING:
         chance = None if reason else corrected[measure]
-        found = chance is not None and chance <= level
+        is_found = chance is not None and chance <= level
         ratio = ratios.get(measure)
         change = "unknown" if chance is None else "none"
-        if found and ratio:
+        if is_found and ratio:
             change = "lower" if ratio.value < 1 else "higher"
-        name, percentile = measure
         shown = None if chance is None else float(f"{chance:.3g}")
-        rows.append({"measure": name, "percentile": percentile, "change": change, "chance": shown})
-    different = any(row["change"] in ("lower", "higher") for row in rows)
+        rows.append(DecidingRow(*measure, change, shown))
+    different = any(row.change in ("lower", "higher") for row in rows)
     outcome = "cannot-tell" if reason else "different" if different else "no-difference"
-    return {"outcome": outcome, "of": of, "rows": rows, "reason": reason, "would_help": helps}
+    return Difference(outcome=outcome, of=of, rows=rows, reason=reason, would_help=helps)
 
 
 def courses_of(before: Sample, after: Sample) -> dict[Measure, Sides]:

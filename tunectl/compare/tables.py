@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any
 
 from tunectl.compare.chance import Interval, ratio_interval, shift_ranks
 from tunectl.compare.estimate import (
@@ -17,6 +16,7 @@ from tunectl.compare.estimate import (
     stolen_ppm,
 )
 from tunectl.compare.judged import RATE, STOLEN, Measure
+from tunectl.shapes import Bounds, Row, replaced
 
 TOO_SHORT = "one of the runs is too short to bound it"
 NONE_IN_EITHER = "none in either run"
@@ -25,17 +25,11 @@ NAMES = ("before", "after")  # of the two sides, in a sentence
 Estimates = Mapping[Measure, Interval | None]
 
 
-def row(measure: Measure, sides: Sequence[Interval | None], ratio: Interval | None, reason: str = "") -> dict[str, Any]:
+def row(measure: Measure, sides: Sequence[Interval | None], ratio: Interval | None, reason: str = "") -> Row:
     """One row of both sides. A side that is None had nothing to measure: no ratio then."""
     before, after = sides
-    return {
-        "measure": measure[0],
-        "percentile": measure[1],
-        "before": interval_body(before),
-        "after": interval_body(after),
-        "ratio": interval_body(ratio),
-        "reason": reason or _without_ratio(before, after, ratio),
-    }
+    reason = reason or _without_ratio(before, after, ratio)
+    return Row(*measure, _bounds(before), _bounds(after), _bounds(ratio), reason)
 
 
 def _without_ratio(before: Interval | None, after: Interval | None, ratio: Interval | None) -> str:
@@ -49,20 +43,17 @@ def ratio_of(before: Interval | None, after: Interval | None) -> Interval | None
     return ratio_interval(before, after) if before and after else None
 
 
-def interval_body(interval: Interval | None) -> dict[str, float | None] | None:
-    """An interval for JSON: an unknown bound is null."""
-    return None if interval is None else {name: _finite(value) for name, value in interval._asdict().items()}
+def _bounds(interval: Interval | None) -> Bounds | None:
+    return Bounds(*map(_finite, interval)) if interval else None
 
 
-def without_bounds(measure: Measure, values: Sequence[float | None], reason: str) -> dict[str, Any]:
+def without_bounds(measure: Measure, values: Sequence[float | None], reason: str) -> Row:
     """A row of two single observations; of those below 0 there is no ratio."""
     sides = [None if value is None else Interval(value, value, value) for value in values]
     is_signed = any(value is not None and value < 0 for value in values)
     made = row(measure, sides, None if is_signed else ratio_of(*sides), reason)
-    for side in ("before", "after", "ratio"):
-        if made[side]:
-            made[side] |= {"low": None, "high": None}
-    return made
+    bare = (bounds and Bounds(bounds.value, None, None) for bounds in (made.before, made.after, made.ratio))
+    return replaced(made, **dict(zip(("before", "after", "ratio"), bare, strict=True)))
 
 
 def _finite(value: float) -> float | None:
@@ -87,7 +78,7 @@ def estimates(side: Sample, confidence: float) -> dict[Measure, Interval | None]
 
 def run_rows(
     before: Sample, after: Sample, confidence: float, names: tuple[str, str] = NAMES
-) -> tuple[list[dict[str, Any]], Estimates]:
+) -> tuple[list[Row], Estimates]:
     """The rows of two runs, and the ratios of all that have bounds."""
     sides = estimates(before, confidence), estimates(after, confidence)
     ratios = {measure: ratio_of(sides[0][measure], sides[1][measure]) for measure in sides[0]}
@@ -97,7 +88,7 @@ def run_rows(
 
 def set_rows(
     before: Sequence[Sample], after: Sequence[Sample], confidence: float
-) -> tuple[list[dict[str, Any]], Estimates, dict[Measure, tuple[list[float], list[float]]]]:
+) -> tuple[list[Row], Estimates, dict[Measure, tuple[list[float], list[float]]]]:
     """The rows of two sets of runs, each run one observation; their ratios; and what each run had."""
     found = [[_values(run, confidence) for run in side] for side in (before, after)]
     values = {
@@ -136,7 +127,7 @@ def _shift(before: Sequence[float], after: Sequence[float], confidence: float) -
     return Interval(value, low, high)
 
 
-def _longest(before: Sample, after: Sample, names: tuple[str, str]) -> dict[str, Any]:
+def _longest(before: Sample, after: Sample, names: tuple[str, str]) -> Row:
     """The maximum is one observation and has no bounds. But which run the longest gaps are from says something."""
     values = [side.whole.longest for side in (before, after)]
     if not max(values):

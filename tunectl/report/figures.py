@@ -8,7 +8,21 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import named_cpus
 from tunectl.model import Document
-from tunectl.shapes import FEED_STAGES, Feed, Jitter, JitterLoaded, Load, Period, Stops, Wake, typed
+from tunectl.shapes import (
+    FEED_STAGES,
+    Bounds,
+    Comparison,
+    DecidingRow,
+    Feed,
+    Jitter,
+    JitterLoaded,
+    Load,
+    Period,
+    Row,
+    Stops,
+    Wake,
+    typed,
+)
 from tunectl.wording import nanoseconds, plural
 
 _NAMES = {
@@ -92,33 +106,40 @@ _WRITTEN: Mapping[str, Callable[[float | None], str]] = {
 }
 
 
-def label_of(row: Mapping[str, Any]) -> str:
+def label_of(row: Row | DecidingRow) -> str:
     """`gap P99.9`, `interruptions`."""
-    name = _NAMES.get(row["measure"], row["measure"])
-    return f"{name} P{row['percentile']}" if row["percentile"] else name
+    name = _NAMES.get(row.measure, row.measure)
+    return f"{name} P{row.percentile}" if row.percentile else name
 
 
-def value_of(row: Mapping[str, Any], side: str) -> str:
+def side_of(row: Row, side: str) -> Bounds | None:
+    """The `before` or the `after` of a row."""
+    return row.before if side == "before" else row.after
+
+
+def value_of(row: Row, side: str) -> str:
     """One side's estimate, with its unit."""
-    return _written(row, (row[side] or {}).get("value"))
+    bounds = side_of(row, side)
+    return _written(row.measure, bounds.value if bounds else None)
 
 
-def bounds_of(row: Mapping[str, Any], side: str) -> str:
+def bounds_of(row: Row, side: str) -> str:
     """`12 µs to 15 µs`; `over 12 µs` where the run was too short to bound it above; empty without bounds."""
-    low, high = ((row[side] or {}).get(end) for end in ("low", "high"))
-    if low is None:
+    bounds = side_of(row, side)
+    if not bounds or bounds.low is None:
         return ""
+    low, high = bounds.low, bounds.high
     if high is None:
-        return f"over {_written(row, low)}"
-    return f"{_written(row, low)} to {_written(row, high)}"
+        return f"over {_written(row.measure, low)}"
+    return f"{_written(row.measure, low)} to {_written(row.measure, high)}"
 
 
-def change_of(row: Mapping[str, Any]) -> tuple[str, str]:
+def change_of(row: Row) -> tuple[str, str]:
     """What became of it, and the bounds of that: ("270 times shorter", "200 to 350 times shorter"); "-" if unknown."""
-    ratio = row["ratio"]
+    ratio = row.ratio
     if not ratio:
         return "-", ""
-    value, low, high = ratio["value"], ratio["low"], ratio["high"]
+    value, low, high = ratio.value, ratio.low, ratio.high
     percent = value is not None and 0.5 < value < 2  # and of the bounds the same, so that they can be compared
     said = "up from 0" if value is None else " ".join(_times(row, value, percent)).strip()
     if low is None or (not low and high == 0):
@@ -126,7 +147,7 @@ def change_of(row: Mapping[str, Any]) -> tuple[str, str]:
     if not low and high is None:
         return said, "unknown"
     if high is None or not low:  # open to one side
-        end = low or high
+        end = low or high or 0.0
         return said, f"at {'least' if (end >= 1) == (high is None) else 'most'} {' '.join(_times(row, end, percent))}"
     ends = [_times(row, end, percent) for end in ((low, high) if high > 1 else (high, low))]
     if ends[0] == ends[1]:
@@ -138,9 +159,9 @@ def change_of(row: Mapping[str, Any]) -> tuple[str, str]:
     return said, " to ".join(" ".join(filter(None, end)) for end in ends)
 
 
-def _times(row: Mapping[str, Any], ratio: float, percent: bool) -> tuple[str, str, str]:
+def _times(row: Row, ratio: float, percent: bool) -> tuple[str, str, str]:
     """(270, times, shorter), (13, %, fewer), (equal, , )."""
-    way = _DIRECTIONS.get(row["measure"], _SHORTER)[ratio > 1]
+    way = _DIRECTIONS.get(row.measure, _SHORTER)[ratio > 1]
     if not ratio:
         return "down to 0", "", ""
     if abs(ratio - 1) < 0.0005:
@@ -150,35 +171,31 @@ def _times(row: Mapping[str, Any], ratio: float, percent: bool) -> tuple[str, st
     return plain(max(ratio, 1 / ratio)), "times", way
 
 
-def verdict_of(compared: Mapping[str, Any], names: tuple[str, str] = SIDES) -> list[str]:
+def verdict_of(compared: Comparison, names: tuple[str, str] = SIDES) -> list[str]:
     """The verdict of a comparison in a sentence, then what it rests on, or what would help."""
-    verdict = compared["judged"]
+    verdict = compared.judged
     if not verdict:
-        return [_NO_VERDICT.format(_BOUNDED[compared["kind"]])]
-    of_runs = verdict["of"] == "runs"
+        return [_NO_VERDICT.format(_BOUNDED[compared.kind])]
+    of_runs = verdict.of == "runs"
     of_loads = names == LOADED
     who = "the quiet and the loaded runs" if of_loads else "the two runs" if of_runs else "the two set-ups"
-    rows = {(row["measure"], row["percentile"]): row for row in compared["groups"][0]["rows"]}
-    each = [(row, rows.get((row["measure"], row["percentile"]))) for row in verdict["rows"]]
-    if verdict["outcome"] == "cannot-tell":
-        said = [f"cannot tell whether {who} differ: {verdict['reason']}", f"what would help: {verdict['would_help']}"]
+    rows = {(row.measure, row.percentile): row for row in compared.groups[0].rows}
+    each = [(row, rows.get((row.measure, row.percentile))) for row in verdict.rows]
+    if verdict.outcome == "cannot-tell":
+        said = [f"cannot tell whether {who} differ: {verdict.reason}", f"what would help: {verdict.would_help}"]
     else:
-        found = [
-            f"{label_of(row)} {change_of(of)[0]}" for row, of in each if of and row["change"] in ("lower", "higher")
-        ]
+        found = [f"{label_of(row)} {change_of(of)[0]}" for row, of in each if of and row.change in ("lower", "higher")]
         said = [
-            _OUTCOMES.get(verdict["outcome"], "{}").format(who) + (f"; {names[1]}: {', '.join(found)}" if found else "")
+            _OUTCOMES.get(verdict.outcome, "{}").format(who) + (f"; {names[1]}: {', '.join(found)}" if found else "")
         ]
-        words = [_FOUND.get(row["change"], row["change"]) for row in verdict["rows"]]
-        chances = [
-            f"{label_of(row)} {word} ({plain(row['chance'])})" for (row, _), word in zip(each, words, strict=True)
-        ]
+        words = [_FOUND.get(row.change, row.change) for row in verdict.rows]
+        chances = [f"{label_of(row)} {word} ({plain(row.chance)})" for (row, _), word in zip(each, words, strict=True)]
         said.append(f"decided by {', '.join(chances)}; in brackets: its chance if nothing differed, of three looks")
     return [*said, _OF_LOADED if of_loads else _OF_RUNS] if of_runs else said
 
 
-def _written(row: Mapping[str, Any], value: float | None) -> str:
-    return _WRITTEN.get(row["measure"], nanoseconds)(value)
+def _written(measure: str, value: float | None) -> str:
+    return _WRITTEN.get(measure, nanoseconds)(value)
 
 
 def probe_of(document: Document) -> Jitter | None:
@@ -212,7 +229,7 @@ OF_A_RUN = ("interruptions", "stolen", "arrival P99.9", "longest")
 
 def runs_of(runs: Iterable[Jitter]) -> list[tuple[str, ...]]:
     """(when, OF_A_RUN...) of each of these runs: of its worst CPU."""
-    return [(run.at, *(_written({"measure": measure}, run.worst(measure)) for measure in _OF_A_RUN)) for run in runs]
+    return [(run.at, *(_written(measure, run.worst(measure)) for measure in _OF_A_RUN)) for run in runs]
 
 
 def problems_of(kept: JitterLoaded) -> list[str]:
@@ -267,10 +284,10 @@ def limits_of(probe: Jitter | None) -> list[tuple[str, str, str, str, str]]:
         each = [(value, cpu.cpu) for cpu in probe.cpus if (value := probe.figure(cpu, measure)) is not None]
         if each:
             value, cpu = max(each)
-            limit, row = probe.budget.limits.get(measure), {"measure": measure}
+            limit = probe.budget.limits.get(measure)
             word = "no limit" if limit is None else "OVER" if value > limit else "within"
-            said = "-" if limit is None else _written(row, limit)
-            rows.append((label, _written(row, value), said, f"CPU {cpu}", word))
+            said = "-" if limit is None else _written(measure, limit)
+            rows.append((label, _written(measure, value), said, f"CPU {cpu}", word))
     return rows
 
 

@@ -27,7 +27,19 @@ from tunectl.monitor.receivers.message import AlertEdge
 from tunectl.monitor.sources.clock import Reading
 from tunectl.probe.raw import Run
 from tunectl.probe.selftest import Selftest
-from tunectl.shapes import MEASURED, NOT_ALWAYS, Feed, Header, Hedge, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
+from tunectl.shapes import (
+    MEASURED,
+    NOT_ALWAYS,
+    Comparison,
+    Feed,
+    Header,
+    Hedge,
+    Jitter,
+    JitterLoaded,
+    JitterRuns,
+    Preflight,
+    Wake,
+)
 from tunectl.tuning.catalogue import Catalogue
 from tunectl.tuning.propose import Proposed
 from tunectl.tuning.show import Show
@@ -41,6 +53,7 @@ BODIES: dict[str, type[msgspec.Struct]] = {
     "alert": AlertEdge,
     "apply": Applied,
     "check": Checked,
+    "compare": Comparison,
     "fleet": Fleet,
     "fleet.history": History,
     "fleet.session": SessionFile,

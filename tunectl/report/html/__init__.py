@@ -23,6 +23,7 @@ from tunectl.report.escape import printable
 from tunectl.report.figures import listed_cpus, plain
 from tunectl.report.html.fleet import fleet_view
 from tunectl.report.html.report import compare_view, file_view
+from tunectl.shapes import Comparison, typed
 from tunectl.wording import nanoseconds
 
 
@@ -50,7 +51,7 @@ def _report(body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "files": views,
         "has_gaps": any(view["jitter"] or view["runs"] for view in views),
-        "compare": compare_view(compared, body["files"]) if compared else None,
+        "compare": compare_view(typed(compared, Comparison), body["files"]) if compared else None,
     }
 
 

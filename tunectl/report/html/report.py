@@ -43,7 +43,20 @@ from tunectl.report.html.feed import feed_view
 from tunectl.report.html.hedge import hedge_view
 from tunectl.report.story import story
 from tunectl.report.urgency import COSTS, findings_in, known, other_reasons, unknown, urgent_of
-from tunectl.shapes import Case, CaseTable, Cpu, Feed, Hedge, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
+from tunectl.shapes import (
+    Case,
+    CaseTable,
+    Comparison,
+    Cpu,
+    Feed,
+    Hedge,
+    Jitter,
+    JitterLoaded,
+    JitterRuns,
+    Preflight,
+    Row,
+    Wake,
+)
 from tunectl.wording import nanoseconds
 
 MAX_SPARKLINES = 16
@@ -301,7 +314,7 @@ def _shown(case: Case, axis: LogScale) -> dict[str, Any]:
     }
 
 
-def compare_view(compared: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def compare_view(compared: Comparison, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The comparison's tables, and for jitter both runs in one plot."""
     return _comparison(compared, [_sides(file["result"]) for file in files], SIDES)
 
@@ -316,11 +329,9 @@ def _sides(result: Result) -> Sequence[Jitter]:
     return [probe] if isinstance(probe, Jitter) else []
 
 
-def _comparison(
-    compared: Mapping[str, Any], sides: Sequence[Sequence[Jitter]], names: tuple[str, str]
-) -> dict[str, Any]:
+def _comparison(compared: Comparison, sides: Sequence[Sequence[Jitter]], names: tuple[str, str]) -> dict[str, Any]:
     curves = []
-    if compared["kind"] == "jitter":
+    if compared.kind == "jitter":
         common = set.intersection(*({cpu.cpu for cpu in run.cpus} for side in sides for run in side))
         for name, side in zip(names, sides, strict=True):
             of = [cpu for run in side for cpu in run.cpus if cpu.cpu in common or not common]
@@ -328,21 +339,21 @@ def _comparison(
     return {
         "names": names,
         "verdict": verdict_of(compared, names),
-        "judged": compared["judged"] is not None,
-        "confidence": f"{compared['confidence'] * 100:g} %",
-        "before": compared["before"],
-        "after": compared["after"],
-        "warnings": compared["warnings"],
+        "judged": compared.judged is not None,
+        "confidence": f"{compared.confidence * 100:g} %",
+        "before": compared.before,
+        "after": compared.after,
+        "warnings": compared.warnings,
         "groups": [
-            {"name": group["name"], "rows": [_compared(row) for row in group["rows"] if row["before"] or row["after"]]}
-            for group in compared["groups"]
+            {"name": group.name, "rows": [_compared(row) for row in group.rows if row.before or row.after]}
+            for group in compared.groups
         ],
         "frequency": frequency_plot(curves),
         "waits": wait_plot(curves),
     }
 
 
-def _compared(row: Mapping[str, Any]) -> dict[str, Any]:
+def _compared(row: Row) -> dict[str, Any]:
     change, bounds = change_of(row)
     sides = {side: {"value": value_of(row, side), "bounds": bounds_of(row, side)} for side in ("before", "after")}
-    return {"name": label_of(row), **sides, "change": change, "bounds": bounds, "reason": row["reason"]}
+    return {"name": label_of(row), **sides, "change": change, "bounds": bounds, "reason": row.reason}

@@ -8,6 +8,7 @@ from typing import Any
 from tunectl.report.escape import printable
 from tunectl.report.figures import SIDES, bounds_of, change_of, label_of, listed_cpus, value_of, verdict_of
 from tunectl.report.text.page import Part, TextPage, heading, line, notes, prose
+from tunectl.shapes import ComparedSide, Comparison, RowGroup, typed
 from tunectl.wording import nanoseconds
 
 _STYLES = {"different": "bold", "no-difference": "bold", "cannot-tell": "bold magenta"}
@@ -16,44 +17,44 @@ _GAPS = "gap percentiles are of the gaps that are left: fewer short ones raise t
 
 def compare(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.compare/1 body."""
-    verdict, *rest = verdict_of(body)
-    prose(page, printable(verdict), style=_STYLES.get((body["judged"] or {}).get("outcome", ""), ""))
+    compared = typed(body, Comparison)
+    verdict, *rest = verdict_of(compared)
+    prose(page, printable(verdict), style=_STYLES.get(compared.judged.outcome, "") if compared.judged else "")
     for text in rest:
         prose(page, printable(text), indent=2)
     page.line()
-    for side in SIDES:
-        _side(page, side, body[side])
-    tables(page, body)
-    notes(page, body["warnings"], "Also different, or limiting")
+    for side, run in zip(SIDES, (compared.before, compared.after), strict=True):
+        _side(page, side, run)
+    tables(page, compared)
+    notes(page, compared.warnings, "Also different, or limiting")
 
 
-def tables(page: TextPage, body: Mapping[str, Any], names: Sequence[str] = SIDES) -> None:
+def tables(page: TextPage, compared: Comparison, names: Sequence[str] = SIDES) -> None:
     """The tables of a comparison, with other names of the two sides."""
-    percent = f"{body['confidence'] * 100:g}%"
-    for group in body["groups"]:
-        _group(page, group, percent, bool(body["judged"]), names)
+    percent = f"{compared.confidence * 100:g}%"
+    for group in compared.groups:
+        _group(page, group, percent, bool(compared.judged), names)
     page.line()
-    _legend(page, body, percent, names)
+    _legend(page, compared, percent, names)
 
 
-def _side(page: TextPage, side: str, run: Mapping[str, Any]) -> None:
-    host = run["host"]
-    what = [run["file"], host["hostname"], f"Linux {host['kernel']}" if host["kernel"] else "", run["at"]]
-    if run.get("runs", 1) > 1:
-        what.append(f"{run['runs']} runs, the first of them")
-    if "cpus" in run:
-        what.append(
-            f"{listed_cpus(run['cpus'])} for {run['duration_s']:.3g} s, gaps over {nanoseconds(run['threshold_ns'])}"
-        )
+def _side(page: TextPage, side: str, run: ComparedSide) -> None:
+    host = run.host
+    what = [run.file, host.hostname, f"Linux {host.kernel}" if host.kernel else "", run.at]
+    if (run.runs or 1) > 1:
+        what.append(f"{run.runs} runs, the first of them")
+    if run.cpus:
+        length = f"{run.duration_s:.3g} s, gaps over {nanoseconds(run.threshold_ns or 0)}"
+        what.append(f"{listed_cpus(run.cpus)} for {length}")
     prose(page, " · ".join(printable(part) for part in what if part), label=f"{side}: ".ljust(8))
 
 
-def _group(page: TextPage, group: Mapping[str, Any], percent: str, judged: bool, names: Sequence[str]) -> None:
-    shown = [row for row in group["rows"] if row["before"] or row["after"]]
+def _group(page: TextPage, group: RowGroup, percent: str, judged: bool, names: Sequence[str]) -> None:
+    shown = [row for row in group.rows if row.before or row.after]
     cells = [(label_of(row), value_of(row, "before"), value_of(row, "after"), *change_of(row)) for row in shown]
     header = ("", *names, f"{names[1]} is", f"{percent} bounds")
     widths = [max(len(row[at]) for row in [header, *cells]) for at in range(len(header))]
-    heading(page, group["name"])
+    heading(page, group.name)
     fits = 2 + sum(widths) + 2 * (len(widths) - 1) <= page.width  # else the bounds stand below
     shown_at = len(header) if fits else len(header) - 1
     _row(page, header[:shown_at], widths, "dim")
@@ -63,10 +64,10 @@ def _group(page: TextPage, group: Mapping[str, Any], percent: str, judged: bool,
             prose(page, f"{percent} bounds: {texts[-1]}", indent=4, style="dim")
         if page.verbose:
             said = [f"{side} {bounds}" for side in ("before", "after") if (bounds := bounds_of(row, side))]
-            prose(page, "; ".join([*said, row["reason"]] if row["reason"] else said), indent=4, style="dim")
+            prose(page, "; ".join([*said, row.reason] if row.reason else said), indent=4, style="dim")
     for row in shown:
-        if judged and row["measure"] == "max_ns" and row["reason"] and row["ratio"] and not page.verbose:
-            prose(page, row["reason"], indent=2, label="longest: ", style="dim")
+        if judged and row.measure == "max_ns" and row.reason and row.ratio and not page.verbose:
+            prose(page, row.reason, indent=2, label="longest: ", style="dim")
 
 
 def _row(page: TextPage, cells: Sequence[str], widths: Sequence[int], style: str) -> None:
@@ -78,10 +79,10 @@ def _row(page: TextPage, cells: Sequence[str], widths: Sequence[int], style: str
     line(page, *parts)
 
 
-def _legend(page: TextPage, body: Mapping[str, Any], percent: str, names: Sequence[str]) -> None:
-    if body["before"].get("runs", 1) > 1 or body["after"].get("runs", 1) > 1:
+def _legend(page: TextPage, compared: Comparison, percent: str, names: Sequence[str]) -> None:
+    if any((side.runs or 1) > 1 for side in (compared.before, compared.after)):
         middle = "the middle one of the runs; -v shows the least and the greatest"
         prose(page, f"{' and '.join(names)}: {middle}", style="dim")
     prose(page, f"each row has its own {percent} bounds: of twenty rows, one lies outside by chance", style="dim")
-    if body["kind"] == "jitter":
+    if compared.kind == "jitter":
         prose(page, _GAPS, style="dim")

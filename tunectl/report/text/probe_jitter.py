@@ -82,7 +82,7 @@ def loaded(body: Mapping[str, Any], page: TextPage) -> None:
         if run.attribution:
             heading(page, name)
             causes(page, run, 0)
-    warnings = [*kept.warnings, *(comparison["warnings"] if comparison else ())]
+    warnings = [*kept.warnings, *(comparison.warnings if comparison else ())]
     warnings += [text for _, run in sides for text in run.warnings]
     notes(page, list(dict.fromkeys(warnings)), "Warnings")
 
