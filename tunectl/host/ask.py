@@ -32,7 +32,12 @@ class Question(NamedTuple):
 
 # Every unit that somebody asks for, in one batch: systemctl loads what is not loaded yet, and forgets it again.
 UNITS = (
-    *("tunectl-apply.service", "tunectl-repair.service", "tunectl-repair.path", "tunectl-monitor.service"),
+    *("tunectl-apply.service", "tunectl-latency.service", "tunectl-monitor.service"),
+    *("tunectl-repair.service", "tunectl-repair.path"),
+    # what ours waits for, and when a boot has settled
+    *("local-fs.target", "systemd-modules-load.service", "systemd-sysctl.service", "systemd-udev-trigger.service"),
+    *("tuned.service", "cpupower.service", "cpufrequtils.service", "loadcpufreq.service", "ksm.service"),
+    *("sysfsutils.service", "multi-user.target"),
     *("irqbalance.service", "default.target"),
 )
 _PROPERTIES = (
