@@ -91,7 +91,7 @@ def test_what_went_wrong_in_this_boot_is_named_and_ends_with_another_run(
         pytest.param(shown("irqbalance.service"), id="of another"),
         pytest.param(shown(NAME), id="it ran"),
         pytest.param(shown(NAME, ActiveState="inactive"), id="it ran, and was stopped"),
-        pytest.param(shown(NAME, **NEVER, Job="12"), id="it is about to"),
+        pytest.param(shown(NAME, ActiveState="activating", Job="12"), id="it runs now"),
         pytest.param(shown(NAME, ActiveState="failed", Result="exit-code", ExecMainStatus="3"), id="drift is named"),
         pytest.param(
             "\n".join((shown(NAME), shown("systemd-sysctl.service", ActiveEnterTimestampMonotonic="1900000"))),
@@ -112,6 +112,11 @@ def test_what_went_wrong_in_this_boot_is_named_and_ends_with_another_run(
 def test_a_boot_in_which_it_did_its_work_is_no_matter(booted: Path, answer: str) -> None:
     answered(answer)(booted)
     assert of_the_service(booted).outcome == "compliant"
+
+
+def test_a_start_that_waits_is_not_known(booted: Path) -> None:
+    answered(shown(NAME, **NEVER, Job="12"))(booted)
+    assert of_the_service(booted).outcome == "unreadable"
 
 
 def test_without_an_answer_the_link_that_systemd_makes_of_a_run_counts(booted: Path) -> None:
@@ -293,6 +298,8 @@ def test_the_unit_that_is_started_for_each_card_keeps_nothing_of_its_runs(booted
         ("failed", "exit-code", "3", False, False),  # it did all it can; what is drifted has findings of its own
         ("failed", "exit-code", "3", True, True),
         ("active", "success", "0", False, False),
+        ("inactive", "success", "1", False, True),  # as `systemctl reset-failed` leaves it
+        ("inactive", "success", "4", False, False),
     ],
 )
 def test_a_service_that_failed_did_not_do_all_it_can(

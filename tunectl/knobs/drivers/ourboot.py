@@ -25,6 +25,7 @@ from tunectl.knobs.row import View
 
 UNKNOWN = "unknown"
 NOT_RUN = "not run"
+_DONE = (None, 0, 4)  # how `tunectl apply` ends where all is in force, or waits for the next boot
 _DRIFTED = 3  # how `tunectl apply` ends where it did all it can, and something is drifted that it cannot apply
 _SETTLED = "multi-user.target"
 _ALL_OURS = "tunectl-.service"  # whose drop-ins are those of every service of ours, and of no other
@@ -131,7 +132,10 @@ def _of_this_boot(view: View, name: str, state: UnitState | None, others: _Other
         return Found("failed", why, mending)
     if state.active != "active" and (state.condition is False or state.asserted is False):
         return Found("conditional", f"systemd did not start it, because a condition does not hold{blamed}", mending)
-    return None if state.began_us or state.has_job else Found(NOT_RUN, _why_not(view, name) + blamed, mending)
+    if state.has_job and not state.began_us:
+        why = "it has not run yet in this boot: `systemctl list-jobs` says what its start waits for"
+        return Found(UNKNOWN, why + blamed)
+    return None if state.began_us else Found(NOT_RUN, _why_not(view, name) + blamed, mending)
 
 
 def _by_its_link(view: View, name: str) -> Found | None:
@@ -152,6 +156,8 @@ def _why_not(view: View, name: str) -> str:
 
 def is_failed(state: UnitState, *, tampered: bool) -> bool:
     """Did it fail? What is drifted and cannot be applied is named by itself, unless a unit was `tampered` with."""
+    if state.active == "inactive":  # `systemctl reset-failed` forgets the result alone
+        return state.status not in (*_DONE, _DRIFTED)
     is_drift = state.result == "exit-code" and state.status == _DRIFTED
     return state.active == "failed" and (tampered or not is_drift)
 
