@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -12,7 +11,7 @@ import pytest
 
 from tests.trees import write
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdunit import in_force, is_wanted, mask_of, read_unit, unmet, words_of
+from tunectl.host.systemdunit import in_force, is_wanted, mask_of, read_unit, words_of
 
 UNIT = "tunectl-apply.service"
 ETC, RUN, USR = "etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system"
@@ -86,46 +85,3 @@ def test_what_wants_it(tmp_path: Path) -> None:
     (tmp_path / USR / "sysinit.target.requires").mkdir(parents=True)
     (tmp_path / USR / "sysinit.target.requires" / UNIT).symlink_to(f"../{UNIT}")
     assert is_wanted(unit(tmp_path), UNIT)
-
-
-CONDITIONS = [
-    (["ConditionPathExists=@/there"], True),
-    (["ConditionPathExists=@/gone"], False),
-    (["ConditionPathExists=!@/gone"], True),
-    (["AssertPathExists=@/gone"], False),
-    (["ConditionPathExists=@/gone", "ConditionPathExists="], True),
-    (["ConditionPathExists=@/gone", "AssertPathExists="], False),
-    (["ConditionPathExists=|@/gone", "ConditionPathExists=|@/there"], True),
-    (["ConditionPathExists=|@/gone", "ConditionPathExists=|!@/there"], False),
-    (["ConditionPathExists=|@/there", "ConditionPathExists=@/gone"], False),
-    (["ConditionPathExistsGlob=@/the*"], True),
-    (["ConditionFileNotEmpty=@/empty"], False),
-    (["ConditionFileNotEmpty=@/there"], True),
-    (["ConditionFileNotEmpty=@/fifo"], False),  # nobody waits for who writes to it
-    (["ConditionFileNotEmpty=@/gone"], False),
-    (["ConditionDirectoryNotEmpty=@"], True),
-]
-
-
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed (Debian: systemd)")
-@pytest.mark.parametrize(("lines", "starts"), CONDITIONS)
-def test_conditions_are_judged_as_systemd_judges_them(tmp_path: Path, lines: list[str], starts: bool) -> None:
-    (tmp_path / "there").write_text("x")
-    (tmp_path / "empty").touch()
-    os.mkfifo(tmp_path / "fifo")
-    real = [line.replace("@", str(tmp_path)) for line in lines]
-    if all(line.partition("=")[2] for line in lines):  # systemd-analyze takes no empty one
-        assert (subprocess.run(["systemd-analyze", "condition", *real], capture_output=True).returncode == 0) is starts
-    write(tmp_path, f"{ETC}/{UNIT}", "[Unit]\n" + "\n".join(line.replace("@", "") for line in lines) + "\n")
-    failing, doubtful = unmet(unit(tmp_path), read_unit(unit(tmp_path), UNIT))
-    assert (not failing, doubtful) == (starts, None)
-
-
-def test_a_condition_of_the_running_machine_is_not_judged_by_a_recording(tmp_path: Path) -> None:
-    write(tmp_path, f"{ETC}/{UNIT}", "[Unit]\nConditionVirtualization=no\n")
-    failing, doubtful = unmet(unit(tmp_path), read_unit(unit(tmp_path), UNIT))
-    assert (failing, str(doubtful)) == ([], f"/{ETC}/{UNIT}:2")
-    write(tmp_path, "proc/cmdline", "quiet trading=1\n")
-    for word, holds in (("quiet", True), ("trading", True), ("trading=1", True), ("trade", False), ("!quiet", False)):
-        write(tmp_path, f"{ETC}/{UNIT}", f"[Unit]\nConditionKernelCommandLine={word}\n")
-        assert (unmet(unit(tmp_path), read_unit(unit(tmp_path), UNIT)) == ([], None)) is holds

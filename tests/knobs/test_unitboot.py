@@ -16,7 +16,7 @@ from tests.tuned import apply
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.drivers.bootgoal import goal_files, goal_of, is_there, leads_to, masking, obstacle_of
-from tunectl.knobs.drivers.unitfile import LINK, is_failed
+from tunectl.knobs.drivers.unitfile import LINK
 
 NAME = "tunectl-apply.service"
 DEFAULT = "etc/systemd/system/default.target"
@@ -360,17 +360,3 @@ def test_a_word_of_an_entry_of_the_operators_own_is_named_with_its_line(tuned: P
     found = of_the_service(tuned)
     assert f"take systemd.mask={NAME} out of the kernel command line" in str(found.fix)
     assert "(/boot/grub/custom.cfg:1, entry" in str(found.fix)
-
-
-@pytest.mark.parametrize(
-    ("active", "result", "status", "failed"),
-    [
-        ("failed", "exit-code", "1", True),
-        ("failed", "timeout", "3", True),
-        ("failed", "signal", "9", True),
-        ("failed", "exit-code", "3", False),  # it did all it can; what is drifted has findings of its own
-        ("active", "success", "0", False),
-    ],
-)
-def test_a_service_that_failed_did_not_do_all_it_can(active: str, result: str, status: str, failed: bool) -> None:
-    assert is_failed({"ActiveState": active, "Result": result, "ExecMainStatus": status}) is failed

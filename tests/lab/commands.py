@@ -182,6 +182,11 @@ def override(section: str, *lines: str) -> str:
     return dropin("/etc/systemd/system/tunectl-apply.service.d/override.conf", section, *lines)
 
 
+def run_again() -> str:
+    """What a boot does: a value is lost, and our own service runs with whatever is declared for it by now."""
+    return "sysctl -qw vm.swappiness=60; systemctl restart tunectl-apply.service || true"
+
+
 def unit(name: str, *service: str, verb: str = "enable") -> str:
     """A service of somebody else's after ours, enabled."""
     lines = ["[Unit]", "After=tunectl-apply.service", "[Service]", "Type=oneshot", *service]
@@ -273,6 +278,7 @@ COMMANDS: dict[str, Callable[..., str]] = {
         boot_script,
         dropin,
         override,
+        run_again,
         unit,
         unit_not_enabled,
         trading_target,

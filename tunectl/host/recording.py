@@ -30,6 +30,7 @@ from msgspec import Meta
 from tunectl import __version__
 from tunectl.cpulist import CpuSet
 from tunectl.durable import followed, replace_file
+from tunectl.host.ask import ANSWERS, QUESTIONS, answer_to_record
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.ethtool import paths_of
 from tunectl.host.secrets import Taken, is_secret_file, without_secrets
@@ -180,6 +181,7 @@ def record(
         for path in expand(root, pattern):
             recorder.directory(path)
     _record_units(root, recorder, units)
+    _record_answers(root, recorder)
     if root.live and "proc/sys/kernel/arch" not in recorder.members:  # /proc has it since 6.1
         recorder.members["proc/sys/kernel/arch"] = _Member(f"{os.uname().machine}\n".encode(), None, 0o444)
     skipped = [Skipped("/" + path, reason) for path, reason in sorted(recorder.skipped.items())]
@@ -200,6 +202,15 @@ def _record_units(root: Sysroot, recorder: _Recorder, units: Iterable[str]) -> N
         for where in ("etc/systemd/system", "usr/lib/systemd/system", "lib/systemd/system"):
             for path in (*expand(root, f"{where}/*.wants/{unit}"), f"{where}/{unit}"):
                 recorder.file(path) if root.readlink(path) != "/dev/null" else recorder.link(path)
+
+
+def _record_answers(root: Sysroot, recorder: _Recorder) -> None:
+    """What the owners of this host's configuration say; host/ask.py reads it again."""
+    for question in QUESTIONS:
+        if (answer := answer_to_record(root, question)) is not None:
+            place = f"{ANSWERS}/{question.name}"
+            data, recorder.left_out[place] = without_secrets(place, answer.encode())
+            recorder.members[place] = _Member(data, None, 0o644)
 
 
 def expand(root: Sysroot, pattern: str) -> Iterator[str]:

@@ -19,7 +19,8 @@ from tunectl.host.udevrules import DIRECTORIES, Against, Rule, against_units
 from tunectl.knobs.drivers.bootgoal import barred
 from tunectl.knobs.drivers.bootline import boot_lines, place_of, removal_fix
 from tunectl.knobs.drivers.confined import UNSET, confined, quoted
-from tunectl.knobs.drivers.unitfile import LINK, Found, ServiceFacts, read_service, service_files
+from tunectl.knobs.drivers.ourboot import Found
+from tunectl.knobs.drivers.unitfile import LINK, ServiceFacts, read_service, service_files
 from tunectl.knobs.drivers.unitfile import UNIT as APPLY_UNIT
 from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, missing, with_unseen
 from tunectl.model import Reading, State

@@ -7,28 +7,16 @@ systemd-fstab-generator(8) and systemd-volatile-root.service(8); bootup(7).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tunectl import kinds
 from tunectl.bootloader.cmdline import Arg, same_key
 from tunectl.command import argv, as_data
-from tunectl.fix import APPLY, NOTHING, REBOOT, Fix, in_turn, to_decide, to_type
-from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import MANAGER, patterns_of, unit_directories
-from tunectl.host.systemdunit import (
-    RELOAD,
-    Said,
-    in_force,
-    is_wanted,
-    mask_of,
-    read_state,
-    read_unit,
-    taking_out,
-    unmet,
-    words_of,
-)
+from tunectl.fix import APPLY, REBOOT, Fix, in_turn, to_decide, to_type
+from tunectl.host.systemdconf import patterns_of, unit_directories
+from tunectl.host.systemdunit import RELOAD, Said, in_force, is_wanted, mask_of, read_unit, words_of
 from tunectl.knobs.drivers.bootgoal import (
     RESCUE,
     Goal,
@@ -44,7 +32,7 @@ from tunectl.knobs.drivers.bootgoal import (
 )
 from tunectl.knobs.drivers.bootline import boot_lines, place_of, removal_fix
 from tunectl.knobs.drivers.confined import UNSET, confined, program_files, quoted
-from tunectl.knobs.drivers.dropins import MANAGERS_KEYS, not_harmless, requiring_links
+from tunectl.knobs.drivers.ourboot import NOT_RUN, UNKNOWN, Found, of_others
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable, missing
 from tunectl.model import Outcome, Reading, State
 
@@ -52,7 +40,8 @@ _SYSTEM = "etc/systemd/system"
 UNIT = f"{_SYSTEM}/tunectl-apply.service"
 WRITTEN_BY_APPLY = "# Written by `tunectl apply`"  # how each file begins that is ours as a whole
 LINK = f"{_SYSTEM}/multi-user.target.wants/tunectl-apply.service"
-UNKNOWN = "unknown"
+INITRAMFS_TOOLS = "usr/share/initramfs-tools/init"  # its initial RAM disk has no systemd
+_YES = frozenset({"1", "yes", "y", "true", "t", "on"})
 Render = Callable[[Sequence[str]], str]  # the words that start tunectl -> the unit
 
 
@@ -96,7 +85,7 @@ def service_files(unit: str, companion: str) -> tuple[str, ...]:
     """Every file that says whether a service of ours runs, as shell patterns."""
     name = unit.rpartition("/")[2]
     links = unit_directories(f"{name}.requires/*.target")  # the targets that it may wait for, and no other unit's file
-    return (unit, companion, *patterns_of(name), *patterns_of(MANAGER), *links, f"run/systemd/units/invocation:{name}")
+    return (unit, companion, *patterns_of(name), *links, f"run/systemd/units/invocation:{name}")
 
 
 class ServiceFacts(NamedTuple):
@@ -106,23 +95,26 @@ class ServiceFacts(NamedTuple):
 
 
 def judge_service(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
-    """Enabled, and nothing keeps it from running; where the journal knows of no apply in this boot, it did run."""
+    """Enabled, and systemd says that it ran; where the journal knows of no apply in this boot, it did run."""
     value, fix = reading.value, reading.of_facts(ServiceFacts).fix
     if value == NOT_RUN and (facts.applied or facts.journal):  # the first apply of this boot was by hand
         value = desired
     if value == desired:
         return Judgement(Outcome.COMPLIANT, value, desired)
+    if value == UNKNOWN:
+        return Judgement(Outcome.UNREADABLE, None, desired, reading.reason, fix, changeable=False)
     return Judgement(Outcome.DRIFTED, value, desired, reading.reason or knob.why, fix, changeable=not fix)
 
 
 def read_service(knob: Knob, view: View, unit: str, companion: str, ours: Render) -> Reading:
-    """The state of a service of ours, as systemd will run it. `companion` is the file that has it started.
+    """The state of a service of ours: what is declared, and what systemd says of this boot. `companion` has it started.
 
     `enabled`: both files are there, for this host file, and the program too. Otherwise `disabled`, `outdated` (it
     applies another host file, or is not `ours`, this version's unit, but for the command it starts), `broken`
-    (its program is gone), `masked`, `overridden` (by a drop-in), `conditional` (a condition keeps it from starting),
-    `left out` (nothing that the next boot starts wants it), `failed` or `not run` in this boot. Unreadable where this
-    user may not read or list one of its files.
+    (its program is gone, or systemd cannot load it), `masked`, `overridden` (by another file of its name, or a drop-in
+    with another command), `left out` (nothing that the next boot starts wants it); in this boot `failed`,
+    `conditional`, `not run` or `too early`. `unknown` where a drop-in is there with which no boot has run it yet.
+    Unreadable where this user may not read or list one of its files.
     """
     boot_lines(view)  # before anything is noted: a boot loader's file that may not be read is for the boot arguments
     with view.root.noting() as denied:
@@ -138,14 +130,12 @@ def _read_service(knob: Knob, view: View, unit: str, companion: str, ours: Rende
         if not mask_of(root, name):
             return Reading(knob.name, "", State.UNREADABLE, "", f"/{unit}: {error.strerror}", error.errno)
         text = ""
-    found = _of_files(view, unit, companion, text, ours) or of_this_boot(view, name) or Found("enabled")
-    if found.value == UNKNOWN:
-        return Reading(knob.name, "", State.UNREADABLE, "", found.reason)
+    found = _of_files(view, unit, companion, text, ours) or Found("enabled")
     return Reading(knob.name, "", State.READ, found.value, found.reason, facts=ServiceFacts(found.fix))
 
 
 def _of_files(view: View, unit: str, companion: str, text: str, ours: Render) -> Found | None:
-    """What its files say; None where they will have it run as we wrote it."""
+    """What keeps it from its work, by its files and by systemd; None where nothing does."""
     root, name = view.root, unit.rpartition("/")[2]
     if mask := lasting_mask(root, name):
         return Found(
@@ -164,7 +154,7 @@ def _of_files(view: View, unit: str, companion: str, text: str, ours: Render) ->
             f"systemd reads /{other} instead of /{unit}",
             to_type(argv("sudo", "rm", of=[f"/{other}"]).then(RELOAD)),
         )
-    return _of_command(view, said, unit, text, ours)
+    return _of_command(view, said, unit, text, ours) or of_others(view, said, unit)
 
 
 def _of_command(view: View, said: list[Said], unit: str, text: str, ours: Render) -> Found | None:
@@ -177,52 +167,7 @@ def _of_command(view: View, said: list[Said], unit: str, text: str, ours: Render
     written = ours(words[: words.index("apply")])
     if _but_command(text) != _but_command(written) or host_file_of(words) != host_file_of(view.invocation):
         return Found("outdated")
-    return _of_others(root, said, unit, words)
-
-
-def _of_others(root: Sysroot, said: list[Said], unit: str, words: Sequence[str]) -> Found | None:
-    """What files of others say of it: each line that has to go, so that one fix mends it."""
-    name = unit.rpartition("/")[2]
-    links = requiring_links(root, name)
-    guilty = _have_to_go(root, said, unit, words)
-    failing = [one for one in guilty if _is_condition(one)]
-    changing = [one for one in guilty if not _is_condition(one)]
-    if guilty or links:
-        reasons = [f"/{link} has it start only where {link.rpartition('/')[2]} starts" for link in links]
-        reasons += [f"it would not run as it was written: {_quoted(changing)}"] if changing else []
-        reasons += [f"it is not started, because {_quoted(failing)}"] if failing else []
-        unlink = [to_type(argv("sudo", "rm", of=[f"/{link}"]).then(RELOAD)) for link in links]
-        fix = in_turn(*unlink, taking_out(guilty, name))
-        return Found("overridden" if changing or links else "conditional", "; ".join(reasons), fix)
-    doubtful = unmet(root, said)[1]
-    if doubtful is None or doubtful.file == unit:
-        return None
-    return Found(UNKNOWN, f"{_quoted([doubtful])}: whether that holds cannot be judged here")
-
-
-def _have_to_go(root: Sysroot, said: list[Said], unit: str, words: Sequence[str]) -> list[Said]:
-    """The lines of others without which nothing is in its way; where one goes, another may come to count."""
-    manager = [one for one in read_unit(root, MANAGER) if one.key in MANAGERS_KEYS]
-    left, found = [*said, *manager], list[Said]()
-    while guilty := not_harmless(root, left, unit, words) + _failing(root, left, unit):
-        found += guilty
-        left = [one for one in left if one not in guilty]
-    return found
-
-
-def _failing(root: Sysroot, said: list[Said], unit: str) -> list[Said]:
-    """The conditions of others that keep it from starting; where its own do, one of theirs with `|` changes nothing."""
-    failing = unmet(root, said)[0]
-    own = any(one.file == unit for one in failing)
-    return [one for one in failing if one.file != unit and not (own and one.value.startswith("|"))]
-
-
-def _is_condition(one: Said) -> bool:
-    return one.section == "Unit" and one.key.startswith(("Condition", "Assert"))
-
-
-def _quoted(said: Sequence[Said]) -> str:
-    return ", ".join(f"{one} says {one.key}={one.value}" for one in said)
+    return None
 
 
 class ApplyService:
@@ -248,20 +193,6 @@ class ApplyService:
     def reads(self) -> tuple[str, ...]:
         """Both, whatever else configures the unit, what leads a boot to it, and that it was started in this boot."""
         return (*service_files(UNIT, LINK), *goal_files(UNIT.rpartition("/")[2]), INITRAMFS_TOOLS)
-
-
-NOT_RUN = "not run"
-INITRAMFS_TOOLS = "usr/share/initramfs-tools/init"  # its initial RAM disk has no systemd
-_DRIFTED = "3"  # how `tunectl apply` ends where it did all it can, and something is drifted that it cannot apply
-_YES = frozenset({"1", "yes", "y", "true", "t", "on"})
-
-
-class Found(NamedTuple):
-    """A state of a service, why it is one, and what ends it where `apply` does not."""
-
-    value: str
-    reason: str = ""
-    fix: Fix = NOTHING
 
 
 def of_line(view: View, name: str) -> Found | None:
@@ -353,29 +284,3 @@ def _start_fix(view: View, obstacle: Obstacle) -> Fix:
 
 def _at(place: str) -> str:
     return f" ({place})" if place else ""
-
-
-def is_failed(state: Mapping[str, str]) -> bool:
-    """Did it fail? What is drifted and cannot be applied is named by itself: to start the unit again mends nothing."""
-    is_drift = state.get("Result") == "exit-code" and state.get("ExecMainStatus") == _DRIFTED
-    return state.get("ActiveState") == "failed" and not is_drift
-
-
-def of_this_boot(view: View, name: str) -> Found | None:
-    """What became of it in this boot; None where it ran and ended well, or nobody can say."""
-    root = view.root
-    if "@" in name or not root.exists("run/systemd/units"):
-        return None
-    again = to_type(kinds.restart_ours(name))
-    state = read_state(root, name)
-    if is_failed(state):
-        why = f"it failed in this boot (result {state.get('Result', '')}): `journalctl -b -u {name}` says why"
-        return Found("failed", why, again)
-    # systemd makes this link when it starts a unit.
-    if root.exists(f"run/systemd/units/invocation:{name}") or (root.live and state.get("Job", "?") != ""):
-        return None
-    args = boot_lines(view).this
-    goal = goal_of(root, args)
-    if goal and goal.word and not leads_to(root, goal, name, args):
-        return Found(NOT_RUN, f"it did not run in this boot, which had {goal.word}", again)
-    return Found(NOT_RUN, "it did not run in this boot, although its files have it started", again)

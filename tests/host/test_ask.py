@@ -1,0 +1,84 @@
+"""What systemd answers, as `systemctl show` prints it, and what a recording holds of it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.trees import write
+from tunectl.host.ask import ANSWERS, SHOW, ask, parse_states, read_unit_state
+from tunectl.host.recording import record
+from tunectl.host.sysroot import Sysroot
+
+ANSWER = """\
+EnvironmentFiles=/etc/default/irqbalance (ignore_errors=yes)
+EnvironmentFiles=/etc/my files (ignore_errors=no)
+Environment=IRQBALANCE_ARGS="--powerthresh=1 --debug" TOKEN=hunter2
+ExecMainStatus=0
+Result=success
+Names=irqbalance.service
+LoadState=loaded
+ActiveState=active
+FragmentPath=/usr/lib/systemd/system/irqbalance.service
+DropInPaths="/etc/systemd/system/irqbalance.service.d/a b.conf" /etc/systemd/system/service.d/c.conf
+UnitFileState=enabled
+InactiveExitTimestampMonotonic=2047431
+ActiveEnterTimestampMonotonic=2047431
+ConditionResult=yes
+ConditionTimestampMonotonic=2046912
+AssertResult=yes
+NeedDaemonReload=no
+Job=
+
+Names=graphical.target default.target
+LoadState=loaded
+ActiveState=inactive
+FragmentPath=/usr/lib/systemd/system/graphical.target
+DropInPaths=
+UnitFileState=static
+InactiveExitTimestampMonotonic=0
+ActiveEnterTimestampMonotonic=0
+ConditionResult=no
+ConditionTimestampMonotonic=0
+AssertResult=no
+NeedDaemonReload=yes
+Job=17
+"""
+
+
+def test_an_answer_has_a_type() -> None:
+    states = parse_states(ANSWER)
+    irqbalance, goal = states["irqbalance.service"], states["default.target"]
+    assert irqbalance.environment_files == ("/etc/default/irqbalance", "/etc/my files")
+    assert irqbalance.environment == ("IRQBALANCE_ARGS=--powerthresh=1 --debug", "TOKEN=hunter2")
+    assert irqbalance.dropins[0] == "/etc/systemd/system/irqbalance.service.d/a b.conf"
+    assert (irqbalance.entered_us, irqbalance.status, irqbalance.has_job) == (2047431, 0, False)
+    assert (irqbalance.condition, goal.condition, goal.status) == (True, None, None)  # none of it was tried
+    assert (goal.has_job, goal.needs_reload, goal.entered_us) == (True, True, 0)
+    assert states["graphical.target"] == goal
+
+
+def test_a_cut_answer_is_no_error() -> None:
+    for length in range(len(ANSWER)):
+        parse_states(ANSWER[:length])
+
+
+def test_a_recorded_host_answers_as_it_did_and_tells_no_secret(tmp_path: Path) -> None:
+    host = tmp_path / "host"
+    write(host, "sys/devices/system/cpu/present", "0\n")
+    write(host, f"{ANSWERS}/{SHOW.name}", ANSWER)
+    record(Sysroot(str(host)), str(tmp_path / "host.tar.gz"))
+    (tmp_path / "copy").mkdir()
+    subprocess.run(["tar", "xf", str(tmp_path / "host.tar.gz"), "-C", str(tmp_path / "copy")], check=True)
+    copy = Sysroot(str(tmp_path / "copy"))
+    state = read_unit_state(copy, "irqbalance.service")
+    assert state is not None
+    assert state.environment == ("IRQBALANCE_ARGS=--powerthresh=1 --debug",)
+    assert "hunter2" not in (ask(copy, SHOW) or "")
+    assert read_unit_state(copy, "default.target") == parse_states(ANSWER)["default.target"]
+
+
+def test_who_was_never_asked_has_not_answered(tmp_path: Path) -> None:
+    """A recording of an earlier version, and a container."""
+    root = Sysroot(str(tmp_path))
+    assert (ask(root, SHOW), read_unit_state(root, "irqbalance.service")) == (None, None)

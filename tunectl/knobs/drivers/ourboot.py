@@ -1,0 +1,187 @@
+"""Did a service of ours do its work on this boot? systemd says so; and what do drop-ins say that no boot has tried yet?
+
+No drop-in is weighed by what its keys mean. One that stood before this boot, in which the service ended well, is in
+nobody's way. Any other is named as not known, but for two kinds of lines that tell by themselves that the service will
+not do what it was written for: another command, and variables let in that lead it to another host file.
+
+Source: org.freedesktop.systemd1(5); systemd.unit(5), drop-ins and `.requires`; systemd.service(5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tunectl import kinds
+from tunectl.command import argv
+from tunectl.fix import NOTHING, Fix, in_turn, to_type
+from tunectl.host.ask import UnitState, read_unit_state
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import files_in_force, unit_directories
+from tunectl.host.systemdunit import NULL, RELOAD, Said, in_force, taking_out, words_of
+from tunectl.knobs.drivers.bootgoal import goal_of, leads_to
+from tunectl.knobs.drivers.bootline import boot_lines
+from tunectl.knobs.row import View
+
+UNKNOWN = "unknown"
+NOT_RUN = "not run"
+_DONE = (None, 0, 4)  # how `tunectl apply` ends where all is in force, or waits for the next boot
+_DRIFTED = 3  # how `tunectl apply` ends where it did all it can, and something is drifted that it cannot apply
+_SETTLED = "multi-user.target"
+_ALL_OURS = "tunectl-.service"  # whose drop-ins are those of every service of ours, and of no other
+_EVERYBODYS = "service.d"
+
+
+class Found(NamedTuple):
+    """A state of a service, why it is one, and what ends it where `apply` does not."""
+
+    value: str
+    reason: str = ""
+    fix: Fix = NOTHING
+
+
+class _Others(NamedTuple):
+    """What others declare for a service of ours: lines of drop-ins, and links that have it wait for another unit."""
+
+    lines: list[Said]
+    links: list[str]
+
+    def __str__(self) -> str:
+        return ", ".join(
+            [f"/{link}" for link in self.links] + [f"{one} says {one.key}={one.value}" for one in self.lines]
+        )
+
+    @property
+    def files(self) -> list[str]:
+        return [*self.links, *dict.fromkeys(one.file for one in self.lines)]
+
+    def fix(self, name: str) -> Fix:
+        unlink = [to_type(argv("sudo", "rm", of=[f"/{link}"]).then(RELOAD)) for link in self.links]
+        return in_turn(*unlink, taking_out(self.lines, name, _ALL_OURS))
+
+
+def of_others(view: View, said: Sequence[Said], unit: str) -> Found | None:
+    """What drop-ins and this boot make of a unit whose own file is right; None where nothing is in its way."""
+    root, name = view.root, unit.rpartition("/")[2]
+    if changing := _changing(said, unit):
+        lines = _Others(changing, [])
+        return Found("overridden", f"it would not run as it was written: {lines}", lines.fix(name))
+    state = read_unit_state(root, name)
+    others = _others(root, said, unit)
+    if found := _of_this_boot(view, name, state, others) or (state and _too_early(root, said, name, state)):
+        return found
+    if not others.files or (state and was_tried(root, state, others.files)):
+        return None
+    why = f"no boot has run it yet with what others declare for it, and what that does is not known before: {others}"
+    return Found(UNKNOWN, why, others.fix(name))
+
+
+def _others(root: Sysroot, said: Sequence[Said], unit: str) -> _Others:
+    """Of what holds for the services of everybody only conditions, which may be met by all but ours."""
+    name = unit.rpartition("/")[2]
+    own = {(one.section, one.key, one.value) for one in said if one.file == unit}
+    lines = [
+        one
+        for one in said
+        if one.file != unit
+        and one.section in ("Unit", "Service")
+        and not one.key.startswith("X-")
+        and (one.section, one.key, one.value) not in own
+        and (_is_condition(one) or one.file.split("/")[-2] != _EVERYBODYS)
+    ]
+    links = files_in_force(root, unit_directories(f"{name}.requires"), "")
+    return _Others(lines, [path for path in links if not root.readlink(path).endswith(NULL)])
+
+
+def _is_condition(one: Said) -> bool:
+    return one.section == "Unit" and one.key.startswith(("Condition", "Assert"))
+
+
+def _changing(said: Sequence[Said], unit: str) -> list[Said]:
+    """The lines of others by which its own command is not run, or a variable is let in that it takes away."""
+    found: list[Said] = []
+    own = [one for one in said if one.file == unit]
+    for key, read in (("ExecStart", _commands), ("UnsetEnvironment", _unset)):
+        if not read(own) <= read(said):
+            found += [one for one in said if one.file != unit and (one.section, one.key) == ("Service", key)]
+    return found
+
+
+def _commands(said: Sequence[Said]) -> set[tuple[str, ...]]:
+    return {tuple(words_of(one.value)) for one in in_force(said, "Service", "ExecStart")}
+
+
+def _unset(said: Sequence[Said]) -> set[tuple[str, ...]]:
+    return {(name,) for one in in_force(said, "Service", "UnsetEnvironment") for name in one.value.split()}
+
+
+def _of_this_boot(view: View, name: str, state: UnitState | None, others: _Others) -> Found | None:
+    """What became of it in this boot; None where it ran and ended well, or nobody can say."""
+    if "@" in name:  # an instance is gone when it has ended
+        return None
+    if state is None:
+        return _by_its_link(view, name)
+    again = to_type(kinds.restart_ours(name))
+    mending = others.fix(name) if others.files else NOTHING
+    mending = in_turn(mending, again) if mending.is_typed else mending
+    blamed = f"; {others}" if others.files else ""
+    if state.load in ("bad-setting", "error"):
+        return Found("broken", f"systemd cannot load it: `systemctl status {name}` says why{blamed}", mending)
+    if is_failed(state, tampered=bool(others.files)):
+        why = f"it failed in this boot (result {state.result}): `journalctl -b -u {name}` says why{blamed}"
+        return Found("failed", why, mending)
+    if state.active != "active" and (state.condition is False or state.asserted is False):
+        return Found("conditional", f"systemd did not start it, because a condition does not hold{blamed}", mending)
+    if state.has_job and not state.began_us:
+        why = "it has not run yet in this boot: `systemctl list-jobs` says what its start waits for"
+        return Found(UNKNOWN, why + blamed)
+    return None if state.began_us else Found(NOT_RUN, _why_not(view, name) + blamed, mending)
+
+
+def _by_its_link(view: View, name: str) -> Found | None:
+    """systemd makes a link when it starts a unit. Where it runs and does not answer, nothing is known."""
+    root = view.root
+    if root.live or not root.exists("run/systemd/units") or root.exists(f"run/systemd/units/invocation:{name}"):
+        return None
+    return Found(NOT_RUN, _why_not(view, name), to_type(kinds.restart_ours(name)))
+
+
+def _why_not(view: View, name: str) -> str:
+    args = boot_lines(view).this
+    goal = goal_of(view.root, args)
+    if goal and goal.word and not leads_to(view.root, goal, name, args):
+        return f"it did not run in this boot, which had {goal.word}"
+    return "it did not run in this boot, although its files have it started"
+
+
+def is_failed(state: UnitState, *, tampered: bool) -> bool:
+    """Did it fail? What is drifted and cannot be applied is named by itself, unless a unit was `tampered` with."""
+    if state.active == "inactive":  # `systemctl reset-failed` forgets the result alone
+        return state.status not in (*_DONE, _DRIFTED)
+    is_drift = state.result == "exit-code" and state.status == _DRIFTED
+    return state.active == "failed" and (tampered or not is_drift)
+
+
+def _too_early(root: Sysroot, said: Sequence[Said], name: str, state: UnitState) -> Found | None:
+    """While the host booted it began before something was done that writes the same values, and that it waits for."""
+    settled = read_unit_state(root, _SETTLED)
+    for unit in (unit for one in in_force(said, "Unit", "After") for unit in one.value.split()):
+        other = read_unit_state(root, unit)
+        if settled and other and state.began_us < other.entered_us <= settled.entered_us:
+            why = f"it ran before {unit} in this boot, which may have written after it"
+            return Found("too early", why, to_type(kinds.restart_ours(name)))
+    return None
+
+
+def was_tried(root: Sysroot, state: UnitState, files: Sequence[str]) -> bool:
+    """Did it run well in this boot, and was every one of these files there before the host booted?
+
+    A run of this boot that found everything in force wrote nothing, and so has tried nothing: the boot's own counts.
+    """
+    words = [line.split() for line in root.get_text("proc/stat").splitlines() if line.startswith("btime ")]
+    if not root.live or not words or not state.began_us or state.result != "success":
+        return False
+    try:
+        return all(root.lstat(file).st_ctime < int(words[0][1]) for file in files)  # no program sets a file's ctime
+    except OSError:
+        return False
