@@ -9,7 +9,7 @@ from tunectl.fix import NOTHING
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.refusals import AS_ROOT
 from tunectl.model import Scope
-from tunectl.tuners.conflicts import FoundTuner, objection, unasked, unseen
+from tunectl.tuners.conflicts import FoundTuner, objection, unasked, unseen, unseen_fix
 
 
 @costs(Severity.INTERRUPT)
@@ -24,6 +24,6 @@ def test_other_tuners(tuner: FoundTuner, settings: Mapping[str, Any], scope: Sco
     if against:
         failing(against.reason, against.fix, observed=against.observed, desired=against.desired)
     if hidden := unseen(tuner, settings):
-        unknown(f"what may overwrite our knobs here is not known: {hidden}", tuner.unread_fix)
+        unknown(f"what may overwrite our knobs here is not known: {hidden}", unseen_fix(tuner, settings))
     if silent := unasked(tuner):
         unknown(f"what {tuner.name} bans now is not known: {silent}", AS_ROOT if os.geteuid() else NOTHING)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from tunectl.fix import NOTHING, Fix
@@ -36,6 +36,8 @@ class Setting(NamedTuple):
     wins: bool
     ends: Fix = NOTHING  # what ends it, where taking the line out does not
     user: str = ""  # whose job only names it: not root's, who alone may write it
+    instance: str = ""  # the card that it is for; "" where it is for no card, or for any
+    named: bool = False  # a program's text names it, or whom it is for is not known: whether it writes is not known
 
 
 def parse_sysctl_d(text: str) -> list[Assignment]:
@@ -82,7 +84,10 @@ def _winners(settings: Iterable[Setting], wildcards: set[tuple[str, int]]) -> se
     return set(last.values())
 
 
-def last_wins(settings: list[Setting]) -> list[Setting]:
-    """Of each knob's settings the last is the one in force."""
-    last = {setting.knob: number for number, setting in enumerate(settings)}
-    return [setting._replace(wins=last[setting.knob] == number) for number, setting in enumerate(settings)]
+def last_wins(settings: list[Setting], target: Callable[[Setting], object] = lambda one: one.knob) -> list[Setting]:
+    """Of all settings of one target the last is the one in force; a knob is one, unless `target` says more."""
+    last = {target(setting): number for number, setting in enumerate(settings) if not setting.named}
+    return [
+        setting._replace(wins=setting.named or last[target(setting)] == number)
+        for number, setting in enumerate(settings)
+    ]

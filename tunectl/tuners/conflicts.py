@@ -24,6 +24,7 @@ from tunectl.tuners.places import normal_path, places
 _SHARED = frozenset({"cpuidle.dma_latency_us"})
 # Within the patterns of knobs that a tuner writes, and no tuner's to write.
 _NO_TUNERS = frozenset({"mm.swap", "kernel.highres", "kernel.nohz"})
+_MOST_KNOBS = 4  # that a sentence lists
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ def conflicts(tuner: FoundTuner, settings: Mapping[str, Any]) -> list[Conflict]:
         return []
     settings = {knob: value for knob, value in settings.items() if knob not in _SHARED}
     if tuner.settings or not tuner.overwrites:
-        against = [one for one in tuner.settings if one.wins and one.knob in settings and _differs(one, settings)]
+        sure = [one for one in tuner.settings if one.wins and not one.named and one.knob in settings]
+        against = [one for one in sure if _differs(one, settings)]
         return [Conflict(one.knob, one.value, _place(one), one.key if one.line else "", one.ends) for one in against]
     matching = (
         knob
@@ -135,9 +137,37 @@ class Objection(NamedTuple):
 
 
 def unseen(tuner: FoundTuner, settings: Mapping[str, Any]) -> str:
-    """What was not read of a tuner that may be against us; "" where all was."""
+    """What is not known of a tuner that may be against us, because it was not read or followed; "" where all is."""
     concerns = bool(settings) or tuner.name == "irqbalance"
-    return tuner.unread if concerns and is_at_work(tuner) else ""
+    unread = tuner.unread if concerns and is_at_work(tuner) else ""
+    return "; ".join(filter(None, (*map(_unfollowed_line, _unfollowed(tuner, settings).items()), unread)))
+
+
+def unseen_fix(tuner: FoundTuner, settings: Mapping[str, Any]) -> Fix:
+    """What makes that known, or ends it."""
+    places = [place for place, _ in _unfollowed(tuner, settings)]
+    unread = tuner.unread_fix if tuner.unread or not places else NOTHING
+    if not places:
+        return unread
+    waiver = f"or waive check.other_tuners[{tuner.name}]"
+    look = to_decide(f"look at {', '.join(map(as_place, dict.fromkeys(places)))} and take out what sets it, {waiver}")
+    return in_turn(look, unread) if unread else look
+
+
+def _unfollowed(tuner: FoundTuner, settings: Mapping[str, Any]) -> dict[tuple[str, str], list[str]]:
+    """{(file:line, what names it there): the knobs}: they may be written, and no program is followed."""
+    knobs: dict[tuple[str, str], list[str]] = {}
+    for setting in tuner.settings:
+        if setting.named and setting.knob in settings and setting.knob not in _SHARED:
+            names = knobs.setdefault((_place(setting), setting.key), [])
+            names += [setting.knob] if setting.knob not in names else []
+    return knobs
+
+
+def _unfollowed_line(item: tuple[tuple[str, str], list[str]]) -> str:
+    (place, key), knobs = item
+    named = ", ".join(knobs[:_MOST_KNOBS]) + (f" and {len(knobs) - _MOST_KNOBS} more" if knobs[_MOST_KNOBS:] else "")
+    return f"{as_place(place)} may write {named} ({as_data(key)}), which was not followed"
 
 
 def unasked(tuner: FoundTuner) -> str:

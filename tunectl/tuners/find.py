@@ -108,7 +108,9 @@ def _read_files(root: Sysroot) -> Iterator[FoundTuner]:
 
 
 def _found_files(files: Files, settings: tuple[Setting, ...], denied: Refusals) -> FoundTuner:
-    lines = [said_of(_place(one), files.does, one.key, one.value) for one in settings if one.wins]
+    counting = [one for one in settings if one.wins]
+    lines = [said_of(_place(one), "names" if one.named else files.does, one.key, one.value) for one in counting]
+    lines = list(dict.fromkeys(lines))  # one place of a program may stand for several settings
     named = [one for one in settings if one.user]
     lines += [
         f"{as_place(_place(one))} names {as_data(one.key)}; it runs as {as_data(one.user)}, who may not write that"

@@ -1,88 +1,85 @@
-"""Who will write our settings later: cron jobs, rc.local, services and timers that nothing orders before our own.
+"""Which settings of ours the programs name that this host runs by itself: cron's jobs, rc.local, services, hooks.
 
-A command is followed into the script that it runs, and no further.
+A command is looked at, and the text of the program that it runs, line by line (programs.py). Nothing is followed.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
-from itertools import pairwise
 
 from tunectl.command import argv, as_data
 from tunectl.cpulist import format_cpulist, parse_cpumask
 from tunectl.errors import UsageError
 from tunectl.fix import NOTHING, Fix, to_decide, to_type
-from tunectl.host.jobs import Job, read_cron_jobs, read_rc_local, read_service_jobs
+from tunectl.host.jobs import Job
 from tunectl.host.sysctld import Setting, normal_key, parse_sysctl_d
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdunit import RELOAD
 from tunectl.knobs import KNOBS
 from tunectl.tuners.places import knob_at, normal_path, places
-from tunectl.tuners.shellwrites import commands_of, script_of, writes_of
+from tunectl.tuners.programs import commands_of, programs_of, read_line, read_program
 from tunectl.tuners.tools import Write
 
-_SCRIPT_BYTES = 1 << 16
+_PROGRAM_BYTES = 1 << 16
 _MASKS = re.compile(r"^/proc/irq/(?:[0-9N*]+)/smp_affinity$")
-# A script that is not the shell's: a place of the kernel's in a line that opens or writes a file.
-_PLACE = re.compile(r"(/(?:sys|proc)/[\w./*{}$-]+)")
 _WORD = re.compile(r"/?[\w./*-]+")
-_END = re.compile(r"(?:sys\.exit|os\._exit|exit|quit)\s*(?:\(|;|$)|raise SystemExit|__END__")  # in the first column
-_WRITING = re.compile(r"""write|['"](?:w|a|r\+)b?['"]|>""")
+_CARD = re.compile(r"/sys/class/net/([^/*?\[$]+)/")
 
 
-def read_cron(root: Sysroot) -> tuple[Setting, ...]:
-    """Of crontabs and cron's directories."""
-    return tuple(_settings(root, read_cron_jobs(root)))
-
-
-def read_local(root: Sysroot) -> tuple[Setting, ...]:
-    """Of rc.local."""
-    return tuple(_settings(root, read_rc_local(root)))
-
-
-def read_services(root: Sysroot, besides: frozenset[str]) -> tuple[Setting, ...]:
-    """Of services and timers, without those whose own configuration says what they write."""
-    return tuple(_settings(root, read_service_jobs(root, besides)))
-
-
-def _settings(root: Sysroot, jobs: Iterable[Job]) -> Iterator[Setting]:
+def settings_of(root: Sysroot, jobs: Iterable[Job]) -> Iterator[Setting]:
+    """What of ours the commands of jobs and the programs that they run write or name. Never raises."""
     for job in jobs:
         if job.user:
-            yield from _named(job)
+            yield from _named_by_user(job)
             continue
-        written = (one for file, write in _writes(root, job) for one in _unfolded(root, file, write))
-        for file, write in written:
-            if found := _known(write):
-                knob, key, value = found
-                yield Setting(knob, key, value, f"/{file}", write.line, wins=True, ends=_ends(job, file))
+        for file, write in _writes(root, job):
+            yield from _settings(root, file, write, _ends(job, file, write))
 
 
-def _named(job: Job) -> Iterator[Setting]:
-    """What of ours the text of another user's job names. It is not followed: he chose it, and may not write that."""
+def settings_of_command(command: str, file: str, line: int) -> Iterator[Setting]:
+    """The same of one command, in a line of a file, without what it runs."""
+    for write in read_line(command):
+        if known := known_of(write):
+            yield _setting(known, write._replace(line=line), file, NOTHING)
+
+
+def _settings(root: Sysroot, file: str, write: Write, ends: Fix) -> Iterator[Setting]:
+    if write.loads:
+        path = write.loads.lstrip("/")
+        for key, knob, value, line in _loaded(root, path):
+            yield Setting(knob, key, value, f"/{path}", line, wins=True)
+    elif known := known_of(write):
+        yield _setting(known, write, file, ends)
+
+
+def _setting(known: tuple[str, str, str], write: Write, file: str, ends: Fix) -> Setting:
+    knob, key, value = known
+    card = _CARD.match(key)
+    instance = write.instance or (card[1] if card else "")
+    return Setting(knob, key, value, f"/{file}", write.line, True, ends, "", instance, write.named)
+
+
+def _named_by_user(job: Job) -> Iterator[Setting]:
+    """What of ours the text of another user's job names. It is not opened: he chose it, and may not write that."""
     for word in dict.fromkeys(_WORD.findall(job.command)):
         if knob := knob_at(word) if word.startswith("/") else places().sysctls.get(normal_key(word), ""):
             yield Setting(knob, word, "", f"/{job.file}", job.line, wins=False, user=job.user)
 
 
-def _unfolded(root: Sysroot, file: str, write: Write) -> Iterator[tuple[str, Write]]:
-    """The write itself; of `sysctl -p FILE` the lines of that file which count, the last of each sysctl."""
-    if not write.loads:
-        yield file, write
-        return
-    path = write.loads.lstrip("/")
+def _loaded(root: Sysroot, path: str) -> Iterator[tuple[str, str, str, int]]:
+    """(sysctl, knob, value, line) of the lines of `sysctl -p FILE` which count, the last of each sysctl."""
     lines = {line.key: line for line in parse_sysctl_d(root.get_named(path))}
-    for key in places().sysctls:
+    for key, knob in places().sysctls.items():
         line = lines.get(key) or next((one for one in lines.values() if fnmatchcase(key, one.key)), None)
         if line:
-            yield path, Write(line.line, sysctl=key, key=key, value=line.value)
+            yield key, knob, line.value, line.line
 
 
-def _ends(job: Job, file: str) -> Fix:
+def _ends(job: Job, file: str, write: Write) -> Fix:
     """What ends a service's write, and nothing else that the service does; "" where the line alone has to go."""
-    if not job.unit or file != job.file:  # a script is read anew at each run
+    if not job.unit or file != job.file or write.named:  # a program is read anew at each run
         return NOTHING
     if job.alone and all(map(_is_ours_alone, commands_of(job.command))):
         return to_type(argv("sudo", "systemctl", "disable", "--now", of=[job.alone]))
@@ -96,61 +93,36 @@ def _ends(job: Job, file: str) -> Fix:
 
 def _is_ours_alone(writes: list[Write]) -> bool:
     """Does one command do nothing but write what is asked for here?"""
-    return bool(writes) and all(map(_known, writes))
+    return bool(writes) and all(map(known_of, writes))
 
 
 def _writes(root: Sysroot, job: Job) -> Iterator[tuple[str, Write]]:
-    """(file, write) of a job and of the script that it runs."""
+    """(file, write) of a job and of the program that it runs."""
     if not job.command:
-        yield from ((job.file, one) for one in _of_script(root, job.file))
+        yield from ((job.file, write) for write in _of_file(root, job.file))
         return
-    yield from ((job.file, one._replace(line=job.line)) for one in writes_of(job.command))
-    for command in (job.command, *_inner(job.command)):
-        if path := script_of(command).lstrip("/"):
-            yield from ((path, one) for one in _of_script(root, path))
+    yield from ((job.file, write._replace(line=job.line)) for write in read_line(job.command))
+    for path in programs_of(job.command):
+        yield from ((path, write) for write in _of_file(root, path))
 
 
-def _inner(command: str) -> list[str]:
-    """What `sh -c` is given."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return []
-    return [after for word, after in pairwise(words) if re.fullmatch(r"-\w*c", word)]
-
-
-def _of_script(root: Sysroot, path: str) -> Iterator[Write]:
+def _of_file(root: Sysroot, path: str) -> Iterator[Write]:
     """The writes of a short text: a program of the machine's has zero bytes, and a long one is an application."""
-    text = root.get_named(path, _SCRIPT_BYTES - 1)
-    if "\0" in text:
-        return
-    first = text.partition("\n")[0]
-    if not first.startswith("#!") or re.search(r"\b(?:ba|da|k|z)?sh\b", first):
-        yield from writes_of(text)
-        return
-    for number, line in enumerate(text.split("\n"), 1):
-        if _END.match(line):
-            return
-        if not line.lstrip().startswith("#") and _WRITING.search(line):
-            yield from (Write(number, path=place, key=place) for place in _PLACE.findall(line))
+    text = root.get_named(path, _PROGRAM_BYTES - 1)
+    return read_program(text) if "\0" not in text else iter(())
 
 
-def _known(write: Write) -> tuple[str, str, str] | None:
+def known_of(write: Write) -> tuple[str, str, str] | None:
     """(knob, its name there, text) of a write to something of ours."""
-    if write.path:
-        if _MASKS.match(write.path):
-            return "irq.affinity", write.path, _list(write.value)
-        if knob := knob_at(write.path):
-            return knob, write.path, _state(knob, write)
-        if write.path.startswith("/proc/sys/"):
-            key = write.path.removeprefix("/proc/sys/").replace("/", ".")
-            return (places().sysctls[key], write.path, write.value) if key in places().sysctls else None
-    elif write.sysctl:
-        knob = places().sysctls.get(normal_key(write.sysctl), "")
-        return (knob, write.key, write.value) if knob else None
-    elif write.knob in KNOBS:
+    if write.knob in KNOBS:
         return write.knob, write.key, write.value
-    return None
+    if _MASKS.match(write.path):
+        return "irq.affinity", write.path, _list(write.value)
+    if write.path and (knob := knob_at(write.path)):
+        return knob, write.path, _state(knob, write)
+    key = normal_key(write.sysctl or write.path.partition("/proc/sys/")[2].replace("/", "."))
+    knob = places().sysctls.get(key, "")
+    return (knob, write.key, write.value) if knob else None
 
 
 def _state(knob: str, write: Write) -> str:

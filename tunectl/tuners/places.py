@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import NamedTuple
 
@@ -58,3 +59,23 @@ def places() -> Places:
 def knob_at(path: str) -> str:
     """The knob whose attribute a path (or a shell pattern of paths) is; "" for none of ours."""
     return places().paths.get(normal_path(path), "")
+
+
+@cache
+def knobs_at(pattern: str) -> tuple[str, ...]:
+    """The knobs whose attributes a place in a program's text may be: itself, or below it where it is a directory.
+
+    What only the running program knows in it (`$cpu`, `{0..3}`) stands for anything.
+    """
+    wild = normal_path(re.sub(r"\$\w+|\$?\{[^}]*\}", "*", pattern) + "/").rstrip("/")
+    if knob := _masks(wild) or places().paths.get(wild):
+        return (knob,)
+    wild = re.sub(r"N(?=/|$)", "*", wild)
+    files = [knob for path, knob in places().paths.items() if fnmatchcase(path, wild)]
+    below = [knob for path, knob in places().paths.items() if fnmatchcase(path, f"{wild}/*")]
+    is_deep = wild.count("/") > 2 or wild.startswith("/proc/sys")
+    return tuple(dict.fromkeys(files or (below if is_deep else ())))
+
+
+def _masks(path: str) -> str:
+    return "irq.affinity" if re.fullmatch(r"/proc/irq/(?:N|\*)/smp_affinity(?:_list)?", path) else ""

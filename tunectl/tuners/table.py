@@ -5,9 +5,10 @@ A new one is a row here, and a reader where it has a configuration of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from tunectl.host.jobs import Job, read_cron_jobs, read_rc_local, read_service_jobs
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
 from tunectl.tuners import directories, keyfiles, latewriters
@@ -155,8 +156,13 @@ def tuner_units() -> tuple[str, ...]:
     return tuple(unit for tuner in PROGRAMS for unit in tuner.units)
 
 
-def _read_services(root: Sysroot) -> tuple[Setting, ...]:
-    return latewriters.read_services(root, frozenset(tuner_units()))
+def _run_by(jobs: Callable[[Sysroot], Iterable[Job]]) -> Callable[[Sysroot], tuple[Setting, ...]]:
+    """A reader of what programs name, from one of which programs a host runs."""
+    return lambda root: tuple(latewriters.settings_of(root, jobs(root)))
+
+
+def _services(root: Sysroot) -> Iterable[Job]:
+    return read_service_jobs(root, frozenset(tuner_units()))
 
 
 FILES = (
@@ -178,7 +184,7 @@ FILES = (
         "apply switches no swap off: verify names it once it is on",
         "will write",
     ),
-    Files("cron", latewriters.read_cron, "when its time comes", _LATER, "may write"),
-    Files("rc.local", latewriters.read_local, "at the end of each boot", _LATER, "may write"),
-    Files("services", _read_services, "when the boot or a timer starts it", _LATER, "may write"),
+    Files("cron", _run_by(read_cron_jobs), "when its time comes", _LATER, "may write"),
+    Files("rc.local", _run_by(read_rc_local), "at the end of each boot", _LATER, "may write"),
+    Files("services", _run_by(_services), "when the boot or a timer starts it", _LATER, "may write"),
 )

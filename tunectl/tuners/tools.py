@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import NamedTuple
+
+from tunectl.tuners.places import places
 
 _BIAS = {
     "performance": "0",
@@ -32,6 +35,8 @@ class Write(NamedTuple):
     loads: str = ""  # the sysctls of this file, /etc/x.conf
     key: str = ""
     value: str = ""
+    named: bool = False  # a program's text names it, and whether and what it writes is not known
+    instance: str = ""  # the card, where it is of one
 
 
 def _sysctl(arguments: list[str]) -> Iterator[Write]:
@@ -42,7 +47,11 @@ def _sysctl(arguments: list[str]) -> Iterator[Write]:
         yield Write(0, loads=_SYSCTL_CONF, key="sysctl --system")
     for word in arguments:
         key, equals, value = word.partition("=")
-        if equals and not key.startswith("-"):
+        if "$" in key:  # any that it may be
+            pattern = re.sub(r"\$\{?\w*\}?", "*", key)
+            ours = (one for one in places().sysctls if fnmatchcase(one, pattern))
+            yield from (Write(0, sysctl=one, key=f"sysctl {key}", named=True) for one in ours)
+        elif equals and not key.startswith("-"):
             yield Write(0, sysctl=key, key=key, value=_clean(value))
 
 
@@ -147,11 +156,28 @@ _ETHTOOL |= {"--features": "features", "--offload": "features"}
 
 
 def _ethtool(arguments: list[str]) -> Iterator[Write]:
-    kind = _ETHTOOL.get(arguments[0]) if arguments else None
-    if kind:
-        for knob, key, value in net_settings(kind, " ".join(arguments[2:])):
-            said = f"ethtool {arguments[0]} {arguments[1]} {key.rpartition(' ')[2]}"
-            yield Write(0, knob=knob, key=said, value=_clean(_ON.get(value, value)))
+    option, card, *words = [*arguments, "", ""][: max(len(arguments), 2)]
+    kind = _ETHTOOL.get(option)
+    if kind and any("$" in word for word in words[::2]):  # which words it has, only the running program knows
+        for knob, _, _ in net_settings(kind, None):
+            yield Write(0, knob=knob, key=f"ethtool {option} {card} {words[0]}", named=True, instance=_clean(card))
+    elif kind:
+        for knob, key, value in net_settings(kind, " ".join(words)):
+            said = f"ethtool {option} {card} {key.rpartition(' ')[2]}"
+            yield Write(0, knob=knob, key=said, value=_clean(_ON.get(value, value)), instance=_clean(card))
+
+
+def _names(*knobs: str, if_given: str = "") -> Callable[[list[str]], Iterator[Write]]:
+    """A program that may write these; with `if_given` only where it is given an option of this form."""
+
+    def writes(arguments: list[str]) -> Iterator[Write]:
+        if not if_given or any(re.fullmatch(if_given, word) for word in arguments):
+            yield from (Write(0, knob=knob, key=" ".join(arguments[:3]), named=True) for knob in knobs)
+
+    return writes
+
+
+_PLACED = ("irq.affinity", "net.queue_irqs", "kthread.affinity")
 
 
 TOOLS: Mapping[str, Callable[[list[str]], Iterator[Write]]] = {
@@ -162,6 +188,14 @@ TOOLS: Mapping[str, Callable[[list[str]], Iterator[Write]]] = {
     "x86_energy_perf_policy": _energy,
     "swapon": _swapon,
     "ethtool": _ethtool,
+    "tuna": _names(*_PLACED, if_given="(?:--(?:cpus|irqs|threads|isolate|include|priority)|-[cqtiIpm]).*|move|isolate"),
+    "taskset": _names("kthread.affinity", if_given="-[ac]*p[ac]*|--pid"),  # of a thread that runs already
+    "irqbalance": _names("irq.affinity", "net.queue_irqs"),
+    "mlnx_tune": _names("irq.affinity", "net.queue_irqs", "net.rx_usecs", "net.adaptive_rx", "net.lro", if_given=".+"),
+    "set_irq_affinity": _names("irq.affinity", "net.queue_irqs"),  # the drivers' own scripts
+    "set_irq_affinity.sh": _names("irq.affinity", "net.queue_irqs"),
+    "set_irq_affinity_bynode.sh": _names("irq.affinity", "net.queue_irqs"),
+    "set_irq_affinity_cpulist.sh": _names("irq.affinity", "net.queue_irqs"),
 }
 
 

@@ -176,6 +176,10 @@ class SettingRow(msgspec.Struct, frozen=True):
     wins: bool
     ends: Annotated[str, Meta(description="What ends it, where taking the line out does not."), Maybe] = ""
     user: Annotated[str, Meta(description="Whose job only names it: not root's, who alone may write it."), Maybe] = ""
+    instance: Annotated[str, Meta(description="The card that it is for; none: any."), Maybe] = ""
+    named: Annotated[bool, Meta(description="A program that was not followed names it, so it may write it."), Maybe] = (
+        False
+    )
 
 
 class ManagerRow(msgspec.Struct, frozen=True, kw_only=True):
