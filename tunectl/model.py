@@ -162,6 +162,7 @@ class Reading(NamedTuple):
     write: Any = None  # what to write, where that is not the desired value alone (a union of CPU sets)
     blocked: str = ""  # why the desired value cannot be written on this host
     facts: object = None  # what the knob's own judge needs beside the value
+    fix: Fix = NOTHING  # what makes an unreadable one readable
 
     def of_facts(self, kind: type[_Facts]) -> _Facts:
         """The facts as the type that the knob's driver makes; TypeError for any other."""

@@ -1,4 +1,4 @@
-"""What irqbalance is told to leave alone: configured, and as the running daemon was started.
+"""What irqbalance is told to leave alone: declared by its unit, and as the running daemon was started.
 
 Source: irqbalance(1) and cputree.c: with IRQBALANCE_BANNED_CPULIST unset it bans the CPUs of isolcpus
 and nohz_full by itself; set but EMPTY it bans nothing in older versions, and is as unset in newer ones (what a daemon
@@ -19,17 +19,17 @@ import socket
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from tunectl import kinds
-from tunectl.command import all_of
+from tunectl.command import all_of, as_data
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist, parse_cpumask
 from tunectl.errors import UsageError
-from tunectl.fix import NOTHING, Fix, to_type
+from tunectl.fix import NOTHING, Fix, to_decide, to_type
 from tunectl.host.cpusets import ISOLATED, NOHZ_FULL, read_cpu_list
+from tunectl.host.environmentfiles import parse_environment_file
 from tunectl.host.procs import is_daemon, read_comms, service_of
-from tunectl.host.shellvars import assignments
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import patterns_of
 from tunectl.host.systemdunit import Said, in_force, read_unit, taking_out, words_of
@@ -38,7 +38,7 @@ from tunectl.host.systemdunit import Said, in_force, read_unit, taking_out, word
 _FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance", "usr/lib/irqbalance/defaults.env", "etc/irqbalance.env")
 UNIT = "irqbalance.service"
 PATTERNS = (*_FILES, *patterns_of(UNIT))  # every file in which a ban may be configured, as shell patterns
-_LIST, _MASK = "IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS"
+LIST, MASK = "IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS"
 
 
 class Ban(NamedTuple):
@@ -48,9 +48,10 @@ class Ban(NamedTuple):
     source: str
     problem: str = ""  # a value irqbalance cannot read
     stray_pid: int = 0  # the process, where its service does not run it
-    dropped: str = ""  # the line of its unit that keeps a configured list from it
+    ignored: str = ""  # the line with a list that systemd leaves out, and why
+    dropped: str = ""  # the line of its unit that keeps a configured list from it, or may do so
     ends: Fix = NOTHING  # what ends that
-    unread: str = ""  # what this user was denied: what is banned is not known
+    unread: str = ""  # why what is banned is not known
     unasked: str = ""  # why nobody knows whether the list was changed since the daemon started
 
     def describe(self) -> str:
@@ -60,7 +61,7 @@ class Ban(NamedTuple):
         if self.problem:
             return f"ban list not readable: {self.problem} ({self.source})"
         if self.cpus is None:
-            return "bans the CPUs the kernel isolates"
+            return "bans the CPUs the kernel isolates" + (f"; {self.ignored}" if self.ignored else "")
         return f"bans {format_cpulist(self.cpus) if self.cpus else 'nothing'} ({self.source})"
 
 
@@ -84,100 +85,89 @@ def _takes_empty_for_unset(root: Sysroot) -> bool:
 
 def shows_empty_is_unset(environ: str, bans: CpuSet | None, automatic: CpuSet) -> bool:
     """Was it started with an empty list, and bans what one does that has none?"""
-    values = [item.partition("=")[2] for item in environ.split("\0") if item.startswith((f"{_LIST}=", f"{_MASK}="))]
+    values = [item.partition("=")[2] for item in environ.split("\0") if item.startswith((f"{LIST}=", f"{MASK}="))]
     return bool(values) and not any(values) and bans == automatic
 
 
 def _configured(root: Sysroot) -> Ban:
-    values: dict[str, tuple[str, str]] = {}
     said = read_unit(root, UNIT)
+    values: dict[str, tuple[str, str]] = {}
+    ignored = ""
+    for line in in_force(said, "Service", "Environment"):
+        values |= {name: (value, str(line)) for name, value in _variables(line.value)}
     # EnvironmentFile= beats Environment= wherever they stand (systemd.exec(5)).
-    for one in in_force(said, "Service", "Environment"):
-        for name, value in _variables(one.value):
-            values[name] = (value, str(one))
-    for path in _FILES:
-        for name, value, line in parse_environment(root.get_text(path)):
-            values[name] = (value, f"/{path}:{line}")
-    guilty = _dropping(said, values)
-    if not guilty or not values:
-        return _ban(values)
-    kept: Mapping[str, tuple[str, str]] = {}
-    if guilty.key == "EnvironmentFile":
-        kept = {name: value for name, value in values.items() if _is_in(value[1], said)}
-    elif guilty.key == "ExecStart":
-        kept = _handed_on(guilty, values)
+    for path in _environment_files(root, said):
+        for assigned in parse_environment_file(root.get_text(path)):
+            place = f"/{path}:{assigned.line}"
+            if assigned.name in (LIST, MASK) and assigned.is_doubtful:
+                why = f"{place} stands below a comment that ends in a backslash, and is a part of it before systemd 254"
+                return Ban(None, "", unread=why, ends=to_decide(f"take the backslash out above {place}"))
+            if assigned.name in (LIST, MASK):
+                values[assigned.name] = (assigned.value, place)
+            elif is_meant_as_ban(assigned.name):
+                ignored = f"{place}: systemd leaves the line out, {as_data(assigned.name)} is no name of a variable"
+    for line in in_force(said, "Service", "UnsetEnvironment"):
+        values = {name: value for name, value in values.items() if name not in line.value.split()}
+    ban = _ban(values)._replace(ignored=ignored)
+    guilty = _dropping(said)
+    if not guilty:
+        return ban
+    starts = guilty.key == "ExecStart"
     # Without the line that drops the packaged command, the unit would have none at all.
-    lines = [one for one in _of_drop_ins(said) if one.key == "ExecStart"] if guilty.key == "ExecStart" else [guilty]
-    mending = taking_out(lines, UNIT)
+    mending = taking_out([line for line in _of_drop_ins(said) if line.key == "ExecStart"] if starts else [guilty], UNIT)
     restart = to_type(all_of(mending.commands).then(kinds.restart_irqbalance())) if mending.is_typed else mending
-    return _ban(kept)._replace(dropped=f"{guilty} says {guilty.key}={guilty.value}", ends=restart)
+    dropped = f"{guilty} says {guilty.key}={guilty.value}"
+    return ban._replace(dropped=dropped, ends=restart, unread=f"{dropped}; this is not followed" if starts else "")
 
 
-def _is_in(place: str, said: Sequence[Said]) -> bool:
-    """Is it a line of the unit itself, and not of a file that it reads?"""
-    return any(str(one) == place for one in said)
+def is_meant_as_ban(name: str) -> bool:
+    """Does what is written before a `=` end in one of the two names?"""
+    return name.rpartition(" ")[2] in (LIST, MASK)
+
+
+def _environment_files(root: Sysroot, said: Sequence[Said]) -> Iterator[str]:
+    """The files that the unit reads, without a leading slash, in order.
+
+    Every distribution's unit names one. Where none is named, the unit was not recorded whole, or an init script runs.
+    """
+    if not any(line.key == "EnvironmentFile" for line in said):
+        yield from _FILES
+    for line in in_force(said, "Service", "EnvironmentFile"):
+        directory, _, pattern = line.value.removeprefix("-").lstrip("/").rpartition("/")
+        names = sorted(root.listdir(directory)) if set("*?[") & set(pattern) else [pattern]
+        yield from (f"{directory}/{name}" for name in names if name == pattern or fnmatchcase(name, pattern))
 
 
 def _of_drop_ins(said: Sequence[Said]) -> list[Said]:
-    return [one for one in said if one.section == "Service" and not one.file.endswith(f"/{UNIT}")]
+    return [line for line in said if line.section == "Service" and not line.file.endswith(f"/{UNIT}")]
 
 
-def _dropping(said: Sequence[Said], values: Mapping[str, tuple[str, str]]) -> Said | None:
-    """The line of a drop-in that takes the ban from the daemon's environment; None where none does."""
-    own = _of_drop_ins(said)
-    empty = next((one for one in own if one.key == "EnvironmentFile" and not one.value), None)
-    if empty and not in_force(said, "Service", "EnvironmentFile"):
-        return empty
-    for one in own:
-        if one in in_force(said, "Service", "UnsetEnvironment") and {_LIST, _MASK} & set(one.value.split()):
-            return one
-        if one in in_force(said, "Service", "ExecStart") and _handed_on(one, values) != values:
-            return one
+def _dropping(said: Sequence[Said]) -> Said | None:
+    """The line of a drop-in that keeps a ban from the daemon's environment, or may do so; None where none does."""
+    has_files = in_force(said, "Service", "EnvironmentFile")
+    unset = in_force(said, "Service", "UnsetEnvironment")
+    starts = in_force(said, "Service", "ExecStart")
+    for line in _of_drop_ins(said):
+        if line.key == "EnvironmentFile" and not line.value and not has_files:
+            return line
+        if (line in unset and {LIST, MASK} & set(line.value.split())) or (line in starts and _hides(line)):
+            return line
     return None
 
 
-def _handed_on(start: Said, values: Mapping[str, tuple[str, str]]) -> Mapping[str, tuple[str, str]]:
-    """What is left of the bans where env(1) starts the daemon with other variables than systemd gave it."""
-    words = words_of(start.value)
-    if not words or words[0].rpartition("/")[2] != "env":
-        return values
-    kept = dict(values)
-    for word, after in pairwise([*words[1:], ""]):
-        name, equals, value = word.removeprefix("--unset=").removeprefix("-u").partition("=")
-        if word in ("-i", "-", "--ignore-environment"):
-            kept = {}
-        elif word in ("-u", "--unset"):
-            kept.pop(after, None)
-        elif equals and name in (_LIST, _MASK):
-            kept[name] = (value, str(start))
-        elif word.startswith(("-u", "--unset=")):
-            kept.pop(name, None)
-    return kept
+def _hides(start: Said) -> bool:
+    """Does it start the daemon by env(1), or another program that does? Which environment it has, only that knows."""
+    programs = [word.rpartition("/")[2] for word in words_of(start.value)]
+    return "env" in programs or "irqbalance" not in programs
 
 
 def _variables(value: str) -> Iterator[tuple[str, str]]:
-    """The bans in the value of an Environment=."""
-    for word in _words(value):
-        name, _, text = word.partition("=")
-        if name in (_LIST, _MASK):
-            yield name, text
-
-
-def _words(value: str) -> list[str]:
-    try:
-        return shlex.split(value)
-    except ValueError:  # a quote without its partner: systemd takes no variable from it either
-        return []
-
-
-def parse_environment(text: str) -> Iterator[tuple[str, str, int]]:
-    """(variable, value, line) of each ban in an EnvironmentFile=, in order.
-
-    Of an unquoted value systemd takes the whole line: a comment behind a list makes it one that irqbalance cannot read.
-    """
-    for one in assignments(text):
-        if one.name in (_LIST, _MASK):
-            yield one.name, text[one.start : one.end].strip().strip("\"'"), one.line
+    """The bans in the value of an Environment=; systemd takes none where a quote has no partner."""
+    with suppress(ValueError):
+        for word in shlex.split(value):
+            name, _, text = word.partition("=")
+            if name in (LIST, MASK):
+                yield name, text
 
 
 def read_running_ban(root: Sysroot, pid: int) -> Ban | None:
@@ -201,7 +191,7 @@ def read_running_ban(root: Sysroot, pid: int) -> Ban | None:
     values = {}
     for item in environ.split("\0"):
         name, _, value = item.partition("=")
-        if name in (_LIST, _MASK):
+        if name in (LIST, MASK):
             values[name] = (value, f"process {pid}")
     return _ban(values)._replace(stray_pid=stray, unasked=answer.unasked)
 
@@ -210,8 +200,8 @@ def _ban(values: Mapping[str, tuple[str, str]]) -> Ban:
     """Versions differ in which variable wins where both say something: only what both ban is sure to be banned."""
     said = [
         (parse, *values[name])
-        for name, parse in ((_LIST, parse_cpulist), (_MASK, parse_cpumask))
-        if name in values and (values[name][0] or name == _LIST)  # an empty mask counts as none
+        for name, parse in ((LIST, parse_cpulist), (MASK, parse_cpumask))
+        if name in values and (values[name][0] or name == LIST)  # an empty mask counts as none
     ]
     try:
         sets = [parse(value) if value else frozenset[int]() for parse, value, _ in said]
@@ -272,7 +262,7 @@ def _asked(address: str, pid: int) -> str:
         asking.settimeout(_TIMEOUT_S)
         asking.connect(address)
         peer = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        if _CREDENTIALS.unpack(peer)[0] != pid:  # anybody may take a name that begins with @
+        if _CREDENTIALS.unpack(peer)[:2] != (pid, 0):  # anybody may take a name that begins with @
             return ""
         own = _CREDENTIALS.pack(os.getpid(), os.getuid(), os.getgid())
         asking.sendmsg([b"setup"], [(socket.SOL_SOCKET, socket.SCM_CREDENTIALS, own)])

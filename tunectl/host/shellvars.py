@@ -2,8 +2,8 @@
 
 There are two ways to read one. `evaluate` gives what a shell would have after it sourced the files: a value with a
 command substitution in it is unknown, and a command, a condition or a redirection ends the evaluation. `assignments`
-gives each line that looks like an assignment, whatever the other lines are, as systemd (EnvironmentFile=) and many
-daemons read such files. What only a shell can tell is never guessed.
+gives each line that looks like an assignment, whatever the other lines are, as many daemons read such files; what
+systemd makes of one, environmentfiles.py reads. What only a shell can tell is never guessed.
 Source: POSIX.1-2017, Shell Command Language, 2.2 Quoting, 2.6.2 Parameter Expansion, 2.6.3 Command Substitution,
 2.9.1 Simple Commands.
 """

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from tunectl.command import as_data, as_place
 from tunectl.host.irqbalance import read_configured_ban, read_running_ban
 from tunectl.host.procs import is_daemon, read_comms
-from tunectl.host.refusals import Refusals
+from tunectl.host.refusals import AS_ROOT, Refusals
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import groups_of, starting_links, unit_directories
@@ -91,7 +91,8 @@ def _irqbalance(root: Sysroot, pids: list[int]) -> dict[str, object]:
     if any(ban.cpus != configured.cpus for ban in running):
         detail += f"; configured, after a restart: {configured.describe()}"
     unread = "; ".join(f"{ban.source}: {ban.unread}" if ban.source else ban.unread for ban in counting if ban.unread)
-    return {"ban": configured, "running_bans": running, "detail": detail, "unread": unread}
+    fix = configured.ends or AS_ROOT
+    return {"ban": configured, "running_bans": running, "detail": detail, "unread": unread, "unread_fix": fix}
 
 
 def _tuned(root: Sysroot) -> dict[str, object]:

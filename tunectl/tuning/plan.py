@@ -93,7 +93,7 @@ def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judg
     if reading.state in (State.ABSENT, State.MOOT):
         return judge_absent(knob, reading, show(desired), facts)
     if reading.state is State.UNREADABLE:
-        fix = AS_ROOT if reading.errno in DENIED else NOTHING
+        fix = AS_ROOT if reading.errno in DENIED else reading.fix
         return Judgement(Outcome.UNREADABLE, None, show(desired), reading.reason, fix, changeable=False)
     judged = knob.judge(knob, desired, reading, facts) if knob.judge else judge_value(knob, desired, reading)
     return judge_next(knob, reading, judged, facts) if facts.next_words else judged

@@ -11,28 +11,27 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.fix import Fix
-from tunectl.host.irqbalance import PATTERNS, read_configured_ban
-from tunectl.host.shellvars import assignments
+from tunectl.host.environmentfiles import parse_environment_file
+from tunectl.host.irqbalance import LIST, PATTERNS, is_meant_as_ban, read_configured_ban
 from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.drivers.pseudofile import KERNEL_ISOLATED, kernel_isolated
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable
 from tunectl.model import Outcome, Reading, State
 
 FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance")  # Debian, Red Hat
-_LIST, _MASK = "IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS"
 
 
 def with_ban(text: str, cpus: CpuSet) -> str:
     """The configuration with exactly this ban list: the last line that sets one is replaced, or one is added."""
-    line = f"{_LIST}={format_cpulist(cpus)}"
     lines = text.removesuffix("\n").split("\n") if text else []
-    places = [one.line - 1 for one in assignments(text) if one.name in (_LIST, _MASK)]
-    if places:
-        lines[places[-1]] = line
-        lines = [old for number, old in enumerate(lines) if number not in places[:-1]]
-    else:
-        lines.append(line)
-    return "\n".join(lines) + "\n"
+    old = [one for one in parse_environment_file(text) if is_meant_as_ban(one.name)]
+    doomed = {number - 1 for one in old for number in range(one.line, one.last + 1)}
+    place = old[-1].line - 1 if old and not old[-1].is_doubtful else len(lines)
+    above = [line for at, line in enumerate(lines) if at < place and at not in doomed]
+    below = [line for at, line in enumerate(lines) if at > place and at not in doomed]
+    if not below and above and above[-1].endswith("\\"):
+        above.append("")  # ours would be a part of that line
+    return "\n".join([*above, f"{LIST}={format_cpulist(cpus)}", *below]) + "\n"
 
 
 class BanFacts(NamedTuple):
@@ -90,6 +89,8 @@ class BanList:
 
     def _reading(self, knob: Knob, view: View, want: Any) -> Reading:
         ban = read_configured_ban(view.root)
+        if ban.unread and ban.ends:  # what was denied, the caller knows
+            return Reading(knob.name, "", State.UNREADABLE, reason=ban.unread, fix=ban.ends)
         if ban.problem:
             # irqbalance ignores what it cannot read: nothing is banned, and we may replace the line.
             return Reading(knob.name, "", State.READ, frozenset(), f"{ban.source}: {ban.problem}", write=want)
@@ -98,7 +99,7 @@ class BanList:
         union = want | automatic | (explicit or frozenset())
         value = automatic if explicit is None else explicit
         facts = BanFacts(ban.dropped, ban.ends) if ban.dropped else None
-        return Reading(knob.name, "", State.READ, value, write=union, facts=facts)
+        return Reading(knob.name, "", State.READ, value, ban.ignored, write=union, facts=facts)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The file as a whole, then a restart of irqbalance if it runs."""
