@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import named_cpus
 from tunectl.model import Document
-from tunectl.shapes import FEED_STAGES, Feed, Jitter, JitterLoaded, Load, Period, Stops, Wake, typed
+from tunectl.shapes import FEED_STAGES, AnyCase, Case, Feed, Jitter, JitterLoaded, Load, Period, Stops, Wake, typed
 from tunectl.wording import nanoseconds, plural
 
 _NAMES = {
@@ -67,6 +67,11 @@ def wake_conditions(result: Wake) -> list[str]:
     if result.dirty_kib:
         found.append(f"a cold working set: before each message the receiver wrote to {result.dirty_kib:,} KiB")
     return found
+
+
+def case_label(case: AnyCase) -> str:
+    """Its name beside others of the same run."""
+    return case.label if isinstance(case, Case) else case.name
 
 
 def plain(value: float | None) -> str:
