@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from tunectl.experiments.ends import Placed
 from tunectl.experiments.feed import FeedRequest, Planned, plan
 from tunectl.experiments.frame import CaseError, Takes, measured_cases, require_online
 from tunectl.experiments.hedge import HedgeRequest
-from tunectl.experiments.pair import Placed
 from tunectl.host.sysroot import Sysroot
 
 from .test_feed_native import measured
@@ -24,7 +24,7 @@ def said_of(takes: Takes, after_s: float = 0.0, **asked: Any) -> list[str]:
     def measure(case: Planned) -> dict[str, Any]:
         return {"interrupted": False, "at": "", "duration_s": 1.0, "cells": [case.cell]}
 
-    measured_cases(plan(FeedRequest(**asked), Placed(2, 3)), measure, lambda _: takes, said.append, after_s)
+    measured_cases(plan(FeedRequest(**asked), Placed((2, 3))), measure, lambda _: takes, said.append, after_s)
     return said
 
 
@@ -41,9 +41,9 @@ def test_a_long_warm_up_is_named(warm_up: float, said: str) -> None:
 
 
 def test_a_low_rate_takes_its_hundred_messages() -> None:
-    (case,) = plan(FeedRequest(rate=1, duration_s=2), Placed(2, 3))
+    (case,) = plan(FeedRequest(rate=1, duration_s=2), Placed((2, 3)))
     assert case.warm_up_s == 100
-    (bursts,) = plan(FeedRequest(rate=1, duration_s=300, burst=256), Placed(2, 3))
+    (bursts,) = plan(FeedRequest(rate=1, duration_s=300, burst=256), Placed((2, 3)))
     assert bursts.warm_up_s == 256
 
 
@@ -52,7 +52,7 @@ def test_a_low_rate_takes_its_hundred_messages() -> None:
 def test_the_program_warms_up_as_long_as_is_said(program: Path, pair: str, rate: int, burst: int) -> None:
     if len(set(pair.split(","))) < 2:
         pytest.skip("feed spins on two CPUs, and here is one")
-    (case,) = plan(FeedRequest(rate=rate, burst=burst, duration_s=0.3), Placed(2, 3))
+    (case,) = plan(FeedRequest(rate=rate, burst=burst, duration_s=0.3), Placed((2, 3)))
     cell = measured(program, pair, rate=rate, burst=burst, duration=0.3)
     assert round(case.warm_up_s * rate) == cell["warm_ups"]
 

@@ -5,7 +5,6 @@ On the types of the raw documents, one function at a time; what becomes of whole
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -15,22 +14,14 @@ from tests.experiments.feeds import message
 from tests.experiments.wakes import CALM, block, minimal
 from tests.experiments.wakes import case as wake_case
 from tests.experiments.wakes import raw_document as wake_document
-from tunectl.errors import UsageError
 from tunectl.experiments import feed_cells, hedge_cells, wake_cells
 from tunectl.experiments.feed import Planned as FeedCase
 from tunectl.experiments.feed_cells import FEED, bars_ns, due_figures
 from tunectl.experiments.hedge import HedgeRequest
 from tunectl.experiments.hedge_cells import HEDGE
-from tunectl.experiments.pair import (
-    asked_cpus,
-    cpu_share,
-    place,
-    place_servers,
-    unkept,
-)
+from tunectl.experiments.pair import cpu_share, unkept
 from tunectl.experiments.tick_figures import Figures, halved, ratio
 from tunectl.experiments.wake_cells import WAKE, occupancy
-from tunectl.host.cpusets import CpuFacts
 from tunectl.shapes import nearest_rank
 
 
@@ -363,74 +354,3 @@ def test_a_budget_starves_where_it_is_below_the_late_share_of_what_is_admitted(
     )
     run = hedge_run(made)
     assert any("starves hedging" in text for text in hedge_cells.case_warnings(run.cases[0], run)) is starves
-
-
-# ---- the CPUs
-
-
-def facts(
-    online: set[int], isolated: set[int], partitioned: Collection[int] = (), cores: tuple[set[int], ...] = ()
-) -> CpuFacts:
-    nothing: dict[str, Any] = dict.fromkeys(CpuFacts._fields, frozenset())
-    known: dict[str, Any] = {
-        "online": frozenset(online),
-        "present": frozenset(online),
-        "siblings": {cpu: frozenset(core) for core in cores for cpu in core},
-        "kernel_isolated": frozenset(isolated),
-        "partitioned": frozenset(partitioned),
-        "nr_cpus": 64,
-    }
-    return CpuFacts(**nothing | known)
-
-
-ALL = set(range(8))
-PAIRS = tuple({cpu, cpu + 4} for cpu in range(4))
-
-
-@pytest.mark.parametrize(
-    ("among", "isolated", "partitioned", "allowed", "two", "is_noted"),
-    [
-        (None, {2, 3}, set(), ALL, (2, 3), False),
-        (None, {2}, {5}, ALL, (2, 5), False),
-        (None, {2}, set(), ALL, (6, 7), True),
-        (None, {2, 99}, set(), ALL, (6, 7), True),  # one of them is not online
-        (None, set(), set(), {1, 5}, (1, 5), True),  # of one core: there is no other
-        (None, {1, 2, 6}, set(), ALL, (1, 6), False),
-        (None, set(), set(), {3}, (3, 3), True),
-        ("0,1", {2, 3}, set(), ALL, (0, 1), False),
-        ("1", {2, 3}, set(), ALL, (1, 1), False),
-    ],
-)
-def test_the_cpus_of_two(
-    among: str | None,
-    isolated: set[int],
-    partitioned: set[int],
-    allowed: set[int],
-    two: tuple[int, int],
-    is_noted: bool,
-) -> None:
-    placed = place(None, among, facts(ALL, isolated, partitioned, PAIRS), frozenset(allowed))
-    assert ((placed.sender, placed.receiver), bool(placed.note)) == (two, is_noted)
-    assert (placed.cpus, placed.text) == (frozenset(two), f"{two[0]},{two[1]}")
-
-
-@pytest.mark.parametrize(
-    ("isolated", "allowed", "three", "is_noted"),
-    [
-        ({1, 2, 3}, ALL, (1, 2, 3), False),
-        ({2, 3, 6, 7}, ALL, (3, 6, 7), False),  # two cores: A and B on different ones
-        ({2, 3}, ALL, (5, 6, 7), True),
-        ({1, 2, 3, 7}, ALL, (1, 2, 7), False),
-    ],
-)
-def test_the_cpus_of_three(isolated: set[int], allowed: set[int], three: tuple[int, int, int], is_noted: bool) -> None:
-    placed = place_servers(None, None, facts(ALL, isolated, cores=PAIRS), frozenset(allowed))
-    assert ((placed.client, placed.a, placed.b), bool(placed.note)) == (three, is_noted)
-    with pytest.raises(UsageError, match="here 2 can be chosen"):
-        place_servers(None, None, facts(ALL, set(), cores=PAIRS), frozenset({1, 2}))
-
-
-def test_the_cpus_that_were_asked_for() -> None:
-    assert asked_cpus("2,3", "5") == {2, 3}
-    assert asked_cpus(None, "5-6") == {5, 6}
-    assert asked_cpus(None, None) == asked_cpus("x", None) == frozenset()

@@ -16,11 +16,11 @@ from tunectl.errors import UsageError
 from tunectl.experiments import feed as feeds
 from tunectl.experiments import hedge as hedges
 from tunectl.experiments import wake as wakes
+from tunectl.experiments.ends import PairRequest, asked_cpus
 from tunectl.experiments.feed import FeedRequest, replayed, run_feed
 from tunectl.experiments.feed_budget import judge_feed
 from tunectl.experiments.hedge import HedgeRequest, run_hedge
 from tunectl.experiments.link import serve_pair
-from tunectl.experiments.pair import PairRequest, asked_cpus
 from tunectl.experiments.wake import WakeRequest, run_wake
 from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity

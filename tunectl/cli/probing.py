@@ -15,7 +15,7 @@ from tunectl.cli.helped import FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import TunectlError, UsageError
-from tunectl.experiments.pair import PairRequest, asked_cpus
+from tunectl.experiments.ends import PairRequest, asked_cpus
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.ending import ENDING
 from tunectl.host.occupants import Occupant, Place, look, refusal

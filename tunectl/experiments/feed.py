@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -16,20 +14,10 @@ from typing import Any, NamedTuple
 
 from tunectl.errors import TunectlError, UsageError
 from tunectl.experiments.capture import MOST_MESSAGES, Replay, read_capture
+from tunectl.experiments.ends import BUSY_POLL_US, SENDER_AND_RECEIVER, CaseRun, PairRequest, Placed, place_request
 from tunectl.experiments.feed_cells import TWO_LINES, RoundTrip, explained_feed
-from tunectl.experiments.frame import (
-    LONGEST_S,
-    Takes,
-    case_document,
-    check_duration,
-    chosen,
-    listed,
-    measured_cases,
-    within,
-)
-from tunectl.experiments.link import SMALLEST, Asked, Link, split_address
-from tunectl.experiments.pair import BUSY_POLL_US, PairRequest, Placed, place
-from tunectl.host.cpusets import CpuFacts, read_scope_facts
+from tunectl.experiments.frame import LONGEST_S, Takes, check_duration, chosen, listed, within
+from tunectl.experiments.link import SMALLEST, Asked, Link, linked
 from tunectl.host.nics import ALL, Stamping, read_nic_drops, read_softnet_drops, read_stamping
 from tunectl.host.sysroot import Sysroot
 from tunectl.shapes import FeedCase, typed
@@ -147,11 +135,12 @@ class Planned(NamedTuple):
 def plan(request: FeedRequest, placed: Placed) -> list[Planned]:
     """The cases of a request, in their order. UsageError where it names what there is not."""
     request.check()
-    if placed.sender == placed.receiver:
+    if len(placed.cpus) == 1:
+        (cpu,) = placed.cpus
         if request.cpus is None:
-            said = f"the sender spins, so two CPUs are needed: only CPU {placed.sender} can be chosen here"
+            said = f"the sender spins, so two CPUs are needed: only CPU {cpu} can be chosen here"
             raise UsageError(said, "name two with --cpus S,R")
-        said = f"the sender spins, so the receiver needs another CPU than {placed.sender}"
+        said = f"the sender spins, so the receiver needs another CPU than {cpu}"
         raise UsageError(f"--cpus {placed.text}: {said}", "name two, like 2,3")
     transports = chosen("--transport", request.transport, TRANSPORTS)
     if request.connect and not set(transports) <= set(BETWEEN_HOSTS):
@@ -246,72 +235,68 @@ def far_words(said: Sequence[str]) -> list[str]:
     return [*case, "--busy-poll-us", str(int(busy_poll_us))]
 
 
-class FeedRun:
-    """The cases of a request, and the documents that they make. UsageError for a request that is none."""
+def _takes(request: FeedRequest, case: Planned) -> Takes:
+    return Takes(case.warm_up_s, _CASE_S + request.duration_s)
 
-    def __init__(self, request: FeedRequest, facts: CpuFacts, tell: Callable[[str], None]) -> None:
-        self.request, self.tell = request, tell
-        self.placed: Placed = place(request.cpus, request.among, facts, frozenset(os.sched_getaffinity(0)))
-        self.cases: list[Planned] = plan(request, self.placed)
-        self.notes: list[str] = [self.placed.note] if self.placed.note else []
 
-    def measure(self, way: Way | None = None) -> dict[str, Any]:
+class _Messages(NamedTuple):
+    """What is measured, and where: within this host, or by a way to another and back."""
+
+    run: CaseRun[Planned]
+    request: FeedRequest
+    way: Way | None
+
+    def measure(self) -> dict[str, Any]:
         """What was counted, as if one run of the program had counted it. TunectlError where nothing was."""
-        stamps = choose(self.request.stamps, read_stamping(Sysroot(), way.interface) if way else None)
-        self.notes += [stamps.note] * bool(stamps.note)
-        again = next((case for case in self.cases if _may_be_stamped(case)), None) if stamps.words != OFF else None
-        after_s = self._takes(again).total if again else 0.0
-        return measured_cases(self.cases, partial(self._measured, way, stamps.words), self._takes, self.tell, after_s)
+        stamps = choose(self.request.stamps, read_stamping(Sysroot(), self.way.interface) if self.way else None)
+        self.run.notes += [stamps.note] * bool(stamps.note)
+        again = next((case for case in self.run.cases if _may_be_stamped(case)), None) if stamps.words != OFF else None
+        after_s = self.run.takes(again).total if again else 0.0
+        return self.run.measure(partial(self._measured, stamps.words), after_s)
 
-    def without_stamps(self, raw: dict[str, Any], way: Way | None = None) -> dict[str, Any] | None:
+    def without_stamps(self, raw: dict[str, Any]) -> dict[str, Any] | None:
         """The document of the first case that was stamped in `raw`, once more and without stamps.
 
-        None where no case was, and where the run was interrupted; where it failed `notes` has the reason.
+        None where no case was, and where the run was interrupted; where it failed the notes have the reason.
         """
-        stamped = [case for case, cell in zip(self.cases, raw["cells"], strict=True) if cell.get("stamped")]
+        run = self.run
+        stamped = [case for case, cell in zip(run.cases, raw["cells"], strict=True) if cell.get("stamped")]
         if not stamped or raw["interrupted"]:
             return None
-        self.tell(f"{stamped[0].title}: once more without time stamps, {self._takes(stamped[0]).total:.0f} s left")
+        run.tell(f"{stamped[0].title}: once more without time stamps, {run.takes(stamped[0]).total:.0f} s left")
         try:
-            document = self._measured(way, OFF, stamped[0])
+            document = self._measured(OFF, stamped[0])
         except (TunectlError, KeyboardInterrupt) as error:
-            self.notes.append(f"what time stamps cost was not measured: {error or 'interrupted'}")
+            run.notes.append(f"what time stamps cost was not measured: {error or 'interrupted'}")
             return None
         if document["interrupted"]:
-            self.notes.append("what time stamps cost was not measured: interrupted")
+            run.notes.append("what time stamps cost was not measured: interrupted")
             return None
         return document
 
-    def _takes(self, case: Planned) -> Takes:
-        return Takes(case.warm_up_s, _CASE_S + self.request.duration_s)
-
-    def _measured(self, way: Way | None, stamps: Sequence[str], case: Planned) -> dict[str, Any]:
-        if way is None:
+    def _measured(self, stamps: Sequence[str], case: Planned) -> dict[str, Any]:
+        if self.way is None:
             return self._counted(case, stamps)
         words = (case.transport, case.waiting, str(self.request.busy_poll_us or BUSY_POLL_US))
-        with way.link.case(Asked(case.transport, SMALLEST, words)) as connection:
-            return self._counted(case, stamps, connection.fileno(), way.interface)
+        with self.way.link.case(Asked(case.transport, SMALLEST, words)) as connection:
+            fd = connection.fileno()
+            return self._counted(case, [*stamps, "--socket", str(fd)], fd, self.way.interface)
 
     def _counted(
-        self, case: Planned, stamps: Sequence[str], fd: int | None = None, nic: str | None = None
+        self, case: Planned, words: Sequence[str], keep: int | None = None, nic: str | None = None
     ) -> dict[str, Any]:
         """With what the host dropped meanwhile."""
         before = _host_drops(nic)
-        measured = self._run(case, [*stamps, *(("--socket", str(fd)) if fd is not None else ())], fd)
+        with NamedTemporaryFile("w", prefix="tunectl-", suffix=".plan") as file:
+            replay = self.request.replay
+            file.write(replay.lines if replay else "")
+            file.flush()
+            measured = self.run.counted(case, [*words, *(("--plan", file.name) if replay else ())], keep)
         drops = {name: _grown(before[name], after) for name, after in _host_drops(nic).items()}
         for cell in measured["cells"]:
             if "drops" in cell:
                 cell["drops"] |= drops
         return measured
-
-    def _run(self, case: Planned, words: Sequence[str], keep: int | None) -> dict[str, Any]:
-        argv = ["feed", "--cpus", self.placed.text, *case.words(), *self.request.words(), *words]
-        with NamedTemporaryFile("w", prefix="tunectl-", suffix=".plan") as file:
-            if self.request.replay:
-                file.write(self.request.replay.lines)
-                file.flush()
-                argv += ["--plan", file.name]
-            return case_document(argv, self.placed.cpus, self._takes(case), keep)
 
 
 def _may_be_stamped(case: Planned) -> bool:
@@ -335,22 +320,19 @@ def run_feed(request: FeedRequest, on_progress: Callable[[str], None]) -> dict[s
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
     program's own reason when it fails, or where the other host cannot be reached; UsageError for a wrong request.
     """
-    if request.connect:
-        split_address("--connect", request.connect)
-    run = FeedRun(request, read_scope_facts(Sysroot()), on_progress)
-    if not request.connect:
-        return _measured(run, None)
-    with closing(Link("feed", request.connect)) as link:
-        try:
-            way = Way(link, link.interface())
-        except OSError as error:
-            raise TunectlError(f"--connect {request.connect}: no route leads there: {error.strerror}") from error
-        return _measured(run, way)
+    placed = place_request(SENDER_AND_RECEIVER, request)
+    cases, takes = plan(request, placed), partial(_takes, request)
+    run = CaseRun("feed", request.words(), placed, cases, takes, on_progress)
+    with linked("feed", request.connect) as link:
+        way = Way(link, _interface_to(link)) if link else None
+        messages = _Messages(run, request, way)
+        raw = messages.measure()
+        trip = RoundTrip(way.link.peer, way.interface) if way else None
+        return run.noted(explained_feed(raw, messages.without_stamps(raw), request.replay, trip))
 
 
-def _measured(run: FeedRun, way: Way | None) -> dict[str, Any]:
-    raw = run.measure(way)
-    trip = RoundTrip(way.link.peer, way.interface) if way else None
-    result = explained_feed(raw, run.without_stamps(raw, way), run.request.replay, trip)
-    result["warnings"] = [*run.notes, *result["warnings"]]
-    return result
+def _interface_to(link: Link) -> str:
+    try:
+        return link.interface()
+    except OSError as error:
+        raise TunectlError(f"--connect {link.peer.address}: no route leads there: {error.strerror}") from error

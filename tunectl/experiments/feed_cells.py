@@ -22,8 +22,8 @@ from tunectl.experiments.pair import (
     ended_by,
     ended_early,
     fifo,
-    machine,
-    placement,
+    host,
+    pair_placement,
     preempted,
     two_spinners,
     unkept,
@@ -276,11 +276,11 @@ def run_warnings(run: RawFeed) -> list[str]:
     spins = any(case.waiting == SPINNING and not case.reason for case in run.cases)
     return [
         *ended_early(run),
-        *placement(run),
+        *pair_placement(run),
         *(two_spinners(run) if spins else ()),
         *fifo(run),
         *clock(run),
-        *machine(run, "the hypervisor may stop either CPU unseen, and stages hold that"),
+        *host(run, run.facts, "the hypervisor may stop either CPU unseen, and stages hold that"),
     ]
 
 

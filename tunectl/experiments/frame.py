@@ -43,6 +43,9 @@ class PlannedCase(Protocol):
     def cell(self) -> dict[str, Any]:
         """As the cell of a raw document in which nothing was counted."""
 
+    def words(self) -> list[str]:
+        """The program's arguments that say which one it is."""
+
 
 class Takes(NamedTuple):
     """How long a case is to take, in seconds."""
@@ -192,6 +195,7 @@ class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
     timer_slack_ns: Annotated[
         Count, Meta(description="So much later than asked the kernel may end the receiver's sleeps; it was set to 1.")
     ] = 1
+    cpus: tuple[CpuFact, ...]
 
 
 class RawClock(Counter, frozen=True, kw_only=True):

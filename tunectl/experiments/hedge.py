@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from tunectl.errors import UsageError
-from tunectl.experiments.frame import (
-    Takes,
-    case_document,
-    check_duration,
-    chosen,
-    listed,
-    measured_cases,
-    within,
-)
+from tunectl.experiments.ends import CLIENT_AND_SERVERS, CaseRun, EndsRequest, Placed, given, place_request
+from tunectl.experiments.frame import Takes, check_duration, chosen, listed, within
 from tunectl.experiments.hedge_cells import explained_hedge, natural_share
-from tunectl.experiments.pair import PlacedServers, given, place_servers
-from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import read_throttles
 from tunectl.shapes import HedgeCase, typed
@@ -40,11 +31,9 @@ _SIMULATED_S = 1e-6  # what a simulated request takes, about
 
 
 @dataclass(frozen=True)
-class HedgeRequest:
+class HedgeRequest(EndsRequest):
     """The options of `tunectl probe hedge`, lists as text; None for a limit that there is not."""
 
-    cpus: str | None = None
-    among: str | None = None
     service_ns: int = SERVICE_NS
     load: str = LOADS
     delay: str = DELAYS
@@ -54,8 +43,6 @@ class HedgeRequest:
     stall: str = "none"
     duration_s: float = DURATION_S
     seed: int = 1
-    fifo: int | None = None
-    intrude: bool = False
     simulate: bool = False
 
     def requests(self, load: float) -> int:
@@ -147,44 +134,26 @@ def _delay(word: str) -> str:
     return word
 
 
-class HedgeRun:
-    """The cases of a request, and the documents that they make. UsageError for a request that is none."""
-
-    def __init__(self, request: HedgeRequest, facts: CpuFacts, tell: Callable[[str], None]) -> None:
-        self.request, self.tell = request, tell
-        self.cases: list[Planned] = plan(request)
-        self.placed: PlacedServers | None = None
-        if not request.simulate:
-            allowed = frozenset(os.sched_getaffinity(0))
-            self.placed = place_servers(request.cpus, request.among, facts, allowed)
-        self.notes: list[str] = [self.placed.note] if self.placed and self.placed.note else []
-
-    def measure(self) -> dict[str, Any]:
-        """What was counted, as if one run of the program had counted it. TunectlError where nothing was."""
-        return measured_cases(self.cases, self._measured, self._takes, self.tell)
-
-    def _takes(self, case: Planned) -> Takes:
-        if self.request.simulate:
-            return Takes(0.0, _SIMULATED_S * self.request.requests(case.load))
-        last_s = _LAST_SERVICES * self.request.service_ns / 1e9
-        return Takes(self.request.warm_up_s(case.load), _CASE_S + self.request.duration_s + last_s)
-
-    def _measured(self, case: Planned) -> dict[str, Any]:
-        placed = self.placed
-        argv = ["hedge", *case.words(), *self.request.words()]
-        if placed:
-            argv += ["--cpus", placed.text]
-        before = _throttles(placed)
-        measured = case_document(argv, placed.cpus if placed else frozenset(), self._takes(case))
-        after = _throttles(placed)
-        known = before is not None and after is not None
-        measured["cells"][0]["throttled"] = max((after or 0) - (before or 0), 0) if known else None
-        return measured
+def _takes(request: HedgeRequest, case: Planned) -> Takes:
+    if request.simulate:
+        return Takes(0.0, _SIMULATED_S * request.requests(case.load))
+    last_s = _LAST_SERVICES * request.service_ns / 1e9
+    return Takes(request.warm_up_s(case.load), _CASE_S + request.duration_s + last_s)
 
 
-def _throttles(placed: PlacedServers | None) -> int | None:
-    """How often the servers' cores and packages were throttled since boot; None where nobody counts."""
-    found = [read_throttles(Sysroot(), cpu) for cpu in (placed.a, placed.b)] if placed else []
+def _measured(run: CaseRun[Planned], placed: Placed | None, case: Planned) -> dict[str, Any]:
+    """With how often the servers' cores and packages were throttled meanwhile; None where nobody counts."""
+    before = _throttles(placed)
+    measured = run.counted(case)
+    after = _throttles(placed)
+    known = before is not None and after is not None
+    measured["cells"][0]["throttled"] = max((after or 0) - (before or 0), 0) if known else None
+    return measured
+
+
+def _throttles(placed: Placed | None) -> int | None:
+    """Since boot; None where nobody counts."""
+    found = [read_throttles(Sysroot(), cpu) for cpu in placed.ends[1:]] if placed else []
     counts = [count for one in found for count in one if count is not None]
     return sum(counts) if counts else None
 
@@ -195,7 +164,7 @@ def run_hedge(request: HedgeRequest, on_progress: Callable[[str], None]) -> dict
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
     program's own reason when it fails; UsageError for a wrong request.
     """
-    run = HedgeRun(request, read_scope_facts(Sysroot()), on_progress)
-    result = explained_hedge(run.measure())
-    result["warnings"] = [*run.notes, *result["warnings"]]
-    return result
+    cases, takes = plan(request), partial(_takes, request)
+    placed = None if request.simulate else place_request(CLIENT_AND_SERVERS, request)
+    run = CaseRun("hedge", request.words(), placed, cases, takes, on_progress)
+    return run.noted(explained_hedge(run.measure(partial(_measured, run, placed))))

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from tunectl.cpulist import CpuSet, named_cpus, parse_shown
+from tunectl.cpulist import named_cpus
+from tunectl.experiments.ends import CLIENT_AND_SERVERS
 from tunectl.experiments.frame import CasesRun, Count, Counted, CpuFact, Experiment, HostFacts, Judged, Values, uneven
 from tunectl.experiments.hedge_states import counts_of
 from tunectl.experiments.pair import (
@@ -18,13 +19,14 @@ from tunectl.experiments.pair import (
     cpu_share,
     ended_early,
     host,
+    placement,
     preempted,
     real_time_limits,
+    shares_core,
     why_no_spinner,
     why_throttled,
 )
 from tunectl.experiments.tick_figures import FEWEST, Figures, ratio
-from tunectl.probe.jitter_warnings import is_slow
 from tunectl.probe.phase import evidence
 from tunectl.shapes import PERCENTILES, Maybe, Measured, having
 from tunectl.wording import nanoseconds
@@ -32,7 +34,7 @@ from tunectl.wording import nanoseconds
 SERVERS = ("a", "b")
 _PERCENTILE = re.compile(r"p([0-9]{2}(?:\.[0-9]{1,2})?)", re.ASCII)
 LATE_MOST = 0.1  # of the service time, by which one request in a hundred may be sent late
-ROLES = ("client", "server A", "server B")
+_ROLES = CLIENT_AND_SERVERS.names
 GROWN = 4  # times what the queues held in the first quarter: they have no mean
 UNANSWERED_MOST = 0.01
 FREE_LEAST = 0.01  # of the time that both servers have: what is left works off no burst
@@ -226,11 +228,7 @@ class RawHedge(CasesRun[RawCase], frozen=True, kw_only=True):
 
     def shares_core(self, one: int, other: int) -> bool:
         """Are these two of the three on hardware threads of one core?"""
-        return self.facts is not None and self.cpus[one] in self._core(self.facts, other)
-
-    @staticmethod
-    def _core(facts: HedgeFacts, which: int) -> CpuSet:
-        return parse_shown(facts.cpus[which].core_cpus)
+        return self.facts is not None and shares_core(self.cpus, self.facts.cpus, one, other)
 
 
 def _contradiction(case: RawCase) -> str:
@@ -308,19 +306,14 @@ def run_warnings(run: RawHedge) -> list[str]:
         return [*ended_early(run)]
     return [
         *ended_early(run),
-        *_placement(run),
+        *placement(CLIENT_AND_SERVERS, run, run.facts, _of_one_core(run)),
         *real_time_limits(run),
         *counter(run),
         *host(run, run.facts, "the hypervisor may stop any of the three CPUs unseen, or all of them at once"),
     ]
 
 
-def _placement(run: RawHedge) -> Iterator[str]:
-    facts = run.facts
-    if facts is None:
-        return
-    if shared := [cpu for cpu, fact in zip(run.cpus, facts.cpus, strict=True) if not fact.is_isolated]:
-        yield f"not isolated: {named_cpus(shared)}; other threads can be scheduled there, and delay a request"
+def _of_one_core(run: RawHedge) -> Iterator[str]:
     if run.shares_core(1, 2):
         yield (
             f"no hedge helps against what slows a core: both servers (CPUs {run.cpus[1]} and {run.cpus[2]}) are "
@@ -328,14 +321,7 @@ def _placement(run: RawHedge) -> Iterator[str]:
         )
     for which in (1, 2):
         if run.shares_core(0, which):
-            yield f"the client and {ROLES[which]} (CPUs {run.cpus[0]} and {run.cpus[which]}) share a physical core"
-    if facts.shares_main:
-        yield (
-            f"no CPU is left for the probe's main thread: it shares CPU {run.cpus[0]} with the client, and nobody "
-            "watches whether somebody else wants the three CPUs"
-        )
-    if slow := [cpu for cpu, fact in zip(run.cpus, facts.cpus, strict=True) if is_slow(fact.governor)]:
-        yield f"the frequency governor is not performance on {named_cpus(slow)}"
+            yield f"the client and {_ROLES[which]} (CPUs {run.cpus[0]} and {run.cpus[which]}) share a physical core"
 
 
 def natural_share(delay: str) -> float:
@@ -503,7 +489,7 @@ def _service(case: RawCase, run: RawHedge) -> Iterator[str]:
 
 
 def _threads(case: RawCase) -> Iterator[str]:
-    for role, thread in zip(ROLES, case.threads, strict=False):
+    for role, thread in zip(_ROLES, case.threads, strict=False):
         if thread.page_faults:
             yield f"the {role} took {thread.page_faults} page faults"
         yield from preempted(role, thread.preemptions)

@@ -25,11 +25,10 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from typing import Any, NamedTuple
 
 from tunectl.errors import TunectlError, UsageError
+from tunectl.experiments.ends import SENDER_AND_RECEIVER, PairRequest, place_request
 from tunectl.experiments.frame import CaseError
-from tunectl.experiments.pair import PairRequest, Peer, place
-from tunectl.host.cpusets import read_scope_facts
+from tunectl.experiments.pair import Peer
 from tunectl.host.ethtool import interface_to
-from tunectl.host.sysroot import Sysroot
 from tunectl.probe.runner import PROGRAM, document_of, start, stay
 
 TYPES = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
@@ -212,6 +211,13 @@ class Link:
         raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
 
 
+@contextmanager
+def linked(experiment: str, address: str | None) -> Iterator[Link | None]:
+    """The other host; None where none is asked for. TunectlError as of a Link."""
+    with ExitStack() as closed:
+        yield closed.enter_context(closing(Link(experiment, address))) if address else None
+
+
 def _who_else(experiment: str, found: re.Match[str] | None) -> str:
     if found and found[1] != experiment:
         return f"`tunectl probe {found[1]} --listen` answers there, and not `tunectl probe {experiment} --listen`"
@@ -344,17 +350,17 @@ def serve_pair(
         raise UsageError("--listen and --connect: this host is one or the other")
     address = request.listen or ""
     split_address("--listen", address)
-    placed = place(request.cpus, request.among, read_scope_facts(Sysroot()), frozenset(os.sched_getaffinity(0)))
-    cpus = frozenset({placed.receiver})
+    placed = place_request(SENDER_AND_RECEIVER, request)
+    cpu = placed.ends[-1]
     fifo = ["--fifo", str(request.fifo)] if request.fifo else []
     words = [experiment, "--reflect", "--cpus", placed.text, *fifo]
-    hz = document_of(start(words, cpus))["hz"]
+    hz = document_of(start(words, frozenset({cpu})))["hz"]
 
     @contextmanager
     def reflecting(case: Sequence[str], connection: socket.socket) -> Iterator[None]:
         """A program sends every message back meanwhile. TunectlError with its reason."""
         argv = [*words, *case_words(case), "--socket", str(connection.fileno())]
-        with closing(stay(argv, cpus, keep=connection.fileno())) as resident:
+        with closing(stay(argv, frozenset({cpu}), keep=connection.fileno())) as resident:
             until = time.monotonic() + _READY_S
             while not resident.lines():
                 if why := resident.ended():
@@ -365,8 +371,8 @@ def serve_pair(
             yield
 
     with listen(address) as listener:
-        on_line(f"listening at {address.rpartition(':')[0]}:{listener.getsockname()[1]}, CPU {placed.receiver}")
+        on_line(f"listening at {address.rpartition(':')[0]}:{listener.getsockname()[1]}, CPU {cpu}")
         try:
-            serve(listener, experiment, hz, placed.receiver, reflecting)
+            serve(listener, experiment, hz, cpu, reflecting)
         except KeyboardInterrupt:
             return

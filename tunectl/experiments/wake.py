@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 from tunectl.errors import UsageError
-from tunectl.experiments.frame import (
-    Takes,
-    case_document,
-    chosen,
-    listed,
-    measured_cases,
-    within,
+from tunectl.experiments.ends import (
+    BUSY_POLL_US,
+    SENDER_AND_RECEIVER,
+    CaseRun,
+    PairRequest,
+    Placed,
+    given,
+    place_request,
 )
-from tunectl.experiments.link import SMALLEST, Asked, Link, split_address
-from tunectl.experiments.pair import BUSY_POLL_US, PairRequest, Placed, given, place
+from tunectl.experiments.frame import Takes, chosen, listed, within
+from tunectl.experiments.link import SMALLEST, Asked, Link, linked
 from tunectl.experiments.wake_cells import TIMERS, explained_wake
-from tunectl.host.cpusets import CpuFacts, read_scope_facts
-from tunectl.host.sysroot import Sysroot
 from tunectl.shapes import Case, typed
 
 _USUAL_MESSAGES = 99
@@ -75,10 +72,9 @@ class Planned(NamedTuple):
     idle_ms: float
     reason: str = ""
 
-    @property
-    def text(self) -> str:
-        """As the native program's option --case has it."""
-        return f"{self.mechanism}:{self.way}:{self.idle_ms!r}"
+    def words(self) -> list[str]:
+        """The program's arguments that say which case it is."""
+        return ["--case", f"{self.mechanism}:{self.way}:{self.idle_ms!r}"]
 
     @property
     def title(self) -> str:
@@ -112,8 +108,8 @@ def plan(request: WakeRequest, placed: Placed) -> list[Planned]:
         for way in ways
         for idle_ms in _idles(_LEAST_IDLES if request.idle_ms is None else request.idle_ms)
     ]
-    if request.fifo and placed.sender == placed.receiver and not request.connect:
-        cases = [_without_starving(case, placed.receiver) for case in cases]
+    if request.fifo and len(placed.cpus) == 1 and not request.connect:
+        cases = [_without_starving(case, *placed.cpus) for case in cases]
     return cases
 
 
@@ -152,38 +148,20 @@ def far_words(said: Sequence[str]) -> list[str]:
     return [*case, "--bytes", str(message_bytes), "--fds", str(fds)]
 
 
-class WakeRun:
-    """The cases of a request, and the document that they make together. UsageError for a request that is none."""
+def _takes(request: WakeRequest, case: Planned) -> Takes:
+    warm_up_s = case.idle_ms / 1e3 * (case.mechanism in TIMERS)  # its first expiration
+    return Takes(warm_up_s, _CASE_S + (request.messages or _USUAL_MESSAGES) * case.idle_ms / 1e3)
 
-    def __init__(self, request: WakeRequest, facts: CpuFacts, tell: Callable[[str], None]) -> None:
-        self.request, self.tell = request, tell
-        self.placed: Placed = place(request.cpus, request.among, facts, frozenset(os.sched_getaffinity(0)))
-        self.cases: list[Planned] = plan(request, self.placed)
 
-    def measure(self, link: Link | None) -> dict[str, Any]:
-        """What was counted, as if one run of the program had counted it; over `link`, round trips.
-
-        TunectlError where no case could be measured at all.
-        """
-        return measured_cases(self.cases, partial(self._measured, link), self._takes, self.tell)
-
-    def _takes(self, case: Planned) -> Takes:
-        warm_up_s = case.idle_ms / 1e3 * (case.mechanism in TIMERS)  # its first expiration
-        return Takes(warm_up_s, _CASE_S + (self.request.messages or _USUAL_MESSAGES) * case.idle_ms / 1e3)
-
-    def _measured(self, link: Link | None, case: Planned) -> dict[str, Any]:
-        if link is None:
-            return self._run(case)
-        asked = self.request
-        size = asked.message_bytes or SMALLEST
-        words = (case.mechanism, case.way, str(asked.busy_poll_us or BUSY_POLL_US), str(size), str(asked.fds or 1))
-        with link.case(Asked(case.mechanism, size, words)) as connection:
-            fd = connection.fileno()
-            return self._run(case, ("--socket", str(fd), "--peer-hz", str(link.peer.hz)), keep=fd)
-
-    def _run(self, case: Planned, words: Sequence[str] = (), keep: int | None = None) -> dict[str, Any]:
-        argv = ["wake", "--cpus", self.placed.text, "--case", case.text, *self.request.words(), *words]
-        return case_document(argv, self.placed.cpus, self._takes(case), keep)
+def _measured(run: CaseRun[Planned], asked: WakeRequest, link: Link | None, case: Planned) -> dict[str, Any]:
+    """Over `link`, round trips."""
+    if link is None:
+        return run.counted(case)
+    size = asked.message_bytes or SMALLEST
+    words = (case.mechanism, case.way, str(asked.busy_poll_us or BUSY_POLL_US), str(size), str(asked.fds or 1))
+    with link.case(Asked(case.mechanism, size, words)) as connection:
+        fd = connection.fileno()
+        return run.counted(case, ("--socket", str(fd), "--peer-hz", str(link.peer.hz)), keep=fd)
 
 
 def run_wake(request: WakeRequest, on_progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
@@ -192,13 +170,9 @@ def run_wake(request: WakeRequest, on_progress: Callable[[str], None] = lambda _
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
     program's own reason when it fails, or where the other host cannot be reached; UsageError for a wrong request.
     """
-    if request.connect:
-        split_address("--connect", request.connect)
-    run = WakeRun(request, read_scope_facts(Sysroot()), on_progress)
-    if request.connect:
-        with closing(Link("wake", request.connect)) as link:
-            result = explained_wake(run.measure(link), link.peer)
-    else:
-        result = explained_wake(run.measure(None))
-    result["warnings"] = [*filter(None, [run.placed.note]), *result["warnings"]]
-    return result
+    placed = place_request(SENDER_AND_RECEIVER, request)
+    cases, takes = plan(request, placed), partial(_takes, request)
+    run = CaseRun("wake", request.words(), placed, cases, takes, on_progress)
+    with linked("wake", request.connect) as link:
+        raw = run.measure(partial(_measured, run, request, link))
+        return run.noted(explained_wake(raw, link.peer if link else None))

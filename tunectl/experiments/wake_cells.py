@@ -20,8 +20,8 @@ from tunectl.experiments.pair import (
     ended_by,
     ended_early,
     fifo,
-    machine,
-    placement,
+    host,
+    pair_placement,
     preempted,
     two_spinners,
     unkept,
@@ -248,12 +248,12 @@ def run_warnings(run: RawWake) -> list[str]:
     """About the whole run."""
     return [
         *ended_early(run),
-        *placement(run),
+        *pair_placement(run),
         *_two_spinners(run),
         *fifo(run),
         *clock(run),
         *_timer_slack(run),
-        *machine(run, "waking an idle CPU goes through the hypervisor"),
+        *host(run, run.facts, "waking an idle CPU goes through the hypervisor"),
         *_unseen(run),
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tunectl.report.escape import printable
+from tunectl.report.figures import plain
 from tunectl.shapes import FEED_STAGES, FEWEST_P99_9, Feed, FeedCase, FeedReplay
 from tunectl.wording import nanoseconds, plural
 
@@ -53,6 +54,13 @@ def due_figure(case: FeedCase, name: str) -> str:
     """`12.3 µs`; `≥ 4 ms` where messages that were never sent decide it; `-` where it is unknown."""
     ns = case.at(name)
     return f"≥ {nanoseconds(ns)}" if case.is_bound(ns) else nanoseconds(ns)
+
+
+def due_row(case: FeedCase) -> list[str]:
+    """How many messages were due, the figures of DUE, and how much of its CPU the receiver had."""
+    if not case.n:
+        return ["void", *[""] * (len(DUE) + 1)]
+    return [plain(case.n), *(due_figure(case, key) for key, _ in DUE), f"{plain(case.receiver_cpu_percent)} %"]
 
 
 def signed_ns(ns: float | None) -> str:

@@ -10,7 +10,9 @@ from tunectl.cpulist import named_cpus
 from tunectl.model import Document
 from tunectl.shapes import (
     FEED_STAGES,
+    AnyCase,
     Bounds,
+    Case,
     Comparison,
     DecidingRow,
     Feed,
@@ -81,6 +83,11 @@ def wake_conditions(result: Wake) -> list[str]:
     if result.dirty_kib:
         found.append(f"a cold working set: before each message the receiver wrote to {result.dirty_kib:,} KiB")
     return found
+
+
+def case_label(case: AnyCase) -> str:
+    """Its name beside others of the same run."""
+    return case.label if isinstance(case, Case) else case.name
 
 
 def plain(value: float | None) -> str:

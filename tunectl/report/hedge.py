@@ -71,12 +71,14 @@ def baseline(case: HedgeCase, cases: Sequence[HedgeCase]) -> HedgeCase | None:
 
 def figures(case: HedgeCase, cases: Sequence[HedgeCase]) -> list[str]:
     """The cells of HEADER."""
+    if not case.n:
+        return ["void", *[""] * (len(HEADER) - 1)]
     gained = gain(case, cases)
     return [
         *(nanoseconds(case.at(key)) for key, _ in LATENCIES),
         "collapsed" if case.collapsed else _times(gained[1]) if gained else "",
-        f"{plain(100 * case.hedged / case.n)} %" if case.is_hedged and case.n else "",
-        f"{plain(100 * case.missed / case.n)} %" if case.n else "-",
+        f"{plain(100 * case.hedged / case.n)} %" if case.is_hedged else "",
+        f"{plain(100 * case.missed / case.n)} %",
         "-" if case.utilisation is None else f"{plain(100 * case.utilisation)} %",
     ]
 

@@ -10,7 +10,6 @@ from tunectl import kinds
 from tunectl.cpulist import format_cpulist
 from tunectl.report.actions import mended_by_apply, todo
 from tunectl.report.causes import grouped, totals
-from tunectl.report.charts import LogScale
 from tunectl.report.feed import feed_limits_of
 from tunectl.report.figures import (
     LOADED,
@@ -27,37 +26,29 @@ from tunectl.report.figures import (
     stopped_together,
     value_of,
     verdict_of,
-    wake_conditions,
 )
 from tunectl.report.findings import brief
 from tunectl.report.html.charts import (
     MAX_CURVES,
     curve,
     frequency_plot,
-    range_marks,
     sparkline_plot,
     wait_plot,
-    warmth,
 )
-from tunectl.report.html.feed import feed_view
-from tunectl.report.html.hedge import hedge_view
+from tunectl.report.html.experiments import cases_view
 from tunectl.report.story import story
 from tunectl.report.urgency import COSTS, findings_in, known, other_reasons, unknown, urgent_of
 from tunectl.shapes import (
-    Case,
     CaseTable,
     Comparison,
     Cpu,
     Feed,
-    Hedge,
     Jitter,
     JitterLoaded,
     JitterRuns,
     Preflight,
     Row,
-    Wake,
 )
-from tunectl.wording import nanoseconds
 
 MAX_SPARKLINES = 16
 MAX_PERIODS = 12
@@ -94,9 +85,7 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
         "jitter": jitter_view(jitter) if jitter else None,
         "runs": _runs(result),
         "load": _load(result) if isinstance(result, JitterLoaded) else None,
-        "wake": wake_view(result) if isinstance(result, Wake) else None,
-        "feed": feed_view(result) if isinstance(result, Feed) else None,
-        "hedge": hedge_view(result) if isinstance(result, Hedge) else None,
+        "cases": cases_view(result) if isinstance(result, CaseTable) else None,
         "warnings": _warnings(probe) if probe else [],
     }
 
@@ -273,45 +262,6 @@ def _counted(result: Jitter) -> list[dict[str, Any]]:
         irqs.update(cpu.counted.irq)
     names = result.irq_descriptions
     return [{"irq": irq, "name": names.get(irq, ""), "count": count} for irq, count in irqs.most_common(MAX_COUNTED)]
-
-
-def wake_view(result: Wake) -> dict[str, Any]:
-    """The matrix: a row for each wait method, a column for each idle time."""
-    cases = result.cases
-    idles = sorted({case.idle_ms for case in cases})
-    medians = [median for case in cases if (median := case.at("50"))] or [1.0]
-    axis = LogScale.over(min(medians), max([case.max_ns or 0 for case in cases] + [10.0]), 1, 99)
-    rows: dict[tuple[str, str], dict[float, dict[str, Any]]] = {}
-    for case in cases:
-        median = case.at("50")
-        shade = warmth(median, min(medians), max(medians)) if median else 0
-        method = f"{case.waiting} ({case.wait_method})" if case.wait_method else case.waiting
-        rows.setdefault((case.mechanism, method), {})[case.idle_ms] = {**_shown(case, axis), "shade": shade}
-    unmeasured = [f"{case.mechanism}: {case.reason}" for case in cases if case.reason and not case.is_void]
-    return {
-        "idles": idles,
-        "rows": [
-            {"mechanism": mechanism, "waiting": waiting, "cells": [of.get(idle) for idle in idles]}
-            for (mechanism, waiting), of in rows.items()
-        ],
-        "reasons": list(dict.fromkeys(unmeasured)),
-        "void": [f"{case.label}: {case.reason}" for case in cases if case.is_void],
-        "conditions": wake_conditions(result),
-        "low": nanoseconds(axis.low),
-        "high": nanoseconds(axis.high),
-    }
-
-
-def _shown(case: Case, axis: LogScale) -> dict[str, Any]:
-    return {
-        "n": case.n,
-        "is_void": case.is_void,
-        "p50": case.at("50"),
-        "p99": case.at("99"),
-        "max_ns": case.max_ns,
-        "busy": case.receiver_cpu_percent,
-        "range": range_marks(case, axis),
-    }
 
 
 def compare_view(compared: Comparison, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tunectl.report.feed import DUE, OF_STAGES, due_figure, feed_conditions, signed_ns, stage_rows
-from tunectl.report.figures import wake_conditions
+from tunectl.report.feed import DUE, OF_STAGES, due_row, feed_conditions, signed_ns, stage_rows
+from tunectl.report.figures import case_label, wake_conditions
 from tunectl.report.hedge import FATES, HEADER, fates, figures, findings, hedge_conditions, title_of
 from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
 from tunectl.shapes import (
     FEED_STAGES,
-    AnyCase,
     Case,
     CaseTable,
     Feed,
@@ -38,20 +37,16 @@ def _opening(page: TextPage, result: CaseTable, where: str, legend: str, conditi
         prose(page, text, style="dim")
 
 
-def _label(case: AnyCase) -> str:
-    return case.label if isinstance(case, Case) else case.name
-
-
-def _closing(page: TextPage, result: CaseTable, unit: str, silent: Callable[[Any], str] = _label) -> None:
+def _closing(page: TextPage, result: CaseTable, unit: str, silent: Callable[[Any], str] = case_label) -> None:
     """The distributions, the cases without figures (`silent` names those not measured), and all warnings."""
     measured = [case for case in result.cases if case.n]
     for case in measured if page.verbose else ():
-        _title(page, _label(case))
+        _title(page, case_label(case))
         histogram(page, [case.histogram], 2, unit, "all time waited")
     _not_measured(page, ((silent(case), case.reason) for case in result.cases if not case.n and not case.is_void))
-    _void(page, ((_label(case), case.reason) for case in result.cases if case.is_void))
+    _void(page, ((case_label(case), case.reason) for case in result.cases if case.is_void))
     notes(page, result.warnings, "Warnings")
-    _warnings(page, ((_label(case), text) for case in measured for text in case.warnings))
+    _warnings(page, ((case_label(case), text) for case in measured for text in case.warnings))
 
 
 def _title(page: TextPage, text: str) -> None:
@@ -214,15 +209,9 @@ def _due(page: TextPage, cases: Sequence[FeedCase]) -> None:
     if not cases:
         return
     heading(page, "Due to book")
-    rows = [(case.name, *_of_due(case)) for case in cases]
+    rows = [(case.name, *due_row(case)) for case in cases]
     header = ("", "n", *(name for _, name in DUE), "CPU")
     columns(page, rows, indent=2, right=range(1, len(header)), header=header)
-
-
-def _of_due(case: FeedCase) -> list[str]:
-    if not case.n:
-        return ["void", *[""] * (len(DUE) + 1)]
-    return [f"{case.n:,}", *(due_figure(case, key) for key, _ in DUE), f"{case.receiver_cpu_percent or 0:.3g} %"]
 
 
 def _medians(page: TextPage, cases: Sequence[FeedCase]) -> None:
@@ -278,12 +267,8 @@ def _hedge_table(page: TextPage, title: str, cases: Sequence[HedgeCase]) -> None
     if not cases:
         return
     heading(page, title)
-    rows = [(f"{case.load:g}", case.second, *(figures(case, cases) if case.n else _of_void())) for case in cases]
+    rows = [(f"{case.load:g}", case.second, *figures(case, cases)) for case in cases]
     columns(page, rows, indent=2, right=range(2, len(HEADER) + 2), header=("load", "second copy", *HEADER))
-
-
-def _of_void() -> list[str]:
-    return ["void", *[""] * (len(HEADER) - 1)]
 
 
 def _delays(page: TextPage, cases: Sequence[HedgeCase]) -> None:

@@ -1,0 +1,212 @@
+"""The threads of an experiment, each on a CPU of its own: asked for, placed, and run case by case."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple
+
+from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
+from tunectl.errors import UsageError
+from tunectl.experiments.frame import Case, Takes, case_document, measured_cases
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
+from tunectl.host.sysroot import Sysroot
+
+BUSY_POLL_US = 50  # where nothing else is asked for
+
+
+@dataclass(frozen=True)
+class EndsRequest:
+    """Options of all experiments; None leaves each at its default."""
+
+    cpus: str | None = None
+    among: str | None = None
+    fifo: int | None = None
+    intrude: bool = False
+
+
+@dataclass(frozen=True)
+class PairRequest(EndsRequest):
+    """Options that `tunectl probe wake` and `tunectl probe feed` share."""
+
+    busy_poll_us: int | None = None
+    listen: str | None = None
+    connect: str | None = None
+
+    def pair_words(self) -> Iterator[str]:
+        """The program's arguments of these."""
+        yield from given(fifo=self.fifo, busy_poll_us=self.busy_poll_us, intrude=self.intrude)
+
+
+def given(**options: float | bool | None) -> Iterator[str]:
+    """The program's arguments of these options; none of one that is None or False."""
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            yield option
+        elif value is not None and value is not False:
+            yield from (option, str(value))
+
+
+class Ends(NamedTuple):
+    """The threads of an experiment, each on its CPU: what they are called, and what --cpus has to say for them."""
+
+    names: tuple[str, ...]
+    number: str
+    letters: str
+    expected: str
+    item: str  # that one sends to another
+    fewest: int  # CPUs; fewer threads than these share none
+    too_few: str  # why fewer will not do; `{}` is how many there are
+    way_out: str
+
+    @property
+    def threads(self) -> int:
+        """How many threads there are."""
+        return len(self.names)
+
+    def named(self, cpus: Iterable[int]) -> str:
+        """`CPUs 3 and 2` of two, `CPUs 2-4` of three."""
+        distinct = list(dict.fromkeys(cpus))
+        is_both = self.threads == len(distinct) == 2
+        return f"CPUs {' and '.join(map(str, distinct))}" if is_both else named_cpus(distinct)
+
+
+SENDER_AND_RECEIVER = Ends(
+    names=("sender", "receiver"),
+    number="two",
+    letters="S,R",
+    expected="the sender's CPU and the receiver's, like 2,3",
+    item="message",
+    fewest=1,
+    too_few="none of the CPUs to choose from is online",
+    way_out="",
+)
+CLIENT_AND_SERVERS = Ends(
+    names=("client", "server A", "server B"),
+    number="three",
+    letters="C,A,B",
+    expected="the client's CPU and those of both servers, like 2,3,4",
+    item="request",
+    fewest=3,
+    too_few="a client and two servers spin, each on a CPU of its own: here {} can be chosen",
+    way_out=", or say --simulate, which needs none",
+)
+
+
+class Placed(NamedTuple):
+    """The CPU of each thread, and what has to be said of the choice; "" where nothing."""
+
+    ends: tuple[int, ...]
+    note: str = ""
+
+    @property
+    def text(self) -> str:
+        """As the option --cpus has it."""
+        return ",".join(map(str, self.ends))
+
+    @property
+    def cpus(self) -> CpuSet:
+        """All of them; one where all share it."""
+        return frozenset(self.ends)
+
+
+class CaseRun(Generic[Case]):
+    """The cases of a request, one after the other, on their CPUs; without any where `placed` is None.
+
+    `words` are the program's arguments that are the same for each case.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        words: Iterable[str],
+        placed: Placed | None,
+        cases: Sequence[Case],
+        takes: Callable[[Case], Takes],
+        tell: Callable[[str], None],
+    ) -> None:
+        where = ["--cpus", placed.text] if placed else []
+        self.cases, self.takes, self.tell = cases, takes, tell
+        self.notes = [placed.note] if placed and placed.note else []
+        self._words, self._cpus = [name, *where, *words], placed.cpus if placed else frozenset()
+
+    def measure(self, measure: Callable[[Case], dict[str, Any]], after_s: float = 0.0) -> dict[str, Any]:
+        """What was counted, as measured_cases() has it. TunectlError where nothing was."""
+        return measured_cases(self.cases, measure, self.takes, self.tell, after_s)
+
+    def counted(self, case: Case, words: Iterable[str] = (), keep: int | None = None) -> dict[str, Any]:
+        """What the program wrote of one case; `words` are arguments for it alone."""
+        return case_document([*self._words, *case.words(), *words], self._cpus, self.takes(case), keep)
+
+    def noted(self, result: dict[str, Any]) -> dict[str, Any]:
+        """The result, with what has to be said of the run before its warnings."""
+        return result | {"warnings": [*self.notes, *result["warnings"]]}
+
+
+def asked_cpus(cpus: str | None, among: str | None) -> CpuSet:
+    """The CPUs that place() may choose, as far as they are named. A list that is none is refused there."""
+    with suppress(UsageError):
+        return parse_cpulist(cpus or among or "")
+    return frozenset()
+
+
+def place_request(ends: Ends, request: EndsRequest) -> Placed:
+    """The CPUs of a request on this machine, as place() chooses them."""
+    return place(ends, request.cpus, request.among, read_scope_facts(Sysroot()), frozenset(os.sched_getaffinity(0)))
+
+
+def place(ends: Ends, cpus: str | None, among: str | None, facts: CpuFacts, allowed: CpuSet) -> Placed:
+    """Those that `cpus` names; else the last ones, on different cores, of `among`, of the isolated CPUs, of `allowed`.
+
+    UsageError where none can be taken.
+    """
+    if cpus is not None:
+        return Placed(_parse_named(ends, cpus, facts.online))
+    candidates, is_asked = _candidates(among, facts, allowed, ends.threads)
+    online = candidates & facts.online
+    if len(online) < ends.fewest:
+        hint = f"name {ends.number} with --cpus {ends.letters}{ends.way_out}"
+        raise UsageError(ends.too_few.format(len(online)), hint)
+    chosen = _last(ends.threads, online, facts)
+    if is_asked:
+        return Placed(chosen)
+    taken = f"{named_cpus(chosen)} {'were' if len(set(chosen)) > 1 else 'was'} chosen among the allowed ones"
+    said = f"no {ends.number} CPUs are isolated on this host: {taken}"
+    return Placed(chosen, f"{said} (--cpus {ends.letters} names others)")
+
+
+def _candidates(among: str | None, facts: CpuFacts, allowed: CpuSet, fewest: int) -> tuple[CpuSet, bool]:
+    """The CPUs to choose from, and whether somebody asked for these: by a list, or by isolating them."""
+    if among is not None:
+        return parse_cpulist(among), True
+    isolated = facts.kernel_isolated | facts.partitioned
+    return (isolated, True) if len(isolated & facts.online) >= fewest else (allowed, False)
+
+
+def _parse_named(ends: Ends, text: str, online: CpuSet) -> tuple[int, ...]:
+    if not re.fullmatch(r"\d{1,5}" + r",\d{1,5}" * (ends.threads - 1), text, re.ASCII):
+        raise UsageError(f"--cpus {text}: expected {ends.expected}")
+    named = tuple(map(int, text.split(",")))
+    for cpu in named:
+        if cpu not in online:
+            raise UsageError(f"CPU {cpu} is not online on this host")
+    if len(set(named)) < ends.fewest:
+        raise UsageError(f"--cpus {text}: all {ends.number} threads spin, so each needs a CPU of its own")
+    return named
+
+
+def _last(count: int, online: CpuSet, facts: CpuFacts) -> tuple[int, ...]:
+    """The last thread on the very last CPU, each other on the nearest below, if possible on a core of its own.
+
+    Where CPUs are too few the rest share one.
+    """
+    chosen: list[int] = []
+    while len(chosen) < count:
+        left = sorted(online.difference(chosen))
+        near = frozenset[int]().union(*(facts.siblings.get(cpu, frozenset()) for cpu in chosen))
+        chosen.append(([cpu for cpu in left if cpu not in near] or left or chosen)[-1])
+    return tuple(reversed(chosen))
