@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.compare.feeds import TRIP, feed_document
@@ -29,7 +29,7 @@ _STOPS = {
 }  # fmt: skip
 _UNMEASURED = {"limits": {"max_ns": 50_000}, "verdict": "not-judged", "broken": [], "reason": "interrupted"}
 _HW = {"asked": "hw", "kind": "hw", "reason": "", "were_on": None, "uncertainty_ticks": 900, "stepped": False}
-Changes = Mapping[str, Any]
+Changes = dict[str, Any]
 
 
 def _cpus(**first: Any) -> Changes:
@@ -77,7 +77,7 @@ _ROWS: tuple[tuple[str, str, Callable[[], Changes]], ...] = (
     ("the hypervisor took more than is unexplained", "probe.jitter", lambda: _taken(30_000_000)),
     *(
         (f"throttled for {ms} ms, of which 3 are known", "probe.jitter",
-         lambda ms=ms: _taken(throttle=3_000_000, unknown=5_000_000) | {"throttled_ns": ms * 10**6})  # type: ignore[misc]
+         lambda ms=ms: _taken(throttle=3_000_000, unknown=5_000_000) | {"throttled_ns": ms * 10**6})
         for ms in (2, 40)
     ),
     ("an event may be off", "probe.jitter", lambda: {"attribution": _TRACE}),
@@ -103,7 +103,7 @@ _ROWS: tuple[tuple[str, str, Callable[[], Changes]], ...] = (
     ("a void cell", "probe.wake", _void),
     ("stamps cost nothing that is known", "probe.feed", lambda: {"stamp_cost_ns": None}),
     ("stamps cost less than nothing", "probe.feed", lambda: {"stamp_cost_ns": -20}),
-    *((verdict, "preflight", lambda verdict=verdict: {"verdict": verdict})  # type: ignore[misc]
+    *((verdict, "preflight", lambda verdict=verdict: {"verdict": verdict})
       for verdict in ("go", "pending-reboot", "unknown")),
     ("without a probe", "preflight", lambda: {"probe": None}),
     ("feed within its limit", "preflight", lambda: _fed({"due_to_book_p99_9_ns": 60_000}, "within")),
