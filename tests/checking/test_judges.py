@@ -12,7 +12,7 @@ import pytest
 from tests.checking.fake_kernel import KTHREAD, FakeKernel, Process
 from tests.hosts.builder import build_named
 from tests.trees import write
-from tunectl.checking.window import Counters, Window, device_name, housekeeping_siblings, parse_idle, some
+from tunectl.checking.window import Counters, Window, device_name, housekeeping_siblings, some
 from tunectl.host.interrupts import parse_interrupts
 from tunectl.host.procs import parse_allowed, parse_schedstat, parse_stat, read_pids, read_thread, read_threads
 from tunectl.host.sysroot import Sysroot
@@ -59,13 +59,6 @@ def test_a_cpu_that_came_or_went_does_not_mix_up_the_columns() -> None:
     assert window.interrupts_on(1) == {}
     assert window.timer_interrupts(2) == 20
     assert window.timer_interrupts(1) is None
-
-
-def test_idle_share() -> None:
-    assert parse_idle("cpu  1 2 3 4\ncpu2 1 0 1 100 50 0 0\nintr 5\n") == {2: 150 / os.sysconf("SC_CLK_TCK")}
-    window = Window(_counters(0.0, "", {2: 1.0}), _counters(2.0, "", {2: 1.5}))
-    assert window.idle_share(2) == 0.25
-    assert window.idle_share(3) is None
 
 
 def test_parse_stat_takes_any_name_and_refuses_what_is_none() -> None:

@@ -318,8 +318,10 @@ def test_what_is_really_polled(one: Polled, defaults: Defaults, is_polled: bool)
 
 
 def test_threads_are_on_no_more_cpus_than_there_are() -> None:
-    wide = cpus(2, 3, 4)
+    wide, two, both = cpus(2, 3, 4), cpus(2), cpus(2, 3)
     assert [cpus_for([thread(n, allowed=wide) for n in range(count)]) for count in (0, 1, 3, 5)] == [0, 1, 3, 3]
+    pairs: list[list[CpuSet | None]] = [[two, two], [two, both], [two, None]]
+    assert [cpus_for([thread(n, allowed=one) for n, one in enumerate(pair)]) for pair in pairs] == [1, 2, 2]
 
 
 # ---- what was left on

@@ -289,11 +289,6 @@ def test_progress_reaches_the_caller_and_his_streams(
     assert err.splitlines() == ["check.a[2]", "check.a[3]", "check.b", "watching the host for 0.1 s"]
 
 
-def test_the_shipped_checks_are_found_and_named() -> None:
-    place = shipped_checks()
-    assert (place / "test_tick.py").is_file()
-
-
 def test_every_shipped_check_answers_on_a_recorded_host(root: Sysroot) -> None:
     names = {finding.knob for finding in run_checks(root, SCOPE, window_s=0.1)}
     assert names == {
@@ -343,8 +338,6 @@ def test_silence_proves_nothing_where_the_host_was_watched_for_too_short_a_time(
     """
     found = run(root, mine, text)
     assert [found[f"check.{name}"].outcome for name in ("quiet", "fine")] == [wanted, wanted]
-    if wanted is Outcome.UNREADABLE:
-        assert found["check.quiet"].reason == "watched for 0.1 s, needs 0.101 s (--window 0.101)"
     assert (found["check.loud"].outcome, found["check.absent"].outcome) == (Outcome.DRIFTED, Outcome.UNSUPPORTED)
 
 
@@ -352,9 +345,8 @@ def test_each_shipped_check_that_watches_says_for_how_long() -> None:
     watching = {"window", "threads", "spinning", "spinner_window"}
     for path in shipped_checks().glob("test_*.py"):
         module = runpy.run_path(str(path))
-        for name, check in module.items():
-            if not name.startswith("test_"):
-                continue
+        for name in (name for name in module if name.startswith("test_")):
+            check = module[name]
             source = inspect.getsource(check)
             asked = ('getfixturevalue("spinning")', "subject.window")
             measures = watching & set(inspect.signature(check).parameters) or any(one in source for one in asked)

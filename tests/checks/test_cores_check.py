@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.checking.fake_kernel import FakeKernel, Process
+from tests.checking.fake_kernel import Process
 from tests.checks.conftest import Judge
 from tunectl.model import Outcome
 
@@ -30,8 +30,7 @@ def test_cpus_without_smt_are_whole_cores(lab4: Path, judge: Judge) -> None:
 
 def test_two_spinners_on_one_core_are_found(xeon: Path, judge: Judge) -> None:
     spinners = [Process(730, "feed", 2, "2", 1.0), Process(731, "orders", 18, "18", 1.0)]
-    with FakeKernel(xeon, range(32), processes=spinners):
-        found = judge(xeon, {2, 18}, CHECK)
+    found = judge(xeon, {2, 18}, CHECK, processes=spinners)
     finding = found["check.spinners_apart[2,18]"]
     assert finding.outcome == Outcome.DRIFTED
     assert "feed (pid 730) on CPU 2" in finding.reason
@@ -46,7 +45,6 @@ def test_spinners_on_cores_of_their_own_are_silent(xeon: Path, judge: Judge) -> 
         Process(733, "build", 4, "0-31", 1.0),
         Process(734, "build", 20, "0-31", 1.0),  # two busy threads on a housekeeping core are no concern
     ]
-    with FakeKernel(xeon, range(32), processes=spinners):
-        found = judge(xeon, {2, 3, 18, 19}, CHECK)
+    found = judge(xeon, {2, 3, 18, 19}, CHECK, processes=spinners)
     assert set(found) == {f"check.{c}[{i}]" for c in ("whole_core", "spinners_apart") for i in ("2,18", "3,19")}
     assert {finding.outcome for finding in found.values()} == {Outcome.COMPLIANT}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.checking.fake_kernel import FakeKernel, Process
+from tests.checking.fake_kernel import Process
 from tests.checks.conftest import Judge
 from tests.report.documents import HOST
 from tests.trees import write
@@ -66,8 +66,7 @@ def test_a_control_group(lab4: Path, judge: Judge, typing: Typist, name: str, en
     group = f"{name}{ends}"
     write(lab4, f"sys/fs/cgroup/{group}/cpuset.cpus", "2\n")
     busy = Process(700, name[:15], cpu=2, allowed="2", busy=0.9, files=in_group(group))
-    with FakeKernel(lab4, range(4), processes=[busy]):
-        found = judge(lab4, ISOLATED, "test_threads.py")
+    found = judge(lab4, ISOLATED, "test_threads.py", processes=[busy])
     (command,) = hold(typing, [found["check.movable_threads[2]"].fix], name)
     (step,) = command.steps
     assert step.words[-1] == f"/sys/fs/cgroup/{group}/cpuset.cpus"  # no unit can have such a name
@@ -113,12 +112,11 @@ def test_threads(lab4: Path, judge: Judge, typing: Typist, name: str) -> None:
         Process(702, name[:15], cpu=3, allowed="0-3", busy=0.4),
     ]
     declared = Trading("engine", "", "engine", "", 2, "other", 0, False, ())
-    with FakeKernel(lab4, range(4), processes=both):
-        found = [
-            finding
-            for check in ("test_threads.py", "test_trading.py", "test_ipis.py", "test_cores.py")
-            for finding in judge(lab4, ISOLATED, check, trading=[declared]).values()
-        ]
+    found = [
+        finding
+        for check in ("test_threads.py", "test_trading.py", "test_ipis.py", "test_cores.py")
+        for finding in judge(lab4, ISOLATED, check, trading=[declared], processes=both).values()
+    ]
     hold(typing, [finding.fix for finding in found if finding.fix], name[:15])
 
 

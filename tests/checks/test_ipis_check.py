@@ -32,8 +32,7 @@ HELPER = Process(701, "alloc", cpu=1, allowed="0-1", busy=0.4, of=700)
 
 
 def test_a_reader_of_msrs_is_named(lab4: Path, judge: Judge) -> None:
-    with FakeKernel(lab4, range(4), [Row("CAL", CALLS, {0: 50.0, 3: 190.0})], [READER]):
-        found = judge(lab4, {2, 3}, CHECK)
+    found = judge(lab4, {2, 3}, CHECK, rows=[Row("CAL", CALLS, {0: 50.0, 3: 190.0})], processes=[READER])
     hit = found["check.ipis[3]"]
     assert hit.outcome == Outcome.DRIFTED
     assert "function calls" in hit.reason
@@ -49,28 +48,25 @@ def test_what_comes_less_often_than_ten_times_a_second_is_left_alone(
     lab4: Path, judge: Judge, per_s: float, outcome: Outcome
 ) -> None:
     """docs/isolation.md, "What an isolated CPU may take"."""
-    with FakeKernel(lab4, range(4), [Row("CAL", CALLS, {3: per_s})], [READER]):
-        assert judge(lab4, {2, 3}, CHECK)["check.ipis[3]"].outcome == outcome
+    found = judge(lab4, {2, 3}, CHECK, rows=[Row("CAL", CALLS, {3: per_s})], processes=[READER])
+    assert found["check.ipis[3]"].outcome == outcome
 
 
 def test_a_service_is_ended_by_its_unit(lab4: Path, judge: Judge) -> None:
     service = replace(READER, files={"cgroup": "0::/system.slice/turbostat.service\n"})
-    with FakeKernel(lab4, range(4), [Row("CAL", CALLS, {3: 190.0})], [service]):
-        found = judge(lab4, {2, 3}, CHECK)
+    found = judge(lab4, {2, 3}, CHECK, rows=[Row("CAL", CALLS, {3: 190.0})], processes=[service])
     assert str(found["check.ipis[3]"].fix).endswith("end it: sudo systemctl stop turbostat.service")
 
 
 def test_a_reader_of_a_housekeeping_cpu_is_silent(lab4: Path, judge: Judge) -> None:
     other = replace(READER, opened=("/dev/cpu/0/msr",))
-    with FakeKernel(lab4, range(4), [Row("CAL", CALLS, {0: 190.0, 3: 3.0})], [other]):
-        found = judge(lab4, {2, 3}, CHECK)
+    found = judge(lab4, {2, 3}, CHECK, rows=[Row("CAL", CALLS, {0: 190.0, 3: 3.0})], processes=[other])
     assert {one.outcome for one in found.values()} == {Outcome.COMPLIANT}
 
 
 def test_shootdowns_name_the_process_that_shares_its_memory(lab4: Path, judge: Judge) -> None:
     rows = [Row("CAL", CALLS, {2: 80.0}), Row("TLB", FLUSHES, {2: 80.0})]
-    with FakeKernel(lab4, range(4), rows, [HOME, HELPER, replace(READER, opened=("/dev/cpu/2/msr",))]):
-        found = judge(lab4, {2, 3}, CHECK)
+    found = judge(lab4, {2, 3}, CHECK, rows=rows, processes=[HOME, HELPER, replace(READER, opened=("/dev/cpu/2/msr",))])
     hit = found["check.ipis[2]"]
     assert "TLB shootdowns" in hit.reason
     assert "engine (pid 700) has a thread here and shares its memory with alloc (tid 701) on CPU 1" in hit.reason
@@ -84,8 +80,8 @@ def test_a_reader_is_named_for_the_calls_that_were_no_shootdowns(
     lab4: Path, judge: Judge, calls_per_s: float, named: bool
 ) -> None:
     rows = [Row("CAL", CALLS, {2: calls_per_s}), Row("TLB", FLUSHES, {2: 80.0})]
-    with FakeKernel(lab4, range(4), rows, [HOME, HELPER, replace(READER, opened=("/dev/cpu/2/msr",))]):
-        hit = judge(lab4, {2, 3}, CHECK)["check.ipis[2]"]
+    reader = replace(READER, opened=("/dev/cpu/2/msr",))
+    hit = judge(lab4, {2, 3}, CHECK, rows=rows, processes=[HOME, HELPER, reader])["check.ipis[2]"]
     assert ("rdmsr-loop" in hit.reason) is named
     assert "alloc (tid 701)" in hit.reason
 
@@ -95,8 +91,7 @@ def test_irq_work_is_the_cpus_own_and_names_a_cpu_timer(lab4: Path, judge: Judge
     timed = replace(HOME, files={"timers": "ID: 0\nsignal: 14/0\nnotify: signal/pid.700\nClockID: -5598\n"})
     rows = [Row("IWI", "IRQ work interrupts", {2: 90.0, 3: 5.0})]
     for process, cause in ((HOME, "shows nowhere"), (timed, "engine (pid 700) has a POSIX CPU timer")):
-        with FakeKernel(lab4, range(4), rows, [process]):
-            found = judge(lab4, {2, 3}, CHECK)
+        found = judge(lab4, {2, 3}, CHECK, rows=rows, processes=[process])
         hit = found["check.ipis[2]"]
         assert "CPU 2 interrupted itself" in hit.reason
         assert cause in hit.reason
@@ -106,22 +101,20 @@ def test_irq_work_is_the_cpus_own_and_names_a_cpu_timer(lab4: Path, judge: Judge
 
 
 def test_a_process_with_threads_on_many_cpus_and_no_shootdowns_is_silent(lab4: Path, judge: Judge) -> None:
-    with FakeKernel(lab4, range(4), [Row("TLB", FLUSHES, {0: 500.0, 1: 500.0})], [HOME, HELPER]):
-        found = judge(lab4, {2, 3}, CHECK)
+    found = judge(lab4, {2, 3}, CHECK, rows=[Row("TLB", FLUSHES, {0: 500.0, 1: 500.0})], processes=[HOME, HELPER])
     assert {one.outcome for one in found.values()} == {Outcome.COMPLIANT}
 
 
 def test_a_thread_that_is_woken_often_is_silent(lab4: Path, judge: Judge) -> None:
     """It sleeps, and each message wakes it by a reschedule: that is how it works."""
     sleeper = Process(705, "feed", cpu=2, allowed="2", visits_per_s=400.0)
-    with FakeKernel(lab4, range(4), [Row("RES", "Rescheduling interrupts", {2: 390.0})], [sleeper]):
-        found = judge(lab4, {2, 3}, CHECK)
+    found = judge(lab4, {2, 3}, CHECK, rows=[Row("RES", "Rescheduling interrupts", {2: 390.0})], processes=[sleeper])
     assert {one.outcome for one in found.values()} == {Outcome.COMPLIANT}
 
 
 def test_an_arm_host_names_its_rows_otherwise(lab4: Path, judge: Judge) -> None:
-    with FakeKernel(lab4, range(4), [Row("IPI1", CALLS, {3: 190.0}), Row("IPI2", "CPU stop interrupts", {2: 190.0})]):
-        found = judge(lab4, {2, 3}, CHECK)
+    rows = [Row("IPI1", CALLS, {3: 190.0}), Row("IPI2", "CPU stop interrupts", {2: 190.0})]
+    found = judge(lab4, {2, 3}, CHECK, rows=rows)
     assert found["check.ipis[3]"].outcome == Outcome.DRIFTED
     assert "who sends them shows nowhere" in found["check.ipis[3]"].reason
     assert found["check.ipis[2]"].outcome == Outcome.COMPLIANT

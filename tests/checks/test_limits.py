@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.checking.fake_kernel import FakeKernel, Process
+from tests.checking.fake_kernel import Process
 from tests.checks.conftest import Judge
 from tests.checks.test_trading_check import FEED, FILES, RX
 from tests.hosts.builder import build_named
@@ -165,6 +165,5 @@ def test_one_visit_is_enough(slices: int, found: int) -> None:
 def test_memory_on_another_node(xeon: Path, judge: Judge, far_pages: int, wanted: Outcome) -> None:
     maps = f"7f00 default anon=1000 N0={1000 - far_pages} N1={far_pages} kernelpagesize_kB=4\n"
     rx: Process = replace(RX, files={**FILES, "numa_maps": maps})
-    with FakeKernel(xeon, range(32), processes=[rx]):
-        found = judge(xeon, {2, 3, 18, 19}, "test_trading.py", trading=(FEED,))
+    found = judge(xeon, {2, 3, 18, 19}, "test_trading.py", trading=(FEED,), processes=[rx])
     assert found["check.trading_memory_local[rx]"].outcome == wanted

@@ -43,18 +43,10 @@ def findings() -> dict[str, dict[str, Any]]:
     return {one["target"]: one for one in ran.json["findings"]}
 
 
-@pytest.mark.parametrize(
-    ("check", "said"),
-    [
-        ("trading_fed", "dropped cannot be seen"),
-        ("trading_collector", "runs cannot be read: Permission denied"),
-        ("trading_polls", "busy-polls cannot be seen: Permission denied"),
-    ],
-)
-def test_what_cannot_be_seen_is_unknown(findings: dict[str, dict[str, Any]], check: str, said: str) -> None:
+@pytest.mark.parametrize("check", ["trading_fed", "trading_collector", "trading_polls"])
+def test_what_cannot_be_seen_is_unknown(findings: dict[str, dict[str, Any]], check: str) -> None:
     found = findings[f"check.{check}[rx]"]
     assert found["outcome"] == "unreadable", found
-    assert said in found["reason"]
     assert found["fix"] == "run as root to read it"
 
 

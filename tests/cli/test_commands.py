@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import xml.etree.ElementTree
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -31,7 +30,6 @@ from tests.hosts.builder import HostFactory
 from tests.ran import JITTER, Ran
 from tests.trees import differences, picture
 from tunectl import __version__
-from tunectl.cli.main import COMMANDS
 from tunectl.cpulist import named_cpus, parse_cpulist
 
 Run = Callable[..., Ran]
@@ -68,41 +66,13 @@ def valid(name: str, text: str) -> Any:
 # ---- formats
 
 
-def read_junit(command: str, text: str) -> None:
-    suite = xml.etree.ElementTree.fromstring(text).find("testsuite")
-    assert suite is not None
-    assert (int(suite.attrib["failures"]) > 0) is (STOCK_CODES[command] == 3)
-
-
-def read_nagios(_: str, text: str) -> None:
-    assert text.startswith(("TUNECTL CRITICAL - ", "TUNECTL OK - "))
-
-
-def read_prometheus(_: str, text: str) -> None:
-    assert [line for line in text.splitlines() if not line.startswith(("#", "tunectl_"))] == []
-
-
-def read_text(_: str, text: str) -> None:
-    assert text.replace("\n", "").isprintable()
-
-
-READERS = {
-    **dict.fromkeys(("text", "toml", "markdown"), read_text),
-    "json": valid,
-    "junit": read_junit,
-    "nagios": read_nagios,
-    "prometheus": read_prometheus,
-}
-
-
 @pytest.mark.parametrize(("command", "fmt"), CASES)
 def test_every_format_of_every_command(tunectl: Run, stock: Path, command: str, fmt: str) -> None:
     before = picture(stock)
     done = tunectl(command, *QUICK.get(command, []), "--format", fmt, "--root", stock)
     assert (done.code, done.err) == (NAGIOS_CODES[command] if fmt == "nagios" else STOCK_CODES[command], "")
     assert done.out.endswith("\n")
-    assert "\x1b" not in done.out
-    READERS[fmt](command, done.out)
+    assert done.out.replace("\n", "").isprintable()
     assert not differences(before, stock)
 
 
@@ -175,11 +145,6 @@ def test_json_on_every_kind_of_host(
     done = tunectl(command, "--format", "json", "--root", host_root(name), *words)
     assert done.err == ""
     assert valid(command, done.out).get("cpus", [{"cpu": KINDS_OF_HOST[name]}])[-1]["cpu"] == KINDS_OF_HOST[name]
-
-
-def test_knobs_tells_one_or_a_facility(tunectl: Run) -> None:
-    assert [one["name"] for one in tunectl("knobs", "mm.ksm", "--format", "json").json["knobs"]] == ["mm.ksm"]
-    assert {one["facility"] for one in tunectl("knobs", "mm", "--format", "json").json["knobs"]} == {"mm"}
 
 
 def test_the_catalogue_in_docs_is_this_one(tunectl: Run) -> None:
@@ -322,13 +287,6 @@ def test_pending_reboot_and_compliant(tunectl: Run, lab4: Path, tuned: Path) -> 
     assert tunectl("apply", "--root", tuned).code == 0  # nothing to ask
 
 
-def test_apply_for_this_boot_only(tunectl: Run, lab4: Path) -> None:
-    assert tunectl("apply", "--yes", "--runtime", "--root", lab4).code == 3
-    assert not (lab4 / "etc/default/grub.d/99-tunectl.cfg").exists()
-    drifted = tunectl("verify", "--format", "json", "--root", lab4).json["findings"]
-    assert {one["knob"].partition(".")[0] for one in drifted if one["outcome"] == "drifted"} == {"boot"}
-
-
 WAIVED = '\n[[waivers]]\nknob = "mm.swappiness"\nreason = "the database wants it"\nuntil = {}\n'
 
 
@@ -366,16 +324,6 @@ def test_the_example_of_the_interface_is_accepted_as_it_is(tunectl: Run, lab4: P
     chosen = "boot loader: grub, by /etc/default/grub, /boot/grub/grub.cfg"
     assert (done.code, done.err, done.json["notes"]) == (3, "", [chosen])
     assert tunectl("apply", "--yes", "--root", lab4).code == 4
-
-
-def test_restore_reports_what_somebody_changed_since(tunectl: Run, lab4: Path) -> None:
-    tunectl("apply", "--yes", "--root", lab4)
-    (lab4 / "proc/sys/vm/swappiness").write_text("33\n")
-    done = tunectl("restore", "--format", "json", "--root", lab4)
-    assert done.code == 3
-    assert [one["path"] for one in done.json["results"] if one["result"] == "changed-since"] == [
-        "/proc/sys/vm/swappiness"
-    ]
 
 
 def test_plan_of_a_candidate_names_the_host_file_it_would_become(tunectl: Run, lab4: Path, tmp_path: Path) -> None:
@@ -418,14 +366,6 @@ def test_preflight_without_a_host_file_judges_its_own_proposal(tunectl: Run, hos
 
 
 # ---- apply asks
-
-
-def test_apply_asks_and_without_a_terminal_it_needs_yes(tunectl: Run, lab4: Path) -> None:
-    before = picture(lab4)
-    line = complaint(tunectl("apply", "--root", lab4), 2)
-    assert line == "apply asks before it writes, and there is no terminal to ask on (say --yes)"
-    assert complaint(tunectl("apply", "--root", lab4, stdin="y\n"), 2)
-    assert not differences(before, lab4)
 
 
 @pytest.mark.slow
@@ -515,26 +455,6 @@ def test_a_narrow_terminal(tunectl: Run, stock: Path, command: str) -> None:
     done = tunectl(command, "--root", stock, env={"COLUMNS": "80"})
     prose = [line for line in done.out.splitlines() if f"--root {stock}" not in line]  # a command is not broken
     assert max(map(len, prose)) <= 80
-
-
-@pytest.mark.parametrize("command", ["", *COMMANDS, "probe jitter", "probe selftest"])
-def test_help_needs_no_root(command: str) -> None:
-    done = as_nobody(*command.split(), "--help")
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(f"Usage: tunectl {command}".rstrip())
-    assert "--help" in done.out
-
-
-def test_alone_it_says_how_it_is_used(tunectl: Run) -> None:
-    for words in ([], ["probe"]):
-        done = tunectl(*words)
-        assert done.code in (0, 2)
-        assert (done.out + done.err).startswith("Usage: tunectl")
-        assert "\nCommands:\n" in done.out + done.err
-
-
-def test_version(tunectl: Run) -> None:
-    assert tunectl("--version").out == f"tunectl {__version__}\n"
 
 
 @pytest.mark.parametrize("words", [["knobs"], ["verify", "--format", "json"], ["--help"]])

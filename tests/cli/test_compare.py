@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.places import PROGRAM, complaint, environment
+from tests.cli.places import PROGRAM, environment
 from tests.cli.test_commands import valid
 from tests.compare.runs import cpu_of, document, simulated
 from tests.compare.wakes import cell, wake_document
@@ -34,23 +34,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "wake.json").write_text(json.dumps(wake))
     (place / "later.json").write_text(json.dumps(wake | {"at": "2026-11-21T10:00:00Z"}))
     return place
-
-
-def test_compare_in_both_formats(tunectl: Run, results: Path) -> None:
-    files = results / "before.json", results / "after.json"
-    done = tunectl("compare", *files)
-    assert (done.code, done.err) == (0, "")
-    assert "interruptions" in done.out
-    made = valid("compare", tunectl("compare", *files, "--format", "json").out)
-    assert made["confidence"] == 0.95
-    (rate,) = [row for row in made["groups"][0]["rows"] if row["measure"] == "interruptions_per_s"]
-    assert rate["ratio"]["high"] < 1
-    assert done.out.startswith("the two runs differ; after: ")
-    assert made["judged"]["outcome"] == "different"
-    wider = valid("compare", tunectl("compare", *files, "--format", "json", "--confidence", "0.99").out)
-    (wide,) = [row for row in wider["groups"][0]["rows"] if row["measure"] == "interruptions_per_s"]
-    assert wide["ratio"]["high"] > rate["ratio"]["high"]
-    valid("compare", tunectl("compare", results / "wake.json", results / "later.json", "--format", "json").out)
 
 
 @pytest.mark.parametrize("words", [["compare"], ["report", "--format", "html"]])
@@ -100,22 +83,13 @@ def test_report_writes_a_page_and_again(tunectl: Run, results: Path, tmp_path: P
     out = tmp_path / "r.html"
     files = [results / "before.json", results / "after.json", results / "wake.json"]
     made = valid("report", tunectl("report", *files, "-o", out, "--format", "json").out)
-    assert made["written"] == str(out)
-    assert made["bytes"] == out.stat().st_size
-    assert made["sources"] == [str(path) for path in files]
+    assert (made["written"], made["bytes"]) == (str(out), out.stat().st_size)
     assert out.stat().st_mode & 0o777 == 0o644
     first = out.read_text()
-    assert "Before and after" not in first  # three files: nobody says which two
-    done = tunectl("report", *files[:2], "-o", out)
-    assert (done.code, done.err) == (0, "")
-    assert "Before and after" in out.read_text()
+    assert tunectl("report", *files[:2], "-o", out).code == 0
+    # Of three files nobody says which two are before and after.
+    assert ("Before and after" in first, "Before and after" in out.read_text()) == (False, True)
     assert list(tmp_path.iterdir()) == [out]
-
-
-def test_report_to_stdout(tunectl: Run, results: Path) -> None:
-    done = tunectl("report", results / "wake.json", "--format", "html")
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("<!doctype html>\n")
 
 
 def test_the_page_of_a_go_that_its_own_figures_contradict(tunectl: Run, tmp_path: Path) -> None:
@@ -126,16 +100,6 @@ def test_the_page_of_a_go_that_its_own_figures_contradict(tunectl: Run, tmp_path
     assert "It says GO, and" not in tunectl("report", tmp_path / "go.json", "--format", "html").out
     drawn = tunectl("report", tmp_path / "edited.json", "--format", "html").out
     assert "It says GO, and the figures of its probe break a limit: CPU 15: the longest interruption: 4000 ns" in drawn
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_page_that_cannot_be_written(tunectl: Run, results: Path, tmp_path: Path) -> None:
-    place = tmp_path / "out"
-    place.mkdir()
-    (place / "r.html").mkdir()
-    done = tunectl("report", results / "wake.json", "-o", place / "r.html")
-    assert complaint(done, 2)
-    assert list(place.iterdir()) == [place / "r.html"]
 
 
 def test_a_terminal_without_utf8(tunectl: Run, results: Path) -> None:

@@ -117,34 +117,6 @@ def test_a_session_is_known_by_its_name(tunectl: Run, tmp_path: Path) -> None:
     assert tunectl("fleet", "report", *words, "--format", "json").json["hosts"][0]["verdict"] == "go"
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (["open"], 2, "Missing option '--hosts'"),
-        (["open", "--hosts", "none"], 2, "--hosts none: No such file or directory"),
-        (["open", "--hosts", "empty"], 2, "--hosts empty: names no host"),
-        (["open", "--hosts", "names", "--name", "../x"], 2, "a session cannot be called '../x'"),
-        (["record", "none", "a"], 2, "store/none: is not a session (`tunectl fleet open` makes one)"),
-        (["record", ".", "a"], 2, ".: is not a session (`tunectl fleet open` makes one)"),
-        (["record", ".", "a", "--failed", "x", "--unreachable", "y"], 2, "record: a host is either unreachable or"),
-        (["report"], 1, "store: there is no session"),
-        (["report", "none"], 1, "no such session"),
-        (["report", "--max-age", "nan", "names"], 1, "no such session"),
-        (["report", "--format", "junit"], 2, "Invalid value for '--format'"),
-        (["history"], 2, "Missing argument 'HOST'"),
-    ],
-)
-def test_what_is_refused(tmp_path: Path, words: list[str], code: int, said: str) -> None:
-    (tmp_path / "names").write_text("a\n")
-    (tmp_path / "empty").write_text("\n")
-    env = environment({"TUNECTL_FLEET_STORE": str(tmp_path / "store")})
-    done = subprocess.run(
-        [sys.executable, str(TUNECTL), "fleet", *words], cwd=tmp_path, env=env, capture_output=True, text=True
-    )
-    assert said in complaint(Ran(done.returncode, done.stdout, done.stderr), code)
-    assert not list(tmp_path.rglob("*.json"))
-
-
 def test_a_closed_stdin_is_said_in_one_line_and_a_host_has_a_name(tunectl: Run, tmp_path: Path) -> None:
     assert tunectl("fleet", "open", "--store", tmp_path, "--hosts", "-", "--name", "m", stdin="a\n").code == 0
     closed = {"record m a": "record: stdin is closed (it is what ", "open --hosts -": "--hosts -: stdin is closed"}

@@ -82,16 +82,6 @@ def test_help_fits_eighty_columns_and_is_whole(tunectl: Run, path: str) -> None:
         assert not any(summary.endswith("...") for _, summary in command.summaries(ALL[path]))
 
 
-@pytest.mark.parametrize("columns", ["1", "20", "10000", "-5", "x"])
-def test_help_on_an_odd_terminal(tunectl: Run, columns: str) -> None:
-    for path in ("tunectl", "tunectl probe", "tunectl verify"):
-        done = tunectl(*path.split()[1:], "--help", env={"COLUMNS": columns, "TERM": "dumb"})
-        assert (done.code, done.err) == (0, "")
-        command = ALL[path].command
-        assert isinstance(command, Helped)
-        assert all(one.line in done.out for one in command.examples)
-
-
 def test_a_summary_is_the_whole_first_sentence() -> None:
     made = click.Command("x", help=f"{'A long line ' * 20}ends here. This is more.\n\nAnd this.")
     assert summary_of(made) == f"{'A long line ' * 20}ends here."

@@ -5,10 +5,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import resource
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,6 @@ from tests.cli.places import PROGRAM, answering, environment, wait_until_it_wait
 from tests.probe.samples import raw_cpu, raw_run
 from tests.ran import JITTER, Ran
 from tunectl.cli.probing import write_result
-from tunectl.errors import TunectlError
 
 Run = Callable[..., Ran]
 CPU = max(os.sched_getaffinity(0))
@@ -29,31 +28,25 @@ def measuring(tmp_path: Path) -> dict[str, str]:
     return answering(tmp_path, raw_run(raw_cpu(CPU)))
 
 
-@pytest.fixture
-def full() -> Iterator[None]:
-    """No file of this process may be larger than a block."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    heard = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (512, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, heard)
+# No file of the process that this starts may be larger than a block.
+FULL = ["prlimit", "--fsize=512", "env", "--ignore-signal=XFSZ"]
 
 
-def test_an_earlier_file_stands_where_the_new_one_has_no_room(tmp_path: Path, full: None) -> None:
+def test_an_earlier_file_stands_where_the_new_one_has_no_room(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     path.write_text("earlier")
-    with pytest.raises(TunectlError, match="cannot write"):
-        write_result(str(path), {"values": list(range(10_000))})
+    script = "import sys; from tunectl.cli.probing import write_result; write_result(sys.argv[1], [0] * 10_000)"
+    done = subprocess.run([*FULL, sys.executable, "-c", script, str(path)], capture_output=True, text=True)
+    assert f"cannot write {path}" in done.stderr
     assert [one.name for one in tmp_path.iterdir()] == ["result.json"]
     assert path.read_text() == "earlier"
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_result_that_was_cut_short_is_no_success(tmp_path: Path, unbuffered: str, full: None) -> None:
+def test_a_result_that_was_cut_short_is_no_success(tmp_path: Path, unbuffered: str) -> None:
     """Also of an unbuffered stream, whose write says how much of it was written, and nothing else."""
     with (tmp_path / "knobs.json").open("wb") as out:
-        words = [*PROGRAM, "knobs", "--format", "json"]
+        words = [*FULL, *PROGRAM, "knobs", "--format", "json"]
         env = environment({"PYTHONUNBUFFERED": unbuffered})
         done = subprocess.run(words, env=env, stdout=out, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (1, "tunectl: the result could not be written: File too large\n")

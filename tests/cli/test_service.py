@@ -6,42 +6,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.cli.places import complaint
-from tests.cli.test_commands import valid
 from tests.ran import Ran
-from tests.trees import differences, picture
 
 Run = Callable[..., Ran]
 SYSTEM = "etc/systemd/system"
-FILES = {
-    "monitor": ["tunectl-monitor.service"],
-    "apply": ["tunectl-apply.service"],
-    "repair": ["tunectl-repair.path", "tunectl-repair.service"],
-}
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_install_and_remove_leave_nothing(tunectl: Run, lab4: Path, name: str) -> None:
-    before = picture(lab4)
-    shown = valid("service", tunectl("service", "show", name, "--root", lab4, "--format", "json").out)
-    assert {unit["state"] for unit in shown["units"]} == {"absent"}
-    assert not differences(before, lab4)
-    made = valid("service", tunectl("service", "install", name, "--root", lab4, "--format", "json").out)
-    assert [unit["path"] for unit in made["units"]] == [f"/{SYSTEM}/{file}" for file in FILES[name]]
-    for unit in made["units"]:
-        path = lab4 / unit["path"].lstrip("/")
-        assert (path.read_text(), path.stat().st_mode & 0o777) == (unit["text"], 0o644)
-    assert made["ran"] == []
-    assert "not run on a recorded host: systemctl daemon-reload" in made["notes"]
-    again = valid("service", tunectl("service", "install", name, "--root", lab4, "--format", "json").out)
-    assert {unit["state"] for unit in again["units"]} == {"unchanged"}
-    done = tunectl("service", "remove", name, "--root", lab4)
-    assert (done.code, done.err) == (0, "")
-    assert f"removed  /{SYSTEM}/{FILES[name][0]}" in done.out
-    assert not differences(before, lab4)
-    assert tunectl("service", "remove", name, "--root", lab4).code == 0  # nothing there: nothing to do
 
 
 def test_another_units_file_stays(tunectl: Run, lab4: Path) -> None:

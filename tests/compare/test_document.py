@@ -33,48 +33,32 @@ def complaint(path: Path, text: str | bytes) -> str:
     return said.replace(str(path), "FILE")
 
 
+JITTER = '"schema": "tunectl.probe.jitter/1"'
+
+
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "place"),
     [
-        (
-            "",
-            "FILE: is not JSON: Input data was truncated "
-            "(give it the whole document, as `tunectl probe` or `tunectl preflight --format json` wrote it)",
-        ),
-        (WHOLE[: len(WHOLE) // 2], "FILE: is not JSON: Input data was truncated"),
-        ("hello", "FILE: is not JSON: JSON is malformed"),
-        (b"\x1f\x8b\x08\x00", "FILE: is not JSON: JSON is malformed"),
-        (b'"\xff\xfe"', "FILE: is not JSON"),
-        ("[" * 100_000, "FILE: is not JSON"),
-        ('{"schema": "tunectl.probe.jitter/1", "duration_s": NaN}', "FILE: is not JSON: JSON is malformed"),
-        ('{"schema": "tunectl.probe.jitter/1", "duration_s": 1e999}', "FILE: is not JSON: Number out of range"),
-        (
-            "[]",
-            "FILE: schema: is missing (one of tunectl.probe.jitter/1, tunectl.probe.jitter.runs/1, tunectl.probe.jit",
-        ),
-        ("{}", "FILE: schema: is missing"),
-        ('{"schema": 1}', "FILE: schema: is missing"),
-        (
-            '{"schema": "tunectl.verify/1"}',
-            "FILE: schema: tunectl.verify/1 is no probe's result (one of",
-        ),
-        (
-            '{"schema": "tunectl.probe.jitter/2"}',
-            "FILE: schema: tunectl.probe.jitter/2 is of another version (this",
-        ),
-        (
-            '{"schema": "tunectl.probe.jitter.raw/2"}',
-            "FILE: schema: tunectl.probe.jitter.raw/2 is of another version (this tunectl reads tunectl",
-        ),
-        (
-            '{"schema": "tunectl.probe.wake.raw/2"}',
-            "FILE: schema: tunectl.probe.wake.raw/2 is of another version (this tunectl reads tunectl",
-        ),
-        ('{"schema": "tunectl.probe.jitter/1"}', "FILE: the document: Object missing required field `threshold_ns`"),
+        ("", "is not JSON"),
+        (WHOLE[: len(WHOLE) // 2], "is not JSON"),
+        ("hello", "is not JSON"),
+        (b"\x1f\x8b\x08\x00", "is not JSON"),
+        (b'"\xff\xfe"', "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        (f'{{{JITTER}, "duration_s": NaN}}', "is not JSON"),
+        (f'{{{JITTER}, "duration_s": 1e999}}', "is not JSON"),
+        ("[]", "schema: is missing"),
+        ("{}", "schema: is missing"),
+        ('{"schema": 1}', "schema: is missing"),
+        ('{"schema": "tunectl.verify/1"}', "schema: tunectl.verify/1 "),
+        ('{"schema": "tunectl.probe.jitter/2"}', "schema: tunectl.probe.jitter/2 is of another version"),
+        ('{"schema": "tunectl.probe.jitter.raw/2"}', "schema: tunectl.probe.jitter.raw/2 is of another version"),
+        ('{"schema": "tunectl.probe.wake.raw/2"}', "schema: tunectl.probe.wake.raw/2 is of another version"),
+        (f"{{{JITTER}}}", "the document: Object missing required field `threshold_ns`"),
     ],
 )
-def test_what_is_no_result(tmp_path: Path, text: str | bytes, said: str) -> None:
-    assert complaint(tmp_path / "x.json", text).startswith(said)
+def test_what_is_no_result(tmp_path: Path, text: str | bytes, place: str) -> None:
+    assert complaint(tmp_path / "x.json", text).startswith(f"FILE: {place}")
 
 
 def changed(*path: Any, to: Any) -> str:
@@ -87,36 +71,30 @@ def changed(*path: Any, to: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "place"),
     [
-        (changed("cpus", 0, "max_ns", to="x"), "FILE: cpus[0].max_ns: Expected `int`, got `str` (docs/schema/tunectl."),
-        (changed("cpus", 0, "max_ns", to=-1), "FILE: cpus[0].max_ns: Expected `int` >= 0"),
-        (changed("cpus", 0, "max_ns", to=10**300), "FILE: cpus[0].max_ns: "),
-        (changed("cpus", 0, "interruptions", to=True), "FILE: cpus[0].interruptions: Expected `int`, got `bool`"),
-        (changed("cpus", 0, "events", 3, to=[1, 2]), "FILE: cpus[0].events[3]: Expected `array` of length 3"),
-        (changed("cpus", 0, "events", 3, to=[9, 2, 0]), "FILE: cpus[0].events[3]: ends before it begins"),
-        (changed("cpus", 0, "events", 3, to=[8, 9, 1]), "FILE: cpus[0].events[3]: has no cause among the labels"),
-        (changed("cpus", 0, "events", 3, to=[9, 9, 0]), "FILE: cpus[0].events[3]: ends before it begins, or at once"),
-        (changed("cpus", 0, "histogram", 0, to=[9, 2, 1]), "FILE: cpus[0].histogram: a bucket ends before it begins"),
-        (changed("cpus", 0, "histogram", to=[]), "FILE: cpus[0].histogram: holds 0 of "),
-        (changed("cpus", 0, "duration_ns", to=4 * 10**9), "FILE: duration_s: 2, and the longest duration_ns is 4 s"),
-        (changed("duration_s", to=4.0), "FILE: duration_s: 4, and the longest duration_ns is 2 s"),
-        (changed("cpus", 0, "events", to=[]), "FILE: cpus[0].events: 0 and 0 lost are not the "),
-        (changed("cpus", 0, "events_lost", to=1), "FILE: cpus[0].events: "),
-        (changed("cpus", to=[]), "FILE: cpus: no CPU was measured"),
-        (changed("cpus", to=GOOD["cpus"] * 2), "FILE: cpus: one of them is there twice"),
-        (changed("cpus", to=None), "FILE: cpus: Expected `array`, got `null`"),
-        (changed("duration_s", to=0), "FILE: duration_s: Expected `float` > 0"),
-        (changed("duration_s", to=1e300), "FILE: duration_s: Expected `float` <= 100000000"),
-        (changed("clock", "hz", to=0), "FILE: clock.hz: Expected `float` >= 1000"),
-        (changed("threshold_ns", to=None), "FILE: threshold_ns: Expected `int`, got `null`"),
-        (json.dumps(wake_document()), "FILE: cells: nothing was measured"),
-        (json.dumps(feed_document()), "FILE: cells: nothing was measured"),
-        (json.dumps(wake_document(cell("a", "b", 1, n=5))), "FILE: cells[0].histogram: holds 201 of 5"),
+        *((changed("cpus", 0, "max_ns", to=bad), "cpus[0].max_ns") for bad in ("x", -1, 10**300)),
+        (changed("cpus", 0, "interruptions", to=True), "cpus[0].interruptions"),
+        # Of another shape; ends before it begins; is of no cause among the labels; ends at once.
+        *((changed("cpus", 0, "events", 3, to=to), "cpus[0].events[3]") for to in ([1, 2], [9, 2, 0])),
+        *((changed("cpus", 0, "events", 3, to=to), "cpus[0].events[3]") for to in ([8, 9, 1], [9, 9, 0])),
+        (changed("cpus", 0, "histogram", 0, to=[9, 2, 1]), "cpus[0].histogram"),
+        (changed("cpus", 0, "histogram", to=[]), "cpus[0].histogram: holds 0 of "),
+        (changed("cpus", 0, "duration_ns", to=4 * 10**9), "duration_s: 2, and the longest duration_ns is 4 s"),
+        (changed("duration_s", to=4.0), "duration_s: 4, and the longest duration_ns is 2 s"),
+        (changed("cpus", 0, "events", to=[]), "cpus[0].events: 0 and 0 lost are not the "),
+        (changed("cpus", 0, "events_lost", to=1), "cpus[0].events"),
+        *((changed("cpus", to=to), "cpus") for to in ([], GOOD["cpus"] * 2, None)),
+        *((changed("duration_s", to=to), "duration_s") for to in (0, 1e300)),
+        (changed("clock", "hz", to=0), "clock.hz"),
+        (changed("threshold_ns", to=None), "threshold_ns"),
+        (json.dumps(wake_document()), "cells"),
+        (json.dumps(feed_document()), "cells"),
+        (json.dumps(wake_document(cell("a", "b", 1, n=5))), "cells[0].histogram: holds 201 of 5"),
     ],
 )
-def test_what_is_wrong_in_a_result(tmp_path: Path, text: str, said: str) -> None:
-    assert complaint(tmp_path / "x.json", text).startswith(said)
+def test_what_is_wrong_in_a_result(tmp_path: Path, text: str, place: str) -> None:
+    assert complaint(tmp_path / "x.json", text).startswith(f"FILE: {place}")
 
 
 def test_the_twins_that_are_right(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from tests.golden import adapters
 from tests.golden.normalise import normalised
 from tests.golden.once import new_paragraphs, short_json, without_style
 from tests.golden.refused import COMMAND_LINES, HOST_FILES
+from tests.golden.variants import variants
 from tests.golden.world import CLOUDS, HOSTS, World
 from tests.ran import Ran
 
@@ -321,6 +322,7 @@ def _documents() -> Iterator[tuple[str, Make]]:
         yield f"compare-feed-{fmt}", told(f"compare feed.json feed-later.json --format {fmt} --root lab4")
         yield f"compare-hedge-{fmt}", told(f"compare hedge.json hedge-later.json --format {fmt} --root lab4")
     yield "compare-same", told("compare before.json before.json --root lab4")
+    yield "drawn-variants", lambda _: variants()
     yield "report-jitter", report("before.json", "after.json")
     yield "report-wake", report("wake.json", fmt="html")
     yield "report-feed", report("feed.json", fmt="html")

@@ -13,7 +13,6 @@ import pytest
 from tunectl.host.kernel_emulation import with_affinity
 from tunectl.host.scheduling import move_thread, read_affinity
 from tunectl.host.sysroot import Sysroot
-from tunectl.knobs.drivers.kthreads import Kthreads
 
 
 def test_a_real_thread_is_moved_and_moved_back() -> None:
@@ -38,10 +37,6 @@ def test_a_real_thread_is_moved_and_moved_back() -> None:
 def test_a_recorded_thread_is_shown_elsewhere_and_nothing_else_changes() -> None:
     status = "Name:\tx\nCpus_allowed:\tf\nCpus_allowed_list:\t0-3\nMems_allowed_list:\t0\n"
     assert with_affinity(status, "1") == status.replace("0-3", "1")
-
-
-def test_names_are_for_the_catalogue() -> None:
-    assert Kthreads().describe()[0].startswith("/proc/")
 
 
 def test_a_thread_that_is_gone_has_none(tmp_path: Path) -> None:

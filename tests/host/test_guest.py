@@ -11,7 +11,7 @@ from tests.cli.test_commands import valid
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hosts.builder import HostFactory
 from tests.ran import Ran
-from tunectl.host.guest import FIRMWARE, FREQUENCY, IDLE, PROVIDERS, Guest, read_guest
+from tunectl.host.guest import FIRMWARE, FREQUENCY, IDLE, Guest, read_guest
 from tunectl.host.hardware import hypervisor_of
 from tunectl.host.sysroot import Sysroot
 
@@ -133,15 +133,6 @@ def test_what_it_has_is_judged_like_any_hosts(tunectl: Run, host_root: HostFacto
     findings = valid("verify", tunectl("verify", "--root", root, "--format", "json").out)["findings"]
     outcomes = {one["outcome"] for one in findings if one["knob"] in ("cpufreq.governor", "cpuidle.max_latency_us")}
     assert outcomes == {"drifted"}
-
-
-def test_show_says_it(tunectl: Run, host_root: HostFactory) -> None:
-    body = valid("show", tunectl("show", "--root", host_root("gcp"), "--format", "json").out)
-    assert body["guest"]["provider"] == "Google Cloud"
-    by_kind = {one["what"]: one for one in body["guest"]["not_owned"]}
-    assert by_kind[FREQUENCY]["source"] == PROVIDERS["Google Cloud"][FREQUENCY].source
-    assert by_kind[IDLE]["documented"] is None
-    assert "guest" not in valid("show", tunectl("show", "--root", host_root("xeon2s"), "--format", "json").out)
 
 
 def test_what_it_had_and_lost_with_its_machine_is_a_loss(tunectl: Run, host_root: HostFactory, tmp_path: Path) -> None:

@@ -25,81 +25,40 @@ def thread(state: str = "S", *, cpu: int = 2, allowed: frozenset[int] | None = P
     return Thread(state=state, cpu=cpu, allowed=allowed, **{**fields, **more})  # type: ignore[arg-type]
 
 
-def found(then: Thread | None, now: Thread, where: Place, name: str = "") -> list[int]:
-    before = {KEY: then} if then else {}
-    return list(occupants(before, {KEY: now}, where, {KEY: name} if name else {}))
-
-
-RUNS, SLEEPS = thread("R"), thread("S")
-
-
-@pytest.mark.parametrize("booted", [True, False], ids=["isolated at boot", "by the host file alone"])
-def test_a_pinned_thread_that_runs_has_its_cpu(booted: bool) -> None:
-    assert found(RUNS, RUNS, place({2, 3}, booted=booted)) == [2]
-
-
-def test_one_that_sleeps_wants_nothing() -> None:
-    assert found(SLEEPS, SLEEPS, place({2, 3})) == []
-    assert found(SLEEPS, SLEEPS, place({2, 3}), name="engine") == []
+RUNS, SLEEPS, NEAR = thread("R"), thread("S"), place({2}, booted=False)
+FLOATING, BOTH, ELSEWHERE = (thread("R", allowed=frozenset(cpus)) for cpus in (ALL, {2, 3}, {1}))
+BOUND, STRAY = (thread("R", flags=flags, allowed=None) for flags in (PF_KTHREAD | PF_NO_SETAFFINITY, PF_KTHREAD))
 
 
 @pytest.mark.parametrize(
-    "now", [thread("R"), thread("S", slices=6), thread("S", run_s=0.001)], ids=["runs", "was there", "has run"]
+    ("then", "now", "where", "name", "cpus"),
+    [
+        pytest.param(RUNS, RUNS, place({2, 3}), "", [2], id="a pinned one that runs has its CPU"),
+        pytest.param(RUNS, RUNS, place({2, 3}, booted=False), "", [2], id="though the host file alone isolates it"),
+        pytest.param(SLEEPS, SLEEPS, place({2, 3}), "", [], id="one that sleeps wants nothing"),
+        pytest.param(SLEEPS, SLEEPS, place({2, 3}), "engine", [], id="not even where it is declared"),
+        pytest.param(SLEEPS, RUNS, place({2}), "", [2], id="one that woke does"),
+        pytest.param(SLEEPS, thread("S", slices=6), place({2}), "", [2], id="one that was there meanwhile, too"),
+        pytest.param(SLEEPS, thread("S", run_s=0.001), place({2}), "", [2], id="one that has run, too"),
+        pytest.param(None, SLEEPS, place({2}), "", [2], id="and one that has just begun"),
+        pytest.param(RUNS, thread("Z"), place({2}), "", [], id="what has ended wants nothing"),
+        pytest.param(FLOATING, FLOATING, NEAR, "", [], id="the scheduler may move it"),
+        pytest.param(FLOATING, FLOATING, place({2}), "", [2], id="on an isolated CPU nobody is moved"),
+        pytest.param(FLOATING, FLOATING, NEAR, "engine", [2], id="a declared one counts wherever it may run"),
+        pytest.param(ELSEWHERE._replace(cpu=1), ELSEWHERE._replace(cpu=1), place({2, 3}), "", [], id="one elsewhere"),
+        pytest.param(BOTH, BOTH, place({2}, {2, 3}, booted=False), "", [2], id="an isolated CPU does no housekeeping"),
+        pytest.param(RUNS, RUNS, place({2, 3, 6, 7}), "", [2, 6], id="the rest of its core is left to it"),
+        pytest.param(RUNS, RUNS, place({6}, {2, 6}), "", [6], id="the rest of its core alone"),
+        pytest.param(BOUND, BOUND, place({2}), "", [], id="a kernel thread that cannot leave"),
+        pytest.param(STRAY, STRAY, place({2}), "", [2], id="a kernel thread that can"),
+        pytest.param(STRAY._replace(state="S"), STRAY, place({2}), "", [], id="a moment's work is none that lasts"),
+        pytest.param(FLOATING, FLOATING, place(set(ALL), booted=False), "", [], id="every CPU is asked about"),
+        pytest.param(RUNS, RUNS, place(set(ALL), booted=False), "", [2, 6], id="every CPU, and it is pinned"),
+    ],
 )
-def test_one_that_wakes_at_times_does(now: Thread) -> None:
-    assert found(SLEEPS, now, place({2})) == [2]
-
-
-def test_one_that_has_just_begun_does() -> None:
-    assert found(None, thread("S"), place({2})) == [2]
-
-
-def test_one_that_the_scheduler_may_move_does_not() -> None:
-    floating = thread("R", allowed=ALL)
-    assert found(floating, floating, place({2}, booted=False)) == []
-
-
-def test_on_an_isolated_cpu_nobody_is_moved() -> None:
-    floating = thread("R", allowed=ALL)
-    assert found(floating, floating, place({2})) == [2]
-
-
-def test_a_declared_one_counts_wherever_it_may_run() -> None:
-    floating = thread("R", allowed=ALL)
-    assert found(floating, floating, place({2}, booted=False), name="engine") == [2]
-
-
-def test_one_elsewhere_is_not_in_the_way() -> None:
-    elsewhere = thread("R", cpu=1, allowed=frozenset({1}))
-    assert found(elsewhere, elsewhere, place({2, 3})) == []
-
-
-def test_an_isolated_cpu_that_is_not_asked_about_is_no_housekeeping_cpu() -> None:
-    both = thread("R", allowed=frozenset({2, 3}))
-    assert found(both, both, place({2}, {2, 3}, booted=False)) == [2]
-
-
-def test_the_other_hardware_thread_of_its_core_is_left_to_it_too() -> None:
-    assert found(RUNS, RUNS, place({2, 3, 6, 7})) == [2, 6]
-    assert found(RUNS, RUNS, place({6}, {2, 6})) == [6]
-
-
-def test_kernel_threads_that_cannot_leave_do_not_count() -> None:
-    bound = thread("R", flags=PF_KTHREAD | PF_NO_SETAFFINITY, allowed=None)
-    assert found(bound, bound, place({2})) == []
-    stray = thread("R", flags=PF_KTHREAD, allowed=None)
-    assert found(stray, stray, place({2})) == [2]
-    assert found(stray._replace(state="S"), stray, place({2})) == []  # a moment's work is none that lasts
-
-
-def test_what_has_ended_wants_nothing() -> None:
-    assert found(RUNS, thread("Z"), place({2})) == []
-
-
-def test_where_every_cpu_is_asked_about_only_a_pinned_thread_counts() -> None:
-    floating = thread("R", allowed=ALL)
-    assert found(floating, floating, place(set(ALL), booted=False)) == []
-    assert found(RUNS, RUNS, place(set(ALL), booted=False)) == [2, 6]
+def test_who_wants_a_cpu(then: Thread | None, now: Thread, where: Place, name: str, cpus: list[int]) -> None:
+    before = {KEY: then} if then else {}
+    assert list(occupants(before, {KEY: now}, where, {KEY: name} if name else {})) == cpus
 
 
 def test_the_declared_one_is_named_first() -> None:

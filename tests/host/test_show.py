@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.hosts.builder import NAMES, HostFactory
+from tests.ran import Ran
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
@@ -24,13 +26,12 @@ from tunectl.tuning.show import Roles, roles_of_kernel, show_body
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
 
 
-def documents(path: Path, isolated: frozenset[int] | None = None) -> dict[str, Document]:
+def documents(path: Path) -> dict[str, Document]:
     root = Sysroot(str(path))
     host, identity = read_topology(root), read_identity(root)
     proposal = propose(host)
-    if isolated is None:
-        isolated = proposal.isolated
-    body = show_body(host, read_programs(root), Roles(isolated, "/etc/tunectl/host.toml"), identity, {"drifted": 3})
+    roles = Roles(proposal.isolated, "/etc/tunectl/host.toml")
+    body = show_body(host, read_programs(root), roles, identity, {"drifted": 3})
     at = "2026-11-21T09:00:00Z"
     return {
         "show": Document("show", identity, at, fields_of(body)),
@@ -55,21 +56,6 @@ def test_the_page_fits_eighty_columns(host_root: HostFactory, name: str) -> None
         assert len(lines) < 80
 
 
-def test_the_picture_of_a_server(host_root: HostFactory) -> None:
-    text = render(documents(host_root("xeon2s"))["show"], width=80)
-    assert "     0,16   1,17   2,18   3,19   4,20   5,21   6,22   7,23\n" in text
-    assert "[12,28] [13,29] [14,30] [15,31]\n" in text
-    assert "isolated      12-15,28-31, from /etc/tunectl/host.toml\n" in text
-    assert "bans nothing (/etc/sysconfig/irqbalance:2)" in text
-    assert "3 drifted; `tunectl verify` lists each" in text
-
-
-def test_half_a_core_is_marked(host_root: HostFactory) -> None:
-    text = render(documents(host_root("xeon2s"), frozenset({12}))["show"], width=80)
-    assert "(12,28)" in text
-    assert "(n,m) half of a core isolated" in text
-
-
 def test_roles_without_a_host_file(host_root: HostFactory) -> None:
     stock = read_topology(Sysroot(str(host_root("lab4"))))
     assert roles_of_kernel(stock) == Roles()
@@ -87,3 +73,8 @@ def test_names_that_others_chose_cannot_draw_on_the_terminal(host_root: HostFact
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "[never]" in text
+
+
+def test_no_profile_touches_what_is_mitigated(tunectl: Callable[..., Ran], lab4: Path) -> None:
+    findings = tunectl("verify", "--root", lab4, "--format", "json").json["findings"]
+    assert "boot.mitigations" not in {finding["knob"] for finding in findings}

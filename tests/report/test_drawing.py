@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from itertools import pairwise
 from typing import Any
 
@@ -19,28 +18,13 @@ from tunectl.model import Document
 from tunectl.report import charts, render
 from tunectl.report.charts import Slice
 from tunectl.report.escape import encodable
-from tunectl.report.figures import change_of, plain, verdict_of
-from tunectl.shapes import Bounds, Comparison, Jitter, Row, typed
+from tunectl.report.figures import change_of, plain
+from tunectl.shapes import Bounds, Jitter, Row, typed
 
 
 def lines(name: str, made: object, width: int = 80, verbose: int = 0) -> list[str]:
     assert isinstance(made, dict)
     return render(Document(name, HOST, AT, made, (), verbose), "text", width=width).splitlines()
-
-
-def test_a_load_that_did_not_run_is_said_first() -> None:
-    made = body("probe.jitter.loaded")
-    shown = lines("probe.jitter.loaded", made)
-    assert "the quiet and the loaded runs" in shown[0]
-    assert max(map(len, shown)) <= 80
-    assert any(re.search("quiet +loaded +loaded is", line) for line in shown)
-    made["loaded"][0]["load"].update(ran=False, reason="stress-ng has ended: killed")
-    shown = lines("probe.jitter.loaded", {**made, "comparison": None})
-    assert shown[0] == "not measured under load: stress-ng has ended: killed"
-    assert not any("loaded is" in line for line in shown)
-    assert (
-        lines("probe.jitter.loaded", {**made, "comparison": None, "loaded": []})[0] == "nothing was measured under load"
-    )
 
 
 def ratio(value: float | None, low: float | None, high: float | None, measure: str = "max_ns") -> tuple[str, str]:
@@ -67,18 +51,6 @@ def ratio(value: float | None, low: float | None, high: float | None, measure: s
 )
 def test_a_ratio_in_words(made: tuple[str, str], said: tuple[str, str]) -> None:
     assert made == said
-
-
-def judged(**changed: object) -> str:
-    of = body("compare")
-    return verdict_of(typed({**of, "judged": {**of["judged"], **changed}}, Comparison))[0]
-
-
-def test_the_first_line_never_takes_runs_for_set_ups() -> None:
-    assert judged(of="sets") == "the two set-ups differ; after: interruptions 45.6 % fewer, stolen 46.8 % less"
-    assert judged(outcome="no-difference").startswith("no difference between the two runs was found")
-    said = judged(outcome="cannot-tell", reason="the rate drifts within a run")
-    assert said == "cannot tell whether the two runs differ: the rate drifts within a run"
 
 
 def test_more_detail_has_the_bounds_of_each_side() -> None:

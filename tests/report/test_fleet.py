@@ -15,7 +15,7 @@ from tests.report.pages import Page
 from tunectl.fleet.body import fleet_body
 from tunectl.model import Document
 from tunectl.report import render
-from tunectl.report.hosts import OWN_WORDS, folded, machine_name
+from tunectl.report.hosts import OWN_WORDS, folded
 
 
 def text(made: Document) -> list[str]:
@@ -95,31 +95,6 @@ def page(made: Document) -> Page:
     return Page(render(made, "html"))
 
 
-def test_html_has_every_section_and_every_host() -> None:
-    made = page(document("fleet"))
-    for words in (
-        "NO-GO",
-        "Who is not GO, and why",
-        "Unlike their peers",
-        "By hardware",
-        "Every host",
-        "No route to host",
-    ):
-        assert words in made.words, words
-    rows = re.findall(r'<th scope="row" class="text">([^<]+)</th><td class="text (?:good|bad|open)">', made.raw)
-    assert rows == [host["name"] for host in body("fleet")["hosts"]]
-    assert len(made.all("svg")) == 2  # two measures of the one group that could be judged
-    assert len(made.all("table")) == len(made.all("caption")) == 2
-    assert made.all("script") == []
-    assert made.raw.startswith("<!doctype html>\n")
-
-
-def test_html_of_a_fleet_of_nobody() -> None:
-    made = page(Document("fleet", HOST, "", fleet_body(session(), [], NOW)))
-    assert "no host was asked" in made.words
-    assert "UNKNOWN" in made.words
-
-
 @settings(max_examples=examples(60))
 @given(hostile)
 def test_no_string_becomes_markup(string: str) -> None:
@@ -166,14 +141,6 @@ def test_folding() -> None:
     ]
     assert folded(["h8", "h9", "h10", "h12"]) == ["h[8-10,12]"]
     assert folded(["10.0.0.1", "10.0.0.2"]) == ["10.0.0.1", "10.0.0.2"]  # a host's address, not its number
-
-
-def test_a_machines_name() -> None:
-    assert machine_name(body("preflight")["hardware"]) == (
-        "PowerEdge R650 (Dell Inc.), Xeon 6334, 1 socket, 4 cores, 4 CPUs"
-    )
-    assert machine_name(None) == machine_name({}) == "unknown hardware"
-    assert machine_name({"cpu_model": "x", "hypervisor": "unknown"}) == "x, virtual"
 
 
 def with_a_stranger() -> Document:

@@ -47,11 +47,6 @@ def test_state(verdict: str | None, code: int, word: str) -> None:
     assert render(document("verify", verdict=verdict), "nagios").startswith(f"TUNECTL {word} - ")
 
 
-def test_status_line() -> None:
-    first = render(document("check"), "nagios").split("\n")[0]
-    assert first.startswith("TUNECTL CRITICAL - drifted: 1 drifted, 2 compliant, 1 unsupported | 'compliant'=2;;;0 ")
-
-
 def test_outcomes_are_performance_data() -> None:
     found = perfdata(render(document("verify"), "nagios"))
     assert found["drifted"] == (9, "", ";;0;0")
@@ -72,21 +67,6 @@ def test_without_a_budget_there_is_no_threshold() -> None:
     probe = {**body("probe.jitter"), "budget": {"limits": {}, "verdict": "not-judged", "broken": []}}
     assert perfdata(render(document("preflight", probe=probe), "nagios"))["probe_max"] == (1920, "us", ";;;0")
     assert "probe_max" not in perfdata(render(document("preflight", probe=None), "nagios"))
-
-
-def test_details_name_the_reasons_and_the_findings() -> None:
-    lines = render(document("preflight"), "nagios").splitlines()
-    assert lines[1] == "do 1. sudo tunectl apply (mends 9: mm.transparent_hugepage, irq.affinity[24,27,30-33,40-41])"
-    assert lines[5] == "and 3 more to do"
-    assert lines[6].startswith("1. 9 targets of irq.affinity")
-    assert any(
-        line.startswith(
-            "FAILS drifted (interrupt): irq.affinity[24,27,30-33] observed 0-3, desired 0-1; irq.affinity[40-41]"
-        )
-        and line.endswith("fix: sudo tunectl apply")
-        for line in lines
-    )
-    assert any(line.startswith("note refused (interrupt): irq.affinity[45-46]") for line in lines)
 
 
 def test_strict_makes_unreadable_fail() -> None:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.report.documents import NAMES, body, document, findings, hostile, verify_of
-from tunectl import __version__
 from tunectl.model import Document, Finding, HostId, Outcome
 from tunectl.report import render
 from tunectl.report.prometheus import MAX_TARGETS
@@ -41,27 +40,6 @@ def of_name(found: Series, name: str) -> list[dict[str, str]]:
     return [dict(labels) for each, labels in found if each == f"tunectl_{name}"]
 
 
-def test_counts_and_verdict() -> None:
-    found = series(render(document("verify"), "prometheus"))
-    assert value(found, "findings", report="verify", outcome="drifted") == 9
-    assert value(found, "findings", report="verify", outcome="waived") == 1
-    assert value(found, "verdict", report="verify", verdict="drifted") == 1
-    assert value(found, "verdict", report="verify", verdict="compliant") == 0
-    assert len(of_name(found, "verdict")) == 4
-    assert value(found, "report_timestamp_seconds", report="verify") == 1795253400
-    assert value(found, "build_info", report="verify", version=__version__) == 1
-
-
-def test_only_what_fails_the_gate_is_a_series() -> None:
-    found = series(render(document("verify"), "prometheus"))
-    listed = {labels["target"] for labels in of_name(found, "drifted")}
-    assert listed == {
-        *(f"irq.affinity[{irq}]" for irq in (24, 27, 30, 31, 32, 33, 40, 41, 44)),
-        "mm.transparent_hugepage",
-    }
-    assert value(found, "drifted_targets", report="verify", knob="irq.affinity") == 9
-
-
 def test_strict_counts_unreadable() -> None:
     found = series(render(document("verify", strict=True), "prometheus"))
     assert value(found, "drifted_targets", report="verify", knob="kernel.sched_rt_runtime_us") == 1
@@ -73,19 +51,6 @@ def test_four_thousand_drifted_interrupts_are_bounded_and_counted() -> None:
     assert len(of_name(found, "drifted")) == MAX_TARGETS
     assert value(found, "drifted_targets", report="verify", knob="irq.affinity") == 4096
     assert value(found, "findings", report="verify", outcome="drifted") == 4097
-
-
-def test_the_probe_is_in_base_units() -> None:
-    found = series(render(document("preflight"), "prometheus"))
-    label = {"report": "preflight", "cpu": "3"}
-    assert value(found, "probe_max_gap_seconds", **label) == pytest.approx(1.92e-3)
-    assert value(found, "probe_stolen_ratio", **label) == pytest.approx(1.824e-3)
-    assert value(found, "probe_interruptions_per_second", **label) == pytest.approx(1002.4)
-    assert value(found, "probe_arrival_seconds", percentile="99.9", **label) == pytest.approx(2.4e-6)
-    assert value(found, "probe_budget_max_gap_seconds", report="preflight") == pytest.approx(5e-5)
-    assert value(found, "probe_budget_broken", report="preflight") == 2
-    assert value(found, "section_verdict", report="preflight", section="thermal", verdict="ok") == 1
-    assert value(found, "verdict", report="preflight", verdict="no-go") == 1
 
 
 def test_on_what_terms_a_verdict_was_reached() -> None:
@@ -101,15 +66,6 @@ def test_on_what_terms_a_verdict_was_reached() -> None:
     assert value(found, "waivers", report="preflight") == 0
     assert value(found, "probe_judged", report="preflight") == 0
     assert not [name for name, _ in found if name.endswith(("_looser_ratio", "_expiry_timestamp_seconds"))]
-
-
-def test_feed_is_in_base_units() -> None:
-    found = series(render(document("preflight"), "prometheus"))
-    label = {"report": "preflight", "case": "tcp ws-json, 1 symbol, poll0"}
-    assert value(found, "feed_due_to_book_seconds", percentile="99.9", **label) == pytest.approx(50.96e-6)
-    assert value(found, "feed_budget_due_to_book_p99_9_seconds", report="preflight") == pytest.approx(40e-6)
-    assert value(found, "feed_budget_broken", report="preflight") == 1
-    assert value(found, "feed_judged", report="preflight") == 1
 
 
 def test_feed_that_was_asked_for_and_not_measured_was_not_judged() -> None:

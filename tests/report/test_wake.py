@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tests.report.documents import body, document
-from tests.report.pages import file
 from tunectl.report import render
 
 
@@ -41,53 +40,9 @@ def test_any_number_of_idle_times_fits(idles: list[float]) -> None:
         assert sum(f" {idle:g} ms" in line for line in lines) >= 5  # median, P99, longest, CPU use, speed-up
 
 
-def test_the_matrix() -> None:
-    lines = page(matrix([0, 100]))
-    at = lines.index("Median")
-    assert lines[at + 1].split() == ["0", "ms", "100", "ms"]
-    assert lines[at + 2].split() == ["channel", "block", "123", "µs", "123", "µs"]
-    assert lines[at + 3].split() == ["nonblock", "123", "µs", "123", "µs"]
-    assert [lines.count(title) for title in ("Median", "P99", "Longest", "CPU use of the receiver")] == [1] * 4
-    at = lines.index("Speed-up of spinning over sleeping: median / P99")
-    assert lines[at + 3].split() == ["channel", "nonblock", "12346x", "/", "12346x", "12346x", "/", "12346x"]
-
-
-def test_each_reason_is_said_once_with_its_cells() -> None:
-    lines = page({})
-    at = lines.index("Not measured")
-    text = " ".join(line.strip() for line in lines[at:])
-    assert "- channel busy-poll: no network device feeds it" in text
-    assert text.count("NAPI id is 0") == 1
-
-
 def test_nothing_measured_is_no_matrix() -> None:
     cells = [{**cell, "n": 0, "reason": "interrupted"} for cell in body("probe.wake")["cells"]]
     lines = page({"cells": cells, "speedups": []})
     assert "Median" not in lines
     assert any("interrupted" in line for line in lines)
     assert page({"cells": [], "speedups": []})[0].startswith("from CPU - to CPU -")
-
-
-def test_histograms_are_for_those_who_ask() -> None:
-    quiet = document("probe.wake")
-    assert "messages by length" not in render(quiet, "text")
-    assert "messages by length" in render(quiet._replace(verbose=1), "text")
-
-
-def test_a_void_cell_is_shown_as_void_and_never_with_a_figure() -> None:
-    (first, *others) = body("probe.wake")["cells"]
-    empty = dict.fromkeys(("min_ns", "mean_ns", "percentiles_ns", "max_ns", "after_send_ns", "send_call_ns", "late_ns"))
-    void = {**first, **empty, "n": 0, "histogram": [], "is_void": True, "reason": "void: the spinner had 14 %"}
-    made = {**body("probe.wake"), "cells": [void, *others], "speedups": []}
-    lines = page(made)
-    at = lines.index("Median")
-    assert lines[at + 2].split()[:3] == [first["mechanism"], first["way"], "void"]
-    assert lines[lines.index("Void: measured, and no result") + 1].endswith("0 ms: the spinner had 14 %")
-    html = render(document("report", files=[file("probe.wake", made)], compare=None), "html")
-    assert html.count("<td>void</td>") == 1
-    assert "Measured, and no result (void): 1<" in html
-
-
-@pytest.mark.parametrize(("has_warm_sender", "said"), [(True, "a warm sender"), (False, "a cold sender")])
-def test_the_page_says_which_sender_it_was(has_warm_sender: bool, said: str) -> None:
-    assert any(line.startswith(said) for line in page({"has_warm_sender": has_warm_sender}))

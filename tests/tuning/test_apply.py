@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import errno
-import os
 import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import LOW_LATENCY, write_host_file
 from tests.fake_kernel import KernelRoot, Manners
 from tests.hosts.builder import HostFactory
 from tests.journals import records_of, rewrite
@@ -22,63 +20,6 @@ from tunectl.host.writable import WritableSysroot
 from tunectl.model import Outcome
 from tunectl.tuning.journal import load
 from tunectl.tuning.transaction import run_apply
-from tunectl.verdict import verdict_of
-
-
-def test_a_stock_host_is_tuned_and_only_a_reboot_is_pending(lab4: Path) -> None:
-    root = WritableSysroot(str(lab4))
-    before = verdict_of(inspection_on(root).assess().findings)
-    run = apply(root)
-    assert before == "drifted"
-    assert set(results(run).values()) == {"changed"}
-    assert verdict_of(run.plan.findings) == "pending-reboot"
-    pending = {one.knob for one in run.plan.findings if one.outcome is Outcome.PENDING_REBOOT}
-    assert {knob.partition(".")[0] for knob in pending} == {"boot"}
-    assert run.plan.reboot_required
-
-
-def test_a_second_apply_changes_nothing(lab4: Path) -> None:
-    root = WritableSysroot(str(lab4))
-    apply(root)
-    tree = picture(lab4)
-    run = apply(root)
-    assert run.applied.results == []
-    assert not differences(tree, lab4)
-
-
-def test_restore_brings_back_every_byte(lab4: Path) -> None:
-    tree = picture(lab4)
-    root = WritableSysroot(str(lab4))
-    apply(root)
-    assert differences(tree, lab4)
-    undone = restore(root)
-    assert undone.complete
-    assert {one.result for one in undone.outcome.results} <= {"restored", "already"}
-    assert not differences(tree, lab4)
-    assert restore(root).outcome.results == []
-
-
-@pytest.mark.parametrize(
-    "name", ["xeon2s", "epyc", "hybrid", "vm2", "arm64", "sparse", pytest.param("big", marks=pytest.mark.slow)]
-)
-def test_every_kind_of_host_is_tuned_and_restored(host_root, name: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    from tunectl.cpulist import format_cpulist
-    from tunectl.host.topology import read_topology
-    from tunectl.tuning.propose import propose
-
-    tree = host_root.fresh(name, tmp_path)
-    root = WritableSysroot(str(tree))
-    isolated = format_cpulist(propose(read_topology(root), nic=None, count=None).isolated)
-    write_host_file(tree, f'profile = "low-latency"\nisolated = "{isolated}"\n')
-    before = picture(tree)
-    run = apply(root)
-    assert not [one for one in run.applied.results if one.result == "failed"]
-    drifted = [
-        one.target for one in run.plan.findings if one.outcome is Outcome.DRIFTED and not one.knob.startswith("boot.")
-    ]
-    assert drifted == []
-    assert restore(root).complete
-    assert not differences(before, tree)
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.EPERM])
@@ -123,16 +64,6 @@ def test_a_read_only_sys_is_one_clear_line_and_nothing_is_lost(lab4: Path) -> No
         apply(root)
     assert restore(WritableSysroot(str(lab4))).complete
     assert not differences(tree, lab4)
-
-
-def test_a_value_somebody_else_changed_since_is_left_alone(lab4: Path) -> None:
-    root = WritableSysroot(str(lab4))
-    apply(root)
-    (lab4 / "proc/sys/vm/swappiness").write_text("33\n")
-    undone = restore(root)
-    left = [one for one in undone.outcome.results if one.result == "changed-since"]
-    assert [one.path for one in left] == ["/proc/sys/vm/swappiness"]
-    assert (lab4 / "proc/sys/vm/swappiness").read_text() == "33\n"
 
 
 def killed_after_writing(tree: Path, path: str) -> None:
@@ -199,57 +130,6 @@ def test_the_first_before_image_counts(lab4: Path) -> None:
     assert not differences(tree, lab4)
 
 
-def test_runtime_values_of_an_earlier_boot_died_with_it(lab4: Path) -> None:
-    root = WritableSysroot(str(lab4))
-    apply(root)
-    (lab4 / "proc/sys/kernel/random/boot_id").write_text("99999999-0000-4000-8000-000000000000\n")
-    for path in ("proc/sys/vm/swappiness",):
-        (lab4 / path).write_text("60\n")
-    undone = restore(root)
-    assert not [one.path for one in undone.outcome.results if one.path.startswith(("/proc", "/sys"))]
-    assert not (lab4 / "etc/default/grub.d/99-tunectl.cfg").exists()
-
-
-def test_a_damaged_journal_is_not_guessed_at(lab4: Path) -> None:
-    root = WritableSysroot(str(lab4))
-    apply(root)
-    path = lab4 / "var/lib/tunectl/journal.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    lines[4] = b"garbage\n"
-    path.write_bytes(b"".join(lines))
-    tree = picture(lab4)
-    (lab4 / "proc/sys/vm/swappiness").write_text("60\n")
-    with pytest.raises(TunectlError, match=r"journal.jsonl: line 5 is damaged; nothing was changed"):
-        apply(root)
-    (lab4 / "proc/sys/vm/swappiness").write_text("1\n")
-    assert not differences(tree, lab4)
-    undone = restore(root)
-    assert undone.set_aside
-    assert (lab4 / "var/lib/tunectl/journal.jsonl.damaged.1").exists()
-
-
-def test_a_truncated_journal_restores_what_it_tells(lab4: Path) -> None:
-    tree = picture(lab4)
-    root = WritableSysroot(str(lab4))
-    apply(root)
-    path = lab4 / "var/lib/tunectl/journal.jsonl"
-    os.truncate(path, path.stat().st_size - 3)
-    undone = restore(root)
-    assert undone.complete
-    assert any("cut off" in note for note in undone.notes)
-    assert not differences(tree, lab4)
-
-
-@pytest.mark.slow
-def test_twenty_rounds_leave_no_residue(lab4: Path) -> None:
-    tree = picture(lab4)
-    root = WritableSysroot(str(lab4))
-    for _ in range(20):
-        apply(root)
-        assert restore(root).complete
-    assert not differences(tree, lab4)
-
-
 def test_runtime_only_leaves_the_boot_loader_alone(lab4: Path) -> None:
     run = apply(WritableSysroot(str(lab4)), runtime_only=True)
     assert not run.plan.reboot_required  # a reboot would put nothing in force
@@ -304,17 +184,6 @@ def test_the_ban_list_is_a_union(lab4: Path) -> None:
     assert text == "# ours\nIRQBALANCE_BANNED_CPULIST=1-3\nIRQBALANCE_ARGS=\n"
 
 
-def test_links_are_followed_inside_the_root_only(lab4: Path, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "irqbalance").write_text("IRQBALANCE_ARGS=\n")
-    (lab4 / "etc/default/irqbalance").unlink()
-    os.symlink(outside / "irqbalance", lab4 / "etc/default/irqbalance")
-    before = picture(outside)
-    apply(WritableSysroot(str(lab4)))
-    assert not differences(before, outside)
-
-
 def test_the_journal_of_another_run_is_read_under_the_lock(lab4: Path) -> None:
     root = WritableSysroot(str(lab4))
     stale = inspection_on(root)
@@ -322,10 +191,3 @@ def test_the_journal_of_another_run_is_read_under_the_lock(lab4: Path) -> None:
     run = run_apply(replace(stale), root, f"{lab4}/var/lib/tunectl", runtime_only=False, wait_s=0)
     assert len(load(f"{lab4}/var/lib/tunectl").entries) == len(inspection_on(root).journal.entries)
     assert run.applied.results == []
-
-
-def test_host_file_of_another_size_of_host(lab4: Path) -> None:
-    write_host_file(lab4, LOW_LATENCY.replace("2-3", "3"))
-    run = apply(WritableSysroot(str(lab4)))
-    assert "isolcpus=managed_irq,domain,3 " in (lab4 / "etc/default/grub.d/99-tunectl.cfg").read_text()
-    assert verdict_of(run.plan.findings) == "pending-reboot"

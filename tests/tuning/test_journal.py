@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -156,15 +155,6 @@ def test_dead_values_are_forgotten_and_files_are_not(tmp_path: Path) -> None:
     assert len(load(str(tmp_path)).entries) == 2
 
 
-def test_a_full_disk_stops_before_the_write(tmp_path: Path) -> None:
-    journal = load("/dev/full/../nowhere")
-    journal.directory = str(tmp_path)
-    (tmp_path / "journal.jsonl").symlink_to("/dev/full")
-    with pytest.raises(TunectlError, match=r"No space left on device|Invalid argument"):
-        journal.before(entry())
-    assert not journal.entries
-
-
 def test_the_state_directory_is_written_by_its_owner_only_and_what_was_made_is_told(tmp_path: Path) -> None:
     made = make_directory(str(tmp_path / "var/lib/tunectl"))
     assert [os.path.relpath(path, tmp_path) for path in made] == ["var", "var/lib", "var/lib/tunectl"]
@@ -209,20 +199,3 @@ def test_what_a_killed_holder_started_holds_the_lock_to_its_end(tmp_path: Path) 
     (tmp_path / "end").touch()
     with hold(str(tmp_path), 30):
         pass
-
-
-def test_a_second_one_waits_its_turn(tmp_path: Path) -> None:
-    order: list[str] = []
-
-    def first() -> None:
-        with hold(str(tmp_path), 0):
-            time.sleep(0.3)
-            order.append("first")
-
-    thread = threading.Thread(target=first)
-    thread.start()
-    time.sleep(0.1)
-    with hold(str(tmp_path), 5):
-        order.append("second")
-    thread.join()
-    assert order == ["first", "second"]

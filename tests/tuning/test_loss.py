@@ -16,7 +16,7 @@ from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hosts.builder import HostFactory
 from tests.journals import rewrite
 from tests.ran import Ran
-from tests.trees import differences, picture, write
+from tests.trees import write
 from tests.tuned import apply, inspection_on, judged, restore, state_of
 from tunectl.errors import TunectlError
 from tunectl.host.modprobe import parse_modprobe
@@ -26,7 +26,6 @@ from tunectl.knobs.row import Facts
 from tunectl.model import Finding, Held, Outcome, Reading, State
 from tunectl.tuning.journal import Journal, load
 from tunectl.tuning.loss import judge_absent
-from tunectl.tuning.transaction import run_apply
 from tunectl.verdict import verdict_of
 
 Tunectl = Callable[..., Ran]
@@ -279,14 +278,6 @@ def test_a_journal_that_is_gone_is_the_first_finding_and_apply_takes_nothing_for
     assert not (host / "var/lib/tunectl/journal.jsonl").exists()
 
 
-def test_with_adopt_a_new_journal_begins(host: Path) -> None:
-    loses_its_journal(host)
-    root = WritableSysroot(str(host))
-    run = run_apply(inspection_on(host), root, state_of(root), runtime_only=False, wait_s=0, adopt=True)
-    assert verdict_of(run.plan.findings) == "pending-reboot"  # as it was before
-    assert [one.target for one in inspection_on(host).assess().findings if one.knob == "journal"] == []
-
-
 def puts_an_older_journal_back(host: Path) -> None:
     """All before the first write that udev's rule needed."""
     journal = host / "var/lib/tunectl/journal.jsonl"
@@ -342,51 +333,12 @@ def empties_its_journal(host: Path) -> None:
     (host / "var/lib/tunectl/journal.jsonl").write_bytes(b"")
 
 
-def keeps_half_a_line(host: Path) -> None:
-    os.truncate(host / "var/lib/tunectl/journal.jsonl", 20)
-
-
-@pytest.mark.parametrize(
-    ("lose", "state"),
-    [(loses_its_journal, "is gone"), (empties_its_journal, "holds no record"), (keeps_half_a_line, "holds no record")],
-)
-def test_restore_without_a_journal_says_what_still_stands_as_verify_does(
-    host: Path, tunectl: Tunectl, lose: Callable[[Path], None], state: str
-) -> None:
-    lose(host)
-    before = picture(host)
-    (first, *_) = inspection_on(host).assess().findings
-    lost = f"{host}/var/lib/tunectl/journal.jsonl {state}, and tunectl applied here before (/etc/"
-    assert (first.target, first.outcome) == ("journal", Outcome.DRIFTED)
-    assert first.reason.startswith(lost)
-    for words in (["restore"], ["restore", "--dry-run"], ["restore", "--salvage"]):
-        ran = tunectl(*words, "--root", host)
-        assert (ran.code, ran.err) == (1, "")
-        assert ran.out.startswith("Nothing was restored. ")
-        told = tunectl(*words, "--root", host, "--format", "json").json
-        assert told["notes"][0].startswith(lost)
-        assert "nothing was restored" in told["notes"][0]
-    assert not differences(before, host)
-
-
 def test_a_restore_where_nothing_of_ours_stands_has_nothing_to_say(lab4: Path, tunectl: Tunectl) -> None:
     write_host_file(lab4, LOW_LATENCY)
     assert tunectl("restore", "--root", lab4).code == 0
     (lab4 / "var/lib/tunectl").mkdir(parents=True)
     empties_its_journal(lab4)
     assert tunectl("restore", "--root", lab4).code == 0
-
-
-def test_a_restore_by_half_a_journal_says_what_it_did_not_know_of(host: Path, tunectl: Tunectl) -> None:
-    path = host / "var/lib/tunectl/journal.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    wanted = next(number for number, line in enumerate(lines) if b"etc/systemd" in line)
-    path.write_bytes(b"".join(lines[:wanted]) + lines[wanted][:40])
-    ran = tunectl("restore", "--root", host, "--format", "json")
-    assert ran.code == 1
-    assert (host / "etc/systemd/system/tunectl-reapply@.service").exists()
-    (said,) = [note for note in ran.json["notes"] if "of an earlier apply still stand" in note]
-    assert "/etc/systemd/system/tunectl-reapply@.service" in said
 
 
 def test_after_a_cut_off_line_a_file_that_somebody_changed_since_is_known_and_not_lost(host: Path) -> None:
@@ -398,17 +350,6 @@ def test_after_a_cut_off_line_a_file_that_somebody_changed_since_is_known_and_no
     assert undone.complete
     assert [one.result for one in undone.outcome.results if one.path.endswith("reapply@.service")] == ["changed-since"]
     assert not [note for note in undone.notes if "still stand" in note]
-
-
-def test_of_many_damaged_lines_three_are_named(host: Path, tunectl: Tunectl) -> None:
-    path = host / "var/lib/tunectl/journal.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([lines[0], *[b"garbage\n"] * 12, *lines[13:]]))
-    said = f"{path}: lines 2, 3, 4 and 9 more are damaged"
-    assert inspection_on(host).assess().findings[0].reason.startswith(said)
-    ran = tunectl("restore", "--root", host, "--format", "json")
-    assert ran.code == 1
-    assert [note for note in ran.json["notes"] if note.startswith(f"{said}: what the other lines tell is restored, ")]
 
 
 # --- a journal that this user may not read

@@ -21,7 +21,7 @@ from tunectl.model import Finding, Outcome
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import before_image
 from tunectl.tuning.journal import Journal
-from tunectl.tuning.transaction import require_private, run_apply, run_restore
+from tunectl.tuning.transaction import require_private, run_apply
 
 CPUFREQ = "sys/devices/system/cpu/cpufreq"
 
@@ -70,18 +70,6 @@ def test_two_cpus_of_one_policy_share_a_failure(lab4: Path) -> None:
     assert (made["cpufreq.governor[2]"], made["cpufreq.governor[3]"]) == ("failed", "failed")
 
 
-def test_a_journal_of_another_root_is_left_alone(host_root, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    state = str(tmp_path / "state")
-    one, other = (WritableSysroot(str(host_root.fresh("lab4", tmp_path))) for _ in range(2))
-    for root in (one, other):
-        write_host_file(Path(root.root), LOW_LATENCY)
-    run_apply(inspection_on(one), one, state, runtime_only=False, wait_s=0)
-    with pytest.raises(TunectlError, match="belongs to the host below"):
-        run_restore(other, state, "", wait_s=0)
-    boot_id = (Path(one.root) / "proc/sys/kernel/random/boot_id").read_text().strip()
-    assert run_restore(one, state, boot_id, wait_s=0).complete
-
-
 def test_an_edit_between_two_applies_is_what_comes_back(lab4: Path) -> None:
     root = WritableSysroot(str(lab4))
     apply(root)
@@ -89,20 +77,6 @@ def test_an_edit_between_two_applies_is_what_comes_back(lab4: Path) -> None:
     apply(root)
     restore(root)
     assert (lab4 / "etc/default/irqbalance").read_text() == "# mine\nIRQBALANCE_ARGS=--debug\n"
-
-
-def test_what_was_changed_since_can_still_be_forced(lab4: Path) -> None:
-    before = picture(lab4)
-    root = WritableSysroot(str(lab4))
-    apply(root)
-    (lab4 / "proc/sys/vm/swappiness").write_text("33\n")
-    restore(root)
-    state = f"{lab4}/var/lib/tunectl"
-    boot_id = (lab4 / "proc/sys/kernel/random/boot_id").read_text().strip()
-    again = run_restore(root, state, boot_id, wait_s=0)
-    assert [one.result for one in again.outcome.results] == ["changed-since"]
-    run_restore(root, state, boot_id, wait_s=0, force=True)
-    assert not differences(before, lab4)
 
 
 def test_an_unmovable_interrupt_without_further_evidence_is_harmful(lab4: Path) -> None:
@@ -123,12 +97,6 @@ def test_a_value_the_kernel_does_not_offer_fails_the_gate(lab4: Path) -> None:
     assert not [
         one for one in inspection_on(WritableSysroot(str(lab4))).assess().changes if one.knob == "cpufreq.governor"
     ]
-
-
-def test_a_choice_stays_a_choice_on_a_recorded_host(lab4: Path) -> None:
-    apply(WritableSysroot(str(lab4)))
-    text = (lab4 / "sys/kernel/mm/transparent_hugepage/enabled").read_text()
-    assert text == "always madvise [never]\n"
 
 
 def test_the_service_is_outdated_when_the_host_file_is_another(lab4: Path) -> None:

@@ -47,21 +47,42 @@ def is_a_file(host: Path) -> None:
     (host / STATE).write_text("")
 
 
-@pytest.mark.parametrize("lose", [drops_its_directory, leads_nowhere, is_a_file])
-def test_without_a_state_directory_a_tuned_host_is_no_new_one(
+def loses_its_journal(host: Path) -> None:
+    (host / JOURNAL).unlink()
+
+
+def empties_its_journal(host: Path) -> None:
+    (host / JOURNAL).write_bytes(b"")
+
+
+def keeps_half_a_line(host: Path) -> None:
+    os.truncate(host / JOURNAL, 20)
+
+
+LOSSES = (
+    drops_its_directory,
+    leads_nowhere,
+    is_a_file,
+    loses_its_journal,
+    empties_its_journal,
+    keeps_half_a_line,
+)
+
+
+@pytest.mark.parametrize("lose", LOSSES)
+def test_without_a_journal_a_tuned_host_is_no_new_one(
     host: Path, tunectl: Tunectl, lose: Callable[[Path], None]
 ) -> None:
     lose(host)
     before = picture(host)
     (first, *_) = tunectl("verify", "--root", host, "--format", "json").json["findings"]
-    assert (first["target"], first["outcome"], first["observed"]) == ("journal", "drifted", "gone")
-    for words in (["restore"], ["restore", "--dry-run"]):
+    assert (first["target"], first["outcome"]) == ("journal", "drifted")
+    for words in (["restore"], ["restore", "--dry-run"], ["restore", "--salvage"]):
         ran = tunectl(*words, "--root", host)
         assert (ran.code, ran.err) == (1, "")
-        assert "nothing was restored" in " ".join(ran.out.split())
         told = tunectl(*words, "--root", host, "--format", "json").json
         assert "/etc/systemd/system/tunectl-reapply@.service" in told["standing"]
-        assert all(path in ran.out for path in told["standing"])
+        assert (told["results"], [path for path in told["standing"] if path not in ran.out]) == ([], [])
     assert not differences(before, host)
 
 
@@ -78,13 +99,9 @@ def test_without_a_journal_the_values_of_the_running_kernel_are_named_with_what_
     assert tuned["mm.thp_enabled"] == ("never", None)  # that depends on how the kernel was built
     assert not {"mm.swappiness", "mm.ksm", "cpu.online[2]"} & tuned.keys()  # as every kernel starts with them
     assert ran.json["results"] == []
-    page = " ".join(tunectl("restore", "--root", host).out.split())
-    assert "kernel.stat_interval is 10 the kernel starts with 1" in page
-    assert "what an earlier host file asked for" in page
     (host / "etc/tunectl/host.toml").unlink()
     blind = tunectl("restore", "--root", host, "--format", "json").json
     assert (blind["may_be_tuned"], blind["standing"]) == ([], ran.json["standing"])
-    assert any("is not known without the host file" in note for note in blind["notes"])
 
 
 def test_without_a_journal_each_target_that_nobody_can_judge_has_its_reason(host: Path, tunectl: Tunectl) -> None:
