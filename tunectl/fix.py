@@ -40,7 +40,7 @@ class Task(NamedTuple):
     def said(self) -> str:
         """The task within a fix's text."""
         if self.kind is Kind.WORDS:
-            return f"add {self.text} to the kernel command line yourself"
+            return f"add {self.text} to the kernel command line yourself{f', {self.note}' if self.note else ''}"
         if self.kind is Kind.REBOOT:
             return f"reboot {self.note}".rstrip()
         return f"{self.text}; {self.note}" if self.note else self.text
@@ -109,9 +109,9 @@ def noted(fix: Fix, note: str) -> Fix:
     return of_tasks([*fix.tasks[:-1], fix.tasks[-1]._replace(note=note)])
 
 
-def add_words(words: str) -> Fix:
-    """Words for a kernel command line that tunectl does not write; they hold from the next boot on."""
-    return of_tasks([Task(Kind.WORDS, words), *REBOOT.tasks])
+def add_words(words: str, place: str = "") -> Fix:
+    """Words for a kernel command line that tunectl does not write, and their place; they hold from the next boot on."""
+    return of_tasks([Task(Kind.WORDS, words, place), *REBOOT.tasks])
 
 
 def reboot(how: str = "") -> Fix:

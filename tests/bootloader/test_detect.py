@@ -54,7 +54,7 @@ def said(name: str) -> str:
         ({**RHEL, **SD_ENTRY, **SD_CONF}, "systemd-boot", True),
         ({**SUSE, "boot/efi/loader/loader.conf": "", INFO: said("systemd-boot 256")}, "systemd-boot", True),
         ({**DEBIAN, **SD_CONF}, "ambiguous", False),
-        ({**DEBIAN, **SD_CONF, **STUB_LINE}, "ambiguous", False),
+        ({**DEBIAN, **SD_CONF, **STUB_LINE}, "systemd-boot", True),
         ({**DEBIAN, **SD_CONF, **GRUB_LINE}, "grub", True),
         ({**DEBIAN, **SD_CONF, INFO: said("systemd-boot 252")}, "systemd-boot", True),
         ({**DEBIAN, **SD_CONF, INFO: said("GRUB 2.12")}, "grub", True),
@@ -78,7 +78,7 @@ def test_a_refusal_says_what_was_found_and_what_to_do(tmp_path: Path) -> None:
     assert detect(root).refusal == (
         "more than one boot loader may boot this host (/etc/default/grub, /boot/efi/loader/loader.conf): find out "
         'which one boots this host and say it in the host file, bootloader = "..." (grub, suse-grub, bls, '
-        "systemd-boot, kernelstub, rpm-ostree, raspberry-pi), or remove what the other left"
+        "grub2-bls, systemd-boot, kernelstub, rpm-ostree, raspberry-pi), or remove what the other left"
     )
     assert detect(root, "systemd-boot") == Loader(
         "systemd-boot", True, ('bootloader = "systemd-boot" in the host file',)

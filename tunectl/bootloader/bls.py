@@ -12,12 +12,22 @@ from __future__ import annotations
 from functools import partial
 
 from tunectl.bootloader.editor import Holder, Look, files_family, read, variable
-from tunectl.bootloader.entries import Entry, entry_files, in_order, read_entries, rescue_chosen, source_of_entries
+from tunectl.bootloader.entries import (
+    Entry,
+    entry_files,
+    entry_point,
+    in_order,
+    read_entries,
+    rescue_chosen,
+    source_of_entries,
+)
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.grubdisk import PREFIX, Disk
 from tunectl.bootloader.grubrun import Halt, Script, parse_grubenv
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
 from tunectl.bootloader.grubsettings import GRUBENVS, LINUX, MAIN, evaluate_settings
+from tunectl.bootloader.grubstart import FILES as STARTS
+from tunectl.bootloader.grubstart import starts_elsewhere
 from tunectl.bootloader.grubsyntax import Unfollowed
 from tunectl.command import as_data
 from tunectl.host.sysroot import Sysroot
@@ -39,9 +49,12 @@ def _look(root: Sysroot) -> Look:
         return Look((), cannot_read(error))
     if default is None:
         return Look((), Upcoming((), "there is no boot entry in /boot/loader/entries"))
+    if elsewhere := starts_elsewhere(root, "boot/grub2/grub.cfg", entries=True):
+        why = f"GRUB starts with /{elsewhere.path}, which does not lead to the entries in /boot/loader/entries"
+        return Look((), Upcoming((), why))
     if by := _decided_elsewhere(root):
         return Look((), Upcoming((), f"{by}, and which entry that is cannot be told"))
-    points = [Point(f"/{default.path}", expanded(default.line, environment)), made_from]
+    points = [entry_point(root, default, expanded(default.line, environment)), made_from]
     expand = partial(expanded, environment=environment)
     holders = [kernel_cmdline]
     holders += [entry.holder._replace(expand=expand) for entry in entries if not entry.rescue and entry.options]
@@ -107,4 +120,4 @@ def _refusal(root: Sysroot, default: Entry) -> str:
     return ""
 
 
-FAMILY: Family = files_family(look, (*entry_files(("boot",)), MAIN, "boot/grub2/custom.cfg", *GRUBENVS))
+FAMILY: Family = files_family(look, (*entry_files(("boot",)), MAIN, "boot/grub2/custom.cfg", *GRUBENVS, *STARTS))

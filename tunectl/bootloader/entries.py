@@ -19,7 +19,7 @@ from tunectl.bootloader.editor import LINE, OPTIONS, Holder, read
 from tunectl.bootloader.family import Point
 from tunectl.command import as_data
 from tunectl.fix import NOTHING, Fix, to_decide
-from tunectl.host.sysroot import Sysroot
+from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
 CMDLINE = "etc/kernel/cmdline"
 _VENDORS = "usr/lib/kernel/cmdline"
@@ -51,6 +51,7 @@ class Entry(NamedTuple):
     lead: str = ""  # what the loader puts in front of the line
     kernel: str = ""  # an image's: `uname -r`
     signed: bool = False  # an image
+    loads: tuple[str, ...] = ()  # the kernel and the initrds that its file names
 
     @property
     def rescue(self) -> bool:
@@ -118,7 +119,49 @@ def parse_entry(path: str, text: str) -> Entry | None:
         exhausted,
         sum(1 for one in fields.get("options", []) if one),
         max(leads, key=len),
+        loads=(*fields.get("linux", [])[-1:], *fields.get("initrd", [])),
     )
+
+
+def made_by_kernel_install(entry: Entry) -> bool:
+    """By its name, TOKEN-VERSION.conf of 90-loaderentry.install. Any other has somebody else who made it."""
+    return bool(entry.version) and entry.id.endswith(f"-{entry.version}.conf")
+
+
+def entry_point(root: Sysroot, entry: Entry, line: str | None = None) -> Point:
+    """The line of the entry that is booted next (`line`, where the loader has made another of it)."""
+    if lack := unloadable(root, entry):
+        return Point(f"/{entry.path}", None, lack)
+    return Point(f"/{entry.path}", entry.line if line is None else line)
+
+
+def unloadable(root: Sysroot, entry: Entry) -> str:
+    """What an entry loads that is not there or empty; "" where all is, and where a recording does not tell.
+
+    A recorded host has no kernels: there only a file that is missing among others of its kind is missed.
+    """
+    place = entry.path.partition("/loader/entries/")[0]
+    for name in (word for names in entry.loads for word in names.split() if "$" not in word):
+        path = name.replace("\\", "/").lstrip("/")
+        places = dict.fromkeys((f"{place}/{path}", path))
+        why = next((why for why in (_lack_of(root, one) for one in places) if not why), None)
+        if why is None and (root.live or any(_has_others(root, one) for one in places)):
+            return f"{as_data(f'/{entry.path}')} loads {as_data(name)}, which is not there or empty"
+    return ""
+
+
+def _lack_of(root: Sysroot, path: str) -> str:
+    try:
+        return "" if root.lstat(root.resolve(path)).st_size or not root.live else "empty"
+    except OSError as error:
+        return "" if error.errno not in ABSENT_ERRNOS else "not there"
+
+
+def _has_others(root: Sysroot, path: str) -> bool:
+    """Is there another kernel, or another initrd, in its directory?"""
+    directory, _, name = path.rpartition("/")
+    kind = next((kind for kind in ("vmlinuz", "linux", "initr") if name.startswith(kind)), None)
+    return kind is not None and any(other.startswith(kind) for other in root.listdir(directory))
 
 
 def rescue_chosen(default: Entry) -> tuple[str, Fix]:

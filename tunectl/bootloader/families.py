@@ -1,8 +1,10 @@
 """The boot loaders tunectl writes for, one row a family, and which of them starts this host.
 
-detect() goes by evidence; where that contradicts itself, the host file says it.
+detect() asks this boot first (started.py), then the registers that owners keep (owners.py), and takes the files of a
+boot loader as evidence only where neither speaks against it: packages leave such files behind. Where that contradicts
+itself, the host file says it.
 Source: grub-mkconfig, kernel-install's 90-loaderentry, grubby(8), rpm-ostree, kernelstub (docs/kernel-facts.md);
-systemd's Boot Loader Interface (LoaderInfo).
+openSUSE's update-bootloader (LOADER_TYPE).
 """
 
 from __future__ import annotations
@@ -10,17 +12,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from tunectl.bootloader import bls, grub, kernelstub, ostree, raspberrypi, systemdboot
-from tunectl.bootloader.cmdline import parse_cmdline
-from tunectl.bootloader.family import Family, Journaled, Write
+from tunectl.bootloader import bls, grub, kernelstub, ostree, owners, raspberrypi, started, systemdboot
+from tunectl.bootloader.family import Family, Journaled, Upcoming, Write
 from tunectl.bootloader.grubsettings import GRUB2_CFG, GRUB_CFG, MAIN, evaluate_settings
+from tunectl.bootloader.owners import NAMELESS, OWNERS, Owner, registered
+from tunectl.bootloader.started import DIRECT, STUB, Start, read_start
+from tunectl.command import as_data
 from tunectl.host.identity import RED_HAT, read_os_ids
+from tunectl.host.shellvars import last_value
 from tunectl.host.sysroot import Sysroot
 
 FAMILIES: dict[str, Family] = {
     "grub": grub.FAMILY,
     "suse-grub": grub.FAMILY,
     "bls": bls.FAMILY,
+    "grub2-bls": systemdboot.SUSE_BLS,
     "systemd-boot": systemdboot.FAMILY,
     "kernelstub": kernelstub.FAMILY,
     "rpm-ostree": ostree.FAMILY,
@@ -28,10 +34,23 @@ FAMILIES: dict[str, Family] = {
 }
 
 
+# The loaders (started.py) that start what a family writes; GRUB where it is not here.
+_STARTS = {
+    "systemd-boot": ("systemd-boot", STUB),
+    "kernelstub": ("systemd-boot", STUB),
+    "rpm-ostree": ("",),
+    "raspberry-pi": ("firmware",),
+}
+_REGISTER = "etc/sysconfig/bootloader"  # openSUSE's
+_LOADER_TYPES = {"grub2-bls": "grub2-bls", "systemd-boot": "systemd-boot"}
+
 # What any of them reads, as shell patterns.
-FILES = tuple(dict.fromkeys(path for family in FAMILIES.values() for path in family.files))
+FILES = tuple(
+    dict.fromkeys(
+        (*(path for family in FAMILIES.values() for path in family.files), *started.FILES, *owners.FILES, _REGISTER)
+    )
+)
 AMBIGUOUS = "ambiguous"  # more than one may boot the host
-_LOADER_INFO = "sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 _BOOT = ("boot", "boot/efi", "efi")
 _ENTRIES = tuple(f"{place}/loader/entries" for place in _BOOT)
 _IMAGES = tuple(f"{place}/EFI/Linux" for place in _BOOT)
@@ -47,18 +66,19 @@ _ADVICE = {
 
 
 class Loader(NamedTuple):
-    """Who boots this host, and the files that say so; for one that is not supported, why, and what to do by hand."""
+    """Who boots this host, and what says so; for one that is not supported, why, and what to do by hand."""
 
     name: str
     supported: bool
     evidence: tuple[str, ...]
     refusal: str = ""
     errno: int | None = None  # of a directory that could not be looked into
+    owner: Owner | None = None  # of the line, where it is not a loader that tunectl writes for
 
     @property
     def advice(self) -> str:
         """What an operator can do about one that is not supported."""
-        return _ADVICE.get(self.name, "")
+        return f"add {self.owner.advice}" if self.owner else _ADVICE.get(self.name, "")
 
 
 def detect(root: Sysroot, chosen: str = "") -> Loader:
@@ -68,28 +88,71 @@ def detect(root: Sysroot, chosen: str = "") -> Loader:
     return root.once("boot loader", lambda: _detect(root))
 
 
+def upcoming_of(root: Sysroot, loader: Loader) -> Upcoming | None:
+    """What is known of the next boot; None where nothing is, because it is decided outside of this host."""
+    if loader.supported:
+        return FAMILIES[loader.name].upcoming(root)
+    return owners.upcoming(root, loader.owner) if loader.owner and loader.owner.name != DIRECT else None
+
+
 def _detect(root: Sysroot) -> Loader:
-    found: dict[str, list[str]] = {}
+    start = read_start(root)
+    for owner in OWNERS:
+        known = owner.certain or start.loader in owner.starts
+        if known and start.may_be(*owner.starts) and (evidence := registered(root, owner)):
+            return _owned(owner, evidence)
+    files: dict[str, list[str]] = {}
     for name, evidence in _evidence(root):
-        found.setdefault(name, []).append(evidence)
-    for decisive in ("rpm-ostree", "kernelstub"):  # either drives another loader, whose files are there as well
+        files.setdefault(name, []).append(evidence)
+    found = {name: some for name, some in files.items() if start.may_be(*_STARTS.get(name, ("grub",)))}
+    for decisive in (
+        "rpm-ostree",
+        "kernelstub",
+        "grub2-bls",
+    ):  # each drives another, whose files are there
         if decisive in found:
             return _loader(decisive, found[decisive])
-    names = list(found)
-    if len(names) > 1:
-        told = _told_by_running_system(root)
-        names = [name for name in names if name in told] or names
-    if len(names) == 1:
-        return _loader(names[0], found[names[0]])
-    if not names and (hidden := _hidden(root)):
+    others = {} if start.loader else _unnamed(root, start)
+    if len(found) + len(others) == 1:
+        return next((_loader(name, some) for name, some in found.items()), *(_owned(*one) for one in others.items()))
+    if not found and not others and (hidden := _hidden(root)):
         why = f"which boot loader starts this host is not known: cannot read {hidden.filename}: {hidden.strerror}"
         return Loader(AMBIGUOUS, False, (), why, hidden.errno)
-    return _loader(AMBIGUOUS if names else "none", [one for some in found.values() for one in some])
+    if found or others:
+        return _loader(AMBIGUOUS, [*(one for some in found.values() for one in some), *others.values()])
+    return _without_files(start, [one for some in files.values() for one in some])
+
+
+def _unnamed(root: Sysroot, start: Start) -> dict[Owner, str]:
+    """The owners that may boot this host, and what registers each; this boot has not told."""
+    rows = (owner for owner in OWNERS if not owner.certain and start.may_be(*owner.starts))
+    return {owner: evidence for owner in rows if (evidence := registered(root, owner))}
+
+
+def _without_files(start: Start, left: list[str]) -> Loader:
+    """No file is that of the loader that started this boot; `left` are files of other ones."""
+    if start.loader == "systemd-boot":
+        return Loader("systemd-boot", True, (start.evidence,))
+    if owner := NAMELESS.get(start.loader):
+        return _owned(owner, start.evidence)
+    if not left:
+        return _loader("none", [])
+    by = f"this boot does not come from GRUB ({start.evidence})" if start.never else f"this boot has {start.evidence}"
+    why = f"{by}, and {', '.join(left)} may be left over from an earlier loader: {_ADVICE[AMBIGUOUS]}"
+    return Loader(AMBIGUOUS, False, tuple(left), why)
+
+
+def _owned(owner: Owner, evidence: str) -> Loader:
+    why = f"{owner.name} makes what this host boots ({as_data(evidence)}): the words belong {owner.advice}"
+    return Loader(owner.name, False, (evidence,), why, owner=owner)
 
 
 def _evidence(root: Sysroot) -> Iterator[tuple[str, str]]:
     system = read_os_ids(root)
     present = _present(root)
+    said = last_value(root.get_text(_REGISTER), "LOADER_TYPE")
+    if said in _LOADER_TYPES:
+        yield _LOADER_TYPES[said], f"/{_REGISTER} has LOADER_TYPE={said}"
     for path in present(("run/ostree-booted", "ostree/repo")):
         yield "rpm-ostree", path
     for path in present((kernelstub.CONFIGURATION,)):
@@ -99,7 +162,8 @@ def _evidence(root: Sysroot) -> Iterator[tuple[str, str]]:
     own = list(present(_LOADER_CONF))
     kind = "suse-grub" if any("suse" in name for name in system) else "grub"
     bls = _enables_bls(root)
-    if bls or (system & RED_HAT and (settings or (entries and not own))):
+    red_hat = system & RED_HAT and (settings or (entries and not own))
+    if (bls or red_hat) and not (_has_own_entries(root) and not entries):
         yield (
             "bls",
             f"/{MAIN} has GRUB_ENABLE_BLSCFG=true" if bls else (settings or [f"/{path}" for path in entries])[0],
@@ -131,17 +195,10 @@ def _hidden(root: Sysroot) -> OSError | None:
     return None
 
 
-def _told_by_running_system(root: Sysroot) -> tuple[str, ...]:
-    """The loaders that the running system points to: by LoaderInfo, or by BOOT_IMAGE=, which only GRUB adds."""
-    try:
-        said = root.read_bytes(_LOADER_INFO)[4:].decode("utf-16-le", "replace").lower()
-    except OSError:
-        said = ""
-    if "systemd-boot" in said:
-        return ("systemd-boot",)
-    line = parse_cmdline(root.get_text("proc/cmdline"))
-    image = "grub" in said or any(arg.key == "BOOT_IMAGE" for arg in line)
-    return ("grub", "bls", "suse-grub") if image else ()
+def _has_own_entries(root: Sysroot) -> bool:
+    """Does grub.cfg hold the entries itself, as on RHEL 7 and Amazon Linux 2?"""
+    menu = root.get_text(GRUB2_CFG)
+    return "menuentry" in menu and "blscfg" not in menu
 
 
 def _enables_bls(root: Sysroot) -> bool:

@@ -26,6 +26,7 @@ from tunectl.bootloader.grubsettings import (
     configured,
     source_live,
 )
+from tunectl.bootloader.grubstart import FILES as STARTS
 from tunectl.bootloader.nextboot import next_boot, next_length_problem
 from tunectl.bootloader.words import Desired, Same, checked, given, is_safe, written
 from tunectl.command import as_data, as_place
@@ -161,4 +162,6 @@ def _confirm(root: Sysroot, desired: Sequence[Desired], same: Same) -> str | Non
     return confirm(source_live(root) if root.live else configured(root), desired, same)
 
 
-FAMILY = Family(next_boot, _plan, _ours, _stripped, FILES, ("update-grub",), to_type(kinds.update_grub()), _confirm)
+FAMILY = Family(
+    next_boot, _plan, _ours, _stripped, (*FILES, *STARTS), ("update-grub",), to_type(kinds.update_grub()), _confirm
+)

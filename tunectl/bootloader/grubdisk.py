@@ -63,13 +63,15 @@ class Disk:
             raise Unfollowed(f"{quoted(path)} is /{found[0]} or /{found[1]}")
         return found[0] if found else None
 
-    def lacks_kernel(self, path: str) -> bool:
-        """Is there certainly no such file? Only where others lie beside it: a recorded host has no kernels."""
+    def lacks(self, path: str, kind: str) -> bool:
+        """Is there certainly no such file? Only where others whose names begin so lie beside it: a recorded host has
+        no kernels.
+        """
         if self.locate(path) is not None:
             return False
         device, _, rest = path.partition("/")
         directories = [place.rpartition("/")[0] for place in self._places(device, rest)]
-        return any(name.startswith("vmlinuz") for directory in directories for name in self._names(directory))
+        return any(name.startswith(kind) for directory in directories for name in self._names(directory))
 
     def _places(self, device: str, rest: str) -> tuple[str, ...]:
         """Where a file of a device may be on the host."""

@@ -86,6 +86,7 @@ class Script:
             **dict.fromkeys(("menuentry", "submenu"), self._menuentry),
             **dict.fromkeys(LOADERS + OTHER_LOADERS, self._load),
             **dict.fromkeys(LEAVING, self._left),
+            **dict.fromkeys(("initrd", "initrd16", "initrdefi"), self._initrd),
             "boot": self._boot,
             "configfile": self._configfile,
             "eval": self._eval,
@@ -265,7 +266,7 @@ class Script:
         why = next(filter(None, map(self._doubt, words[1:])), "")
         if name in LOADERS + OTHER_LOADERS:
             return self._load(node, self._expand(words), why)
-        if known := self._commands.get(name):
+        if (known := self._commands.get(name)) and not (why and name in EFFECTLESS):
             return self._doubtful(node, name, why) if why else known(node, self._expand(words))
         if name in EFFECTLESS:
             return self._assign_all(node, name, why)
@@ -436,7 +437,7 @@ class Script:
     def _load(self, node: Command, texts: list[str], why: str = "") -> Status:
         if len(texts) < 2 and not why:
             return False
-        if texts[0] in LOADERS and not why and self._lacks_kernel(texts[1]):
+        if texts[0] in LOADERS and not why and self._lacks(texts[1], "vmlinuz"):
             return False
         before = self.state.loaded
         if before and before.command.startswith("linux") and texts[0].startswith("linux"):
@@ -444,10 +445,17 @@ class Script:
         self.state.loaded = Loaded(texts[0], tuple(texts[1:]), why)
         return True
 
-    def _lacks_kernel(self, path: str) -> bool:
+    def _initrd(self, node: Command, texts: list[str]) -> Status:
+        """GRUB goes on without one that is not there, and the kernel finds no root file system."""
+        lacking = next((text for text in texts[1:] if self._lacks(text, "init")), "")
+        if lacking and self.state.loaded:
+            self.state.loaded = self.state.loaded._replace(doubt=f"{quoted(lacking)} ({node.at}), which is not there")
+        return not lacking
+
+    def _lacks(self, path: str, kind: str) -> bool:
         """Is the file certainly not there? Where its device is not known, it is taken as there."""
         try:
-            return self._disk.lacks_kernel(self._path(path))
+            return self._disk.lacks(self._path(path), kind)
         except Unfollowed:
             return False
 

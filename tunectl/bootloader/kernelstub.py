@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tunectl.bootloader.editor import Form, Holder, Look, files_family, read
-from tunectl.bootloader.entries import entry_files, in_order, read_entries
+from tunectl.bootloader.entries import entry_files, entry_point, in_order, read_entries
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.systemdboot import default_entry
 from tunectl.bootloader.words import Lines, split
@@ -67,7 +67,7 @@ def look(root: Sysroot) -> Look:
     if isinstance(lines, str):
         problem = f"/{CONFIGURATION}: {lines}"
     holders = (Holder(CONFIGURATION, KERNELSTUB), *(entry.holder for entry in entries if not entry.rescue))
-    return Look(holders, Upcoming((Point(f"/{default.path}", default.line), source), problem))
+    return Look(holders, Upcoming((entry_point(root, default), source), problem))
 
 
 FAMILY: Family = files_family(look, (CONFIGURATION, *entry_files()))

@@ -14,8 +14,9 @@ from tunectl.bootloader.family import Point, Upcoming
 from tunectl.bootloader.grubchoice import decided_by, is_generated, mend
 from tunectl.bootloader.grubmenu import BootEntry, NoEntry
 from tunectl.bootloader.grubsettings import Configured, configured, generator, menu_path, read_menu
+from tunectl.bootloader.grubstart import Elsewhere, starts_elsewhere
 from tunectl.command import as_data, as_place, quoted
-from tunectl.fix import NOTHING
+from tunectl.fix import NOTHING, to_decide
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
 # What 10_linux itself puts before (and, of a btrfs root, into) the configured arguments.
@@ -34,6 +35,8 @@ def next_boot(root: Sysroot) -> Upcoming:
         settings.problem or "",
         settings.errno,
     )
+    if elsewhere := starts_elsewhere(root, menu_path(root)):
+        return _as_the_esp_has_it(root, settings, elsewhere, later)
     entry = _read_entry(root)
     if isinstance(entry, OSError):
         return _without_menu(root, later, entry)
@@ -48,6 +51,18 @@ def next_boot(root: Sysroot) -> Upcoming:
     # On a recorded host update-grub is never run.
     notes = () if settings.problem else (_difference(root, settings, entry), _stale(root, settings, entry))
     return Upcoming((later,), settings.problem or "", "; ".join(filter(None, notes)))
+
+
+def _as_the_esp_has_it(root: Sysroot, settings: Configured, elsewhere: Elsewhere, later: Point) -> Upcoming:
+    """What the file in the ESP boots, which GRUB reads in the place of the menu."""
+    path, entry = f"/{elsewhere.path}", elsewhere.entry
+    fix = to_decide(f"have {as_data(path)} go on with /{menu_path(root)}: grub-install writes such a file")
+    if isinstance(entry, NoEntry):
+        return Upcoming((Point(path, None if not entry.known else "", entry.why, entry.errno), later), fix=fix)
+    lacks = Counter(settings.args) - Counter(parse_cmdline(entry.args))
+    why = f"GRUB starts with {as_data(path)}, which is a menu itself and does not go on with /{menu_path(root)}"
+    point = Point(f"{entry.at}, entry {quoted(entry.title)}", entry.args)
+    return Upcoming((point, later), why if lacks else "", fix=fix, instead=why)
 
 
 def _without_menu(root: Sysroot, later: Point, error: OSError) -> Upcoming:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from tunectl.bootloader.bls import expanded
 from tunectl.bootloader.editor import Look, files_family
-from tunectl.bootloader.entries import entry_files, read_entries, version_key
-from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
+from tunectl.bootloader.entries import entry_files, entry_point, read_entries, version_key
+from tunectl.bootloader.family import Family, Upcoming, cannot_read
 from tunectl.command import as_data
 from tunectl.host.sysroot import Sysroot
 
@@ -26,7 +26,7 @@ def look(root: Sysroot) -> Look:
     if not entries:
         return Look((), Upcoming((), "there is no deployment's entry in /boot/loader/entries"))
     default = max(entries, key=lambda entry: version_key(entry.version))
-    points = (Point(f"/{default.path}", expanded(default.line, {})),)
+    points = (entry_point(root, default, expanded(default.line, {})),)
     refusal = ""
     if root.exists(_STAGED):
         refusal = "an update is staged and will boot with the arguments it was staged with: reboot into it first"

@@ -8,28 +8,32 @@ from __future__ import annotations
 
 import fnmatch
 from collections import Counter
+from collections.abc import Sequence
 
 from tunectl.bootloader.cmdline import parse_cmdline
-from tunectl.bootloader.editor import Look, files_family, read
+from tunectl.bootloader.editor import Holder, Look, files_family, read
 from tunectl.bootloader.entries import (
     CMDLINE,
     PLACES,
     Entry,
     entry_files,
+    entry_point,
     in_order,
+    made_by_kernel_install,
     parse_fields,
     read_entries,
     rescue_chosen,
     source_of_entries,
 )
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
+from tunectl.bootloader.owners import ENTRY_MAKERS, IMAGE_MAKERS, maker, source_of
+from tunectl.bootloader.started import variable
 from tunectl.bootloader.uki import kernel_of, read_images, rebuild_refusal
 from tunectl.command import argv, as_data
 from tunectl.fix import NOTHING, Fix, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
 
 _LOADER_CONF = tuple(f"{place}/loader/loader.conf" for place in PLACES)
-_VARIABLE = "sys/firmware/efi/efivars/{}-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 
 
 def look(root: Sysroot) -> Look:
@@ -38,17 +42,41 @@ def look(root: Sysroot) -> Look:
         texts = read_entries(root)
         images = read_images(root, PLACES)
         default = default_entry(root, in_order([*texts, *images]))
-        kernel_cmdline, made_from = source_of_entries(root, default.line if default else "")
+        if default is None:
+            return Look((), Upcoming((), "there is no boot entry in loader/entries and no image in EFI/Linux"))
+        return _of_image(root, default, texts) if default in images else _of_entries(root, default, texts)
     except OSError as error:
         return Look((), cannot_read(error))
-    if default is None:
-        return Look((), Upcoming((), "there is no boot entry in loader/entries and no image in EFI/Linux"))
-    holders = (kernel_cmdline, *(entry.holder for entry in texts if not entry.rescue))
+
+
+def _of_entries(root: Sysroot, default: Entry, texts: Sequence[Entry]) -> Look:
+    """The entries are edited, and what their maker makes them from; one made by hand is its own source."""
+    holders = tuple(entry.holder for entry in texts if not entry.rescue)
     problem, again = rescue_chosen(default)
+    point = entry_point(root, default)
+    if owner := maker(root, ENTRY_MAKERS):
+        source = source_of(root, owner)
+        place = source._replace(where=f"{owner.source}, from which {owner.carry} makes the entries")
+        own = (Holder(owner.files[0], owner.form),) if owner.form else ()
+        return Look((*own, *holders), Upcoming((point, place), problem, again=again))
+    if not made_by_kernel_install(default):
+        return Look(holders, Upcoming((point,), problem, again=again))
+    kernel_cmdline, made_from = source_of_entries(root, default.line)
+    return Look((kernel_cmdline, *holders), Upcoming((point, made_from), problem, again=again))
+
+
+def _of_image(root: Sysroot, default: Entry, texts: Sequence[Entry]) -> Look:
+    """The line is in the image: its maker builds a new one from his source."""
+    problem, _ = rescue_chosen(default)
     point = Point(f"/{default.path}", default.line)
-    if default not in images:
-        return Look(holders, Upcoming((point, made_from), problem, again=again))
+    if not kernel_of(root, default) and (owner := maker(root, IMAGE_MAKERS)):
+        refusal = f"{owner.name} makes {as_data(f'/{default.path}')}: add the arguments {owner.advice}"
+        return Look((), Upcoming((point, source_of(root, owner)), problem), refusal)
     refusal = rebuild_refusal(root, default)
+    if refusal and root.exists(CMDLINE) and not kernel_of(root, default):
+        return Look((), Upcoming((point,), problem), refusal)
+    kernel_cmdline, made_from = source_of_entries(root, default.line)
+    holders = (kernel_cmdline, *(entry.holder for entry in texts if not entry.rescue))
     if root.live:
         stale, fix = ("", NOTHING) if refusal else _stale(root, default, made_from.line or "")
         return Look(holders, Upcoming((point, made_from), problem, fix=fix, unmade=stale), refusal)
@@ -76,9 +104,9 @@ def _stale(root: Sysroot, image: Entry, source: str) -> tuple[str, Fix]:
 
 def default_entry(root: Sysroot, entries: list[Entry]) -> Entry | None:
     """What systemd-boot boots: chosen for one boot, by `bootctl set-default`, by loader.conf, or the menu's first."""
-    for wanted in (_variable(root, "LoaderEntryOneShot"), _variable(root, "LoaderEntryDefault"), _configured(root)):
+    for wanted in (variable(root, "LoaderEntryOneShot"), variable(root, "LoaderEntryDefault"), _configured(root)):
         if wanted == "@saved":
-            wanted = _variable(root, "LoaderEntryLastBooted")
+            wanted = variable(root, "LoaderEntryLastBooted")
         if wanted:
             for entry in entries:
                 names = (entry.id.lower(), entry.id.lower().removesuffix(".conf"))
@@ -94,24 +122,11 @@ def _configured(root: Sysroot) -> str:
     return ""
 
 
-def _variable(root: Sysroot, name: str) -> str:
-    """An EFI variable of the Boot Loader Interface: four bytes of attributes, then UTF-16 with a NUL at its end.
-
-    Reading one calls the firmware, which may stop every CPU for that time. Asking for one that is not set does not.
-    """
-    path = _VARIABLE.format(name)
-    try:
-        return root.read_bytes(path)[4:].decode("utf-16-le", "replace").rstrip("\0")
-    except PermissionError as error:
-        error.filename = root.path(path)
-        raise
-    except OSError:
-        return ""
-
-
 FAMILY: Family = files_family(
     look,
     (*entry_files(), *_LOADER_CONF),
     ("kernel-install",),
     to_decide("run `kernel-install add` for the kernel that will boot"),
 )
+# openSUSE's grub2-bls: its GRUB reads the same entries in the same order (bli and blscfg), and no /etc/default/grub.
+SUSE_BLS: Family = files_family(look, (*entry_files(), *_LOADER_CONF))

@@ -86,7 +86,8 @@ def _not_in_force(knob: Knob, found: BootFacts, argument: str) -> _Said:
     reason = f"this boot had {_what(knob, found.booted)}"
     hidden = found.next.errno in DENIED
     if found.refusal and not hidden:
-        reason += ", and its boot loader's settings are not tunectl's to write"
+        others = "its boot loader's settings are not tunectl's to write"
+        reason += f", and {found.refusal if found.place else others}"
     elif not found.next.known and found.next.problem and (hidden or not found.obstacle):
         reason += f"; whether the next will have it is not known: {found.next.problem}"
         return Outcome.DRIFTED, reason, _find_out(found), False
@@ -134,7 +135,7 @@ def _configured(found: BootFacts, facts: Facts, argument: str) -> _Said:
 def _mend(found: BootFacts, argument: str) -> tuple[Fix, bool]:
     """(fix, can apply do it): without a fix `tunectl apply` is one."""
     if found.refusal:
-        return add_words(argument), False
+        return add_words(argument, found.place), False
     return found.remedy, not found.obstacle
 
 

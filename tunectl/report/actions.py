@@ -100,9 +100,10 @@ def _merged(gathered: Mapping[Item, Mapping[str, Finding]]) -> dict[Item, dict[s
     """One reboot; and one task for all arguments that somebody has to write into a boot loader's file himself."""
     made: dict[Item, dict[str, Finding]] = {}
     how = "; ".join(one.task.note for one in gathered if one.task.kind is Kind.REBOOT and one.task.note)
-    words = [one.task.text for one in gathered if one.task.kind is Kind.WORDS]
+    words = [one.task for one in gathered if one.task.kind is Kind.WORDS]
+    place = next((task.note for task in words if task.note), "")  # one host has one owner of its line
     one = {
-        Kind.WORDS: Item(Task(Kind.WORDS, " ".join(words))),
+        Kind.WORDS: Item(Task(Kind.WORDS, " ".join(task.text for task in words), place)),
         Kind.REBOOT: Item(REBOOT.tasks[0]._replace(note=how)),
     }
     lines = _by_line(gathered)
@@ -154,7 +155,8 @@ def _document(task: Task, mends: list[str], waits: bool = False) -> dict[str, An
         return {"decide": task.said, **rest}
     if task.kind is Kind.WORDS:
         words = task.text.split(" ")
-        return {"decide": kinds.boot_words(words), **_kind(kinds.BOOT_WORDS, {"words": words}), **rest}
+        place = f" ({task.note})" if task.note else ""
+        return {"decide": kinds.boot_words(words) + place, **_kind(kinds.BOOT_WORDS, {"words": words}), **rest}
     known = _kind(task.text.kind, task.text.arguments) if isinstance(task.text, Command) else {}
     return {"command": task.text, **known, **({"note": task.note} if task.note else {}), **rest}
 

@@ -277,7 +277,9 @@ def show_body(
         drivers=_drivers(topology),
         managers=[_tuner(tuner) for tuner in tuners],
         guest=_guest(guest) if guest else UNSET,
-        bootloader=LoaderRow(**{**loader._asdict(), "evidence": list(loader.evidence)}) if loader else UNSET,
+        bootloader=LoaderRow(loader.name, loader.supported, list(loader.evidence), loader.refusal, loader.errno)
+        if loader
+        else UNSET,
         tuned=dict(tuned) if tuned is not None else UNSET,
     )
 

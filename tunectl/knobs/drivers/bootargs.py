@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tunectl.bootloader.cmdline import RULES, Arg, Rule, lookup, parse_cmdline
-from tunectl.bootloader.families import AMBIGUOUS, FAMILIES, FILES, Loader, detect
+from tunectl.bootloader.families import AMBIGUOUS, FAMILIES, FILES, Loader, detect, upcoming_of
 from tunectl.bootloader.family import BootPlan, Conflict, Family, Point, Upcoming
 from tunectl.bootloader.words import Desired, given
 from tunectl.command import argv, as_data
@@ -60,6 +60,7 @@ class BootFacts:
     likely: str = ""  # why a kernel does not accept it
     refusal: str = ""  # why tunectl does not write this host's boot configuration; "" where it does
     advice: str = ""  # what an operator does about that
+    place: str = ""  # where the words belong that somebody else puts on the line
     obstacle: str = ""  # what stands in the way of writing it, and where; "" for nothing
     remedy: Fix = NOTHING  # what an operator does about the obstacle
     undone: str = ""  # the sysctl that undoes it in this boot, as /proc/sys shows it; "" where none does
@@ -129,6 +130,7 @@ class BootArg(NamedTuple):
             likely=self.likely,
             refusal="" if boot.loader.supported else boot.loader.refusal,
             advice=boot.loader.advice,
+            place=boot.loader.owner.advice if boot.loader.owner else "",
             obstacle=obstacle,
             remedy=remedy,
             undone=undone,
@@ -292,7 +294,7 @@ def loaded_by(view: View) -> Loaded:
     """The boot loader of this host and the next boot; worked out once."""
     loader = detect(view.root, view.bootloader)
     family = FAMILIES[loader.name] if loader.supported else None
-    return Loaded(loader, family, family.upcoming(view.root) if family else None)
+    return Loaded(loader, family, upcoming_of(view.root, loader))
 
 
 @once

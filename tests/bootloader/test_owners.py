@@ -1,0 +1,192 @@
+"""Who boots a host, where its next boot starts and who makes its entries: what this boot says, and no left-overs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.bootloader.hosts import LINE, WORDS, boot_findings, wish
+from tests.bootloader.test_detect import INFO, said
+from tests.hosts.builder import build, named
+from tests.tuned import apply, inspection_on
+from tunectl.bootloader.families import detect
+from tunectl.host.sysroot import Sysroot
+from tunectl.model import Outcome
+
+ISOLATED = frozenset({2, 3})
+STUB_INFO = INFO.replace("LoaderInfo", "StubInfo")
+SELECTED = INFO.replace("LoaderInfo", "LoaderEntrySelected")
+OWN_LINE = f"root=UUID=5f3c-0001 ro quiet {LINE}"
+BY_STUB = f"initrd=\\initrd.img {OWN_LINE}"
+UNTUNED = "initrd=\\initrd.img root=UUID=5f3c-0001 ro quiet"
+TYPE = "proc/sys/kernel/bootloader_type"
+GRUB_LEFT = {"etc/default/grub": f'GRUB_CMDLINE_LINUX_DEFAULT="{LINE}"\n'}
+
+
+class Case(NamedTuple):
+    """Files beside those of a loader's stock host, that booted with everything, and what is right there."""
+
+    name: str
+    outcome: Outcome
+    files: dict[str, str]
+    loader: str = "grub"
+    os: str = "debian"
+    names: str = ""  # what a finding that is not compliant names
+
+
+def tree_of(case: Case, below: Path) -> Path:
+    spec = replace(named("lab4", tuned_boot=ISOLATED), loader=case.loader, os=case.os)
+    tree = build(below / "host", spec)
+    for path, text in case.files.items():
+        place = tree / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    wish(tree)
+    return tree
+
+
+PVE = {
+    "etc/kernel/proxmox-boot-uuids": "1A2B-3C4D\n",
+    INFO: said("systemd-boot 252"),
+    "proc/cmdline": BY_STUB,
+}
+STUB_CFG = "search.fs_uuid 5f3c-0001 root hd0,gpt2\nset prefix=($root)'/boot/grub'\nconfigfile $prefix/grub.cfg\n"
+RHEL_STUB = (
+    "search --no-floppy --root-dev-only --fs-uuid --set=dev 5f3c-0001\n"
+    "set prefix=($dev)/grub2\nexport $prefix\nconfigfile $prefix/grub.cfg\n"
+)
+SUSE_STUB = 'search --fs-uuid --set=root 5f3c-0001\nset prefix=(${root})/boot/grub2\nsource "${prefix}/grub.cfg"\n'
+MENU = "menuentry 'M' {\n linux /boot/vmlinuz-6.1.0-39-amd64 root=UUID=5f3c-0001 ro quiet\n}\n"
+FSTAB = "UUID=5f3c-0001 / ext4 defaults 0 1\n"
+BLS_ENTRY = f"title T\nversion 6.12.1-1-default\nlinux /t/6.12.1-1-default/linux\noptions {OWN_LINE}\n"
+SUSE_BLS = {
+    "etc/sysconfig/bootloader": 'LOADER_TYPE="grub2-bls"\n',
+    "boot/efi/loader/entries/opensuse-6.12.1-1-default.conf": BLS_ENTRY,
+    "etc/kernel/cmdline": OWN_LINE,
+}
+SDBOOT = "etc/sdboot-manage.conf"
+HAND = f"title Arch\nlinux /vmlinuz-linux\ninitrd /initramfs-linux.img\noptions {OWN_LINE}\n"
+
+RIGHT_AND_SILENT = [
+    Case("debian-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/debian/grub.cfg": STUB_CFG, "etc/fstab": FSTAB}),
+    Case("ubuntu-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/ubuntu/grub.cfg": STUB_CFG}),
+    Case("removable", Outcome.COMPLIANT, {"boot/efi/EFI/BOOT/grub.cfg": STUB_CFG}),
+    Case("rhel-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/redhat/grub.cfg": RHEL_STUB}, "bls", "rhel"),
+    Case("rhel8-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/redhat/grub.cfg": "insmod blscfg\nblscfg\n"}, "bls", "rhel"),
+    Case("fedora-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/fedora/grub.cfg": RHEL_STUB}, "bls", "fedora"),
+    Case("suse-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/opensuse/grub.cfg": SUSE_STUB}, "suse-grub", "suse"),
+    Case("suse-bls", Outcome.COMPLIANT, SUSE_BLS, "suse-grub", "suse"),
+    Case("another-systems-menu", Outcome.COMPLIANT, {
+        "boot/efi/EFI/debian/grub.cfg": STUB_CFG, "boot/efi/EFI/fedora/grub.cfg": MENU,
+    }),
+    Case("systemd-boot", Outcome.COMPLIANT, {INFO: said("systemd-boot 257"), **GRUB_LEFT}, "systemd-boot"),
+    Case("uki", Outcome.COMPLIANT, {INFO: said("systemd-boot 257"), STUB_INFO: said("systemd-stub 257")}, "uki"),
+    Case("by-hand", Outcome.COMPLIANT, {
+        "boot/loader/entries/arch.conf": HAND, "boot/loader/loader.conf": "default arch.conf\n",
+        "etc/kernel/cmdline": "quiet\n",
+    }, "systemd-boot"),
+    Case("sdboot-manage", Outcome.COMPLIANT, {SDBOOT: f'LINUX_OPTIONS="quiet {LINE}"\n'}, "systemd-boot"),
+    Case("proxmox", Outcome.COMPLIANT, {**PVE, "etc/kernel/cmdline": OWN_LINE}),
+    Case("nixos", Outcome.COMPLIANT, {"etc/NIXOS": "", "nix/var/nix/profiles/system/kernel-params": LINE}),
+    Case("extlinux", Outcome.COMPLIANT, {
+        "boot/extlinux/extlinux.conf": f"default l0\nlabel l0\n  linux /v\n  append {OWN_LINE}\n",
+        "proc/cmdline": OWN_LINE,
+    }),
+]  # fmt: skip
+SABOTAGED = [
+    Case("proxmox", Outcome.DRIFTED, {**PVE, "etc/kernel/cmdline": "quiet\n"}, names="/etc/kernel/cmdline"),
+    Case("proxmox-of-this-boot", Outcome.DRIFTED, {**PVE, "etc/kernel/cmdline": "quiet\n", "proc/cmdline": UNTUNED},
+         names="proxmox-boot-tool"),
+    Case("proxmox-not-refreshed", Outcome.DRIFTED, {**PVE, "etc/kernel/cmdline": OWN_LINE, "proc/cmdline": UNTUNED},
+         names="proxmox-boot-tool"),
+    Case("proxmox-grub", Outcome.DRIFTED, {"etc/kernel/proxmox-boot-uuids": "1A2B\n", "etc/default/grub": "A=1\n"},
+         names="/etc/default/grub"),
+    Case("sdboot-manage", Outcome.DRIFTED, {SDBOOT: 'LINUX_OPTIONS="quiet"\n'}, "systemd-boot", names=SDBOOT),
+    Case("suse-bls", Outcome.DRIFTED, {**SUSE_BLS, "etc/kernel/cmdline": "quiet\n"}, "suse-grub", "suse",
+         "/etc/kernel/cmdline"),
+    Case("esp-menu", Outcome.DRIFTED, {"boot/efi/EFI/debian/grub.cfg": MENU}, names="/boot/efi/EFI/debian/grub.cfg"),
+    Case("esp-nowhere", Outcome.UNREADABLE, {"boot/efi/EFI/debian/grub.cfg": "set timeout=1\n"},
+         names="/boot/efi/EFI/debian/grub.cfg"),
+    Case("esp-of-another-disk", Outcome.UNREADABLE, {
+        "boot/efi/EFI/debian/grub.cfg": STUB_CFG.replace("5f3c-0001", "dead-beef"), "etc/fstab": FSTAB,
+    }, names="/boot/efi/EFI/debian/grub.cfg"),
+    Case("rhel-esp-menu", Outcome.UNREADABLE, {"boot/efi/EFI/redhat/grub.cfg": MENU}, "bls", "rhel",
+         "/boot/efi/EFI/redhat/grub.cfg"),
+    Case("by-hand", Outcome.DRIFTED, {
+        "boot/loader/entries/arch.conf": HAND.replace(LINE, ""), "boot/loader/loader.conf": "default arch.conf\n",
+    }, "systemd-boot", names="arch.conf"),
+    Case("nixos", Outcome.DRIFTED, {"etc/NIXOS": "", "nix/var/nix/profiles/system/kernel-params": "quiet\n"},
+         names="kernel-params"),
+    Case("limine", Outcome.DRIFTED, {
+        INFO: said("Limine 9.3"), "etc/default/limine": 'KERNEL_CMDLINE[default]="quiet"\n', "proc/cmdline": BY_STUB,
+    }, names="/etc/default/limine"),
+    Case("refind", Outcome.DRIFTED, {
+        INFO: said("rEFInd 0.14"), "boot/refind_linux.conf": '"Standard" "root=x quiet"\n', "proc/cmdline": BY_STUB,
+    }, names="/boot/refind_linux.conf"),
+    Case("nobody's", Outcome.UNREADABLE, {"proc/cmdline": BY_STUB}, names="/etc/default/grub"),
+    Case("lost-kernel", Outcome.UNREADABLE, {
+        "boot/loader/entries/arch.conf": HAND, "boot/loader/loader.conf": "default arch.conf\n",
+        "boot/vmlinuz-linux-lts": "x", "boot/vmlinuz": "x",
+    }, "systemd-boot", names="/vmlinuz-linux"),
+    Case("lost-initrd", Outcome.UNREADABLE, {"boot/initrd.img-5.10": "x"}, names="/boot/initrd.img-6.1.0-39-amd64"),
+]  # fmt: skip
+
+
+def shown(cases: list[Case]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", cases, ids=[case.name for case in cases])
+
+
+@shown(RIGHT_AND_SILENT)
+def test_a_host_that_is_right_is_silent(case: Case, tmp_path: Path) -> None:
+    tree = tree_of(case, tmp_path)
+    assert {name: one for name, one in boot_findings(tree).items() if one.outcome is not Outcome.COMPLIANT} == {}
+
+
+@shown(SABOTAGED)
+def test_one_that_would_lose_its_words_is_named(case: Case, tmp_path: Path) -> None:
+    finding = boot_findings(tree_of(case, tmp_path))["boot.isolcpus"]
+    assert finding.outcome is case.outcome
+    assert case.names in f"{finding.reason} {finding.fix}"
+
+
+@shown([case for case in SABOTAGED if case.name.startswith(("proxmox", "nixos", "limine", "refind", "nobody"))])
+def test_nothing_is_written_for_a_loader_that_is_not_ours(case: Case, tmp_path: Path) -> None:
+    tree = tree_of(case, tmp_path)
+    assert not detect(Sysroot(str(tree))).supported
+    apply(tree)
+    assert not (tree / "etc/default/grub.d/99-tunectl.cfg").exists()
+    assert not [change for change in inspection_on(tree).assess().changes if change.knob in WORDS]
+
+
+@pytest.mark.parametrize("case", [case for case in SABOTAGED if case.name in ("sdboot-manage", "suse-bls")])
+def test_apply_mends_the_source_that_somebody_else_makes_entries_from(case: Case, tmp_path: Path) -> None:
+    tree = tree_of(case, tmp_path)
+    apply(tree)
+    assert boot_findings(tree)["boot.isolcpus"].outcome is Outcome.COMPLIANT
+    assert LINE in (tree / case.names.lstrip("/")).read_text()
+
+
+@pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        ({"proc/cmdline": BY_STUB, **GRUB_LEFT}, "ambiguous"),
+        ({TYPE: "208\n", "proc/cmdline": OWN_LINE}, "grub"),  # kexec: this boot does not tell
+        ({TYPE: "176\n", "proc/cmdline": OWN_LINE}, "direct"),
+        ({TYPE: "114\n"}, "grub"),
+        ({"proc/cmdline": f"placeholder {OWN_LINE}"}, "grub"),  # the first domain of Xen
+        ({"proc/cmdline": f"BOOT_IMAGE=vmlinuz {OWN_LINE} initrd=initrd.img"}, "syslinux"),
+        ({"proc/cmdline": f"BOOT_IMAGE=linux {OWN_LINE}", "etc/lilo.conf": 'append="quiet"\n'}, "lilo"),
+        ({INFO: said("rEFInd 0.14")}, "grub"),  # which started GRUB
+        ({INFO: said("systemd-boot 255"), SELECTED: said("a.conf"), "boot/loader/loader.conf": ""}, "systemd-boot"),
+        ({INFO: said("systemd-boot 255"), SELECTED: said("auto-grub"), "boot/loader/loader.conf": ""}, "grub"),
+        ({STUB_INFO: said("systemd-stub 255"), "boot/efi/EFI/Linux/a.efi": ""}, "systemd-boot"),
+        ({INFO: said("Limine 9.3"), "proc/cmdline": BY_STUB}, "limine"),
+        ({"usr/lib/os-release": "ID=flatcar\n"}, "flatcar"),
+        ({"usr/lib/os-release": "ID=talos\n"}, "talos"),
+    ],
+)  # fmt: skip
+def test_this_boot_says_who_started_it(files: dict[str, str], name: str, tmp_path: Path) -> None:
+    assert detect(Sysroot(str(tree_of(Case("", Outcome.COMPLIANT, files), tmp_path)))).name == name

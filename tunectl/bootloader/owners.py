@@ -1,0 +1,422 @@
+"""Whose the kernel's command line is, where that is not a loader that tunectl writes for: one row each.
+
+A row says what registers its owner on a host, which loaders it may be that started the boot, where words belong and
+what carries them on from there. A register is what an owner keeps for itself; files that a package leaves behind, such
+as /etc/default/grub, register nobody. `upcoming` is what the next boot will have as far as the owner's source tells: no
+entry of his is read, so they are known to have the source's words only where this boot has them all.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from tunectl.bootloader.cmdline import parse_cmdline
+from tunectl.bootloader.editor import LINE, Form, variable
+from tunectl.bootloader.family import Point, Upcoming
+from tunectl.bootloader.grubsettings import configured
+from tunectl.bootloader.started import DIRECT, STUB
+from tunectl.command import as_data
+from tunectl.host.identity import read_os_ids
+from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
+
+Reader = Callable[[Sysroot], Point | None]  # None: there is no such file
+
+
+class Owner(NamedTuple):
+    """One owner of boot entries. `register` are shell patterns of files, or `ID=` with an id of os-release."""
+
+    name: str
+    register: tuple[str, ...]
+    starts: tuple[str, ...]  # the loaders (started.py) that start what it makes; "" for every one
+    source: str  # where the words belong, for people
+    carry: str  # what carries them on; "" for nothing
+    files: tuple[str, ...] = ()  # of the source, as shell patterns
+    line: str = ""  # what of their text is the line, as a pattern with a group; "" for all but comments
+    read: Reader | None = None  # in the place of both
+    certain: bool = False  # what registers it is its own, and no package leaves it behind
+    mark: str = ""  # what the registering file has to hold, as a pattern; "" for nothing
+    form: Form | None = None  # how its one source is edited, beside the entries; None: not by tunectl
+
+    @property
+    def advice(self) -> str:
+        """What an operator does to have words on the line."""
+        return f"in {self.source}{f', then {self.carry}' if self.carry else ''}"
+
+
+def _from_grub_settings(root: Sysroot) -> Point | None:
+    settings = configured(root)
+    line = None if settings.problem else " ".join(map(str, settings.args))
+    return Point(", ".join(settings.files) or "/etc/default/grub", line, settings.problem or "", settings.errno)
+
+
+_CMDLINE = ("etc/kernel/cmdline",)
+_QUOTED = r"""[\t ]*=[\t ]*(["'])(?P<line>.*?)\1"""
+_ESP = ("boot", "boot/efi", "efi")
+_LIMINE = ("limine.conf", "limine/limine.conf", "EFI/*/limine.conf", "limine.cfg")
+_LIMINES = tuple(f"{place}/{name}" for place in _ESP for name in _LIMINE)
+_APPEND = r"(?im)^[\t ]*append[\t ]+(?P<line>.*)$"
+_EXTLINUX = tuple(f"boot/{name}" for name in ("extlinux/extlinux.conf", "extlinux.conf"))
+_EXTLINUX += tuple(f"boot/syslinux/{name}" for name in ("syslinux.cfg", "extlinux.conf"))
+
+# The first row that fits is it. Systems that are one image come first, since any loader's files may lie in the image.
+OWNERS: tuple[Owner, ...] = (
+    # nixpkgs: nixos/modules/system/boot/kernel.nix, and top-level.nix, which writes kernel-params into each generation.
+    Owner(
+        "nixos",
+        ("etc/NIXOS", "ID=nixos"),
+        ("",),
+        "boot.kernelParams of /etc/nixos/configuration.nix",
+        "`nixos-rebuild boot`",
+        ("nix/var/nix/profiles/system/kernel-params",),
+        certain=True,
+    ),
+    # GNU Guix manual, operating-system Reference (kernel-arguments).
+    Owner(
+        "guix",
+        ("ID=guix",),
+        ("",),
+        "kernel-arguments of the operating-system declaration",
+        "`guix system reconfigure`",
+        certain=True,
+    ),
+    # Talos documentation, MachineConfig: machine.install.extraKernelArgs take effect with an upgrade.
+    Owner(
+        "talos",
+        ("ID=talos",),
+        ("",),
+        "machine.install.extraKernelArgs of the machine's configuration",
+        "`talosctl upgrade`",
+        certain=True,
+    ),
+    # Flatcar documentation, "Adding custom kernel boot options": the image's grub.cfg sources it.
+    Owner(
+        "flatcar",
+        ("ID=flatcar", "ID=coreos-container-linux"),
+        ("",),
+        "linux_append of /oem/grub.cfg",
+        "",
+        ("oem/grub.cfg", "usr/share/oem/grub.cfg"),
+        r'(?m)^[\t ]*set[\t ]+linux_append="(?P<line>[^"\n]*)"',
+        certain=True,
+    ),
+    # Bottlerocket documentation, settings.boot: written into a bootconfig, which the kernel reads.
+    Owner(
+        "bottlerocket",
+        ("ID=bottlerocket",),
+        ("",),
+        "settings.boot.kernel-parameters",
+        "`apiclient reboot`",
+        certain=True,
+    ),
+    # Ubuntu Core documentation, system options: system.kernel.cmdline-append.
+    Owner(
+        "ubuntu-core", ("ID=ubuntu-core",), ("",), "`snap set system system.kernel.cmdline-append`", "", certain=True
+    ),
+    # openshift/machine-config-operator: kernelArguments of a MachineConfig; it takes back what it did not write.
+    Owner(
+        "machine-config-operator",
+        ("etc/systemd/system/machine-config-daemon-firstboot.service",),
+        ("",),
+        "kernelArguments of a MachineConfig of the cluster",
+        "`oc apply`",
+        certain=True,
+    ),
+    # clr-boot-manager(1): kernel_cmdline of /etc/kernel, and every file of /etc/kernel/cmdline.d.
+    Owner(
+        "clr-boot-manager",
+        ("ID=clear-linux-os", "ID=solus"),
+        ("systemd-boot", "syslinux", STUB),
+        "a file of /etc/kernel/cmdline.d",
+        "`clr-boot-manager update`",
+        ("etc/kernel/cmdline", "etc/kernel/cmdline.d/*.conf"),
+        certain=True,
+    ),
+    # Proxmox VE Administration Guide, Host Bootloader: proxmox-boot-tool mounts the ESPs only while it copies to them.
+    Owner(
+        "proxmox-boot-tool",
+        ("etc/kernel/proxmox-boot-uuids",),
+        ("systemd-boot", STUB),
+        "/etc/kernel/cmdline",
+        "`proxmox-boot-tool refresh`",
+        _CMDLINE,
+        certain=True,
+    ),
+    # The same; its 000_proxmox_boot_header says that /boot/grub/grub.cfg is not used then.
+    Owner(
+        "proxmox-boot-tool",
+        ("etc/kernel/proxmox-boot-uuids",),
+        ("grub",),
+        "/etc/default/grub",
+        "`proxmox-boot-tool refresh`",
+        read=_from_grub_settings,
+        certain=True,
+    ),
+    # limine-entry-tool's README (KERNEL_CMDLINE); Limine's CONFIG.md (cmdline, and CMDLINE up to version 7).
+    Owner(
+        "limine",
+        ("etc/default/limine",),
+        ("limine",),
+        "KERNEL_CMDLINE of /etc/default/limine",
+        "`limine-update`",
+        ("etc/default/limine",),
+        rf"(?m)^[\t ]*KERNEL_CMDLINE\[[^\]]*\]\+?{_QUOTED}",
+    ),
+    Owner(
+        "limine",
+        _LIMINES,
+        ("limine",),
+        "the entry's cmdline in limine.conf",
+        "",
+        _LIMINES,
+        r"(?im)^[\t ]*(?:kernel_)?cmdline[\t ]*[:=][\t ]*(?P<line>.*)$",
+    ),
+    # rEFInd's documentation, "Methods of Booting Linux": the first line of refind_linux.conf is the default.
+    Owner(
+        "refind",
+        (
+            "boot/refind_linux.conf",
+            "boot/efi/EFI/refind/refind.conf",
+            "efi/EFI/refind/refind.conf",
+            "boot/EFI/refind/refind.conf",
+        ),
+        ("refind",),
+        "/boot/refind_linux.conf (or the entry's options in refind.conf)",
+        "",
+        ("boot/refind_linux.conf",),
+        r'(?m)^[\t ]*"[^"\n]*"[\t ]+"(?P<line>[^"\n]*)"',
+    ),
+    # Alpine's update-extlinux(8).
+    Owner(
+        "update-extlinux",
+        ("etc/update-extlinux.conf",),
+        ("syslinux",),
+        "default_kernel_opts of /etc/update-extlinux.conf",
+        "`update-extlinux`",
+        ("etc/update-extlinux.conf",),
+        rf"(?m)^[\t ]*default_kernel_opts{_QUOTED}",
+    ),
+    # Debian's u-boot-menu, u-boot-update(8): it makes /boot/extlinux/extlinux.conf.
+    Owner(
+        "u-boot-menu",
+        ("etc/default/u-boot", "usr/share/u-boot-menu/conf.d/*"),
+        ("u-boot",),
+        "U_BOOT_PARAMETERS of /etc/default/u-boot",
+        "`u-boot-update`",
+        ("etc/default/u-boot",),
+        rf"(?m)^[\t ]*U_BOOT_PARAMETERS{_QUOTED}",
+    ),
+    # Debian's flash-kernel: the line goes into the boot script (or the flash).
+    Owner(
+        "flash-kernel",
+        ("etc/default/flash-kernel",),
+        ("u-boot",),
+        "LINUX_KERNEL_CMDLINE of /etc/default/flash-kernel",
+        "`flash-kernel`",
+        ("etc/default/flash-kernel",),
+        rf"(?m)^[\t ]*LINUX_KERNEL_CMDLINE{_QUOTED}",
+    ),
+    # Armbian's boot.cmd reads it.
+    Owner(
+        "armbian",
+        ("boot/armbianEnv.txt",),
+        ("u-boot",),
+        "extraargs of /boot/armbianEnv.txt",
+        "",
+        ("boot/armbianEnv.txt",),
+        r"(?m)^extraargs=(?P<line>.*)$",
+    ),
+    # syslinux' doc/extlinux.txt and U-Boot's doc/develop/distro.rst: APPEND of the label; U-Boot adds nothing.
+    Owner(
+        "extlinux",
+        _EXTLINUX,
+        ("syslinux", "u-boot"),
+        "the default label's APPEND in extlinux.conf (or syslinux.cfg)",
+        "",
+        _EXTLINUX,
+        _APPEND,
+    ),
+    # s390-tools' zipl.conf(5).
+    Owner(
+        "zipl",
+        ("etc/zipl.conf",),
+        ("map",),
+        "parameters of /etc/zipl.conf (or the entries, by `grubby --update-kernel=ALL --args=...`)",
+        "`zipl`",
+        ("etc/zipl.conf",),
+        rf"(?m)^[\t ]*parameters{_QUOTED}",
+    ),
+    # lilo.conf(5).
+    Owner(
+        "lilo",
+        ("etc/lilo.conf",),
+        ("map",),
+        "append of /etc/lilo.conf",
+        "`lilo`",
+        ("etc/lilo.conf",),
+        rf"(?m)^[\t ]*append{_QUOTED}",
+    ),
+    # OpenPOWER's petitboot runs the host's grub.cfg itself, and starts the kernel by kexec.
+    Owner("petitboot", ("proc/device-tree/ibm,opal/compatible",), ("petitboot",), "the entry that petitboot shows", ""),
+)
+
+# A loader that this boot names, and that keeps no register on the host: what to do about it.
+NAMELESS = {
+    DIRECT: Owner(DIRECT, (), (DIRECT,), "what starts this virtual machine (QEMU's -append, libvirt's <cmdline>)", ""),
+    STUB: Owner(STUB, (), (STUB,), "what the unified image is made of, or the firmware's boot entry (efibootmgr)", ""),
+    "syslinux": Owner(
+        "syslinux", (), ("syslinux",), "the label's APPEND in its configuration, or on the network boot server", ""
+    ),
+    "map": Owner("map", (), ("map",), "the loader's configuration, or on the network boot server", ""),
+    "limine": Owner("limine", (), ("limine",), "the entry's cmdline in limine.conf", ""),
+    "refind": Owner("refind", (), ("refind",), "refind_linux.conf beside the kernel", ""),
+    "other": Owner("other", (), ("other",), "the configuration of the loader that LoaderInfo names", ""),
+}
+
+# Who makes systemd-boot's entries, or its images, where that is not kernel-install.
+ENTRY_MAKERS: tuple[Owner, ...] = (
+    # sdboot-manage's README: `gen` writes every entry anew, from its hook at each kernel's update.
+    Owner(
+        "sdboot-manage",
+        ("etc/sdboot-manage.conf",),
+        ("systemd-boot",),
+        "LINUX_OPTIONS of /etc/sdboot-manage.conf",
+        "`sdboot-manage gen`",
+        ("etc/sdboot-manage.conf",),
+        rf"(?m)^[\t ]*(?:export[\t ]+)?LINUX_OPTIONS{_QUOTED}",
+        form=variable("LINUX_OPTIONS"),
+    ),
+    # openSUSE's sdbootutil(8): it makes the entries of each kernel and snapshot.
+    Owner(
+        "sdbootutil",
+        ("etc/sysconfig/bootloader",),
+        ("systemd-boot", "grub"),
+        "/etc/kernel/cmdline",
+        "`sdbootutil update-all-entries`",
+        _CMDLINE,
+        mark=r"(?m)^[\t ]*LOADER_TYPE=[\"']?(grub2-bls|systemd-boot)",
+        form=LINE,
+    ),
+)
+IMAGE_MAKERS: tuple[Owner, ...] = (
+    # sbupdate's README.
+    Owner(
+        "sbupdate",
+        ("etc/sbupdate.conf",),
+        ("systemd-boot", STUB),
+        "CMDLINE_DEFAULT of /etc/sbupdate.conf",
+        "`sbupdate`",
+        ("etc/sbupdate.conf",),
+        rf"(?m)^[\t ]*CMDLINE_DEFAULT{_QUOTED}",
+    ),
+    # mkinitcpio(8), --cmdline and PRESETS: /etc/kernel/cmdline, or else all of /etc/cmdline.d.
+    Owner(
+        "mkinitcpio",
+        ("etc/mkinitcpio.d/*.preset",),
+        ("systemd-boot", STUB),
+        "/etc/kernel/cmdline (or a file of /etc/cmdline.d)",
+        "`mkinitcpio -P`",
+        ("etc/cmdline.d/*.conf", "etc/kernel/cmdline"),
+        mark=r"(?m)^[\t ]*[A-Za-z0-9]+_(uki|efi_image)=",
+    ),
+    # dracut.conf(5), uefi= and kernel_cmdline=.
+    Owner(
+        "dracut",
+        ("etc/dracut.conf.d/*.conf", "etc/dracut.conf"),
+        ("systemd-boot", STUB),
+        "kernel_cmdline of /etc/dracut.conf.d",
+        "`dracut --force --regenerate-all`",
+        ("etc/dracut.conf.d/*.conf", "etc/dracut.conf"),
+        rf"(?m)^[\t ]*kernel_cmdline\+?{_QUOTED}",
+        mark=r"(?m)^[\t ]*uefi=[\"']?yes",
+    ),
+)
+
+_ALL = (*OWNERS, *ENTRY_MAKERS, *IMAGE_MAKERS)
+_SECRET = "etc/lilo.conf"  # it may hold a password
+FILES = tuple(
+    dict.fromkeys(
+        path for owner in _ALL for path in (*owner.register, *owner.files) if "=" not in path and path != _SECRET
+    )
+)
+
+
+def registered(root: Sysroot, owner: Owner) -> str:
+    """What registers an owner on this host, for people; "" where nothing does."""
+    ids = read_os_ids(root)
+    for mark in owner.register:
+        kind, _, value = mark.partition("=")
+        if value and kind == "ID" and value in ids:
+            return f"/etc/os-release has {mark}"
+        for path in () if value else matching(root, (mark,)):
+            if not owner.mark or re.search(owner.mark, root.get_text(path)):
+                return f"/{path}"
+    return ""
+
+
+def maker(root: Sysroot, makers: tuple[Owner, ...]) -> Owner | None:
+    """Who of these makes this host's entries or images; None where nobody is registered."""
+    return next((owner for owner in makers if registered(root, owner)), None)
+
+
+def matching(root: Sysroot, patterns: tuple[str, ...]) -> Iterator[str]:
+    """The files that these shell patterns name, each pattern's in order."""
+    for pattern in patterns:
+        paths = [""]
+        for part in pattern.split("/"):
+            paths = [f"{path}/{name}".lstrip("/") for path in paths for name in _names(root, path, part)]
+        yield from filter(root.exists, paths)
+
+
+def _names(root: Sysroot, directory: str, part: str) -> list[str]:
+    """What a part of a pattern stands for in a directory."""
+    if not re.search(r"[*?\[]", part):
+        return [part]
+    return fnmatch.filter(sorted(root.listdir(directory)), part)
+
+
+def source_of(root: Sysroot, owner: Owner) -> Point:
+    """The line that an owner's source gives, as far as it can be read."""
+    if owner.read and (point := owner.read(root)):
+        return point
+    lines, where = [], []
+    for path in matching(root, owner.files):
+        try:
+            text = root.read_text(path)
+        except OSError as error:
+            if error.errno in ABSENT_ERRNOS:
+                continue
+            return Point(f"/{path}", None, f"cannot read {as_data(f'/{path}')}: {error.strerror}", error.errno)
+        where.append(f"/{path}")
+        lines.append(_line_of(text, owner.line))
+        if owner.line and lines[-1] is not None:
+            break
+    told = [line for line in lines if line is not None]
+    if not told:
+        return Point(owner.source, None, f"{owner.source} is not read")
+    return Point(", ".join(where), " ".join(" ".join(told).split()))
+
+
+def _line_of(text: str, pattern: str) -> str | None:
+    if pattern:
+        found = re.search(pattern, text)
+        return found["line"] if found else None
+    return " ".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+
+
+def upcoming(root: Sysroot, owner: Owner) -> Upcoming:
+    """What the next boot will have: what the source says, where this boot shows that the entries have it."""
+    source = source_of(root, owner)
+    if source.line is None:
+        return Upcoming((source,))
+    running = root.get_text("proc/cmdline")
+    waiting = set(parse_cmdline(source.line)) - set(parse_cmdline(running))
+    if not waiting:
+        return Upcoming((Point("/proc/cmdline, which the entries gave", running.strip()), source))
+    if not owner.carry:
+        return Upcoming((source,))
+    words = " ".join(map(as_data, waiting))
+    why = f"{source.where} has {words}, which this boot had not; whether {owner.carry} has run since then is not known"
+    return Upcoming((Point("the boot entries", None, why), source))

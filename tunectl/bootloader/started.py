@@ -1,0 +1,124 @@
+"""Who started this boot's kernel, by what that boot itself left behind: nothing that an installed package wrote.
+
+Three things tell: the variables of the Boot Loader Interface, the number by which an x86 kernel knows its loader, and
+what a loader adds to the kernel's line. A variable is read only where the line does not settle it: each is a call of
+the firmware.
+Source: systemd's BOOT_LOADER_INTERFACE (LoaderInfo, LoaderEntrySelected, StubInfo); Documentation/arch/x86/boot.rst,
+type_of_loader; libstub/x86-stub.c, which is 0x21; GRUB's loader/*/linux.c (BOOT_IMAGE= comes first, and no initrd=) and
+20_linux_xen (`placeholder`); syslinux' doc/syslinux.txt (BOOT_IMAGE= and initrd=); LILO's and zipl's BOOT_IMAGE= is the
+name or the number of an entry; kexec-tools drop it (--reuse-cmdline).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tunectl.host.sysroot import Sysroot
+
+_VARIABLE = "sys/firmware/efi/efivars/{}-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
+_TYPE = "proc/sys/kernel/bootloader_type"
+_SYSLINUX, _QEMU, _KEXEC = 0x3, 0xB, 0xD
+# How the text of LoaderInfo begins, in lower case -> the loader.
+_NAMED = {"systemd-boot": "systemd-boot", "gummiboot": "systemd-boot", "grub": "grub", "refind": "refind"}
+_NAMED |= {"limine": "limine"}
+STUB = "stub"  # a unified image that the firmware starts by itself
+DIRECT = "direct"  # the virtual machine's host hands the kernel over
+OTHER = "other"
+
+FILES = (*(_VARIABLE.format(name) for name in ("LoaderInfo", "LoaderEntrySelected", "StubInfo")), _TYPE)
+
+
+class Start(NamedTuple):
+    """Who started the kernel ("": this boot does not tell), and what says so.
+
+    `never` is a loader that did not, where that is all that is known.
+    """
+
+    loader: str = ""
+    evidence: str = ""
+    never: str = ""
+
+    def may_be(self, *loaders: str) -> bool:
+        """Can one of these have been it? "" stands for every loader."""
+        if self.loader:
+            return "" in loaders or self.loader in loaders
+        return not self.never or any(loader != self.never for loader in loaders)
+
+
+def variable(root: Sysroot, name: str) -> str:
+    """An EFI variable of the Boot Loader Interface: four bytes of attributes, then UTF-16 with a NUL at its end.
+
+    Reading one calls the firmware, which may stop every CPU for that time. Asking for one that is not set does not.
+    PermissionError where this user may not read it; "" for one that is not set.
+    """
+    path = _VARIABLE.format(name)
+    try:
+        return root.read_bytes(path)[4:].decode("utf-16-le", "replace").rstrip("\0")
+    except PermissionError as error:
+        error.filename = root.path(path)
+        raise
+    except OSError:
+        return ""
+
+
+def read_start(root: Sysroot) -> Start:
+    """Who started this boot; worked out once. Never raises."""
+    return root.once("who started this boot", lambda: _start(root))
+
+
+def _start(root: Sysroot) -> Start:
+    words = root.get_text("proc/cmdline").split()
+    by_line = _by_line(words, _type_of_loader(root), stub=root.exists(_VARIABLE.format("StubInfo")))
+    if by_line.loader == "grub" and not _may_be_a_copy(root):
+        return by_line
+    said = _told(root, "LoaderInfo")
+    named = next((loader for begin, loader in _NAMED.items() if said.lower().startswith(begin)), OTHER if said else "")
+    if named and (by_line.loader != "grub" or _chose_an_entry(root)):
+        return Start(named, f"LoaderInfo ({said})")
+    return by_line
+
+
+def _may_be_a_copy(root: Sysroot) -> bool:
+    """Has somebody put GRUB's word into another loader's files, as a copy of /proc/cmdline has it?"""
+    others = ("boot/loader/loader.conf", "boot/efi/loader/loader.conf", "efi/loader/loader.conf")
+    copied = "BOOT_IMAGE=" in root.get_text("etc/kernel/cmdline")
+    return copied or any(map(root.exists, (*others, _VARIABLE.format("LoaderEntrySelected"))))
+
+
+def _by_line(words: list[str], kind: int | None, *, stub: bool) -> Start:
+    """By the kernel's line and by the number of its loader."""
+    image = words[0].partition("=")[2] if words and words[0].startswith("BOOT_IMAGE=") else None
+    with_initrd = any(word.startswith("initrd=") for word in words)
+    if kind == _QEMU:
+        return Start(DIRECT, f"/{_TYPE}")
+    if kind == _SYSLINUX or (image is not None and with_initrd and not stub):
+        return Start("syslinux", f"/{_TYPE}" if kind == _SYSLINUX else "BOOT_IMAGE= and initrd= on /proc/cmdline")
+    if words[:1] == ["placeholder"]:
+        return Start("grub", "`placeholder` on /proc/cmdline")
+    if image is not None and not stub:
+        named = "/" in image
+        return Start("grub" if named else "map", f"BOOT_IMAGE={'' if named else image} on /proc/cmdline")
+    if stub:
+        return Start(STUB, "StubInfo")
+    if not words or kind == _KEXEC:
+        return Start()
+    return Start("", "no BOOT_IMAGE= on /proc/cmdline, which GRUB adds", never="grub")
+
+
+def _chose_an_entry(root: Sysroot) -> bool:
+    """Did systemd-boot start a kernel, and not another loader? Its entries are named *.conf, its images *.efi."""
+    chosen = _told(root, "LoaderEntrySelected").lower()
+    return not chosen or (chosen.endswith((".conf", ".efi")) and not chosen.startswith("auto-"))
+
+
+def _type_of_loader(root: Sysroot) -> int | None:
+    """The upper four bits of an x86 kernel's type_of_loader; None where there is no such number."""
+    text = root.get(_TYPE)
+    return int(text) >> 4 if text.isdecimal() else None
+
+
+def _told(root: Sysroot, name: str) -> str:
+    try:
+        return variable(root, name)
+    except OSError:
+        return ""
