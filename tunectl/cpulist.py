@@ -49,6 +49,30 @@ def parse_cpulist(text: str, *, nr_cpus: int | None = None) -> CpuSet:
     return _cpus_of(bits)
 
 
+def parse_up_to_a_fault(text: str, *, nr_cpus: int) -> CpuSet:
+    """The CPUs that bitmap_parselist() has set when it refuses a part of the list; all of them where it does not."""
+    bits = 0
+    for region in filter(None, _SEPARATORS.split(text)):
+        try:
+            bits |= _region(region, text, nr_cpus)
+        except UsageError:
+            break
+    return _cpus_of(bits)
+
+
+def parse_on_present(text: str, present: CpuSet, *, nr_cpus: int) -> CpuSet:
+    """The CPUs that a person names on a host with these: `N` is the last one that is there, `all` are those that are.
+
+    To the kernel both mean *possible* CPUs, of which a guest often has more. Raises UsageError as parse_cpulist() does.
+    """
+    named: set[int] = set()
+    for region in filter(None, _SEPARATORS.split(text)):
+        last = re.search("[Na]", region, re.IGNORECASE)
+        cpus = parse_cpulist(region, nr_cpus=max(present) + 1 if last else nr_cpus)
+        named |= cpus & present if last else cpus
+    return frozenset(named)
+
+
 def _cpus_of(bits: int) -> CpuSet:
     return frozenset([cpu for cpu, bit in enumerate(reversed(f"{bits:b}")) if bit == "1"])
 

@@ -59,7 +59,8 @@ def test_isolcpus_without_domain_does_not_satisfy() -> None:
     desired = ISOLCPUS.want("isolated", SCOPE)
     assert satisfies(Match.COVERS, ISOLCPUS.decode("domain,managed_irq,2-3"), desired)
     assert not satisfies(Match.COVERS, ISOLCPUS.decode("managed_irq,2-3"), desired)
-    assert not satisfies(Match.COVERS, ISOLCPUS.decode("managed_irq,domain,1-3"), desired)
+    assert not satisfies(Match.COVERS, ISOLCPUS.decode("managed_irq,domain,3"), desired)
+    assert satisfies(Match.COVERS, ISOLCPUS.decode("managed_irq,domain,1-3"), desired)
 
 
 def test_an_empty_set_is_within_nothing() -> None:

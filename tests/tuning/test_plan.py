@@ -412,9 +412,9 @@ def test_a_pending_reboot_is_not_waived_away() -> None:
         (Isolcpus(frozenset({"managed_irq", "domain", "nohz"}), ISOLATED), Outcome.COMPLIANT),
         (Isolcpus(frozenset({"managed_irq"}), ISOLATED), Outcome.PENDING_REBOOT),
         (Isolcpus(frozenset({"managed_irq", "domain"}), frozenset({3})), Outcome.PENDING_REBOOT),
-        (Isolcpus(frozenset({"managed_irq", "domain"}), frozenset({1, 2, 3})), Outcome.PENDING_REBOOT),
+        (Isolcpus(frozenset({"managed_irq", "domain"}), frozenset({1, 2, 3})), Outcome.COMPLIANT),
     ],
 )
-def test_isolcpus_needs_its_flags_and_exactly_its_cpus(booted: Isolcpus, outcome: Outcome) -> None:
+def test_isolcpus_needs_its_flags_and_all_its_cpus(booted: Isolcpus, outcome: Outcome) -> None:
     found = facts_of(booted=booted, upcoming=MANAGED)
     assert judged(planned("boot.isolcpus", MANAGED, read("boot.isolcpus", booted, facts=found))).outcome is outcome

@@ -133,14 +133,15 @@ def kernel_args(args: Iterable[Arg]) -> tuple[Arg, ...]:
 def lookup(args: Sequence[Arg], key: str, rule: Rule, same: Callable[[str, str], bool] = operator.eq) -> Found | None:
     """Which occurrence of `key` is in force by the kernel's rule, and which others there are; None for none.
 
-    `same` compares two values (CPU lists without flags for isolcpus=). Of Rule.EACH the last is named,
-    since every one is in force.
+    `same` compares two values (CPU lists without flags for isolcpus=); one that is not the same as itself the kernel
+    refuses, and takes the next. Of Rule.EACH the last is named, since every one is in force.
     """
     every = [arg for arg in kernel_args(args) if same_key(arg.key, key)]
     # The bare form (`rcu_nocbs`) never takes a list back that another occurrence gives.
     valued = [n for n, arg in enumerate(every) if arg.value is not None]
     if rule is Rule.FIRST:
-        at = valued[0] if valued else None  # their handlers are registered with the "=": the bare form is unknown
+        # Their handlers are registered with the "=": the bare form is unknown.
+        at = next((n for n in valued if same(_compared(every[n]), _compared(every[n]))), None)
     else:
         at = (valued or list(range(len(every))))[-1] if every else None
     if at is None:
@@ -150,6 +151,11 @@ def lookup(args: Sequence[Arg], key: str, rule: Rule, same: Callable[[str, str],
     if key == "isolcpus":
         chosen = _with_added_flags(chosen, [arg.value or "" for arg in others], same)
     return Found(chosen, others)
+
+
+def _compared(arg: Arg) -> str:
+    """The part of a value that is compared."""
+    return split_isolcpus(arg.value or "")[1] if same_key(arg.key, "isolcpus") else arg.value or ""
 
 
 def split_isolcpus(value: str) -> tuple[tuple[str, ...], str]:

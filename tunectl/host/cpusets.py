@@ -24,8 +24,8 @@ class CpuFacts(NamedTuple):
     online: CpuSet
     possible: CpuSet
     nr_cpus: int  # the kernel's nr_cpu_ids: one more than the last possible CPU
-    kernel_isolated: CpuSet  # isolcpus=domain; empty for isolcpus=nohz or managed_irq alone
-    nohz_full: CpuSet
+    kernel_isolated: CpuSet  # isolcpus=domain, as far as present; empty for isolcpus=nohz or managed_irq alone
+    nohz_full: CpuSet  # as far as present
     siblings: dict[int, CpuSet]
     partitioned: CpuSet = frozenset()  # in an isolated partition of control group v2
 
@@ -56,7 +56,8 @@ def read_scope_facts(root: Sysroot) -> CpuFacts:
         # Not core_cpus_list: its name came with 5.3 (and EL8 lacks it), the content is the same.
         core = _set(root, f"cpu{cpu}/topology/thread_siblings_list") & online | {cpu}
         siblings.update((member, core) for member in core if member not in siblings)
-    isolated, nohz_full = _set(root, "isolated"), _set(root, "nohz_full")
+    # The kernel lists possible CPUs there, of which a guest often has more than are present.
+    isolated, nohz_full = _set(root, "isolated") & present, _set(root, "nohz_full") & present
     held = partitioned(root)
     return CpuFacts(present, online, possible, max(possible) + 1, isolated, nohz_full, siblings, held)
 

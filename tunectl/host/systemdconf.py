@@ -7,10 +7,12 @@ The control groups of systemd's units: a unit that has one runs now. /sys/fs/cgr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from tunectl.cpulist import CpuSet, parse_cpulist
 from tunectl.errors import UsageError
+from tunectl.host.shellvars import last_value
 from tunectl.host.sysroot import Sysroot
 
 # Earlier ones win. `systemctl set-property` writes into system.control.
@@ -109,6 +111,23 @@ def united(values: Iterable[str]) -> CpuSet:
         except UsageError:
             continue
     return cpus
+
+
+# The first releases with 258, for a recorded host, which has not got systemd's own files.
+_WITH_258 = {"fedora": 43.0, "ubuntu": 26.04, "debian": 14.0, "arch": 0.0}
+_SHARED = re.compile(r"libsystemd-shared-([0-9]+)")
+
+
+def systemd_version(root: Sysroot) -> int:
+    """The version of systemd on disk, by its library's name or by the distribution's release; 0 where nothing tells."""
+    names = (name for place in ("usr/lib/systemd", "lib/systemd") for name in root.listdir(place))
+    versions = [int(match[1]) for name in names if (match := _SHARED.match(name))]
+    if versions:
+        return max(versions)
+    text = root.get_text("etc/os-release") or root.get_text("usr/lib/os-release")
+    release = re.match(r"[0-9]+(\.[0-9]+)?", last_value(text, "VERSION_ID") or "0")
+    first = _WITH_258.get(last_value(text, "ID") or "")
+    return 258 if first is not None and release and float(release[0]) >= first else 0
 
 
 # Version 2; version 1, and both together.

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tunectl.bootloader.families import FAMILIES
-from tunectl.cpulist import format_cpulist, parse_cpulist
+from tunectl.cpulist import format_cpulist, parse_cpulist, parse_on_present
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.scheduling import BY_PRIORITY
@@ -90,7 +90,7 @@ def kernel_config(facts: CpuFacts) -> HostConfig:
 def _scope(hostfile: HostFile, facts: CpuFacts, origin: str) -> Scope:
     where = f'{origin}: isolated = "{hostfile.isolated}"'
     try:
-        isolated = parse_cpulist(hostfile.isolated, nr_cpus=None if not facts.nr_cpus else max(facts.nr_cpus, 1))
+        isolated = parse_on_present(hostfile.isolated, facts.present, nr_cpus=facts.nr_cpus)
     except UsageError as error:
         raise UsageError(f"{where}: {error.message}", error.hint) from error
     present = format_cpulist(facts.present)

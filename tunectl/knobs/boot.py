@@ -39,6 +39,7 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
     def shown(value: Any) -> Scalar:
         return None if value is None else knob.codec.show(value)
 
+    in_force = found.accepted and (right(found.booted) or found.by_effect)
     points: dict[str, Scalar] = {
         "asked": shown(desired),
         "next_boot": shown(found.next.value) if found.next.known else "unknown",
@@ -47,8 +48,8 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
     }
 
     def judged(outcome: Outcome, reason: str, fix: Fix = NOTHING, changeable: bool = True) -> Judgement:
-        denied = right(found.booted) and not found.accepted
-        observed = found.kernel if denied else shown(found.booted)
+        by_line = right(found.booted) is in_force
+        observed = shown(found.booted) if by_line else found.kernel
         observed = _UNDONE if found.undone else _ALWAYS if found.always else observed
         return Judgement(outcome, observed, shown(desired), reason, fix, changeable, points=points)
 
@@ -56,10 +57,10 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
     argument = name.rstrip("=") if desired is True else name + knob.codec.encode(desired)
     if found.always:
         return judged(Outcome.COMPLIANT, found.always)
-    if right(found.booted) and found.undone:
+    if in_force and found.undone:
         reason = f"this boot had {argument}, and what it switches off is {_UNDONE}: {found.undone}"
         return judged(Outcome.DRIFTED, reason, found.ends, changeable=False)
-    if right(found.booted) and found.accepted:
+    if in_force:
         return judged(*_in_force(found, argument, will_have=right(found.next.value)))
     if right(found.booted):
         reason = f"this boot had {argument}, and the kernel did not accept it: {found.evidence}"
@@ -74,7 +75,7 @@ def _in_force(found: BootFacts, argument: str, *, will_have: bool) -> _Said:
     if found.next.known and not will_have:
         return Outcome.DRIFTED, f"in force now, but {_lost(found)}", *_mend(found, argument)
     if found.next.known:
-        return Outcome.COMPLIANT, found.beside, NOTHING, True
+        return Outcome.COMPLIANT, found.beside or found.made, NOTHING, True
     if found.next.problem:
         reason = f"in force now; whether the next boot has it is not known: {found.next.problem}"
         return Outcome.UNREADABLE, reason, _find_out(found), False
@@ -83,7 +84,7 @@ def _in_force(found: BootFacts, argument: str, *, will_have: bool) -> _Said:
 
 def _not_in_force(knob: Knob, found: BootFacts, argument: str) -> _Said:
     """What neither this boot has nor, as far as that is known, the next."""
-    reason = f"this boot had {_what(knob, found.booted)}"
+    reason = f"this boot had {_what(knob, found.booted)}" + (f" ({found.made})" if found.made else "")
     hidden = found.next.errno in DENIED
     if found.refusal and not hidden:
         others = "its boot loader's settings are not tunectl's to write"
@@ -194,7 +195,6 @@ KNOBS = (
         "RCU callbacks of these CPUs run in threads on other CPUs, not in softirqs here.",
         "none known",
         match=Match.COVERS,
-        implied_by="nohz_full",
         rcu_threads=True,
         likely="the kernel lacks CONFIG_RCU_NOCB_CPU, or the list was bad",
         source="; kernel/rcu/tree_nocb.h",

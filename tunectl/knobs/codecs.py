@@ -11,15 +11,16 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from tunectl.bootloader.cmdline import split_isolcpus
 from tunectl.command import control_in
 from tunectl.cpulist import (
     Isolcpus,
     format_cpulist,
     format_cpumask,
     format_isolcpus,
-    parse_cpulist,
     parse_cpumask,
     parse_isolcpus,
+    parse_on_present,
     parse_shown,
 )
 from tunectl.errors import UsageError
@@ -146,7 +147,7 @@ def _want_cpus(value: Any, scope: Scope) -> frozenset[int]:
     if not value.strip():
         raise ValueError("names no CPU")
     try:
-        return parse_cpulist(value, nr_cpus=scope.nr_cpus)
+        return parse_on_present(value, scope.present, nr_cpus=scope.nr_cpus)
     except UsageError as error:
         raise ValueError(str(error)) from error
 
@@ -164,6 +165,8 @@ def _want_isolcpus(value: Any, scope: Scope) -> Isolcpus:
         return Isolcpus(frozenset({"managed_irq", "domain"}), scope.isolated)
     try:
         wanted = parse_isolcpus(value, nr_cpus=scope.nr_cpus)
+        listed = split_isolcpus(value)[1]
+        wanted = wanted._replace(cpus=parse_on_present(listed, scope.present, nr_cpus=scope.nr_cpus))
     except UsageError as error:
         raise ValueError(str(error)) from error
     if wanted.unknown:
@@ -239,8 +242,8 @@ def satisfies(match: Match, observed: Any, desired: Any) -> bool:
 
 
 def _covers(observed: Any, desired: Any) -> bool:
-    if isinstance(observed, Isolcpus):  # the CPUs must be these; more flags do no harm
-        return bool(observed.flags >= desired.flags and observed.cpus == desired.cpus)
+    if isinstance(observed, Isolcpus):  # more CPUs, or flags, do no harm to those that are meant
+        return bool(observed.flags >= desired.flags and observed.cpus >= desired.cpus)
     return bool(observed >= desired)
 
 

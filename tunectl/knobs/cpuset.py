@@ -73,6 +73,6 @@ KNOBS = (
         risk=f"threads on these CPUs are moved away, trading threads too, unless they live in {SLICE} "
         f"(Slice={SLICE}, or systemd-run --slice={SLICE}); the tick and RCU callbacks stay: those need boot arguments",
         after=("cpu.online", "smt.control"),
-        absence=Absence(("cgroup_disable=cpuset",)),
+        absence=Absence(("cgroup_disable=cpuset",), with_cgroup2=True),
     ),
 )

@@ -127,12 +127,19 @@ class Absence(NamedTuple):
     harmless: str = ""  # why nothing is lost then; "" where something is
     with_cpu: bool = False  # each target is a CPU: an argument that leaves the machine without the CPU takes it away
     with_tsc: bool = False  # it is about the TSC: so does an argument with which that is not the clock
+    with_cgroup2: bool = False  # it is of control groups version 2: so does one with which systemd mounts version 1
 
     @property
     def by_words(self) -> bool:
         """May a word of the kernel's command line take it away, so that something is lost?"""
         return not self.harmless and bool(
-            self.arguments or self.hiding or self.with_cpu or self.with_tsc or self.modules or self.drivers
+            self.arguments
+            or self.hiding
+            or self.with_cpu
+            or self.with_tsc
+            or self.with_cgroup2
+            or self.modules
+            or self.drivers
         )
 
 
@@ -147,6 +154,7 @@ class NextWord(NamedTuple):
     arg: Arg
     cpus: CpuSet  # those that the machine will not have with it
     clock: bool  # the TSC is the clock now, and will not be
+    version1: bool  # control groups are version 2 now, and will not be
     place: str  # FILE:LINE with a leading slash, "" where no line is known
     fix: Fix  # takes the word out
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tunectl.cpulist import format_cpulist
-from tunectl.fix import APPLY, in_turn
+from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.fix import APPLY, REBOOT, in_turn
 from tunectl.host.systemdunit import Said, taking_out
 from tunectl.knobs.codecs import CPULIST, WORD
 from tunectl.knobs.codecs import satisfies as matches
 from tunectl.knobs.drivers.cpuset import SLICE
 from tunectl.knobs.drivers.hotplug import ReapplyRule
-from tunectl.knobs.drivers.systemdcpus import KEPT, Place, SystemdCpus, UnitFacts, kept, united_of
+from tunectl.knobs.drivers.systemdcpus import KEPT, Overriding, Place, SystemdCpus, UnitFacts, kept, united_of
 from tunectl.knobs.drivers.unitfile import ApplyService, judge_service
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
@@ -27,6 +27,8 @@ def judge_unit(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judg
     if desired is None:
         return Judgement(Outcome.DRIFTED, observed, None, f"/{found.file} stands, and the host file no longer asks")
     shown = format_cpulist(desired)
+    if found.word and (judged := _by_the_line(knob, found.word, reading.value, desired)):
+        return judged
     if not matches(knob.match, reading.value, desired):
         return _misconfigured(found, observed, desired)
     if not facts.live or not found.shows:
@@ -42,6 +44,32 @@ def judge_unit(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judg
     cause = f"systemctl set-property took effect at once ({_quoted(wider)})" if wider else _NOT_GIVEN
     reason = f"configured, and yet /{found.shows} {stands}: {cause}"
     return Judgement(Outcome.DRIFTED, effective, shown, reason)
+
+
+def _by_the_line(knob: Knob, word: Overriding, configured: CpuSet, desired: CpuSet) -> Judgement | None:
+    """What a word of the kernel's line makes of it in this boot and the next; None where the files decide in the next.
+
+    In a boot without the word the files decide, so that both of its answers are those of one of the two.
+    """
+
+    def right(cpus: CpuSet | None) -> bool:
+        return matches(knob.match, configured if cpus is None else cpus, desired)
+
+    now, later = right(word.this), right(word.next) if word.next_known else right(word.this)
+    if not later and word.next is None and word.next_known:
+        return None
+    observed = format_cpulist(configured if word.this is None else word.this)
+    shown, place = format_cpulist(desired), f" ({word.place})" if word.place else ""
+    if now and later:
+        return Judgement(
+            Outcome.COMPLIANT, observed, shown, f"{word.word} on the kernel's line counts more than a file"
+        )
+    if later:
+        reason = f"this boot had {word.word}, and the next will not"
+        return Judgement(Outcome.PENDING_REBOOT, observed, shown, reason, REBOOT, changeable=False)
+    when = "in force now, but the next boot will have" if now else "the kernel's line has"
+    reason = f"{when} {word.word}{place}, which counts more than CPUAffinity= in any file"
+    return Judgement(Outcome.DRIFTED, observed, shown, reason, word.fix, changeable=False)
 
 
 _NOT_GIVEN = "systemd has not given that to the kernel yet"
@@ -97,7 +125,7 @@ KNOBS = (
         "for; also while there is no valid partition, as early in a boot.",
         source=_RESOURCES,
         risk="a service that pins itself to an isolated CPU fails to, unless it is moved to the isolated slice",
-        absence=Absence(("cgroup_disable=cpuset",)),
+        absence=Absence(("cgroup_disable=cpuset",), with_cgroup2=True),
     ),
     Knob(
         "systemd.cpu_affinity",

@@ -64,6 +64,8 @@ def _with_it(absence: Absence, reading: Reading, word: NextWord) -> str:
     """What goes along with the CPU or the clock that this word takes away; "" where it is neither's."""
     if absence.with_cpu and reading.instance.isdecimal() and int(reading.instance) in word.cpus:
         return f"CPU {reading.instance} is not there then"
+    if absence.with_cgroup2 and word.version1:
+        return "systemd mounts control groups version 1 then, or refuses to start"
     return "the TSC is not the clock then" if absence.with_tsc and word.clock else ""
 
 

@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from tunectl.bootloader.cmdline import RULES, Arg, Rule, lookup, parse_cmdline
+from tunectl.bootloader.cmdline import RULES, Arg, Rule, lookup, parse_cmdline, same_key
 from tunectl.bootloader.families import AMBIGUOUS, FAMILIES, FILES, Loader, detect, upcoming_of
 from tunectl.bootloader.family import BootPlan, Conflict, Family, Point, Upcoming
+from tunectl.bootloader.housekeeping import WORDS, Machine, explain, shares_of, value_of, words_of
 from tunectl.bootloader.words import Desired, given
 from tunectl.command import argv, as_data
-from tunectl.cpulist import Isolcpus, format_cpulist, parse_cpulist, parse_isolcpus, parse_shown
+from tunectl.cpulist import MAX_CPUS, CpuSet, Isolcpus, format_cpulist, named_cpus, parse_shown
 from tunectl.errors import UsageError
 from tunectl.fix import APPLY, NOTHING, Fix, in_turn, to_decide, to_type
-from tunectl.host.cpusets import ISOLATED, read_cpu_list
+from tunectl.host.cpusets import ISOLATED, NOHZ_FULL, read_cpu_list
 from tunectl.host.identity import machine_of
 from tunectl.host.interrupts import REALTIME, VERSION, threads_always
-from tunectl.host.procs import parse_stat
+from tunectl.host.procs import parse_allowed, parse_stat
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.drivers.kthreads import comms_of
 from tunectl.knobs.row import Batch, Knob, Step, View, once
-from tunectl.model import Reading, State
+from tunectl.model import Match, Reading, State
 from tunectl.wording import plural
 
 _EVIDENCE = ("irq/", "rcuo")
 _RCU_THREAD = re.compile(r"rcuo[a-z]?/([0-9]+)")
 _THREADED = "PREEMPT_RT runs every interrupt in a thread, whatever its command line says; another kernel does not"
-_LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
+_KTHREADD = "proc/2"  # every other thread of the kernel starts on the CPUs that it may use
 # arch/x86/kernel/tsc.c, drivers/cpufreq/intel_pstate.c, amd-pstate.c. Any other kernel leaves these words alone.
 _OF_X86 = ("tsc", "intel_pstate", "amd_pstate")
 
@@ -53,7 +54,9 @@ class BootFacts:
     """What is known of one argument, except what was asked for, which is the setting."""
 
     next: Next
-    booted: Any  # None: this boot did not have it
+    booted: Any  # what this boot's line comes to; None: it did not have it
+    by_effect: bool = False  # in force by what the kernel shows, whatever its line says
+    made: str = ""  # how it came to that, where its own word does not say so
     kernel: str = ""  # what the kernel shows
     accepted: bool  # does the kernel show what it must? True where it shows nothing
     evidence: str = ""  # where it shows it, and what; "" where it does not
@@ -82,7 +85,6 @@ class BootArg(NamedTuple):
     key: str
     kernel: str = ""  # the attribute that shows what the kernel accepted, a CPU list
     rcu_threads: bool = False  # what it accepted shows as rcuo threads
-    implied_by: str = ""  # another argument that does the same
     likely: str = ""
     config: str = ""  # the kernel's build option for it
     switch: str = ""  # the sysctl that is 0 with this argument, and switches on again what it switched off
@@ -110,20 +112,24 @@ class BootArg(NamedTuple):
             absent = Reading(knob.name, "", State.ABSENT, reason=why)
             yield self._left_over(knob, view, ours, why) if is_there else absent
             return
-        boot = boot_of(view)
-        upcoming = self._next(knob, view, boot, want)
+        boot, args = boot_of(view), parse_cmdline(line)
         try:
             kernel, accepted, evidence = self._accepted(view, want)
         except (OSError, UsageError) as error:
             number = error.errno if isinstance(error, OSError) else None
             yield Reading(knob.name, "", State.UNREADABLE, reason=f"/{self.kernel}: {error}", errno=number)
             return
+        booted = self._value(knob, view, args, want)
+        by_effect = accepted and self._by_effect(args, machine_for(view), booted, want, evidence)
+        in_force = accepted and (by_effect or _gives(knob, booted, want))
+        upcoming = self._next(knob, view, boot, want, args if in_force else ())
         obstacle, remedy = boot.obstacle(self.key, lost=bool(upcoming.where) and not upcoming.later)
-        booted = self._value(knob, view, parse_cmdline(line), want)
         undone, ends, beside = self._undone(view) if booted else ("", NOTHING, "")
         facts = BootFacts(
             next=upcoming,
             booted=booted,
+            by_effect=by_effect,
+            made=self._made(view, args, booted, want) or (evidence if by_effect else ""),
             kernel=kernel,
             accepted=accepted,
             evidence=evidence,
@@ -146,8 +152,38 @@ class BootArg(NamedTuple):
         booted, written = (self._value(knob, view, parse_cmdline(line), None) for line in lines)
         return Reading(knob.name, "", State.READ, booted, facts=LeftOver(why, written))
 
-    def _next(self, knob: Knob, view: View, boot: Boot, want: Any) -> Next:
-        """What the default entry has, or what the entries of later kernels will not have."""
+    def _by_effect(self, args: Sequence[Arg], machine: Machine, booted: Any, want: Any, evidence: str) -> bool:
+        """Is it in force by what the kernel shows, although this boot's line, as we read it, does not say so?
+
+        The flags of isolcpus= show nowhere. From 5.17 on each CPU has an rcuo thread where any callbacks are offloaded
+        (kernel/rcu/tree_nocb.h, rcu_spawn_cpu_nocb_kthread()), so these prove something only where no word asks for
+        them: then the kernel was built to offload all (CONFIG_RCU_NOCB_CPU_DEFAULT_ALL).
+        """
+        if not evidence or self.irq_threads:
+            return False
+        if isinstance(want, Isolcpus):
+            return isinstance(booted, Isolcpus) and booted.flags >= want.flags
+        asked = any(same_key(arg.key, "rcu_nocbs") for arg in args) or "nohz" in shares_of(args, machine)
+        return not (self.rcu_threads and asked)
+
+    def _made(self, view: View, args: Sequence[Arg], booted: Any, want: Any) -> str:
+        """How the value came to be in force, where its own word does not say it; and what that does not do."""
+        if self.key not in WORDS:
+            return ""
+        made = explain(args, self.key, machine_for(view))
+        extra = _more_than(booted, want)
+        if self.key == "nohz_full" and made:
+            extra = _not_kept_off(view, want)
+        return "; ".join(filter(None, (made, extra)))
+
+    def _value_of(self, view: View, args: Sequence[Arg], want: Any) -> Isolcpus | CpuSet | None:
+        return value_of(args, self.key, machine_for(view), want)
+
+    def _next(self, knob: Knob, view: View, boot: Boot, want: Any, in_force: Sequence[Arg]) -> Next:
+        """What the default entry has, or what the entries of later kernels will not have.
+
+        `in_force`: the line with which it is in force now; the same words do the same at the next boot.
+        """
         upcoming = boot.next
         if upcoming is None:
             loader = boot.loader
@@ -158,8 +194,11 @@ class BootArg(NamedTuple):
             if point.line is None:
                 unknown = unknown or point._replace(why=point.why or upcoming.problem or f"{point.where} is not known")
                 continue
-            found = self._value(knob, view, parse_cmdline(point.line), want)
-            if found is None or not satisfies(knob.match, found, want):
+            args = parse_cmdline(point.line)
+            found = self._value(knob, view, args, want)
+            if self.key in WORDS and in_force and words_of(args) == words_of(in_force):
+                found = want if not _gives(knob, found, want) else found
+            if not _gives(knob, found, want):
                 why = upcoming.problem
                 lost = f"the next kernel's entry would not have it: it is not in {point.where}"
                 problem, where = lost if number else why, point.where
@@ -171,16 +210,14 @@ class BootArg(NamedTuple):
 
     def _value(self, knob: Knob, view: View, args: tuple[Arg, ...], want: Any) -> Any:
         """The value that is in force by the kernel's rule, typed; a text that it would refuse counts as none."""
-        nr_cpus = view.scope.nr_cpus
+        if self.key in WORDS:
+            return self._value_of(view, args, want)
+        found = lookup(args, self.key, RULES[self.key])
+        every = (found.arg, *found.others) if found and RULES[self.key] is Rule.EACH else (found.arg,) if found else ()
         values = []
-        for key in filter(None, (self.key, self.implied_by)):
-            found = lookup(args, key, RULES[key], partial(_same, nr_cpus, key))
-            every = (found.arg, *found.others) if found and RULES[key] is Rule.EACH else (found.arg,) if found else ()
-            for arg in every:
-                with suppress(ValueError, UsageError):
-                    values.append(_typed(key, arg.value or "", nr_cpus, knob))
-        if self.implied_by and values:  # the kernel offloads both
-            return frozenset[int]().union(*values)
+        for arg in every:
+            with suppress(ValueError, UsageError):
+                values.append(knob.codec.decode(arg.value or ""))
         return want if want in values else values[0] if values else None
 
     def _accepted(self, view: View, want: Any) -> tuple[str, bool, str]:
@@ -190,8 +227,9 @@ class BootArg(NamedTuple):
             if not view.root.exists(self.kernel):
                 return "", True, ""
             text = view.root.read_value(self.kernel)
-            shown = parse_shown(text)
-            return format_cpulist(shown), shown == wanted, f"/{self.kernel} shows '{text.strip()}'"
+            shown = parse_shown(text) & view.scope.present
+            right = shown >= wanted if isinstance(want, Isolcpus) else shown == wanted
+            return format_cpulist(shown), right, f"/{self.kernel} shows '{text.strip()}'"
         names = _threads(view) if self.rcu_threads or self.irq_threads else ()
         if not names:
             return "", True, ""
@@ -201,7 +239,8 @@ class BootArg(NamedTuple):
             return shows, bool(count), f"there are {shows} (irq/N-...)"
         offloaded = frozenset(int(one[1]) for name in names if (one := _RCU_THREAD.fullmatch(name)))
         threads = f"there are rcuo threads for CPUs {sorted(offloaded) or 'none'}"
-        return format_cpulist(offloaded), offloaded >= wanted, threads
+        # A CPU that has not been online in this boot has no thread yet.
+        return format_cpulist(offloaded), offloaded >= wanted & view.scope.online, threads
 
     def _undone(self, view: View) -> tuple[str, Fix, str]:
         """(the sysctl that undoes it, what ends that, why it undoes nothing on the isolated CPUs).
@@ -242,7 +281,8 @@ class BootArg(NamedTuple):
         names = ("proc/[0-9]*/comm", "proc/[0-9]*/stat") if self.rcu_threads or self.irq_threads else ()
         always = (REALTIME, VERSION) if self.irq_threads else ()
         shown = filter(None, (self.kernel, self._switch, self.on_cpus))
-        return ("proc/cmdline", ISOLATED, *shown, *names, *always, *FILES)
+        kthreadd = (f"{_KTHREADD}/comm", f"{_KTHREADD}/status") if self.key == "nohz_full" else ()
+        return ("proc/cmdline", ISOLATED, NOHZ_FULL, *shown, *names, *always, *kthreadd, *FILES)
 
 
 class Boot(NamedTuple):
@@ -301,7 +341,7 @@ def loaded_by(view: View) -> Loaded:
 def boot_of(view: View) -> Boot:
     """Besides loaded_by(), what there is to write; worked out once."""
     loader, family, upcoming = loaded_by(view)
-    same = partial(_same, view.scope.nr_cpus)
+    same = partial(_same, machine_for(view))
     plan = family.plan(view.root, _desired(view), same, view.journaled) if family else None
     settled = plan is not None and all(view.root.get_text(one.path) == one.content for one in plan.writes)
     return Boot(loader, family, upcoming, plan, settled)
@@ -324,25 +364,65 @@ def _unknown_here(view: View, key: str) -> str:
     return f"x86 alone knows {key}=: the kernel of this machine ({machine}) makes nothing of it"
 
 
-def _typed(key: str, text: str, nr_cpus: int, knob: Knob) -> Any:
-    if key == "isolcpus":
-        return parse_isolcpus(text, nr_cpus=nr_cpus)
-    if key in _LISTS:
-        return parse_cpulist(text, nr_cpus=nr_cpus)
-    return knob.codec.decode(text)
+def _gives(knob: Knob, value: Any, want: Any) -> bool:
+    return value is not None and satisfies(knob.match, value, want)
 
 
-def _same(nr_cpus: int, key: str, one: str, other: str) -> bool:
-    """Do two texts of an argument mean the same CPUs (isolcpus: and does `one` have at least the flags of `other`)?"""
-    try:
-        if key == "isolcpus":
-            left, right = parse_isolcpus(one, nr_cpus=nr_cpus), parse_isolcpus(other, nr_cpus=nr_cpus)
-            return left.flags >= right.flags and left.cpus == right.cpus
-        if key in _LISTS:
-            return parse_cpulist(one, nr_cpus=nr_cpus) == parse_cpulist(other, nr_cpus=nr_cpus)
-    except UsageError:
-        return False
-    return one == other
+@once
+def machine_for(view: View) -> Machine:
+    """How this machine's kernel reads a list.
+
+    Without CONFIG_CPUMASK_OFFSTACK a kernel before 6.3 takes every number below its NR_CPUS, and not only those of
+    possible CPUs (include/linux/cpumask.h, nr_cpumask_bits): where this boot's masks come out so, it does.
+    """
+    scope, root = view.scope, view.root
+    tickless = root.exists(NOHZ_FULL) or not root.exists(ISOLATED)
+    strict = Machine(scope.present, scope.nr_cpus, tickless)
+    args = parse_cmdline(root.get_text("proc/cmdline"))
+    for machine in (strict, strict._replace(nr_cpus=MAX_CPUS)):
+        domain = shares_of(args, machine).get("domain")
+        if (domain.cpus & scope.present if domain else frozenset()) == read_cpu_list(root, ISOLATED) & scope.present:
+            return machine
+    return strict
+
+
+def _same(machine: Machine, key: str, one: str, other: str) -> bool:
+    """Does the text `one` of an argument come to what `other` asks for, on the CPUs that are present?
+
+    A text that the kernel refuses comes to nothing, and is not even the same as itself.
+    """
+    if key not in WORDS:
+        return one == other
+    want = value_of([Arg(key, other)], key, machine, None)
+    value = value_of([Arg(key, one)], key, machine, want)
+    return value is not None and want is not None and satisfies(MATCHES[key], value, want)
+
+
+# How the rows of knobs/boot.py compare.
+MATCHES = {
+    "isolcpus": Match.COVERS,
+    "nohz_full": Match.EQUAL,
+    "rcu_nocbs": Match.COVERS,
+    "irqaffinity": Match.WITHIN,
+}
+
+
+def _more_than(value: Any, want: Any) -> str:
+    """The CPUs that are isolated besides, which the host file calls housekeeping CPUs."""
+    if not (isinstance(value, Isolcpus) and isinstance(want, Isolcpus) and value.cpus > want.cpus):
+        return ""
+    more = named_cpus(value.cpus - want.cpus)
+    return f"the scheduler puts nothing on {more} either, which the host file leaves to it"
+
+
+def _not_kept_off(view: View, want: Any) -> str:
+    """What isolcpus=nohz leaves on these CPUs and nohz_full= does not: before 6.14 it sets the tick's type alone."""
+    if view.root.get(f"{_KTHREADD}/comm") == "kthreadd":
+        with suppress(UsageError, OSError):
+            if not parse_allowed(view.root.get_text(f"{_KTHREADD}/status")) & want:
+                return ""
+            return "threads of the kernel and unbound timers are not kept off these CPUs: nohz_full= does that, too"
+    return "before 6.14 that does not keep threads of the kernel and unbound timers off, as nohz_full= does"
 
 
 def _ours(view: View) -> Iterable[str]:
@@ -374,7 +454,7 @@ def _read_back(root: Sysroot, view: View) -> str | None:
     if not loader.supported:  # its files could be read when they were written
         return loader.refusal
     family = FAMILIES[loader.name]
-    same = partial(_same, view.scope.nr_cpus)
+    same = partial(_same, machine_for(view))
     if family.confirm and (problem := family.confirm(root, _desired(view), same)):
         return problem
     upcoming = family.upcoming(root)

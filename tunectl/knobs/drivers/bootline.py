@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, kernel_args, parse_cmdline, same_key, taken_cpus, taking_tsc
 from tunectl.bootloader.grubsettings import MAIN, configured, making_menu
+from tunectl.bootloader.otherreaders import WITHOUT_V1, taking_v2
 from tunectl.command import Command, all_of, argv, as_data
 from tunectl.cpulist import CpuSet
 from tunectl.fix import NOTHING, REBOOT, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import read_cpu_list
+from tunectl.host.systemdconf import systemd_version
 from tunectl.knobs.drivers.bootargs import loaded_by
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, NextWord, Step, View, once
 from tunectl.model import Outcome, Reading, State
@@ -23,6 +25,7 @@ from tunectl.model import Outcome, Reading, State
 _CPU = "sys/devices/system/cpu"
 _CLOCK = "sys/devices/system/clocksource/clocksource0"
 _TSC = "tsc"
+_VERSION_2 = "sys/fs/cgroup/cgroup.controllers"
 _BY_APIC, _SETS_APIC = "disable_cpu_apicid", "apic_set_disabled_cpu_apicid"  # the word, and the function that takes it
 _APIC = re.compile(r"^processor\s*:\s*([0-9]+)$(?:\n.+)*?\napicid\s*:\s*([0-9]+)$", re.MULTILINE)
 _MAKE_MENUS = ("grub", "suse-grub")
@@ -55,6 +58,8 @@ def next_words(view: View) -> tuple[NextWord, ...]:
     asked = {(name.removeprefix("boot."), text) for name, text in view.texts.items() if name.startswith("boot.")}
     known = {arg for arg in lines.this if arg not in clocked}
     new = [arg for arg in kernel_args(lines.next or ()) if arg not in known and (arg.key, arg.value) not in asked]
+    legacy = _taking_version_2(view, lines)
+    new += [legacy] if legacy and legacy not in new else []
     if not new:
         return ()
     secondary = _secondary(view)
@@ -70,6 +75,7 @@ def next_words(view: View) -> tuple[NextWord, ...]:
             arg,
             taken.get(arg, frozenset()),
             arg in clocked,
+            arg == legacy,
             place_of(view, str(arg)),
             removal_fix(view, *map(str, _together(arg, new, taken, clocked)), reboot=False),
         )
@@ -103,6 +109,14 @@ def _taking_the_clock(view: View, line: tuple[Arg, ...]) -> frozenset[Arg]:
     others = [] if chosen_again else view.root.get(f"{_CLOCK}/available_clocksource").split()
     others = [name for name in others if name != _TSC]
     return frozenset(_in_turn(lambda rest: dict.fromkeys(taking_tsc(rest, others), frozenset()), line))
+
+
+def _taking_version_2(view: View, lines: BootLines) -> Arg | None:
+    """The word of the next line with which systemd will not mount control groups version 2, as it did this time."""
+    word = taking_v2(lines.next or ())
+    if not word or taking_v2(lines.this) or not view.root.exists(_VERSION_2):
+        return None
+    return None if systemd_version(view.root) >= WITHOUT_V1 else word
 
 
 def _secondary(view: View) -> CpuSet:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from tunectl.bootloader.cmdline import parse_cmdline
+from tunectl.bootloader.otherreaders import taking_v2
 from tunectl.command import as_data
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.host.cpusets import ISOLATED, read_cpu_list
@@ -109,7 +111,8 @@ class IsolatedPartition:
 def lack_of(root: Sysroot) -> str:
     """Why this host can give no control group CPUs of its own; "" where it can."""
     if not root.exists(f"{ROOT}/cgroup.controllers"):
-        return f"there is no cgroup v2 hierarchy at /{ROOT}"
+        word = taking_v2(parse_cmdline(root.get_text("proc/cmdline")))
+        return f"there is no cgroup v2 hierarchy at /{ROOT}" + (f": this boot had {as_data(word)}" if word else "")
     if "cpuset" not in root.get(f"{ROOT}/cgroup.controllers").split():
         return "the kernel does not offer the cpuset controller to cgroup v2 (not built in, or taken by cgroup v1)"
     return ""

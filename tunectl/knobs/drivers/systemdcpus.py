@@ -10,11 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from tunectl.bootloader.otherreaders import manager_cpus
 from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.fix import REBOOT, Fix
 from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import patterns_of, united
 from tunectl.host.systemdunit import Said, in_force, read_unit
+from tunectl.knobs.drivers.bootline import boot_lines, place_of, removal_fix
 from tunectl.knobs.drivers.cpuset import lack_of
 from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, missing
 from tunectl.model import Reading, State
@@ -46,6 +49,20 @@ def kept(name: str) -> Place:
     return Place(name, section, "AllowedCPUs", f"{_SYSTEM}/{name}.d/zz-tunectl.conf", shows)
 
 
+class Overriding(NamedTuple):
+    """systemd.cpu_affinity= on the kernel's line, which counts more than any file: this boot's, and the next one's.
+
+    `next` is None where the next line is not known, or has no such word; `next_known` tells which.
+    """
+
+    this: CpuSet | None
+    next: CpuSet | None
+    next_known: bool
+    word: str  # the one that counts: the next line's, or this one's
+    place: str
+    fix: Fix  # takes it out
+
+
 class UnitFacts(NamedTuple):
     """What the judge needs beside the configured CPUs."""
 
@@ -58,6 +75,7 @@ class UnitFacts(NamedTuple):
     said: tuple[Said, ...]  # the lines that count
     later: tuple[Said, ...]  # all that is read after our file, or would be; an empty one drops what ours says
     at_once: tuple[Said, ...]  # every line by which `systemctl set-property` gave the unit CPUs
+    word: Overriding | None = None  # what stands on the kernel's line and counts more than any file
 
 
 class SystemdCpus(NamedTuple):
@@ -80,6 +98,7 @@ class SystemdCpus(NamedTuple):
                 continue
             with root.noting() as denied:
                 facts = _look(root, place)
+            facts = facts._replace(word=None if place.shows or place.unit else _overriding(view))
             instance = place.name if len(self.places) > 1 else ""
             yield if_readable(Reading(knob.name, instance, State.READ, united_of(facts.said), facts=facts), denied)
 
@@ -107,7 +126,7 @@ class SystemdCpus(NamedTuple):
         """Every file that configures the units, and where the effect shows."""
         shown = tuple(place.shows for place in self.places if place.shows)
         groups = tuple(_marker(place.name) for place in self.places if place.shows)
-        offered = (f"{_GROUPS}/cgroup.controllers",) if shown else ()
+        offered = (f"{_GROUPS}/cgroup.controllers",) if shown else ("proc/cmdline",)
         return (*(path for place in self.places for path in patterns_of(place.name)), *shown, *groups, *offered)
 
 
@@ -160,6 +179,21 @@ def _look(root: Sysroot, place: Place) -> UnitFacts:
         tuple(said),
         tuple(_after_ours(place, every)),
         tuple(one for one in every if one.file.startswith(_AT_ONCE)),
+    )
+
+
+def _overriding(view: View) -> Overriding | None:
+    """What the two lines say of the manager's CPUs; None where neither says anything. Absent CPUs count for nothing."""
+    lines = boot_lines(view)
+    this, after = manager_cpus(lines.this), manager_cpus(lines.next or ())
+    counts = after or this
+    if counts is None:
+        return None
+    word, place = str(counts[0]), place_of(view, str(counts[0])) if after else ""
+    fix = removal_fix(view, word, reboot=this is not None) if after or lines.next is None else REBOOT
+    present = view.scope.present
+    return Overriding(
+        this and this[1] & present, after and after[1] & present, lines.next is not None, word, place, fix
     )
 
 
