@@ -180,8 +180,9 @@ SILENT: list[dict[str, str]] = [
     {"etc/udev/rules.d/6.rules": 'SUBSYSTEM=="net", DRIVERS=="mlx5_core", ATTR{gro_flush_timeout}="9"\n'},
     {"etc/udev/rules.d/6.rules": 'ACTION=="remove", SUBSYSTEM=="net", RUN+="/sbin/ethtool -C $name rx-usecs 9"\n'},
     {"etc/udev/rules.d/6.rules": f'{RULE}ATTR{{gro_flush_timeout}}="9"\n{RULE}ATTR{{gro_flush_timeout}}="0"\n'},
-    {"etc/rc.local": "#!/bin/sh\nethtool -C eno1 rx-usecs 9\n"},
+    {"etc/rc.local": "#!/bin/sh\nethtool -C eno1 rx-usecs 9\nethtool -C enp6s0 rx-usecs 9\n"},
     {"etc/network/if-up.d/ethtool": "#!/bin/sh\nETHTOOL=/sbin/ethtool\n$ETHTOOL --coalesce \"$IFACE\" $SETTINGS\n"},
+    {"etc/network/if-up.d/tune.sh": HOOK},  # run-parts leaves it out
     {"etc/NetworkManager/dispatcher.d/50-x": f"#!/bin/sh\nethtool -c {CARD} > /tmp/x\n"},
 ]  # fmt: skip
 
@@ -198,6 +199,14 @@ def test_a_hook_that_may_not_be_executed_is_not_run(host: Path) -> None:
 
 
 def test_without_a_card_of_ours_no_cards_settings_are_a_matter(host: Path) -> None:
-    lay(host, {**link("OriginalName=*"), "etc/crontab": "@daily root ethtool -C $X rx-usecs 9\n", "usr/sbin/cron": ""})
+    lay(
+        host,
+        {
+            **link("OriginalName=*"),
+            KEYFILE: NAMED + "[ethtool]\nfeature-gro=true\n",
+            "etc/crontab": "@daily root ethtool -C $X rx-usecs 9\n",
+            "usr/sbin/cron": "",
+        },
+    )
     tuners = read_tuners(Sysroot(str(host)), ())
     assert not any(conflicts(tuner, OURS) or unseen(tuner, OURS) for tuner in tuners)

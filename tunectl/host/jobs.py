@@ -102,7 +102,7 @@ def read_rc_local(root: Sysroot) -> Iterator[Job]:
 
 
 # Directories whose programs are run as a card goes up or the host resumes. ifupdown(8)'s interfaces(5),
-# NetworkManager-dispatcher(8), networkd-dispatcher(8), dhclient-script(8), ifcfg of SUSE, systemd-suspend.service(8).
+# NetworkManager-dispatcher(8), networkd-dispatcher(8), run-parts(8), ifcfg of SUSE, systemd-suspend.service(8).
 _OF_CARDS = (
     *(f"etc/network/{name}.d" for name in ("if-pre-up", "if-up")),
     *(
@@ -115,7 +115,7 @@ _OF_CARDS = (
         for place in ("etc", "usr/lib")
         for state in ("carrier", "configured", "configuring", "degraded", "routable")
     ),
-    *("etc/dhcp/dhclient-enter-hooks.d", "etc/dhcp/dhclient-exit-hooks.d", "etc/sysconfig/network/if-up.d"),
+    "etc/sysconfig/network/if-up.d",
 )
 _LOCAL_HOOKS = ("sbin/ifup-local", "sbin/ifup-pre-local")  # of Red Hat's network-scripts
 _OF_SLEEP = ("etc/systemd/system-sleep", "usr/lib/systemd/system-sleep", "lib/systemd/system-sleep")
@@ -135,8 +135,11 @@ def read_sleep_hooks(root: Sysroot) -> Iterator[Job]:
 
 
 def _programs_in(root: Sysroot, directories: Sequence[str]) -> Iterator[Job]:
-    paths = (f"{directory}/{name}" for directory in directories for name in sorted(root.listdir(directory)))
-    yield from (Job(path, 0, "") for path in paths if path not in _OWNERS and is_program(root, path))
+    """The programs of directories; ifupdown's are run by run-parts, which leaves out a name with a dot."""
+    for path in (f"{directory}/{name}" for directory in directories for name in sorted(root.listdir(directory))):
+        is_skipped = path in _OWNERS or (path.startswith("etc/network/") and "." in path.rpartition("/")[2])
+        if not is_skipped and is_program(root, path):
+            yield Job(path, 0, "")
 
 
 def is_program(root: Sysroot, path: str) -> bool:

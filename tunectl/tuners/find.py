@@ -107,6 +107,8 @@ def _tuned(root: Sysroot) -> dict[str, object]:
 
 def _read_files(root: Sysroot, cards: Collection[str] | None) -> Iterator[FoundTuner]:
     for files in FILES:
+        if files.only_cards and cards is not None and not cards:  # what may not be read there is no matter, either
+            continue
         with root.noting() as denied:
             settings = tuple(kept for one in files.settings(root) for kept in _of_cards(root, one, cards))
         if settings or denied:
@@ -114,12 +116,13 @@ def _read_files(root: Sysroot, cards: Collection[str] | None) -> Iterator[FoundT
 
 
 def _of_cards(root: Sysroot, setting: Setting, cards: Collection[str] | None) -> Iterator[Setting]:
-    """The setting, unless it is another card's; named only, where the name is none of this host's but may be one."""
+    """The setting, unless it is another card's; named only where its name may be an alternative one of a card."""
     name = setting.instance
     is_of_cards = isinstance(KNOBS[setting.knob].driver, NicFile | QueueIrqs)
+    is_alternative = any(name.startswith(card) for card in cards or ()) and not root.exists(f"sys/class/net/{name}")
     if cards is None or not is_of_cards or name in cards or (cards and not name):
         yield setting
-    elif cards and name.startswith("en") and name not in root.listdir("sys/class/net"):  # an alternative name?
+    elif is_alternative:  # enp5s0np0
         yield setting._replace(named=True)
 
 

@@ -56,6 +56,7 @@ class Files(NamedTuple):
     when: str
     answer: str
     does: str = "sets"
+    only_cards: bool = False  # it sets nothing but what network cards have
 
 
 PROGRAMS = (
@@ -193,11 +194,11 @@ FILES = (
         "apply switches no swap off: verify names it once it is on",
         "will write",
     ),
-    Files("link files", cards.read_link_files, _APPEARS, _COMES_BACK),
+    Files("link files", cards.read_link_files, _APPEARS, _COMES_BACK, only_cards=True),
     Files("ifupdown", cards.read_ifupdown, _GOES_UP, _COMES_BACK),
-    Files("NetworkManager", cards.read_keyfiles, _GOES_UP, _COMES_BACK),
+    Files("NetworkManager", cards.read_keyfiles, _GOES_UP, _COMES_BACK, only_cards=True),
     Files("ifcfg", cards.read_ifcfg, _GOES_UP, _COMES_BACK),
-    Files("netplan", cards.read_netplan, _APPEARS, _COMES_BACK),
+    Files("netplan", cards.read_netplan, _APPEARS, _COMES_BACK, only_cards=True),
     Files("network hooks", _run_by(read_card_hooks), _GOES_UP, _LATER, "may write"),
     Files("sleep hooks", _run_by(read_sleep_hooks), "each time the host resumes", _LATER, "may write"),
     Files("cron", _run_by(read_cron_jobs), "when its time comes", _LATER, "may write"),

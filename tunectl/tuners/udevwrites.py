@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 
 from tunectl.host.jobs import Job
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force
-from tunectl.host.udevrules import DIRECTORIES, Key, Rule, parse_rules
+from tunectl.host.udevrules import DIRECTORIES, Key, Rule, is_one_of, parse_rules
 from tunectl.tuners.cards import Card, is_named, read_cards
 from tunectl.tuners.latewriters import settings_of
 from tunectl.tuners.places import knob_at, places
@@ -85,7 +84,7 @@ def _of_attribute(rule: Rule, key: Key, subsystems: list[Key], meant: list[Card]
 
 
 def _is_about(subsystems: list[Key], name: str) -> bool:
-    return all(_is_one_of(name, key.value) is (key.operator == "==") for key in subsystems)
+    return all(is_one_of(name, key.value) is (key.operator == "==") for key in subsystems)
 
 
 def _of_program(root: Sysroot, rule: Rule, command: str, meant: list[Card]) -> Iterator[Setting]:
@@ -102,13 +101,9 @@ def _may_hold(card: Card, key: Key) -> bool:
     if key.name in ("KERNEL", "NAME") or (key.name, key.attribute) == ("ENV", "INTERFACE"):
         holds = is_named(card, key.value.split("|"))
     elif key.name == "DRIVERS" or (key.name, key.attribute) == ("ENV", "ID_NET_DRIVER"):
-        holds = _is_one_of(card.driver, key.value) if card.driver else None
+        holds = is_one_of(card.driver, key.value) if card.driver else None
     elif key.name in ("ATTR", "ATTRS") and key.attribute == "address":
-        holds = _is_one_of(card.address, key.value.lower()) if card.address else None
+        holds = is_one_of(card.address, key.value.lower()) if card.address else None
     else:
         return True
     return holds is None or holds is (key.operator == "==")
-
-
-def _is_one_of(value: str, pattern: str) -> bool:
-    return any(fnmatchcase(value, one) for one in pattern.split("|"))
