@@ -92,6 +92,7 @@ DECISIONS: frozenset[str] = frozenset(
         "take … out of the kernel command line, where your boot loader has it…",
         "have … give … to the entries that it makes again, then …",
         "have …:… hand ${args} on again, then …",
+        "look at … and take out what sets it, or waive check.other_tuners[…]",
         "decide what … shall do without …: it does more than this, or other rules go by its place",
         "put a copy of … without … into /etc/udev/rules.d, which counts instead of … of the package",
         "find out who has the kernel's … run … on CPU …",

@@ -157,7 +157,7 @@ FILE_CASES = [
         "udev rules",
         "usr/lib/udev/rules.d/60-ksm.rules",
         'ACTION=="add", RUN+="/bin/sh -c \'echo 1 > /sys/kernel/mm/ksm/run\'"\n',
-        "/sys/kernel/mm/ksm/run (/usr/lib/udev/rules.d/60-ksm.rules:1)",
+        "/sys/kernel/mm/ksm/run = 1 (/usr/lib/udev/rules.d/60-ksm.rules:1)",
     ),
     (
         "udev rules",

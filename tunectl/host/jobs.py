@@ -101,6 +101,47 @@ def read_rc_local(root: Sysroot) -> Iterator[Job]:
         yield Job(path, 0, "")
 
 
+# Directories whose programs are run as a card goes up or the host resumes. ifupdown(8)'s interfaces(5),
+# NetworkManager-dispatcher(8), networkd-dispatcher(8), run-parts(8), ifcfg of SUSE, systemd-suspend.service(8).
+_OF_CARDS = (
+    *(f"etc/network/{name}.d" for name in ("if-pre-up", "if-up")),
+    *(
+        f"{place}/NetworkManager/dispatcher.d{more}"
+        for place in ("etc", "usr/lib")
+        for more in ("", "/pre-up.d", "/no-wait.d")
+    ),
+    *(
+        f"{place}/networkd-dispatcher/{state}.d"
+        for place in ("etc", "usr/lib")
+        for state in ("carrier", "configured", "configuring", "degraded", "routable")
+    ),
+    "etc/sysconfig/network/if-up.d",
+)
+_LOCAL_HOOKS = ("sbin/ifup-local", "sbin/ifup-pre-local")  # of Red Hat's network-scripts
+_OF_SLEEP = ("etc/systemd/system-sleep", "usr/lib/systemd/system-sleep", "lib/systemd/system-sleep")
+# They do what options of interfaces(5) say, and read_ifupdown() has those.
+_OWNERS = frozenset({"etc/network/if-pre-up.d/ethtool", "etc/network/if-up.d/ethtool"})
+
+
+def read_card_hooks(root: Sysroot) -> Iterator[Job]:
+    """The programs that the network's owners run as a card goes up. Never raises."""
+    yield from _programs_in(root, _OF_CARDS)
+    yield from (Job(path, 0, "") for path in _LOCAL_HOOKS if is_program(root, path))
+
+
+def read_sleep_hooks(root: Sysroot) -> Iterator[Job]:
+    """The programs that are run when the host resumes. Never raises."""
+    yield from _programs_in(root, _OF_SLEEP)
+
+
+def _programs_in(root: Sysroot, directories: Sequence[str]) -> Iterator[Job]:
+    """The programs of directories; ifupdown's are run by run-parts, which leaves out a name with a dot."""
+    for path in (f"{directory}/{name}" for directory in directories for name in sorted(root.listdir(directory))):
+        is_skipped = path in _OWNERS or (path.startswith("etc/network/") and "." in path.rpartition("/")[2])
+        if not is_skipped and is_program(root, path):
+            yield Job(path, 0, "")
+
+
 def is_program(root: Sysroot, path: str) -> bool:
     """May it be executed?"""
     return bool((root.mode(path) or 0) & 0o111)

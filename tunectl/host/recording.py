@@ -320,6 +320,15 @@ FILES = (
         for more in ("", ".d/*.conf")
     ),
     *_below("etc", "tmpfiles.d/*.conf sysfs.conf sysfs.d/*.conf udev/rules.d/*.rules"),
+    *(
+        f"{place}/systemd/network/{name}"
+        for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib")
+        for name in ("*.link", "*.link.d/*.conf")
+    ),
+    *_below("etc", "network/interfaces network/interfaces.d/* sysconfig/network-scripts/ifcfg-* netplan/*.yaml"),
+    *_below("etc", "sysconfig/network/ifcfg-* NetworkManager/system-connections/*"),
+    *_below("run", "netplan/*.yaml NetworkManager/system-connections/*"),
+    *_below("usr/lib", "netplan/*.yaml NetworkManager/system-connections/*"),
     *_below("usr/lib", "tuned/*/tuned.conf tuned/profiles/*/tuned.conf tmpfiles.d/*.conf udev/rules.d/*.rules"),
     *_below("run", "tmpfiles.d/*.conf udev/rules.d/*.rules sysctl.d/*.conf"),
     *_below("usr/lib", "os-release sysctl.d/*.conf"),

@@ -177,7 +177,7 @@ def _holds(key: Key, names: Sequence[str]) -> bool | None:
     if key.name in ("SUBSYSTEM", "ACTION", "KERNEL", "NAME") or (key.name, key.attribute) == ("ENV", "INTERFACE"):
         values = {"SUBSYSTEM": ("net",), "ACTION": _ACTIONS}.get(key.name, names)
         # One card or action is enough to lose something by.
-        return any(_is_one_of(value, key.value) is (key.operator == "==") for value in values)
+        return any(is_one_of(value, key.value) is (key.operator == "==") for value in values)
     if key.name == "TAG" and key.value == "systemd":
         return key.operator == "=="
     if key.name == "DEVPATH" and "/virtual/" in key.value:
@@ -185,5 +185,6 @@ def _holds(key: Key, names: Sequence[str]) -> bool | None:
     return None
 
 
-def _is_one_of(value: str, pattern: str) -> bool:
+def is_one_of(value: str, pattern: str) -> bool:
+    """Is a value meant by the patterns of a key, `eth*|en*`?"""
     return any(fnmatchcase(value, one) for one in pattern.split("|"))

@@ -61,6 +61,12 @@ def said_of(place: str, does: str, key: str, value: str) -> str:
     return f"{as_place(place)} {does} {key}" + (f" = {as_data(value)}" if value else "")
 
 
+def key_of(setting: Setting) -> str:
+    """The name that a file has for a setting, and the card that it is for."""
+    is_said = not setting.instance or setting.instance in setting.key
+    return setting.key if is_said else f"{setting.key} of {setting.instance}"
+
+
 class Conflict(NamedTuple):
     """One knob that two write. `value` is the other's text, "" where that shows only when it writes."""
 
@@ -90,7 +96,9 @@ def conflicts(tuner: FoundTuner, settings: Mapping[str, Any]) -> list[Conflict]:
     if tuner.settings or not tuner.overwrites:
         sure = [one for one in tuner.settings if one.wins and not one.named and one.knob in settings]
         against = [one for one in sure if _differs(one, settings)]
-        return [Conflict(one.knob, one.value, _place(one), one.key if one.line else "", one.ends) for one in against]
+        return [
+            Conflict(one.knob, one.value, _place(one), key_of(one) if one.line else "", one.ends) for one in against
+        ]
     matching = (
         knob
         for knob in settings
@@ -159,7 +167,7 @@ def _unfollowed(tuner: FoundTuner, settings: Mapping[str, Any]) -> dict[tuple[st
     knobs: dict[tuple[str, str], list[str]] = {}
     for setting in tuner.settings:
         if setting.named and setting.knob in settings and setting.knob not in _SHARED:
-            names = knobs.setdefault((_place(setting), setting.key), [])
+            names = knobs.setdefault((_place(setting), key_of(setting)), [])
             names += [setting.knob] if setting.knob not in names else []
     return knobs
 
@@ -167,7 +175,7 @@ def _unfollowed(tuner: FoundTuner, settings: Mapping[str, Any]) -> dict[tuple[st
 def _unfollowed_line(item: tuple[tuple[str, str], list[str]]) -> str:
     (place, key), knobs = item
     named = ", ".join(knobs[:_MOST_KNOBS]) + (f" and {len(knobs) - _MOST_KNOBS} more" if knobs[_MOST_KNOBS:] else "")
-    return f"{as_place(place)} may write {named} ({as_data(key)}), which was not followed"
+    return f"{as_place(place)} may write {named} ({as_data(key)}); whether it does is not known"
 
 
 def unasked(tuner: FoundTuner) -> str:

@@ -7,7 +7,7 @@ or root's own: nobody else's can write what a tuner writes, whatever its name is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tunectl.command import as_data, as_place
 from tunectl.host.irqbalance import read_configured_ban, read_running_ban
@@ -17,16 +17,22 @@ from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import groups_of, starting_links, unit_directories
 from tunectl.host.systemdunit import mask_of
-from tunectl.tuners.conflicts import FoundTuner, said_of
+from tunectl.knobs import KNOBS
+from tunectl.knobs.drivers.irqaffinity import QueueIrqs
+from tunectl.knobs.drivers.nicfile import NicFile
+from tunectl.tuners.conflicts import FoundTuner, key_of, said_of
 from tunectl.tuners.table import FILES, PROGRAMS, Files, Tuner
 
 _MOST_NAMED = 5  # a user may write as many lines as he likes
 _BY_COMM = {comm: tuner for tuner in PROGRAMS for comm in tuner.process_names}
 
 
-def read_tuners(root: Sysroot) -> list[FoundTuner]:
-    """The programs found on this host with what each writes, then the files that tune by themselves. Never raises."""
-    return [*read_programs(root), *_read_files(root)]
+def read_tuners(root: Sysroot, cards: Collection[str] | None = None) -> list[FoundTuner]:
+    """The programs found on this host with what each writes, then the files that tune by themselves. Never raises.
+
+    `cards`: those whose settings are asked for; what is for another card is left out.
+    """
+    return [*read_programs(root), *_read_files(root, cards)]
 
 
 def read_programs(root: Sysroot) -> list[FoundTuner]:
@@ -100,17 +106,30 @@ def _tuned(root: Sysroot) -> dict[str, object]:
     return {"profile": profile, "detail": f"profile {profile}" if profile else "no profile chosen"}
 
 
-def _read_files(root: Sysroot) -> Iterator[FoundTuner]:
+def _read_files(root: Sysroot, cards: Collection[str] | None) -> Iterator[FoundTuner]:
     for files in FILES:
+        if files.only_cards and cards is not None and not cards:  # what may not be read there is no matter, either
+            continue
         with root.noting() as denied:
-            settings = files.settings(root)
+            settings = tuple(kept for one in files.settings(root) for kept in _of_cards(root, one, cards))
         if settings or denied:
             yield _found_files(files, settings, denied)
 
 
+def _of_cards(root: Sysroot, setting: Setting, cards: Collection[str] | None) -> Iterator[Setting]:
+    """The setting, unless it is another card's; named only where its name may be an alternative one of a card."""
+    name = setting.instance
+    is_of_cards = isinstance(KNOBS[setting.knob].driver, NicFile | QueueIrqs)
+    is_alternative = any(name.startswith(card) for card in cards or ()) and not root.exists(f"sys/class/net/{name}")
+    if cards is None or not is_of_cards or name in cards or (cards and not name):
+        yield setting
+    elif is_alternative:  # enp5s0np0
+        yield setting._replace(named=True)
+
+
 def _found_files(files: Files, settings: tuple[Setting, ...], denied: Refusals) -> FoundTuner:
     counting = [one for one in settings if one.wins]
-    lines = [said_of(_place(one), "names" if one.named else files.does, one.key, one.value) for one in counting]
+    lines = [said_of(_place(one), "names" if one.named else files.does, key_of(one), one.value) for one in counting]
     lines = list(dict.fromkeys(lines))  # one place of a program may stand for several settings
     named = [one for one in settings if one.user]
     lines += [

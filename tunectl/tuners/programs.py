@@ -42,6 +42,7 @@ _OPENS_TO_WRITE = re.compile(r"""write|['"](?:w|a|r\+)b?['"]|>|\bsystem\b|\bsubp
 # A function, a here-document or an end: what stands behind one of these may never be run.
 _ASIDE = re.compile(r"\w\s*\(\)|^\s*(?:function|case)\b|<<|^exit\b|^exec\s+[^\d<>&\s]")
 _SUBSTITUTION = re.compile(r"\$\(\(?([^()`]*)\)?\)|`([^`]*)`")
+_IS_TOOL = re.compile(r"""\b([A-Za-z_]\w*)=["']?(?:/[\w/.-]*/)?([\w-]+)["']?\s*$""", re.MULTILINE)
 _TOKENS = re.compile(r"""['"]([^'"]*)['"]|([A-Za-z_]\w*)""")  # of other languages: a quoted text, or a name
 _SHELLS_OWN = re.compile(r"#!.*\b(?:ba|da|k|z)?sh\b")
 _MOST = 2000  # lines of a program that are looked at
@@ -70,10 +71,19 @@ def read_program(text: str) -> Iterator[Write]:
 
 def _of_shell(text: str) -> Iterator[Write]:
     aside, elsewhere = False, bool(_WRITES_ELSEWHERE.search(text))
+    text = _under_their_names(text)
     for line in list(continued_lines(text, "", comments="#"))[:_MOST]:
         for write in read_line(line.text, elsewhere):
             yield write._replace(line=line.first, named=write.named or aside)
         aside = aside or bool(_ASIDE.search(line.text))
+
+
+def _under_their_names(text: str) -> str:
+    """The text with a tool's name where the program has it in a variable: `$ETHTOOL -C` is `$ethtool -C`."""
+    tools = {found[1]: found[2] for found in _IS_TOOL.finditer(text) if found[2] in TOOLS}
+    for variable, tool in tools.items():
+        text = re.sub(rf"[\"']?\$(?:{variable}\b|\{{{variable}\}})[\"']?", f"$/{tool}", text)
+    return text
 
 
 def read_line(line: str, elsewhere: bool | None = None) -> Iterator[Write]:

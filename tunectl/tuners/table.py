@@ -8,16 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tunectl.host.jobs import Job, read_cron_jobs, read_rc_local, read_service_jobs
+from tunectl.host.jobs import (
+    Job,
+    read_card_hooks,
+    read_cron_jobs,
+    read_rc_local,
+    read_service_jobs,
+    read_sleep_hooks,
+)
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
-from tunectl.tuners import directories, keyfiles, latewriters
+from tunectl.tuners import cards, directories, keyfiles, latewriters, udevwrites
 from tunectl.tuners.keyfiles import read_zram
 from tunectl.tuners.tuned import read_tuned
 
 _COMM_LENGTH = 15  # the kernel keeps no more of a process's name
 _AT_BOOT = "apply writes its own value; so does tunectl-apply.service after each boot, where apply_at_boot is enabled"
 _COMES_BACK = "apply writes its own value and stops nobody's service: it stands until then, and verify names it"
+_APPEARS = "when the device appears or changes"
+_GOES_UP = "each time the card goes up"
 _FREQUENCY = ("cpufreq.governor", "cpufreq.min_khz", "cpufreq.max_khz")
 
 
@@ -47,6 +56,7 @@ class Files(NamedTuple):
     when: str
     answer: str
     does: str = "sets"
+    only_cards: bool = False  # it sets nothing but what network cards have
 
 
 PROGRAMS = (
@@ -169,7 +179,7 @@ FILES = (
     Files("sysctl.d", directories.read_sysctl_d, "at boot, and when a package calls sysctl --system", _AT_BOOT),
     Files("tmpfiles.d", directories.read_tmpfiles_d, "at boot", _AT_BOOT),
     Files("sysfs.conf", directories.read_sysfs_conf, "at boot", _AT_BOOT),
-    Files("udev rules", directories.read_udev_rules, "when the device appears or changes", _COMES_BACK),
+    Files("udev rules", udevwrites.read_udev_rules, _APPEARS, _COMES_BACK),
     Files(
         "GRUB",
         directories.read_grub_d,
@@ -184,6 +194,13 @@ FILES = (
         "apply switches no swap off: verify names it once it is on",
         "will write",
     ),
+    Files("link files", cards.read_link_files, _APPEARS, _COMES_BACK, only_cards=True),
+    Files("ifupdown", cards.read_ifupdown, _GOES_UP, _COMES_BACK),
+    Files("NetworkManager", cards.read_keyfiles, _GOES_UP, _COMES_BACK, only_cards=True),
+    Files("ifcfg", cards.read_ifcfg, _GOES_UP, _COMES_BACK),
+    Files("netplan", cards.read_netplan, _APPEARS, _COMES_BACK, only_cards=True),
+    Files("network hooks", _run_by(read_card_hooks), _GOES_UP, _LATER, "may write"),
+    Files("sleep hooks", _run_by(read_sleep_hooks), "each time the host resumes", _LATER, "may write"),
     Files("cron", _run_by(read_cron_jobs), "when its time comes", _LATER, "may write"),
     Files("rc.local", _run_by(read_rc_local), "at the end of each boot", _LATER, "may write"),
     Files("services", _run_by(_services), "when the boot or a timer starts it", _LATER, "may write"),

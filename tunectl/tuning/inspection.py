@@ -112,7 +112,8 @@ class Inspection:
 
     def tuner_notes(self) -> list[str]:
         """Who else writes what is asked for here, and what `apply` does about each; for plan and apply."""
-        return notes_of(read_tuners(self.root), {setting.knob: setting.value for setting in self.config.settings})
+        found = read_tuners(self.root, self.config.interfaces)
+        return notes_of(found, {setting.knob: setting.value for setting in self.config.settings})
 
     def choices(self) -> list[str]:
         """What was chosen by evidence, and the evidence: the boot loader, where boot arguments are wanted."""
