@@ -1,26 +1,29 @@
 """What was switched on in the kernel for a while, and stayed."""
 
-import re
+from collections.abc import Iterable
 
 from tunectl.checking import Severity, compliant, costs, failing, unknown, unsupported
-from tunectl.checking.residue import Residue, hidden_probes, residue
+from tunectl.checking.residue import Residue, hidden_probes, of_observers, residue, uncertain
 from tunectl.checking.window import some
 from tunectl.fix import in_turn, to_decide
-from tunectl.host.openfiles import find_holders
+from tunectl.host.cpusets import CpuFacts
+from tunectl.host.observers import DESCRIPTORS, read_observers
+from tunectl.host.openfiles import Holder, find_holders
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.tracefs import Trace, Tracing, read_tracing
 
-_PROGRAMS = r"anon_inode:(\[perf_event\]|bpf-prog|bpf_link|\[bpf_link\]|bpf_prog)"
+_OF_INSTANCES = "/tracing/instances/"
 
 
 @costs(Severity.SLOWER)
-def test_tracing(host: Sysroot) -> None:
+def test_tracing(host: Sysroot, cpu_facts: CpuFacts) -> None:
     """A tracer, an event or a probe that is left on runs at each call of what it watches, on every CPU.
 
-    Looked at: the global trace and the instances of tracefs, the probes that are on, and the kprobes that a program
-    armed by perf or BPF. An instance whose files a running program holds open is in use (rasdaemon's); a probe that
-    is defined and not on costs nothing.
-    Source: Documentation/trace/ftrace.rst; Documentation/trace/events.rst; Documentation/trace/kprobes.rst.
+    Looked at: the global trace and the instances of tracefs, the probes that are on, the kprobes that a program
+    armed by perf or BPF, and who holds BPF programs and perf events: these show nowhere in tracefs. An instance whose
+    files a running program holds open is in use (rasdaemon's); a probe that is defined and not on costs nothing.
+    Source: Documentation/trace/ftrace.rst; Documentation/trace/events.rst; Documentation/trace/kprobes.rst;
+    kernel/bpf/syscall.c (bpf_link_show_fdinfo).
     """
     try:
         tracing = read_tracing(host)
@@ -31,10 +34,12 @@ def test_tracing(host: Sysroot) -> None:
         )
     except OSError as error:
         unknown(f"tracefs cannot be read: {error.strerror}")
-    if tracing is None:
-        unsupported("no tracefs is mounted here")
-    owners = {trace.name: name for trace in tracing.traces if trace.on and (name := _owner(host, trace))}
-    found = residue(tracing, owners) + _of_programs(host, tracing)
+    holders = find_holders(host, rf".*{_OF_INSTANCES}.*|{DESCRIPTORS}").found
+    observers = read_observers(host, holders)
+    traces = [trace for trace in tracing.traces if trace.on] if tracing else []
+    owners = {trace.name: name for trace in traces if (name := _owner(trace, holders))}
+    found = residue(tracing, owners) + _of_kprobes(tracing, [one.holder for one in observers]) if tracing else []
+    found += of_observers(observers, len(cpu_facts.online))
     if found:
         failing(
             f"the kernel traces: {some(one.what for one in found)}",
@@ -42,24 +47,26 @@ def test_tracing(host: Sysroot) -> None:
             observed=len(found),
             desired=0,
         )
+    if doubts := uncertain(observers):
+        stops = in_turn(*(to_decide(f"end it: {one.holder.stop}") for one in observers if one.perf_events))
+        unknown(f"on which CPUs these perf events count, no file shows: {some(doubts)}", stops)
+    if tracing is None:
+        unsupported("no tracefs is mounted here")
     used = [f"{owner} uses instance {name}" for name, owner in owners.items()]
     off = [f"probe {event} is defined and off" for _, event in tracing.probes]
     compliant(some(used + off))
 
 
-def _owner(host: Sysroot, trace: Trace) -> str:
+def _owner(trace: Trace, holders: Iterable[Holder]) -> str:
     """Who holds a file of an instance open: the global trace belongs to nobody."""
-    if not trace.name:
-        return ""
-    holders = find_holders(host, rf".*/tracing/instances/{re.escape(trace.name)}/.*").found
-    return holders[0].name if holders else ""
+    below = f"{_OF_INSTANCES}{trace.name}/"
+    return next((one.name for one in holders if trace.name and any(below in file for file in one.files)), "")
 
 
-def _of_programs(host: Sysroot, tracing: Tracing) -> list[Residue]:
+def _of_kprobes(tracing: Tracing, holders: list[Holder]) -> list[Residue]:
     armed = hidden_probes(tracing)
     if not armed:
         return []
-    holders = find_holders(host, _PROGRAMS).found
     who = f", held by {some(one.name for one in holders)}" if holders else ""
     stops = "; ".join(one.stop for one in holders)
     fix = to_decide(f"end the program that holds them: {stops}" if holders else "find who loaded them")

@@ -111,6 +111,66 @@ def test_a_kprobe_of_a_program_names_who_holds_it(quiet: Path, judge: Judge) -> 
     assert str(found.fix) == "end the program that holds them: sudo kill 900"
 
 
+def held(host: Path, pid: int, comm: str, *descriptors: tuple[str, str]) -> None:
+    """A process of one thread with these descriptors: (what it is, its fdinfo)."""
+    put(host, f"proc/{pid}/comm", f"{comm}\n")
+    put(host, f"proc/{pid}/stat", f"{pid} ({comm}) S 1\n")
+    (host / f"proc/{pid}/task/{pid}").mkdir(parents=True)
+    (host / f"proc/{pid}/fd").mkdir()
+    for number, (link, info) in enumerate(descriptors, 3):
+        (host / f"proc/{pid}/fd/{number}").symlink_to(link)
+        put(host, f"proc/{pid}/fdinfo/{number}", f"pos:\t0\nflags:\t02000000\n{info}")
+
+
+PERF = ("anon_inode:[perf_event]", "")
+
+
+@pytest.mark.parametrize(
+    ("descriptors", "what"),
+    [
+        (
+            [("anon_inode:bpf_link", "link_type:\traw_tracepoint\ntp_name:\tsched_switch\n")],
+            "raw_tracepoint sched_switch",
+        ),
+        ([("anon_inode:[bpf_link]", "link_type:\ttracing\nattach_type:\t24\n")], "tracing"),
+        ([("anon_inode:bpf-raw-tracepoint", "tp_name:\tsys_enter\n")], "raw_tracepoint sys_enter"),
+        ([("anon_inode:bpf-prog", "prog_type:\t5\n"), PERF], "a tracepoint program and 1 perf event"),
+        ([PERF] * 4, "4 perf events"),
+    ],
+    ids=["raw tracepoint", "fentry", "older", "tracepoint", "perf on every CPU"],
+)
+def test_an_observer_is_named_by_what_it_holds(
+    quiet: Path, judge: Judge, descriptors: list[tuple[str, str]], what: str
+) -> None:
+    held(quiet, 900, "watcher", *descriptors)
+    found = tracing(quiet, judge)
+    assert found.outcome == Outcome.DRIFTED
+    assert "watcher (pid 900)" in found.reason
+    assert what in found.reason
+    assert "sudo kill 900" in str(found.fix)
+
+
+def test_programs_that_watch_nothing_are_silent(quiet: Path, judge: Judge) -> None:
+    """systemd holds programs of control groups, and rules of access to file systems; a program alone runs nowhere."""
+    held(
+        quiet,
+        900,
+        "systemd",
+        ("anon_inode:bpf-prog", "prog_type:\t15\n"),
+        ("anon_inode:bpf-prog", "prog_type:\t5\n"),
+        ("anon_inode:bpf_link", "link_type:\tcgroup\nattach_type:\t6\n"),
+        ("anon_inode:bpf_link", "link_type:\ttracing\nattach_type:\t27\n"),
+    )
+    assert tracing(quiet, judge).outcome == Outcome.COMPLIANT
+
+
+def test_perf_events_that_may_be_of_one_thread_are_not_known(quiet: Path, judge: Judge) -> None:
+    held(quiet, 900, "engine", PERF)
+    found = tracing(quiet, judge)
+    assert found.outcome == Outcome.UNREADABLE
+    assert "engine (pid 900)" in found.reason
+
+
 def test_an_instance_without_an_owner_is_taken_away(quiet: Path, judge: Judge) -> None:
     put(quiet, f"{AT}/instances/left/current_tracer", "nop\n")
     put(quiet, f"{AT}/instances/left/set_event", "sched:sched_waking\n")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tunectl import kinds
 from tunectl.checking.window import some
 from tunectl.command import argv, as_data, write
-from tunectl.fix import Fix, in_turn, to_type
+from tunectl.fix import Fix, in_turn, to_decide, to_type
+from tunectl.host.observers import Observer
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.tracefs import Trace, Tracing
+from tunectl.wording import plural
 
 
 class Residue(NamedTuple):
@@ -62,6 +64,24 @@ def hidden_probes(tracing: Tracing) -> tuple[str, ...]:
     """The functions with an armed kprobe while no probe of tracefs is on: a program's, by perf or BPF."""
     on = {event for trace in tracing.traces for event in trace.events}
     return () if any(event in on for _, event in tracing.probes) else tracing.armed
+
+
+def of_observers(observers: Iterable[Observer], online: int) -> list[Residue]:
+    """The processes that have programs run, or perf events counted, on every CPU: what each holds, and what ends it."""
+    found = []
+    for one in observers:
+        if one.runs_programs or one.watches_all(online):
+            held = [as_data(link) for link in one.links] or [f"a {kind} program" for kind in one.programs]
+            parts = [f"BPF programs at {some(held)}"] if held else []
+            parts += [plural(one.perf_events, "perf event")] if one.perf_events else []
+            end = to_decide(f"end the program that holds them: {one.holder.stop}")
+            found.append(Residue(f"{one.holder.name} holds {' and '.join(parts)}", end))
+    return found
+
+
+def uncertain(observers: Iterable[Observer]) -> list[str]:
+    """The processes with perf events that may be of one CPU or one thread, in words."""
+    return [f"{one.perf_events} of {one.holder.name}" for one in observers if one.perf_events]
 
 
 # It does where the file says one of these.
