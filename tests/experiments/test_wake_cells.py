@@ -10,7 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.experiments.wakes import HZ, MS, block, case, minimal, raw_document, timer
+from tests.experiments.feeds import HZ, MS
+from tests.experiments.wakes import block, case, minimal, raw_document, timer
 from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError
 from tunectl.experiments.pair import Peer
