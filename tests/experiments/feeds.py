@@ -143,10 +143,11 @@ def tail(n: int, scale: int = 1) -> list[tuple[int, ...]]:
     ]
 
 
-def raw_document(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """The document around these cells, of a quiet host whose CPUs 2 and 3 are isolated."""
+def around(experiment: str, cells: Iterable[dict[str, Any]], threads: int, **of_run: Any) -> dict[str, Any]:
+    """The document around these cells, of a quiet host; each thread has an isolated CPU, from CPU 2 on."""
+    facts = {"shares_main": False, "is_locked": True, "user_hz": 100, "timer_slack_ns": 1, "cpus": [GOOD] * threads}
     return {
-        "schema": "tunectl.probe.feed.raw/1",
+        "schema": f"tunectl.probe.{experiment}.raw/1",
         "tunectl_version": "0.1.0",
         "host": {"hostname": "h", "kernel": "6.12", "boot_id": "b", "machine": "x86_64"},
         "at": "2026-11-21T09:00:00Z",
@@ -154,18 +155,14 @@ def raw_document(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "holds": "what was counted",
         "duration_s": 1.0,
         "interrupted": False,
-        "cpus": [2, 3],
         "fifo_priority": 0,
-        "busy_poll_us": 50,
+        "cpus": [*range(2, 2 + threads)],
         "clock": {"source": "tsc", "hz": HZ, "granule_ns": 1.0, "drift_ppm": 0.0},
-        "cells": list(cases),
-        **changes,
-        "facts": {
-            "shares_main": False,
-            "is_locked": True,
-            "user_hz": 100,
-            "timer_slack_ns": 1,
-            "cpus": [GOOD, GOOD],
-        }
-        | changes.get("facts", {}),
+        "cells": list(cells),
+        **of_run,
+        "facts": facts | of_run.get("facts", {}),
     }
+
+
+def raw_document(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return around("feed", cases, 2, **{"busy_poll_us": 50} | changes)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tests.experiments.feeds import GOOD, pairs
+from tests.experiments.feeds import HZ, around, pairs
 
-HZ = 1e9
 SERVICE_NS = 3000
 OWN = {"cpu_ns": 1_000_000_000, "ticks": 1_000_000_000, "preemptions": 0, "page_faults": 0}
 
@@ -116,31 +115,7 @@ def tail(n: int, longest: int = 300_000) -> list[int]:
 
 
 def raw_document(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """The document around these cells, of a quiet host whose CPUs 2 to 4 are isolated."""
-    return {
-        "schema": "tunectl.probe.hedge.raw/1",
-        "tunectl_version": "0.1.0",
-        "host": {"hostname": "h", "kernel": "6.12", "boot_id": "b", "machine": "x86_64"},
-        "at": "2026-11-21T09:00:00Z",
-        "host_files": {},
-        "holds": "what was counted",
-        "duration_s": 1.0,
-        "interrupted": False,
-        "simulated": False,
-        "fifo_priority": 0,
-        "cpus": [2, 3, 4],
-        "clock": {"source": "tsc", "hz": HZ, "granule_ns": 1.0, "drift_ppm": 0.0},
-        "cells": list(cases),
-        **changes,
-        "facts": {
-            "shares_main": False,
-            "is_locked": True,
-            "user_hz": 100,
-            "timer_slack_ns": 1,
-            "cpus": [GOOD, GOOD, GOOD],
-        }
-        | changes.get("facts", {}),
-    }
+    return around("hedge", cases, 3, **{"simulated": False} | changes)
 
 
 def simulated_document(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:

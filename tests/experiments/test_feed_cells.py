@@ -11,9 +11,7 @@ import jsonschema
 import pytest
 
 from tests.experiments.feeds import USUAL, case, lossy, message, raw_document, unsent
-from tunectl.errors import TunectlError
 from tunectl.experiments.feed_cells import explained_feed
-from tunectl.probe.document import read_document
 from tunectl.shapes import FEED_STAGES
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
@@ -153,24 +151,6 @@ def test_the_offset_of_the_counters_is_told() -> None:
     found = document(case(), clock=clock)["clock"]
     assert (found["offset_least_ns"], found["offset_most_ns"]) == (-2.5, 4.5)
     assert "offset_ticks" not in found
-
-
-def test_what_the_program_wrote_by_itself_is_read_too(tmp_path: Path) -> None:
-    (tmp_path / "raw").write_text(json.dumps(raw_document(case(symbols=4), lossy([message()] * 90, 10))))
-    read = read_document(tmp_path / "raw")
-    assert read.name == "probe.feed"
-    assert read.body == document(case(symbols=4), lossy([message()] * 90, 10))
-    (tmp_path / "raw").write_text(json.dumps({"schema": "tunectl.probe.feed.raw/2"}))
-    with pytest.raises(TunectlError, match=r"schema: tunectl\.probe\.feed\.raw/2 is of another version"):
-        read_document(tmp_path / "raw")
-
-
-def test_a_histogram_that_is_not_whole_is_refused(tmp_path: Path) -> None:
-    made = document(lossy([message()] * 90, 10))
-    made["cells"][0]["lost"] = 9
-    (tmp_path / "cut").write_text(json.dumps(made))
-    with pytest.raises(TunectlError, match=r"cells\[0\]\.histogram: holds 90 of 91"):
-        read_document(tmp_path / "cut")
 
 
 def test_ranks_are_of_all_that_were_due() -> None:

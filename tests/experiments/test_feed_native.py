@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.experiments import native
 from tests.probe.running import until_named
 from tests.probe.spy import ENDED, spying_on
 
@@ -36,14 +35,12 @@ CASES = (
 
 
 def words(program: Path, pair: str, **options: object) -> list[str]:
-    named = ((f"--{name.replace('_', '-')}", str(value)) for name, value in options.items())
-    return [str(program), "feed", "--intrude", "--cpus", pair, *(word for two in named for word in two)]
+    return native.words(program, "feed", "intrude", cpus=pair, **options)
 
 
 def measured(program: Path, pair: str, **options: object) -> dict[str, Any]:
-    done = subprocess.run(words(program, pair, **options), capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return cell_of(done.stdout)
+    (cell,) = native.document_of(words(program, pair, **options))["cells"]
+    return dict(cell)
 
 
 def cell_of(written: str) -> dict[str, Any]:
@@ -69,10 +66,8 @@ def test_each_message_is_accounted_for_and_its_stages_add_up(
     assert cell["sent"] + cell["unsent"] == 200
     assert count(cell["total"]) == cell["arrived"] <= cell["sent"]
     assert count(cell["unsent_ticks"]) == cell["unsent"]
-    if transport == "tcp":
-        assert cell["arrived"] == cell["sent"]
-    if transport == "multicast-ab":
-        assert cell["doubled"] > 0
+    assert cell["sent"] - cell["arrived"] <= cell["sent"] * (transport != "tcp")
+    assert cell["doubled"] <= cell["arrived"] * (transport == "multicast-ab")
     assert {name: count(cell["stages"][name]) for name in STAGES} == dict.fromkeys(STAGES, cell["arrived"])
     # A mean of values that share a bucket is rounded: by a tick a message at most.
     summed = sum(total(values) for values in cell["stages"].values())
@@ -83,6 +78,12 @@ def test_each_message_is_accounted_for_and_its_stages_add_up(
     assert sum(part[0] for part in cell["series"]["intervals"]) == cell["arrived"]
     batches = cell["batch_sizes"]
     assert cell["reads"] == count(batches)
+
+
+def test_what_comes_by_both_lines_is_counted_as_double(program: Path, pair: str) -> None:
+    """Slowly: a receiver that is kept waiting may have every message by the first line before it reads the second."""
+    cell = measured(program, pair, transport="multicast-ab", format="binary", duration=0.5, rate=200)
+    assert 0 < cell["doubled"] <= cell["arrived"] <= 100
 
 
 def test_stamps_are_there_unless_they_are_off(program: Path, pair: str) -> None:
@@ -151,13 +152,9 @@ def test_the_receiver_allocates_nothing_but_what_it_is_asked_to(program: Path, p
 
 
 def test_a_signal_ends_it_early_with_what_came(program: Path, pair: str) -> None:
-    child = subprocess.Popen(words(program, pair, duration=12), stdout=subprocess.PIPE, text=True)
-    until_named(child.pid, "feed-sender", "feed-receiver")
-    time.sleep(0.6)
-    child.send_signal(signal.SIGINT)
-    document = json.loads(child.communicate(timeout=20)[0])
+    argv = words(program, pair, duration=12)
+    document = native.ended_by(signal.SIGINT, argv, ("feed-sender", "feed-receiver"), after_s=0.6)
     (cell,) = document["cells"]
-    assert document["interrupted"]
     assert document["duration_s"] < 12
     assert cell["due"] == cell["sent"] + cell["unsent"] < 120_000
 
@@ -183,58 +180,6 @@ def test_ktls_is_measured_without_stamps_or_says_why_not(program: Path, pair: st
     assert cell["arrived"] + cell["unsent"] == cell["due"]
     assert not cell["stamped"]
     assert cell["stamps"]["reason"] == "the kernel's TLS gives none"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--transport", "sctp"), "--transport sctp: expected one of tcp, udp, multicast, multicast-ab"),
-        (("--format", "xml"), "--format xml: expected one of ws-json, json, binary"),
-        (("--waiting", "block"), "--waiting block: expected one of poll0, poll, busy-poll"),
-        (("--tls", "on"), "--tls on: expected one of off, ktls"),
-        (("--stamps", "hw"), "--stamps hw: expected one of sw, off"),
-        (("--transport", "udp"), "--transport udp: ws-json and ktls are of tcp alone"),
-        (("--transport", "udp", "--format", "json", "--tls", "ktls"), "ws-json and ktls are of tcp alone"),
-        (
-            ("--transport", "multicast-ab", "--format", "json", "--waiting", "busy-poll"),
-            "a receive that blocks cannot wait for two lines",
-        ),
-        (("--rate", "1000000", "--duration", "5"), "at most 4000000 messages"),
-        (("--rate", "0"), "--rate 0: expected a whole number from 1 to 1000000"),
-        (("--burst", "257"), "--burst 257: expected a whole number from 1 to 256"),
-        (("--symbols", "65"), "--symbols 65: expected a whole number from 1 to 64"),
-        (("--alloc", "65"), "--alloc 65: expected a whole number from 0 to 64"),
-    ],
-)
-def test_a_wrong_request_is_one_line(program: Path, pair: str, arguments: Sequence[str], said: str) -> None:
-    argv = [str(program), "feed", "--cpus", pair, *arguments]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert said in done.stderr
-
-
-def test_one_cpu_is_not_enough(program: Path, pair: str) -> None:
-    cpu = pair.partition(",")[2]
-    argv = [str(program), "feed", "--cpus", f"{cpu},{cpu}"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
-    said = f"--cpus: the sender spins, so the receiver needs another CPU than {cpu}"
-    assert (done.returncode, done.stderr) == (2, f"tunectl-probe: {said}\n")
-
-
-def test_it_needs_no_privilege(program: Path, pair: str) -> None:
-    if os.geteuid() == 0 and shutil.which("setpriv") is None:
-        pytest.skip("root without setpriv")
-    drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"] * (os.geteuid() == 0)
-    with tempfile.TemporaryDirectory() as place:
-        Path(place).chmod(0o755)  # pytest's own temporary directory is closed to others
-        copy = Path(shutil.copy(program, place))
-        for transport, form in CASES:
-            argv = [*drop, *words(copy, pair, transport=transport, format=form, duration=0.05)]
-            done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
-            cell = cell_of(done.stdout)
-            # In so short a time a busy machine may let no message come; what was not allowed would be said.
-            assert (cell["failed"], cell["errno"]) == ("", 0), cell
-            assert cell["due"] == 500
 
 
 def connected(kind: socket.SocketKind) -> tuple[socket.socket, socket.socket]:

@@ -10,10 +10,8 @@ import jsonschema
 import pytest
 
 from tests.experiments.feeds import GOOD, pairs
-from tests.experiments.hedges import at_once, case, raw_document, simulated_document, tail, together, unmeasured
-from tunectl.errors import TunectlError
+from tests.experiments.hedges import at_once, case, raw_document, simulated_document, tail, together
 from tunectl.experiments.hedge_cells import explained_hedge
-from tunectl.probe.document import read_document
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
 SCHEMA = json.loads((SCHEMAS / "tunectl.probe.hedge-1.json").read_text())
@@ -75,11 +73,6 @@ def test_without_second_copies_there_is_no_floor() -> None:
 def test_limits_that_there_are_stand_there() -> None:
     made = cell(case([3_000] * 10, budget=0.1, shed_at=4))
     assert (made["budget"], made["shed_at"]) == (0.1, 4)
-
-
-def test_a_simulation_has_neither_cpus_nor_threads_and_is_never_void() -> None:
-    made = explained(simulated_document(case([3_000] * 10)))
-    assert (made["simulated"], made["warnings"], made["cells"][0]["cpus"], made["cells"][0]["n"]) == (True, [], [], 10)
 
 
 # ---- what missed
@@ -190,11 +183,6 @@ def test_servers_that_are_slow_by_themselves_have_a_ratio_of_one() -> None:
     assert (made["joint_ratio"], made["warnings"]) == (1.0, [])
 
 
-@pytest.mark.parametrize(("n", "ratio"), [(50_000, 1.0), (49_900, None)])
-def test_a_ratio_to_less_than_five_says_nothing(n: int, ratio: float | None) -> None:
-    assert cell(at_once(n, both_slow=5))["joint_ratio"] == ratio
-
-
 def test_servers_that_are_slow_together_are_told_with_why() -> None:
     made = cell(at_once(100_000, both_slow=200))
     assert made["joint_ratio"] == 20.0
@@ -256,24 +244,3 @@ def _services(n: int) -> dict[str, Any]:
 def test_an_answer_at_the_floor_is_one() -> None:
     made = case([7_900] * 100, won=[7_900], hedged=1)
     assert cell(made)["floor_ns"] == made["won_latency"][0]
-
-
-def test_the_raw_document_is_read_as_well(tmp_path: Path) -> None:
-    raw = raw_document(case(tail(1000)), unmeasured("no", load=0.3))
-    (tmp_path / "raw.json").write_text(json.dumps(raw))
-    found = read_document(tmp_path / "raw.json")
-    assert found.name == "probe.hedge"
-    assert [one.n for one in found.measured.cases] == [1000, 0]  # type: ignore[union-attr]
-    (tmp_path / "raw.json").write_text(json.dumps(raw | {"cpus": "x"}))
-    with pytest.raises(TunectlError, match=r"raw.json: tunectl-probe wrote what is no tunectl.probe.hedge.raw/1"):
-        read_document(tmp_path / "raw.json")
-
-
-def test_a_histogram_that_does_not_hold_what_was_answered_is_refused(tmp_path: Path) -> None:
-    made = explained(raw_document(case([3_000] * 90, shed=10, shed_at=1)))
-    (tmp_path / "a.json").write_text(json.dumps(made))
-    assert read_document(tmp_path / "a.json").name == "probe.hedge"
-    made["cells"][0]["histogram"][0][2] = 91
-    (tmp_path / "a.json").write_text(json.dumps(made))
-    with pytest.raises(TunectlError, match=r"cells\[0\].histogram: holds 91 of 90"):
-        read_document(tmp_path / "a.json")

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.probe.running import until_named
+from tests.experiments import native
 from tests.probe.spy import ENDED, spying_on
 from tunectl.experiments.hedge_cells import HEDGE, explained_hedge
 
@@ -29,16 +26,11 @@ CPUS = ",".join(map(str, ([ALLOWED[0]] * 3 + ALLOWED)[-3:] if len(ALLOWED) < 3 e
 
 
 def words(program: Path, *flags: str, **options: object) -> list[str]:
-    named = ((f"--{name.replace('_', '-')}", str(value)) for name, value in options.items())
-    asked = [*(f"--{flag}" for flag in flags), *(word for two in named for word in two)]
-    return [str(program), "hedge", "--shared", "--intrude", "--cpus", CPUS, *asked]
+    return native.words(program, "hedge", "shared", "intrude", *flags, cpus=CPUS, **options)
 
 
 def measured(program: Path, *flags: str, **options: object) -> dict[str, Any]:
-    done = subprocess.run(words(program, *flags, **options), capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    document: dict[str, Any] = json.loads(done.stdout)
-    return document
+    return native.document_of(words(program, *flags, **options))
 
 
 @pytest.mark.parametrize(
@@ -155,75 +147,8 @@ def test_the_measured_loops_allocate_nothing(program: Path, tmp_path: Path) -> N
 
 
 def test_a_signal_ends_it_early_with_what_came(program: Path) -> None:
-    child = subprocess.Popen(words(program, duration=12, load=0.01), stdout=subprocess.PIPE, text=True)
-    until_named(child.pid, "hedge-client", "hedge-a", "hedge-b")
-    time.sleep(0.6)
-    child.send_signal(signal.SIGINT)
-    document = json.loads(child.communicate(timeout=20)[0])
+    argv = words(program, duration=12, load=0.01)
+    document = native.ended_by(signal.SIGINT, argv, ("hedge-client", "hedge-a", "hedge-b"), after_s=0.6)
     (case,) = HEDGE.read(document).cases
-    assert document["interrupted"]
     assert document["duration_s"] < 12
     assert case.offered < 80_000
-
-
-SIMULATED = ("--simulate", "--duration", "0.01")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        *(
-            ((*SIMULATED, "--delay", word), f"--delay {word}: expected none, p50 to p99.9, or ns up to 1000000000")
-            for word in (
-                "",
-                "p",
-                "p49",
-                "p99.95",
-                "p95x",
-                "-1",
-                "1e3",
-                "1000000001",
-                "nan",
-                "pnan",
-                "None",
-                "p 95",
-                "p0x60",
-                "p+95",
-            )
-        ),
-        ((*SIMULATED, "--stall", "b"), "--stall b: expected one of none, a, both, common"),
-        ((*SIMULATED, "--load", "0"), "--load 0: expected a number, from 0.001 to 2"),
-        ((*SIMULATED, "--load", "nan"), "--load nan: expected a number, from 0.001 to 2"),
-        ((*SIMULATED, "--budget", "1.1"), "--budget 1.1: expected a number, from 0 to 1"),
-        ((*SIMULATED, "--service-ns", "499"), "--service-ns 499: expected a whole number from 500 to 100000000"),
-        ((*SIMULATED, "--cpus", "0,1,2"), "--cpus: a simulation has none"),
-        (
-            ("--simulate", "--load", "1", "--duration", "9"),
-            "that is 6000000 requests of 3000 ns, expected 1 to 5990000",
-        ),
-        (("--cpus", "0,1"), "--cpus 0,1: expected the client's CPU and those of both servers, like 2,3,4"),
-        (("--cpus", "0,1,2,3"), "expected the client's CPU and those of both servers"),
-        (("--cpus", "0,0,0"), "--cpus: all three threads spin, so each needs a CPU of its own"),
-        (("--cpus", "0,0,0", "--shared", "--fifo", "1"), "each needs a CPU of its own"),
-        (("--cpus", "0,0,99999"), "CPU 99999 is not online on this host"),
-    ],
-)
-def test_a_wrong_request_is_one_line(program: Path, arguments: Sequence[str], said: str) -> None:
-    done = subprocess.run([str(program), "hedge", *arguments], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert said in done.stderr
-
-
-def test_a_simulation_needs_no_privilege_and_no_cpu(program: Path) -> None:
-    if os.geteuid() == 0 and shutil.which("setpriv") is None:
-        pytest.skip("root without setpriv")
-    drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"] * (os.geteuid() == 0)
-    with tempfile.TemporaryDirectory() as place:
-        Path(place).chmod(0o755)  # pytest's own temporary directory is closed to others
-        copy = Path(shutil.copy(program, place))
-        done = subprocess.run([*drop, str(copy), "hedge", *SIMULATED], capture_output=True, text=True, check=True)
-        document = json.loads(done.stdout)
-    assert (document["simulated"], document["cpus"], document["facts"]) == (True, [], None)
-    assert document["clock"] == {"source": "simulated", "hz": 1e9}
-    (case,) = HEDGE.read(document).cases
-    assert case.answered == case.offered == 667

@@ -6,15 +6,12 @@ import itertools
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +19,12 @@ import jsonschema
 import pytest
 
 from tests.cli.places import PROGRAM, environment
+from tests.experiments import native, test_feed_hosts
 from tests.probe.conftest import Probe
 from tests.probe.running import until_named
 from tests.probe.spy import spying_on
 from tunectl.errors import TunectlError, UsageError
+from tunectl.experiments.link import split_address
 from tunectl.experiments.wake import WakeRequest, run_wake
 from tunectl.experiments.wake_cells import explained_wake
 
@@ -59,19 +58,12 @@ def one(probe: Probe, case: str, *arguments: object, messages: int = 5) -> dict[
 
 
 def words(program: Path, pair: str, case: str, **options: object) -> list[str]:
-    """The command line of one case; `dirty_kib` is --dirty-kib."""
-    named = ((f"--{name.replace('_', '-')}", str(value)) for name, value in options.items())
-    return [str(program), "wake", "--intrude", "--cpus", pair, "--case", case, *itertools.chain.from_iterable(named)]
+    return native.words(program, "wake", "intrude", cpus=pair, case=case, **options)
 
 
 def wake(pair: str, **asked: Any) -> dict[str, Any]:
     """The document of a whole run."""
     return checked(run_wake(WakeRequest(cpus=pair, intrude=True, **QUICK | asked)))
-
-
-def test_the_schema_is_one() -> None:
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    jsonschema.Draft202012Validator.check_schema(RAW)
 
 
 def test_every_cell_is_there_with_figures_or_with_a_reason(installed: Path, pair: str) -> None:
@@ -268,40 +260,6 @@ def test_by_hand_the_last_two_isolated_or_allowed_cpus_are_taken(probe: Probe, t
     assert not any("isolated" in text for text in document["warnings"])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--bogus"], "--bogus is no option here"),
-        (["--cpus"], "--cpus needs a value"),
-        (["--cpus", "1"], "the sender's CPU and the receiver's, like 2,3"),
-        (["--cpus", "0-1"], "the sender's CPU and the receiver's, like 2,3"),
-        (["--cpus", "0,1,2"], "the sender's CPU and the receiver's, like 2,3"),
-        (["--cpus", "0,60000"], "CPU 60000 is not online"),
-        (["--cpus", "0,99999999999999999999"], "like 2,3"),
-        (["--case", "tpc:block:1"], "--case tpc:block:1: there is no such case"),
-        (["--case", "channel:poll:1"], "there is no such case"),
-        (["--case", "timerfd:block:0"], "there is no such case"),
-        (["--case", "tcp:block:inf"], "like tcp:block:10"),
-        (["--messages", "0"], "--messages 0"),
-        (["--messages", "99999999999"], "--messages 99999999999"),
-        (["--bytes", "31"], "--bytes 31: expected a whole number from 32 to 4096"),
-        (["--fds", "0"], "--fds 0"),
-        (["--dirty-kib", "0"], "--dirty-kib 0"),
-        (["--busy-poll-us", "x"], "--busy-poll-us x"),
-        (["--fifo", "0"], "--fifo 0"),
-        (["--socket", "3"], "--socket is for a case of tcp or udp"),
-        (["--socket", "3", "--case", "pipe:block:0", "--reflect"], "--socket is for a case of tcp or udp"),
-        (["more"], "more is one argument too many"),
-    ],
-)
-def test_usage_errors(probe: Probe, arguments: list[str], said: str) -> None:
-    done = probe("wake", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("tunectl-probe: ")
-    assert said in done.stderr
-
-
 def test_nothing_that_can_be_measured_is_an_error_with_the_reasons(installed: Path, pair: str) -> None:
     with pytest.raises(TunectlError, match="nothing was measured: there is no descriptor to poll"):
         wake(pair, mechanisms="channel", waiting="poll,epoll")
@@ -344,14 +302,7 @@ def test_a_signal_ends_the_run_and_still_gives_the_result(
     program: Path, pair: str, number: signal.Signals, case: str
 ) -> None:
     argv = words(program, pair, case, messages=5000)
-    child = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
-    until_named(child.pid, "wake-sender", "wake-receiver")
-    time.sleep(0.2)  # some messages may go; a busy machine sends none, and that is right as well
-    child.send_signal(number)
-    child.send_signal(number)
-    document = explained(child.communicate(timeout=30)[0])
-    assert child.returncode == 0
-    assert document["interrupted"] is True
+    document = explained(json.dumps(native.ended_by(number, argv, ("wake-sender", "wake-receiver"), after_s=0.2)))
     assert any("signal ended the run early" in text for text in document["warnings"])
     (cell,) = document["cells"]
     assert cell["n"] < 5000
@@ -380,36 +331,24 @@ def test_progress_is_a_line_for_each_case_and_ctrl_c_leaves_out_the_rest(install
     assert {cell["reason"] for cell in document["cells"][1:]} == {"interrupted before it was measured"}
 
 
-@contextmanager
-def listening(program: Path, pair: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    argv = [*PROGRAM, "probe", "wake", "--intrude", "--listen", "127.0.0.1:0", "--cpus", pair]
-    env = environment({"TUNECTL_PROBE": str(program)})
-    server = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=env)
-    try:
-        assert server.stderr is not None
-        said = re.search(r":(\d+), CPU \d+$", server.stderr.readline().strip())
-        assert said is not None
-        yield server, int(said[1])
-    finally:
-        server.terminate()
-        server.communicate(timeout=20)
+def listening(program: Path, pair: str) -> AbstractContextManager[tuple[subprocess.Popen[str], str]]:
+    """The other host, on this one, and its address."""
+    return test_feed_hosts.listening(program, pair, host="", address="127.0.0.1", experiment="wake")
 
 
-def between(pair: str, port: int, **asked: Any) -> dict[str, Any]:
+def between(pair: str, address: str, **asked: Any) -> dict[str, Any]:
     """A run to the host that listens there."""
-    request = WakeRequest(cpus=pair, connect=f"127.0.0.1:{port}", messages=5, intrude=True, **asked)
-    document = run_wake(request)
-    jsonschema.validate(document, SCHEMA, format_checker=jsonschema.FormatChecker())
-    return document
+    return checked(run_wake(WakeRequest(cpus=pair, connect=address, messages=5, intrude=True, **asked)))
 
 
 @pytest.mark.slow
 def test_two_hosts(installed: Path, pair: str) -> None:
-    with listening(installed, pair) as (server, port):
+    with listening(installed, pair) as (server, address):
         for idle_ms in ("0,1", "0"):  # it serves one after the other
             ways = "block,epoll,poll0,minimal,busy-poll"
-            document = between(pair, port, idle_ms=idle_ms, waiting=ways, message_bytes=64 if idle_ms == "0" else None)
-            assert document["peer"]["address"] == f"127.0.0.1:{port}"
+            size = 64 if idle_ms == "0" else None
+            document = between(pair, address, idle_ms=idle_ms, waiting=ways, message_bytes=size)
+            assert document["peer"]["address"] == address
             cells = document["cells"]
             assert {cell["mechanism"] for cell in cells} == {"tcp", "udp"}
             tried = [cell for cell in cells if cell["n"] or cell["is_void"]]
@@ -432,17 +371,17 @@ def test_a_listener_survives_whoever_comes(installed: Path, pair: str) -> None:
         b"tunectl-wake 4\nopen tcp 32 1 tcp block x 32 1\n",
         b"tunectl-wake 4\nclose\nclose\n\xff\n",
     ]
-    with listening(installed, pair) as (_, port):
+    with listening(installed, pair) as (_, address):
         for said in lines:
-            with socket.create_connection(("127.0.0.1", port), timeout=10) as other:
+            with socket.create_connection(split_address("", address), timeout=10) as other:
                 other.sendall(said)
-        (cell,) = between(pair, port, mechanisms="tcp", waiting="block", idle_ms="0")["cells"]
+        (cell,) = between(pair, address, mechanisms="tcp", waiting="block", idle_ms="0")["cells"]
         assert (cell["sent"], cell["lost"]) == (5, 0)
 
 
 @pytest.mark.slow
 def test_a_host_that_goes_away_ends_the_run(installed: Path, pair: str) -> None:
-    with listening(installed, pair) as (server, port):
+    with listening(installed, pair) as (server, address):
 
         def leave() -> None:
             time.sleep(0.6)
@@ -450,7 +389,7 @@ def test_a_host_that_goes_away_ends_the_run(installed: Path, pair: str) -> None:
 
         leaving = threading.Thread(target=leave)
         leaving.start()
-        document = between(pair, port, idle_ms="200", waiting="block,minimal")
+        document = between(pair, address, idle_ms="200", waiting="block,minimal")
         leaving.join()
     assert document["cells"][-1]["reason"] == "the other host went away"
 
@@ -469,16 +408,3 @@ def test_the_measuring_threads_allocate_nothing(program: Path, pair: str, tmp_pa
         argv = words(program, pair, f"{mechanism}:{way}:1", messages=5, dirty_kib=4)
         done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0 or "there is no such case" in done.stderr
-
-
-def test_it_needs_no_privilege(program: Path, pair: str) -> None:
-    if os.geteuid() == 0 and shutil.which("setpriv") is None:
-        pytest.skip("root without setpriv")
-    drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"] * (os.geteuid() == 0)
-    with tempfile.TemporaryDirectory() as place:
-        Path(place).chmod(0o755)  # pytest's own temporary directory is closed to others
-        copy = shutil.copy(program, place)
-        for mechanism in MECHANISMS:
-            argv = [*drop, copy, "wake", "--cpus", pair, "--case", f"{mechanism}:block:0", "--messages", "5"]
-            done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
-            assert explained(done.stdout)["cells"][0]["sent"] == 5

@@ -11,7 +11,8 @@ import jsonschema
 import pytest
 
 from tests.compare.reading import compared
-from tests.experiments.wakes import HZ, MS, block, case, minimal, raw_document, timer
+from tests.experiments.feeds import HZ, MS
+from tests.experiments.wakes import block, case, minimal, raw_document, timer
 from tunectl.errors import TunectlError
 from tunectl.experiments.pair import Peer
 from tunectl.experiments.tick_figures import Figures

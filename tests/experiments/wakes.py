@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-HZ = 1e9  # so that a tick is a nanosecond
-
-
-MS = 1_000_000
-
+from tests.experiments.feeds import MS, around
 
 CALM = {"ticks": 1000 * MS, "cpu_ns": 2 * MS, "own_ns": 2 * MS, "own_slices": 100, "cpu_slices": 100}
-
-
-FACTS = {"shares_main": False, "is_locked": True, "user_hz": 100, "timer_slack_ns": 1}
-GOOD = {"is_isolated": True, "governor": "performance", "core_cpus": ""}
-
-
-SHARED = GOOD | {"is_isolated": False}
 
 
 _NONE = (
@@ -74,9 +63,6 @@ def case(
     }
 
 
-THROTTLED = {"/proc/sys/kernel/sched_rt_runtime_us": "950000\n", "/proc/sys/kernel/sched_rt_period_us": "1000000\n"}
-
-
 def block(**changes: Any) -> dict[str, Any]:
     return case("block", "sleeping", 100_000, **changes)
 
@@ -86,28 +72,8 @@ def minimal(**changes: Any) -> dict[str, Any]:
 
 
 def raw_document(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    return {
-        "schema": "tunectl.probe.wake.raw/1",
-        "holds": "what was counted",
-        "host_files": {},
-        "tunectl_version": "0.1.0",
-        "host": {"hostname": "h", "kernel": "6.12", "boot_id": "b", "machine": "x86_64"},
-        "at": "2026-11-23T09:00:00Z",
-        "duration_s": 1.0,
-        "interrupted": False,
-        "messages": 100,
-        "bytes": 32,
-        "fds": 1,
-        "dirty_kib": 0,
-        "fifo_priority": 0,
-        "busy_poll_us": 50,
-        "has_warm_sender": True,
-        "cpus": [2, 3],
-        "clock": {"source": "tsc", "hz": HZ, "granule_ns": 1.0, "drift_ppm": 0.0},
-        "cells": list(cases),
-        **changes,
-        "facts": FACTS | {"cpus": [GOOD, GOOD]} | changes.get("facts", {}),
-    }
+    asked = {"messages": 100, "bytes": 32, "fds": 1, "dirty_kib": 0, "busy_poll_us": 50, "has_warm_sender": True}
+    return around("wake", cases, 2, **asked | changes)
 
 
 def timer(**changes: Any) -> dict[str, Any]:
