@@ -12,19 +12,18 @@ from tunectl.cli.options import Options
 
 
 @pytest.mark.parametrize(
-    ("is_there", "started", "expected"),
+    ("name", "started", "expected"),
     [
-        (True, "/usr/local/bin/tunectl", "{scripts}/tunectl"),  # a link or copy on PATH: the installation's own counts
-        (False, "/usr/local/bin/tunectl", "/usr/local/bin/tunectl"),
-        (False, "tunectl", "{scripts}/tunectl"),  # from where nobody knows
-        (False, "/opt/site/tunectl/__main__.py", "{scripts}/tunectl"),
+        ("tunectl", "/usr/local/bin/tunectl", "{scripts}/tunectl"),  # a copy on PATH: the installation's own counts
+        ("other", "/usr/local/bin/tunectl", "/usr/local/bin/tunectl"),
+        ("other", "tunectl", "{scripts}/tunectl"),  # from where nobody knows
+        ("other", "/opt/site/tunectl/__main__.py", "{scripts}/tunectl"),
     ],
 )
 def test_a_program_that_is_gone_is_not_started_again(
-    is_there: bool, started: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, started: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if is_there:
-        (tmp_path / "tunectl").touch()
+    (tmp_path / name).touch()
     monkeypatch.setattr(sysconfig, "get_path", lambda *_, **__: str(tmp_path))
     monkeypatch.setattr(sys, "argv", [started, "apply"])
     assert Options().invocation == (sys.executable, "-I", expected.format(scripts=tmp_path))

@@ -66,15 +66,16 @@ def test_how_to_go_back_names_the_same_host(tunectl: Run, lab4: Path) -> None:
     assert not (lab4 / "var/lib/tunectl/journal.jsonl").exists()
 
 
-@pytest.mark.parametrize("by_sudo", [True, False])
+@pytest.mark.parametrize(
+    "starts",
+    [lambda patch: patch.setenv("PATH", "/usr/bin:/bin"), lambda patch: patch.delenv("SUDO_UID")],
+    ids=["by sudo", "as root"],
+)
 def test_a_program_that_sudo_does_not_find_is_printed_with_its_path(
-    tunectl: Run, lab4: Path, by_sudo: bool, monkeypatch: pytest.MonkeyPatch
+    tunectl: Run, lab4: Path, starts: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That of a checkout, which the README starts as .venv/bin/tunectl; activated, it is on its user's PATH only."""
-    if by_sudo:
-        monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    else:
-        monkeypatch.delenv("SUDO_UID")
+    starts(monkeypatch)
     asked = ("preflight", "--window", 0.05, "--root", lab4)
     commands = [one.get("command", "") for one in tunectl(*asked, "--format", "json").json["actions"]]
     assert [one for one in commands if "tunectl" in one] == [f"sudo {TUNECTL} --root {lab4} apply"]

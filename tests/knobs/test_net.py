@@ -58,20 +58,17 @@ def test_what_is_no_size_of_a_ring(host_root: HostFactory, tmp_path: Path, value
 
 
 @pytest.mark.parametrize(
-    ("nics", "target", "reason"),
+    ("nics", "target"),
     [
-        ("", "net.rx_usecs", "the host file names no interface in [network]"),
-        ('"eth9"', "net.rx_usecs[eth9]", "this host has no interface eth9"),
-        ('"../net/ens2f0"', "net.rx_usecs[../net/ens2f0]", "this host has no interface ../net/ens2f0"),
-        ('"eno1"', "net.rx_usecs[eno1]", "the driver of eno1 has no coalesce rx-usecs to set"),
+        ("", "net.rx_usecs"),
+        ('"eth9"', "net.rx_usecs[eth9]"),
+        ('"../net/ens2f0"', "net.rx_usecs[../net/ens2f0]"),
+        ('"eno1"', "net.rx_usecs[eno1]"),  # whose driver has no such setting
     ],
 )
-def test_what_is_not_there_is_no_error(
-    host_root: HostFactory, tmp_path: Path, nics: str, target: str, reason: str
-) -> None:
-    root = xeon(host_root, tmp_path, "net.rx_usecs = 0", nics)
-    found = findings(root)
-    assert {(one.target, one.outcome, one.reason) for one in found.values()} == {(target, "unsupported", reason)}
+def test_what_is_not_there_is_no_error(host_root: HostFactory, tmp_path: Path, nics: str, target: str) -> None:
+    found = findings(xeon(host_root, tmp_path, "net.rx_usecs = 0", nics))
+    assert [(one.target, one.outcome) for one in found.values()] == [(target, "unsupported")]
 
 
 def test_what_cannot_be_read_is_not_taken_for_well(host_root: HostFactory, tmp_path: Path) -> None:
@@ -120,7 +117,6 @@ def test_queues_without_a_cpu_that_is_online_are_not_called_well(host_root: Host
     online.write_text("0-8,10-31\n")
     found = {name: one for name, one in findings(root).items() if one.knob == "net.queue_irqs"}
     assert {name: one.outcome for name, one in found.items()} == {"net.queue_irqs[ens2f0]": "unreadable"}
-    assert "none of the CPUs 9 is online" in found["net.queue_irqs[ens2f0]"].reason
     online.write_text("0-31\n")
     assert "net.queue_irqs[60]" in findings(root)
 
@@ -133,7 +129,6 @@ def test_an_interrupt_that_the_kernel_manages_is_harmless(host_root: HostFactory
     apply(kernel)
     finding = findings(root)["net.queue_irqs[61]"]
     assert (finding.outcome, finding.harmful) == ("refused", False)
-    assert finding.reason.startswith("the kernel manages interrupt 61")
     assert findings(root)["net.queue_irqs[60]"].outcome == "compliant"
 
 

@@ -104,16 +104,15 @@ def test_what_is_neither_ours_nor_the_earlier_after_a_kill_is_said(
 
 
 @pytest.mark.parametrize("kind", KILLED_AT)
-@pytest.mark.parametrize("is_written", [True, False])
+@pytest.mark.parametrize("stands", ["ours", "the earlier"])
 def test_after_a_kill_ours_and_the_earlier_are_no_news(
-    host_root: HostFactory, tmp_path: Path, kind: str, is_written: bool
+    host_root: HostFactory, tmp_path: Path, kind: str, stands: str
 ) -> None:
     tree = small_host(host_root, tmp_path)
     before, (path, _) = picture(tree), KILLED_AT[kind]
-    earlier = (tree / path).read_text()
+    texts = {"the earlier": (tree / path).read_text()}
     killed_after_writing(tree, path)
-    if not is_written:
-        (tree / path).write_text(earlier)
+    (tree / path).write_text(texts.get(stands, (tree / path).read_text()))
     undone = restore(tree)
     assert [one.message for one in undone.outcome.results if one.message] == []
     assert undone.complete

@@ -232,9 +232,8 @@ def test_what_was_adopted_is_the_original_and_stands_after_a_restore(host: Path)
         assert (undone.complete, undone.standing) == (True, ())
         assert "`apply --adopt` took" in undone.notes[-1]
         assert inspection_on(host).journal_trouble() is None
-    for path in lasting(root, Journal(state_of(root))):
-        if path.startswith("/"):
-            (host / path[1:]).unlink()
+    for path in [one for one in lasting(root, Journal(state_of(root))) if one.startswith("/")]:
+        (host / path[1:]).unlink()
     assert restore(host).complete
     assert not (host / JOURNAL).exists()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -160,18 +161,16 @@ def test_a_run_that_cannot_begin_leaves_no_directory_behind(tree: Path) -> None:
     assert not differences(before, tree)
 
 
-@pytest.mark.parametrize("has_one", [True, False])
-def test_a_recorded_host_without_a_boot_id_is_restored(tree: Path, has_one: bool) -> None:
+def test_a_recorded_host_without_a_boot_id_is_restored(tree: Path) -> None:
     (tree / BOOT_ID).unlink()
     apply(tree)
-    if has_one:
-        (tree / BOOT_ID).write_text("11111111-0000-4000-8000-000000000001\n")
-        with pytest.raises(TunectlError, match="boot id could not be read"):
-            run_restore(WritableSysroot(str(tree)), str(tree / STATE), "", wait_s=0)
-        assert (tree / SWAPPINESS).read_text() == "1\n"
-    else:
-        assert restore(tree).complete
-        assert (tree / SWAPPINESS).read_text() != "1\n"
+    (tree / BOOT_ID).write_text("11111111-0000-4000-8000-000000000001\n")
+    with pytest.raises(TunectlError, match="boot id could not be read"):
+        run_restore(WritableSysroot(str(tree)), str(tree / STATE), "", wait_s=0)
+    assert (tree / SWAPPINESS).read_text() == "1\n"
+    (tree / BOOT_ID).unlink()
+    assert restore(tree).complete
+    assert (tree / SWAPPINESS).read_text() != "1\n"
 
 
 class Ends(NamedTuple):
@@ -188,59 +187,58 @@ def ends(tree: Path, *, force: bool = False) -> Ends:
     return Ends(undone.complete, undone.set_aside, {word: words.count(word) for word in sorted(set(words))})
 
 
-@pytest.mark.parametrize("purpose", ["apply", "restore"])
-def test_who_holds_the_lock_is_waited_for_and_nothing_is_written(tree: Path, purpose: str) -> None:
-    if purpose == "restore":
-        apply(tree)
-    before = (tree / SWAPPINESS).read_text()
-    (tree / STATE).mkdir(parents=True, exist_ok=True)
-    with open(tree / STATE / "lock", "a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(TunectlError):
-            apply(tree) if purpose == "apply" else restore(tree)
-    assert (tree / SWAPPINESS).read_text() == before
-    assert ends(tree).complete if purpose == "restore" else results(apply(tree))
+def test_who_holds_the_lock_is_waited_for_and_nothing_is_written(tree: Path) -> None:
+    (tree / STATE).mkdir(parents=True)
+    for act in (apply, restore):
+        before = (tree / SWAPPINESS).read_text()
+        with open(tree / STATE / "lock", "a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with pytest.raises(TunectlError):
+                act(tree)
+        assert (tree / SWAPPINESS).read_text() == before
+        act(tree)
+        assert (tree / SWAPPINESS).read_text() != before
 
 
-@pytest.mark.parametrize("damaged", [True, False])
-def test_an_apply_upon_a_damaged_journal_changes_nothing(tree: Path, damaged: bool) -> None:
+def test_an_apply_upon_a_damaged_journal_changes_nothing(tree: Path) -> None:
     apply(tree)
     (tree / SWAPPINESS).write_text("60\n")
-    if damaged:
-        lines = (tree / JOURNAL).read_bytes().splitlines(keepends=True)
-        (tree / JOURNAL).write_bytes(b"".join([lines[0], b"00000000" + lines[1][8:], *lines[2:]]))
-        with pytest.raises(TunectlError, match="damaged; nothing was changed"):
-            apply(tree)
-    else:
+    whole = (tree / JOURNAL).read_bytes()
+    first, second, rest = whole.split(b"\n", 2)
+    (tree / JOURNAL).write_bytes(b"\n".join([first, b"00000000" + second[8:], rest]))
+    with pytest.raises(TunectlError, match="damaged; nothing was changed"):
         apply(tree)
-    assert (tree / SWAPPINESS).read_text() == ("60\n" if damaged else "1\n")
+    assert (tree / SWAPPINESS).read_text() == "60\n"
+    (tree / JOURNAL).write_bytes(whole)
+    apply(tree)
+    assert (tree / SWAPPINESS).read_text() == "1\n"
+
+
+FOREIGN = pytest.raises(TunectlError, match="belongs to the host below /elsewhere")
 
 
 @pytest.mark.parametrize(
-    ("state", "same_root", "is_refused"),
+    ("state", "below", "swappiness", "ends"),
     [
-        ("inside", True, False),
-        ("inside", False, False),
-        ("outside", True, False),
-        ("outside", False, True),
-        ("beside", False, True),  # a path that begins as the tree's does
+        ("inside", "", "60", nullcontext()),
+        ("inside", "/elsewhere", "60", nullcontext()),
+        ("outside", "", "60", nullcontext()),
+        ("outside", "/elsewhere", "1", FOREIGN),
+        ("beside", "/elsewhere", "1", FOREIGN),  # a path that begins as the tree's does
     ],
 )
-def test_whose_journal_it_is(tree: Path, tmp_path: Path, state: str, same_root: bool, is_refused: bool) -> None:
+def test_whose_journal_it_is(
+    tree: Path, tmp_path: Path, state: str, below: str, swappiness: str, ends: AbstractContextManager[object]
+) -> None:
     """One that lies in the tree is the tree's, wherever that was when it was written."""
     place = {"inside": str(tree / STATE), "outside": str(tmp_path / "state"), "beside": f"{tree}-state"}[state]
     root = WritableSysroot(str(tree))
     run_apply(inspection_on(tree), root, place, runtime_only=False, wait_s=0)
-    if not same_root:
-        path = Path(place) / "journal.jsonl"
-        rewrite(path, lambda one: one.update(root="/elsewhere") is None if one["type"] == "start" else True)
-    boot_id = (tree / BOOT_ID).read_text().strip()
-    if is_refused:
-        with pytest.raises(TunectlError, match="belongs to the host below /elsewhere"):
-            run_restore(root, place, boot_id, wait_s=0)
-    else:
-        assert run_restore(root, place, boot_id, wait_s=0).complete
-    assert ((tree / SWAPPINESS).read_text() == "1\n") is is_refused
+    wrote = {"root": below or str(tree)}
+    rewrite(Path(place) / "journal.jsonl", lambda one: one["type"] != "start" or one.update(wrote) is None)
+    with ends:
+        assert run_restore(root, place, (tree / BOOT_ID).read_text().strip(), wait_s=0).complete
+    assert (tree / SWAPPINESS).read_text() == f"{swappiness}\n"
 
 
 # ---- what is left when a restore is over
