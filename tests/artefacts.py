@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import distribution
 from pathlib import Path
 
 NATIVE = Path(__file__).parents[1] / "tunectl" / "probe" / "native"
@@ -50,6 +51,24 @@ def make(*arguments: str) -> subprocess.CompletedProcess[str]:
     """`make` in the source tree; output and status are the caller's to judge."""
     argv = ["make", "-C", str(NATIVE), "WERROR=-Werror", *arguments]
     return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+
+def zig_library() -> Path:
+    """zig's own library, for ZIG_LIB_DIR: at one path for all clones of this tree.
+
+    zig keeps the musl that it has compiled by the path of its library, and each clone's virtual environment has one: a
+    minute of CPU time in each.
+    """
+    zig = distribution("ziglang")
+    kept = cache() / f"zig-{zig.version}"
+    with _locked(kept.with_name(f"{kept.name}.lock")):
+        if not kept.exists():
+            part = kept.with_name(f"{kept.name}.part")
+            shutil.rmtree(part, ignore_errors=True)
+            shutil.copytree(str(zig.locate_file("ziglang/lib")), part, copy_function=_link)
+            part.rename(kept)
+        os.utime(kept)
+    return kept
 
 
 def sources() -> dict[Path, bytes]:
@@ -99,6 +118,13 @@ def _make(folder: Path, target: str, variables: tuple[str, ...]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert sources() == before, "a build wrote into the source tree"
     (folder / _FINISHED).touch()
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system
+        shutil.copy2(source, target)
 
 
 def _forget_old(kept: Path) -> None:

@@ -6,6 +6,8 @@ import ast
 import re
 import sys
 import tomllib
+from collections.abc import Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -105,5 +107,11 @@ def _imported(*folders: str) -> set[str]:
 
 def _distribution(module: str) -> str:
     """`prometheus-client` for prometheus_client, as pyproject.toml writes it."""
-    (name,) = set(metadata.packages_distributions()[module])
+    (name,) = set(_installed()[module])
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@cache
+def _installed() -> Mapping[str, list[str]]:
+    """Module -> distributions: all that is installed is read for it."""
+    return metadata.packages_distributions()

@@ -94,6 +94,7 @@ def is_meant(word: str, root: Path) -> bool:
     )
 
 
+@pytest.mark.slow  # a shell for each command
 def test_each_command_is_typed_as_it_was_meant(answers: Answers, hostile: Path, typing: Typist) -> None:
     lines = commands_of(answers)
     named = [line for line in lines if hostile_host.MARK in line]

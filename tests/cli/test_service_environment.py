@@ -74,6 +74,7 @@ def used(text: str, place: Path) -> list[str]:
     return [line for line in text.splitlines() if f"{place}/" in line]
 
 
+@pytest.mark.slow  # under strace
 @pytest.mark.parametrize("name", [APPLY, MONITOR])
 def test_no_variable_of_a_hostile_environment_is_followed(lab4: Path, tmp_path: Path, name: str) -> None:
     """As the unit runs; and where a drop-in takes UnsetEnvironment= back, all that acts once Python runs."""
@@ -94,6 +95,7 @@ def test_no_variable_of_a_hostile_environment_is_followed(lab4: Path, tmp_path: 
     assert not (place / "mark").exists()
 
 
+@pytest.mark.slow
 def test_the_same_environment_bites_where_nothing_takes_it_away(lab4: Path, tmp_path: Path) -> None:
     """Else the test above would be true of anything."""
     with (lab4 / "etc/tunectl/host.toml").open("a") as host_file:

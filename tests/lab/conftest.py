@@ -102,10 +102,24 @@ def installed(lab: Lab, _installed: str) -> Lab:
 
 @pytest.fixture
 def tuned(lab: Lab, _tuned: str) -> Lab:
-    """A host that was tuned and rebooted."""
-    assert _tuned
-    product.back_to_tuned(lab)
+    """A host that was tuned and rebooted: what the test makes of it, no other test sees."""
+    _back(lab, _tuned)
+    lab.only_looked_at = ""
     return lab
+
+
+@pytest.fixture
+def in_force(lab: Lab, _tuned: str) -> Lab:
+    """The same for a test that only looks: the host of the test before, where that only looked as well."""
+    _back(lab, _tuned)
+    lab.only_looked_at = _tuned
+    return lab
+
+
+def _back(lab: Lab, moment: str) -> None:
+    """To a moment after apply, unless the host has only been looked at since."""
+    if lab.only_looked_at != moment:
+        product.back_to_tuned(lab, moment)
 
 
 @pytest.fixture(scope="session")

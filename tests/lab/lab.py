@@ -33,6 +33,7 @@ class Lab(Guest):
         """states: the name under which moments are saved and found; the host's own, unless several hosts share them."""
         super().__init__(Vm(name, fresh.image(platform or chosen())))
         self._states = states or name
+        self.only_looked_at = ""  # the moment that it is in, as long as every test since only looked
         if (self.vm.folder / "nics.json").exists():
             self.vm.nics = list(Checkpoint.load(self.vm.folder).nics)
 
@@ -179,6 +180,7 @@ class Lab(Guest):
         return cache() / "run" / f"{self._states}.saved"
 
     def _resume(self, checkpoint: Checkpoint) -> None:
+        self.only_looked_at = ""
         self._disconnect()
         with self.explained(), times.noted(self.vm, "(resume)"):
             self.vm.resume(checkpoint)

@@ -35,13 +35,12 @@ def starved(document: Any) -> bool:
 def judged(lab: Lab, host_file: str) -> tuple[Ran, str]:
     """preflight, and how its headline ends.
 
-    A machine that is too busy to emulate a spinner is asked twice; then the operator waives what it cannot prove. That
-    the tick is off has a test of its own.
+    Where the machine is too busy to emulate a spinner, the operator waives what it cannot prove. That the tick is off
+    has a test of its own.
     """
-    for _ in range(2):
-        ran = tunectl(lab, "preflight --format json", timeout=600)
-        if not starved(ran.json):
-            return ran, "1 waiver stands, until 2099-12-31 (thermal.clock)"
+    ran = tunectl(lab, "preflight --format json", timeout=600)
+    if not starved(ran.json):
+        return ran, "1 waiver stands, until 2099-12-31 (thermal.clock)"
     lab.write("/etc/tunectl/host.toml", host_file + waiver("check.tick_off", TICK, "2099-12-30"))
     ran = tunectl(lab, "preflight --format json", timeout=600)
     return ran, "2 waivers stand, the next expires on 2099-12-30 (check.tick_off)"

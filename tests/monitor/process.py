@@ -59,8 +59,12 @@ class Monitor:
             )
 
     def transitions(self) -> list[tuple[str, str]]:
-        """(status, identity) of every alert it told of, the earlier runs' of the same place too."""
-        made: list[dict[str, Any]] = [json.loads(line) for line in self.out.read_text().splitlines()]
+        """(status, identity) of every alert it told of, the earlier runs' of the same place too.
+
+        A line that is still being written is none yet: a write over the end of a page is seen in parts.
+        """
+        whole = self.out.read_text().rpartition("\n")[0]
+        made: list[dict[str, Any]] = [json.loads(line) for line in whole.splitlines()]
         return [(one["status"], f"{one['rule']}[{one['subject']}]") for one in made]
 
     def said(self) -> list[str]:

@@ -81,8 +81,9 @@ def test_compilers_have_no_complaint_and_the_version_is_the_builders(compiler: s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", ["x86_64", pytest.param("aarch64", marks=pytest.mark.long)])
-def test_zig_and_musl_have_no_complaint(machine: str) -> None:
+def test_zig_and_musl_have_no_complaint(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ziglang", reason="zig is not installed: .[test] has it")
+    monkeypatch.setenv("ZIG_LIB_DIR", str(artefacts.zig_library()))
     compiler = f"{sys.executable} -m ziglang cc"
     assert artefacts.built("all", f"CC={compiler} -target {machine}-linux-musl", "LDFLAGS=-static")
 

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from tests import artefacts
 from tests.lab.image import locked
 from tests.release.releases import EPOCH, ROOT
 
 
 def release(tree: Path, *words: str) -> Path:
     """`python .release WORDS` in a tree. The last word is the folder it fills."""
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH, "ZIG_LIB_DIR": str(artefacts.zig_library())}
     done = subprocess.run(
         [sys.executable, ".release", *words], cwd=tree, env=environment, text=True, capture_output=True, check=False
     )
