@@ -25,7 +25,11 @@ STUB = "stub"  # a unified image that the firmware starts by itself
 DIRECT = "direct"  # the virtual machine's host hands the kernel over
 OTHER = "other"
 
-FILES = (*(_VARIABLE.format(name) for name in ("LoaderInfo", "LoaderEntrySelected", "StubInfo")), _TYPE)
+# The firmware's own variables: two bytes behind the attributes, the number of a boot entry.
+_GLOBAL = "sys/firmware/efi/efivars/{}-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+
+_READ = ("LoaderInfo", "LoaderEntrySelected", "StubInfo")
+FILES = (*map(_VARIABLE.format, _READ), *map(_GLOBAL.format, ("BootNext", "BootCurrent")), _TYPE)
 
 
 class Start(NamedTuple):
@@ -59,6 +63,25 @@ def variable(root: Sysroot, name: str) -> str:
         raise
     except OSError:
         return ""
+
+
+def boots_next(root: Sysroot) -> str:
+    """Why the firmware starts another loader than this boot's once (`efibootmgr --bootnext`); "" where it does not.
+
+    UEFI specification, 3.3: BootNext is for one boot, and gone once it is taken; BootCurrent is this boot's.
+    """
+    chosen = _number(root, "BootNext")
+    if chosen is None or chosen == _number(root, "BootCurrent"):
+        return ""
+    return f"BootNext has the firmware start its entry {chosen:04X} next (`efibootmgr --delete-bootnext` takes it back)"
+
+
+def _number(root: Sysroot, name: str) -> int | None:
+    try:
+        data = root.read_bytes(_GLOBAL.format(name))
+    except OSError:
+        return None
+    return int.from_bytes(data[4:6], "little") if len(data) == 6 else None
 
 
 def read_start(root: Sysroot) -> Start:
