@@ -214,6 +214,8 @@ def test_apply_mends_the_source_that_somebody_else_makes_entries_from(case: Case
         ({TYPE: "208\n", "proc/cmdline": OWN_LINE}, "grub"),  # kexec: this boot does not tell
         ({TYPE: "176\n", "proc/cmdline": OWN_LINE}, "direct"),
         ({TYPE: "114\n"}, "grub"),
+        ({"proc/cmdline": f"from=bootconfig BOOT_IMAGE=/v {OWN_LINE}"}, "grub"),
+        ({"proc/cmdline": f"{BY_STUB} BOOT_IMAGE=/v", "boot/loader/loader.conf": ""}, "systemd-boot"),  # a copy
         ({"proc/cmdline": f"placeholder {OWN_LINE}"}, "grub"),  # the first domain of Xen
         ({"proc/cmdline": f"BOOT_IMAGE=vmlinuz {OWN_LINE} initrd=initrd.img"}, "syslinux"),
         ({"proc/cmdline": f"BOOT_IMAGE=linux {OWN_LINE}", "etc/lilo.conf": 'append="quiet"\n'}, "lilo"),

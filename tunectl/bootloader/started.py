@@ -4,7 +4,7 @@ Three things tell: the variables of the Boot Loader Interface, the number by whi
 what a loader adds to the kernel's line. A variable is read only where the line does not settle it: each is a call of
 the firmware.
 Source: systemd's BOOT_LOADER_INTERFACE (LoaderInfo, LoaderEntrySelected, StubInfo); Documentation/arch/x86/boot.rst,
-type_of_loader; libstub/x86-stub.c, which is 0x21; GRUB's loader/*/linux.c (BOOT_IMAGE= comes first, and no initrd=) and
+type_of_loader; libstub/x86-stub.c, which is 0x21; GRUB's loader/*/linux.c (BOOT_IMAGE=, and no initrd=) and
 20_linux_xen (`placeholder`); syslinux' doc/syslinux.txt (BOOT_IMAGE= and initrd=); LILO's and zipl's BOOT_IMAGE= is the
 name or the number of an entry; kexec-tools drop it (--reuse-cmdline).
 """
@@ -110,15 +110,16 @@ def _may_be_a_copy(root: Sysroot) -> bool:
 
 def _by_line(words: list[str], kind: int | None, *, stub: bool) -> Start:
     """By the kernel's line and by the number of its loader."""
-    image = words[0].partition("=")[2] if words and words[0].startswith("BOOT_IMAGE=") else None
-    with_initrd = any(word.startswith("initrd=") for word in words)
+    image = next((word.partition("=")[2] for word in words if word.startswith("BOOT_IMAGE=")), None)
+    initrds = [word for word in words if word.startswith("initrd=")]
+    by_firmware = stub or any("\\" in word for word in initrds)  # a path as the firmware has it: BOOT_IMAGE= is a copy
     if kind == _QEMU:
         return Start(DIRECT, f"/{_TYPE}")
-    if kind == _SYSLINUX or (image is not None and with_initrd and not stub):
+    if kind == _SYSLINUX or (image is not None and initrds and not by_firmware):
         return Start("syslinux", f"/{_TYPE}" if kind == _SYSLINUX else "BOOT_IMAGE= and initrd= on /proc/cmdline")
     if words[:1] == ["placeholder"]:
         return Start("grub", "`placeholder` on /proc/cmdline")
-    if image is not None and not stub:
+    if image is not None and not by_firmware:
         named = "/" in image
         return Start("grub" if named else "map", f"BOOT_IMAGE={'' if named else image} on /proc/cmdline")
     if stub:
