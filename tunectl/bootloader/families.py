@@ -140,7 +140,8 @@ def _without_files(start: Start, left: list[str]) -> Loader:
     """No file is that of the loader that started this boot; `left` are files of other ones."""
     if start.loader == "systemd-boot":
         return Loader("systemd-boot", True, (start.evidence,))
-    if owner := NAMELESS.get(start.loader):
+    owner = NAMELESS.get(start.loader)
+    if owner and (left or start.loader != DIRECT):
         return _owned(owner, start.evidence)
     if not left:
         return _loader("none", [])

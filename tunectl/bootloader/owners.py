@@ -389,7 +389,7 @@ def registered(root: Sysroot, owner: Owner) -> str:
     """What registers an owner on this host, for people; "" where nothing does."""
     for mark in owner.register:
         kind, _, value = mark.partition("=")
-        if kind == "ID" and value in read_os_ids(root):
+        if kind == "ID" and value in root.once("os ids", lambda: read_os_ids(root)):
             return f"/etc/os-release has {mark}"
         if kind == "WORD" and any(arg.key == value for arg in parse_cmdline(root.get_text("proc/cmdline"))):
             return f"/proc/cmdline has {value}="
