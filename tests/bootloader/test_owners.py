@@ -10,6 +10,7 @@ import pytest
 
 from tests.bootloader.hosts import LINE, WORDS, boot_findings, wish
 from tests.bootloader.test_detect import INFO, said
+from tests.hosts.boot_files import image
 from tests.hosts.builder import build, named
 from tests.tuned import apply, inspection_on
 from tunectl.bootloader.families import detect
@@ -43,7 +44,7 @@ def tree_of(case: Case, below: Path) -> Path:
     for path, text in case.files.items():
         place = tree / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
+        place.write_bytes(text.encode("utf-8", "surrogateescape"))
     wish(tree)
     return tree
 
@@ -67,16 +68,49 @@ SUSE_BLS = {
     "boot/efi/loader/entries/opensuse-6.12.1-1-default.conf": BLS_ENTRY,
     "etc/kernel/cmdline": OWN_LINE,
 }
+ENTRIES = "boot/loader/entries"
 SDBOOT = "etc/sdboot-manage.conf"
 HAND = f"title Arch\nlinux /vmlinuz-linux\ninitrd /initramfs-linux.img\noptions {OWN_LINE}\n"
 
+GLOBAL = "sys/firmware/efi/efivars/{}-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+NEXT, CURRENT = map(GLOBAL.format, ("BootNext", "BootCurrent"))
+FOREIGN = "boot/efi/EFI/Linux/zz.efi"
+
+
+def uki(line: str) -> str:
+    return image({".osrel": "ID=zz\nVERSION_ID=1\n", ".uname": "6.12.1", ".cmdline": f"{line}\n"})
+
+
+MKINITCPIO = {
+    FOREIGN: uki(OWN_LINE),
+    "boot/efi/loader/loader.conf": "default zz.efi\n",
+    INFO: said("systemd-boot 257"),
+    "etc/mkinitcpio.d/linux.preset": 'default_uki="/boot/efi/EFI/Linux/zz.efi"\n',
+}
+ADDON = {
+    FOREIGN: uki("quiet"),
+    f"{FOREIGN}.extra.d/a.addon.efi": image({".cmdline": LINE}),
+    "boot/efi/loader/loader.conf": "default zz.efi\n",
+    INFO: said("systemd-boot 257"),
+}
+
 RIGHT_AND_SILENT = [
+    Case("mkinitcpio", Outcome.COMPLIANT, MKINITCPIO, "uki"),
+    Case("addon", Outcome.COMPLIANT, ADDON, "uki"),
+    Case("bootnext-is-this", Outcome.COMPLIANT, {NEXT: "\x07\0\0\0\1\0", CURRENT: "\x06\0\0\0\1\0"}),
+    Case("u-boot-menu", Outcome.COMPLIANT, {
+        "etc/default/u-boot": f'U_BOOT_PARAMETERS="{OWN_LINE}"\n', "boot/extlinux/extlinux.conf": "append quiet\n",
+        "proc/cmdline": OWN_LINE,
+    }),
     Case("debian-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/debian/grub.cfg": STUB_CFG, "etc/fstab": FSTAB}),
     Case("ubuntu-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/ubuntu/grub.cfg": STUB_CFG}),
     Case("removable", Outcome.COMPLIANT, {"boot/efi/EFI/BOOT/grub.cfg": STUB_CFG}),
     Case("rhel-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/redhat/grub.cfg": RHEL_STUB}, "bls", "rhel"),
     Case("rhel8-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/redhat/grub.cfg": "insmod blscfg\nblscfg\n"}, "bls", "rhel"),
     Case("fedora-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/fedora/grub.cfg": RHEL_STUB}, "bls", "fedora"),
+    Case("rhel-s390x", Outcome.COMPLIANT, {
+        "etc/zipl.conf": "[defaultboot]\ndefaultauto\ntarget=/boot\n", "proc/cmdline": f"{OWN_LINE} BOOT_IMAGE=0",
+    }, "bls", "rhel"),
     Case("suse-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/opensuse/grub.cfg": SUSE_STUB}, "suse-grub", "suse"),
     Case("suse-bls", Outcome.COMPLIANT, SUSE_BLS, "suse-grub", "suse"),
     Case("another-systems-menu", Outcome.COMPLIANT, {
@@ -97,6 +131,10 @@ RIGHT_AND_SILENT = [
     }),
 ]  # fmt: skip
 SABOTAGED = [
+    Case("mkinitcpio", Outcome.DRIFTED, {**MKINITCPIO, "etc/kernel/cmdline": "quiet\n"}, "uki", names="mkinitcpio"),
+    Case("bootnext", Outcome.UNREADABLE, {NEXT: "\x07\0\0\0\3\0", CURRENT: "\x06\0\0\0\1\0"}, names="BootNext"),
+    Case("zfsbootmenu", Outcome.UNREADABLE, {TYPE: "208\n", "proc/cmdline": f"{OWN_LINE} spl_hostid=0x1"},
+         names="org.zfsbootmenu:commandline"),
     Case("proxmox", Outcome.DRIFTED, {**PVE, "etc/kernel/cmdline": "quiet\n"}, names="/etc/kernel/cmdline"),
     Case("proxmox-of-this-boot", Outcome.DRIFTED, {**PVE, "etc/kernel/cmdline": "quiet\n", "proc/cmdline": UNTUNED},
          names="proxmox-boot-tool"),
@@ -113,7 +151,7 @@ SABOTAGED = [
     Case("esp-of-another-disk", Outcome.UNREADABLE, {
         "boot/efi/EFI/debian/grub.cfg": STUB_CFG.replace("5f3c-0001", "dead-beef"), "etc/fstab": FSTAB,
     }, names="/boot/efi/EFI/debian/grub.cfg"),
-    Case("rhel-esp-menu", Outcome.UNREADABLE, {"boot/efi/EFI/redhat/grub.cfg": MENU}, "bls", "rhel",
+    Case("rhel-esp-menu", Outcome.DRIFTED, {"boot/efi/EFI/redhat/grub.cfg": MENU}, "bls", "rhel",
          "/boot/efi/EFI/redhat/grub.cfg"),
     Case("by-hand", Outcome.DRIFTED, {
         "boot/loader/entries/arch.conf": HAND.replace(LINE, ""), "boot/loader/loader.conf": "default arch.conf\n",
@@ -176,6 +214,8 @@ def test_apply_mends_the_source_that_somebody_else_makes_entries_from(case: Case
         ({TYPE: "208\n", "proc/cmdline": OWN_LINE}, "grub"),  # kexec: this boot does not tell
         ({TYPE: "176\n", "proc/cmdline": OWN_LINE}, "direct"),
         ({TYPE: "114\n"}, "grub"),
+        ({"proc/cmdline": f"from=bootconfig BOOT_IMAGE=/v {OWN_LINE}"}, "grub"),
+        ({"proc/cmdline": f"{BY_STUB} BOOT_IMAGE=/v", "boot/loader/loader.conf": ""}, "systemd-boot"),  # a copy
         ({"proc/cmdline": f"placeholder {OWN_LINE}"}, "grub"),  # the first domain of Xen
         ({"proc/cmdline": f"BOOT_IMAGE=vmlinuz {OWN_LINE} initrd=initrd.img"}, "syslinux"),
         ({"proc/cmdline": f"BOOT_IMAGE=linux {OWN_LINE}", "etc/lilo.conf": 'append="quiet"\n'}, "lilo"),
@@ -190,3 +230,15 @@ def test_apply_mends_the_source_that_somebody_else_makes_entries_from(case: Case
 )  # fmt: skip
 def test_this_boot_says_who_started_it(files: dict[str, str], name: str, tmp_path: Path) -> None:
     assert detect(Sysroot(str(tree_of(Case("", Outcome.COMPLIANT, files), tmp_path)))).name == name
+
+
+def test_a_menu_that_is_in_the_esp_alone_is_named_and_left_alone(tmp_path: Path) -> None:
+    files = {"etc/default/grub": f'GRUB_CMDLINE_LINUX="{LINE}"\n', "boot/efi/EFI/centos/grub.cfg": MENU}
+    tree = tree_of(Case("", Outcome.DRIFTED, files, "bls", "rhel"), tmp_path)
+    for name in ("boot/grub2/grub.cfg", *(f"boot/loader/entries/{one}" for one in Sysroot(str(tree)).names(ENTRIES))):
+        (tree / name).unlink()
+    finding = boot_findings(tree)["boot.isolcpus"]
+    assert finding.outcome is Outcome.DRIFTED
+    assert "/boot/efi/EFI/centos/grub.cfg" in finding.reason
+    apply(tree)
+    assert (tree / "etc/default/grub").read_text() == files["etc/default/grub"]

@@ -23,6 +23,7 @@ from tunectl.bootloader.entries import (
 )
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.grubdisk import PREFIX, Disk
+from tunectl.bootloader.grubmenu import BootEntry
 from tunectl.bootloader.grubrun import Halt, Script, parse_grubenv
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
 from tunectl.bootloader.grubsettings import GRUBENVS, LINUX, MAIN, evaluate_settings
@@ -51,7 +52,9 @@ def _look(root: Sysroot) -> Look:
         return Look((), Upcoming((), "there is no boot entry in /boot/loader/entries"))
     if elsewhere := starts_elsewhere(root, "boot/grub2/grub.cfg", entries=True):
         why = f"GRUB starts with /{elsewhere.path}, which does not lead to the entries in /boot/loader/entries"
-        return Look((), Upcoming((), why))
+        entry = elsewhere.entry
+        boots = (Point(entry.at, entry.args),) if isinstance(entry, BootEntry) else ()
+        return Look((), Upcoming(boots, why))
     if by := _decided_elsewhere(root):
         return Look((), Upcoming((), f"{by}, and which entry that is cannot be told"))
     points = [entry_point(root, default, expanded(default.line, environment)), made_from]

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from tunectl.bootloader import bls, grub, kernelstub, ostree, owners, raspberrypi, started, systemdboot
-from tunectl.bootloader.family import Family, Journaled, Upcoming, Write
+from tunectl.bootloader import bls, grub, grubstart, kernelstub, ostree, owners, raspberrypi, started, systemdboot
+from tunectl.bootloader.family import Family, Journaled, Point, Upcoming, Write
 from tunectl.bootloader.grubsettings import GRUB2_CFG, GRUB_CFG, MAIN, evaluate_settings
-from tunectl.bootloader.owners import NAMELESS, OWNERS, Owner, registered
+from tunectl.bootloader.owners import NAMELESS, OWNERS, Owner, matching, registered
 from tunectl.bootloader.started import DIRECT, STUB, Start, read_start
 from tunectl.command import as_data
 from tunectl.host.identity import RED_HAT, read_os_ids
@@ -36,6 +36,7 @@ FAMILIES: dict[str, Family] = {
 
 # The loaders (started.py) that start what a family writes; GRUB where it is not here.
 _STARTS = {
+    "bls": ("grub", "map"),  # zipl reads the same entries
     "systemd-boot": ("systemd-boot", STUB),
     "kernelstub": ("systemd-boot", STUB),
     "rpm-ostree": ("",),
@@ -91,7 +92,9 @@ def detect(root: Sysroot, chosen: str = "") -> Loader:
 def upcoming_of(root: Sysroot, loader: Loader) -> Upcoming | None:
     """What is known of the next boot; None where nothing is, because it is decided outside of this host."""
     if loader.supported:
-        return FAMILIES[loader.name].upcoming(root)
+        upcoming = FAMILIES[loader.name].upcoming(root)
+        other = started.boots_next(root)
+        return upcoming._replace(points=(Point("the next boot", None, other), *upcoming.points)) if other else upcoming
     return owners.upcoming(root, loader.owner) if loader.owner and loader.owner.name != DIRECT else None
 
 
@@ -125,15 +128,20 @@ def _detect(root: Sysroot) -> Loader:
 
 def _unnamed(root: Sysroot, start: Start) -> dict[Owner, str]:
     """The owners that may boot this host, and what registers each; this boot has not told."""
-    rows = (owner for owner in OWNERS if not owner.certain and start.may_be(*owner.starts))
-    return {owner: evidence for owner in rows if (evidence := registered(root, owner))}
+    found: dict[Owner, str] = {}
+    for owner in OWNERS:
+        above = any(set(owner.starts) & set(other.starts) for other in found)  # it makes what this one would be
+        if not owner.certain and not above and start.may_be(*owner.starts) and (by := registered(root, owner)):
+            found[owner] = by
+    return found
 
 
 def _without_files(start: Start, left: list[str]) -> Loader:
     """No file is that of the loader that started this boot; `left` are files of other ones."""
     if start.loader == "systemd-boot":
         return Loader("systemd-boot", True, (start.evidence,))
-    if owner := NAMELESS.get(start.loader):
+    owner = NAMELESS.get(start.loader)
+    if owner and (left or start.loader != DIRECT):
         return _owned(owner, start.evidence)
     if not left:
         return _loader("none", [])
@@ -196,9 +204,10 @@ def _hidden(root: Sysroot) -> OSError | None:
 
 
 def _has_own_entries(root: Sysroot) -> bool:
-    """Does grub.cfg hold the entries itself, as on RHEL 7 and Amazon Linux 2?"""
-    menu = root.get_text(GRUB2_CFG)
-    return "menuentry" in menu and "blscfg" not in menu
+    """Does grub.cfg hold the entries itself, as on RHEL 7 and Amazon Linux 2 (there on UEFI in the ESP alone)?"""
+    menus = (GRUB2_CFG,) if root.exists(GRUB2_CFG) else matching(root, grubstart.FILES)
+    text = "".join(map(root.get_text, menus))
+    return "menuentry" in text and "blscfg" not in text
 
 
 def _enables_bls(root: Sysroot) -> bool:

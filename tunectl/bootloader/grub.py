@@ -20,13 +20,16 @@ from tunectl.bootloader.grubsettings import (
     DIRECTORY,
     DROPIN,
     FILES,
+    LINUX,
     MAIN,
     Configured,
     Placed,
     configured,
+    menu_path,
     source_live,
 )
 from tunectl.bootloader.grubstart import FILES as STARTS
+from tunectl.bootloader.grubstart import starts_elsewhere
 from tunectl.bootloader.nextboot import next_boot, next_length_problem
 from tunectl.bootloader.words import Desired, Same, checked, given, is_safe, written
 from tunectl.command import as_data, as_place
@@ -138,6 +141,9 @@ def look(root: Sysroot) -> Look:
 
 
 def _plan(root: Sysroot, desired: Sequence[Desired], same: Same, journaled: Journaled) -> BootPlan:
+    if (start := starts_elsewhere(root, menu_path(root))) and not root.exists(menu_path(root)):
+        where = as_data(f"/{start.path}")
+        return BootPlan(problem=f"GRUB's menu is {where}: add to {LINUX} in /{MAIN}, then `grub2-mkconfig -o {where}`")
     return plan_dropin(root, desired, same) if reads_dropins(root) else _plan_edit(root, desired, same, journaled)
 
 

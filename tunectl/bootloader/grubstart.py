@@ -18,7 +18,8 @@ from tunectl.bootloader.owners import matching
 from tunectl.host.identity import read_os_ids
 from tunectl.host.sysroot import Sysroot
 
-FILES = tuple(f"{place}/EFI/*/grub.cfg" for place in ("boot/efi", "efi", "boot"))
+# FAT does not tell capital letters from small ones, and `ls` shows either.
+FILES = ("boot/efi/[Ee][Ff][Ii]/*/grub.cfg", "efi/[Ee][Ff][Ii]/*/grub.cfg", "boot/EFI/*/grub.cfg")
 _FIRMWARE = "sys/firmware/efi"
 # What goes on with another file, and the path's end; `normal` does it, too.
 _GOES_ON = re.compile(r"^[ \t]*(?:configfile|source|normal|\.)[ \t]+(?P<path>\S+)", re.MULTILINE)

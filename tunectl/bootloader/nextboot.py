@@ -57,6 +57,8 @@ def _as_the_esp_has_it(root: Sysroot, settings: Configured, elsewhere: Elsewhere
     """What the file in the ESP boots, which GRUB reads in the place of the menu."""
     path, entry = f"/{elsewhere.path}", elsewhere.entry
     fix = to_decide(f"have {as_data(path)} go on with /{menu_path(root)}: grub-install writes such a file")
+    if not root.exists(menu_path(root)):  # as on RHEL 7: it is the one menu
+        fix = to_decide(f"`grub2-mkconfig -o {as_data(path)}`")
     if isinstance(entry, NoEntry):
         return Upcoming((Point(path, None if not entry.known else "", entry.why, entry.errno), later), fix=fix)
     lacks = Counter(settings.args) - Counter(parse_cmdline(entry.args))

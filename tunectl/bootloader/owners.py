@@ -26,7 +26,10 @@ Reader = Callable[[Sysroot], Point | None]  # None: there is no such file
 
 
 class Owner(NamedTuple):
-    """One owner of boot entries. `register` are shell patterns of files, or `ID=` with an id of os-release."""
+    """One owner of boot entries.
+
+    `register` are shell patterns of files, `ID=` with an id of os-release, or `WORD=` with a word of this boot's line.
+    """
 
     name: str
     register: tuple[str, ...]
@@ -134,10 +137,19 @@ OWNERS: tuple[Owner, ...] = (
         ("etc/kernel/cmdline", "etc/kernel/cmdline.d/*.conf"),
         certain=True,
     ),
+    # zfsbootmenu(7): it starts the kernel by kexec, with the property's words and spl_hostid=.
+    Owner(
+        "zfsbootmenu",
+        ("WORD=spl_hostid",),
+        ("",),
+        "the property org.zfsbootmenu:commandline of the root file system",
+        "",
+        certain=True,
+    ),
     # Proxmox VE Administration Guide, Host Bootloader: proxmox-boot-tool mounts the ESPs only while it copies to them.
     Owner(
         "proxmox-boot-tool",
-        ("etc/kernel/proxmox-boot-uuids",),
+        ("etc/kernel/proxmox-boot-uuids", "etc/kernel/pve-efiboot-uuids"),
         ("systemd-boot", STUB),
         "/etc/kernel/cmdline",
         "`proxmox-boot-tool refresh`",
@@ -147,7 +159,7 @@ OWNERS: tuple[Owner, ...] = (
     # The same; its 000_proxmox_boot_header says that /boot/grub/grub.cfg is not used then.
     Owner(
         "proxmox-boot-tool",
-        ("etc/kernel/proxmox-boot-uuids",),
+        ("etc/kernel/proxmox-boot-uuids", "etc/kernel/pve-efiboot-uuids"),
         ("grub",),
         "/etc/default/grub",
         "`proxmox-boot-tool refresh`",
@@ -208,6 +220,17 @@ OWNERS: tuple[Owner, ...] = (
         ("etc/default/u-boot",),
         rf"(?m)^[\t ]*U_BOOT_PARAMETERS{_QUOTED}",
     ),
+    # syslinux' doc/extlinux.txt and U-Boot's doc/develop/distro.rst: APPEND of the label; U-Boot adds nothing.
+    Owner(
+        "extlinux",
+        _EXTLINUX,
+        ("syslinux", "u-boot"),
+        "the default label's APPEND in extlinux.conf (or syslinux.cfg)",
+        "",
+        _EXTLINUX,
+        _APPEND,
+        mark=_APPEND,
+    ),
     # Debian's flash-kernel: the line goes into the boot script (or the flash).
     Owner(
         "flash-kernel",
@@ -228,15 +251,24 @@ OWNERS: tuple[Owner, ...] = (
         ("boot/armbianEnv.txt",),
         r"(?m)^extraargs=(?P<line>.*)$",
     ),
-    # syslinux' doc/extlinux.txt and U-Boot's doc/develop/distro.rst: APPEND of the label; U-Boot adds nothing.
+    # Void's efibootmgr package: its kernel hook writes the line into the firmware's boot entries.
     Owner(
-        "extlinux",
-        _EXTLINUX,
-        ("syslinux", "u-boot"),
-        "the default label's APPEND in extlinux.conf (or syslinux.cfg)",
-        "",
-        _EXTLINUX,
-        _APPEND,
+        "efibootmgr-kernel-hook",
+        ("etc/default/efibootmgr-kernel-hook",),
+        ("firmware",),
+        "OPTIONS of /etc/default/efibootmgr-kernel-hook",
+        "`xbps-reconfigure -f` of the kernel",
+        ("etc/default/efibootmgr-kernel-hook",),
+        rf"(?m)^[\t ]*OPTIONS{_QUOTED}",
+        mark=r"(?m)^[\t ]*MODIFY_EFI_ENTRIES=[\"']?1",
+    ),
+    # Gentoo's uefi-mkconfig: the same, from its KERNEL_CONFIG.
+    Owner(
+        "uefi-mkconfig",
+        ("etc/default/uefi-mkconfig",),
+        ("firmware",),
+        "KERNEL_CONFIG of /etc/default/uefi-mkconfig",
+        "`uefi-mkconfig`",
     ),
     # s390-tools' zipl.conf(5).
     Owner(
@@ -247,6 +279,7 @@ OWNERS: tuple[Owner, ...] = (
         "`zipl`",
         ("etc/zipl.conf",),
         rf"(?m)^[\t ]*parameters{_QUOTED}",
+        mark=r"(?m)^[\t ]*parameters[\t ]*=",  # without it zipl reads the entries (family `bls`)
     ),
     # lilo.conf(5).
     Owner(
@@ -311,6 +344,15 @@ IMAGE_MAKERS: tuple[Owner, ...] = (
         ("etc/sbupdate.conf",),
         rf"(?m)^[\t ]*CMDLINE_DEFAULT{_QUOTED}",
     ),
+    # Debian's sicherboot(8).
+    Owner(
+        "sicherboot",
+        ("etc/sicherboot/sicherboot.conf",),
+        ("systemd-boot", STUB),
+        "/etc/kernel/cmdline",
+        "`sicherboot install-kernel`",
+        _CMDLINE,
+    ),
     # mkinitcpio(8), --cmdline and PRESETS: /etc/kernel/cmdline, or else all of /etc/cmdline.d.
     Owner(
         "mkinitcpio",
@@ -345,11 +387,12 @@ FILES = tuple(
 
 def registered(root: Sysroot, owner: Owner) -> str:
     """What registers an owner on this host, for people; "" where nothing does."""
-    ids = read_os_ids(root)
     for mark in owner.register:
         kind, _, value = mark.partition("=")
-        if value and kind == "ID" and value in ids:
+        if kind == "ID" and value in root.once("os ids", lambda: read_os_ids(root)):
             return f"/etc/os-release has {mark}"
+        if kind == "WORD" and any(arg.key == value for arg in parse_cmdline(root.get_text("proc/cmdline"))):
+            return f"/proc/cmdline has {value}="
         for path in () if value else matching(root, (mark,)):
             if not owner.mark or re.search(owner.mark, root.get_text(path)):
                 return f"/{path}"

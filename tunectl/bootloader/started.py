@@ -4,7 +4,7 @@ Three things tell: the variables of the Boot Loader Interface, the number by whi
 what a loader adds to the kernel's line. A variable is read only where the line does not settle it: each is a call of
 the firmware.
 Source: systemd's BOOT_LOADER_INTERFACE (LoaderInfo, LoaderEntrySelected, StubInfo); Documentation/arch/x86/boot.rst,
-type_of_loader; libstub/x86-stub.c, which is 0x21; GRUB's loader/*/linux.c (BOOT_IMAGE= comes first, and no initrd=) and
+type_of_loader; libstub/x86-stub.c, which is 0x21; GRUB's loader/*/linux.c (BOOT_IMAGE=, and no initrd=) and
 20_linux_xen (`placeholder`); syslinux' doc/syslinux.txt (BOOT_IMAGE= and initrd=); LILO's and zipl's BOOT_IMAGE= is the
 name or the number of an entry; kexec-tools drop it (--reuse-cmdline).
 """
@@ -25,7 +25,11 @@ STUB = "stub"  # a unified image that the firmware starts by itself
 DIRECT = "direct"  # the virtual machine's host hands the kernel over
 OTHER = "other"
 
-FILES = (*(_VARIABLE.format(name) for name in ("LoaderInfo", "LoaderEntrySelected", "StubInfo")), _TYPE)
+# The firmware's own variables: two bytes behind the attributes, the number of a boot entry.
+_GLOBAL = "sys/firmware/efi/efivars/{}-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+
+_READ = ("LoaderInfo", "LoaderEntrySelected", "StubInfo")
+FILES = (*map(_VARIABLE.format, _READ), *map(_GLOBAL.format, ("BootNext", "BootCurrent")), _TYPE)
 
 
 class Start(NamedTuple):
@@ -61,6 +65,25 @@ def variable(root: Sysroot, name: str) -> str:
         return ""
 
 
+def boots_next(root: Sysroot) -> str:
+    """Why the firmware starts another loader than this boot's once (`efibootmgr --bootnext`); "" where it does not.
+
+    UEFI specification, 3.3: BootNext is for one boot, and gone once it is taken; BootCurrent is this boot's.
+    """
+    chosen = _number(root, "BootNext")
+    if chosen is None or chosen == _number(root, "BootCurrent"):
+        return ""
+    return f"BootNext has the firmware start its entry {chosen:04X} next (`efibootmgr --delete-bootnext` takes it back)"
+
+
+def _number(root: Sysroot, name: str) -> int | None:
+    try:
+        data = root.read_bytes(_GLOBAL.format(name))
+    except OSError:
+        return None
+    return int.from_bytes(data[4:6], "little") if len(data) == 6 else None
+
+
 def read_start(root: Sysroot) -> Start:
     """Who started this boot; worked out once. Never raises."""
     return root.once("who started this boot", lambda: _start(root))
@@ -87,15 +110,16 @@ def _may_be_a_copy(root: Sysroot) -> bool:
 
 def _by_line(words: list[str], kind: int | None, *, stub: bool) -> Start:
     """By the kernel's line and by the number of its loader."""
-    image = words[0].partition("=")[2] if words and words[0].startswith("BOOT_IMAGE=") else None
-    with_initrd = any(word.startswith("initrd=") for word in words)
+    image = next((word.partition("=")[2] for word in words if word.startswith("BOOT_IMAGE=")), None)
+    initrds = [word for word in words if word.startswith("initrd=")]
+    by_firmware = stub or any("\\" in word for word in initrds)  # a path as the firmware has it: BOOT_IMAGE= is a copy
     if kind == _QEMU:
         return Start(DIRECT, f"/{_TYPE}")
-    if kind == _SYSLINUX or (image is not None and with_initrd and not stub):
+    if kind == _SYSLINUX or (image is not None and initrds and not by_firmware):
         return Start("syslinux", f"/{_TYPE}" if kind == _SYSLINUX else "BOOT_IMAGE= and initrd= on /proc/cmdline")
     if words[:1] == ["placeholder"]:
         return Start("grub", "`placeholder` on /proc/cmdline")
-    if image is not None and not stub:
+    if image is not None and not by_firmware:
         named = "/" in image
         return Start("grub" if named else "map", f"BOOT_IMAGE={'' if named else image} on /proc/cmdline")
     if stub:

@@ -28,7 +28,7 @@ from tunectl.bootloader.entries import (
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.owners import ENTRY_MAKERS, IMAGE_MAKERS, maker, source_of
 from tunectl.bootloader.started import variable
-from tunectl.bootloader.uki import kernel_of, read_images, rebuild_refusal
+from tunectl.bootloader.uki import is_of_kernel_install, kernel_of, read_images, rebuild_refusal
 from tunectl.command import argv, as_data
 from tunectl.fix import NOTHING, Fix, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
@@ -69,11 +69,12 @@ def _of_image(root: Sysroot, default: Entry, texts: Sequence[Entry]) -> Look:
     """The line is in the image: its maker builds a new one from his source."""
     problem, _ = rescue_chosen(default)
     point = Point(f"/{default.path}", default.line)
-    if not kernel_of(root, default) and (owner := maker(root, IMAGE_MAKERS)):
+    foreign = not is_of_kernel_install(default)
+    if foreign and (owner := maker(root, IMAGE_MAKERS)):
         refusal = f"{owner.name} makes {as_data(f'/{default.path}')}: add the arguments {owner.advice}"
         return Look((), Upcoming((point, source_of(root, owner)), problem), refusal)
     refusal = rebuild_refusal(root, default)
-    if refusal and root.exists(CMDLINE) and not kernel_of(root, default):
+    if foreign:
         return Look((), Upcoming((point,), problem), refusal)
     kernel_cmdline, made_from = source_of_entries(root, default.line)
     holders = (kernel_cmdline, *(entry.holder for entry in texts if not entry.rescue))

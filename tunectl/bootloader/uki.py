@@ -45,8 +45,23 @@ def read_images(root: Sysroot, places: Iterable[str]) -> list[Entry]:
             path = f"{directory}/{name}"
             sections = read_sections(root, path)
             if ".osrel" in sections:
+                sections[".cmdline"] = " ".join([sections.get(".cmdline", ""), *_addons(root, place, path)])
                 found.setdefault(root.resolve(path), _entry(path, sections, is_signed(root.read_bytes(path, _HEAD))))
     return list(found.values())
+
+
+def _addons(root: Sysroot, place: str, path: str) -> list[str]:
+    """The lines of addons, which the stub puts behind the image's: those of the system, then the image's own.
+
+    Source: systemd-stub(7), *.addon.efi.
+    """
+    files = [
+        f"{directory}/{name}"
+        for directory in (f"{place}/loader/addons", f"{path}.extra.d")
+        for name in sorted(root.listdir(directory))
+        if name.lower().endswith(".addon.efi")
+    ]
+    return [read_sections(root, file).get(".cmdline", "") for file in files]
 
 
 def _entry(path: str, sections: dict[str, str], signed: bool) -> Entry:
@@ -98,9 +113,15 @@ def read_sections(root: Sysroot, path: str) -> dict[str, str]:
     return found
 
 
+def is_of_kernel_install(image: Entry) -> bool:
+    """Did kernel-install make this image, by its name?"""
+    name = rf"-{re.escape(image.kernel)}{_COUNTER}\.efi\Z"
+    return bool(image.kernel and re.search(name, image.path, re.IGNORECASE))
+
+
 def kernel_of(root: Sysroot, image: Entry) -> str:
     """The path of the kernel that kernel-install made this image from; "" where it did not, or the kernel is gone."""
-    if not image.kernel or not re.search(rf"-{re.escape(image.kernel)}{_COUNTER}\.efi\Z", image.path, re.IGNORECASE):
+    if not is_of_kernel_install(image):
         return ""
     paths = (f"usr/lib/modules/{image.kernel}/vmlinuz", f"boot/vmlinuz-{image.kernel}")
     return next((path for path in paths if root.exists(path)), "")
