@@ -100,5 +100,5 @@ def test_what_takes_version_2_of_control_groups_away_at_the_next_boot(
 
 def test_the_last_word_counts_and_what_is_no_value_is_passed_over() -> None:
     args = parse_cmdline(f"{AFFINITY}=1 {AFFINITY}= {AFFINITY}=x {VERSION_1}=maybe")
-    assert manager_cpus(args) == (Arg(AFFINITY, "1"), {1})
+    assert manager_cpus(args) == (Arg(AFFINITY, "1"), frozenset({1}))
     assert taking_v2(args) is None
