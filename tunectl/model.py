@@ -26,6 +26,17 @@ class Outcome(StrEnum):
     WAIVED = "waived"
 
 
+class NextBoot(StrEnum):
+    """Will the next boot have what is asked for? Another answer than what is in force now."""
+
+    SAME = "same"
+    OTHER = "other"
+    UNKNOWN = "unknown"
+
+
+NEXT_BOOT = "nextboot"  # the finding that the next boot is not known, for all arguments together
+
+
 class Severity(StrEnum):
     """What it costs while a target is not as it should be, the worst first. It decides an order, and never a verdict.
 
@@ -108,6 +119,8 @@ class Finding(NamedTuple):
     points: Mapping[str, Scalar] | None = None  # of a boot argument: asked, next_boot, this_boot, kernel
     severity: Severity | None = None  # its row's; None only of what is no row's: a condition of the monitor
     match: Match = Match.EQUAL  # how `observed` and `desired` are compared
+    next: NextBoot | None = None  # None of what no boot configuration decides
+    next_from: str = ""  # the file or the owner that says so
 
     @property
     def target(self) -> str:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tunectl.errors import TunectlError
-from tunectl.model import Finding, Match, Outcome, Scalar, Severity
+from tunectl.model import Finding, Match, NextBoot, Outcome, Scalar, Severity
 
 Shape = TypeVar("Shape")
 Kept = TypeVar("Kept", bound=msgspec.Struct)
@@ -121,6 +121,15 @@ class JudgedTarget(msgspec.Struct, frozen=True):
         Meta(description="Of a boot argument what each stage has: asked, next_boot, this_boot, kernel."),
         Maybe,
     ] = None
+    next: Annotated[
+        str,
+        Meta(
+            description="Will the next boot have what is asked for? outcome is about now.",
+            extra_json_schema={"enum": [*NextBoot]},
+        ),
+        Maybe,
+    ] = ""
+    next_from: Annotated[str, Meta(description="The file or the owner that says so."), Maybe] = ""
 
 
 if TYPE_CHECKING:  # a document is made with its findings as they are, and report/json.py draws them as these

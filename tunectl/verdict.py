@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import Literal
 
-from tunectl.model import Finding, Outcome
+from tunectl.model import NEXT_BOOT, Finding, Outcome
 
 Verdict = Literal["compliant", "drifted", "pending-reboot", "unreadable"]
 SECTIONS = ("verify", "check", "thermal")  # of a preflight, with findings of their own
@@ -27,7 +27,7 @@ def fails_gate(finding: Finding, strict: bool = False) -> bool:
 
 
 def _boot_unknown(finding: Finding) -> bool:
-    """Is it a boot argument of which nobody can say whether a boot has it, this one or the next? Never compliant."""
+    """Is it a boot argument of which nobody can say whether this boot has it? Never compliant."""
     return finding.outcome is Outcome.UNREADABLE and finding.knob.startswith("boot.")
 
 
@@ -53,8 +53,9 @@ def is_proof(knob: str, spared: Container[str]) -> bool:
     """Does GO rest on a finding about this knob, so that nothing is proved where it is unreadable?
 
     It does on settings and checks. It does not on what is left unread in order not to interrupt an isolated CPU
-    (`spared`), for which the clock that the probe measures there stands in; on the engine's own threads; on sensors.
+    (`spared`), for which the clock that the probe measures there stands in; on the engine's own threads; on sensors;
+    on what the next boot will have.
     """
-    if knob.startswith("thermal."):
+    if knob == NEXT_BOOT or knob.startswith("thermal."):
         return False
     return not knob.startswith(_OF_THE_ENGINE) and knob not in spared

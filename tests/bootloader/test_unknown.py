@@ -16,7 +16,7 @@ from tunectl.bootloader.family import Upcoming
 from tunectl.bootloader.grub import render_dropin
 from tunectl.bootloader.grubsettings import DROPIN
 from tunectl.bootloader.nextboot import next_boot
-from tunectl.model import Outcome
+from tunectl.model import NextBoot, Outcome
 
 ISOLATED = frozenset({2, 3})
 ENTRIES = "boot/loader/entries"
@@ -58,13 +58,16 @@ def test_what_this_user_may_not_read_is_not_known(loader: str, path: str, public
     tree = tuned(public, loader)
     (tree / path).chmod(0o700 if (tree / path).is_dir() else 0o600)
     ran = as_nobody(tree, "verify")
-    assert (ran.code, ran.json["verdict"]) == (1, "unreadable")
-    (finding,) = [one for one in ran.json["findings"] if one["knob"] == "boot.isolcpus"]
-    assert finding["outcome"] == "unreadable"
-    assert "Permission denied" in finding["reason"]
-    assert path in finding["reason"]
-    assert finding["fix"] == "run as root to read it"
+    assert (ran.code, ran.json["verdict"]) == (0, "compliant")  # what is in force now is
+    findings = {one["target"]: one for one in ran.json["findings"]}
+    finding = findings["boot.isolcpus"]
+    assert (finding["outcome"], finding["next"]) == ("compliant", "unknown")
+    assert "Permission denied" in finding["next_from"]
+    assert path in finding["next_from"]
     assert finding["points"]["next_boot"] == "unknown"
+    whole = findings["nextboot"]
+    assert (whole["outcome"], whole["fix"]) == ("unreadable", "run as root to read it")
+    assert as_nobody(tree, "verify", "--strict").code == 1
 
 
 @needs_root
@@ -209,8 +212,8 @@ def test_custom_cfg_beside_blscfg_that_names_the_default(tmp_path: Path) -> None
     assert boot_findings(tree)["boot.isolcpus"].outcome is Outcome.COMPLIANT
     place.write_text(ENTRY + "set default=mine\n")
     finding = boot_findings(tree)["boot.isolcpus"]
-    assert finding.outcome is Outcome.UNREADABLE
-    assert "/boot/grub2/custom.cfg:4 makes another entry the default" in finding.reason
+    assert (finding.outcome, finding.next) == (Outcome.COMPLIANT, NextBoot.UNKNOWN)
+    assert "/boot/grub2/custom.cfg:4 makes another entry the default" in finding.next_from
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,23 @@ from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.drivers.bootargs import BootFacts, Next
 from tunectl.knobs.drivers.irqaffinity import IrqFacts
 from tunectl.knobs.row import Facts
-from tunectl.model import Change, Finding, Match, Outcome, Plan, Reading, Setting, State, Target, Waiver
+from tunectl.model import (
+    NEXT_BOOT,
+    Change,
+    Finding,
+    Match,
+    NextBoot,
+    Outcome,
+    Plan,
+    Reading,
+    Setting,
+    State,
+    Target,
+    Waiver,
+)
 from tunectl.report.findings import finding_body, finding_of
 from tunectl.tuning.plan import diff
+from tunectl.verdict import verdict_of
 from tunectl.wording import standing
 
 TODAY = "2026-11-21"
@@ -31,7 +45,7 @@ def planned(
 
 
 def judged(plan: Plan) -> Finding:
-    (finding,) = plan.findings
+    finding, *_ = plan.findings  # that of the next boot comes last
     return finding
 
 
@@ -390,6 +404,35 @@ def test_a_boot_argument_is_judged_at_its_points(
     assert (judged(plan).outcome, [task.kind for task in judged(plan).fix.tasks]) == (outcome, fix)
     assert [change.lifetime for change in plan.changes] == ["boot"] * changes
     assert plan.reboot_required is reboots
+
+
+@pytest.mark.parametrize(
+    ("upcoming", "more", "following"),
+    [
+        (ISOLATED, {}, NextBoot.SAME),
+        (frozenset({3}), {}, NextBoot.OTHER),
+        (None, {"known": False, "refusal": "grub4dos"}, NextBoot.UNKNOWN),
+    ],
+)
+def test_what_the_next_boot_has_is_an_answer_of_its_own(
+    upcoming: Any, more: dict[str, Any], following: NextBoot
+) -> None:
+    assert judged(boot(booted=ISOLATED, upcoming=upcoming, **more)).next is following
+
+
+def test_what_is_not_known_of_the_next_boot_is_one_finding_for_all_arguments() -> None:
+    unknown = facts_of(booted=ISOLATED, upcoming=None, known=False, refusal="grub4dos")
+    settings = [Setting(name, ISOLATED, "") for name in ("boot.nohz_full", "boot.rcu_nocbs")]
+    readings = [read(setting.knob, ISOLATED, facts=unknown) for setting in settings]
+    findings = diff(settings, readings, Facts(), (), TODAY).findings
+    assert [(one.knob, one.outcome) for one in findings] == [
+        ("boot.nohz_full", Outcome.COMPLIANT),
+        ("boot.rcu_nocbs", Outcome.COMPLIANT),
+        (NEXT_BOOT, Outcome.UNREADABLE),
+    ]
+    assert (verdict_of(findings), verdict_of(findings, strict=True)) == ("compliant", "unreadable")
+    waived = diff(settings, readings, Facts(), (Waiver(NEXT_BOOT, None, "PXE", "2099-01-01"),), TODAY).findings
+    assert [one.outcome for one in waived if one.knob == NEXT_BOOT] == [Outcome.WAIVED]
 
 
 def test_the_points_of_a_boot_argument_are_its_values() -> None:

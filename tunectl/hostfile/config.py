@@ -19,7 +19,7 @@ from tunectl.hostfile.monitor import check_monitor
 from tunectl.hostfile.profile import Profile, load_profile
 from tunectl.hostfile.shape import HostFile, Monitor, Thermal, ThreadRow, WaiverRow
 from tunectl.knobs import KNOBS
-from tunectl.model import Scope, Setting, Trading, Waiver, parse_target
+from tunectl.model import NEXT_BOOT, Scope, Setting, Trading, Waiver, parse_target
 from tunectl.probe.loads import chosen
 
 UNMANAGED = "unmanaged"  # a knob the profile sets and this site leaves alone
@@ -155,7 +155,7 @@ _LIST = re.compile(r"[0-9N,:/\s-]+|[aA][lL][lL](:.*)?")  # is meant as a list of
 
 def _waiver(row: WaiverRow, number: int, origin: str, nr_cpus: int) -> Waiver:
     where = f"{origin}: waivers[{number}]"
-    if not row.knob.startswith(("check.", "thermal.")):
+    if row.knob != NEXT_BOOT and not row.knob.startswith(("check.", "thermal.")):
         _known(row.knob, f"{where}.knob")
     if not row.reason.strip():
         raise UsageError(f"{where}.reason: is empty", "say why the host may differ")

@@ -14,7 +14,7 @@ from tunectl.knobs.codecs import CPULIST, INT, ISOLCPUS, WORD, Codec, flag
 from tunectl.knobs.codecs import satisfies as matches
 from tunectl.knobs.drivers.bootargs import BootArg, BootFacts, LeftOver
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
-from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar, Severity
+from tunectl.model import Lifetime, Match, NextBoot, Outcome, Reading, Scalar, Severity
 
 _Said = tuple[Outcome, str, Fix, bool]  # outcome, reason, fix, can apply do it
 _UNDONE = "switched on again"
@@ -51,7 +51,8 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
         by_line = right(found.booted) is in_force
         observed = shown(found.booted) if by_line else found.kernel
         observed = _UNDONE if found.undone else _ALWAYS if found.always else observed
-        return Judgement(outcome, observed, shown(desired), reason, fix, changeable, points=points)
+        made = Judgement(outcome, observed, shown(desired), reason, fix, changeable, points=points)
+        return made._replace(next=_next(found, right(found.next.value)), next_from=_says(found))
 
     name = knob.driver.describe()[0]
     argument = name.rstrip("=") if desired is True else name + knob.codec.encode(desired)
@@ -70,16 +71,28 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
     return judged(*_not_in_force(knob, found, argument))
 
 
+def _next(found: BootFacts, right: bool) -> NextBoot:
+    """Will the next boot have what is asked for?"""
+    if not found.next.known:
+        return NextBoot.UNKNOWN
+    return NextBoot.SAME if right else NextBoot.OTHER
+
+
+def _says(found: BootFacts) -> str:
+    """The file or the owner that says what the next boot has, or why nobody does."""
+    if not found.next.known:
+        return found.next.problem or found.refusal
+    return found.next.where or found.next.declared
+
+
 def _in_force(found: BootFacts, argument: str, *, will_have: bool) -> _Said:
     """What this boot has as it should: will the next boot, too?"""
     if found.next.known and not will_have:
         return Outcome.DRIFTED, f"in force now, but {_lost(found)}", *_mend(found, argument)
     if found.next.known:
         return Outcome.COMPLIANT, found.beside or found.made, NOTHING, True
-    if found.next.problem:
-        reason = f"in force now; whether the next boot has it is not known: {found.next.problem}"
-        return Outcome.UNREADABLE, reason, _find_out(found), False
-    return Outcome.COMPLIANT, f"in force; whether the next boot has it is unknown: {found.refusal}", NOTHING, True
+    why = found.next.problem or found.refusal
+    return Outcome.COMPLIANT, f"in force; whether the next boot has it is not known: {why}", _find_out(found), False
 
 
 def _not_in_force(knob: Knob, found: BootFacts, argument: str) -> _Said:

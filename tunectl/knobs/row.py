@@ -14,7 +14,20 @@ from tunectl.host.modprobe import Barred
 from tunectl.host.refusals import Refusals
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import Codec, satisfies
-from tunectl.model import Change, Held, Lifetime, Match, Outcome, Reading, Scalar, Scope, Severity, State, Target
+from tunectl.model import (
+    Change,
+    Held,
+    Lifetime,
+    Match,
+    NextBoot,
+    Outcome,
+    Reading,
+    Scalar,
+    Scope,
+    Severity,
+    State,
+    Target,
+)
 
 _T = TypeVar("_T")
 
@@ -114,6 +127,8 @@ class Judgement(NamedTuple):
     changeable: bool = True
     harmful: bool = True
     points: dict[str, Scalar] | None = None
+    next: NextBoot | None = None
+    next_from: str = ""
 
 
 class Absence(NamedTuple):

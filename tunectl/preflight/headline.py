@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tunectl.hostfile.budget import Looser
 from tunectl.model import Target, Waiver
 from tunectl.shapes import Jitter
+from tunectl.wording import plural
 
 _MEANS = {
     "go": "this host is ready to trade",
@@ -44,12 +45,19 @@ def count_waivers(waivers: Iterable[Waiver], today: str) -> Waivers:
 
 
 def headline(
-    verdict: str, looser: Sequence[Looser], waivers: Waivers, loaded: Jitter | None = None, fed: str = ""
+    verdict: str,
+    looser: Sequence[Looser],
+    waivers: Waivers,
+    loaded: Jitter | None = None,
+    fed: str = "",
+    *,
+    not_known: int = 0,
 ) -> str:
     """One sentence: what the verdict means, beside which load it was measured, what became of the feed, each limit that
     is looser than the profile's, and the waivers.
 
     `fed` is the verdict of the feed's budget, "not-judged" also where it was not measured; "" where nobody asked.
+    `not_known` counts the boot arguments that are in force and that the next boot may not have.
     """
     said = [_MEANS[verdict]]
     if loaded and loaded.load and loaded.load.ran:
@@ -59,6 +67,8 @@ def headline(
     if looser:
         each = ", ".join(f"{one.key} {_figure(one.limit)} (profile {_figure(one.profile_limit)})" for one in looser)
         said.append(f"judged by looser limits than profile {looser[0].profile} has: {each}")
+    if not_known:
+        said.append(f"the next boot is not known for {plural(not_known, 'argument')}")
     return "; ".join([*said, _waivers(waivers)])
 
 

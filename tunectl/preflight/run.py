@@ -28,7 +28,7 @@ from tunectl.hostfile.config import HostConfig
 from tunectl.hostfile.shape import Thermal
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.pseudofile import is_spared
-from tunectl.model import Finding, HostId, Outcome, Plan, Scope
+from tunectl.model import Finding, HostId, NextBoot, Outcome, Plan, Scope
 from tunectl.preflight import beside
 from tunectl.preflight.feeding import Fed, measure_feed
 from tunectl.preflight.gate import NO_PROBLEM, STOP, Parts, Problem, Reason, decide
@@ -152,7 +152,10 @@ def run_preflight(request: Request) -> Flight:
         flight.verdict = "no-go"
     flight.waivers = count_waivers(config.waivers if config else (), request.today)
     flight.looser = config.looser if config else ()
-    flight.headline = headline(flight.verdict, flight.looser, flight.waivers, flight.loaded, _fed(flight))
+    not_known = sum(one.next is NextBoot.UNKNOWN and one.outcome is Outcome.COMPLIANT for one in flight.findings)
+    flight.headline = headline(
+        flight.verdict, flight.looser, flight.waivers, flight.loaded, _fed(flight), not_known=not_known
+    )
     return flight
 
 

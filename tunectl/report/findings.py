@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
 from tunectl.fix import of_text
-from tunectl.model import Finding, Match, Outcome, Scalar, Severity, cost, match_of, parse_target, severity_of
+from tunectl.model import Finding, Match, NextBoot, Outcome, Scalar, Severity, cost, match_of, parse_target, severity_of
 from tunectl.report.escape import printable
 
 # The order on every page: what a person must act on comes first.
@@ -78,6 +78,9 @@ def finding_body(finding: Finding) -> dict[str, Any]:
         body["match"] = finding.match.value
     if finding.points is not None:
         body["points"] = dict(finding.points)
+    if finding.next is not None:
+        body["next"] = finding.next.value
+        body["next_from"] = finding.next_from
     return body
 
 
@@ -90,6 +93,7 @@ def finding_of(body: Mapping[str, Any]) -> Finding:
         "fix": of_text(body["fix"]),
         "severity": severity_of(body.get("severity")),
         "match": match_of(body.get("match")),
+        "next": next((state for state in NextBoot if state.value == body.get("next")), None),
     }
     return Finding(**{**known, **target._asdict(), **made})
 

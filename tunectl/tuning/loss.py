@@ -10,7 +10,7 @@ from tunectl.fix import APPLY, Fix, in_turn, to_decide, to_type
 from tunectl.host.modprobe import Barred, taking_out_lines
 from tunectl.host.refusals import AS_ROOT
 from tunectl.knobs.row import JOURNAL_HIDDEN, Absence, Facts, Judgement, Knob, NextWord, with_unseen
-from tunectl.model import Finding, Held, Outcome, Reading, Scalar, State
+from tunectl.model import Finding, Held, NextBoot, Outcome, Reading, Scalar, State
 
 _LASTING = "boot."  # boot arguments: their files outlive the boot
 _OFF = ("0", "n", "N", "off")
@@ -56,7 +56,14 @@ def judge_next(knob: Knob, reading: Reading, judged: Judgement, facts: Facts) ->
             place = f" ({word.place})" if word.place else ""
             now = "in force now, but the" if judged.outcome is Outcome.COMPLIANT else "the"
             reason = f"{now} next boot will have {word.arg}{place}: {what or 'with that it is not'}"
-            return judged._replace(outcome=Outcome.DRIFTED, reason=reason, fix=word.fix, changeable=False)
+            return judged._replace(
+                outcome=Outcome.DRIFTED,
+                reason=reason,
+                fix=word.fix,
+                changeable=False,
+                next=NextBoot.OTHER,
+                next_from=word.place,
+            )
     return judged
 
 

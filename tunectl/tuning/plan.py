@@ -10,10 +10,12 @@ from tunectl.host.refusals import AS_ROOT, DENIED
 from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.row import Facts, Judgement, Knob, judge_value
 from tunectl.model import (
+    NEXT_BOOT,
     Change,
     Finding,
     Lifetime,
     Match,
+    NextBoot,
     Outcome,
     Plan,
     Reading,
@@ -24,6 +26,7 @@ from tunectl.model import (
     Waiver,
 )
 from tunectl.tuning.loss import judge_absent, judge_next
+from tunectl.wording import plural
 
 _MAY_BE_WAIVED = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.UNREADABLE)
 
@@ -55,8 +58,25 @@ def diff(
             facts = facts._replace(managed_pending="managed_irq" in setting.value.flags)
     ordered = tuple(change for name in in_order(list(changes)) for change in changes[name])
     reported = tuple(finding for setting in settings for finding in findings[setting.knob])
-    reported += tuple(idle_waivers([one for one in waivers if one.knob in KNOBS], reported))
+    reported = _with_next_boot(reported, waivers, today)
+    reported += tuple(idle_waivers([one for one in waivers if one.knob in (*KNOBS, NEXT_BOOT)], reported))
     return _plan(ordered, reported)
+
+
+def _with_next_boot(findings: tuple[Finding, ...], waivers: Sequence[Waiver], today: str) -> tuple[Finding, ...]:
+    """The findings, and one for all arguments in force of which nobody knows whether the next boot has them.
+
+    What is in force now is no worse for it, and what would tell is that one finding's fix.
+    """
+    unknown = [one for one in findings if one.next is NextBoot.UNKNOWN and one.outcome is Outcome.COMPLIANT]
+    if not unknown:
+        return findings
+    why = "; ".join(dict.fromkeys(one.next_from for one in unknown if one.next_from))
+    reason = f"the next boot is not known for {plural(len(unknown), 'argument')}" + (f": {why}" if why else "")
+    fix = next((one.fix for one in unknown if one.fix), NOTHING)
+    whole = Finding(NEXT_BOOT, "", Outcome.UNREADABLE, None, None, reason, fix, severity=Severity.HYGIENE)
+    left = tuple(one._replace(fix=NOTHING) if one in unknown else one for one in findings)
+    return (*left, _waive(whole, waivers, today))
 
 
 def runtime_part(plan: Plan) -> Plan:
@@ -113,6 +133,8 @@ def _finding(knob: Knob, reading: Reading, judged: Judgement) -> Finding:
         judged.points,
         knob.severity,
         Match.EQUAL if judged.desired is None else knob.match,
+        judged.next,
+        judged.next_from,
     )
 
 

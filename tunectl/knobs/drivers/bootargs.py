@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -47,6 +47,7 @@ class Next:
     errno: int | None = None  # of a file that could not be read
     later: bool = False  # the next boot will have it, the entries of later kernels will not
     where: str = ""  # the line that has not got it
+    declared: str = ""  # where the line of the next boot stands, as far as that is known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +123,7 @@ class BootArg(NamedTuple):
         booted = self._value(knob, view, args, want)
         by_effect = accepted and self._by_effect(args, machine_for(view), booted, want, evidence)
         in_force = accepted and (by_effect or _gives(knob, booted, want))
-        upcoming = self._next(knob, view, boot, want, args if in_force else ())
+        upcoming = replace(self._next(knob, view, boot, want, args if in_force else ()), declared=_declared(boot))
         obstacle, remedy = boot.obstacle(self.key, lost=bool(upcoming.where) and not upcoming.later)
         undone, ends, beside = self._undone(view) if booted else ("", NOTHING, "")
         facts = BootFacts(
@@ -335,6 +336,10 @@ def loaded_by(view: View) -> Loaded:
     loader = detect(view.root, view.bootloader)
     family = FAMILIES[loader.name] if loader.supported else None
     return Loaded(loader, family, upcoming_of(view.root, loader))
+
+
+def _declared(boot: Boot) -> str:
+    return boot.next.points[0].where if boot.next and boot.next.points else ""
 
 
 @once
