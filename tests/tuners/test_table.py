@@ -142,6 +142,20 @@ FILE_CASES = [
         "/sys/kernel/mm/transparent_hugepage/enabled = madvise (/etc/tmpfiles.d/thp.conf:2)",
     ),
     (
+        "tmpfiles.d",
+        "etc/tmpfiles.d/cpus.conf",
+        "w /sys/devices/system/cpu/cpu3/cpufreq/scaling_governor - - - - powersave\n"
+        "w /sys/devices/system/cpu/cpu2/cpufreq/scaling_governor - - - - performance\n",
+        "/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor = powersave (/etc/tmpfiles.d/cpus.conf:1)",
+    ),
+    (
+        "tmpfiles.d",
+        "etc/tmpfiles.d/cpus.conf",
+        "w /sys/devices/system/cpu/cpu3/cpufreq/scaling_governor - - - - powersave\n"
+        "w /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor - - - - performance\n",
+        "",
+    ),
+    (
         "sysfs.conf",
         "etc/sysfs.conf",
         "devices/system/cpu/cpu0/cpufreq/scaling_governor = powersave # less heat\n",

@@ -47,7 +47,7 @@ def _sysctl(arguments: list[str]) -> Iterator[Write]:
         yield Write(0, loads=_SYSCTL_CONF, key="sysctl --system")
     for word in arguments:
         key, equals, value = word.partition("=")
-        if "$" in key:  # any that it may be
+        if "$" in key and (equals or "-w" in arguments):  # any that it may be
             pattern = re.sub(r"\$\{?\w*\}?", "*", key)
             ours = (one for one in places().sysctls if fnmatchcase(one, pattern))
             yield from (Write(0, sysctl=one, key=f"sysctl {key}", named=True) for one in ours)
