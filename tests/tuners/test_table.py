@@ -100,7 +100,7 @@ PROGRAM_CASES: list[tuple[str, dict[str, str], list[str]]] = [
     (
         "cpupower",
         {"etc/sysconfig/cpupower": 'CPUPOWER_START_OPTS="frequency-set -g ondemand"\n'},
-        ["governor = ondemand (/etc/sysconfig/cpupower:1)"],
+        ["cpupower frequency-set -g = ondemand (/etc/sysconfig/cpupower:1)"],
     ),
     ("cpufrequtils", {"etc/default/cpufrequtils": 'GOVERNOR="performance"\nMAX_SPEED="0"\n'}, []),
     ("cpufrequtils", {}, ["cpufreq.governor"]),

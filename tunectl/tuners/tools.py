@@ -101,7 +101,7 @@ def _by_options(program: str, arguments: Sequence[str]) -> Iterator[Write]:
 def _in_our_terms(knob: str, text: str) -> str:
     if knob == "cpuidle.max_latency_us":  # a number of a state
         return ""
-    return _khz(text) if knob.endswith("_khz") else _BIAS.get(text, text) if knob.endswith("_bias") else text
+    return khz_of(text) if knob.endswith("_khz") else _BIAS.get(text, text) if knob.endswith("_bias") else text
 
 
 def _cpupower(arguments: list[str]) -> Iterator[Write]:
@@ -111,7 +111,8 @@ def _cpupower(arguments: list[str]) -> Iterator[Write]:
             return
 
 
-def _khz(text: str) -> str:
+def khz_of(text: str) -> str:
+    """A frequency as these programs take it, `2.5GHz`, in kHz; "" where it is none."""
     match = re.fullmatch(r"([0-9.]{1,20})\s*(|hz|khz|mhz|ghz)", text.lower())
     if match is None or match[1].count(".") > 1 or match[1] == ".":
         return ""
