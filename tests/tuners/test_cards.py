@@ -139,6 +139,8 @@ UNKNOWN: list[tuple[dict[str, str], Row]] = [
     ({SUSE: "POST_UP_SCRIPT='wicked:/etc/tune.sh'\n", "etc/tune.sh": HOOK}, ("ifcfg", "net.rx_usecs", 3)),
     ({"etc/udev/rules.d/6.rules": f'{RULE}RUN+="/usr/local/sbin/tune $name"\n', "usr/local/sbin/tune": HOOK},
      ("udev rules", "net.rx_usecs", 3)),
+    ({"etc/udev/rules.d/6.rules": 'SUBSYSTEM=="net", KERNEL=="eth0", RUN+="/sbin/ethtool -C $name rx-usecs 9"\n'},
+     ("udev rules", "net.rx_usecs", 1)),
     ({"etc/netplan/1.yaml": f"network: {{ethernets: {{{CARD}: {{generic-receive-offload: true}}}}}}\n"},
      ("netplan", "net.gro", 1)),
     ({"etc/rc.local": "#!/bin/sh\nE=/sbin/ethtool\n$E -C enp5s0 rx-usecs 9\n"}, ("rc.local", "net.rx_usecs", 3)),

@@ -100,7 +100,7 @@ PROGRAM_CASES: list[tuple[str, dict[str, str], list[str]]] = [
     (
         "cpupower",
         {"etc/sysconfig/cpupower": 'CPUPOWER_START_OPTS="frequency-set -g ondemand"\n'},
-        ["governor = ondemand (/etc/sysconfig/cpupower:1)"],
+        ["cpupower frequency-set -g = ondemand (/etc/sysconfig/cpupower:1)"],
     ),
     ("cpufrequtils", {"etc/default/cpufrequtils": 'GOVERNOR="performance"\nMAX_SPEED="0"\n'}, []),
     ("cpufrequtils", {}, ["cpufreq.governor"]),
@@ -140,6 +140,20 @@ FILE_CASES = [
         "etc/tmpfiles.d/thp.conf",
         "# huge pages\nw! /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise\nd /run/x 0755 root root -\n",
         "/sys/kernel/mm/transparent_hugepage/enabled = madvise (/etc/tmpfiles.d/thp.conf:2)",
+    ),
+    (
+        "tmpfiles.d",
+        "etc/tmpfiles.d/cpus.conf",
+        "w /sys/devices/system/cpu/cpu3/cpufreq/scaling_governor - - - - powersave\n"
+        "w /sys/devices/system/cpu/cpu2/cpufreq/scaling_governor - - - - performance\n",
+        "/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor = powersave (/etc/tmpfiles.d/cpus.conf:1)",
+    ),
+    (
+        "tmpfiles.d",
+        "etc/tmpfiles.d/cpus.conf",
+        "w /sys/devices/system/cpu/cpu3/cpufreq/scaling_governor - - - - powersave\n"
+        "w /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor - - - - performance\n",
+        "",
     ),
     (
         "sysfs.conf",

@@ -84,10 +84,14 @@ def _winners(settings: Iterable[Setting], wildcards: set[tuple[str, int]]) -> se
     return set(last.values())
 
 
-def last_wins(settings: list[Setting], target: Callable[[Setting], object] = lambda one: one.knob) -> list[Setting]:
-    """Of all settings of one target the last is the one in force; a knob is one, unless `target` says more."""
-    last = {target(setting): number for number, setting in enumerate(settings) if not setting.named}
-    return [
-        setting._replace(wins=setting.named or last[target(setting)] == number)
-        for number, setting in enumerate(settings)
-    ]
+def _of_one_knob(later: Setting, earlier: Setting) -> bool:
+    return later.knob == earlier.knob
+
+
+def last_wins(settings: list[Setting], replaces: Callable[[Setting, Setting], bool] = _of_one_knob) -> list[Setting]:
+    """Each setting wins that no later one replaces; of one knob the last does, unless `replaces` says otherwise."""
+
+    def stands(number: int) -> bool:
+        return not any(replaces(later, settings[number]) for later in settings[number + 1 :] if not later.named)
+
+    return [setting._replace(wins=stands(number)) for number, setting in enumerate(settings)]

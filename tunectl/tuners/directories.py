@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 
 from tunectl.bootloader.grubsettings import configured
 from tunectl.host.sysctld import Setting, last_wins, read_sysctl_settings
@@ -28,7 +29,7 @@ def read_tmpfiles_d(root: Sysroot) -> tuple[Setting, ...]:
             match = _WRITE.match(line.strip())
             if match and (knob := knob_at(match[1])):
                 found.append(Setting(knob, match[1], match[2].strip(), "/" + path, number, wins=True))
-    return tuple(last_wins(found))
+    return tuple(last_wins(found, _rewrites))
 
 
 def read_sysfs_conf(root: Sysroot) -> tuple[Setting, ...]:
@@ -39,7 +40,12 @@ def read_sysfs_conf(root: Sysroot) -> tuple[Setting, ...]:
             key, equals, value = line.partition("#")[0].partition("=")
             if equals and (knob := knob_at(f"sys/{key.strip().lstrip('/')}")):
                 found.append(Setting(knob, f"/sys/{key.strip()}", value.strip(), "/" + path, number, wins=True))
-    return tuple(last_wins(found))
+    return tuple(last_wins(found, _rewrites))
+
+
+def _rewrites(later: Setting, earlier: Setting) -> bool:
+    """Is what one line writes written again by a later one, by the same name or a pattern?"""
+    return later.knob == earlier.knob and fnmatchcase(earlier.key, later.key)
 
 
 def read_grub_d(root: Sysroot) -> tuple[Setting, ...]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
 
 from tunectl.command import argv
 from tunectl.fix import to_type
@@ -21,6 +20,7 @@ from tunectl.host.sysctld import Setting, last_wins
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force, files_of
 from tunectl.host.systemdunit import mask_of
+from tunectl.tuners.tools import TOOLS, khz_of
 
 # A server is on AC; what is for the battery alone is never in force here.
 _TLP = {
@@ -48,8 +48,6 @@ _CPUPOWER = {
     "epp": ("cpufreq.energy_performance_preference",),
     "turbo_boost": ("cpufreq.boost",),
 }
-_FLAGS = {"-g": "governor", "--governor": "governor", "-d": "min_freq", "--min": "min_freq"}
-_FLAGS |= {"-u": "max_freq", "--max": "max_freq", "-f": "freq", "--freq": "freq"}
 _AUTO = {
     "governor": ("cpufreq.governor",),
     "energy_performance_preference": ("cpufreq.energy_performance_preference",),
@@ -58,7 +56,6 @@ _AUTO = {
     "scaling_max_freq": ("cpufreq.max_khz",),
     "turbo": ("cpufreq.boost",),
 }
-_UNITS = {"khz": 1, "mhz": 1000, "ghz": 1_000_000}
 _BUILT_IN = "its own choice"
 
 
@@ -81,14 +78,19 @@ def read_tlp(root: Sysroot) -> tuple[Setting, ...] | None:
 
 def read_cpupower(root: Sysroot) -> tuple[Setting, ...] | None:
     """Its service's file: Arch and upstream name values, Red Hat gives the program's arguments. None without one."""
-    options: list[tuple[str, Option]] = []
     files = ("etc/default/cpupower", "etc/cpupower-service.conf", "etc/sysconfig/cpupower")
     if not any(root.exists(path) for path in files):
         return None
-    for path in files:
-        for option in parse_assignments(root.get_text(path)):
-            options += [(path, one) for one in _spelled_out(option)]
-    return _settings(options, _CPUPOWER)
+    options = [(path, option) for path in files for option in parse_assignments(root.get_text(path))]
+    named = _settings([(path, option._replace(key=option.key.lower())) for path, option in options], _CPUPOWER)
+    given = [(path, option) for path, option in options if option.key.lower().endswith("start_opts")]
+    return (*named, *(setting for path, option in given for setting in _of_arguments(path, option)))
+
+
+def _of_arguments(path: str, option: Option) -> Iterator[Setting]:
+    """`CPUPOWER_START_OPTS="frequency-set -g performance"`."""
+    for write in TOOLS["cpupower"](option.value.split()):
+        yield Setting(write.knob, write.key, write.value, f"/{path}", option.line, wins=True)
 
 
 def read_cpufrequtils(root: Sysroot) -> tuple[Setting, ...]:
@@ -123,15 +125,6 @@ def _own(*knobs: str) -> tuple[Setting, ...]:
     return tuple(Setting(knob, knob, "", _BUILT_IN, 0, wins=True) for knob in knobs)
 
 
-def _spelled_out(option: Option) -> Iterable[Option]:
-    """`CPUPOWER_START_OPTS="frequency-set -g performance"` as the options it stands for."""
-    key = option.key.lower()
-    if not key.endswith("start_opts"):
-        return [option._replace(key=key)]
-    words = option.value.split()
-    return [option._replace(key=_FLAGS[flag], value=value) for flag, value in pairwise(words) if flag in _FLAGS]
-
-
 def _settings(options: Iterable[tuple[str, Option]], knob_of: Mapping[str, tuple[str, ...]]) -> tuple[Setting, ...]:
     """The options that stand for knobs of ours; an empty one sets nothing."""
     last = {option.key: (path, option) for path, option in options if option.key in knob_of}
@@ -147,10 +140,8 @@ def _settings(options: Iterable[tuple[str, Option]], knob_of: Mapping[str, tuple
 
 def _in_our_terms(knob: str, option: Option) -> str:
     """A frequency in kHz, whatever its unit; anything else as it stands."""
-    match = re.fullmatch(r"([0-9.]+)\s*([kmg]hz)", option.value.lower())
-    if knob.endswith("_khz") and match:
-        return str(round(float(match[1]) * _UNITS[match[2]]))
-    return option.value
+    has_unit = knob.endswith("_khz") and option.value.lower().endswith("hz")
+    return khz_of(option.value) if has_unit else option.value
 
 
 _GENERATORS = tuple(

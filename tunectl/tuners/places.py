@@ -70,11 +70,16 @@ def knobs_at(pattern: str) -> tuple[str, ...]:
     wild = normal_path(re.sub(r"\$\w+|\$?\{[^}]*\}", "*", pattern) + "/").rstrip("/")
     if knob := _masks(wild) or places().paths.get(wild):
         return (knob,)
-    wild = re.sub(r"N(?=/|$)", "*", wild)
-    files = [knob for path, knob in places().paths.items() if fnmatchcase(path, wild)]
-    below = [knob for path, knob in places().paths.items() if fnmatchcase(path, f"{wild}/*")]
+    parts = re.sub(r"N(?=/|$)", "*", wild).split("/")
+    ours = {path: knob for path, knob in places().paths.items() if _fits(path.split("/"), parts)}
+    files = [knob for path, knob in ours.items() if path.count("/") == wild.count("/") > 2]  # /proc/$pid is a process
     is_deep = wild.count("/") > 2 or wild.startswith("/proc/sys")
-    return tuple(dict.fromkeys(files or (below if is_deep else ())))
+    return tuple(dict.fromkeys(files or (ours.values() if is_deep else ())))
+
+
+def _fits(path: list[str], pattern: list[str]) -> bool:
+    """Is a path, or the beginning of one, meant by a pattern? Of each the parts between slashes."""
+    return len(pattern) <= len(path) and all(map(fnmatchcase, path, pattern))
 
 
 def _masks(path: str) -> str:

@@ -44,6 +44,7 @@ _ASIDE = re.compile(r"\w\s*\(\)|^\s*(?:function|case)\b|<<|^exit\b|^exec\s+[^\d<
 _SUBSTITUTION = re.compile(r"\$\(\(?([^()`]*)\)?\)|`([^`]*)`")
 _IS_TOOL = re.compile(r"""\b([A-Za-z_]\w*)=["']?(?:/[\w/.-]*/)?([\w-]+)["']?\s*$""", re.MULTILINE)
 _TOKENS = re.compile(r"""['"]([^'"]*)['"]|([A-Za-z_]\w*)""")  # of other languages: a quoted text, or a name
+_MAY_NAME = re.compile("|".join(("/sys/", "/proc/", *map(re.escape, TOOLS))))  # most lines need no closer look
 _SHELLS_OWN = re.compile(r"#!.*\b(?:ba|da|k|z)?sh\b")
 _MOST = 2000  # lines of a program that are looked at
 _NEAR = 200  # characters before a place that say what is done with it
@@ -73,7 +74,7 @@ def _of_shell(text: str) -> Iterator[Write]:
     aside, elsewhere = False, bool(_WRITES_ELSEWHERE.search(text))
     text = _under_their_names(text)
     for line in list(continued_lines(text, "", comments="#"))[:_MOST]:
-        for write in read_line(line.text, elsewhere):
+        for write in read_line(line.text, elsewhere) if _MAY_NAME.search(line.text) else ():
             yield write._replace(line=line.first, named=write.named or aside)
         aside = aside or bool(_ASIDE.search(line.text))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import NamedTuple
 
 from tunectl.tuners.places import places
@@ -20,7 +21,6 @@ _BIAS = {
     "balance-power": "8",
     "power": "15",
 }
-_ON = {"on": "1", "off": "0"}
 _LOADS = re.compile(r"-[A-Za-z]*?[pf](.*)|--load(?:=(.*))?")  # sysctl -p FILE
 _SYSCTL_CONF = "/etc/sysctl.conf"
 
@@ -47,7 +47,7 @@ def _sysctl(arguments: list[str]) -> Iterator[Write]:
         yield Write(0, loads=_SYSCTL_CONF, key="sysctl --system")
     for word in arguments:
         key, equals, value = word.partition("=")
-        if "$" in key:  # any that it may be
+        if "$" in key and (equals or "-w" in arguments):  # any that it may be
             pattern = re.sub(r"\$\{?\w*\}?", "*", key)
             ours = (one for one in places().sysctls if fnmatchcase(one, pattern))
             yield from (Write(0, sysctl=one, key=f"sysctl {key}", named=True) for one in ours)
@@ -68,60 +68,55 @@ def _loaded(arguments: Sequence[str]) -> Iterator[Write]:
             yield Write(0, loads=file, key=f"sysctl -p {file}")
 
 
-def _options(arguments: Sequence[str]) -> dict[str, str]:
-    """{option: what follows it}, `--governor=x` and `-gx`, too."""
-    found = {}
-    for word, after in zip(arguments, [*arguments, ""][1:], strict=True):
-        if word.startswith("--"):
-            name, equals, value = word.partition("=")
-            found[name] = value if equals else after
-        elif word.startswith("-"):
-            found[word[:2]] = word[2:] or after
-    return found
-
-
 def _clean(value: str) -> str:
     return "" if "$" in value else value
 
 
-def _set(found: Mapping[str, str], names: Sequence[str], knob: str, said: str) -> Iterator[Write]:
-    if name := next((one for one in names if one in found), ""):
-        yield Write(0, knob=knob, key=f"{said} {name}", value=_clean(found[name]))
+# Program and verb, option -> knob.
+_BIAS_OPTIONS = dict.fromkeys(("-a", "--all", "-b", "--epb"), "cpufreq.energy_perf_bias")
+_FREQUENCY = dict.fromkeys(("-g", "--governor"), "cpufreq.governor")
+_FREQUENCY |= dict.fromkeys(("-u", "--max"), "cpufreq.max_khz") | dict.fromkeys(("-d", "--min"), "cpufreq.min_khz")
+_CPUPOWER_SET = dict.fromkeys(("-b", "--perf-bias"), "cpufreq.energy_perf_bias")
+_CPUPOWER_SET |= dict.fromkeys(("-e", "--epp"), "cpufreq.energy_performance_preference")
+_CPUPOWER_SET |= dict.fromkeys(("-t", "--turbo-boost"), "cpufreq.boost")
+_IDLE = ("-d", "-D", "-e", "-E", "--disable", "--enable", "--disable-by-latency", "--enable-all")
+_OPTIONS = {
+    "cpupower frequency-set": _FREQUENCY,
+    "cpupower set": _CPUPOWER_SET,
+    "cpupower idle-set": dict.fromkeys(_IDLE, "cpuidle.max_latency_us"),
+    "cpufreq-set": _FREQUENCY,
+    "x86_energy_perf_policy": _BIAS_OPTIONS,
+}
 
 
-_IDLE = ("-d", "-D", "-e", "-E", "--disable", "--enable")
+def _by_options(program: str, arguments: Sequence[str]) -> Iterator[Write]:
+    """What the options of a program set: `--governor=x`, `--governor x`, `-g x` and `-gx`."""
+    for word, after in zip(arguments, [*arguments, ""][1:], strict=True):
+        name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
+        if knob := _OPTIONS[program].get(name):
+            text = _in_our_terms(knob, _clean(value if equals else after))
+            yield Write(0, knob=knob, key=f"{program} {name}", value=text)
+
+
+def _in_our_terms(knob: str, text: str) -> str:
+    if knob == "cpuidle.max_latency_us":  # a number of a state
+        return ""
+    return khz_of(text) if knob.endswith("_khz") else _BIAS.get(text, text) if knob.endswith("_bias") else text
 
 
 def _cpupower(arguments: list[str]) -> Iterator[Write]:
-    verbs = ("frequency-set", "set", "idle-set")
-    verb = next((word for word in arguments if word in verbs), "")
-    found = _options(arguments[arguments.index(verb) + 1 :] if verb else [])
-    if verb == "frequency-set":
-        yield from _frequency(found, "cpupower frequency-set")
-    elif verb == "set":
-        yield from _set(found, ("-b", "--perf-bias"), "cpufreq.energy_perf_bias", "cpupower set")
-        yield from _set(found, ("-e", "--epp"), "cpufreq.energy_performance_preference", "cpupower set")
-        yield from _set(found, ("-t", "--turbo-boost"), "cpufreq.boost", "cpupower set")
-    elif verb == "idle-set" and any(name.startswith(_IDLE) for name in found):
-        yield Write(0, knob="cpuidle.max_latency_us", key="cpupower idle-set")
+    for number, verb in enumerate(arguments):
+        if f"cpupower {verb}" in _OPTIONS:
+            yield from _by_options(f"cpupower {verb}", arguments[number + 1 :])
+            return
 
 
-def _frequency(found: Mapping[str, str], said: str) -> Iterator[Write]:
-    yield from _set(found, ("-g", "--governor"), "cpufreq.governor", said)
-    for names, knob in ((("-u", "--max"), "cpufreq.max_khz"), (("-d", "--min"), "cpufreq.min_khz")):
-        for one in _set(found, names, knob, said):
-            yield one._replace(value=_khz(one.value))
-
-
-def _khz(text: str) -> str:
+def khz_of(text: str) -> str:
+    """A frequency as these programs take it, `2.5GHz`, in kHz; "" where it is none."""
     match = re.fullmatch(r"([0-9.]{1,20})\s*(|hz|khz|mhz|ghz)", text.lower())
     if match is None or match[1].count(".") > 1 or match[1] == ".":
         return ""
     return str(round(float(match[1]) * {"": 1, "hz": 0.001, "khz": 1, "mhz": 1000, "ghz": 1_000_000}[match[2]]))
-
-
-def _cpufreq_set(arguments: list[str]) -> Iterator[Write]:
-    yield from _frequency(_options(arguments), "cpufreq-set")
 
 
 def _tuned_adm(arguments: list[str]) -> Iterator[Write]:
@@ -131,16 +126,9 @@ def _tuned_adm(arguments: list[str]) -> Iterator[Write]:
 
 
 def _energy(arguments: list[str]) -> Iterator[Write]:
-    word = next((word for word in arguments if word in _BIAS), "")
-    found = _options(arguments)
-    of_all = next((found[name] for name in ("-a", "--all") if name in found), "")
-    if word or of_all:
-        value = _BIAS.get(word, of_all if of_all.isdecimal() else "")
-        yield Write(0, knob="cpufreq.energy_perf_bias", key="x86_energy_perf_policy", value=value)
-    for name in ("-b", "--epb"):
-        if name in found:
-            value = _BIAS.get(found[name], _clean(found[name]))
-            yield Write(0, knob="cpufreq.energy_perf_bias", key=f"x86_energy_perf_policy {name}", value=value)
+    yield from _by_options("x86_energy_perf_policy", arguments)
+    if arguments and arguments[-1] in _BIAS and arguments[-2:-1] not in (["-a"], ["--all"], ["-b"], ["--epb"]):
+        yield Write(0, knob="cpufreq.energy_perf_bias", key="x86_energy_perf_policy", value=_BIAS[arguments[-1]])
 
 
 def _swapon(arguments: list[str]) -> Iterator[Write]:
@@ -164,7 +152,7 @@ def _ethtool(arguments: list[str]) -> Iterator[Write]:
     elif kind:
         for knob, key, value in net_settings(kind, " ".join(words)):
             said = f"ethtool {option} {card} {key.rpartition(' ')[2]}"
-            yield Write(0, knob=knob, key=said, value=_clean(_ON.get(value, value)), instance=_clean(card))
+            yield Write(0, knob=knob, key=said, value=_clean(value), instance=_clean(card))
 
 
 def _names(*knobs: str, if_given: str = "") -> Callable[[list[str]], Iterator[Write]]:
@@ -183,7 +171,7 @@ _PLACED = ("irq.affinity", "net.queue_irqs", "kthread.affinity")
 TOOLS: Mapping[str, Callable[[list[str]], Iterator[Write]]] = {
     "sysctl": _sysctl,
     "cpupower": _cpupower,
-    "cpufreq-set": _cpufreq_set,
+    "cpufreq-set": partial(_by_options, "cpufreq-set"),
     "tuned-adm": _tuned_adm,
     "x86_energy_perf_policy": _energy,
     "swapon": _swapon,

@@ -59,7 +59,8 @@ def _of_rule(root: Sysroot, rule: Rule, cards: list[Card]) -> Iterator[Setting]:
     subsystems = [key for key in rule.keys if key.name in ("SUBSYSTEM", "SUBSYSTEMS")]
     is_queues = any(key.value == "queues" for key in subsystems)  # they have names of their own
     asked = [key for key in rule.keys if not (is_queues and key.name == "KERNEL")]
-    meant = [card for card in cards if all(_may_hold(card, key) for key in asked)]
+    meant = [card for card in cards if False not in (_holds(card, key) for key in asked)]
+    unsure = {card.name for card in meant if None in (_holds(card, key) for key in asked)}
     for key in rule.assigns:
         if key.name == "SYSCTL" and (knob := places().sysctls.get(key.attribute.replace("/", "."))):
             yield Setting(knob, key.attribute, key.value, f"/{rule.file}", rule.line, wins=True)
@@ -67,7 +68,8 @@ def _of_rule(root: Sysroot, rule: Rule, cards: list[Card]) -> Iterator[Setting]:
             yield from _of_attribute(rule, key, subsystems, meant)
     for key in rule.keys:
         if (key.name, key.attribute) in _PROGRAMS:
-            yield from _of_program(root, rule, key.value, meant)
+            for setting in _of_program(root, rule, key.value, meant):
+                yield setting._replace(named=setting.named or setting.instance in unsure)
 
 
 def _of_attribute(rule: Rule, key: Key, subsystems: list[Key], meant: list[Card]) -> Iterator[Setting]:
@@ -94,8 +96,11 @@ def _of_program(root: Sysroot, rule: Rule, command: str, meant: list[Card]) -> I
     yield from settings_of(root, [Job(rule.file, rule.line, _NAME.sub(name, command)) for name in names])
 
 
-def _may_hold(card: Card, key: Key) -> bool:
-    """May a condition of a rule hold for a card?"""
+def _holds(card: Card, key: Key) -> bool | None:
+    """Does a condition of a rule hold for a card? None: it is about the card, and what it asks for is not known.
+
+    What is no matter of cards holds.
+    """
     if key.operator not in ("==", "!="):
         return True
     if key.name in ("KERNEL", "NAME") or (key.name, key.attribute) == ("ENV", "INTERFACE"):
@@ -106,4 +111,4 @@ def _may_hold(card: Card, key: Key) -> bool:
         holds = is_one_of(card.address, key.value.lower()) if card.address else None
     else:
         return True
-    return holds is None or holds is (key.operator == "==")
+    return holds if holds is None else holds is (key.operator == "==")
