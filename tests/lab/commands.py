@@ -183,8 +183,8 @@ def override(section: str, *lines: str) -> str:
 
 
 def run_again() -> str:
-    """What a boot does: a value is lost, and our own service runs with whatever is declared for it by now."""
-    return "sysctl -qw vm.swappiness=60; systemctl restart tunectl-apply.service || true"
+    """What a boot does: a value is lost, and our own service runs with what is declared for it; the value is mended."""
+    return "sysctl -qw vm.swappiness=60; systemctl restart tunectl-apply.service || true; sysctl -qw vm.swappiness=1"
 
 
 def unit(name: str, *service: str, verb: str = "enable") -> str:
