@@ -8,13 +8,14 @@ from tunectl.checking.groups import Group, group_of
 from tunectl.checking.kthreads import knob_of, read_placement, strays
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import Trader, strangers
-from tunectl.checking.window import Trespass, Window, some, trespassers
+from tunectl.checking.window import Trespass, Window, hogs, some, trespassers
 from tunectl.command import as_data
 from tunectl.cpulist import format_cpulist
 from tunectl.fix import APPLY, NOTHING, REBOOT, Fix, in_turn, to_type
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.scheduling import REAL_TIME, scheduling_of
 from tunectl.model import Scope
+from tunectl.wording import seconds_of
 
 
 @costs(Severity.STALL)
@@ -58,6 +59,34 @@ def test_movable_threads(
         in_turn(*fixes),
         observed=len(found),
         desired=0,
+    )
+
+
+@costs(Severity.STALL)
+@watches(1.0)
+@needs_sight
+def test_housekeeping_starved(window: Window, scope: Scope) -> None:
+    """A real-time thread that spins keeps its CPU from all others, and isolated CPUs depend on what runs there.
+
+    The kernel's own threads of a housekeeping CPU (rcuo* for the callbacks of isolated CPUs, kworkers, ksoftirqd) then
+    never run, and who waits for them waits for ever: no limit holds where kernel.sched_rt_runtime_us is -1. Looked at:
+    SCHED_FIFO, SCHED_RR and SCHED_DEADLINE threads that had a housekeeping CPU for nine tenths of the window.
+    Source: sched(7); Documentation/scheduler/sched-rt-group.rst; Documentation/RCU/stallwarn.rst.
+    """
+    found = hogs(window, scope.housekeeping & scope.online)
+    if not found:
+        return
+    runs = [run for of_cpu in found.values() for run in of_cpu]
+    seen = [
+        f"{as_data(run.thread.comm)} (pid {run.thread.pid}, tid {run.thread.tid}), {scheduling_of(run.thread)}, "
+        f"had CPU {run.thread.cpu} for {run.busy:.0%}"
+        for run in runs
+    ]
+    failing(
+        f"in {seconds_of(window.seconds)} nothing else could run on housekeeping CPUs: {some(seen)}",
+        in_turn(*(to_type(kinds.calm_thread(run.thread.tid)) for run in runs)),
+        observed=format_cpulist(frozenset(found)),
+        desired="",
     )
 
 

@@ -295,6 +295,7 @@ def test_every_shipped_check_answers_on_a_recorded_host(root: Sysroot) -> None:
         "check.clocksource",
         "check.clocksource_stable",
         "check.device_interrupts",
+        "check.housekeeping_starved",
         "check.ipis",
         "check.movable_threads",
         "check.nic_node",

@@ -36,6 +36,41 @@ def test_a_real_time_spinner_is_calmed_before_it_is_moved(lab4: Path, judge: Jud
         assert str(found.fix).startswith(begins)
 
 
+STARVED = "check.housekeeping_starved"
+
+
+@pytest.mark.parametrize(
+    "processes",
+    [
+        [Process(700, "poller", cpu=1, allowed="0-1", busy=1.0, policy=1, rt_priority=1)],
+        [Process(700, "poller", cpu=1, allowed="1", busy=0.96, policy=6)],
+        [Process(n, "poller", cpu=1, allowed="1", busy=0.48, policy=2, rt_priority=5) for n in (700, 702)],
+    ],
+    ids=["fifo", "deadline", "two that take turns"],
+)
+def test_who_starves_a_housekeeping_cpu_is_named(lab4: Path, judge: Judge, processes: list[Process]) -> None:
+    with FakeKernel(lab4, range(4), processes=processes):
+        found = judge(lab4, {2, 3}, CHECK)[STARVED]
+    assert (found.outcome, found.observed) == (Outcome.DRIFTED, "1")
+    assert "poller (pid 700, tid 700)" in found.reason
+    assert "sudo chrt -o -p 0 700" in str(found.fix)
+
+
+@pytest.mark.parametrize(
+    "process",
+    [
+        Process(700, "make", cpu=1, allowed="0-1", busy=1.0),
+        Process(700, "audio", cpu=1, allowed="0-1", busy=0.3, policy=1, rt_priority=50),
+        Process(700, "migration/1", cpu=1, allowed="1", flags=BOUND, busy=1.0, policy=1, rt_priority=99),
+        Process(700, "engine", cpu=2, allowed="2", busy=1.0, policy=1, rt_priority=50),
+    ],
+    ids=["ordinary", "real-time, and sleeps", "the kernel's own", "on an isolated CPU"],
+)
+def test_who_leaves_others_their_turn_is_no_hog(lab4: Path, judge: Judge, process: Process) -> None:
+    with FakeKernel(lab4, range(4), processes=[process]):
+        assert judge(lab4, {2, 3}, CHECK)[STARVED].outcome == Outcome.COMPLIANT
+
+
 @pytest.mark.parametrize(
     ("process", "fix"),
     [

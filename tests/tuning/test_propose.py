@@ -41,6 +41,16 @@ def keeps_the_rules(host: Topology, proposal: Proposal) -> None:
     assert sorted(reasoned) == sorted(host.online)  # each CPU has one reason
 
 
+def test_another_cpu_is_not_called_the_boot_cpu_while_that_is_offline(host_root: HostFactory) -> None:
+    whole = topology(host_root, "lab4")
+    cpus = tuple(replace(cpu, online=cpu.cpu != 0) for cpu in whole.cpus)
+    host = replace(whole, cpus=cpus, facts=whole.facts._replace(online=whole.online - {0}))
+    proposal = propose(host)
+    assert 1 in proposal.housekeeping
+    assert "boot CPU" not in str(proposal.reasons)
+    assert "the boot CPU" in str(propose(whole).reasons)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_rules_hold_on_every_host(host_root: HostFactory, name: str) -> None:
     host = topology(host_root, name)

@@ -19,6 +19,7 @@ from tunectl.host.interrupts import PRIVATE, TIMERS, Interrupts, parse_interrupt
 from tunectl.host.nics import read_backlog_drops
 from tunectl.host.openfiles import Socket, read_sockets
 from tunectl.host.procs import Thread, read_thread, read_threads
+from tunectl.host.scheduling import REAL_TIME, scheduling_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.wording import few
 
@@ -143,6 +144,8 @@ class Window:
 
 # Two threads that take turns get half of a CPU each; more than that is a spinner, or as good as one.
 BUSY = 0.5
+# The kernel itself stops real-time threads at 0.95 of each second, unless sched_rt_runtime_us is -1.
+HOGGED = 0.9
 _PRIVATE_ROW = re.compile(PRIVATE)
 
 
@@ -213,6 +216,16 @@ def spinners(window: Window, cpus: CpuSet) -> list[Run]:
         if run.thread.cpu in cpus and run.busy > BUSY:
             found.setdefault(run.thread.cpu, run)
     return [found[cpu] for cpu in sorted(found)]
+
+
+def hogs(window: Window, cpus: CpuSet) -> dict[int, list[Run]]:
+    """The real-time threads of user space that left others next to nothing of a CPU, by CPU, the busiest first."""
+    found: dict[int, list[Run]] = {}
+    for run in window.runs:
+        real_time = scheduling_of(run.thread).policy in REAL_TIME
+        if real_time and not run.thread.kernel and run.thread.cpu in cpus and run.busy:
+            found.setdefault(run.thread.cpu, []).append(run)
+    return {cpu: found[cpu] for cpu in sorted(found) if sum(run.busy for run in found[cpu]) > HOGGED}
 
 
 def housekeeping_siblings(core: CpuSet, isolated: CpuSet) -> CpuSet:

@@ -81,12 +81,16 @@ def _cores(topology: Topology) -> list[Core]:
 
 def _kept(topology: Topology, cores: list[Core]) -> dict[Core, str]:
     """The cores that are never isolated, each with the reason."""
-    boot = min(topology.online)
+    first = min(topology.online)
     kept: dict[Core, str] = {}
     for core in cores:
-        if boot in core.cpus:
+        if first in core.cpus:
             shared = " and its SMT siblings" if len(core.cpus) > 1 else ""
-            kept[core] = f"the boot CPU{shared}: timekeeping and boot-time interrupts are here"
+            kept[core] = (
+                f"the boot CPU{shared}: timekeeping and boot-time interrupts are here"
+                if first == 0
+                else f"the first CPU that is online{shared}: the system's own work is here"
+            )
     for node in sorted({core.node for core in cores} - {core.node for core in kept}):
         # An efficient core is good enough for housekeeping, and the first ones are where drivers put themselves.
         core = min((core for core in cores if core.node == node), key=lambda core: (not core.efficient, core.first))
