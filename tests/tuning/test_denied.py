@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -103,82 +102,54 @@ def test_what_may_not_be_read_is_unreadable_with_its_name(path: str, rows: set[s
 WRITES = "sysctl -w vm.swappiness=60"
 
 
-def _cron(tree: Path) -> Path:
-    write(tree, "usr/lib/systemd/system/cron.service", "[Service]\nExecStart=/usr/sbin/cron -f\n")
-    write(tree, "etc/debian_version", "12.5\n")
-    write(tree, "etc/cron.d/a", f"@daily root {WRITES}\n")
-    return tree / "etc/cron.d/a"
+CRON = {
+    "usr/lib/systemd/system/cron.service": "[Service]\nExecStart=/usr/sbin/cron -f\n",
+    "etc/debian_version": "12.5\n",
+}
+CRON_D = {**CRON, "etc/cron.d/a": f"@daily root {WRITES}\n"}
+LATE = f"{SYSTEM}/late.service"
+TLP = "CPU_SCALING_GOVERNOR_ON_AC=powersave\nCPU_SCALING_GOVERNOR_ON_BAT=powersave\n"
 
 
-def _cron_directory(tree: Path) -> Path:
-    return _cron(tree).parent
-
-
-def _spool(tree: Path) -> Path:
-    _cron(tree).unlink()
-    write(tree, "var/spool/cron/crontabs/root", f"@daily {WRITES}\n")
-    return tree / "var/spool/cron/crontabs"
-
-
-def _rc_local(tree: Path) -> Path:
-    write(tree, "etc/rc.local", f"#!/bin/sh\n{WRITES}\n")
-    (tree / "etc/rc.local").chmod(0o755)
-    return tree / "etc/rc.local"
-
-
-def _service(tree: Path) -> Path:
-    unit = tree / SYSTEM / "late.service"
-    write(tree, f"{SYSTEM}/late.service", f"[Service]\nExecStart=/sbin/{WRITES}\n")
-    (tree / SYSTEM / "multi-user.target.wants/late.service").symlink_to(f"/{SYSTEM}/late.service")
-    return unit
-
-
-def _script(tree: Path) -> Path:
-    unit = _service(tree)
-    unit.write_text("[Service]\nExecStart=/opt/late\n")
-    write(tree, "opt/late", f"#!/bin/sh\n{WRITES}\n")
-    (tree / "opt/late").chmod(0o755)
-    return tree / "opt/late"
-
-
-def _tlp(tree: Path) -> Path:
-    write(tree, f"{SYSTEM}/tlp.service", "[Service]\nExecStart=/usr/sbin/tlp init start\n")
-    (tree / SYSTEM / "multi-user.target.wants/tlp.service").symlink_to(f"/{SYSTEM}/tlp.service")
-    write(tree, "etc/tlp.conf", "CPU_SCALING_GOVERNOR_ON_AC=powersave\nCPU_SCALING_GOVERNOR_ON_BAT=powersave\n")
-    return tree / "etc/tlp.conf"
-
-
-def _sysctl(tree: Path) -> Path:
-    write(tree, "etc/sysctl.d/a.conf", "vm.swappiness = 60\n")
-    return tree / "etc/sysctl.d/a.conf"
+def put(tree: Path, files: dict[str, str]) -> None:
+    """A script may be executed, and a service is wanted."""
+    for path, text in files.items():
+        write(tree, path, text)
+        (tree / path).chmod(0o755 if text.startswith("#!") else 0o644)
+    for unit in [path for path in files if path.startswith(SYSTEM)]:
+        (tree / SYSTEM / "multi-user.target.wants" / Path(unit).name).symlink_to(f"/{unit}")
 
 
 @needs_root
 @pytest.mark.parametrize(
-    ("act", "row"),
+    ("row", "place", "files"),
     [
-        (_cron, "cron"),
-        (_cron_directory, "cron"),
-        (_spool, "cron"),
-        (_rc_local, "rc.local"),
-        (_service, "services"),
-        (_script, "services"),
-        (_sysctl, "sysctl.d"),
-        (_tlp, "tlp"),
+        ("cron", "etc/cron.d/a", CRON_D),
+        ("cron", "etc/cron.d", CRON_D),
+        ("cron", "var/spool/cron/crontabs", {**CRON, "var/spool/cron/crontabs/root": f"@daily {WRITES}\n"}),
+        ("rc.local", "etc/rc.local", {"etc/rc.local": f"#!/bin/sh\n{WRITES}\n"}),
+        ("services", LATE, {LATE: f"[Service]\nExecStart=/sbin/{WRITES}\n"}),
+        ("services", "opt/late", {LATE: "[Service]\nExecStart=/opt/late\n", "opt/late": f"#!/bin/sh\n{WRITES}\n"}),
+        ("sysctl.d", "etc/sysctl.d/a.conf", {"etc/sysctl.d/a.conf": "vm.swappiness = 60\n"}),
+        (
+            "tlp",
+            "etc/tlp.conf",
+            {f"{SYSTEM}/tlp.service": "[Service]\nExecStart=/usr/sbin/tlp init start\n", "etc/tlp.conf": TLP},
+        ),
     ],
 )
 def test_a_writer_that_may_not_be_read_is_unreadable_and_one_that_may_is_drift(
-    act: Callable[[Path], Path], row: str, tree: Path
+    row: str, place: str, files: dict[str, str], tree: Path
 ) -> None:
-    place = act(tree)
+    put(tree, files)
     open_to_all(tree)
     target = f"check.other_tuners[{row}]"
     check = ("check", "--window", "0.1", str(TUNERS))
     assert findings(tree, *check)[target]["outcome"] == "drifted"
-    close(place)
+    close(tree / place)
     found = findings(tree, *check)
     assert found[target]["outcome"] == "unreadable"
-    assert f"/{place.relative_to(tree)}: Permission denied" in found[target]["reason"]
+    assert f"/{place}: Permission denied" in found[target]["reason"]
     assert found[target]["fix"] == str(AS_ROOT)
     others = {name for name in found if name.startswith("check.other_tuners") and name != target}
     assert not any(found[name]["outcome"] == "unreadable" for name in others)
@@ -187,23 +158,22 @@ def test_a_writer_that_may_not_be_read_is_unreadable_and_one_that_may_is_drift(
 @needs_root
 def test_a_drift_that_is_known_anyway_names_what_could_not_be_read_besides(tree: Path) -> None:
     write(tree, "proc/swaps", "Filename Type Size Used Priority\n/swapfile file 8 0 -2\n")
-    first, second = _cron(tree), tree / "etc/cron.d/b"
-    write(tree, "etc/cron.d/b", f"@daily root {WRITES}\n")
-    rule = tree / "etc/udev/rules.d/95-tunectl.rules"
+    put(tree, {**CRON_D, "etc/cron.d/b": f"@daily root {WRITES}\n"})
+    closed = {
+        "mm.swap": "etc/fstab",
+        "systemd.apply_on_hotplug": "etc/udev/rules.d/95-tunectl.rules",
+        "check.other_tuners[cron]": "etc/cron.d/b",
+    }
     (tree / f"{SYSTEM}/tunectl-reapply@.service").write_text("[Service]\nExecStart=/bin/true\n")
     open_to_all(tree)
     assert "Permission denied" not in str(findings(tree, "verify"))
-    for place in (tree / "etc/fstab", second, rule):
-        close(place)
+    for path in closed.values():
+        close(tree / path)
     found = findings(tree, "verify") | findings(tree, "check", "--window", "0.1")
-    for target, path in (
-        ("mm.swap", "etc/fstab"),
-        ("systemd.apply_on_hotplug", "etc/udev/rules.d/95-tunectl.rules"),
-        ("check.other_tuners[cron]", "etc/cron.d/b"),
-    ):
+    for target, path in closed.items():
         assert found[target]["outcome"] == "drifted", found[target]
         assert f"is not known: /{path}: Permission denied" in found[target]["reason"]
-    assert f"/{first.relative_to(tree)}:1" in found["check.other_tuners[cron]"]["reason"]
+    assert "/etc/cron.d/a:1" in found["check.other_tuners[cron]"]["reason"]
 
 
 BAN = "etc/default/irqbalance"
