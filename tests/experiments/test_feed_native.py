@@ -137,6 +137,7 @@ def test_a_burst_is_due_at_once_and_is_read_together(program: Path, pair: str) -
     assert cell["stamp_shared"] >= 700
 
 
+@pytest.mark.slow
 def test_the_receiver_allocates_nothing_but_what_it_is_asked_to(program: Path, pair: str, tmp_path: Path) -> None:
     env = spying_on("feed-", tmp_path)
 

@@ -47,6 +47,7 @@ def test_a_capture_without_a_duration_is_refused(tmp_path: Path) -> None:
             request_of(tmp_path, times_ns)
 
 
+@pytest.mark.slow
 def test_rates_and_durations_are_bounded(tmp_path: Path) -> None:
     assert request_of(tmp_path, [0, 1000]).rate == MOST_A_SECOND
     with pytest.raises(UsageError, match="between 1 and 1,000,000 a second"):

@@ -18,6 +18,8 @@ import pytest
 from tunectl.experiments.hedge_cells import explained_hedge
 from tunectl.experiments.hedge_states import counts_of
 
+pytestmark = pytest.mark.slow  # a second each; the quick ring has the laws of every experiment (test_laws.py)
+
 Cell = dict[str, Any]
 Raw = Callable[..., Cell]
 CALM_P95 = 5_000  # of a server at load 0.1, about, in ns: a fixed delay

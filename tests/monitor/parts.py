@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
+from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
 from tunectl.monitor.model import Alert, AlertState, Condition, Health, Sample, Severity, Snapshot
+from tunectl.monitor.rules import Rule
 from tunectl.monitor.wakeup import Wakeup
 
 ISOLATED = frozenset({2, 3})
 HOUSEKEEPING = frozenset({0, 1})
+# They fire at the first bad condition, and resolve at the first good one.
+RULES = tuple(Rule(name, Severity.CRITICAL, "", "", lambda _: (), good=1) for name in ("ThermalThrottle", "KnobDrift"))
 
 
 def snapshot(value: int, at_s: float = 0.0, quantity: str = "package_throttles", subject: str = "package0") -> Snapshot:
@@ -27,32 +29,6 @@ def judge(seen: Snapshot) -> Iterator[Condition]:
         bad = isinstance(sample.value, int) and sample.value > 0
         rule = "KnobDrift" if sample.quantity == "knob" else "ThermalThrottle"
         yield Condition(rule, sample.subject, Health.BAD if bad else Health.GOOD, sample.value, 0)
-
-
-class Book:
-    """Fires at the first bad condition, resolves at the first good one, and can be remembered."""
-
-    def __init__(self, remembered: Mapping[str, Any] | None = None) -> None:
-        firing = (remembered or {}).get("firing", [])
-        self._firing = {(rule, subject): alert(rule, subject) for rule, subject in firing}
-
-    @property
-    def firing(self) -> tuple[Alert, ...]:
-        return tuple(self._firing.values())
-
-    def step(self, snapshot: Snapshot, conditions: Iterable[Condition]) -> tuple[Alert, ...]:
-        transitions = []
-        for one in conditions:
-            key = (one.rule, one.subject)
-            if one.health is Health.BAD and key not in self._firing:
-                self._firing[key] = alert(*key)
-                transitions.append(self._firing[key])
-            elif one.health is Health.GOOD and key in self._firing:
-                transitions.append(replace(self._firing.pop(key), status=AlertState.RESOLVED))
-        return tuple(transitions)
-
-    def remember(self) -> dict[str, Any]:
-        return {"firing": [list(key) for key in self._firing]}
 
 
 def alert(rule: str = "ThermalThrottle", subject: str = "package0") -> Alert:
@@ -115,7 +91,7 @@ def opener(source: Callable[[], Snapshot], told: list[Alert], closed: list[str],
     """A Watch of these parts; `changed` are its fields."""
 
     def open_(remembered: Mapping[str, Any]) -> Watch:
-        book = Book(remembered)
+        book = Alerts.load(remembered, RULES)
         cycle = Cycle(source, judge, book, isolated=ISOLATED, housekeeping=HOUSEKEEPING)
         parts: dict[str, Any] = {
             "interval_s": 1.0,
@@ -123,6 +99,6 @@ def opener(source: Callable[[], Snapshot], told: list[Alert], closed: list[str],
             "notify": told.extend,
             "close": lambda: closed.append("closed"),
         }
-        return Watch(cycle, remember=book.remember, **{**parts, **changed})
+        return Watch(cycle, remember=book.save, **{**parts, **changed})
 
     return open_

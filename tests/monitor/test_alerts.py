@@ -246,13 +246,7 @@ def test_an_alert_that_comes_to_concern_more_cpus_names_them_all_and_is_no_secon
     more = condition(BAD, cpus=frozenset({2, 3}))._replace(summary="both are hot", observed=3)
     assert alerts.step(snapshot(1, ()), [more]) == ()
     (now,) = alerts.firing
-    assert (now.cpus, now.summary, now.observed, now.since, now.at) == (
-        "2-3",
-        "both are hot",
-        3,
-        fired.since,
-        fired.at,
-    )
+    assert (now.cpus, now.summary, now.observed, now.since, now.at) == ("2-3", "both are hot", 3, fired.since, fired.at)
     assert alerts.step(snapshot(2, ()), [condition(BAD, cpus=frozenset({3}))]) == ()
     assert alerts.firing == (now,)  # it was of both
     *_, (over,) = [alerts.step(snapshot(3 + number, ()), [condition(GOOD)]) for number in range(rule().good)]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from tests.monitor.parts import HOUSEKEEPING, ISOLATED, Book, judge, snapshot
+from tests.monitor.parts import HOUSEKEEPING, ISOLATED, RULES, judge, snapshot
+from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.cycle import RECENT, Cycle
 from tunectl.monitor.model import AlertState, Freshness, Sample, Snapshot
 
 
 def cycle_of(*values: int) -> Cycle:
     snapshots = iter([snapshot(value) for value in values])
-    return Cycle(lambda: next(snapshots), judge, Book(), isolated=ISOLATED, housekeeping=HOUSEKEEPING)
+    return Cycle(lambda: next(snapshots), judge, Alerts(RULES), isolated=ISOLATED, housekeeping=HOUSEKEEPING)
 
 
 def test_an_edge_is_told_once() -> None:
@@ -37,7 +38,7 @@ def test_the_board_counts_samples_by_health() -> None:
     samples = tuple(
         Sample("frequency_khz", f"cpu{n}", 1, "frequency", freshness) for n, freshness in enumerate(Freshness)
     )
-    status, _ = Cycle(lambda: Snapshot(0.0, "", (*samples, samples[0])), judge, Book()).step()
+    status, _ = Cycle(lambda: Snapshot(0.0, "", (*samples, samples[0])), judge, Alerts(RULES)).step()
     assert (status.own["samples_fresh"], status.own["samples_no_data"], status.own["samples_absent"]) == (2, 1, 1)
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from tests.monitor.parts import DrivenWakeup, alert, opener, snapshot
+from tests.monitor.parts import RULES, DrivenWakeup, judge, opener, snapshot
 from tests.monitor.process import Systemd
 from tunectl.errors import TunectlError, UsageError
+from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.daemon import Daemon, Opener
 from tunectl.monitor.model import Alert, AlertState, Sample, Snapshot, Status
 from tunectl.monitor.notify import Notify
@@ -74,14 +74,19 @@ def counted(values: Iterator[int]) -> Callable[[], Snapshot]:
 def test_each_transition_is_told_once() -> None:
     rig = Rig(counted(itertools.chain([0, 0, 1, 1, 1], itertools.repeat(0))))
     rig.run()
-    assert rig.told == [alert(), replace(alert(), status=AlertState.RESOLVED)]
+    assert [(one.identity, one.status) for one in rig.told] == [
+        ("ThermalThrottle[package0]", AlertState.FIRING),
+        ("ThermalThrottle[package0]", AlertState.RESOLVED),
+    ]
     assert (rig.closed, rig.said) == (["closed"], [])
     assert rig.took_s == 10
 
 
 def test_what_fired_before_a_restart_does_not_fire_again_and_is_resolved() -> None:
     rig = Rig(counted(itertools.chain([1, 1, 1], itertools.repeat(0))))
-    rig.run(10, {"firing": [["ThermalThrottle", "package0"]]})
+    before = Alerts(RULES)
+    before.step(snapshot(1), judge(snapshot(1)))
+    rig.run(10, before.save())
     assert [alert.status for alert in rig.told] == [AlertState.RESOLVED]
 
 

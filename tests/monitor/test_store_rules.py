@@ -14,14 +14,7 @@ from msgspec.structs import asdict
 
 from tests.monitor.receivers.samples import fired, over
 from tests.monitor.test_store import add, alerts_of, filled, opened
-from tunectl.monitor.database import (
-    check,
-    is_damage,
-    open_database,
-    record_of,
-    set_aside,
-    transaction,
-)
+from tunectl.monitor.database import check, is_damage, open_database, record_of, set_aside, transaction
 from tunectl.monitor.model import Alert
 from tunectl.monitor.saved import read_saved
 from tunectl.monitor.store import FILE, SAVE_AGAIN_S, STATE, Delivery, Store

@@ -174,6 +174,7 @@ def test_the_instance_is_gone_after_a_signal(cpu: int, number: signal.Signals) -
         ("probe", "jitter", "--intrude", "--cpus", "0", "--duration", str(SHORT_S)),  # which traces nothing itself
     ],
 )
+@pytest.mark.slow
 def test_what_a_killed_probe_leaves_the_next_command_removes(cpu: int, command: tuple[str, ...]) -> None:
     child = started(cpu, ENDED_BY_TEST_S)
     name = wait_for_instance(child.pid)

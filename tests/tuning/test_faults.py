@@ -133,6 +133,7 @@ def of_an_interrupt(name: str, args: tuple[Any, ...]) -> bool:
     return bool(args) and "/proc/irq/" in str(args[0])
 
 
+@pytest.mark.slow  # a walk over every call
 def test_one_error_of_an_interrupts_file_is_no_managed_interrupt(host_root: HostFactory, tmp_path: Path) -> None:
     """A second write tells the two apart; and what could not be read was not refused."""
     walk = Walk(small_host(host_root, tmp_path))

@@ -72,10 +72,7 @@ class Watcher:
 
 
 def opener_of(
-    inspection: Inspection,
-    places: Places,
-    opened: Callable[[Watcher], None],
-    printer: Receiver | None = None,
+    inspection: Inspection, places: Places, opened: Callable[[Watcher], None], printer: Receiver | None = None
 ) -> Opener:
     """Checks what the host file asks for; what is returned opens it. UsageError for an address that cannot be one.
 

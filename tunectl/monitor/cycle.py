@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable
 
 from tunectl.cpulist import CpuSet
 from tunectl.model import HostId
+from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Alert, Condition, Freshness, Snapshot, Status
 
 RECENT = 20  # transitions that are kept to be shown
 _UNNAMED = HostId()
-
-
-class AlertBook(Protocol):
-    """What fires: monitor/alerts.py."""
-
-    @property
-    def firing(self) -> Sequence[Alert]: ...
-
-    def step(self, snapshot: Snapshot, conditions: Iterable[Condition]) -> tuple[Alert, ...]: ...
 
 
 class Cycle:
@@ -31,7 +22,7 @@ class Cycle:
         self,
         take: Callable[[], Snapshot],
         judge: Callable[[Snapshot], Iterable[Condition]],
-        alerts: AlertBook,
+        alerts: Alerts,
         *,
         isolated: CpuSet = frozenset(),
         housekeeping: CpuSet = frozenset(),
@@ -57,8 +48,8 @@ class Cycle:
             "cpu_seconds_total": time.process_time(),
             **_freshness_counts(snapshot),
         }
-        firing, recent = tuple(self._alerts.firing), tuple(self._recent)
-        return Status(snapshot, conditions, firing, recent, own, *self._whose), transitions
+        recent = tuple(self._recent)
+        return Status(snapshot, conditions, self._alerts.firing, recent, own, *self._whose), transitions
 
 
 def _freshness_counts(snapshot: Snapshot) -> dict[str, float]:

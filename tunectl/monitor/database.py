@@ -19,13 +19,7 @@ _LEAST_BYTES = 512  # the smallest page; SQLite takes a file of one byte or none
 _JOURNAL_BYTES = 64 << 10  # the before-images of fifteen pages; an acknowledgement changes one
 _DURABLE = "synchronous=FULL"
 # No other process writes. The file stays below 64 MiB; the queues are bounded long before.
-_PRAGMAS = [
-    "locking_mode=EXCLUSIVE",
-    "journal_mode=PERSIST",
-    _DURABLE,
-    "temp_store=MEMORY",
-    "max_page_count=16384",
-]
+_PRAGMAS = ["locking_mode=EXCLUSIVE", "journal_mode=PERSIST", _DURABLE, "temp_store=MEMORY", "max_page_count=16384"]
 _TABLES = (
     "CREATE TABLE delivery (id INTEGER PRIMARY KEY, receiver TEXT NOT NULL, done INTEGER NOT NULL, alert BLOB)",
     "CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 0), record BLOB)",

@@ -125,10 +125,7 @@ class MonitorBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def monitor_body(
-    status: Status,
-    before: Snapshot | None,
-    judged: tuple[Verdict, list[str]],
-    notes: Iterable[str] = (),
+    status: Status, before: Snapshot | None, judged: tuple[Verdict, list[str]], notes: Iterable[str] = ()
 ) -> dict[str, Any]:
     """The fields of tunectl.monitor/1; `before` is the snapshot before that of the status: rises are counted from it.
 
@@ -158,15 +155,7 @@ def monitor_body(
 def findings_of(conditions: Iterable[Condition]) -> list[Finding]:
     """Every condition as a finding, so that the formats which know nothing of alerts can show it."""
     return [
-        Finding(
-            one.rule,
-            one.subject,
-            _OUTCOMES[one.health],
-            one.observed,
-            one.expected,
-            one.summary,
-            one.fix,
-        )
+        Finding(one.rule, one.subject, _OUTCOMES[one.health], one.observed, one.expected, one.summary, one.fix)
         for one in conditions
     ]
 

@@ -85,12 +85,8 @@ class Numbers(Generic[K]):
     def _reopen(self, file: _File[K]) -> bytes | int:
         """What it holds, or the errno; it stays open where it could be read."""
         _close(file)
-        try:
-            file.fd = self._root.open(file.path)
-            return os.pread(file.fd, _SIZE, 0)
-        except OSError as error:
-            _close(file)
-            return error.errno or errno.EIO
+        file.fd, held = _opened(self._root, file.path, _SIZE)
+        return held
 
     def _decode(self, file: _File[K]) -> None:
         key, raw = file.key, file.raw
@@ -134,20 +130,12 @@ class Texts:
                 return self._read(fd, _PAGE, 0)
             except OSError:  # unplugged, or plugged in again
                 os.close(self._fds.pop(path))
-        try:
-            fd = self._root.open(path)
-        except OSError as error:
-            return error.errno or errno.EIO
-        try:
-            found = os.pread(fd, _PAGE, 0)
-        except OSError as error:
-            os.close(fd)
-            return error.errno or errno.EIO
-        if len(self._fds) < self._room:
+        fd, held = _opened(self._root, path, _PAGE)
+        if fd >= 0 and len(self._fds) < self._room:
             self._fds[path] = fd
-        else:
+        elif fd >= 0:
             os.close(fd)
-        return found
+        return held
 
     def keep(self, paths: Iterable[str]) -> None:
         """Lets go of all others."""
@@ -170,6 +158,18 @@ def allow_many_files() -> int:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
             return wanted
     return _MANY if soft == resource.RLIM_INFINITY else soft
+
+
+def _opened(root: Sysroot, path: str, size: int) -> tuple[int, bytes | int]:
+    """The open file and what it holds; -1 and the errno where it cannot be read."""
+    fd = -1
+    try:
+        fd = root.open(path)
+        return fd, os.pread(fd, size, 0)
+    except OSError as error:
+        if fd >= 0:
+            os.close(fd)
+        return -1, error.errno or errno.EIO
 
 
 def _close(file: _File[K]) -> None:

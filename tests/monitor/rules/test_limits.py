@@ -105,8 +105,7 @@ def window(closed: float, worst: float, still: float, which: str) -> list[Sample
 
 @pytest.mark.parametrize("which", ["max", "p99_9"])
 @pytest.mark.parametrize(
-    ("closed", "worst", "health"),
-    [(100, 100, GOOD), (100, 101, BETWEEN), (101, 101, BAD), (100.5, 100.5, BAD)],
+    ("closed", "worst", "health"), [(100, 100, GOOD), (100, 101, BETWEEN), (101, 101, BAD), (100.5, 100.5, BAD)]
 )
 def test_a_window_may_use_up_what_is_promised(which: str, closed: float, worst: float, health: Health) -> None:
     promised = Limits(**{f"{which}_ns": 100.0})  # type: ignore[arg-type]

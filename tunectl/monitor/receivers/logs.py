@@ -92,7 +92,6 @@ def line_with_fields(alert: Alert, host: HostId) -> str:
 
 def send(path: str, message: bytes, daemon: str) -> None:
     """DeliveryError, with `daemon` in it, where the message was not taken."""
-    failed = ""
     try:
         try:
             _send(path, message, socket.SOCK_DGRAM)
@@ -101,9 +100,7 @@ def send(path: str, message: bytes, daemon: str) -> None:
                 raise
             _send(path, message + b"\0", socket.SOCK_STREAM)  # some syslog daemons; a NUL ends a message there
     except OSError as error:
-        failed = error.strerror or "no answer"
-    if failed:
-        raise DeliveryError(f"{daemon} takes nothing at {path}: {failed}")
+        raise DeliveryError(f"{daemon} takes nothing at {path}: {error.strerror or 'no answer'}") from None
 
 
 def _send(path: str, message: bytes, kind: socket.SocketKind) -> None:

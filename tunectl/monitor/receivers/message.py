@@ -27,10 +27,7 @@ class AlertEdge(Alert, frozen=True):
     id: Annotated[str, Meta(min_length=1, description="The same each time this edge is sent, and the Idempotency-Key.")]
     event: Annotated[
         str,
-        Meta(
-            description="The same for the firing and the resolve of one event.",
-            extra_json_schema={"format": "uuid"},
-        ),
+        Meta(description="The same for the firing and the resolve of one event.", extra_json_schema={"format": "uuid"}),
     ]
 
 
@@ -57,22 +54,9 @@ def line(alert: Alert) -> str:
 
 def fields(alert: Alert, host: HostId) -> dict[str, str]:
     """Everything an alert carries, as text; what is empty is left out."""
-    known = {
-        "event": event_id(alert, host),
-        "rule": alert.rule,
-        "subject": alert.subject,
-        "status": alert.status.value,
-        "severity": alert.severity.value,
-        "since": alert.since,
-        "at": alert.at,
-        "observed": "" if alert.observed is None else str(alert.observed),
-        "expected": "" if alert.expected is None else str(alert.expected),
-        "source": alert.source,
-        "cpus": alert.cpus,
-        "summary": alert.summary,
-        "fix": alert.fix,
-    }
-    return {name: printable(text) for name, text in known.items() if text}
+    known = {"event": event_id(alert, host), **asdict(alert)}
+    known |= {name: known.pop(name) for name in ("summary", "fix")}  # last, because a line that is too long is cut
+    return {name: printable(str(value)) for name, value in known.items() if value not in (None, "")}
 
 
 def document(alert: Alert, host: HostId) -> str:

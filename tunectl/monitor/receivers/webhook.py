@@ -109,16 +109,12 @@ def _post(webhook: Webhook, address: Address, body: bytes, headers: dict[str, st
 
 def _secret(path: str, kind: str, *, private: bool = False) -> str:
     """The one line of a file. With `private`, DeliveryError where others than its owner may read it."""
-    failed = ""
-    held = b""
     try:
         with open(open_regular(path), "rb") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             held = file.read(_LONGEST_SECRET + 1).strip()
     except OSError as error:
-        failed = error.strerror or "cannot be read"
-    if failed:
-        raise DeliveryError(f"{kind} {path}: {failed}")
+        raise DeliveryError(f"{kind} {path}: {error.strerror or 'cannot be read'}") from None
     if private and mode & ~(_OF_CREDENTIALS if path.startswith(_CREDENTIALS) else _OWNERS_ALONE):
         raise DeliveryError(f"{kind} {path}: others than its owner may read it (mode {mode:04o}): chmod 600 {path}")
     # What is no header's value would be quoted in http.client's own complaint.

@@ -16,12 +16,7 @@ from tunectl.monitor.watched_host import Source, WatchedHost
 _NAME = "interrupts"
 _SHARE = 0.01  # of one CPU, at most
 _OLDEST_S = 10.0
-_LOCAL = {
-    "timer_ticks": TIMER,
-    "function_calls": CALLS,
-    "reschedules": RESCHEDULES,
-    "thermal_interrupts": THERMAL,
-}
+_LOCAL = {"timer_ticks": TIMER, "function_calls": CALLS, "reschedules": RESCHEDULES, "thermal_interrupts": THERMAL}
 
 
 class _Kept:
