@@ -49,8 +49,7 @@ STARVED = "check.housekeeping_starved"
     ids=["fifo", "deadline", "two that take turns"],
 )
 def test_who_starves_a_housekeeping_cpu_is_named(lab4: Path, judge: Judge, processes: list[Process]) -> None:
-    with FakeKernel(lab4, range(4), processes=processes):
-        found = judge(lab4, {2, 3}, CHECK)[STARVED]
+    found = judge(lab4, {2, 3}, CHECK, processes=processes)[STARVED]
     assert (found.outcome, found.observed) == (Outcome.DRIFTED, "1")
     assert "poller (pid 700, tid 700)" in found.reason
     assert "sudo chrt -o -p 0 700" in str(found.fix)
@@ -67,8 +66,7 @@ def test_who_starves_a_housekeeping_cpu_is_named(lab4: Path, judge: Judge, proce
     ids=["ordinary", "real-time, and sleeps", "the kernel's own", "on an isolated CPU"],
 )
 def test_who_leaves_others_their_turn_is_no_hog(lab4: Path, judge: Judge, process: Process) -> None:
-    with FakeKernel(lab4, range(4), processes=[process]):
-        assert judge(lab4, {2, 3}, CHECK)[STARVED].outcome == Outcome.COMPLIANT
+    assert judge(lab4, {2, 3}, CHECK, processes=[process])[STARVED].outcome == Outcome.COMPLIANT
 
 
 @pytest.mark.parametrize(
