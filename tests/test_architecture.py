@@ -200,7 +200,8 @@ PURE = [
         "knobs/codecs",
     ),
     *("tuning/plan", "tuning/propose"),
-    *("tuners/conflicts", "tuners/places", "tuners/tunedvars", "host/shellvars", "host/inifiles", "tuning/fromtuned"),
+    *("tuners/conflicts", "tuners/places", "tuners/programs", "tuners/tools", "tuners/tunedvars"),
+    *("host/shellvars", "host/inifiles", "tuning/fromtuned"),
     *("monitor/model", "monitor/alerts", "monitor/sources/windows", "monitor/sources/datagram", *RULES, *FLEET),
 ]
 
