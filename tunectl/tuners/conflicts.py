@@ -286,6 +286,6 @@ def _lines(tuner: FoundTuner, against: list[Conflict], settings: Mapping[str, An
     return Objection(
         f"{'; '.join(lines)}, {tuner.when}: another value than tunectl's",
         fix,
-        "; ".join(f"{one.key} = {one.value}" for one in against),
+        "; ".join(one.key + (f" = {one.value}" if one.value else "") for one in against),
         "; ".join(wanted),
     )

@@ -122,7 +122,8 @@ class BootArg(NamedTuple):
             return
         booted = self._value(knob, view, args, want)
         by_effect = accepted and self._by_effect(args, machine_for(view), booted, want, evidence)
-        in_force = accepted and (by_effect or _gives(knob, booted, want))
+        given_by_line = _gives(knob, booted, want)
+        in_force = accepted and (by_effect or given_by_line)
         upcoming = replace(self._next(knob, view, boot, want, args if in_force else ()), declared=_declared(boot))
         obstacle, remedy = boot.obstacle(self.key, lost=bool(upcoming.where) and not upcoming.later)
         undone, ends, beside = self._undone(view) if booted else ("", NOTHING, "")
@@ -130,7 +131,7 @@ class BootArg(NamedTuple):
             next=upcoming,
             booted=booted,
             by_effect=by_effect,
-            made=self._made(view, args, booted, want) or (evidence if by_effect else ""),
+            made=self._made(view, args, booted, want) or (evidence if by_effect and not given_by_line else ""),
             kernel=kernel,
             accepted=accepted,
             evidence=evidence,
