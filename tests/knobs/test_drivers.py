@@ -13,7 +13,7 @@ from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Facts, View
-from tunectl.model import Outcome, Reading, Scope, Setting, State
+from tunectl.model import Outcome, Reading, Scope, Setting, State, Target
 from tunectl.tuning.plan import diff
 
 CPU = "sys/devices/system/cpu"
@@ -176,8 +176,8 @@ def test_the_first_apply_of_a_boot_and_a_recorded_host_are_read_whole(tmp_path: 
         assert {one.state for one in readings(BIAS, seen, 0).values()} == {State.READ}
 
 
-# An interrupt: right when it is delivered to wanted CPUs and its next one will be, too. Where the kernel says where it
-# is delivered, that counts, and the mask may be wider; where it does not say, the whole mask has to be wanted.
+# An interrupt: right when it is delivered to wanted CPUs and its whole mask is wanted, so that no other CPU gets it
+# when one goes offline. Of one that the kernel manages nobody can write the mask: there the delivery counts.
 
 
 def irq(asked: str, effective: str) -> dict[str, str]:
@@ -190,7 +190,7 @@ def irq(asked: str, effective: str) -> dict[str, str]:
     ("asked", "effective", "recorded", "live"),
     [
         ("0-1", "0", Outcome.COMPLIANT, Outcome.COMPLIANT),
-        ("0-3", "0", Outcome.COMPLIANT, Outcome.COMPLIANT),  # wider, and delivered where it should be
+        ("0-3", "0", Outcome.DRIFTED, Outcome.DRIFTED),  # it is where it should be, and may go elsewhere
         ("2-3", "0", Outcome.DRIFTED, Outcome.DRIFTED),  # only the asked mask is wrong: the next one goes there
         ("0-1", "2", Outcome.DRIFTED, Outcome.COMPLIANT),  # only the delivery: a running kernel moves it with the next
         ("0-1", "1-2", Outcome.DRIFTED, Outcome.COMPLIANT),
@@ -210,6 +210,30 @@ def test_an_interrupt_is_judged_by_both_of_its_masks(
     assert knob.judge is not None
     outcomes = [knob.judge(knob, HOUSEKEEPING, reading, Facts(live=running)).outcome for running in (False, True)]
     assert outcomes == [recorded, live]
+
+
+def test_where_a_mask_lets_an_interrupt_go_is_named(tmp_path: Path) -> None:
+    knob = KNOBS["irq.affinity"]
+    reading = readings("irq.affinity", view(tmp_path, irq("0-3", "0")), HOUSEKEEPING)["32"]
+    assert knob.judge is not None
+    judged = knob.judge(knob, HOUSEKEEPING, reading, Facts(live=True))
+    assert (judged.observed, judged.desired, judged.changeable) == ("0-3", "0-1", True)
+    assert "interrupt 32 (eth0-rx)" in judged.reason
+    assert "CPU 2-3" in judged.reason
+
+
+@pytest.mark.parametrize(
+    "facts", [Facts(live=True), Facts(live=True, refused=frozenset({Target("irq.affinity", "32")}))]
+)
+def test_a_mask_that_the_kernel_manages_may_be_wider(tmp_path: Path, facts: Facts) -> None:
+    """Since 6.12 its mode says so, before that a write that was refused."""
+    knob = KNOBS["irq.affinity"]
+    seen = view(tmp_path, irq("0-3", "0"))
+    (tmp_path / "proc/irq/32/smp_affinity_list").chmod(0o644 if facts.refused else 0o444)
+    reading = readings("irq.affinity", seen, HOUSEKEEPING)["32"]
+    assert knob.judge is not None
+    judged = knob.judge(knob, HOUSEKEEPING, reading, facts)
+    assert (judged.outcome, judged.observed) == (Outcome.COMPLIANT, "0")
 
 
 def test_interrupts_that_share_their_masks_are_judged_alike(tmp_path: Path) -> None:

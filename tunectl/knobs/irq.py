@@ -22,7 +22,10 @@ KEPT_OFF = to_decide(
 
 
 def judge_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
-    """An interrupt is where it should be when it is delivered to housekeeping CPUs only."""
+    """An interrupt is where it should be when it is delivered to housekeeping CPUs, and its mask has no others.
+
+    One that the kernel manages has a mask of its own, which nobody else can write: there the first is enough.
+    """
     show = knob.codec.show
     if reading.facts is None:
         return Judgement(Outcome.COMPLIANT, show(reading.value), show(desired))
@@ -32,19 +35,28 @@ def judge_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judge
         reason = f"accepted; the kernel moves it away from CPU {show(found.effective)} with its next interrupt"
         return Judgement(Outcome.COMPLIANT, show(found.asked), show(desired), reason)
     device = f" ({as_data(found.device)})" if found.device else ""
-    if (knob.name, reading.instance) in facts.refused or not found.settable:
+    managed = (knob.name, reading.instance) in facts.refused or not found.settable
+    lax = bool(found.effective) and found.effective <= desired and not found.asked.isdisjoint(desired)
+    if lax and (managed or facts.journal):
+        return Judgement(Outcome.COMPLIANT, show(found.effective), show(desired))
+    if managed:
         return _judge_refused(knob, desired, reading, facts, device)
     if facts.journal:
         reason = (
             f"the journal {facts.journal}: whether the kernel manages interrupt {reading.instance}{device} is not known"
         )
         return Judgement(Outcome.UNREADABLE, show(reading.value), show(desired), reason, changeable=False)
-    where = f"delivered to CPU {show(found.effective)}" if found.effective else f"may go to CPU {show(found.asked)}"
-    if found.effective and found.effective <= desired:
-        where = f"asked to go to CPU {show(found.asked)} with its next interrupt"
-    return Judgement(
-        Outcome.DRIFTED, show(reading.value), show(desired), f"interrupt {reading.instance}{device} is {where}"
-    )
+    if lax:
+        others = show(found.asked - desired)
+        where = f"is delivered to CPU {show(found.effective)} now, and its mask lets it go to CPU {others}"
+    elif found.effective and found.effective <= desired:
+        where = f"is asked to go to CPU {show(found.asked)} with its next interrupt"
+    elif found.effective:
+        where = f"is delivered to CPU {show(found.effective)}"
+    else:
+        where = f"may go to CPU {show(found.asked)}"
+    reason = f"interrupt {reading.instance}{device} {where}"
+    return Judgement(Outcome.DRIFTED, show(reading.value), show(desired), reason)
 
 
 def _judge_refused(knob: Knob, desired: Any, reading: Reading, facts: Facts, device: str) -> Judgement:
@@ -107,7 +119,8 @@ KNOBS = (
         match=Match.WITHIN,
         judge=judge_irq,
         why="A device interrupt on an isolated CPU stops the trading thread for its handler, its softirqs and the "
-        "cache lines they take; it is judged by where the interrupt is delivered, not by the mask asked for.",
+        "cache lines they take; it is judged by where the interrupt is delivered and where its mask lets it go; "
+        "by the first alone where the kernel manages it.",
         source="Documentation/core-api/irq/irq-affinity.rst; kernel/irq/proc.c",
         risk="a NIC whose queues were spread over all CPUs now shares the housekeeping CPUs",
         after=("irq.default_affinity", "irqbalance.banned_cpus"),

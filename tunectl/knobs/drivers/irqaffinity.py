@@ -68,10 +68,14 @@ class IrqAffinity:
             return Reading(knob.name, irq, state, reason=reason, errno=error.errno)
         except UsageError as error:
             return Reading(knob.name, irq, State.UNREADABLE, reason=f"/proc/irq/{irq}: {error}")
-        if effective <= want and (not asked.isdisjoint(want) if effective else asked <= want) and (effective or asked):
-            good[shown, delivered] = effective or asked
-            return Reading(knob.name, irq, State.READ, effective or asked)
-        return Reading(knob.name, irq, State.READ, effective or asked, facts=self.facts(view, irq, asked, effective))
+        value = effective or asked
+        if value <= want and asked <= want and value:
+            good[shown, delivered] = value
+            return Reading(knob.name, irq, State.READ, value)
+        facts = self.facts(view, irq, asked, effective)
+        # Where it is now is right, and the mask lets it go elsewhere.
+        lax = facts.settable and value <= want and not asked.isdisjoint(want)
+        return Reading(knob.name, irq, State.READ, asked if lax else value, facts=facts)
 
     def facts(self, view: View, irq: str, asked: CpuSet, effective: CpuSet) -> IrqFacts:
         """Read only for an interrupt that is not where it should be."""
