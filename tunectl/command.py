@@ -142,8 +142,8 @@ def quoted(text: str) -> str:
 
 def control_in(text: str) -> str:
     """The first character that ends a line, moves a cursor or is no character, as its escape; "" where none does."""
-    found = _CONTROL.search(text)
-    return found[0].encode("unicode_escape").decode("ascii") + _NAMES.get(found[0], "") if found else ""
+    match = _CONTROL.search(text)
+    return match[0].encode("unicode_escape").decode("ascii") + _NAMES.get(match[0], "") if match else ""
 
 
 def one_line(word: str, what: str) -> str:

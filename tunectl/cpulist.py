@@ -79,25 +79,25 @@ def _cpus_of(bits: int) -> CpuSet:
 
 def _region(region: str, text: str, nr_cpus: int | None) -> int:
     """The CPUs as bits: a list of another host may name each of them thousands of times."""
-    found = _REGION.fullmatch(region)
-    if not found:
+    match = _REGION.fullmatch(region)
+    if not match:
         raise _bad(text, f"'{region}' is not a CPU, a range, 'all', or range:used/group")
-    if nr_cpus is None and ("N" in region or found["all"]):
+    if nr_cpus is None and ("N" in region or match["all"]):
         raise _bad(text, f"'{region}' needs to know the last CPU of the host")
     limit = nr_cpus or MAX_CPUS
 
     def number(part: str) -> int:
-        return _number(found[part], limit, text)
+        return _number(match[part], limit, text)
 
-    single = found["only"] is not None
-    start = 0 if found["all"] else number("only" if single else "start")
-    end = limit - 1 if found["all"] else start if single else number("end")
+    single = match["only"] is not None
+    start = 0 if match["all"] else number("only" if single else "start")
+    end = limit - 1 if match["all"] else start if single else number("end")
     if start > end:
         raise _bad(text, f"'{region}' runs backwards")
     if end >= limit:
         raise _bad(text, f"'{region}' is past the last CPU, {limit - 1}")
     length = end - start + 1
-    if not found["group"]:
+    if not match["group"]:
         return ((1 << length) - 1) << start
     used, group = number("used"), number("group")
     if group == 0:

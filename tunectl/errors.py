@@ -56,5 +56,5 @@ def cut_line(line: str) -> str:
     return line.strip() if len(line) <= _WORDS else f"{line[:_WORDS].strip()}... ({len(line):,} characters)"
 
 
-def _cut(found: re.Match[str]) -> str:
-    return f"{found[0][:_SHOWN]}...{found['quote'] or ''} ({len(found[0]):,} characters)"
+def _cut(match: re.Match[str]) -> str:
+    return f"{match[0][:_SHOWN]}...{match['quote'] or ''} ({len(match[0]):,} characters)"

@@ -89,7 +89,9 @@ def _requirements(extra: str) -> list[str]:
     from importlib import metadata  # slow to import: only for the message
 
     wanted = re.compile(rf"extra == ['\"]{extra}['\"]")
-    return [one.partition(";")[0].strip() for one in metadata.requires("tunectl") or () if wanted.search(one)]
+    return [
+        require.partition(";")[0].strip() for require in metadata.requires("tunectl") or () if wanted.search(require)
+    ]
 
 
 def broken(error: ModuleNotFoundError) -> str:

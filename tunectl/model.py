@@ -51,7 +51,7 @@ class Severity(StrEnum):
 
 def severity_of(word: object) -> Severity | None:
     """The severity that a document names; None for a word that this version does not know, and for none."""
-    return next((one for one in Severity if one.value == word), None)
+    return next((severity for severity in Severity if severity.value == word), None)
 
 
 def cost(severity: Severity | None) -> int:

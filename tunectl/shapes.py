@@ -520,12 +520,12 @@ class Jitter(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def left_out(self) -> str:
         """Which CPUs were not measured, and why; "" where none was left out."""
-        return "; ".join(f"CPU {one.cpu} was not measured: {one.reason}" for one in self.not_measured)
+        return "; ".join(f"CPU {left_out.cpu} was not measured: {left_out.reason}" for left_out in self.not_measured)
 
     @property
     def nothing_measured(self) -> str:
         """Why a run has no CPU at all, in a sentence; "" where it has one. Such a run is no result."""
-        why = "; ".join(f"CPU {one.cpu}: {one.reason}" for one in self.not_measured)
+        why = "; ".join(f"CPU {left_out.cpu}: {left_out.reason}" for left_out in self.not_measured)
         return "" if self.cpus else f"nothing was measured: {why or 'no CPU was left'}"
 
     @property

@@ -219,12 +219,12 @@ def taken_cpus(args: Iterable[Arg], cpus: CpuSet, secondary: CpuSet, of_apic: Ma
 
 def _number(value: str) -> int | None:
     """The number that a value begins with, as the kernel reads it: 0x for sixteen, 0 for eight; None for none."""
-    found = _NUMBER.match(value)
-    if not found:
+    match = _NUMBER.match(value)
+    if not match:
         return None
-    if found["decimal"]:
-        return int(found["decimal"])
-    return int(found["hex"], 16) if found["hex"] else int(found["octal"] or "0", 8)
+    if match["decimal"]:
+        return int(match["decimal"])
+    return int(match["hex"], 16) if match["hex"] else int(match["octal"] or "0", 8)
 
 
 def _from(cpus: CpuSet, first: int) -> CpuSet:

@@ -46,7 +46,7 @@ def _render_one_line(text: str, lines: Lines) -> str:
 
 
 def _options(text: str) -> Lines | str:
-    return tuple(found["line"] for found in _OPTIONS.finditer(text)) or ("",)
+    return tuple(match["line"] for match in _OPTIONS.finditer(text)) or ("",)
 
 
 def _render_options(text: str, lines: Lines) -> str:
@@ -60,27 +60,27 @@ def variable(name: str) -> Form:
     """A file of shell assignments: the words between the quotes of the last assignment of one variable."""
 
     def last(text: str) -> Assignment | None:
-        return next((one for one in reversed(list(assignments(text))) if one.name == name), None)
+        return next((assignment for assignment in reversed(list(assignments(text))) if assignment.name == name), None)
 
-    def place(text: str, found: Assignment) -> slice | None:
+    def place(text: str, assignment: Assignment) -> slice | None:
         """Where the words are in the text, empty for an empty value; None where they are written in another way."""
-        if inner := _QUOTED.fullmatch(text[found.start : found.end]):
-            return slice(found.start + inner.start("line"), found.start + inner.end("line"))
-        return None if text[found.start : found.end].strip() else slice(found.start, found.start)
+        if inner := _QUOTED.fullmatch(text[assignment.start : assignment.end]):
+            return slice(assignment.start + inner.start("line"), assignment.start + inner.end("line"))
+        return None if text[assignment.start : assignment.end].strip() else slice(assignment.start, assignment.start)
 
     def lines(text: str) -> Lines | str:
-        found = last(text)
-        where = place(text, found) if found else slice(0, 0)
+        assignment = last(text)
+        where = place(text, assignment) if assignment else slice(0, 0)
         return (text[where],) if where else f"{name} is not one plain text in quotes"
 
     def render(text: str, lines: Lines) -> str:
-        found, words = last(text), lines[0]
-        if not found:
+        assignment, words = last(text), lines[0]
+        if not assignment:
             newline = "" if not text or text.endswith("\n") else "\n"
             return f'{text}{newline}{name}="{words}"\n' if words else text
-        where = place(text, found)
+        where = place(text, assignment)
         assert where  # lines() was asked first
-        bare = where.start == found.start
+        bare = where.start == assignment.start
         return text[: where.start] + (f'"{words}"' if bare and words else words) + text[where.stop :]
 
     return Form(lines, render)

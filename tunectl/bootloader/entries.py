@@ -144,8 +144,8 @@ def unloadable(root: Sysroot, entry: Entry) -> str:
     for name in (word for names in entry.loads for word in names.split() if "$" not in word):
         path = name.replace("\\", "/").lstrip("/")
         places = dict.fromkeys((f"{place}/{path}", path))
-        why = next((why for why in (_lack_of(root, one) for one in places) if not why), None)
-        if why is None and (root.live or any(_has_others(root, one) for one in places)):
+        why = next((why for why in (_lack_of(root, place) for place in places) if not why), None)
+        if why is None and (root.live or any(_has_others(root, place) for place in places)):
             return f"{as_data(f'/{entry.path}')} loads {as_data(name)}, which is not there or empty"
     return ""
 

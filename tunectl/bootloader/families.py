@@ -117,7 +117,7 @@ def _detect(root: Sysroot) -> Loader:
             return _loader(decisive, found[decisive])
     others = {} if start.loader else _unnamed(root, start)
     if len(found) + len(others) == 1:
-        return next((_loader(name, some) for name, some in found.items()), *(_owned(*one) for one in others.items()))
+        return next((_loader(name, some) for name, some in found.items()), *(_owned(*item) for item in others.items()))
     if not found and not others and (hidden := _hidden(root)):
         why = f"which boot loader starts this host is not known: cannot read {hidden.filename}: {hidden.strerror}"
         return Loader(AMBIGUOUS, False, (), why, hidden.errno)

@@ -55,8 +55,8 @@ def render_dropin(args: Sequence[str]) -> str:
 
 def parse_dropin(text: str) -> tuple[str, ...] | None:
     """The arguments of a file that render_dropin() wrote; None for any other text, an edited one too."""
-    found = _LINE.fullmatch(text.removeprefix(_HEAD)) if text.startswith(_HEAD) else None
-    args = tuple(found["args"].split(" ")) if found else ()
+    match = _LINE.fullmatch(text.removeprefix(_HEAD)) if text.startswith(_HEAD) else None
+    args = tuple(match["args"].split(" ")) if match else ()
     return args if args and all(map(is_safe, args)) else None
 
 
@@ -107,7 +107,7 @@ def _equal(same: Same, key: str, one: str | None, other: str | None) -> bool:
 
 def _obstacle(settings: Configured, want: Desired, same: Same) -> Conflict:
     key, value, rule = want
-    placed = [one for one in settings.placed if same_key(one.arg.key, key)]
+    placed = [placed for placed in settings.placed if same_key(placed.arg.key, key)]
     if settings.withheld:
         return Conflict(f"{settings.withheld.why}, and so without {written(want)}", key)
     mine = kernel_args(settings.args)
@@ -124,7 +124,7 @@ def _obstacle(settings: Configured, want: Desired, same: Same) -> Conflict:
         known = settings.default_set_at and setting
         return Conflict(f"{setting}, without {written(want)}", key, settings.default_set_at, known)
     order = placed if rule is Rule.FIRST else placed[::-1]
-    winner = next((one for one in order if one.arg.value is not None), order[0])
+    winner = next((placed for placed in order if placed.arg.value is not None), order[0])
     line = winner.where if winner.where.startswith("/") else ""
     return Conflict(f"{as_data(winner.arg)} in {as_place(winner.where)} wins: {rule.value}", key, line)
 

@@ -123,8 +123,8 @@ def _section(root: Sysroot, at: str) -> str | None:
     """
     file, _, line = at.rpartition(":")
     texts = root.get_text(file.lstrip("/")).split("\n")
-    marks = [(n, found) for n, text in enumerate(texts, 1) if (found := _MARK.match(text))]
+    marks = [(n, match) for n, text in enumerate(texts, 1) if (match := _MARK.match(text))]
     if not marks or not line.isdecimal():
         return None
-    last = next((found for n, found in reversed(marks) if n < int(line)), None)
+    last = next((match for n, match in reversed(marks) if n < int(line)), None)
     return last[2] if last and last[1] == "BEGIN" else ""

@@ -85,12 +85,12 @@ AboutFile = Callable[[str, str], bool]
 
 def number(text: str) -> int | None:
     """The number that a text begins with (`0x1f`, `017`, `5 apples`); None where it begins with none."""
-    found = _NUMBER.match(text)
-    if not found:
+    match = _NUMBER.match(text)
+    if not match:
         return None
-    if found[1]:
-        return int(found[1], 16)
-    return int(found[2], 8) if found[2] else int(found[3])
+    if match[1]:
+        return int(match[1], 16)
+    return int(match[2], 8) if match[2] else int(match[3])
 
 
 def is_true(operands: Sequence[str], about_file: AboutFile) -> bool | None:

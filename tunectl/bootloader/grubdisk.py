@@ -99,7 +99,7 @@ class Disk:
     def is_own(self, name: str) -> bool:
         """Is this the UUID of the running kernel's root file system?"""
         line = self._root.get_text("proc/cmdline").lower()
-        return any(found[1] == name.lower() for found in _UUID.finditer(line))
+        return any(match[1] == name.lower() for match in _UUID.finditer(line))
 
 
 def unreadable(place: str, error: OSError) -> Unfollowed:

@@ -166,9 +166,9 @@ def _certain(entries: tuple[Entry, ...]) -> Entry:
 
 def _path(name: str) -> tuple[str, str]:
     """(the entry's own name, what is left for the submenu): parted by a single `>`; a double one stands for `>`."""
-    found = re.match(r"((?:[^>]|>>)*)(?:>(.*))?", name, re.DOTALL)
-    assert found
-    return found[1].replace(">>", ">"), found[2] or ""
+    match = re.match(r"((?:[^>]|>>)*)(?:>(.*))?", name, re.DOTALL)
+    assert match
+    return match[1].replace(">>", ">"), match[2] or ""
 
 
 def _fallback(state: State) -> int | None:

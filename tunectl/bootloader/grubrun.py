@@ -312,17 +312,17 @@ class Script:
         return self._assign(node, texts[1], node.words[1]) if "=" in texts[1] else False
 
     def _assign(self, node: Command, text: str, word: Word) -> Status:
-        found = _ASSIGNMENT.fullmatch(text)
-        assert found
-        if _SPECIAL.fullmatch(found[1]):
+        match = _ASSIGNMENT.fullmatch(text)
+        assert match
+        if _SPECIAL.fullmatch(match[1]):
             return False
-        if len(found[2]) > _MAX_VARIABLE:
+        if len(match[2]) > _MAX_VARIABLE:
             raise Unfollowed(f"a value that grows without end, at {node.at}")
         sources = [
             self.state.origins[part.text] for part in word.parts if part.variable and part.text in self.state.origins
         ]
         origin = next((source for source in sources if source.variable), Origin(node.at))
-        self.state.set(found[1], found[2], origin)
+        self.state.set(match[1], match[2], origin)
         return True
 
     def _unset(self, node: Command, texts: list[str]) -> Status:

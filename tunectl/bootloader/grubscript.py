@@ -54,42 +54,42 @@ def split_words(text: str) -> Iterator[Word]:
         if not parts and (comment := _COMMENT.match(text, at)):
             at = comment.end()
             continue
-        found = _PART.match(text, at)
-        assert found  # the last choice matches any character
-        kind = found.lastgroup or ""
+        match = _PART.match(text, at)
+        assert match  # the last choice matches any character
+        kind = match.lastgroup or ""
         if kind in ("gap", "mark", "bad"):
             if parts:
                 yield Word(tuple(parts), start, raw=text[start:at])
                 parts = []
             if kind != "gap":
-                yield Word((), at, found[0] if kind == "mark" else "bad")
+                yield Word((), at, match[0] if kind == "mark" else "bad")
         else:
             start = start if parts else at
-            parts += _parts(found, kind)
+            parts += _parts(match, kind)
             if any(part is _BAD for part in parts):
                 yield Word((), at, "bad")
                 parts = []
-        at = found.end()
+        at = match.end()
     if parts:
         yield Word(tuple(parts), start, raw=text[start:])
 
 
-def _parts(found: re.Match[str], kind: str) -> list[Part]:
+def _parts(match: re.Match[str], kind: str) -> list[Part]:
     if kind == "double":
-        inner = [_quoted_part(part) for part in _IN_DOUBLE.finditer(found["double"])]
+        inner = [_quoted_part(part) for part in _IN_DOUBLE.finditer(match["double"])]
         return inner or [Part("")]
     if kind in ("braced", "variable"):
-        return [Part(found[kind], variable=True, quoted=False)]
-    return [Part(found[kind])]
+        return [Part(match[kind], variable=True, quoted=False)]
+    return [Part(match[kind])]
 
 
-def _quoted_part(found: re.Match[str]) -> Part:
-    if found["bad"]:
+def _quoted_part(match: re.Match[str]) -> Part:
+    if match["bad"]:
         return _BAD
-    name = found["braced"] or found["variable"]
+    name = match["braced"] or match["variable"]
     if name:
         return Part(name, variable=True)
-    return Part(found["plain"] if found["escaped"] is None else found["escaped"].replace("\n", ""))
+    return Part(match["plain"] if match["escaped"] is None else match["escaped"].replace("\n", ""))
 
 
 def expand(word: Word, variables: Mapping[str, str]) -> list[str]:

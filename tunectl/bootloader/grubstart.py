@@ -68,8 +68,8 @@ def _home(root: Sysroot) -> str:
 
 def _searched(text: str) -> str:
     """The UUID that a stub looks for first, in lower case; "" for none."""
-    found = re.search(r"^[ \t]*search\.?(?P<rest>.*\bfs[-_]uuid\b.*)$", text, re.MULTILINE)
-    words = found["rest"].split() if found else []
+    match = re.search(r"^[ \t]*search\.?(?P<rest>.*\bfs[-_]uuid\b.*)$", text, re.MULTILINE)
+    words = match["rest"].split() if match else []
     return next((word.lower() for word in words if not word.startswith("-") and "fs_uuid" not in word), "")
 
 
@@ -78,7 +78,7 @@ def _leads(text: str, menu: str, home: str, *, entries: bool) -> bool:
     if home and (searched := _searched(text)) and searched != home:
         return False
     tail = "/".join(menu.split("/")[-2:])  # grub/grub.cfg, whether or not /boot is a file system of its own
-    prefix = next((found["path"] for found in reversed(list(_PREFIX.finditer(text)))), "")
+    prefix = next((match["path"] for match in reversed(list(_PREFIX.finditer(text)))), "")
     paths = [re.sub(r"\$\{?prefix\}?", lambda _: prefix, found["path"]) for found in _GOES_ON.finditer(text)]
     names = [re.sub(r"[\"']", "", path) for path in paths]
     if any(name.endswith(tail) for name in names):

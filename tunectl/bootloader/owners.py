@@ -444,8 +444,8 @@ def source_of(root: Sysroot, owner: Owner) -> Point:
 
 def _line_of(text: str, pattern: str) -> str | None:
     if pattern:
-        found = re.search(pattern, text)
-        return found["line"] if found else None
+        match = re.search(pattern, text)
+        return match["line"] if match else None
     return " ".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
 
 

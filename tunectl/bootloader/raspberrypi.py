@@ -34,7 +34,7 @@ FIRST_LINE = Form(_first_line, _render_first_line)
 
 def look(root: Sysroot) -> Look:
     """The one line, and whether the firmware really reads it from there."""
-    place = next((one for one in PLACES if root.exists(f"{one}/cmdline.txt")), PLACES[0])
+    place = next((place for place in PLACES if root.exists(f"{place}/cmdline.txt")), PLACES[0])
     path = f"{place}/cmdline.txt"
     try:
         text = read(root, path)

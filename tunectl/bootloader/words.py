@@ -123,7 +123,7 @@ def split(line: str) -> list[str]:
 def take_out(lines: Lines, ours: Iterable[Swap]) -> Lines:
     """The lines without our words, and with the operator's own back where ours had replaced them."""
     for swap in ours:
-        word = next((one for one in _words(lines) if one.text == swap.ours), None)
+        word = next((word for word in _words(lines) if word.text == swap.ours), None)
         if word is not None:
             lines = _replace(lines, word, swap.theirs)
     return lines
@@ -131,9 +131,9 @@ def take_out(lines: Lines, ours: Iterable[Swap]) -> Lines:
 
 def _words(lines: Lines) -> list[_Word]:
     return [
-        _Word(number, found.start(), found.end(), found[0])
+        _Word(number, match.start(), match.end(), match[0])
         for number, line in enumerate(lines)
-        for found in _WORD.finditer(line)
+        for match in _WORD.finditer(line)
     ]
 
 

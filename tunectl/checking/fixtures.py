@@ -36,7 +36,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "interface" in metafunc.fixturenames:
         _instances(metafunc, "interface", subject.interfaces, subject.interfaces)
     if "trading_thread" in metafunc.fixturenames:
-        _instances(metafunc, "trading_thread", subject.trading, [one.name for one in subject.trading])
+        _instances(metafunc, "trading_thread", subject.trading, [trading.name for trading in subject.trading])
     if "tuner" in metafunc.fixturenames:
         found = subject.tuners
         known = found if isinstance(found, list) else []
@@ -128,16 +128,16 @@ def trading_thread(request: pytest.FixtureRequest, subject: Subject) -> Trader:
     declared: Trading | None = request.param
     if declared is None:
         unsupported("the host file declares no [[threads]]")
-    found = Trader(declared, subject.trading_threads[declared.name])
-    if not found.threads and subject.hidden:
+    trader = Trader(declared, subject.trading_threads[declared.name])
+    if not trader.threads and subject.hidden:
         unknown(f"{whose(declared)} is not seen to run: {subject.hidden}", ON_HOST)
-    return found
+    return trader
 
 
 @pytest.fixture(scope="session")
 def traders(subject: Subject) -> list[Trader]:
     """All of them."""
-    return [Trader(one, subject.trading_threads[one.name]) for one in subject.trading]
+    return [Trader(trading, subject.trading_threads[trading.name]) for trading in subject.trading]
 
 
 # These three are set up for each check, though measured once: so they come after `isolated_cpu` where that is asked

@@ -37,7 +37,9 @@ class Group(NamedTuple):
 
     def describe(self, threads: list[Trespass]) -> str:
         """The cause, and then what it does: `threads` may run here because of it."""
-        names = some(dict.fromkeys(f"{as_data(one.run.thread.comm)} (pid {one.run.thread.pid})" for one in threads))
+        names = some(
+            dict.fromkeys(f"{as_data(thread.run.thread.comm)} (pid {thread.run.thread.pid})" for thread in threads)
+        )
         where = f" ({as_data(self.said)})" if self.said else ""
         many = f"{len(threads)} threads" if len(threads) > 1 else "the thread"
         key = "cpuset.cpus" if self.unit.startswith("/") else "AllowedCPUs"

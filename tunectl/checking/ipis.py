@@ -166,9 +166,9 @@ def trace_senders(root: Sysroot, cpus: CpuSet) -> IpiTrace:
 
 def busy_senders(text: str, cpu: int, without: int) -> list[Sender]:
     """Those of senders_to() that by themselves sent more than a quiet CPU takes; all where only together they did."""
-    found, limit = senders_to(text, cpu, without), PER_S * _TRACED_S
-    alone = [one for one in found if one.times > limit]
-    return alone or (found if sum(one.times for one in found) > limit else [])
+    senders, limit = senders_to(text, cpu, without), PER_S * _TRACED_S
+    alone = [sender for sender in senders if sender.times > limit]
+    return alone or (senders if sum(sender.times for sender in senders) > limit else [])
 
 
 def senders_to(text: str, cpu: int, without: int) -> list[Sender]:

@@ -124,24 +124,24 @@ class Servers(NamedTuple):
         stays where somebody put it.
         """
         comes = {irq.irq: cpu in irq.effective and irq.settable is not False for irq in irqs}
-        known = ((one, one.thread.interrupt) for one in self.of_interrupts)
-        return [one for one, irq in known if irq in comes and (cpu in one.cpus or comes[irq])]
+        known = ((server, server.thread.interrupt) for server in self.of_interrupts)
+        return [server for server, irq in known if irq in comes and (cpu in server.cpus or comes[irq])]
 
     def hidden(self, irqs: Iterable[Irq]) -> list[Server]:
         """The threads of these interrupts of which nobody can say where they may run."""
         numbers = {irq.irq for irq in irqs}
-        return [one for one in self.of_interrupts if one.thread.interrupt in numbers and not one.cpus]
+        return [server for server in self.of_interrupts if server.thread.interrupt in numbers and not server.cpus]
 
     def on(self, cpu: int, irqs: Iterable[Irq]) -> list[Server]:
         """The same; where there are any, with the CPU's own."""
-        found = self.of(cpu, irqs)
-        return found + [one for one in self.of_cpus if found and cpu in one.cpus]
+        servers = self.of(cpu, irqs)
+        return servers + [server for server in self.of_cpus if servers and cpu in server.cpus]
 
 
 def read_servers(root: Sysroot) -> Servers:
     """As they are now. Never raises."""
     threads = list(read_kernel_threads(root))
-    offloaded = {int(found[1]) for one in threads if (found := _OFFLOADED.fullmatch(one.comm))}
+    offloaded = {int(match[1]) for thread in threads if (match := _OFFLOADED.fullmatch(thread.comm))}
     of_interrupts, of_cpus = [], []
     for thread in threads:
         if thread.interrupt is not None:
@@ -156,7 +156,7 @@ def read_servers(root: Sysroot) -> Servers:
 
 def outranked(servers: Iterable[Server], how: Scheduling) -> list[Server]:
     """Those that get no CPU while a thread that is scheduled so runs there: a higher rank alone would preempt it."""
-    return [one for one in servers if scheduling_of(one.thread).rank <= how.rank]
+    return [server for server in servers if scheduling_of(server.thread).rank <= how.rank]
 
 
 def moved_away(servers: Iterable[Server], irqs: Sequence[Irq], cpu: int, housekeeping: str) -> Fix:

@@ -68,7 +68,9 @@ def measure_beside(window: Window, cpu: int, there: Occupant) -> Spinning:
     share = window.idle_share(cpu)
     busy_s = 0.0 if share is None else (1 - share) * window.seconds
     count = counted(window, {cpu: Spun(busy_s, there.shown)})
-    return Spinning(window, {one.cpu: one for one in count}, {}, (there.thread.pid, there.thread.tid))
+    return Spinning(
+        window, {tick_count.cpu: tick_count for tick_count in count}, {}, (there.thread.pid, there.thread.tid)
+    )
 
 
 def measure_spinning(root: Sysroot, cpus: CpuSet, window_s: float, intrude: bool = False) -> Spinning:
@@ -82,12 +84,12 @@ def measure_spinning(root: Sysroot, cpus: CpuSet, window_s: float, intrude: bool
         unknown("no isolated CPU is online: there is nowhere to spin")
     if not root.live:
         window = measure(root, window_s)
-        return Spinning(window, {one.cpu: one for one in counted(window, _busy(window, cpus))})
+        return Spinning(window, {tick_count.cpu: tick_count for tick_count in counted(window, _busy(window, cpus))})
     before = read_counters(root)
     result = _spin(cpus, window_s, intrude)
     window = Window(before, read_counters(root, last=True))
-    left = {one.cpu: one.reason for one in result.not_measured}
-    return Spinning(window, {one.cpu: one for one in counted_by_probe(result)}, left)
+    left = {left_out.cpu: left_out.reason for left_out in result.not_measured}
+    return Spinning(window, {tick_count.cpu: tick_count for tick_count in counted_by_probe(result)}, left)
 
 
 def _spin(cpus: CpuSet, window_s: float, intrude: bool) -> Jitter:

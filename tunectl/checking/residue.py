@@ -28,21 +28,21 @@ def residue(tracing: Tracing, owners: Mapping[str, str]) -> list[Residue]:
     A probe that is defined and not on costs nothing, and is none.
     """
     place = "/" + tracing.place
-    found = [one for trace in tracing.traces if trace.name not in owners for one in _of(trace)]
+    residues = [one for trace in tracing.traces if trace.name not in owners for one in _of(trace)]
     on = {event for trace in tracing.traces for event in trace.events}
     files = sorted({file for file, event in tracing.probes if event in on})
     for file in files:
         names = [event for kind, event in tracing.probes if kind == file and event in on]
         words = ["-:" + event.replace(":", "/") for event in names]
         ends = in_turn(*(to_type(write(word, f"{place}/{file}", append=True)) for word in words))
-        found.append(Residue(f"probes of {file}: {some(names)}", ends))
+        residues.append(Residue(f"probes of {file}: {some(names)}", ends))
     if tracing.profiled:
         off = to_type(write("0", f"{place}/function_profile_enabled"))
-        found.append(Residue("every kernel function is timed", off))
+        residues.append(Residue("every kernel function is timed", off))
     if tracing.stack:
         off = to_type(kinds.stop_stack_tracer())
-        found.append(Residue("every kernel function's stack is measured", off))
-    return found
+        residues.append(Residue("every kernel function's stack is measured", off))
+    return residues
 
 
 def _of(trace: Trace) -> list[Residue]:
@@ -69,19 +69,19 @@ def hidden_probes(tracing: Tracing) -> tuple[str, ...]:
 def of_observers(observers: Iterable[Observer], online: int) -> list[Residue]:
     """The processes that have programs run, or perf events counted, on every CPU: what each holds, and what ends it."""
     found = []
-    for one in observers:
-        if one.runs_programs or one.watches_all(online):
-            held = [as_data(link) for link in one.links] or [f"a {kind} program" for kind in one.programs]
+    for observer in observers:
+        if observer.runs_programs or observer.watches_all(online):
+            held = [as_data(link) for link in observer.links] or [f"a {kind} program" for kind in observer.programs]
             parts = [f"BPF programs at {some(held)}"] if held else []
-            parts += [plural(one.perf_events, "perf event")] if one.perf_events else []
-            end = to_decide(f"end the program that holds them: {one.holder.stop}")
-            found.append(Residue(f"{one.holder.name} holds {' and '.join(parts)}", end))
+            parts += [plural(observer.perf_events, "perf event")] if observer.perf_events else []
+            end = to_decide(f"end the program that holds them: {observer.holder.stop}")
+            found.append(Residue(f"{observer.holder.name} holds {' and '.join(parts)}", end))
     return found
 
 
 def uncertain(observers: Iterable[Observer]) -> list[str]:
     """The processes with perf events that may be of one CPU or one thread, in words."""
-    return [f"{one.perf_events} of {one.holder.name}" for one in observers if one.perf_events]
+    return [f"{observer.perf_events} of {observer.holder.name}" for observer in observers if observer.perf_events]
 
 
 # It does where the file says one of these.

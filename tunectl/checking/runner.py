@@ -46,9 +46,9 @@ _HINT = "a check is a file test_*.py, or a directory of them"
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C came in between."""
 
-    def __init__(self, found: list[Finding]) -> None:
+    def __init__(self, findings: list[Finding]) -> None:
         super().__init__()
-        self.found = found
+        self.found = findings
 
 
 def shipped_checks() -> Path:
@@ -225,8 +225,8 @@ class Verdicts:
         if error is not None and not (drifted and call.when == "teardown"):
             self._findings[item.nodeid] = _proved(item, _ended(item, error, report), self._subject)
         elif call.when == "call":
-            found = _finding(item, Outcome.COMPLIANT, "")
-            self._findings[item.nodeid] = _proved(item, found, self._subject)
+            finding = _finding(item, Outcome.COMPLIANT, "")
+            self._findings[item.nodeid] = _proved(item, finding, self._subject)
         return report
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
@@ -253,17 +253,17 @@ def _ended(item: pytest.Item, error: BaseException, report: pytest.TestReport) -
     return _finding(item, Outcome.UNREADABLE, f"check {name} failed to run: {_sentence(error)}")
 
 
-def _proved(item: pytest.Item, found: Finding, subject: Subject) -> Finding:
+def _proved(item: pytest.Item, finding: Finding, subject: Subject) -> Finding:
     """What was seen in too short a time, or in part, was seen; that nothing was seen proves nothing."""
     least_s, watched_s = least_s_of(item), subject.window_s
-    if found.outcome is not Outcome.COMPLIANT:
-        return found
+    if finding.outcome is not Outcome.COMPLIANT:
+        return finding
     if watched_s < least_s:
         why = f"watched for {watched_s:.3g} s, needs {least_s:g} s (--window {least_s:g})"
         return _finding(item, Outcome.UNREADABLE, why)
     if subject.hidden and needs_sight_of(item):
         return _finding(item, Outcome.UNREADABLE, subject.hidden)._replace(fix=ON_HOST)
-    return found
+    return finding
 
 
 def _finding(item: pytest.Item, outcome: Outcome, found: str, settled: Settled | None = None) -> Finding:

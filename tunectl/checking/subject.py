@@ -72,12 +72,14 @@ class Subject:
     @cached_property
     def trading_threads(self) -> Mapping[str, tuple[Thread, ...]]:
         """The threads that fit each declaration of the host file, by its name."""
-        return paired(self.trading, {one.name: tuple(find_threads(self.root, one)) for one in self.trading})
+        return paired(self.trading, {trading.name: tuple(find_threads(self.root, trading)) for trading in self.trading})
 
     @cached_property
     def window(self) -> Window | Settled:
         """The counters over some seconds in which nothing was done to the host, or why there are none."""
-        declared = {(one.pid, one.tid) for found in self.trading_threads.values() for one in found}
+        declared = {
+            (thread.pid, thread.tid) for trading_thread in self.trading_threads.values() for thread in trading_thread
+        }
         self.on_progress(f"watching the host for {self.window_s:g} s")
         return _or_settled(lambda: measure(self.root, self.window_s, declared))
 
@@ -106,7 +108,7 @@ class Subject:
         """The isolated CPUs that somebody else's threads want: nothing of ours goes there."""
         if self.intrude or isinstance(self.window, Settled):
             return {}
-        names = {(found.pid, found.tid): name for name, there in self.trading_threads.items() for found in there}
+        names = {(thread.pid, thread.tid): name for name, there in self.trading_threads.items() for thread in there}
         place = Place.of(self.facts, self.scope.isolated & self.scope.online, self.scope.isolated)
         found = occupants(self.window.before.threads, self.window.after.threads, place, names)
         # On a recorded host nothing of ours runs anyway: only a declared thread is known to be a spinner.

@@ -72,7 +72,7 @@ class TickCount(NamedTuple):
 
 def judge_probe(result: Jitter, nohz_full: CpuSet, serves: Serves = no_server) -> list[Finding]:
     """A finding for each CPU with nohz_full, by the spinner's own account: a tunectl.probe.jitter/1 document."""
-    return [_finding(one, serves) for one in counted_by_probe(result) if one.cpu in nohz_full]
+    return [_finding(tick_count, serves) for tick_count in counted_by_probe(result) if tick_count.cpu in nohz_full]
 
 
 def with_longer_look(findings: Iterable[Finding], longer: Iterable[Finding]) -> list[Finding]:
@@ -80,8 +80,8 @@ def with_longer_look(findings: Iterable[Finding], longer: Iterable[Finding]) -> 
 
     Drift that either of them saw stays; what could not be found out gives way to what could, waived or not.
     """
-    later = {(one.knob, one.instance): one for one in longer}
-    return [_worse(one, later.get((one.knob, one.instance))) for one in findings]
+    later = {(finding.knob, finding.instance): finding for finding in longer}
+    return [_worse(finding, later.get((finding.knob, finding.instance))) for finding in findings]
 
 
 def _worse(first: Finding, second: Finding | None) -> Finding:
@@ -112,11 +112,11 @@ def counted_by_probe(result: Jitter) -> list[TickCount]:
     read = not any(line.startswith(_NOT_READ) for line in result.warnings)
     asked_s = 0.0 if result.interrupted else result.duration_requested_s
     found = []
-    for one in result.cpus:
-        ticks = sum(n for row, n in one.counted.irq.items() if is_timer_row(row, names.get(row, "")))
-        there_s = one.duration_ns / 1e9
-        spun = Spun(max(there_s - one.stolen_ns / 1e9, 0.0))
-        found.append(TickCount(one.cpu, ticks if read and one.counters else None, max(there_s, asked_s), spun))
+    for cpu in result.cpus:
+        ticks = sum(n for row, n in cpu.counted.irq.items() if is_timer_row(row, names.get(row, "")))
+        there_s = cpu.duration_ns / 1e9
+        spun = Spun(max(there_s - cpu.stolen_ns / 1e9, 0.0))
+        found.append(TickCount(cpu.cpu, ticks if read and cpu.counters else None, max(there_s, asked_s), spun))
     return found
 
 
@@ -150,9 +150,9 @@ def _mends(cpu: int, served: bool | None) -> Fix:
 
 
 def _finding(count: TickCount, serves: Serves) -> Finding:
-    one = settle(count, serves=serves)
-    shown = one.observed, one.desired, one.reason, one.fix
-    return Finding(CHECK, str(count.cpu), one.outcome, *shown, severity=SEVERITY, match=one.match)
+    settled = settle(count, serves=serves)
+    shown = settled.observed, settled.desired, settled.reason, settled.fix
+    return Finding(CHECK, str(count.cpu), settled.outcome, *shown, severity=SEVERITY, match=settled.match)
 
 
 def meaning_of(functions: Collection[str], perf: Sequence[str]) -> list[str]:

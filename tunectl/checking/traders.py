@@ -51,8 +51,8 @@ def paired(declared: Sequence[Trading], found: Mapping[str, tuple[Thread, ...]])
     """
     result = dict(found)
     kinds: dict[tuple[str, str, str, str], list[Trading]] = {}
-    for one in declared:
-        kinds.setdefault((one.unit, one.command, one.user, one.thread), []).append(one)
+    for trading in declared:
+        kinds.setdefault((trading.unit, trading.command, trading.user, trading.thread), []).append(trading)
     for group in kinds.values():
         if len(group) > 1:
             result.update(_shared_out(group, found[group[0].name]))
@@ -61,12 +61,12 @@ def paired(declared: Sequence[Trading], found: Mapping[str, tuple[Thread, ...]])
 
 def _shared_out(group: Sequence[Trading], threads: Sequence[Thread]) -> dict[str, tuple[Thread, ...]]:
     taken: dict[str, tuple[Thread, ...]] = {}
-    for one in group:
-        own = tuple(thread for thread in threads if thread.allowed == frozenset({one.cpu}))
+    for trading in group:
+        own = tuple(thread for thread in threads if thread.allowed == frozenset({trading.cpu}))
         if own:
-            taken[one.name] = own
+            taken[trading.name] = own
     rest = [thread for thread in threads if not any(thread in own for own in taken.values())]
-    waiting = [one.name for one in group if one.name not in taken]
+    waiting = [trading.name for trading in group if trading.name not in taken]
     if len(rest) <= len(waiting):
         alone = [*((thread,) for thread in rest), *[()] * (len(waiting) - len(rest))]
         return taken | dict(zip(waiting, alone, strict=True))
@@ -77,20 +77,20 @@ def to_tell_apart(
     declared: Trading, threads: Sequence[Thread], units: Mapping[int, str], users: Mapping[int, Collection[int]]
 ) -> Fix:
     """What to decide where a declaration fits several threads. `units` are the services of their processes, by pid."""
-    services = {units.get(one.pid, "") for one in threads}
+    services = {units.get(thread.pid, "") for thread in threads}
     if not declared.unit and "" not in services and len(services) == len(threads):
-        keys = " or ".join(f'unit = "{as_data(units[one.pid])}" (tid {one.tid})' for one in threads)
+        keys = " or ".join(f'unit = "{as_data(units[thread.pid])}" (tid {thread.tid})' for thread in threads)
         return to_decide(f"decide which one it is, and name its unit instead of the command: {keys}")
-    owners = {max(users[one.pid]) for one in threads if users.get(one.pid)}
+    owners = {max(users[thread.pid]) for thread in threads if users.get(thread.pid)}
     if declared.command and not declared.user and len(owners) == len(threads):
-        keys = " or ".join(f'user = "{max(users[one.pid])}" (tid {one.tid})' for one in threads)
+        keys = " or ".join(f'user = "{max(users[thread.pid])}" (tid {thread.tid})' for thread in threads)
         return to_decide(f"decide which one it is, and say whose: {keys}")
-    names = {one.comm for one in threads}
+    names = {thread.comm for thread in threads}
     if not declared.thread and len(names) == len(threads):
-        keys = " or ".join(f'thread = "{as_data(one.comm)}" (tid {one.tid})' for one in threads)
+        keys = " or ".join(f'thread = "{as_data(thread.comm)}" (tid {thread.tid})' for thread in threads)
         return to_decide(f"decide which one it is: {keys}")
-    others = [one.tid for one in threads if one.allowed != frozenset({declared.cpu})]
-    which = ", ".join(map(str, others if 0 < len(others) < len(threads) else [one.tid for one in threads[1:]]))
+    others = [thread.tid for thread in threads if thread.allowed != frozenset({declared.cpu})]
+    which = ", ".join(map(str, others if 0 < len(others) < len(threads) else [thread.tid for thread in threads[1:]]))
     return to_decide(
         f"nothing in the host file can tell them apart: have the program give tid {which} another name "
         f"(pthread_setname_np(3), prctl(2) PR_SET_NAME); or, if each is a trading thread, declare each of them in "
@@ -117,16 +117,16 @@ def _reschedule(declared: Trading, tid: int) -> Fix:
     return to_type(argv("sudo", "chrt", _CHRT[declared.policy], "-p", str(declared.priority), str(tid)))
 
 
-def strangers(found: Iterable[Trespass], traders: Iterable[Trader], cpu: int) -> list[Trespass]:
+def strangers(trespasses: Iterable[Trespass], traders: Iterable[Trader], cpu: int) -> list[Trespass]:
     """Those that are not declared for this CPU."""
-    own = {(one.pid, one.tid) for trader in traders if trader.declared.cpu == cpu for one in trader.threads}
-    return [one for one in found if (one.run.thread.pid, one.run.thread.tid) not in own]
+    own = {(thread.pid, thread.tid) for trader in traders if trader.declared.cpu == cpu for thread in trader.threads}
+    return [trespass for trespass in trespasses if (trespass.run.thread.pid, trespass.run.thread.tid) not in own]
 
 
 def neighbours(trader: Trader, traders: Iterable[Trader], core: CpuSet) -> list[str]:
     """The other declared threads on the same physical core."""
     others = (one.declared for one in traders if one.declared.name != trader.declared.name)
-    return [f"{as_data(one.name)} on CPU {one.cpu}" for one in others if one.cpu in core]
+    return [f"{as_data(other.name)} on CPU {other.cpu}" for other in others if other.cpu in core]
 
 
 def local_nodes(nodes: Sequence[NumaNode], cpus: CpuSet) -> frozenset[int]:
@@ -137,7 +137,7 @@ def local_nodes(nodes: Sequence[NumaNode], cpus: CpuSet) -> frozenset[int]:
         if not node.cpus & cpus:
             continue
         far = dict(zip(numbers, node.distances, strict=False))
-        rich = [one.node for one in nodes if one.memory_bytes]
+        rich = [node.node for node in nodes if node.memory_bytes]
         found.add(node.node if node.memory_bytes or not rich else min(rich, key=lambda one: far.get(one, 255)))
     return frozenset(found)
 
@@ -152,17 +152,17 @@ def starved(
     """
     declared = trader.declared
     cpu = declared.cpu
-    threaded = {one.thread.interrupt for one in servers.of_interrupts}
+    threaded = {server.thread.interrupt for server in servers.of_interrupts}
     found = []
     for nic in nics:
         here = [irqs[irq] for irq in nic.irqs if irq in irqs and cpu in irqs[irq].where]
         found += [f"interrupt {irq.irq} of {as_data(nic.name)}" for irq in here if irq.irq not in threaded]
         below = outranked(servers.of(cpu, here), declared_scheduling(declared))
-        found += [f"{one} of {as_data(nic.name)}" for one in below]
+        found += [f"{server} of {as_data(nic.name)}" for server in below]
     for other in traders:
         if other.declared.name in declared.fed_by:
-            here_too = (one for one in other.threads if one.allowed == frozenset({cpu}) or one.cpu == cpu)
-            found += [f"{as_data(other.declared.name)} (tid {one.tid})" for one in here_too]
+            here_too = (thread for thread in other.threads if thread.allowed == frozenset({cpu}) or thread.cpu == cpu)
+            found += [f"{as_data(other.declared.name)} (tid {thread.tid})" for thread in here_too]
     return found
 
 
@@ -187,11 +187,11 @@ def span_of(window: Window, trader: Trader) -> Span:
     thread = trader.thread
     if len(trader.threads) > 1:
         unknown(f"{whose(trader.declared)} is {len(trader.threads)} threads: see check.trading_thread")
-    found = _same(window, (thread.pid, thread.tid))
-    if not found:
+    span = _same(window, (thread.pid, thread.tid))
+    if not span:
         again = to_decide("check again while it runs")
         unknown(f"{as_data(trader.declared.name)} (tid {thread.tid}) began or ended while it was watched", again)
-    return found
+    return span
 
 
 def _same(window: Window, key: tuple[int, int]) -> Span | None:
@@ -223,15 +223,15 @@ class Waiting(NamedTuple):
 
 def counts_waits(window: Window) -> bool:
     """Does this kernel count how often threads run, and how long they wait? Not without CONFIG_SCHED_INFO."""
-    return any(one.slices for one in window.after.threads.values())
+    return any(thread.slices for thread in window.after.threads.values())
 
 
 def kept_waiting(window: Window, trader: Trader, feeders: list[Thread]) -> list[Waiting]:
     """Which of these wait for the trader's CPU for more than STARVED of the window."""
-    spans = [span for one in feeders if (span := _same(window, (one.pid, one.tid)))]
+    spans = [span for feeder in feeders if (span := _same(window, (feeder.pid, feeder.tid)))]
     here = [span for span in spans if trader.declared.cpu in (span.before.cpu, span.after.cpu)]
     waits = [Waiting(span.after, _waited(span, trader, window.seconds)) for span in here]
-    return [one for one in waits if one.seconds > STARVED * window.seconds]
+    return [wait for wait in waits if wait.seconds > STARVED * window.seconds]
 
 
 def _waited(span: Span, trader: Trader, seconds: float) -> float:
@@ -246,11 +246,13 @@ def _waited(span: Span, trader: Trader, seconds: float) -> float:
 
 def feeding_threads(window: Window, trader: Trader, traders: list[Trader], irqs: frozenset[int]) -> list[Thread]:
     """The threads it is declared to be fed by, and the threaded interrupts and NAPI threads of its interfaces."""
-    named = {one for other in traders if other.declared.name in trader.declared.fed_by for one in other.threads}
-    keys = {(one.pid, one.tid) for one in named}
+    named = {thread for other in traders if other.declared.name in trader.declared.fed_by for thread in other.threads}
+    keys = {(thread.pid, thread.tid) for thread in named}
     begins = (*(f"irq/{irq}-" for irq in sorted(irqs)), *(f"napi/{nic}-"[:15] for nic in trader.declared.fed_by))
     return [
-        one for key, one in window.after.threads.items() if key in keys or (one.kernel and one.comm.startswith(begins))
+        thread
+        for key, thread in window.after.threads.items()
+        if key in keys or (thread.kernel and thread.comm.startswith(begins))
     ]
 
 
@@ -262,7 +264,7 @@ def dropped(window: Window, trader: Trader, traders: list[Trader]) -> list[str]:
         [f"the backlog of CPU {cpu} dropped {backlog} packets"] if cpu in before.backlog_drops and backlog > 0 else []
     )
     fed = {trader.declared.name, *trader.declared.fed_by}
-    pids = {one.pid: one.comm for other in traders if other.declared.name in fed for one in other.threads}
+    pids = {thread.pid: thread.comm for other in traders if other.declared.name in fed for thread in other.threads}
     for (pid, _), socket in after.sockets.items():
         earlier = before.sockets.get((pid, socket.inode))
         lost = socket.drops - earlier.drops if earlier else 0
@@ -273,8 +275,12 @@ def dropped(window: Window, trader: Trader, traders: list[Trader]) -> list[str]:
 
 def loose(threads: list[Thread], traders: list[Trader], isolated: CpuSet) -> list[Thread]:
     """Those that may run on isolated CPUs and are not declared."""
-    own = {(one.pid, one.tid) for trader in traders for one in trader.threads}
-    return [one for one in threads if (one.pid, one.tid) not in own and one.allowed and one.allowed & isolated]
+    own = {(thread.pid, thread.tid) for trader in traders for thread in trader.threads}
+    return [
+        thread
+        for thread in threads
+        if (thread.pid, thread.tid) not in own and thread.allowed and thread.allowed & isolated
+    ]
 
 
 class Defaults(NamedTuple):
@@ -295,14 +301,14 @@ def pollers(polled: Iterable[Polled], defaults: Defaults) -> list[Polled]:
 
 def cpus_for(threads: Sequence[Thread]) -> int:
     """On how many CPUs at once these threads can be; on one each where nobody says where they may run."""
-    places: list[CpuSet | None] = [one.allowed for one in threads]
+    places: list[CpuSet | None] = [thread.allowed for thread in threads]
     if not all(places):
         return len(threads)
     return min(len(threads), len(frozenset().union(*(place for place in places if place))))
 
 
-def named(found: Sequence[Polled]) -> str:
+def named(polling: Sequence[Polled]) -> str:
     """`2 sockets and 1 epoll instance`."""
-    sockets, epolls = sum(not one.is_epoll for one in found), sum(one.is_epoll for one in found)
+    sockets, epolls = sum(not polled.is_epoll for polled in polling), sum(polled.is_epoll for polled in polling)
     parts = [plural(sockets, "socket")] * bool(sockets) + [plural(epolls, "epoll instance")] * bool(epolls)
     return " and ".join(parts)

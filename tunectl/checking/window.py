@@ -60,7 +60,9 @@ def read_counters(root: Sysroot, *, last: bool = False, declared: Collection[tup
     threads = {} if last else read_threads(root) | _whole(root, declared)
     clocksource = root.get(f"{CLOCKSOURCE}/current_clocksource").strip()
     drops = read_backlog_drops(root) if declared else {}
-    sockets = {(pid, one.inode): one for pid in {pid for pid, _ in declared} for one in read_sockets(root, pid)}
+    sockets = {
+        (pid, socket.inode): socket for pid in {pid for pid, _ in declared} for socket in read_sockets(root, pid)
+    }
     idle_s = parse_idle(root.get_text("proc/stat"))
     at, text = time.monotonic(), root.get_text("proc/interrupts")
     if last:
@@ -195,7 +197,7 @@ def trespassers(window: Window, cpu: int, isolated: CpuSet) -> list[Trespass]:
         pinned = _home(run, isolated) == cpu
         if pinned or (run.ran and run.thread.cpu == cpu):
             found.append(Trespass(run, pinned))
-    return sorted(found, key=lambda one: not one.pinned)
+    return sorted(found, key=lambda trespass: not trespass.pinned)
 
 
 def _home(run: Run, isolated: CpuSet) -> int | None:

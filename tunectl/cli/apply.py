@@ -73,7 +73,7 @@ def command(options: Options, yes: bool, runtime: bool, adopt: bool, wait_s: flo
     made = f"the changes were made, and the journal is {body.journal}"
     done = made if run.applied.results else "nothing was changed"
     emit(options, "apply", inspection.identity, body, run.plan.findings, done=done)
-    if run.applied.failed or any(one.result == "failed" and not one.gone for one in run.applied.results):
+    if run.applied.failed or any(result.result == "failed" and not result.gone for result in run.applied.results):
         return FAILED
     return exit_code(body.verdict, options.fmt)
 
@@ -84,9 +84,9 @@ def _require_owned(inspection: Inspection) -> None:
     Nobody is where systemd started it: untuned the host would be no safer, and the note says it.
     """
     unattended = "INVOCATION_ID" in os.environ and not is_terminal(sys.stdin)
-    if not unattended and (found := inspection.doubts()):
-        said = "; ".join(map(str, found))
-        raise TunectlError(f"{said}: {CHOOSES}; nothing was changed", mending(found))
+    if not unattended and (doubts := inspection.doubts()):
+        said = "; ".join(map(str, doubts))
+        raise TunectlError(f"{said}: {CHOOSES}; nothing was changed", mending(doubts))
 
 
 def _ask(inspection: Inspection, runtime: bool) -> None:

@@ -229,7 +229,9 @@ def write_new(path: str, text: str, *, force: bool) -> None:
 
 
 _OF_NO_HOST = ("knobs", "compare", "report", "fleet")
-_COMMAND = re.compile(rf"(?<![\w/.-])tunectl(?= (?:{'|'.join(one for one in COMMANDS if one not in _OF_NO_HOST)})\b)")
+_COMMAND = re.compile(
+    rf"(?<![\w/.-])tunectl(?= (?:{'|'.join(command for command in COMMANDS if command not in _OF_NO_HOST)})\b)"
+)
 _SAID = ("reasons", "notes", "fix", "restore")  # fields with commands
 
 

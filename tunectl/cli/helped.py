@@ -30,10 +30,10 @@ class Helped:
         if not self.examples:
             return
         with formatter.section("Examples"):
-            for one in self.examples:
-                if one.does:
-                    formatter.write_text(one.does)
-                formatter.write(f"{'':{formatter.current_indent + 2}}{one.line}\n")
+            for example in self.examples:
+                if example.does:
+                    formatter.write_text(example.does)
+                formatter.write(f"{'':{formatter.current_indent + 2}}{example.line}\n")
 
 
 class Command(Helped, click.Command):

@@ -54,9 +54,9 @@ def command(options: Options, files: tuple[Path, ...], output: str | None) -> in
         _check_output(output, files)
     can_draw("html")
     read = [read_document(path) for path in files]
-    found, note = _compared(read)
-    sources = [{**vars(one), "doubt": _doubt(one)} for one in read]
-    body: dict[str, Any] = {"files": sources, "compare": found}
+    comparison, note = _compared(read)
+    sources = [{**vars(probe_file), "doubt": _doubt(probe_file)} for probe_file in read]
+    body: dict[str, Any] = {"files": sources, "compare": comparison}
     identity = read_identity(open_root(options))
     if not output:
         emit(options, "report", identity, body)
@@ -66,7 +66,7 @@ def command(options: Options, files: tuple[Path, ...], output: str | None) -> in
     page = render(Document("report", identity, now(), body), "html")
     write_whole(output, page)
     if options.fmt != "html":
-        paths = [one.path for one in read]
+        paths = [probe_file.path for probe_file in read]
         emit(options, "report", identity, Written(os.path.abspath(output), len(page.encode()), paths, note))
     return OK
 
@@ -92,7 +92,7 @@ def _doubt(file: ProbeFile) -> str:
 
 def _compared(read: list[ProbeFile]) -> tuple[Comparison | None, str]:
     """The comparison of two results of the same probe, or None; and why not, where one could be expected."""
-    if len({type(one.measured) for one in read}) != 1 or len(read) != 2 or read[0].measured is None:
+    if len({type(probe_file.measured) for probe_file in read}) != 1 or len(read) != 2 or read[0].measured is None:
         return None, ""
     try:
         return compared(read[0], read[1]), ""

@@ -99,7 +99,7 @@ def command(options: Options, yes: bool, salvage: bool, force: bool, dry_run: bo
     emit(options, "restore", identity, body)
     if not undone.complete or undone.set_aside:
         return FAILED
-    return DRIFTED if any(one.result == "changed-since" for one in undone.outcome.results) else OK
+    return DRIFTED if any(result.result == "changed-since" for result in undone.outcome.results) else OK
 
 
 def _ask(options: Options, root: WritableSysroot, identity: HostId, force: bool) -> None:
@@ -107,7 +107,7 @@ def _ask(options: Options, root: WritableSysroot, identity: HostId, force: bool)
     from tunectl.report import render  # only for a person
 
     preview = preview_restore(root, options.state_path, identity.boot_id, force=force)
-    if not any(one.result == "would-restore" for one in preview.outcome.results):
+    if not any(result.result == "would-restore" for result in preview.outcome.results):
         return
     body = fields_of(msgspec.structs.replace(_body(root, preview), notes=[]))
     click.echo(render(Document("restore", identity, now(), body), "text"), err=True)
@@ -122,14 +122,14 @@ def _may_be_tuned(options: Options, root: WritableSysroot, undone: Undone) -> tu
     """
     try:
         inspection = open_inspection(root, options.host_path, options.state_path, options.invocation, today())
-        found = inspection.assess()
+        plan = inspection.assess()
     except TunectlError as error:
         return [], [f"which values of the running kernel tunectl set is not known without the host file: {error}"]
-    known = {target for one in undone.outcome.results for target in one.targets}
-    tuned = may_be_tuned(inspection.view(), found.findings, known, undone.standing)
+    known = {target for result in undone.outcome.results for target in result.targets}
+    tuned = may_be_tuned(inspection.view(), plan.findings, known, undone.standing)
     notes = [f"what an earlier host file asked for, and {options.host_path} does not, is not known"]
-    rest = [one for one in found.findings if Target(one.knob, one.instance) not in known]
-    if unread := [f"{one.target} ({one.reason})" for one in rest if one.outcome is Outcome.UNREADABLE]:
+    rest = [finding for finding in plan.findings if Target(finding.knob, finding.instance) not in known]
+    if unread := [f"{finding.target} ({finding.reason})" for finding in rest if finding.outcome is Outcome.UNREADABLE]:
         notes.append(f"whether tunectl set these is not known: {few(unread)}")
     return [MayBeTuned(str(one.target), one.observed, one.boots_with, list(one.given_at)) for one in tuned], notes
 
@@ -138,8 +138,15 @@ def _body(root: Sysroot, undone: Undone) -> Undoing:
     outcome = undone.outcome
     return Undoing(
         results=[
-            Row(one.path, list(map(str, one.targets)), one.result, one.observed, one.before, one.message)
-            for one in outcome.results
+            Row(
+                result.path,
+                list(map(str, result.targets)),
+                result.result,
+                result.observed,
+                result.before,
+                result.message,
+            )
+            for result in outcome.results
         ],
         standing=list(undone.standing),
         not_run=outcome.not_run,
@@ -153,9 +160,9 @@ def _reboots(root: Sysroot, undone: Undone) -> bool:
     outcome = undone.outcome
     targets = [
         target.knob
-        for one in outcome.results
-        if one.result in ("restored", "would-restore")
-        for target in one.targets
+        for result in outcome.results
+        if result.result in ("restored", "would-restore")
+        for target in result.targets
         if target.knob.startswith("boot.")
     ]
     line = root.get_text("proc/cmdline")

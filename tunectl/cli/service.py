@@ -187,4 +187,4 @@ def _row(unit: Unit, state: State) -> Row:
 
 def _emit(options: Options, root: Sysroot, body: Service) -> int:
     emit(options, "service", read_identity(root), body)
-    return FAILED if any(" failed: " in one for one in body.notes) else OK
+    return FAILED if any(" failed: " in note for note in body.notes) else OK

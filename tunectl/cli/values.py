@@ -33,7 +33,7 @@ def some_of(values: Callable[[], Iterable[str]]) -> Complete:
         del ctx, param
         before, comma, last = begun.rpartition(",")
         given = before.split(",")
-        return [before + comma + one for one in values() if one.startswith(last) and one not in given]
+        return [before + comma + value for value in values() if value.startswith(last) and value not in given]
 
     return complete
 
@@ -111,7 +111,7 @@ def loads() -> Iterable[str]:
 
 def sessions(ctx: click.Context) -> Iterable[str]:
     """The sessions of the store, the latest first."""
-    return [Path(one.directory).name for one in reversed(_sessions(ctx))]
+    return [Path(session.directory).name for session in reversed(_sessions(ctx))]
 
 
 def session_hosts(ctx: click.Context) -> Iterable[str]:

@@ -133,7 +133,7 @@ class _View:
         seen = [*lines[:1], *lines[1:][window.shown()]]
         begins = [0, *accumulate(map(len, parts))]
         places = places_of(body["alerts"], [line.plain for line in page[1:]])
-        alerts = [range(begins[one.start + 1] - 1, begins[one.stop + 1] - 1) for one in places]
+        alerts = [range(begins[place.start + 1] - 1, begins[place.stop + 1] - 1) for place in places]
         has_keys = self._keyboard is not None and self._keyboard.is_open
         if said := window.said(alerts, console.width, has_keys=has_keys):
             seen.append(Text(said, "reverse" if _coloured() else ""))
@@ -161,9 +161,9 @@ def folded(line: Text, width: int) -> list[Text]:
 
 def places_of(alerts: Sequence[Mapping[str, Any]], lines: Sequence[str]) -> list[range]:
     """The lines of each alert that fires; those that the page only counts have the line that counts them. Pure."""
-    at = next((n for n, text in enumerate(lines) if any(_is_head(text, one) for one in alerts)), 0)
+    at = next((n for n, text in enumerate(lines) if any(_is_head(text, alert) for alert in alerts)), 0)
     found: list[range] = []
-    while at < len(lines) and len(found) < len(alerts) and any(_is_head(lines[at], one) for one in alerts):
+    while at < len(lines) and len(found) < len(alerts) and any(_is_head(lines[at], alert) for alert in alerts):
         end = next((n for n in range(at + 1, len(lines)) if not lines[n].startswith("    ")), len(lines))
         found.append(range(at, end))
         at = end
@@ -243,8 +243,8 @@ class Window(NamedTuple):
         `alerts` has for each alert its lines on the page without the first; one that is not whole on the screen counts.
         """
         end = self.top + self.room
-        below = sum(one.stop > end for one in alerts)
-        above = sum(one.start < self.top and one.stop <= end for one in alerts)
+        below = sum(alert.stop > end for alert in alerts)
+        above = sum(alert.start < self.top and alert.stop <= end for alert in alerts)
         hints = _HINTS if has_keys else ("; a taller terminal shows them", "")
         told = [self._told(below, above), self._told(below, 0)]
         if below:

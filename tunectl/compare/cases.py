@@ -77,11 +77,11 @@ def _due_rows(before: FeedCase | HedgeCase, after: FeedCase | HedgeCase, confide
 def _due(case: FeedCase | HedgeCase, nines: str, share: float, confidence: float) -> Interval | None:
     """A percentile; no end above where something decides it that was never sent, or never came."""
     missing = case.n - case.counted if case.n else 0
-    found = gap_percentile(_sample(case, missing), share, confidence) if case.at(nines) is not None else None
-    if found is None or not math.isfinite(found.value):
+    interval = gap_percentile(_sample(case, missing), share, confidence) if case.at(nines) is not None else None
+    if interval is None or not math.isfinite(interval.value):
         return None
-    is_bound = isinstance(case, FeedCase) and case.is_bound(found.high)
-    return found._replace(high=math.inf) if is_bound else found
+    is_bound = isinstance(case, FeedCase) and case.is_bound(interval.high)
+    return interval._replace(high=math.inf) if is_bound else interval
 
 
 def _hedge_rows(before: HedgeCase, after: HedgeCase) -> list[Row]:

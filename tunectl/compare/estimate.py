@@ -187,13 +187,13 @@ def stolen_ppm(sample: Sample, confidence: float) -> Interval:
         squares = sample.whole.waited_squares(0)
         if varied and squares:
             deciding = min(stolen**2 / squares, sum(parts) ** 2 / varied) / _widened(1.0, parts, confidence)
-    found = _scaled(stolen, deciding, sample.run_ns / 1e6, confidence)
-    return found._replace(high=min(found.high, 1e6))
+    interval = _scaled(stolen, deciding, sample.run_ns / 1e6, confidence)
+    return interval._replace(high=min(interval.high, 1e6))
 
 
 def _by_interval(sample: Sample, which: int) -> list[float]:
     """A column of the series, as slices, where the list of gaps is not whole; empty without a series."""
-    return [] if sample.sliced else gathered([one[which] for one in sample.intervals], SLICES)
+    return [] if sample.sliced else gathered([interval[which] for interval in sample.intervals], SLICES)
 
 
 def _scaled(total: float, deciding: float, over: float, confidence: float) -> Interval:

@@ -122,7 +122,7 @@ def courses_of(before: Sample, after: Sample) -> dict[Measure, Sides]:
         )
     if not all(side.sliced for side in sides) and all(len(side.intervals) >= _FEWEST_INTERVALS for side in sides):
         for which, measure in enumerate((RATE, STOLEN)):
-            first, second = ([one[which] for one in side.intervals] for side in sides)
+            first, second = ([interval[which] for interval in side.intervals] for side in sides)
             found[measure] = first, second
     elif alike:
         found[RATE] = _per_ns(sides, [[float(len(at)) for at in side.parts] for side in sides])

@@ -442,12 +442,12 @@ def _stamps(stamps: Stamps | None, hz: float) -> dict[str, Any] | None:
     }
 
 
-def stamp_cost_ns(run: RawFeed, found: Sequence[Judged], unstamped: RawFeed | None) -> int | None:
+def stamp_cost_ns(run: RawFeed, judgements: Sequence[Judged], unstamped: RawFeed | None) -> int | None:
     """How much longer the median is with stamps than without: of the first case that is stamped, and of the same.
 
     None where one of the two has no result, or was overloaded: its median may be a lower bound.
     """
-    stamped = next((judged for judged in found if judged.case.stamped), None)
+    stamped = next((judged for judged in judgements if judged.case.stamped), None)
     if stamped is None or unstamped is None:
         return None
     with_, without = _median_ns(stamped, run), _median_ns(FEED.judged(unstamped)[0], unstamped)

@@ -120,7 +120,7 @@ def measured_cases(
     document: dict[str, Any] = {}
     cells = []
     for place, case in enumerate(cases):
-        left = after_s + sum(takes(one).total for one in cases[place:] if not one.reason)
+        left = after_s + sum(takes(case).total for case in cases[place:] if not case.reason)
         reason = case.reason or (_INTERRUPTED if document.get("interrupted") else "")
         if not reason:
             try:
@@ -310,9 +310,9 @@ class Experiment(Generic[Run]):
         """How the result begins: with what the raw document says of the whole run."""
         return {"schema": f"tunectl.probe.{self.name}/1", **{name: raw[name] for name in self.kept}}
 
-    def cells(self, run: Run, found: Iterable[Judged], **of_all: Any) -> list[dict[str, Any]]:
+    def cells(self, run: Run, judgements: Iterable[Judged], **of_all: Any) -> list[dict[str, Any]]:
         """A cell for each case; `of_all` is the same in every one."""
-        return [self._cell(run, judged, of_all) for judged in found]
+        return [self._cell(run, judged, of_all) for judged in judgements]
 
     def _cell(self, run: Run, judged: Judged, of_all: dict[str, Any]) -> dict[str, Any]:
         case = judged.case

@@ -329,8 +329,8 @@ def natural_share(delay: str) -> float:
 
     nan for any other delay: it is known once it was measured.
     """
-    found = _PERCENTILE.fullmatch(delay)
-    percent = float(found[1]) if found else math.nan
+    match = _PERCENTILE.fullmatch(delay)
+    percent = float(match[1]) if match else math.nan
     return round(1 - percent / 100, 6) if 50 <= percent <= 99.9 else math.nan
 
 
@@ -434,22 +434,22 @@ def _starved(case: RawCase) -> Iterator[str]:
 
 def _together(case: RawCase, run: RawHedge) -> Iterator[str]:
     """Both servers slow at once."""
-    found = case.together
+    together = case.together
     if not is_dependent(case):
         return
     yield (
-        f"no hedge helps here: both servers were slow with the same request {found.both_slow} times, and by chance it "
-        f"would have been {found.expected:.2g}: {_why_together(case, run)}"
+        f"no hedge helps here: both servers were slow with the same request {together.both_slow} times, and by chance "
+        f"it would have been {together.expected:.2g}: {_why_together(case, run)}"
     )
 
 
 def is_dependent(case: RawCase) -> bool:
     """Are both servers slow with one request more often than chance has it?"""
-    found = case.together
-    first_slow = sum(found.first_slow)
-    if found.both_slow <= DEPENDENT * found.expected or not first_slow:
+    together = case.together
+    first_slow = sum(together.first_slow)
+    if together.both_slow <= DEPENDENT * together.expected or not first_slow:
         return False
-    return evidence(found.both_slow, first_slow, found.expected / first_slow) > -math.log(_DOUBT)
+    return evidence(together.both_slow, first_slow, together.expected / first_slow) > -math.log(_DOUBT)
 
 
 def _why_together(case: RawCase, run: RawHedge) -> str:
@@ -546,8 +546,8 @@ def joint_ratio(case: RawCase) -> float | None:
 
     None where chance would have it less than five times: then too few requests went to both.
     """
-    found = case.together
-    return ratio(found.both_slow, found.expected) if found.expected >= _LEAST_EXPECTED else None
+    together = case.together
+    return ratio(together.both_slow, together.expected) if together.expected >= _LEAST_EXPECTED else None
 
 
 def _with_counts(document: dict[str, Any]) -> dict[str, Any]:

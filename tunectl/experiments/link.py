@@ -111,12 +111,12 @@ class Link:
         with ExitStack() as on_failure:
             try:
                 self._lines = Lines(on_failure.enter_context(socket.create_connection(place, _ANSWER_S)))
-                found = _GREETING.fullmatch(self._answer(f"tunectl-{experiment} {_VERSION}"))
+                match = _GREETING.fullmatch(self._answer(f"tunectl-{experiment} {_VERSION}"))
             except OSError as error:
                 raise TunectlError(f"--connect {address}: {_said(error)}") from error
-            if not found or (found[1], found[2]) != (experiment, str(_VERSION)):
-                raise TunectlError(f"--connect {address}: {_who_else(experiment, found)}")
-            self.peer = Peer(address, int(found[3]), int(found[4]))
+            if not match or (match[1], match[2]) != (experiment, str(_VERSION)):
+                raise TunectlError(f"--connect {address}: {_who_else(experiment, match)}")
+            self.peer = Peer(address, int(match[3]), int(match[4]))
             on_failure.pop_all()
         self._is_gone = False
 
@@ -218,9 +218,9 @@ def linked(experiment: str, address: str | None) -> Iterator[Link | None]:
         yield closed.enter_context(closing(Link(experiment, address))) if address else None
 
 
-def _who_else(experiment: str, found: re.Match[str] | None) -> str:
-    if found and found[1] != experiment:
-        return f"`tunectl probe {found[1]} --listen` answers there, and not `tunectl probe {experiment} --listen`"
+def _who_else(experiment: str, match: re.Match[str] | None) -> str:
+    if match and match[1] != experiment:
+        return f"`tunectl probe {match[1]} --listen` answers there, and not `tunectl probe {experiment} --listen`"
     return f"no `tunectl probe {experiment} --listen` of this version answers there"
 
 

@@ -146,11 +146,11 @@ def occupancy(case: RawCase, run: RawWake) -> Occupancy | None:
         return None
     elapsed_ns = (after.ticks - before.ticks) * 1e9 / run.clock.hz
     ran, slices = (last - first for first, last in zip(_own(before, run), _own(after, run), strict=True))
-    first, last = (_fields(one.line("/proc/schedstat", run.cpus[1])) for one in (before, after))
+    first, last = (_fields(account.line("/proc/schedstat", run.cpus[1])) for account in (before, after))
     if min(len(first), len(last)) > _SLICES:
         counted = last[_SLICES] - first[_SLICES]
         return Occupancy(elapsed_ns, last[_RAN] - first[_RAN], ran, slices, counted, 0)
-    first, last = (_fields(one.line("/proc/stat", run.cpus[1])) for one in (before, after))
+    first, last = (_fields(account.line("/proc/stat", run.cpus[1])) for account in (before, after))
     if min(len(first), len(last)) <= _STEAL:
         return None
     step_ns = 1e9 / run.facts.user_hz
@@ -364,16 +364,16 @@ def _figures(run: RawWake, judged: Judged) -> dict[str, Any]:
     }
 
 
-def speedups(run: RawWake, found: Sequence[Judged]) -> list[dict[str, Any]]:
+def speedups(run: RawWake, judgements: Sequence[Judged]) -> list[dict[str, Any]]:
     """How many times shorter than asleep, for each case that has figures and did not sleep."""
-    spun = (judged for judged in found if judged.has_figures and judged.case.waiting != "sleeping")
-    return [_speedup(judged.case, over, run) for judged in spun if (over := _sleeping_like(judged.case, found))]
+    spun = (judged for judged in judgements if judged.has_figures and judged.case.waiting != "sleeping")
+    return [_speedup(judged.case, over, run) for judged in spun if (over := _sleeping_like(judged.case, judgements))]
 
 
-def _sleeping_like(case: RawCase, found: Iterable[Judged]) -> RawCase | None:
+def _sleeping_like(case: RawCase, judgements: Iterable[Judged]) -> RawCase | None:
     """The first that slept, of the same mechanism and idle time, and has figures."""
     key = (case.mechanism, case.idle_ms, "sleeping")
-    like = (judged.case for judged in found if judged.has_figures)
+    like = (judged.case for judged in judgements if judged.has_figures)
     return next((other for other in like if (other.mechanism, other.idle_ms, other.waiting) == key), None)
 
 

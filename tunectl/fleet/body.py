@@ -19,7 +19,7 @@ from tunectl.shapes import Amount, Count, Hardware, Host, Maybe, fields_of, one_
 from tunectl.wording import few
 
 Verdict = Annotated[str, Meta(extra_json_schema={"enum": [*VERDICTS]})]
-_Measure = Annotated[str, Meta(extra_json_schema={"enum": [one.name for one in MEASURES]})]
+_Measure = Annotated[str, Meta(extra_json_schema={"enum": [measure.name for measure in MEASURES]})]
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -197,7 +197,7 @@ def fleet_body(session: Session, asked: Iterable[Asked], now: str) -> dict[str, 
     judged = judge(session, asked, now)
     groups = groups_of({one.name: one.asked.document for one in judged if one.asked.document})
     place = {host: number for number, group in enumerate(groups) for host in group.hosts}
-    odd = [one for group in groups for one in group.odd]
+    odd = [odd for group in groups for odd in group.odd]
     fleet = Fleet(
         verdict=fleet_verdict(judged),
         session=_round(session),

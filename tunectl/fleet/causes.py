@@ -69,11 +69,11 @@ def by_text(reasons: Iterable[str], *, own_words: bool = False) -> Iterator[Told
 def _decisive(document: Preflight) -> list[Finding]:
     """The findings that the document's reasons are about: what fails, or else what waits or is not known."""
     sections = (document.verify, document.check, document.thermal)
-    found = [_finding(one) for section in sections if section for one in section.findings]
-    failing = [finding for finding in found if fails_gate(finding)]
+    findings = [_finding(finding) for section in sections if section for finding in section.findings]
+    failing = [finding for finding in findings if fails_gate(finding)]
     spent = {finding.knob for finding in failing}
     told = set(document.reasons_about) - spent
-    return failing + [one for one in found if one.outcome in _NOT_NOW and one.knob in told]
+    return failing + [finding for finding in findings if finding.outcome in _NOT_NOW and finding.knob in told]
 
 
 def _finding(one: JudgedTarget) -> Finding:

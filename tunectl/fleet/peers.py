@@ -60,7 +60,7 @@ def spread_of(values: list[float], floor: float, ratio: float) -> Spread | None:
         return None
     logs = [math.log(max(value, floor)) for value in values]
     middle = median(logs)
-    mad = max(median(abs(one - middle) for one in logs), _LEAST_MAD)
+    mad = max(median(abs(log - middle) for log in logs), _LEAST_MAD)
     reach = max(SCORE * mad / _TO_SIGMA, math.log(ratio))
     return Spread(len(values), math.exp(middle), math.exp(mad), math.exp(middle - reach), math.exp(middle + reach))
 
@@ -130,7 +130,7 @@ def _group(hardware: Hardware | None, documents: Mapping[str, Summary]) -> Group
         spread, found = outliers(values, measure.floor, measure.ratio)
         if spread:
             usual[measure.name] = spread
-            odd += [Odd(name, measure.name, one, spread, ()) for name, one in found.items()]
+            odd += [Odd(name, measure.name, outlier, spread, ()) for name, outlier in found.items()]
     peers = {name: documents[name] for name in alike}
     differing = _differing({one.host for one in odd}, peers)
     odd = sorted((one._replace(differs=differing[one.host]) for one in odd), key=lambda one: -abs(one.figure.score))

@@ -83,7 +83,7 @@ def summary_of(document: Preflight) -> Summary:
         probe.clock.source if probe else "",
         _figures(probe) if probe else None,
         document.headline,
-        tuple(one.key for one in document.looser),
+        tuple(looser.key for looser in document.looser),
         document.waivers.standing,
         told,
         doings(document.actions),

@@ -137,8 +137,8 @@ def _read_caches(root: Sysroot, cpu: int) -> tuple[Cache, ...]:
 
 def parse_size(text: str) -> int | None:
     """`32K`, `1024K`, `16M`: bytes."""
-    found = re.fullmatch(r"(\d+)([KMG]?)", text.strip())
-    return int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2]] if found else None
+    match = re.fullmatch(r"(\d+)([KMG]?)", text.strip())
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else None
 
 
 def _read_bases(
@@ -177,8 +177,8 @@ def parse_base_step(steps: str) -> int | None:
 
 
 def _model_frequency(root: Sysroot) -> tuple[int | None, str]:
-    found = re.search(r"^model name\s*:.*@ (\d+\.\d+)GHz", root.get_text("proc/cpuinfo"), re.MULTILINE)
-    return (round(float(found[1]) * 1_000_000), "model name") if found else (None, "")
+    match = re.search(r"^model name\s*:.*@ (\d+\.\d+)GHz", root.get_text("proc/cpuinfo"), re.MULTILINE)
+    return (round(float(match[1]) * 1_000_000), "model name") if match else (None, "")
 
 
 def parse_cpu_times(text: str) -> dict[int, list[int]]:
@@ -224,5 +224,5 @@ def _read(root: Sysroot, node: int) -> NumaNode:
 
 def parse_memory(meminfo: str) -> int | None:
     """MemTotal of a node's meminfo, in bytes."""
-    found = re.search(r"MemTotal:\s*(\d+) kB", meminfo)
-    return int(found[1]) * 1024 if found else None
+    match = re.search(r"MemTotal:\s*(\d+) kB", meminfo)
+    return int(match[1]) * 1024 if match else None

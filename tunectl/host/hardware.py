@@ -73,8 +73,8 @@ def _vulnerabilities(root: Sysroot) -> tuple[tuple[str, str], ...]:
 
 def cpuinfo_field(cpuinfo: str, name: str) -> str:
     """The first CPU's field of that name in /proc/cpuinfo; "" where it has none."""
-    found = re.search(rf"^{re.escape(name)}\s*:\s*(.*)$", cpuinfo, re.MULTILINE)
-    return found[1].strip() if found else ""
+    match = re.search(rf"^{re.escape(name)}\s*:\s*(.*)$", cpuinfo, re.MULTILINE)
+    return match[1].strip() if match else ""
 
 
 def _named(text: str) -> str:
@@ -115,8 +115,8 @@ def hypervisor_of(root: Sysroot, cpuinfo: str) -> str:
 
 def parse_choice(text: str) -> str:
     """The chosen word of `none [integrity] confidentiality`."""
-    found = re.search(r"\[([^\]]+)\]", text)
-    return found[1] if found else text.strip()
+    match = re.search(r"\[([^\]]+)\]", text)
+    return match[1] if match else text.strip()
 
 
 def parse_os_release(text: str) -> str:

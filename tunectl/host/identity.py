@@ -33,8 +33,8 @@ def machine_of(root: Sysroot) -> str:
         return os.uname().machine
     if arch := root.get("proc/sys/kernel/arch"):
         return arch
-    if found := _RELEASE_ARCH.search(root.get("proc/sys/kernel/osrelease")):
-        return _MACHINE.get(found[1], found[1])
+    if match := _RELEASE_ARCH.search(root.get("proc/sys/kernel/osrelease")):
+        return _MACHINE.get(match[1], match[1])
     return parse_machine(root.get_text("proc/cpuinfo"))
 
 

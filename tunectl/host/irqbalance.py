@@ -243,9 +243,9 @@ def ask(root: Sysroot, pid: int) -> Answer:
 
 def parse_answer(text: str) -> CpuSet | None:
     """The CPUs of its answer; None where it is none."""
-    found = _BANNED.search(text)
+    match = _BANNED.search(text)
     with suppress(UsageError):
-        return parse_cpumask(found[1]) if found else None
+        return parse_cpumask(match[1]) if match else None
     return None
 
 

@@ -161,7 +161,7 @@ def read_service_jobs(root: Sysroot, besides: frozenset[str]) -> Iterator[Job]:
         if starter == unit and before & set(_BEFORE_US):
             continue
         commands = in_force(said, "Service", *_EXECS, *_SILENT_EXECS)
-        starts = [one for one in commands if one.key == "ExecStart"]
+        starts = [command for command in commands if command.key == "ExecStart"]
         given = (word for one in in_force(said, "Service", "Environment") for word in words_of(one.value))
         environment = dict(word.partition("=")[::2] for word in given)
         for one in commands:
@@ -200,8 +200,8 @@ def _filled_in(command: str, environment: Mapping[str, str]) -> str:
     `$$` is a dollar (systemd.service(5), "Command lines"). A variable that the unit does not name stays.
     """
 
-    def value(found: re.Match[str]) -> str:
-        return "$" if found[0] == "$$" else environment.get(found[1] or found[2], found[0])
+    def value(match: re.Match[str]) -> str:
+        return "$" if match[0] == "$$" else environment.get(match[1] or match[2], match[0])
 
     return _VARIABLE.sub(value, _VARIABLE.sub(value, command))  # $$NAME is left to the shell, which has it, too
 

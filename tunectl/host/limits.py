@@ -62,5 +62,5 @@ def read_services(root: Sysroot) -> Limit:
 
 
 def _last(root: Sysroot, files: Iterable[str], parse: Callable[[str], float | None]) -> Limit:
-    found = [Limit(kib, "/" + path) for path in files if (kib := parse(root.get_text(path))) is not None]
-    return found[-1] if found else Limit(None)
+    limits = [Limit(kib, "/" + path) for path in files if (kib := parse(root.get_text(path))) is not None]
+    return limits[-1] if limits else Limit(None)

@@ -42,7 +42,7 @@ class Barred(NamedTuple):
 def read_barred(root: Sysroot) -> tuple[Barred, ...]:
     """Each `blacklist NAME`, `install NAME COMMAND` whose command does nothing, and `alias NAME off`. Never raises."""
     files, cpu = files_in_force(root, DIRECTORIES), root.get(CPU)
-    return tuple(one for file in files for one in parse_modprobe(root.get_text(file), file, cpu))
+    return tuple(barred for file in files for barred in parse_modprobe(root.get_text(file), file, cpu))
 
 
 def parse_modprobe(text: str, file: str = "", cpu: str = "") -> Iterator[Barred]:
@@ -65,6 +65,8 @@ def _name(word: str) -> str:
 def taking_out_lines(lines: Iterable[Barred]) -> Command:
     """The command that takes these lines out of their files."""
     by_file: dict[str, list[str]] = {}
-    for one in lines:
-        by_file.setdefault(one.file, []).append(f"{one.line},{one.last}d" if one.last > one.line else f"{one.line}d")
+    for line in lines:
+        by_file.setdefault(line.file, []).append(
+            f"{line.line},{line.last}d" if line.last > line.line else f"{line.line}d"
+        )
     return all_of(argv("sudo", "sed", "-i", ";".join(said), of=[f"/{file}"]) for file, said in by_file.items())

@@ -156,11 +156,11 @@ def read_stamping(root: Sysroot, nic: str) -> Stamping:
     if not number.isdecimal():
         return Stamping(nic)
     clock = f"/dev/ptp{number}"
-    found = Stamping(nic, clock, clock_error=_refusal(clock))
+    stamping = Stamping(nic, clock, clock_error=_refusal(clock))
     try:
-        return found._replace(receive_filter=_receive_filter(nic))
+        return stamping._replace(receive_filter=_receive_filter(nic))
     except OSError as error:
-        return found._replace(filter_error=error.strerror or str(error))
+        return stamping._replace(filter_error=error.strerror or str(error))
 
 
 def _refusal(device: str) -> str:

@@ -56,8 +56,8 @@ class NonIntrusiveSysroot(Sysroot):
 
         root may not read it either. FileNotFoundError where there is no such file: it is not even tried to be opened.
         """
-        if path[path.rfind("/") + 1 :] in DISTURBING and (found := _CPU.search(path)) and int(found[1]) in self.quiet:
-            reason = f"it would interrupt CPU {found[1]}, which is isolated"
+        if path[path.rfind("/") + 1 :] in DISTURBING and (match := _CPU.search(path)) and int(match[1]) in self.quiet:
+            reason = f"it would interrupt CPU {match[1]}, which is isolated"
         elif path.startswith(_SENSORS):
             reason = "a sensor may interrupt an isolated CPU"
         else:

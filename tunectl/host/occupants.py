@@ -61,7 +61,7 @@ def look(
 
 def declared(root: Sysroot, trading: Iterable[Trading]) -> dict[Key, str]:
     """The host file's own threads that run now, by name."""
-    return {(found.pid, found.tid): one.name for one in trading for found in find_threads(root, one)}
+    return {(thread.pid, thread.tid): one.name for one in trading for thread in find_threads(root, one)}
 
 
 def occupants(
@@ -96,7 +96,9 @@ def _stays(now: Thread, place: Place) -> bool:
 
 def said(found: Mapping[int, Collection[Occupant]]) -> dict[int, str]:
     """For each CPU that somebody wants: why nothing of ours goes there."""
-    return {cpu: "; ".join(f"{one.shown} runs there" for one in list(there)[:3]) for cpu, there in found.items()}
+    return {
+        cpu: "; ".join(f"{occupant.shown} runs there" for occupant in list(there)[:3]) for cpu, there in found.items()
+    }
 
 
 def refusal(found: Mapping[int, Collection[Occupant]]) -> str:

@@ -57,7 +57,7 @@ def find_holders(root: Sysroot, pattern: str) -> Holders:
     A file that is opened for a moment only is likely to be missed.
     """
     wanted = re.compile(pattern)
-    found: list[Holder] = []
+    holders: list[Holder] = []
     unseen = 0
     for pid in read_pids(root):
         place = f"proc/{pid}/fd"
@@ -70,13 +70,13 @@ def find_holders(root: Sysroot, pattern: str) -> Holders:
             continue
         links = (root.readlink(f"{place}/{name}") for name in names)
         if files := tuple(sorted({link for link in links if wanted.fullmatch(link)})):
-            found.append(Holder(pid, root.get(f"proc/{pid}/comm"), files, stop_of(root, pid)))
-    return Holders(tuple(found), unseen)
+            holders.append(Holder(pid, root.get(f"proc/{pid}/comm"), files, stop_of(root, pid)))
+    return Holders(tuple(holders), unseen)
 
 
 def perf_users(root: Sysroot) -> list[str]:
     """The processes that hold perf events, as names. Never raises."""
-    return [one.name for one in find_holders(root, re.escape(_PERF)).found]
+    return [holder.name for holder in find_holders(root, re.escape(_PERF)).found]
 
 
 def stop_of(root: Sysroot, pid: int) -> str:
@@ -153,7 +153,7 @@ def read_polled(root: Sysroot, pid: int) -> list[Polled]:
     pidfd = os.pidfd_open(pid)
     try:
         found = (_ask(pidfd, number, is_epoll=is_epoll) for number, is_epoll in wanted)
-        return [one for one in found if one]
+        return [polled for polled in found if polled]
     finally:
         os.close(pidfd)
 

@@ -35,8 +35,8 @@ def read_memory(root: Sysroot, pid: int) -> Memory | None:
     that was never touched counts there, and the ring of a packet socket, which cannot be locked, is resident.
     """
     with suppress(OSError):
-        if found := parse_smaps(root.read_text(f"proc/{pid}/smaps")):
-            return found
+        if memory := parse_smaps(root.read_text(f"proc/{pid}/smaps")):
+            return memory
     sums = {name: int(kib) for name, kib in _KIB.findall(root.get_text(f"proc/{pid}/status"))}
     return Memory(sums.get("VmLck", 0), sums["VmRSS"]) if "VmRSS" in sums else None
 

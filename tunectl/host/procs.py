@@ -218,12 +218,14 @@ def read_thread(root: Sysroot, pid: int, tid: int, *, affinity: bool = False) ->
 
 def read_session(root: Sysroot, leader: int) -> list[Thread]:
     """The threads of the session that this process leads, with their affinity. /proc/PID/stat (field 6)"""
-    found = []
+    threads = []
     for pid in read_pids(root):
         fields = root.get(f"proc/{pid}/stat").rpartition(")")[2].split()
         if len(fields) > 3 and fields[3] == str(leader):
-            found += [one for tid in read_tids(root, pid) if (one := read_thread(root, pid, tid, affinity=True))]
-    return found
+            threads += [
+                thread for tid in read_tids(root, pid) if (thread := read_thread(root, pid, tid, affinity=True))
+            ]
+    return threads
 
 
 def parse_stat(text: str, pid: int) -> Thread | None:

@@ -130,9 +130,9 @@ class _Recorder:
         name = path.rpartition("/")[2]
         if not self._root.live:
             return ""
-        found = _CPU_OF.search(path)
-        if found and name in INTERRUPTS_ITS_CPU and int(found[1]) in self._quiet:
-            return f"reading it would interrupt CPU {found[1]}, which is isolated"
+        match = _CPU_OF.search(path)
+        if match and name in INTERRUPTS_ITS_CPU and int(match[1]) in self._quiet:
+            return f"reading it would interrupt CPU {match[1]}, which is isolated"
         if name == "temp" and self._root.get(f"{path[:-4]}type") == DISTURBING_ZONE and self._quiet:
             return "reading it interrupts a CPU of the package, which may be an isolated one"
         return ""

@@ -85,10 +85,10 @@ def callers() -> frozenset[int]:
     return frozenset({0, os.geteuid(), int(by_sudo) if by_sudo.isdecimal() else 0})
 
 
-def mending(found: Sequence[Doubt]) -> str:
+def mending(doubts: Sequence[Doubt]) -> str:
     """The line that mends it all; where a directory is somebody's own, what to do instead."""
-    mends = [doubt.mends for doubt in found if doubt.mends]
-    if len(mends) == len(found):
+    mends = [doubt.mends for doubt in doubts if doubt.mends]
+    if len(mends) == len(doubts):
         return all_of(mends)
     return "keep it where only root writes, such as in /etc/tunectl"
 

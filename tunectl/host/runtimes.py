@@ -80,13 +80,15 @@ def read_runtimes(root: Sysroot, pid: int) -> tuple[Runtime, ...]:
     OSError where its maps or its executable are not ours to read; ValueError where that is no ELF file with sections.
     """
     names = {path.rpartition("/")[2] for path in _FILE.findall(root.read_text(f"proc/{pid}/maps"))}
-    found = {one for one, marks in _MARKS.items() if any(re.fullmatch(marks.library, name) for name in names)}
+    runtimes = {
+        runtime for runtime, marks in _MARKS.items() if any(re.fullmatch(marks.library, name) for name in names)
+    }
     exe = f"proc/{pid}/exe"
     sections = read_sections(root, exe)
     exported = root.read_bytes(exe, *sections[b".dynstr"]) if b".dynstr" in sections else b""
     shown = {name for name in (*sections, *exported.split(b"\0")) if name}
-    found |= {one for one, marks in _MARKS.items() if {marks.section, marks.symbol} & shown}
-    return tuple(one for one in Runtime if one in found)
+    runtimes |= {runtime for runtime, marks in _MARKS.items() if {marks.section, marks.symbol} & shown}
+    return tuple(runtime for runtime in Runtime if runtime in runtimes)
 
 
 def read_sections(root: Sysroot, path: str) -> dict[bytes, tuple[int, int]]:
@@ -114,8 +116,8 @@ def collectors(root: Sysroot, pid: int, runtime: Runtime) -> list[Thread]:
     """
     pattern = _MARKS[runtime].threads
     threads = (read_thread(root, pid, tid, affinity=True) for tid in read_tids(root, pid))
-    alive = [one for one in threads if one and one.alive]
-    return [one for one in alive if pattern and re.match(pattern, one.comm)] or alive
+    alive = [thread for thread in threads if thread and thread.alive]
+    return [thread for thread in alive if pattern and re.match(pattern, thread.comm)] or alive
 
 
 def settings_of(root: Sysroot, pid: int, runtime: Runtime) -> tuple[list[str], bool]:

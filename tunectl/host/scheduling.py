@@ -66,7 +66,7 @@ def name_in(text: str) -> str:
 
 def named_as(root: Sysroot, text: str) -> list[Thread]:
     """The kernel threads that have the name of such a text now. Never raises."""
-    return [one for one in read_kernel_threads(root) if one.comm == name_in(text)]
+    return [kernel_thread for kernel_thread in read_kernel_threads(root) if kernel_thread.comm == name_in(text)]
 
 
 def as_text(how: Scheduling, thread: Thread) -> str:

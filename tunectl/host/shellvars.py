@@ -109,8 +109,8 @@ def assignments(text: str) -> Iterator[Assignment]:
     """Every line that begins with an assignment, in order. Values are not expanded: each stands for itself."""
     at = 0
     for number, line in enumerate(text.split("\n"), 1):
-        if found := _LINE.match(line):
-            yield Assignment(found[1], _unquoted(line[found.end() :]), number, at + found.end(), at + len(line))
+        if match := _LINE.match(line):
+            yield Assignment(match[1], _unquoted(line[match.end() :]), number, at + match.end(), at + len(line))
         at += len(line) + 1
 
 
@@ -126,7 +126,7 @@ def _unquoted(written: str) -> str:
 
 def last_value(text: str, name: str) -> str:
     """What the last assignment of a variable gives it; "" where there is none."""
-    return next((one.value for one in reversed(list(assignments(text))) if one.name == name), "")
+    return next((assignment.value for assignment in reversed(list(assignments(text))) if assignment.name == name), "")
 
 
 class _Reader:
@@ -149,10 +149,10 @@ class _Reader:
 
     def _take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Goes past what the pattern matches here."""
-        found = pattern.match(self._text, self._at)
-        if found:
-            self._at = found.end()
-        return found
+        match = pattern.match(self._text, self._at)
+        if match:
+            self._at = match.end()
+        return match
 
     def _skip(self, count: int = 1) -> None:
         """Goes past some characters."""
@@ -254,10 +254,10 @@ class _Reader:
         where = self.where()
         if self._take(_BACKTICKS):
             return (Piece(None, where),)
-        if found := self._take(_VARIABLE):
-            return self._variable(found[1] or found[2])
-        if found := self._take(_CHOICE):
-            return self._choice(found[1], bool(found[2]), found[3], found[4])
+        if match := self._take(_VARIABLE):
+            return self._variable(match[1] or match[2])
+        if match := self._take(_CHOICE):
+            return self._choice(match[1], bool(match[2]), match[3], match[4])
         if self._peek() == "$" and self._peek(1) == "(":
             self._skip_substitution()
             return (Piece(None, where),)

@@ -125,7 +125,7 @@ class StressNg:
             threads = self._threads()
             if why := self._child.ended():
                 raise TunectlError(f"the load did not start: {PROGRAM} has ended: {why}")
-            if len(threads) > 1 and sum(max(one.run_s, one.cpu_s) for one in threads) > _AT_WORK_S:
+            if len(threads) > 1 and sum(max(thread.run_s, thread.cpu_s) for thread in threads) > _AT_WORK_S:
                 break
             if time.monotonic() > end:
                 raise TunectlError(f"the load did not start: {PROGRAM} took no CPU time in {_STARTS_S:g} s")
@@ -159,7 +159,7 @@ class StressNg:
 
     def _threads(self) -> list[Thread]:
         """Of its session, but for the one that it was started through."""
-        return [one for one in read_session(self._root, self._child.pid) if one.pid != self._child.pid]
+        return [thread for thread in read_session(self._root, self._child.pid) if thread.pid != self._child.pid]
 
     def _clear(self) -> None:
         if self._figures >= 0:

@@ -56,9 +56,9 @@ def _is_null(root: Sysroot, path: str) -> bool:
 def read_unit(root: Sysroot, unit: str) -> list[Said]:
     """Every assignment of a unit, in the order in which systemd reads them. Never raises."""
     return [
-        Said(one.section, one.key, one.value, file, one.line, one.last)
+        Said(option.section, option.key, option.value, file, option.line, option.last)
         for file in files_of(root, unit)
-        for one in parse_ini(root.get_text(file))
+        for option in parse_ini(root.get_text(file))
     ]
 
 
@@ -89,7 +89,7 @@ def taking_out(guilty: Sequence[Said], *names: str) -> Fix:
             said = "it holds for other units, too; drop-ins of those may say it instead"
             shared.append(to_decide(f"decide about {', '.join(map(as_data, lines))}: {said}"))
             continue
-        script = ";".join(f"{one.line},{one.last}d" if one.last > one.line else f"{one.line}d" for one in lines)
+        script = ";".join(f"{line.line},{line.last}d" if line.last > line.line else f"{line.line}d" for line in lines)
         commands.append(argv("sudo", "sed", "-i", script, of=[f"/{file}"]))
     return in_turn(to_type(all_of([*commands, RELOAD])) if commands else NOTHING, *shared)
 

@@ -204,13 +204,15 @@ def read_capping(root: Sysroot) -> tuple[Capping, ...]:
     ACPI's (`Processor`) acts on every CPU of its own CPU's package (drivers/acpi/processor_thermal.c,
     cpufreq_set_cur_state).
     """
-    at_work = {name: one for name, one in _cooling(root).items() if one.state > 0}
-    capping = {name: one for name, one in at_work.items() if one.kind.startswith(SLOWING_COOLERS)}
-    capping = {name: one for name, one in capping.items() if not injects_idle(one.kind)}
+    at_work = {name: cooling for name, cooling in _cooling(root).items() if cooling.state > 0}
+    capping = {name: cooling for name, cooling in at_work.items() if cooling.kind.startswith(SLOWING_COOLERS)}
+    capping = {name: cooling for name, cooling in capping.items() if not injects_idle(cooling.kind)}
     if not capping:
         return ()
     hot = is_hot(_zones(root).values())
-    return tuple(Capping(name, one.kind, one.state, _package(root, name), hot) for name, one in capping.items())
+    return tuple(
+        Capping(name, cooling.kind, cooling.state, _package(root, name), hot) for name, cooling in capping.items()
+    )
 
 
 def is_hot(zones: Iterable[Zone]) -> bool | None:

@@ -82,9 +82,9 @@ def parse_rules(text: str, file: str) -> Iterator[Rule]:
 def _keys(text: str) -> tuple[Key, ...]:
     """The parts of a rule; none where one of them is not valid: udev ignores the line then (udev-rules.c)."""
     keys, at = [], 0
-    while found := _KEY.match(text, at):
-        keys.append(Key(found[1], found[2] or "", found[3], found[4]))
-        at = found.end()
+    while match := _KEY.match(text, at):
+        keys.append(Key(match[1], match[2] or "", match[3], match[4]))
+        at = match.end()
     return tuple(keys) if not text[at:].strip(" \t\r,") and all(map(_is_valid, keys)) else ()
 
 
@@ -113,12 +113,12 @@ def against_units(root: Sysroot, ours: str) -> Against | None:
     found: dict[str, Against] = {}
     for path in files_in_force(root, DIRECTORIES, ".rules"):
         if path.rpartition("/")[2] == ours:
-            found = {kind: one for kind, one in found.items() if kind == "ready"}  # ours says the others anew
+            found = {kind: against for kind, against in found.items() if kind == "ready"}  # ours says the others anew
             continue
         text = root.get_text(path)
         if _OF_UNITS.search(text):
             _follow(parse_rules(text, path), names, found)
-    return next((one for one in found.values() if one.sure), next(iter(found.values()), None))
+    return next((against for against in found.values() if against.sure), next(iter(found.values()), None))
 
 
 def _follow(rules: Iterable[Rule], names: Sequence[str], found: dict[str, Against]) -> None:
@@ -187,4 +187,4 @@ def _holds(key: Key, names: Sequence[str]) -> bool | None:
 
 def is_one_of(value: str, pattern: str) -> bool:
     """Is a value meant by the patterns of a key, `eth*|en*`?"""
-    return any(fnmatchcase(value, one) for one in pattern.split("|"))
+    return any(fnmatchcase(value, word) for word in pattern.split("|"))

@@ -71,73 +71,84 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
     return judged(*_not_in_force(knob, found, argument))
 
 
-def _next(found: BootFacts, right: bool) -> NextBoot:
+def _next(boot_facts: BootFacts, right: bool) -> NextBoot:
     """Will the next boot have what is asked for?"""
-    if not found.next.known:
+    if not boot_facts.next.known:
         return NextBoot.UNKNOWN
     return NextBoot.SAME if right else NextBoot.OTHER
 
 
-def _says(found: BootFacts) -> str:
+def _says(boot_facts: BootFacts) -> str:
     """The file or the owner that says what the next boot has, or why nobody does."""
-    if not found.next.known:
-        return found.next.problem or found.refusal
-    return found.next.where or found.next.declared
+    if not boot_facts.next.known:
+        return boot_facts.next.problem or boot_facts.refusal
+    return boot_facts.next.where or boot_facts.next.declared
 
 
-def _in_force(found: BootFacts, argument: str, *, will_have: bool) -> _Said:
+def _in_force(boot_facts: BootFacts, argument: str, *, will_have: bool) -> _Said:
     """What this boot has as it should: will the next boot, too?"""
-    if found.next.known and not will_have:
-        return Outcome.DRIFTED, f"in force now, but {_lost(found)}", *_mend(found, argument)
-    if found.next.known:
-        return Outcome.COMPLIANT, found.beside or found.made, NOTHING, True
-    why = found.next.problem or found.refusal
-    return Outcome.COMPLIANT, f"in force; whether the next boot has it is not known: {why}", _find_out(found), False
+    if boot_facts.next.known and not will_have:
+        return Outcome.DRIFTED, f"in force now, but {_lost(boot_facts)}", *_mend(boot_facts, argument)
+    if boot_facts.next.known:
+        return Outcome.COMPLIANT, boot_facts.beside or boot_facts.made, NOTHING, True
+    why = boot_facts.next.problem or boot_facts.refusal
+    return (
+        Outcome.COMPLIANT,
+        f"in force; whether the next boot has it is not known: {why}",
+        _find_out(boot_facts),
+        False,
+    )
 
 
-def _not_in_force(knob: Knob, found: BootFacts, argument: str) -> _Said:
+def _not_in_force(knob: Knob, boot_facts: BootFacts, argument: str) -> _Said:
     """What neither this boot has nor, as far as that is known, the next."""
-    reason = f"this boot had {_what(knob, found.booted)}" + (f" ({found.made})" if found.made else "")
-    hidden = found.next.errno in DENIED
-    if found.refusal and not hidden:
+    reason = f"this boot had {_what(knob, boot_facts.booted)}" + (f" ({boot_facts.made})" if boot_facts.made else "")
+    hidden = boot_facts.next.errno in DENIED
+    if boot_facts.refusal and not hidden:
         others = "its boot loader's settings are not tunectl's to write"
-        reason += f", and {found.refusal if found.place else others}"
-    elif not found.next.known and found.next.problem and (hidden or not found.obstacle):
-        reason += f"; whether the next will have it is not known: {found.next.problem}"
-        return Outcome.DRIFTED, reason, _find_out(found), False
+        reason += f", and {boot_facts.refusal if boot_facts.place else others}"
+    elif not boot_facts.next.known and boot_facts.next.problem and (hidden or not boot_facts.obstacle):
+        reason += f"; whether the next will have it is not known: {boot_facts.next.problem}"
+        return Outcome.DRIFTED, reason, _find_out(boot_facts), False
     else:
-        why = found.obstacle or found.next.problem
-        reason += f"; the next will have {_what(knob, found.next.value)}" + (f": {why}" if why else "")
-    return Outcome.DRIFTED, reason, *_mend(found, argument)
+        why = boot_facts.obstacle or boot_facts.next.problem
+        reason += f"; the next will have {_what(knob, boot_facts.next.value)}" + (f": {why}" if why else "")
+    return Outcome.DRIFTED, reason, *_mend(boot_facts, argument)
 
 
-def _lost(found: BootFacts) -> str:
+def _lost(boot_facts: BootFacts) -> str:
     """Which boot will not have what this one has, and why."""
-    if not found.next.later:
-        why = found.obstacle or found.next.problem or f"{found.next.where or 'the configuration'} has not"
+    if not boot_facts.next.later:
+        why = (
+            boot_facts.obstacle or boot_facts.next.problem or f"{boot_facts.next.where or 'the configuration'} has not"
+        )
         return f"the next boot will not have it: {why}"
-    return f"the next kernel's entry would not have it: {found.obstacle}" if found.obstacle else found.next.problem
+    return (
+        f"the next kernel's entry would not have it: {boot_facts.obstacle}"
+        if boot_facts.obstacle
+        else boot_facts.next.problem
+    )
 
 
-def _find_out(found: BootFacts) -> Fix:
+def _find_out(boot_facts: BootFacts) -> Fix:
     """What makes known what the next boot has."""
-    if found.next.errno in DENIED:
+    if boot_facts.next.errno in DENIED:
         return AS_ROOT
-    if found.refusal:
-        return to_decide(found.advice)
+    if boot_facts.refusal:
+        return to_decide(boot_facts.advice)
     return to_decide("look at it yourself: tunectl cannot tell what boots there")
 
 
-def _left_over(knob: Knob, found: LeftOver, booted: Any) -> Judgement:
+def _left_over(knob: Knob, left_over: LeftOver, booted: Any) -> Judgement:
     """The boot configuration still asks for an argument of ours that nobody wants now, or that does nothing here."""
     argument = knob.name.removeprefix("boot.")
-    reason = f"the boot configuration still asks for {argument}, as tunectl wrote it, and {found.why}"
-    asked = booted if found.written is None else found.written
+    reason = f"the boot configuration still asks for {argument}, as tunectl wrote it, and {left_over.why}"
+    asked = booted if left_over.written is None else left_over.written
     observed = None if asked is None else knob.codec.show(asked)
     return Judgement(Outcome.DRIFTED, observed, None, reason)
 
 
-def _configured(found: BootFacts, facts: Facts, argument: str) -> _Said:
+def _configured(boot_facts: BootFacts, facts: Facts, argument: str) -> _Said:
     """The next boot will have it: it waits for that boot, or this one should have had it already."""
     if facts.configured_in in ("", facts.boot_id):
         note = "" if facts.live else ", once the boot loader's program has run (none was: a recorded host)"
@@ -146,11 +157,11 @@ def _configured(found: BootFacts, facts: Facts, argument: str) -> _Said:
     return Outcome.DRIFTED, reason, reboot("into the boot menu's default entry, unedited"), False
 
 
-def _mend(found: BootFacts, argument: str) -> tuple[Fix, bool]:
+def _mend(boot_facts: BootFacts, argument: str) -> tuple[Fix, bool]:
     """(fix, can apply do it): without a fix `tunectl apply` is one."""
-    if found.refusal:
-        return add_words(argument, found.place), False
-    return found.remedy, not found.obstacle
+    if boot_facts.refusal:
+        return add_words(argument, boot_facts.place), False
+    return boot_facts.remedy, not boot_facts.obstacle
 
 
 def _what(knob: Knob, value: Any) -> str:

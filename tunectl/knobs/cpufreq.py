@@ -77,14 +77,16 @@ def judge_max(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judge
         return judged
     found = reading.of_facts(CapFacts)
     package = found.packages.get(reading.instance)
-    mine = [one for one in found.capping if one.package is None or one.package == package]
+    mine = [capping for capping in found.capping if capping.package is None or capping.package == package]
     if not mine:
         return judged
     hot = mine[0].hot  # of the host: the same for each
-    named = " and ".join(f"the cooling device {one.name} ({one.kind}) is at state {one.state}" for one in mine)
+    named = " and ".join(
+        f"the cooling device {capping.name} ({capping.kind}) is at state {capping.state}" for capping in mine
+    )
     holds = ", and they hold" if len(mine) > 1 else " and holds"
     reason = f"{named}{holds} the clock down; {_HEAT_OR_NOT[hot]}"
-    fix = cooling_advice({one.name: one.kind for one in mine}, hot=hot)
+    fix = cooling_advice({capping.name: capping.kind for capping in mine}, hot=hot)
     return judged._replace(reason=reason, fix=fix, changeable=False)
 
 

@@ -51,11 +51,11 @@ def judge_partition(knob: Knob, desired: Any, reading: Reading, facts: Facts) ->
     return Judgement(Outcome.DRIFTED, observed, shown, reason + beside)
 
 
-def _beside_isolcpus(found: PartitionFacts) -> str:
+def _beside_isolcpus(partition_facts: PartitionFacts) -> str:
     """Why the kernel may refuse any partition: docs/kernel-facts.md, "Effective state"."""
-    if not found.boot or found.shown == "isolated":
+    if not partition_facts.boot or partition_facts.shown == "isolated":
         return ""
-    cpus = format_cpulist(found.boot)
+    cpus = format_cpulist(partition_facts.boot)
     return f"; this boot's isolcpus= isolates CPUs {cpus}, and a kernel may take no partition beside it"
 
 

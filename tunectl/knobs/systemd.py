@@ -75,16 +75,18 @@ def _by_the_line(knob: Knob, word: Overriding, configured: CpuSet, desired: CpuS
 _NOT_GIVEN = "systemd has not given that to the kernel yet"
 
 
-def _misconfigured(found: UnitFacts, observed: str, desired: Any) -> Judgement:
+def _misconfigured(unit_facts: UnitFacts, observed: str, desired: Any) -> Judgement:
     """Ours is not what counts: who says otherwise, and who has to take that back."""
     shown = format_cpulist(desired)
-    guilty = [one for one in found.later if not one.value or not united_of([one]) <= desired]
+    guilty = [one for one in unit_facts.later if not one.value or not united_of([one]) <= desired]
     if guilty:
-        reason = f"{found.unit} has CPUs {observed or 'none'}: {_quoted(guilty)}, read after /{found.file}"
-        mending = taking_out(guilty, found.unit)
+        reason = f"{unit_facts.unit} has CPUs {observed or 'none'}: {_quoted(guilty)}, read after /{unit_facts.file}"
+        mending = taking_out(guilty, unit_facts.unit)
         fix = in_turn(mending, APPLY) if mending.is_typed else mending
-        return Judgement(Outcome.DRIFTED, observed, shown, reason, fix, changeable=found.own != desired)
-    reason = f"it is configured for CPUs {observed} ({_quoted(found.said)})" if observed else "no CPUs are configured"
+        return Judgement(Outcome.DRIFTED, observed, shown, reason, fix, changeable=unit_facts.own != desired)
+    reason = (
+        f"it is configured for CPUs {observed} ({_quoted(unit_facts.said)})" if observed else "no CPUs are configured"
+    )
     return Judgement(Outcome.DRIFTED, observed, shown, reason)
 
 

@@ -67,8 +67,11 @@ class Watcher:
 
     def _judge(self, snapshot: Snapshot) -> tuple[Condition, ...]:
         self._history.add(snapshot)
-        found = judge(self._history)
-        return tuple(one._replace(fix=self._typed(one.fix)) if one.fix else one for one in found)
+        conditions = judge(self._history)
+        return tuple(
+            condition._replace(fix=self._typed(condition.fix)) if condition.fix else condition
+            for condition in conditions
+        )
 
 
 def opener_of(

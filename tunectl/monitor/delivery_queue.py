@@ -89,7 +89,7 @@ class DeliveryQueue:
             waiting = self._store.waiting(self.name)
             now = {
                 "depth": len(waiting),
-                "unsaved": sum(not one.is_saved for one in waiting),
+                "unsaved": sum(not delivery.is_saved for delivery in waiting),
                 "oldest_seconds": self._clock() - waiting[0].queued_s if waiting else 0.0,
                 "delivered_total": self._delivered_total,
                 "failures_total": self._failures_total,
@@ -140,7 +140,7 @@ class DeliveryQueue:
         """How long until the next try, and of which delivery; of none, where what fires is to be said again."""
         waiting = self._store.waiting(self.name)
         if waiting:
-            free = next((one for one in waiting if not one.is_busy), None)
+            free = next((delivery for delivery in waiting if not delivery.is_busy), None)
             if free is None or (waiting[0].is_busy and now_s < self._patient_s):
                 return _BUSY_AGAIN_S, None
             return self._due_s - now_s, free
@@ -187,27 +187,27 @@ class DeliveryQueue:
 
     def _bound(self) -> None:
         while len(waiting := self._store.waiting(self.name)) > self._most:
-            victims = first_to_go([one for one in waiting if not one.is_busy])
+            victims = first_to_go([delivery for delivery in waiting if not delivery.is_busy])
             if not victims:
                 return
             self._lose(victims, ": the queue is full")
 
     def _lose(self, deliveries: Sequence[Delivery], why: str) -> None:
         self._lost_total += len(deliveries)
-        for one in deliveries:
-            LOG.error("%s: lost %s %s%s", self.name, one.alert.identity, one.alert.status.value, why)
+        for delivery in deliveries:
+            LOG.error("%s: lost %s %s%s", self.name, delivery.alert.identity, delivery.alert.status.value, why)
         self._store.remove(deliveries)
 
 
 def first_to_go(deliveries: Sequence[Delivery]) -> list[Delivery]:
     """What a full queue drops: the oldest alert that is over and that nobody has heard of, or the oldest transition."""
     fired: dict[tuple[str, str], Delivery] = {}
-    for one in deliveries:
-        key = (one.alert.identity, one.alert.since)
-        if one.alert.status is AlertState.FIRING:
-            fired[key] = one
+    for delivery in deliveries:
+        key = (delivery.alert.identity, delivery.alert.since)
+        if delivery.alert.status is AlertState.FIRING:
+            fired[key] = delivery
         elif key in fired:
-            return [fired[key], one]
+            return [fired[key], delivery]
     return list(deliveries[:1])
 
 

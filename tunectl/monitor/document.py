@@ -155,8 +155,16 @@ def monitor_body(
 def findings_of(conditions: Iterable[Condition]) -> list[Finding]:
     """Every condition as a finding, so that the formats which know nothing of alerts can show it."""
     return [
-        Finding(one.rule, one.subject, _OUTCOMES[one.health], one.observed, one.expected, one.summary, one.fix)
-        for one in conditions
+        Finding(
+            condition.rule,
+            condition.subject,
+            _OUTCOMES[condition.health],
+            condition.observed,
+            condition.expected,
+            condition.summary,
+            condition.fix,
+        )
+        for condition in conditions
     ]
 
 
@@ -180,10 +188,12 @@ def sources_of(snapshot: Snapshot) -> list[SourceRow]:
 
 
 def _zones(snapshot: Snapshot) -> Iterator[ZoneRow]:
-    trips: dict[str, Any] = {one.subject: one.value for one in snapshot.of("trip_mc")}
-    for one in snapshot.of("temperature_mc"):
-        celsius: Any = one.value  # a number, where there is one
-        yield ZoneRow(one.subject, celsius, trips.get(one.subject), one.freshness, one.reason or one.kind)
+    trips: dict[str, Any] = {sample.subject: sample.value for sample in snapshot.of("trip_mc")}
+    for sample in snapshot.of("temperature_mc"):
+        celsius: Any = sample.value  # a number, where there is one
+        yield ZoneRow(
+            sample.subject, celsius, trips.get(sample.subject), sample.freshness, sample.reason or sample.kind
+        )
 
 
 _OF_A_WINDOW = (
@@ -202,10 +212,10 @@ _OF_A_WINDOW = (
 def _latency(snapshot: Snapshot) -> Iterator[LatencyRow]:
     """Who sends latencies: the application, the sentinel. Empty where nobody does."""
     by_name = _index(snapshot).by_name
-    for one in snapshot.of("latency_max_ns"):
-        if one.freshness is not Freshness.ABSENT:
-            values = {name: number_of(by_name.get((f"latency_{name}", one.subject))) for name in _OF_A_WINDOW}
-            yield LatencyRow(subject=one.subject, **values, health=one.freshness, reason=one.reason)
+    for sample in snapshot.of("latency_max_ns"):
+        if sample.freshness is not Freshness.ABSENT:
+            values = {name: number_of(by_name.get((f"latency_{name}", sample.subject))) for name in _OF_A_WINDOW}
+            yield LatencyRow(subject=sample.subject, **values, health=sample.freshness, reason=sample.reason)
 
 
 # The clock of a CPU, the best reading first: what it measured itself, its own file, its package's sentinel.
@@ -255,7 +265,7 @@ def _index(snapshot: Snapshot) -> _Index:
         if sample.quantity != "interrupts":  # of a device: _landed has these
             for cpu in members(sample):
                 of_cpu[cpu][sample.quantity] = sample
-    return _Index(of_cpu, {(one.quantity, one.subject): one for one in snapshot.samples})
+    return _Index(of_cpu, {(sample.quantity, sample.subject): sample for sample in snapshot.samples})
 
 
 def _clock(mine: Mapping[str, Sample]) -> dict[str, Any]:
@@ -279,7 +289,7 @@ def _clock(mine: Mapping[str, Sample]) -> dict[str, Any]:
 
 
 def _package(mine: Mapping[str, Sample]) -> int | None:
-    names = {one.subject for one in mine.values() if one.subject.startswith("package")}
+    names = {sample.subject for sample in mine.values() if sample.subject.startswith("package")}
     numbers = [int(name.removeprefix("package")) for name in names if name.removeprefix("package").isdecimal()]
     return min(numbers, default=None)
 
@@ -287,8 +297,8 @@ def _package(mine: Mapping[str, Sample]) -> int | None:
 def _throttles(mine: Mapping[str, Sample], then: _Index | None) -> dict[str, Any]:
     """Of the core and of its package together: either slows the CPU."""
     counters = [mine[name] for name in ("core_throttles", "package_throttles") if name in mine]
-    counts = [count for one in counters if (count := number_of(one)) is not None]
-    rises = [_rise(one, then) for one in counters]
+    counts = [count for counter in counters if (count := number_of(counter)) is not None]
+    rises = [_rise(counter, then) for counter in counters]
     return {
         "throttles": sum(counts) if counts else None,
         "throttles_new": sum(rise for rise in rises if rise) if counts else None,

@@ -35,15 +35,17 @@ def _settled(condition: Condition) -> Condition:
 
 def verdict_of(status: Status) -> tuple[Verdict, list[str]]:
     """critical, warning, unknown or ok, and why. What could not be seen is not ok."""
-    bad = [one for one in status.conditions if one.health is Health.BAD]
-    blind = [one for one in status.conditions if one.health is Health.UNKNOWN and one.rule in BLIND]
-    reasons = [f"{one.rule}[{one.subject}]: {one.summary}" for one in (*bad, *blind)]
+    bad = [condition for condition in status.conditions if condition.health is Health.BAD]
+    blind = [
+        condition for condition in status.conditions if condition.health is Health.UNKNOWN and condition.rule in BLIND
+    ]
+    reasons = [f"{condition.rule}[{condition.subject}]: {condition.summary}" for condition in (*bad, *blind)]
     severities: tuple[Verdict, ...] = ("critical", "warning")
     for severity in severities:
-        if any(SEVERITIES.get(one.rule, "warning") == severity for one in bad):
+        if any(SEVERITIES.get(condition.rule, "warning") == severity for condition in bad):
             return severity, reasons
     if blind:
         return "unknown", reasons
-    if any(one.health in (Health.GOOD, Health.BETWEEN) for one in status.conditions):
+    if any(condition.health in (Health.GOOD, Health.BETWEEN) for condition in status.conditions):
         return "ok", reasons
     return "unknown", [*reasons, "this host shows nothing that could be judged"]

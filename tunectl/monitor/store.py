@@ -110,15 +110,15 @@ class Store:
 
     def remove(self, deliveries: Iterable[Delivery]) -> None:
         """They are acknowledged or given up: nobody delivers them again; in memory until `save`."""
-        for one in deliveries:
-            self._waiting[one.receiver].remove(one)
-            if one.id is not None:
-                self._acknowledged.add(one.id)
+        for delivery in deliveries:
+            self._waiting[delivery.receiver].remove(delivery)
+            if delivery.id is not None:
+                self._acknowledged.add(delivery.id)
 
     @property
     def unsaved(self) -> list[Delivery]:
         """What a crash would cost."""
-        return [one for one in self._all() if not one.is_saved]
+        return [delivery for delivery in self._all() if not delivery.is_saved]
 
     @property
     def is_saved(self) -> bool:
@@ -161,7 +161,7 @@ class Store:
             self._occupancy.release()
 
     def _all(self) -> Iterator[Delivery]:
-        return (one for waiting in self._waiting.values() for one in waiting)
+        return (delivery for waiting in self._waiting.values() for delivery in waiting)
 
     def _opened(self) -> sqlite3.Connection:
         """The database. It is opened where it is not, or where its file was cleared away under us."""
@@ -176,8 +176,8 @@ class Store:
         if self._is_read:
             check(database)  # what stands in this file is not known: everything is written again, under the same ids
             self._state_waits = True
-            for one in self._all():
-                one.is_saved = False
+            for delivery in self._all():
+                delivery.is_saved = False
         else:
             self._read(database)
         return database
@@ -206,9 +206,9 @@ class Store:
             self.state = saved.state or {}
         self._name_unread()
         self._state_waits |= saved.is_state_lost  # so that it is said once
-        for one in reversed(left):
-            self._waiting[one.receiver].insert(0, one)
-        self._next_id = 1 + max((one.id for one in left if one.id is not None), default=0)
+        for delivery in reversed(left):
+            self._waiting[delivery.receiver].insert(0, delivery)
+        self._next_id = 1 + max((delivery.id for delivery in left if delivery.id is not None), default=0)
         self._is_read = True
         self._kept = saved.text if saved.damage else _IN_MEMORY
         if saved.damage:
@@ -228,16 +228,16 @@ class Store:
             self._acknowledged.clear()
         unsaved = self.unsaved
         if unsaved or self._state_waits:
-            for one in unsaved:
-                if one.id is None:
-                    one.id, self._next_id = self._next_id, self._next_id + 1
-            rows = [(one.id, one.receiver, record_of(asdict(one.alert))) for one in unsaved]
+            for delivery in unsaved:
+                if delivery.id is None:
+                    delivery.id, self._next_id = self._next_id, self._next_id + 1
+            rows = [(delivery.id, delivery.receiver, record_of(asdict(delivery.alert))) for delivery in unsaved]
             with transaction(database):
                 database.execute("DELETE FROM delivery WHERE done")
                 database.execute("REPLACE INTO state VALUES (0, ?)", (record_of(self.state),))
                 database.executemany("REPLACE INTO delivery VALUES (?, ?, 0, ?)", rows)
-            for one in unsaved:
-                one.is_saved = True
+            for delivery in unsaved:
+                delivery.is_saved = True
             self._state_waits = False
 
     def _lose(self, receiver: str, count: int) -> None:

@@ -78,7 +78,7 @@ def behold(root: Sysroot, at: float, found: Mapping[int, Iterable[Occupant]], ti
     """The counters now. `ticks_per_s` is the unit of /proc/stat."""
     table = parse_interrupts(root.get_text("proc/interrupts"))
     arrived = {cpu: sum(table.column(cpu).values()) for cpu in found if cpu in table.cpus}
-    keys = {(one.thread.pid, one.thread.tid) for there in found.values() for one in there}
+    keys = {(occupant.thread.pid, occupant.thread.tid) for there in found.values() for occupant in there}
     threads = {key: thread for key in keys if (thread := read_thread(root, *key, affinity=True))}
     times = parse_cpu_times(root.get_text("proc/stat"))
     steal_s = {cpu: ticks[STEAL] / ticks_per_s for cpu, ticks in times.items() if cpu in found and len(ticks) > STEAL}
@@ -93,13 +93,13 @@ def compare(before: Beheld, after: Beheld, found: Mapping[int, Iterable[Occupant
 def _beside(cpu: int, there: list[Occupant], before: Beheld, after: Beheld) -> Beside:
     seconds = max(after.at - before.at, 1e-9)
     pairs = []
-    for one in there:
-        key = (one.thread.pid, one.thread.tid)
+    for occupant in there:
+        key = (occupant.thread.pid, occupant.thread.tid)
         if key in before.threads and key in after.threads:
             pairs.append((before.threads[key], after.threads[key]))
     return Beside(
         cpu,
-        tuple(one.shown for one in there),
+        tuple(occupant.shown for occupant in there),
         seconds,
         # A CPU without a tick charges its thread late: one that never gave the CPU up spun all the time.
         any(now.run_s - then.run_s > _SPINS * seconds or _never_left(then, now) for then, now in pairs),
@@ -116,7 +116,7 @@ def _never_left(then: Thread, now: Thread) -> bool:
 
 def broken(judged: Iterable[Beside], limits: Mapping[str, float]) -> list[str]:
     """A sentence for each limit that the counts alone show to be broken. Pure."""
-    return [line for one in judged for line in _broken(one, limits)]
+    return [line for beside in judged for line in _broken(beside, limits)]
 
 
 def _broken(one: Beside, limits: Mapping[str, float]) -> Iterable[str]:

@@ -36,6 +36,6 @@ def measure_feed(cpus: CpuSet, limits: Mapping[str, float], intrude: bool, tell:
         document = run_feed(request, tell)
     except TunectlError as error:
         return Fed(problem=f"feed: {error}")
-    found = typed(document, Feed)
-    budget = judge_feed(found, limits)
-    return Fed(found.held(budget), {**document, "budget": plain(budget)})
+    feed = typed(document, Feed)
+    budget = judge_feed(feed, limits)
+    return Fed(feed.held(budget), {**document, "budget": plain(budget)})

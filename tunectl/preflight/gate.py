@@ -72,7 +72,10 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[Reason]]:
     every = (*parts.verify, *parts.check, *parts.thermal)
     failing = sorted(filter(fails_gate, every), key=lambda finding: cost(finding.severity))
     # A limit that broke beside a load broke, whatever became of the load later.
-    broken = [Reason(one.what, one.reason) for one in broken_limits(parts.probe, parts.loaded, parts.feed)]
+    broken = [
+        Reason(broken_limit.what, broken_limit.reason)
+        for broken_limit in broken_limits(parts.probe, parts.loaded, parts.feed)
+    ]
     reasons = [*_gathered(failing), *broken, *_plain(parts.beside)]
     unknown = _plain([parts.stopped] * bool(parts.stopped) + _unjudged(parts) + list(parts.not_measured))
     unknown += _plain(_unjudged_too(UNDER_LOAD, str(parts.load_problem) if parts.load_problem else "", parts.loaded))

@@ -40,7 +40,7 @@ class Waivers(NamedTuple):
 def count_waivers(waivers: Iterable[Waiver], today: str) -> Waivers:
     """`today` is an ISO date; a waiver holds on its last day."""
     every = tuple(waivers)
-    standing = [one for one in every if one.until >= today]
+    standing = [waiver for waiver in every if waiver.until >= today]
     return Waivers(len(standing), len(every) - len(standing), min(standing, key=lambda one: one.until, default=None))
 
 

@@ -152,7 +152,9 @@ def run_preflight(request: Request) -> Flight:
         flight.verdict = "no-go"
     flight.waivers = count_waivers(config.waivers if config else (), request.today)
     flight.looser = config.looser if config else ()
-    not_known = sum(one.next is NextBoot.UNKNOWN and one.outcome is Outcome.COMPLIANT for one in flight.findings)
+    not_known = sum(
+        finding.next is NextBoot.UNKNOWN and finding.outcome is Outcome.COMPLIANT for finding in flight.findings
+    )
     flight.headline = headline(
         flight.verdict, flight.looser, flight.waivers, flight.loaded, _fed(flight), not_known=not_known
     )
@@ -207,7 +209,7 @@ def _check(request: Request, flight: Flight, config: HostConfig | None, scope: S
     window = request.window_s
     whole = "check."
     try:
-        found = run_checks(
+        findings = run_checks(
             request.root,
             scope,
             window_s=window,
@@ -221,8 +223,8 @@ def _check(request: Request, flight: Flight, config: HostConfig | None, scope: S
         flight.check = waive(interrupted.found, config.waivers, request.today) if config else interrupted.found
         raise
     except TunectlError as error:
-        found, whole = [Finding("check", "", Outcome.UNREADABLE, reason=str(error), severity=OF_CHECKS)], ""
-    flight.check = waive(found, config.waivers, request.today, whole=whole) if config else found
+        findings, whole = [Finding("check", "", Outcome.UNREADABLE, reason=str(error), severity=OF_CHECKS)], ""
+    flight.check = waive(findings, config.waivers, request.today, whole=whole) if config else findings
     flight.check_verdict = verdict_of(flight.check, request.strict)
 
 
@@ -261,15 +263,15 @@ def _measure_loaded(request: Request, flight: Flight, config: HostConfig | None,
             return
         plan = planned(request.root, facts, flight.load, cpus, scope.isolated)
         run = partial(run_jitter, cpus, duration_s, intrude=request.intrude)
-        found = under(plan, duration_s, request.tell, lambda tell: run(on_progress=tell))
+        jitter = under(plan, duration_s, request.tell, lambda tell: run(on_progress=tell))
     except TunectlError as error:
         mending = to_type(error.hint) if isinstance(error.hint, Command) else NOTHING
         flight.load_problem = Problem(named, f"not run: {error}", mending=mending)
         return
-    if nothing := found.nothing_measured:
+    if nothing := jitter.nothing_measured:
         flight.load_problem = Problem(named, nothing)
         return
-    flight.loaded = _held(found, config)
+    flight.loaded = _held(jitter, config)
 
 
 def _measure_feed(request: Request, flight: Flight, config: HostConfig | None) -> None:
@@ -327,8 +329,8 @@ def _held(result: Jitter, config: HostConfig | None) -> Jitter:
 def _look_longer(request: Request, flight: Flight, config: HostConfig | None, facts: CpuFacts) -> None:
     """The probe was a spinner, too: what it saw of the tick goes into the check's findings."""
     if flight.probe:
-        found = judge_probe(flight.probe, facts.nohz_full, lambda cpu: may_serve(request.root, cpu))
-        longer = waive(found, config.waivers, request.today) if config else found
+        findings = judge_probe(flight.probe, facts.nohz_full, lambda cpu: may_serve(request.root, cpu))
+        longer = waive(findings, config.waivers, request.today) if config else findings
         flight.check = with_longer_look(flight.check, longer)
         flight.check_verdict = verdict_of(flight.check, request.strict)
 
@@ -344,9 +346,11 @@ def _thermal(flight: Flight, before: ThermalSample, after: ThermalSample, config
         probe_core_khz=clocks,
     )
     if config and flight.inspection:
-        found = waive(flight.thermal["findings"], config.waivers, flight.inspection.today)
-        misspelt = [one for one in config.waivers if one.knob.startswith("thermal.") and one.knob not in NAMES]
-        flight.thermal["findings"] = [*found, *idle_waivers(misspelt, found)]
+        findings = waive(flight.thermal["findings"], config.waivers, flight.inspection.today)
+        misspelt = [
+            waiver for waiver in config.waivers if waiver.knob.startswith("thermal.") and waiver.knob not in NAMES
+        ]
+        flight.thermal["findings"] = [*findings, *idle_waivers(misspelt, findings)]
 
 
 def _clocks(probe: Jitter | None) -> dict[int, tuple[float | None, float | None]]:

@@ -163,7 +163,7 @@ def _against(judge: _Judge, knob: str, cpu: int, khz: int, base: Base | None, wh
 def _clock(judge: _Judge) -> Iterator[Finding]:
     """The clock the probe measured itself, against the TSC: the one true frequency of an isolated CPU."""
     knob = "thermal.clock"
-    advice = cooling_advice({name: one.kind for name, one, _ in _at_work(judge) if injects_idle(one.kind)})
+    advice = cooling_advice({name: cooling.kind for name, cooling, _ in _at_work(judge) if injects_idle(cooling.kind)})
     for cpu, both in sorted((judge.core_khz or {}).items()):
         measured = [khz for khz in both if khz]
         if measured:
@@ -195,30 +195,32 @@ def _zones(judge: _Judge) -> Iterator[Finding]:
 
 
 def _cooling(judge: _Judge) -> Iterator[Finding]:
-    slowing = {name: one for name, one in judge.after.cooling.items() if one.kind.startswith(SLOWING_COOLERS)}
+    slowing = {
+        name: cooling for name, cooling in judge.after.cooling.items() if cooling.kind.startswith(SLOWING_COOLERS)
+    }
     if not slowing:
         yield _found("thermal.cooling", "", Outcome.UNSUPPORTED, "no cooling device that would slow the CPUs")
     at_work = {name: state for name, _, state in _at_work(judge)}
     hot = is_hot([*judge.before.zones.values(), *judge.after.zones.values()])
-    for name, one in slowing.items():
+    for name, cooling in slowing.items():
         if state := at_work.get(name):
-            how = "keeps CPUs idle by force, hot or not" if injects_idle(one.kind) else "cools by slowing CPUs"
-            reason = f"{name} ({one.kind}) {how}: state {state} of {one.max_state}"
-            fix = cooling_advice({name: one.kind}, hot=hot)
-            cost = Severity.STALL if injects_idle(one.kind) else Severity.SLOWER
+            how = "keeps CPUs idle by force, hot or not" if injects_idle(cooling.kind) else "cools by slowing CPUs"
+            reason = f"{name} ({cooling.kind}) {how}: state {state} of {cooling.max_state}"
+            fix = cooling_advice({name: cooling.kind}, hot=hot)
+            cost = Severity.STALL if injects_idle(cooling.kind) else Severity.SLOWER
             yield _found(
                 "thermal.cooling", name, Outcome.DRIFTED, reason, observed=state, desired=0, fix=fix, severity=cost
             )
         else:
-            yield _found("thermal.cooling", name, Outcome.COMPLIANT, observed=one.state, desired=0)
+            yield _found("thermal.cooling", name, Outcome.COMPLIANT, observed=cooling.state, desired=0)
 
 
 def _at_work(judge: _Judge) -> Iterator[tuple[str, Cooling, int]]:
     """The cooling devices that slowed CPUs at either moment, with the higher of the two states."""
-    for name, one in judge.after.cooling.items():
-        state = max(one.state, judge.before.cooling.get(name, one).state)
-        if one.kind.startswith(SLOWING_COOLERS) and state > 0:  # powerclamp says -1 while it is off
-            yield name, one, state
+    for name, cooling in judge.after.cooling.items():
+        state = max(cooling.state, judge.before.cooling.get(name, cooling).state)
+        if cooling.kind.startswith(SLOWING_COOLERS) and state > 0:  # powerclamp says -1 while it is off
+            yield name, cooling, state
 
 
 def _evidence(judge: _Judge) -> dict[str, Any]:

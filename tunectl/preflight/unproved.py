@@ -29,7 +29,7 @@ def to_prove(
     taken = [f"CPU {one.cpu}: {'; '.join(one.threads)}" for one in beside]
     known = {one.cpu for one in beside}
     left = probe.not_measured if probe else ()
-    taken += [f"CPU {one.cpu}: {one.reason}" for one in left if one.cpu not in known]
+    taken += [f"CPU {left_out.cpu}: {left_out.reason}" for left_out in left if left_out.cpu not in known]
     if taken or problem.is_taken:
         where = f" ({'; '.join(taken)})" if taken else ""
         yield to_decide(

@@ -60,7 +60,7 @@ class Traced(NamedTuple):
             return self._replace(reason=f"the trace cannot be compared with the probe's counter: {why}")
         lines = {cpu.cpu: line_of(cpu, run.clock) for cpu in run.cpus}
         return self._replace(
-            cpus={cpu: one._replace(line=lines[cpu]) for cpu, one in self.cpus.items() if cpu in lines}
+            cpus={cpu: cpu_trace._replace(line=lines[cpu]) for cpu, cpu_trace in self.cpus.items() if cpu in lines}
         )
 
 
@@ -108,7 +108,7 @@ def _method(run: Run, traced: Traced) -> Attribution:
     return Attribution(
         method="trace",
         clock=traced.clock,
-        clock_error_ns=round(max((one.error_ticks for one in traced.cpus.values()), default=0) * 1e9 / hz, 1),
+        clock_error_ns=round(max((cpu.error_ticks for cpu in traced.cpus.values()), default=0) * 1e9 / hz, 1),
         buffer_kib=traced.buffer_kib,
         event_cost_ns=None if cost is None else round(cost * 1e9 / hz, 1),
         events=list(traced.kernel.formats),

@@ -83,7 +83,7 @@ def _glibc(elf: ELFFile) -> tuple[int, ...]:
     section = elf.get_section_by_name(".gnu.version_r")
     names = [one.name for _, wanted in section.iter_versions() for one in wanted] if section else []
     versions = [name.removeprefix("GLIBC_").split(".")[:2] for name in names if name.startswith("GLIBC_2.")]
-    return max((tuple(map(int, one)) for one in versions), default=())
+    return max((tuple(map(int, version)) for version in versions), default=())
 
 
 def _links_statically(compiler: list[str], directory: str) -> bool:

@@ -36,7 +36,7 @@ def _peaks(starts: Sequence[float]) -> list[float]:
     counts: Counter[int] = Counter()
     for after in range(1, min(len(starts), _FOLLOWERS, max(8, _PAIRS // (len(starts) + 1)))):
         distances = map(sub, starts[after:], starts)
-        counts.update([int(_STEPS * log(one)) for one in distances if SHORTEST <= one <= LONGEST])
+        counts.update([int(_STEPS * log(distance)) for distance in distances if SHORTEST <= distance <= LONGEST])
     scored = [(_deviation(counts, index), index) for index in counts]
     best = sorted((one for one in scored if one[0] > _DEVIATIONS), reverse=True)
     taken: list[int] = []

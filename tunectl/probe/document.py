@@ -98,15 +98,15 @@ def checked(body: dict[str, Any], path: Path) -> ProbeFile:
         result: Result = typed(body, _KINDS[name], str(path))
     except TunectlError as error:
         raise TunectlError(error.message, f"docs/schema/{name}-1.json says what stands there") from error
-    found = ProbeFile(str(path), name.removeprefix("tunectl."), body, result)
-    if isinstance(found.measured, CaseTable):
-        _check_cases(found.measured, path)
-        return found
-    for where, runs in _sets(found):
+    probe_file = ProbeFile(str(path), name.removeprefix("tunectl."), body, result)
+    if isinstance(probe_file.measured, CaseTable):
+        _check_cases(probe_file.measured, path)
+        return probe_file
+    for where, runs in _sets(probe_file):
         _check_distinct(runs, where, path)
         for number, run in enumerate(runs):
             _check_jitter(run, f"{path}: {where}[{number}]" if where else str(path))
-    return found
+    return probe_file
 
 
 def _sets(file: ProbeFile) -> list[tuple[str, Sequence[Jitter]]]:

@@ -131,8 +131,8 @@ def _measuring_s(document: Preflight) -> float:
 
 def _measured(document: Preflight, probe: Jitter) -> Iterator[str]:
     """Was every isolated CPU measured that is online, and no other?"""
-    for one in (*probe.not_measured, *document.beside):
-        yield f"CPU {one.cpu} was left out of its probe"
+    for left_out in (*probe.not_measured, *document.beside):
+        yield f"CPU {left_out.cpu} was left out of its probe"
     expected = _cpus(document.cpu_sets.isolated) & _cpus(document.cpu_sets.online)
     found = {cpu.cpu for cpu in probe.cpus}
     if not expected:
@@ -188,11 +188,11 @@ def _sections(document: Preflight) -> Iterator[str]:
 
 
 def _findings(document: Preflight) -> Iterator[str]:
-    for one in chain.from_iterable(part.findings for part in _parts(document).values()):
-        named = f"{as_data(one.target)} in it is {one.outcome}"
-        if one.outcome is Outcome.WAIVED and not document.waivers.standing:
+    for judged_target in chain.from_iterable(part.findings for part in _parts(document).values()):
+        named = f"{as_data(judged_target.target)} in it is {judged_target.outcome}"
+        if judged_target.outcome is Outcome.WAIVED and not document.waivers.standing:
             yield f"{named}, and no waiver stands"
-        elif _counts_against(one, document.strict):
+        elif _counts_against(judged_target, document.strict):
             yield named
 
 

@@ -32,8 +32,8 @@ class Machine(NamedTuple):
 
 def machine_of(files: Files) -> Machine:
     """From /proc/cpuinfo, the firmware's names and two sysctls; an absent file says nothing against the machine."""
-    found = _FLAGS.search(files.get("/proc/cpuinfo", ""))
-    flags = found.group(1).split() if found else ["constant_tsc", "nonstop_tsc"]
+    match = _FLAGS.search(files.get("/proc/cpuinfo", ""))
+    flags = match.group(1).split() if match else ["constant_tsc", "nonstop_tsc"]
     firmware = " ".join(files.get(path, "") for path in _FIRMWARE)
     return Machine(
         "hypervisor" in flags

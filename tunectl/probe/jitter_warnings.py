@@ -83,7 +83,10 @@ def _for_cpus(run: Run, keep: Callable[[Cpu], object], before: str, after: str =
 
 
 def _left_out(run: Run) -> list[str]:
-    return [f"CPU {one.cpu} was not measured: {one.reason}; stop that, or say --intrude" for one in run.not_measured]
+    return [
+        f"CPU {left_out.cpu} was not measured: {left_out.reason}; stop that, or say --intrude"
+        for left_out in run.not_measured
+    ]
 
 
 def _result(run: Run) -> Iterator[str]:

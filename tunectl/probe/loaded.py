@@ -145,9 +145,9 @@ def quiet_then_loaded(
         warnings.append(f"not measured under {plan.named}: interrupted before")
     else:
         try:
-            found = several(count, pause_s, loaded_run, tell)
-            loaded = found.runs
-            warnings += [f"under load: {text}" for text in found.warnings]
+            jitter_runs = several(count, pause_s, loaded_run, tell)
+            loaded = jitter_runs.runs
+            warnings += [f"under load: {text}" for text in jitter_runs.warnings]
         except (KeyboardInterrupt, TunectlError) as error:
             if ENDING.is_urgent:
                 said = f"interrupted again: the run at hand and {plural(len(quiet.runs), 'whole run')} are lost"

@@ -94,12 +94,12 @@ def find_periods(
     hiding = [(gap.start, gap.end) for gap in pauses]
     short = _kind(shorter, hiding, length)
     is_whole = len(pauses) + len(short.gaps) == len(events)
-    found = _scheduler_pauses(_kind(filter(_holds_the_schedulers, pauses), hiding, length), is_fifo)
-    if found:
+    periods = _scheduler_pauses(_kind(filter(_holds_the_schedulers, pauses), hiding, length), is_fifo)
+    if periods:
         pauses = [gap for gap in pauses if not _is_like_the_schedulers(gap)]
-    found += _search(_kind(pauses, hiding, length))
-    found += _search(short)
-    return Found(found[:MOST], None if is_whole else floor(short.length))
+    periods += _search(_kind(pauses, hiding, length))
+    periods += _search(short)
+    return Found(periods[:MOST], None if is_whole else floor(short.length))
 
 
 def pauses_warning(cpus: Iterable[int]) -> str:
@@ -131,13 +131,13 @@ def _search(kind: Kind) -> Iterator[Period]:
         series = _shortest(kind.looked())
         if series is None:
             return
-        found = _described(kind, series)
+        period = _described(kind, series)
         of = [name for name, tick in ticks.items() if _in_step(series, tick)]
-        if of and found.name in _TICKS.values():
-            found = replace(found, name=f"in step with the {of[0].removeprefix(_OFTEN)}")
-        elif found.name in _TICKS.values():
-            ticks[found.name] = series
-        yield found
+        if of and period.name in _TICKS.values():
+            period = replace(period, name=f"in step with the {of[0].removeprefix(_OFTEN)}")
+        elif period.name in _TICKS.values():
+            ticks[period.name] = series
+        yield period
         kind = kind.without(series.members)
 
 
@@ -170,9 +170,9 @@ def _scheduler_pauses(like: Kind, is_fifo: bool) -> list[Period]:
         series = in_phase(looked, SECOND, _SCHEDULER_SPREAD)
     else:
         few = [_few(looked, gap.start, is_fifo) for gap in like.gaps]
-        series = max((one for one in few if one), key=lambda one: one.hits, default=None)
-    found = _described(like, series) if series else None
-    return [found] if found and found.name == THROTTLED else []
+        series = max((series for series in few if series), key=lambda one: one.hits, default=None)
+    period = _described(like, series) if series else None
+    return [period] if period and period.name == THROTTLED else []
 
 
 def _few(looked: Looked, first: float, is_fifo: bool) -> Series | None:

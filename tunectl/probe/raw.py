@@ -192,7 +192,7 @@ class Run(msgspec.Struct, frozen=True, dict=True):
     @property
     def probed(self) -> frozenset[int]:
         """The CPUs that were asked for, measured or left."""
-        return frozenset([one.cpu for one in self.cpus] + [one.cpu for one in self.not_measured])
+        return frozenset([cpu.cpu for cpu in self.cpus] + [left_out.cpu for left_out in self.not_measured])
 
     def ns(self, ticks: float) -> int:
         """Whole ns, rounded down."""

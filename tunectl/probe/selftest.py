@@ -166,14 +166,14 @@ def judged(document: dict[str, Any]) -> dict[str, Any]:
     except msgspec.ValidationError as error:
         raise TunectlError(f"{SCHEMA}: {error}") from error
     phases = [_phase(phase, raw.clock) for phase in raw.phases]
-    found = Selftest(
+    selftest = Selftest(
         **{name: document[name] for name in ("cpu", "threshold_ns", "clock")},
         passed=all(phase.outcome == "passed" for phase in phases),
         vouched_ns=_vouched_ns(phases),
         phases=phases,
     )
     kept = {name: document[name] for name in ("tunectl_version", "host", "at")}
-    return {"schema": SCHEMA, **kept, **shapes.fields_of(found)}
+    return {"schema": SCHEMA, **kept, **shapes.fields_of(selftest)}
 
 
 def _vouched_ns(phases: Sequence[JudgedPhase]) -> int | None:

@@ -120,30 +120,30 @@ def _chances(own: Sequence[Gap], others: Sequence[Gap], near: float, length: flo
         yield min(1.0, covered / near)
 
 
-def stops_of(run: Run, found: Attributed) -> Stops:
+def stops_of(run: Run, attributed: Attributed) -> Stops:
     """`simultaneous_stops` of a run whose gaps have their causes; `count` is None where nobody can tell."""
-    if reason := _not_seen(run, found):
+    if reason := _not_seen(run, attributed):
         return Stops(reason=reason)
     begin, tick = max(cpu.tsc_start for cpu in run.cpus), 1e9 / run.clock.hz
     end = min(cpu.events[-1][0] if cpu.events_lost and cpu.events else cpu.tsc_end for cpu in run.cpus)
 
     def outside(events: Sequence[Event]) -> list[Gap]:
-        listed = ((start, stop) for start, stop, label in events if label in found.outside)
+        listed = ((start, stop) for start, stop, label in events if label in attributed.outside)
         return [((start - begin) * tick, (stop - begin) * tick) for start, stop in listed if begin <= start < end]
 
-    stops = find_stops([outside(cpu.events) for cpu in found.gaps], max((end - begin) * tick, 1.0))
+    stops = find_stops([outside(cpu.events) for cpu in attributed.gaps], max((end - begin) * tick, 1.0))
     return replace(stops, explanation=_explanation(run)) if stops else Stops(count=0)
 
 
-def _not_seen(run: Run, found: Attributed) -> str:
+def _not_seen(run: Run, attributed: Attributed) -> str:
     """Why nobody can tell whether all CPUs stopped together; "" where somebody can."""
     if len(run.cpus) < 2:
         return "it takes two probed CPUs to see one"
     if not run.machine.has_stable_tsc:
         return "the counters of two CPUs need not agree"
-    if not found.method:
+    if not attributed.method:
         return "only --attribute tells in which gaps the kernel had no part"
-    return "" if found.is_traced else found.method.reason
+    return "" if attributed.is_traced else attributed.method.reason
 
 
 def _explanation(run: Run) -> str:

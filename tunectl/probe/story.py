@@ -28,7 +28,7 @@ def ended_by(run: Run) -> str:
     return "signal" if run.interrupted else "duration"
 
 
-def story_of(run: Run, found: Attributed, traced: Traced | None) -> Until | None:
+def story_of(run: Run, attributed: Attributed, traced: Traced | None) -> Until | None:
     """`until` of a run whose gaps have their causes: what was asked for, and the gap; None if nothing was."""
     if run.until is None:
         return None
@@ -36,9 +36,9 @@ def story_of(run: Run, found: Attributed, traced: Traced | None) -> Until | None
         return Until(run.until.least_ns)
     cpu, start, end = run.until.reached
     traced = None if traced is None or traced.reason else traced
-    seen = {one.cpu: _Seen(run, found, place, traced) for place, one in enumerate(run.cpus)}
+    seen = {cpu.cpu: _Seen(run, attributed, place, traced) for place, cpu in enumerate(run.cpus)}
     own, others = seen.pop(cpu, None), list(seen.values())
-    begun = min((one.series.tsc_start for one in run.cpus), default=start)
+    begun = min((cpu.series.tsc_start for cpu in run.cpus), default=start)
     happened = own.happened(start, end) if own else []
     within = [row for row in happened if row[0] >= 0]
     gap = WaitedFor(
@@ -51,8 +51,10 @@ def story_of(run: Run, found: Attributed, traced: Traced | None) -> Until | None
         before=[row for row in happened if row[0] < 0][-BEFORE:],
         events=within if len(within) <= WITHIN else within[: WITHIN // 2] + within[-WITHIN // 2 :],
         events_left_out=max(len(within) - WITHIN, 0),
-        others=[Elsewhere(one.cpu.cpu, list(one.gaps_at(start, end))) for one in others if one.measured(start, end)],
-        unseen=[*_untraced(found.method), *_unseen(run.until.reached, own, others)],
+        others=[
+            Elsewhere(other.cpu.cpu, list(other.gaps_at(start, end))) for other in others if other.measured(start, end)
+        ],
+        unseen=[*_untraced(attributed.method), *_unseen(run.until.reached, own, others)],
     )
     return Until(run.until.least_ns, gap)
 
@@ -60,9 +62,9 @@ def story_of(run: Run, found: Attributed, traced: Traced | None) -> Until | None
 class _Seen:
     """The gaps of one CPU, and its trace where there is one."""
 
-    def __init__(self, run: Run, found: Attributed, place: int, traced: Traced | None) -> None:
+    def __init__(self, run: Run, attributed: Attributed, place: int, traced: Traced | None) -> None:
         self.cpu = cpu = run.cpus[place]
-        self._run, self._labels, self._listed = run, found.labels, found.gaps[place].events
+        self._run, self._labels, self._listed = run, attributed.labels, attributed.gaps[place].events
         self._kernel = traced.kernel if traced else None
         self._trace = traced.cpus[cpu.cpu] if traced else None
 
@@ -105,7 +107,7 @@ class _Seen:
         stamps = [trace.at(int.from_bytes(page[:8], "little")) for page in trace.pages]
         first = max(bisect_right(stamps, start) - 1 - _PAGES_BEFORE, 0)
         pages = trace.pages[first : bisect_right(stamps, last)]
-        return [one for one in trace.events(self._kernel, pages) if one[0] <= last]
+        return [event for event in trace.events(self._kernel, pages) if event[0] <= last]
 
     def _since(self, start: int, at: int) -> int:
         """Whole ns; below 0 for what was before."""
@@ -144,7 +146,7 @@ def _unseen(reached: Sequence[int], own: _Seen | None, others: Sequence[_Seen]) 
         yield f"CPU {cpu} was then left to somebody else, and its figures with it"
     if not others:
         yield "no other CPU was probed: what happened there at that time is not seen (--cpus)"
-    if absent := [one.cpu.cpu for one in others if one.cpu.tsc_start > start or one.cpu.tsc_end < end]:
+    if absent := [other.cpu.cpu for other in others if other.cpu.tsc_start > start or other.cpu.tsc_end < end]:
         yield f"{named_cpus(absent)} did not measure for all of that time"
-    if forgotten := [one.cpu.cpu for one in others if one.has_forgotten(start)]:
+    if forgotten := [other.cpu.cpu for other in others if other.has_forgotten(start)]:
         yield f"the gaps of {named_cpus(forgotten)} at that time are not kept any more (--events)"

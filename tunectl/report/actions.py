@@ -44,7 +44,7 @@ def actions_of(
     """
     gathered: dict[Item, dict[str, Finding]] = {}
     every = tuple(findings)
-    booted = {one.knob: one for one in every if one.knob.startswith("boot.") and _waits(one)}
+    booted = {finding.knob: finding for finding in every if finding.knob.startswith("boot.") and _waits(finding)}
     for finding in every:
         for item in _items(finding, booted):
             gathered.setdefault(item, {})[finding.target] = finding
@@ -99,8 +99,8 @@ def _waits(finding: Finding) -> bool:
 def _merged(gathered: Mapping[Item, Mapping[str, Finding]]) -> dict[Item, dict[str, Finding]]:
     """One reboot; and one task for all arguments that somebody has to write into a boot loader's file himself."""
     made: dict[Item, dict[str, Finding]] = {}
-    how = "; ".join(one.task.note for one in gathered if one.task.kind is Kind.REBOOT and one.task.note)
-    words = [one.task for one in gathered if one.task.kind is Kind.WORDS]
+    how = "; ".join(item.task.note for item in gathered if item.task.kind is Kind.REBOOT and item.task.note)
+    words = [item.task for item in gathered if item.task.kind is Kind.WORDS]
     place = next((task.note for task in words if task.note), "")  # one host has one owner of its line
     one = {
         Kind.WORDS: Item(Task(Kind.WORDS, " ".join(task.text for task in words), place)),
@@ -119,8 +119,8 @@ def _by_line(items: Iterable[Item]) -> dict[str, Item]:
         found.setdefault(item.task.line, []).append(item)
     return {
         line: Item(
-            same[0].task._replace(text="; ".join(dict.fromkeys(one.task.said for one in same)), note=""),
-            any(one.first for one in same),
+            same[0].task._replace(text="; ".join(dict.fromkeys(item.task.said for item in same)), note=""),
+            any(item.first for item in same),
         )
         for line, same in found.items()
         if line and len(same) > 1
@@ -130,10 +130,10 @@ def _by_line(items: Iterable[Item]) -> dict[str, Item]:
 def _once(actions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same actions; those that read the same are one, at the place of the first of them."""
     made: dict[tuple[str, ...], dict[str, Any]] = {}
-    for one in actions:
-        same = made.setdefault(tuple(str(one.get(key, "")) for key in ("command", "decide", "note")), one)
-        same["mends"] = list(dict.fromkeys([*same["mends"], *one["mends"]]))
-        same["reboot"] = same["reboot"] or one["reboot"]
+    for action in actions:
+        same = made.setdefault(tuple(str(action.get(key, "")) for key in ("command", "decide", "note")), action)
+        same["mends"] = list(dict.fromkeys([*same["mends"], *action["mends"]]))
+        same["reboot"] = same["reboot"] or action["reboot"]
     return list(made.values())
 
 
@@ -187,14 +187,16 @@ class Todo(NamedTuple):
     @property
     def typed(self) -> tuple[str, ...]:
         """The same commands; many that differ in one word are one loop, which is whole on one line."""
-        shapes = {tuple((len(step.words), step.fed is None) for step in one.steps) for one in self.commands}
+        shapes = {tuple((len(step.words), step.fed is None) for step in command.steps) for command in self.commands}
         if len(self.commands) <= MAX_COMMANDS or len(shapes) > 1:
             return self.commands
-        words = [[word for step in one.steps for word in (step.fed or "", *step.words)] for one in self.commands]
+        words = [
+            [word for step in command.steps for word in (step.fed or "", *step.words)] for command in self.commands
+        ]
         differ = [place for place, column in enumerate(zip(*words, strict=True)) if len(set(column)) > 1]
-        if len(differ) != 1 or not all(_PLAIN.fullmatch(one[differ[0]]) for one in words):
+        if len(differ) != 1 or not all(_PLAIN.fullmatch(word[differ[0]]) for word in words):
             return self.commands
-        each = " ".join(dict.fromkeys(one[differ[0]] for one in words))
+        each = " ".join(dict.fromkeys(word[differ[0]] for word in words))
         return (f"for each in {each}; do {_with_each(self.commands[0], differ[0])}; done",)
 
     @property

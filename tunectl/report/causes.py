@@ -45,8 +45,8 @@ def grouped(result: Jitter) -> list[Group]:
     for cpu in result.cpus:
         for row in cpu.causes or ():
             name = _OF_A_CPU.sub("", row.name) if row.kind == "thread" else row.name
-            one = Group(name, row.count, row.total_ns, row.max_ns)
-            named[row.kind, name] = _sum(name, (one, named.get((row.kind, name))))
+            group = Group(name, row.count, row.total_ns, row.max_ns)
+            named[row.kind, name] = _sum(name, (group, named.get((row.kind, name))))
     if not named:
         return []
     rows = sorted(_few(named), key=lambda row: -row.total_ns)

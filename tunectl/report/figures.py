@@ -257,8 +257,12 @@ def loads_of(load: Load | None) -> tuple[str, list[tuple[str, str, str]]]:
     if not load:
         return "", []
     rows = [
-        (one.load, f"{one.stressor} x {one.instances}", f"{one.bogo_ops:,} bogo ops, {one.cpu_s:.3g} s")
-        for one in load.stressors
+        (
+            stressor.load,
+            f"{stressor.stressor} x {stressor.instances}",
+            f"{stressor.bogo_ops:,} bogo ops, {stressor.cpu_s:.3g} s",
+        )
+        for stressor in load.stressors
     ]
     return f"{', '.join(load.names)} on {listed_cpus(load.cpus)} ({load.program})", rows
 

@@ -66,7 +66,14 @@ def _length(case: HedgeCase, name: str) -> float | None:
 
 def baseline(case: HedgeCase, cases: Sequence[HedgeCase]) -> HedgeCase | None:
     """The same load and stall without second copies."""
-    return next((one for one in cases if not one.is_hedged and one.place == case.place and one.n), None)
+    return next(
+        (
+            hedge_case
+            for hedge_case in cases
+            if not hedge_case.is_hedged and hedge_case.place == case.place and hedge_case.n
+        ),
+        None,
+    )
 
 
 def figures(case: HedgeCase, cases: Sequence[HedgeCase]) -> list[str]:

@@ -38,14 +38,14 @@ def folded(names: Iterable[str]) -> list[str]:
     Numbers with leading zeros are grouped by their width, so that every name can be read back from the result.
     """
     listed = [(name, _PLAIN.fullmatch(name)) for name in names]
-    padded = {(found[1], found[3]) for _, found in listed if found and found[2][0] == "0" and len(found[2]) > 1}
+    padded = {(match[1], match[3]) for _, match in listed if match and match[2][0] == "0" and len(match[2]) > 1}
     families: dict[tuple[str, int, str] | str, list[int]] = {}
-    for name, found in listed:
-        if not found:
+    for name, match in listed:
+        if not match:
             families[printable(name) or "(no name)"] = []
             continue
-        width = len(found[2]) if (found[1], found[3]) in padded else 0
-        families.setdefault((found[1], width, found[3] or ""), []).append(int(found[2]))
+        width = len(match[2]) if (match[1], match[3]) in padded else 0
+        families.setdefault((match[1], width, match[3] or ""), []).append(int(match[2]))
     return [one if isinstance(one, str) else _family(*one, numbers) for one, numbers in families.items()]
 
 
@@ -182,6 +182,6 @@ def times(ratio: float) -> str:
 def odd_hosts(outliers: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
     """The outliers host by host, the oddest first."""
     found: dict[str, list[Mapping[str, Any]]] = {}
-    for one in outliers:
-        found.setdefault(one["host"], []).append(one)
+    for outlier in outliers:
+        found.setdefault(outlier["host"], []).append(outlier)
     return list(found.items())

@@ -41,7 +41,9 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     strict = bool(document.body.get("strict"))
     ordered = sorted(document.findings, key=lambda finding: cost(finding.severity))
     cases = [_case(finding, strict) for finding in ordered]
-    if worst := next((one.severity for one in ordered if one.severity and fails_gate(one, strict)), None):
+    if worst := next(
+        (finding.severity for finding in ordered if finding.severity and fails_gate(finding, strict)), None
+    ):
         suite.add_property("severity", worst.value)
     suite.add_testcases([*cases, *_budgets(document), _verdict(document)])
     root = JUnitXml()

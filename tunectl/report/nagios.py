@@ -73,7 +73,7 @@ def _todo(document: Document) -> Iterator[str]:
 def _details(document: Document) -> Iterator[str]:
     strict = bool(document.body.get("strict"))
     found = groups(finding for finding in document.findings if finding.outcome in _DETAILED)
-    judged = [(fails_gate(Finding("", "", one.outcome, harmful=one.harmful), strict), one) for one in found]
+    judged = [(fails_gate(Finding("", "", group.outcome, harmful=group.harmful), strict), group) for group in found]
     for fails, group in sorted(judged, key=lambda one: (not one[0], cost(one[1].severity))):
         word = ("FAILS " if fails else "note ") + group.outcome.value
         word += f" ({group.severity.value})" if group.severity else ""

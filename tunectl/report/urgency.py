@@ -54,7 +54,9 @@ def urgent_of(findings: Iterable[Finding]) -> list[Urgent]:
     """What needs attention, the worst severity first; within one the worst outcome first."""
     gathered = [group for group in groups(findings) if needs_attention(group)]
     severities = sorted(dict.fromkeys(group.severity for group in gathered), key=cost)
-    return [Urgent(one, tuple(group for group in gathered if group.severity is one)) for one in severities]
+    return [
+        Urgent(severity, tuple(group for group in gathered if group.severity is severity)) for severity in severities
+    ]
 
 
 def known(findings: Iterable[Finding]) -> list[Finding]:
@@ -118,7 +120,7 @@ def _says_enough(group: Group, mended: Set[str]) -> bool:
 def findings_in(section: Mapping[str, Any] | None) -> tuple[Finding, ...]:
     """A section's findings, typed. A body that was just made holds them typed already."""
     found = (section or {}).get("findings", ())
-    return tuple(one if isinstance(one, Finding) else finding_of(one) for one in found)
+    return tuple(finding if isinstance(finding, Finding) else finding_of(finding) for finding in found)
 
 
 def other_reasons(body: Mapping[str, Any]) -> list[str]:

@@ -197,13 +197,13 @@ def read_ifupdown(root: Sysroot) -> tuple[Setting, ...]:
     """Options and commands of /etc/network/interfaces, and of what it reads with `source`. Never raises."""
     stanzas = list(_stanzas(root, "etc/network/interfaces", set()))
     options = {stanza.name: stanza.options for stanza in stanzas}
-    found: list[Setting] = []
+    settings: list[Setting] = []
     for stanza in stanzas:
         inherited = options.get(stanza.inherits, []) if stanza.inherits else []
         for name in _names(root, stanza.name.lstrip("/")):
             for file, line, key, value in (*inherited, *stanza.options):
-                found += _of_option(root, name, file, line, key, value)
-    return tuple(dict.fromkeys(found))
+                settings += _of_option(root, name, file, line, key, value)
+    return tuple(dict.fromkeys(settings))
 
 
 class _Stanza(NamedTuple):
@@ -271,15 +271,15 @@ _NM_KINDS = {"feature-": "features", "coalesce-": "coalesce", "ring-": "ring", "
 
 def read_keyfiles(root: Sysroot) -> tuple[Setting, ...]:
     """[ethtool] of NetworkManager's connections. Never raises."""
-    found: list[Setting] = []
+    settings: list[Setting] = []
     for path in files_in_force(root, _KEYFILES, ""):
         options = list(parse_ini(root.get_text(path), continued=False)) if not _LEFT_BEHIND.fullmatch(path) else []
         values = {(option.section, option.key): option.value for option in options}
         for card in read_cards(root):
             verdict = _is_connected(card, values)
             for option in options if verdict is not False else ():
-                found += _of_keyfile(card, option, path, named=verdict is None)
-    return tuple(found)
+                settings += _of_keyfile(card, option, path, named=verdict is None)
+    return tuple(settings)
 
 
 def _is_connected(card: Card, values: Mapping[tuple[str, str], str]) -> bool | None:
@@ -287,7 +287,7 @@ def _is_connected(card: Card, values: Mapping[tuple[str, str], str]) -> bool | N
     kind = values.get(("connection", "type"), "ethernet")
     name = values.get(("connection", "interface-name"), "")
     sections = ("ethernet", "802-3-ethernet")
-    address = next((values[one, "mac-address"] for one in sections if (one, "mac-address") in values), "")
+    address = next((values[section, "mac-address"] for section in sections if (section, "mac-address") in values), "")
     if name or kind not in ("ethernet", "802-3-ethernet", "infiniband"):
         return name == card.name
     return _equals(card.address, address) if address else None
@@ -309,22 +309,22 @@ _DEVICE = re.compile(r"\$(?:DEVICE\b|\{DEVICE\})|\biface\b|%INTERFACE%")
 
 def read_ifcfg(root: Sysroot) -> tuple[Setting, ...]:
     """ETHTOOL_OPTS and ETHTOOL_OPTIONS, and the scripts that SUSE's name. Never raises."""
-    found: list[Setting] = []
+    settings: list[Setting] = []
     for directory in _IFCFG:
         for file in sorted(root.listdir(directory)):
             if file.startswith("ifcfg-") and not _LEFT_BEHIND.fullmatch(file):
-                found += _of_ifcfg(root, f"{directory}/{file}")
-    return tuple(found)
+                settings += _of_ifcfg(root, f"{directory}/{file}")
+    return tuple(settings)
 
 
 def _of_ifcfg(root: Sysroot, path: str) -> Iterator[Setting]:
-    values = {one.name: one for one in assignments(root.get_text(path))}
+    values = {assignment.name: assignment for assignment in assignments(root.get_text(path))}
     device = values["DEVICE"].value.strip("\"'") if "DEVICE" in values else path.rpartition("/ifcfg-")[2]
-    for name, one in values.items():
-        text = one.value.strip("\"'")
+    for name, value in values.items():
+        text = value.value.strip("\"'")
         if name == "ETHTOOL_OPTS" or name.startswith("ETHTOOL_OPTIONS"):
             for words in _DEVICE.sub(device, text).split(";"):
-                yield from settings_of_command(f"ethtool {words}", path, one.line)
+                yield from settings_of_command(f"ethtool {words}", path, value.line)
         elif name in ("PRE_UP_SCRIPT", "POST_UP_SCRIPT"):
             scheme, _, script = text.rpartition(":")
             place = script if script.startswith("/") else f"etc/sysconfig/network/scripts/{script}"
@@ -345,7 +345,9 @@ def read_netplan(root: Sysroot) -> tuple[Setting, ...]:
         for name, key, value, line in _netplan_values(root.get_text(path)):
             devices.setdefault(name, {})[key] = (value, f"/{path}", line)
     cards = read_cards(root)
-    return tuple(one for name, values in devices.items() for card in cards for one in _of_netplan(card, name, values))
+    return tuple(
+        setting for name, values in devices.items() for card in cards for setting in _of_netplan(card, name, values)
+    )
 
 
 def _netplan_values(text: str) -> Iterator[tuple[str, str, str, int]]:

@@ -94,10 +94,15 @@ def conflicts(tuner: FoundTuner, settings: Mapping[str, Any]) -> list[Conflict]:
         return []
     settings = {knob: value for knob, value in settings.items() if knob not in _SHARED}
     if tuner.settings or not tuner.overwrites:
-        sure = [one for one in tuner.settings if one.wins and not one.named and one.knob in settings]
-        against = [one for one in sure if _differs(one, settings)]
+        sure = [
+            setting for setting in tuner.settings if setting.wins and not setting.named and setting.knob in settings
+        ]
+        against = [setting for setting in sure if _differs(setting, settings)]
         return [
-            Conflict(one.knob, one.value, _place(one), key_of(one) if one.line else "", one.ends) for one in against
+            Conflict(
+                setting.knob, setting.value, _place(setting), key_of(setting) if setting.line else "", setting.ends
+            )
+            for setting in against
         ]
     matching = (
         knob
@@ -237,7 +242,11 @@ def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objecti
             return automatic
         return ban.cpus or frozenset()
 
-    known = [one for one in tuner.running_bans or (tuner.ban,) if one is None or not one.unread]
+    known = [
+        running_ban
+        for running_ban in tuner.running_bans or (tuner.ban,)
+        if running_ban is None or not running_ban.unread
+    ]
     if not known:
         return None
     ban = min(known, key=lambda one: len(isolated & bans(one)))
@@ -270,12 +279,12 @@ def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objecti
 
 def _lines(tuner: FoundTuner, against: list[Conflict], settings: Mapping[str, Any]) -> Objection:
     """Lines of files: each can be taken out, or made to agree."""
-    lines = [said_of(one.place, tuner.does, one.key, one.value) for one in against]
-    texts = [f"{one.key} = {KNOBS[one.knob].codec.encode(settings[one.knob])}" for one in against]
+    lines = [said_of(conflict.place, tuner.does, conflict.key, conflict.value) for conflict in against]
+    texts = [f"{conflict.key} = {KNOBS[conflict.knob].codec.encode(settings[conflict.knob])}" for conflict in against]
     wanted = list(dict.fromkeys(texts))  # several lines may need the same value
     said = [text for text in wanted if " " not in text.partition(" = ")[0]]  # a program's is no assignment
-    ends = dict.fromkeys(one.ends for one in against if one.ends)
-    takes = list(dict.fromkeys(one.place for one in against if not one.ends))
+    ends = dict.fromkeys(conflict.ends for conflict in against if conflict.ends)
+    takes = list(dict.fromkeys(conflict.place for conflict in against if not conflict.ends))
     agree = f"or say {'; '.join(said)} there"
     take = f"take {', '.join(map(as_place, takes))} out"
     if takes:
@@ -286,6 +295,6 @@ def _lines(tuner: FoundTuner, against: list[Conflict], settings: Mapping[str, An
     return Objection(
         f"{'; '.join(lines)}, {tuner.when}: another value than tunectl's",
         fix,
-        "; ".join(one.key + (f" = {one.value}" if one.value else "") for one in against),
+        "; ".join(conflict.key + (f" = {conflict.value}" if conflict.value else "") for conflict in against),
         "; ".join(wanted),
     )

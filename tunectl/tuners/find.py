@@ -111,7 +111,7 @@ def _read_files(root: Sysroot, cards: Collection[str] | None) -> Iterator[FoundT
         if files.only_cards and cards is not None and not cards:  # what may not be read there is no matter, either
             continue
         with root.noting() as denied:
-            settings = tuple(kept for one in files.settings(root) for kept in _of_cards(root, one, cards))
+            settings = tuple(kept for setting in files.settings(root) for kept in _of_cards(root, setting, cards))
         if settings or denied:
             yield _found_files(files, settings, denied)
 
@@ -128,13 +128,17 @@ def _of_cards(root: Sysroot, setting: Setting, cards: Collection[str] | None) ->
 
 
 def _found_files(files: Files, settings: tuple[Setting, ...], denied: Refusals) -> FoundTuner:
-    counting = [one for one in settings if one.wins]
-    lines = [said_of(_place(one), "names" if one.named else files.does, key_of(one), one.value) for one in counting]
+    counting = [setting for setting in settings if setting.wins]
+    lines = [
+        said_of(_place(setting), "names" if setting.named else files.does, key_of(setting), setting.value)
+        for setting in counting
+    ]
     lines = list(dict.fromkeys(lines))  # one place of a program may stand for several settings
-    named = [one for one in settings if one.user]
+    named = [setting for setting in settings if setting.user]
     lines += [
-        f"{as_place(_place(one))} names {as_data(one.key)}; it runs as {as_data(one.user)}, who may not write that"
-        for one in named[:_MOST_NAMED]
+        f"{as_place(_place(setting))} names {as_data(setting.key)}; "
+        f"it runs as {as_data(setting.user)}, who may not write that"
+        for setting in named[:_MOST_NAMED]
     ]
     lines += [f"and {len(named) - _MOST_NAMED} more that users' jobs name"] if len(named) > _MOST_NAMED else []
     lines += [f"not known: {denied}"] if denied else []

@@ -61,7 +61,10 @@ _BUILT_IN = "its own choice"
 
 def parse_assignments(text: str) -> Iterator[Option]:
     """`NAME="value" # why` lines as options without a section."""
-    return (Option("", one.name, one.value, one.line, one.line) for one in assignments(text))
+    return (
+        Option("", assignment.name, assignment.value, assignment.line, assignment.line)
+        for assignment in assignments(text)
+    )
 
 
 def read_tlp(root: Sysroot) -> tuple[Setting, ...] | None:
@@ -97,17 +100,23 @@ def read_cpufrequtils(root: Sysroot) -> tuple[Setting, ...]:
     """/etc/default/cpufrequtils; without it the init script picks the governor. A limit of 0 is none."""
     path = "etc/default/cpufrequtils"
     options = [(path, option._replace(key=option.key.lower())) for option in parse_assignments(root.get_text(path))]
-    chosen = _settings([one for one in options if one[1].value != "0"], _CPUPOWER)
-    return chosen if any(one.knob == "cpufreq.governor" for one in chosen) else (*_own("cpufreq.governor"), *chosen)
+    chosen = _settings([option for option in options if option[1].value != "0"], _CPUPOWER)
+    return (
+        chosen
+        if any(setting.knob == "cpufreq.governor" for setting in chosen)
+        else (*_own("cpufreq.governor"), *chosen)
+    )
 
 
 def read_auto_cpufreq(root: Sysroot) -> tuple[Setting, ...]:
     """Governor, preference and turbo always, by load; limits where /etc/auto-cpufreq.conf gives them."""
     path = "etc/auto-cpufreq.conf"
-    options = [(path, one) for one in parse_ini(root.get_text(path), continued=False) if one.section == "charger"]
-    chosen = _settings([(path, one._replace(value=_load_dependent(one))) for path, one in options], _AUTO)
+    options = [
+        (path, option) for option in parse_ini(root.get_text(path), continued=False) if option.section == "charger"
+    ]
+    chosen = _settings([(path, option._replace(value=_load_dependent(option))) for path, option in options], _AUTO)
     always = ("cpufreq.governor", "cpufreq.energy_performance_preference", "cpufreq.boost")
-    return (*_own(*(knob for knob in always if knob not in {one.knob for one in chosen})), *chosen)
+    return (*_own(*(knob for knob in always if knob not in {setting.knob for setting in chosen})), *chosen)
 
 
 def read_ksm(root: Sysroot) -> tuple[Setting, ...]:
@@ -128,14 +137,14 @@ def _own(*knobs: str) -> tuple[Setting, ...]:
 def _settings(options: Iterable[tuple[str, Option]], knob_of: Mapping[str, tuple[str, ...]]) -> tuple[Setting, ...]:
     """The options that stand for knobs of ours; an empty one sets nothing."""
     last = {option.key: (path, option) for path, option in options if option.key in knob_of}
-    found = []
+    settings = []
     for path, option in last.values():
         if option.value or option.key == "turbo":
-            found += [
+            settings += [
                 Setting(knob, option.key, _in_our_terms(knob, option), "/" + path, option.line, wins=True)
                 for knob in knob_of[option.key]
             ]
-    return tuple(last_wins(found))
+    return tuple(last_wins(settings))
 
 
 def _in_our_terms(knob: str, option: Option) -> str:
@@ -166,8 +175,8 @@ def read_zram(root: Sysroot) -> tuple[Setting, ...]:
         for number, line in enumerate(text.split("\n"), 1):
             if match := _SECTION.fullmatch(line.strip()):
                 places.setdefault(match[1], (file, number))
-        for one in parse_ini(text):
-            options.setdefault(one.section, {})[one.key] = one.value
+        for option in parse_ini(text):
+            options.setdefault(option.section, {})[option.key] = option.value
     return tuple(
         _setting(name, f"dev-{name}.swap", *place)
         for name, place in places.items()

@@ -72,7 +72,7 @@ def _loaded(root: Sysroot, path: str) -> Iterator[tuple[str, str, str, int]]:
     """(sysctl, knob, value, line) of the lines of `sysctl -p FILE` which count, the last of each sysctl."""
     lines = {line.key: line for line in parse_sysctl_d(root.get_named(path))}
     for key, knob in places().sysctls.items():
-        line = lines.get(key) or next((one for one in lines.values() if fnmatchcase(key, one.key)), None)
+        line = lines.get(key) or next((line for line in lines.values() if fnmatchcase(key, line.key)), None)
         if line:
             yield key, knob, line.value, line.line
 

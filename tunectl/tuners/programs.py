@@ -67,7 +67,7 @@ def read_program(text: str) -> Iterator[Write]:
     for number, line in enumerate(text.split("\n")[:_MOST], 1):
         if not line.lstrip().startswith("#"):
             words = [word for quoted, bare in _TOKENS.findall(line) for word in quoted.split() or [f"${bare}"]]
-            yield from (one._replace(line=number) for one in (*_places(line, anywhere=True), *_tools(words)))
+            yield from (write._replace(line=number) for write in (*_places(line, anywhere=True), *_tools(words)))
 
 
 def _of_shell(text: str) -> Iterator[Write]:
@@ -81,7 +81,7 @@ def _of_shell(text: str) -> Iterator[Write]:
 
 def _under_their_names(text: str) -> str:
     """The text with a tool's name where the program has it in a variable: `$ETHTOOL -C` is `$ethtool -C`."""
-    tools = {found[1]: found[2] for found in _IS_TOOL.finditer(text) if found[2] in TOOLS}
+    tools = {match[1]: match[2] for match in _IS_TOOL.finditer(text) if match[2] in TOOLS}
     for variable, tool in tools.items():
         text = re.sub(rf"[\"']?\$(?:{variable}\b|\{{{variable}\}})[\"']?", f"$/{tool}", text)
     return text
@@ -96,9 +96,9 @@ def read_line(line: str, elsewhere: bool | None = None) -> Iterator[Write]:
 def commands_of(line: str, elsewhere: bool | None = None) -> Iterator[list[Write]]:
     """The same for each command of the line; an empty list is one that does something else."""
     elsewhere = bool(_WRITES_ELSEWHERE.search(line)) if elsewhere is None else elsewhere
-    while found := _SUBSTITUTION.search(line):
-        yield from (writes for writes in commands_of(found[1] or found[2] or "", elsewhere) if writes)
-        line = f"{line[: found.start()]}$_{line[found.end() :]}"
+    while match := _SUBSTITUTION.search(line):
+        yield from (writes for writes in commands_of(match[1] or match[2] or "", elsewhere) if writes)
+        line = f"{line[: match.start()]}$_{line[match.end() :]}"
     commands = split_commands(line)
     if commands is None:  # its quotes do not close here
         yield [*_places(line, kept=elsewhere), *_tools(line.split())]
@@ -151,8 +151,8 @@ def _signs(token: str) -> list[str]:
 
 def programs_of(command: str) -> Iterator[str]:
     """The files that a command line runs, by themselves or by an interpreter, without a leading slash."""
-    for one in split_commands(command) or []:
-        words = _without_prefixes(one.words)
+    for split_command in split_commands(command) or []:
+        words = _without_prefixes(split_command.words)
         if script := _given_to_shell(words):
             yield from programs_of(script)
             continue
@@ -227,8 +227,8 @@ def _tools(words: Sequence[str]) -> Iterator[Write]:
 
 def _places(text: str, *, kept: bool = False, anywhere: bool = False) -> Iterator[Write]:
     """The places of ours in a text that are written there; `kept`: or that are kept for a write elsewhere."""
-    for found in _PLACE.finditer(text):
-        before = text[max(0, found.start() - _NEAR) : found.start()]
+    for match in _PLACE.finditer(text):
+        before = text[max(0, match.start() - _NEAR) : match.start()]
         if anywhere or _IS_TARGET.search(before) or (kept and _IS_KEPT.search(before)):
-            place = found[0].rstrip("/.,:")
+            place = match[0].rstrip("/.,:")
             yield from (Write(0, knob=knob, key=place, named=True) for knob in knobs_at(place))

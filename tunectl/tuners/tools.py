@@ -49,7 +49,7 @@ def _sysctl(arguments: list[str]) -> Iterator[Write]:
         key, equals, value = word.partition("=")
         if "$" in key and (equals or "-w" in arguments):  # any that it may be
             pattern = re.sub(r"\$\{?\w*\}?", "*", key)
-            ours = (one for one in places().sysctls if fnmatchcase(one, pattern))
+            ours = (sysctl for sysctl in places().sysctls if fnmatchcase(sysctl, pattern))
             yield from (Write(0, sysctl=one, key=f"sysctl {key}", named=True) for one in ours)
         elif equals and not key.startswith("-"):
             yield Write(0, sysctl=key, key=key, value=_clean(value))
@@ -63,7 +63,7 @@ def _loaded(arguments: Sequence[str]) -> Iterator[Write]:
         for word, match in found
         if match or word == "-" or not word.startswith("-")
     ]
-    for file in [one for one in files if one] or [_SYSCTL_CONF]:
+    for file in [file for file in files if file] or [_SYSCTL_CONF]:
         if file.startswith("/"):
             yield Write(0, loads=file, key=f"sysctl -p {file}")
 

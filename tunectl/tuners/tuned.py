@@ -132,14 +132,14 @@ def read_tuned(root: Sysroot) -> tuple[Setting, ...] | None:
     if not profile.names or profile.missing:
         return None if profile.missing else ()
     excluded = partial(_excluded, profile, root.get("proc/sys/kernel/arch") or root.get("proc/version"))
-    found: list[Setting] = []
+    settings: list[Setting] = []
     for (section, _), (option, value, path) in profile.options.items():
         if section in ("main", "variables") or excluded(section):
             continue
         place = partial(Setting, path=path, line=option.line, wins=True)
         for knob, key, text in _ours(profile, profile.plugins[section], option.key, value):
-            found.append(place(knob, key, "" if (section, _CONDITIONS[1]) in profile.options else text))
-    return tuple(last_wins(found))
+            settings.append(place(knob, key, "" if (section, _CONDITIONS[1]) in profile.options else text))
+    return tuple(last_wins(settings))
 
 
 def _excluded(profile: Profile, machine: str, section: str) -> bool:

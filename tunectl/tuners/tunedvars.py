@@ -44,7 +44,7 @@ def _value(inner: str, variables: Mapping[str, str | None], machine: Machine) ->
         name, *arguments = inner.split(":")[1:]
         function = _FUNCTIONS.get(name)
         try:
-            return function(machine, [_plain(one) for one in arguments]) if function else None
+            return function(machine, [_plain(argument) for argument in arguments]) if function else None
         except (UsageError, ValueError, KeyError):
             return None
     return variables.get(inner, "")  # a variable nobody defines is what the assertions of a profile look for

@@ -125,7 +125,7 @@ def _make(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> 
             _journaled(root, step._replace(kind="directory", path=directory, commands=()), journal, boot_id)
         first, *others = root.writes(step.kind, step.path, step.content)
         writes = [step._replace(content=first.content)]
-        writes += [step._replace(codec=None, commands=(), **one._asdict()) for one in others]
+        writes += [step._replace(codec=None, commands=(), **other._asdict()) for other in others]
         problem = ""
         side_effects = _before_side_effects(root, step, journal, boot_id)
         try:

@@ -128,8 +128,10 @@ def may_be_tuned(
     Nobody knows which of them were so before tunectl. What every kernel starts with is not among them.
     """
     known, told = set(restored), set(standing)
-    rest = [one for one in findings if one.knob in KNOBS and Target(one.knob, one.instance) not in known]
-    return [found for one in rest if (found := _tuned_boot(view, one, told) or _tuned_now(one, told))]
+    rest = [
+        finding for finding in findings if finding.knob in KNOBS and Target(finding.knob, finding.instance) not in known
+    ]
+    return [tuned for finding in rest if (tuned := _tuned_boot(view, finding, told) or _tuned_now(finding, told))]
 
 
 def _tuned_now(one: Finding, told: set[str]) -> Tuned | None:

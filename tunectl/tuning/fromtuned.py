@@ -90,7 +90,7 @@ def _differing(
     """({knob: value for the host file}, what to say of each) where TuneD's value is not our profile's."""
     knobs: dict[str, Any] = {}
     notes = []
-    for setting in (one for one in settings if one.wins):
+    for setting in (setting for setting in settings if setting.wins):
         place = f"{setting.path}:{setting.line}"
         try:
             value = _as_wished(setting, scope)
@@ -127,7 +127,7 @@ def _as_wished(setting: Setting, scope: Scope) -> Any:
 
 def not_covered(profile: Profile, settings: Sequence[Setting]) -> Iterator[str]:
     """Options of the profile that set something and that no row of the table covers."""
-    known = {(one.path, one.line) for one in settings}
+    known = {(setting.path, setting.line) for setting in settings}
     for (section, key), (option, value, path) in profile.options.items():
         if section in ("main", "variables", "script") or key in _ABOUT or (path, option.line) in known:
             continue

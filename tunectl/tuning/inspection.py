@@ -196,13 +196,21 @@ class Inspection:
         for entry in self.journal.entries.values():
             if entry.errno in _REFUSALS and entry.boot_id == boot_id:
                 refused.update(entry.targets)
-            if entry.errno is None and entry.persistent and any(one.knob.startswith("boot.") for one in entry.targets):
+            if (
+                entry.errno is None
+                and entry.persistent
+                and any(target.knob.startswith("boot.") for target in entry.targets)
+            ):
                 configured_in = entry.boot_id
         held = self.journal.in_force()
         unknown = self._unknown(trouble)
-        lost = (held or unknown) and any(one.state in (State.ABSENT, State.MOOT) for one in readings)
+        lost = (held or unknown) and any(reading.state in (State.ABSENT, State.MOOT) for reading in readings)
         numbers = {instance for knob, instance in refused if knob in ("irq.affinity", "net.queue_irqs")}
-        numbers |= {one.instance for one in readings if one.facts is not None and not getattr(one.facts, "settable", 1)}
+        numbers |= {
+            reading.instance
+            for reading in readings
+            if reading.facts is not None and not getattr(reading.facts, "settable", 1)
+        }
         counts = _isolated_counts(self.root, self.config, numbers) if numbers else {}
         with self.root.noting() as denied:
             barred = read_barred(self.root) if lost else ()
@@ -225,7 +233,7 @@ class Inspection:
 
     def _not_owned(self, readings: Iterable[Reading]) -> Mapping[str, str]:
         """By facility why this guest cannot have what it lacks; empty on bare metal, and where nothing is absent."""
-        if all(one.state is not State.ABSENT for one in readings):
+        if all(reading.state is not State.ABSENT for reading in readings):
             return {}
         guest = read_guest(self.root, hypervisor_of(self.root, self.root.get_text("proc/cpuinfo")))
         return guest.reasons if guest else {}

@@ -129,8 +129,8 @@ class Journal:
         for entry in self.entries.values():
             if entry.errno is None and entry.shown is not None and entry.kind in OF_THE_BOOT:
                 for knob, instance in entry.targets:
-                    one = found.get(knob) or Held(entry.after, "", "", frozenset(), ())
-                    found[knob] = one.with_instances([instance])
+                    held = found.get(knob) or Held(entry.after, "", "", frozenset(), ())
+                    found[knob] = held.with_instances([instance])
         return found
 
     def hold(self, held: Mapping[str, Held]) -> None:
@@ -441,8 +441,8 @@ def _lost(journal: Journal, records: list[dict[str, Any]], damaged: list[str]) -
 def _path_in(record: dict[str, Any] | None, line: bytes) -> str:
     """The path that a damaged line is about, as far as it can be read; "" where it cannot."""
     if record is None:
-        found = _PATH.search(line)
-        return found[1].decode() if found else ""
+        match = _PATH.search(line)
+        return match[1].decode() if match else ""
     path = record.get("path")
     return path if isinstance(path, str) else ""
 

@@ -120,7 +120,7 @@ def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[
 def _barred(absence: Absence, facts: Facts) -> list[Barred]:
     """The lines of modprobe.d that keep away what may provide it, and is not there."""
     wanted = _missing(absence, facts)
-    return [one for one in facts.barred if any(map(one.bars, wanted))]
+    return [barred for barred in facts.barred if any(map(barred.bars, wanted))]
 
 
 def _missing(absence: Absence, facts: Facts) -> set[str]:

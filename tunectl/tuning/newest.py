@@ -32,12 +32,12 @@ def read(directory: str, *, follow: bool = True) -> Newest:
     """What the file of this state directory says; nothing where it is not there, or not as it was written."""
     try:
         record = decode(read_regular(os.path.join(directory, NAME), _LARGEST, follow=follow).rstrip(b"\n")) or {}
-        found = Newest(record["run"], record["seq"], record["boot_id"], tuple(record["words"]))
+        newest = Newest(record["run"], record["seq"], record["boot_id"], tuple(record["words"]))
     except (OSError, KeyError, TypeError):
         return Newest()
-    numbers, texts = (found.run, found.seq), (found.boot_id, *found.words)
-    valid = all(type(one) is int for one in numbers) and all(isinstance(one, str) for one in texts)
-    return found if valid else Newest()
+    numbers, texts = (newest.run, newest.seq), (newest.boot_id, *newest.words)
+    valid = all(type(number) is int for number in numbers) and all(isinstance(text, str) for text in texts)
+    return newest if valid else Newest()
 
 
 def note(directory: str, newest: Newest, hint: str | None = None) -> None:

@@ -54,12 +54,12 @@ def diff(
             found.append(finding)
             if finding.outcome is Outcome.DRIFTED and judgement.changeable:
                 changes.setdefault(knob.name, []).append(_change(knob, setting, reading, judgement))
-        if knob.name == "boot.isolcpus" and any(one.outcome is Outcome.PENDING_REBOOT for one in found):
+        if knob.name == "boot.isolcpus" and any(finding.outcome is Outcome.PENDING_REBOOT for finding in found):
             facts = facts._replace(managed_pending="managed_irq" in setting.value.flags)
     ordered = tuple(change for name in in_order(list(changes)) for change in changes[name])
     reported = tuple(finding for setting in settings for finding in findings[setting.knob])
     reported = _with_next_boot(reported, waivers, today)
-    reported += tuple(idle_waivers([one for one in waivers if one.knob in (*KNOBS, NEXT_BOOT)], reported))
+    reported += tuple(idle_waivers([waiver for waiver in waivers if waiver.knob in (*KNOBS, NEXT_BOOT)], reported))
     return _plan(ordered, reported)
 
 
@@ -68,25 +68,27 @@ def _with_next_boot(findings: tuple[Finding, ...], waivers: Sequence[Waiver], to
 
     What is in force now is no worse for it, and what would tell is that one finding's fix.
     """
-    unknown = [one for one in findings if one.next is NextBoot.UNKNOWN and one.outcome is Outcome.COMPLIANT]
+    unknown = [
+        finding for finding in findings if finding.next is NextBoot.UNKNOWN and finding.outcome is Outcome.COMPLIANT
+    ]
     if not unknown:
         return findings
-    why = "; ".join(dict.fromkeys(one.next_from for one in unknown if one.next_from))
+    why = "; ".join(dict.fromkeys(finding.next_from for finding in unknown if finding.next_from))
     reason = f"the next boot is not known for {plural(len(unknown), 'argument')}" + (f": {why}" if why else "")
-    fix = next((one.fix for one in unknown if one.fix), NOTHING)
+    fix = next((finding.fix for finding in unknown if finding.fix), NOTHING)
     whole = Finding(NEXT_BOOT, "", Outcome.UNREADABLE, None, None, reason, fix, severity=Severity.HYGIENE)
-    left = tuple(one._replace(fix=NOTHING) if one in unknown else one for one in findings)
+    left = tuple(finding._replace(fix=NOTHING) if finding in unknown else finding for finding in findings)
     return (*left, _waive(whole, waivers, today))
 
 
 def runtime_part(plan: Plan) -> Plan:
     """The same without what the boot loader is to be given."""
-    return _plan(tuple(one for one in plan.changes if one.lifetime is Lifetime.RUNTIME), plan.findings)
+    return _plan(tuple(change for change in plan.changes if change.lifetime is Lifetime.RUNTIME), plan.findings)
 
 
 def _plan(changes: tuple[Change, ...], findings: tuple[Finding, ...]) -> Plan:
     written = any(change.lifetime is Lifetime.BOOT for change in changes)
-    return Plan(changes, findings, written or any(one.outcome is Outcome.PENDING_REBOOT for one in findings))
+    return Plan(changes, findings, written or any(finding.outcome is Outcome.PENDING_REBOOT for finding in findings))
 
 
 def _judged(
@@ -160,19 +162,19 @@ def waive(findings: Iterable[Finding], waivers: Sequence[Waiver], today: str, *,
     `whole` begins the names of which these are all (`check.`): a waiver for another such name covers nothing.
     """
     judged = [_waive(finding, waivers, today) for finding in findings]
-    others = [one._replace(instance=None) for one in waivers if whole and one.knob.startswith(whole)]
+    others = [waiver._replace(instance=None) for waiver in waivers if whole and waiver.knob.startswith(whole)]
     return [*judged, *idle_waivers(others, judged)]
 
 
 def idle_waivers(waivers: Iterable[Waiver], findings: Sequence[Finding]) -> Iterator[Finding]:
     """A finding for each waiver that covers nothing here: a mistyped target permits something else than was meant."""
     for waiver in waivers:
-        mine = [one for one in findings if one.knob == waiver.knob and waiver.covers(one.instance)]
-        if any(one.outcome is not Outcome.UNSUPPORTED for one in mine):
+        mine = [finding for finding in findings if finding.knob == waiver.knob and waiver.covers(finding.instance)]
+        if any(finding.outcome is not Outcome.UNSUPPORTED for finding in mine):
             continue
         name = str(Target(waiver.knob, waiver.instance or ""))
         why = f"this host has no {name} now"
-        if not any(one.knob == waiver.knob for one in findings):
+        if not any(finding.knob == waiver.knob for finding in findings):
             why = f"{waiver.knob} is neither asked for nor looked at here"
         elif mine:
             why = mine[0].reason

@@ -40,8 +40,8 @@ def propose(topology: Topology, *, nic: str | None = None, count: int | None = N
     Never raises: an unknown `nic`, a `count` that is too large and a host without a core to spare are refusals.
     """
     nothing = Proposal(frozenset(), topology.online, nic=nic)
-    if nic is not None and nic not in {one.name for one in topology.nics}:
-        there = ", ".join(one.name for one in topology.nics) or "none with a device behind it"
+    if nic is not None and nic not in {nic.name for nic in topology.nics}:
+        there = ", ".join(nic.name for nic in topology.nics) or "none with a device behind it"
         return replace(nothing, refusal=f"there is no network interface '{nic}'; this host has {there}")
     if count is not None and count < 1:
         return replace(nothing, refusal=f"--count {count}: at least one CPU has to be isolated")

@@ -127,8 +127,10 @@ class InForce(_Record, frozen=True, kw_only=True):
     def held(self) -> dict[str, Held]:
         """By knob. UsageError for a list of numbers that is none."""
         return {
-            knob: Held(one.value, one.at, one.kernel, parse_cpulist(one.numbers), one.names)
-            for knob, one in self.knobs.items()
+            knob: Held(
+                held_knob.value, held_knob.at, held_knob.kernel, parse_cpulist(held_knob.numbers), held_knob.names
+            )
+            for knob, held_knob in self.knobs.items()
         }
 
 

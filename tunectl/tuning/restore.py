@@ -94,7 +94,7 @@ def restore(root: WritableSysroot, journal: Journal, boot_id: str, *, force: boo
         results = [_again(root, file, result) for file, result in zip(known, results, strict=True)]
     results = _strip(root, journal, results, root)
     # An earlier restore may have ended before the program was run.
-    done = {one.path for one in results if one.result in ("restored", "already")}
+    done = {result.path for result in results if result.result in ("restored", "already")}
     commands = [
         name for file in known if "/" + file.first.path in done for name in file.first.commands or file.last.commands
     ]
@@ -122,7 +122,7 @@ def _strip(root: Sysroot, journal: Journal, results: list[Restored], to: Writabl
 
     Without a host to write `to` the result says only what would go.
     """
-    known = {one.path: one for one in results}
+    known = {result.path: result for result in results}
     try:
         for change in stripped(root, journal.edits()):
             earlier = known.get("/" + change.path)
@@ -148,18 +148,18 @@ def _in_order(names: Iterable[str]) -> list[str]:
 
 def _one(root: WritableSysroot, file: _File) -> Restored:
     first = file.first
-    found = Restored("/" + first.path, _targets(file), "failed", None, first.before)
+    restored = Restored("/" + first.path, _targets(file), "failed", None, first.before)
     try:
         root.sweep(first.path)
-        found = _look(root, file)
-        if found.result == "already" and first.persistent:
+        restored = _look(root, file)
+        if restored.result == "already" and first.persistent:
             root.sync(first.path)  # an earlier restore may have ended before that: then the journal has to outlive it
-        if found.result != "would-restore":
-            return found
-        word, observed, message = _write(root, first, found.observed)
+        if restored.result != "would-restore":
+            return restored
+        word, observed, message = _write(root, first, restored.observed)
     except OSError as error:
         word, observed, message = "failed", None, f"{root.path(first.path)}: {error.strerror}"
-    return found._replace(result=word, observed=observed, message=message or found.message)
+    return restored._replace(result=word, observed=observed, message=message or restored.message)
 
 
 def _look(root: Sysroot, file: _File) -> Restored:
@@ -208,7 +208,7 @@ def _instead(root: Sysroot, first: Entry) -> str:
     """What the interrupt of a thread that ended has now: the kernel starts a new one where it is requested again."""
     if first.kind != "scheduling" or not first.before:
         return ""
-    now = [f"pid {one.pid}, {scheduling_of(one)}" for one in named_as(root, first.before)]
+    now = [f"pid {thread.pid}, {scheduling_of(thread)}" for thread in named_as(root, first.before)]
     was = f": {name_in(first.before)}, {parse_scheduling(first.before)} before apply"
     return was + (f"; another thread has its name now ({'; '.join(now)})" if now else "")
 

@@ -41,13 +41,13 @@ def drop_in(name: str, threads: Sequence[Trading], scope: Scope, knobs: Collecti
     `knobs` are those the host file asks for. UsageError for a name that is not declared, a thread that is declared
     without a unit, and a unit that runs no program of its own.
     """
-    one = _declared(name, threads, origin)
-    unit = _service(one, origin)
+    trading = _declared(name, threads, origin)
+    unit = _service(trading, origin)
     mine = tuple(each for each in threads if each.unit == unit)
     for each in mine:
         one_line(each.name, f"{origin}: the name of a thread")
         one_line(each.thread, f"{origin}: the thread of {each.unit}")
-    is_whole = len(mine) == 1 and not one.thread
+    is_whole = len(mine) == 1 and not trading.thread
     in_slice = not {"systemd.isolated_slice", "cpuset.isolated"}.isdisjoint(knobs)
     path = f"/etc/systemd/system/{unit}.d/{FILE}"
     settings = [*_place(mine, scope, is_whole=is_whole, in_slice=in_slice), *_policy(mine, is_whole=is_whole)]
@@ -55,17 +55,17 @@ def drop_in(name: str, threads: Sequence[Trading], scope: Scope, knobs: Collecti
     said = [*_inherited(mine, is_whole=is_whole), *_beyond(mine, is_whole=is_whole)]
     said += _crowded(scope) if in_slice and not is_whole else []
     said += _kept_out(mine, scope, kept=not in_slice and "systemd.allowed_cpus" in knobs)
-    text = "\n".join([*_head(printable(one.name), unit, path), *_comments(said), "[Service]", *settings, ""])
+    text = "\n".join([*_head(printable(trading.name), unit, path), *_comments(said), "[Service]", *settings, ""])
     return DropIn(unit, tuple(each.name for each in mine), path, text)
 
 
 def _declared(name: str, threads: Sequence[Trading], origin: str) -> Trading:
-    found = next((each for each in threads if each.name == name), None)
-    if found is None:
+    trading = next((each for each in threads if each.name == name), None)
+    if trading is None:
         names = ", ".join(each.name for each in threads)
         hint = f"declared are {names}" if names else "[[threads]] declares them; docs/isolation.md has an example"
         raise UsageError(f"{origin}: no thread named '{name}' is declared", hint)
-    return found
+    return trading
 
 
 def _service(one: Trading, origin: str) -> str:
@@ -95,11 +95,11 @@ def _place(mine: Sequence[Trading], scope: Scope, *, is_whole: bool, in_slice: b
 
 
 def _policy(mine: Sequence[Trading], *, is_whole: bool) -> Iterator[str]:
-    one = mine[0]
-    if is_whole and one.policy != "deadline":
-        yield f"CPUSchedulingPolicy={one.policy}"
-        if one.policy in BY_PRIORITY:
-            yield f"CPUSchedulingPriority={one.priority}"
+    trading = mine[0]
+    if is_whole and trading.policy != "deadline":
+        yield f"CPUSchedulingPolicy={trading.policy}"
+        if trading.policy in BY_PRIORITY:
+            yield f"CPUSchedulingPriority={trading.priority}"
     elif highest := max(each.priority for each in mine):
         yield f"LimitRTPRIO={highest}"
 

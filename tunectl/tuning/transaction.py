@@ -173,7 +173,7 @@ def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, f
         if pause_s:
             time.sleep(pause_s)
             plan = planned(inspection, runtime_only)
-        changes = [one for one in plan.changes if one.target not in results or one.target in again]
+        changes = [change for change in plan.changes if change.target not in results or change.target in again]
         if not changes and not unsettled(before, plan, results):
             break
         if not changes:
@@ -207,8 +207,8 @@ def _once_more(applied: Applied, earlier: Mapping[str, Result]) -> set[str]:
 
     systemd's own control groups give up CPUs only once systemd is notified, which is after the partition asks for them.
     """
-    first = (one for one in applied.results if one.change.target not in earlier and not applied.failed)
-    return {one.change.target for one in first if (one.result, one.errno) == ("failed", None)}
+    first = (result for result in applied.results if result.change.target not in earlier and not applied.failed)
+    return {result.change.target for result in first if (result.result, result.errno) == ("failed", None)}
 
 
 def planned(inspection: Inspection, runtime_only: bool) -> Plan:
@@ -256,10 +256,10 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
         notes += [] if journal.entries else ["nothing to restore: the journal holds no change", *_kept_aside(journal)]
         group = own_group(root)
         outcome = backwards.restore(root, journal, boot_id, force=force)
-        failed = bool(outcome.failed_commands) or any(one.result == "failed" for one in outcome.results)
+        failed = bool(outcome.failed_commands) or any(result.result == "failed" for result in outcome.results)
         standing = () if failed else left_standing(root, journal, group)
         set_aside = bool(journal.damaged or standing)
-        left = [one.path for one in outcome.results if one.result == "changed-since"]
+        left = [result.path for result in outcome.results if result.result == "changed-since"]
         if failed:
             notes.append(f"the journal {journal.path} is kept: run restore again once the cause is mended")
         elif set_aside:

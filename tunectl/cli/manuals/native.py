@@ -29,7 +29,7 @@ def help_text() -> str:
 def native_pages(text: str) -> Iterator[Page]:
     """The program's page, then one for each experiment."""
     head, *sections = re.split(r"\n(?=  tunectl-probe \w+ \[OPTIONS\]\n)", text)
-    experiments = [_experiment(one.splitlines()) for one in sections]
+    experiments = [_experiment(section.splitlines()) for section in sections]
     yield Page(
         "tunectl-probe",
         "measures how long a CPU is taken away from a thread",
@@ -38,7 +38,7 @@ def native_pages(text: str) -> Iterator[Page]:
             " ".join(head.split()),
             "tunectl starts it; it needs no Python, and writes raw facts as JSON to standard output.",
         ),
-        commands=tuple(Item(one.name.rpartition(" ")[2], one.summary) for one in experiments),
+        commands=tuple(Item(experiment.name.rpartition(" ")[2], experiment.summary) for experiment in experiments),
         exits=(Item("0", "done"), Item("1", "failed"), Item("2", "wrong usage")),
         see_also=("tunectl", *(f"tunectl probe {name}" for name in ("jitter", "wake", "feed", "hedge", "selftest"))),
     )
@@ -46,8 +46,8 @@ def native_pages(text: str) -> Iterator[Page]:
 
 
 def _experiment(lines: list[str]) -> Page:
-    found = _USAGE.match(lines[0])
-    assert found, lines[0]
+    match = _USAGE.match(lines[0])
+    assert match, lines[0]
     options: list[Item] = []
     said: list[str] = []
     for line in lines[1:]:
@@ -57,7 +57,7 @@ def _experiment(lines: list[str]) -> Page:
             options[-1] = options[-1]._replace(text=f"{options[-1].text} {more[1]}")
         elif line and not line.startswith(("SIGINT", "Exit status")):
             said.append(line.strip())
-    name, text = found[1], " ".join(said).removeprefix(f"{found[1]}: ")
+    name, text = match[1], " ".join(said).removeprefix(f"{match[1]}: ")
     ends = ("SIGINT and SIGTERM end the measuring and still give the result so far.",)
     body = (text, *(ends if any(line.startswith("SIGINT") for line in lines) else ()))
     return Page(f"tunectl-probe {name}", _first(text), (lines[0].strip(),), body, tuple(options))

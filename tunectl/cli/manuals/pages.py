@@ -129,7 +129,7 @@ def _options(ctx: click.Context) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
 
 
 def _commands(ctx: click.Context) -> tuple[Item, ...]:
-    return tuple(Item(*one) for one in ctx.command.summaries(ctx)) if isinstance(ctx.command, Family) else ()
+    return tuple(Item(*summary) for summary in ctx.command.summaries(ctx)) if isinstance(ctx.command, Family) else ()
 
 
 def _exits(command: Helped) -> tuple[Item, ...]:
@@ -149,7 +149,7 @@ def _environment(ctx: click.Context, words: str) -> tuple[Item, ...]:
 
 def _see_also(ctx: click.Context, words: str) -> Iterator[str]:
     named = [ctx.parent.command_path] if ctx.parent else []
-    named += [f"{ctx.command_path} {one.term}" for one in _commands(ctx)]
+    named += [f"{ctx.command_path} {command.term}" for command in _commands(ctx)]
     named += [f"{PROGRAM} {one}" for circle in _CIRCLES if words in circle for one in circle]
     named += [PROGRAM, f"{PROGRAM}-probe"] if words.startswith("probe") else [PROGRAM]
     for name in dict.fromkeys(named):

@@ -21,7 +21,7 @@ def escaped(text: str) -> str:
 def rich(text: str) -> str:
     """The same, with `code` in bold."""
     parts = re.split(r"`([^`]+)`", text)
-    line = "".join(rf"\fB{escaped(one)}\fR" if at % 2 else _inner(one) for at, one in enumerate(parts))
+    line = "".join(rf"\fB{escaped(part)}\fR" if at % 2 else _inner(part) for at, part in enumerate(parts))
     return f"\\&{line}" if line.startswith(".") else line
 
 
@@ -74,16 +74,16 @@ def _paragraphs(body: Sequence[str]) -> Iterator[str]:
 
 
 def _items(items: Sequence[Item]) -> Iterator[str]:
-    for one in items:
-        yield from (".TP", rf"\fB{escaped(one.term)}\fR", rich(one.text))
+    for item in items:
+        yield from (".TP", rf"\fB{escaped(item.term)}\fR", rich(item.text))
 
 
 def _examples(page: Page) -> Iterator[str]:
-    for at, one in enumerate(page.examples):
-        if one.does:
+    for at, example in enumerate(page.examples):
+        if example.does:
             yield from ([".PP"] if at else [])
-            yield rich(one.does)
-        yield from (".PP", ".in +4n", ".nf", escaped(one.line), ".fi", ".in")
+            yield rich(example.does)
+        yield from (".PP", ".in +4n", ".nf", escaped(example.line), ".fi", ".in")
 
 
 def _see_also(page: Page) -> Iterator[str]:

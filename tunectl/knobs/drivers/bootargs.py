@@ -239,7 +239,7 @@ class BootArg(NamedTuple):
             count = sum(name.startswith("irq/") for name in names)
             shows = f"{plural(count, 'thread')} of interrupts"
             return shows, bool(count), f"there are {shows} (irq/N-...)"
-        offloaded = frozenset(int(one[1]) for name in names if (one := _RCU_THREAD.fullmatch(name)))
+        offloaded = frozenset(int(match[1]) for name in names if (match := _RCU_THREAD.fullmatch(name)))
         threads = f"there are rcuo threads for CPUs {sorted(offloaded) or 'none'}"
         # A CPU that has not been online in this boot has no thread yet.
         return format_cpulist(offloaded), offloaded >= wanted & view.scope.online, threads
@@ -305,9 +305,9 @@ class Boot(NamedTuple):
             return "", NOTHING
         if self.plan.problem:
             return self.plan.problem, in_turn(to_decide(f"fix that ({self.plan.problem})"), APPLY)
-        for one in self.plan.conflicts:
-            if one.key == key:
-                return one, self.plan.remedy or self._without(one)
+        for conflict in self.plan.conflicts:
+            if conflict.key == key:
+                return conflict, self.plan.remedy or self._without(conflict)
         if lost and self.next and self.next.instead:  # nothing that is written reaches that entry
             return self.next.instead, self.next.fix if self.settled else in_turn(self.next.fix, APPLY)
         if not self.plan.writes and self.next and (problem := self.next.problem or self.next.unmade):
@@ -349,7 +349,7 @@ def boot_of(view: View) -> Boot:
     loader, family, upcoming = loaded_by(view)
     same = partial(_same, machine_for(view))
     plan = family.plan(view.root, _desired(view), same, view.journaled) if family else None
-    settled = plan is not None and all(view.root.get_text(one.path) == one.content for one in plan.writes)
+    settled = plan is not None and all(view.root.get_text(write.path) == write.content for write in plan.writes)
     return Boot(loader, family, upcoming, plan, settled)
 
 

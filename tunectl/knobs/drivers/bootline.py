@@ -87,16 +87,16 @@ def _together(word: Arg, new: Sequence[Arg], taken: Mapping[Arg, CpuSet], clocke
     """The words that have to go with this one: those that take the same CPU or the clock, each by itself."""
     cpus = taken.get(word, frozenset())
     return [
-        one
-        for one in dict.fromkeys(new)
-        if one == word or (word in clocked and one in clocked) or cpus & taken.get(one, frozenset())
+        arg
+        for arg in dict.fromkeys(new)
+        if arg == word or (word in clocked and arg in clocked) or cpus & taken.get(arg, frozenset())
     ]
 
 
 def _in_turn(take: Callable[[Sequence[Arg]], Mapping[Arg, CpuSet]], line: Sequence[Arg]) -> Mapping[Arg, CpuSet]:
     """What the words take, also those that count only once another is out: it is not enough to take that one out."""
     found: dict[Arg, CpuSet] = {}
-    while taken := take([one for one in line if one not in found]):
+    while taken := take([arg for arg in line if arg not in found]):
         found |= taken
     return found
 

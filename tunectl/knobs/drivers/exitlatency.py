@@ -159,8 +159,8 @@ class LatencyHold:
                 yield gone
                 return
         with view.root.noting() as denied:
-            found = self._look(knob, view.root)
-        yield if_readable(found, denied)
+            reading = self._look(knob, view.root)
+        yield if_readable(reading, denied)
 
     def _look(self, knob: Knob, root: Sysroot) -> Reading:
         text = root.get_text(UNIT)

@@ -89,21 +89,21 @@ class ReapplyRule:
             facts = ServiceFacts(in_turn(to_type(argv("sudo", "rm", f"/{RULE}")), APPLY))
             yield Reading(knob.name, "", State.READ, "masked", why, facts=facts)
             return
-        found = read_service(knob, view, UNIT, RULE, render)
+        reading = read_service(knob, view, UNIT, RULE, render)
         with view.root.noting() as denied:
             rule = view.root.get_text(RULE)
-            against = against_units(view.root, RULE.rpartition("/")[2]) if found.value == "enabled" else None
-        if found.value == "enabled" and rule != _RULE:
-            found = if_readable(found._replace(value="outdated"), denied)
-        elif found.value == "enabled" and not against:
-            found = if_readable(found, denied)
+            against = against_units(view.root, RULE.rpartition("/")[2]) if reading.value == "enabled" else None
+        if reading.value == "enabled" and rule != _RULE:
+            reading = if_readable(reading._replace(value="outdated"), denied)
+        elif reading.value == "enabled" and not against:
+            reading = if_readable(reading, denied)
         else:
-            found = _undone(found, against) if against else found
-            if found.state is State.READ:
-                found = found._replace(reason=with_unseen(found.reason or knob.why, str(denied)))
-        if found.value == "enabled" and (idle := _without_udev(view)):
-            found = found._replace(value=idle.value, reason=idle.reason, facts=ServiceFacts(idle.fix))
-        yield found
+            reading = _undone(reading, against) if against else reading
+            if reading.state is State.READ:
+                reading = reading._replace(reason=with_unseen(reading.reason or knob.why, str(denied)))
+        if reading.value == "enabled" and (idle := _without_udev(view)):
+            reading = reading._replace(value=idle.value, reason=idle.reason, facts=ServiceFacts(idle.fix))
+        yield reading
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The unit, then systemd is told, then the rule; udev notices by itself when its rules change."""
@@ -119,8 +119,8 @@ class ReapplyRule:
     def reads(self) -> tuple[str, ...]:
         """Both, whatever else configures the unit, and the rules that come before and after ours."""
         rules = (f"{directory}/*.rules" for directory in DIRECTORIES)
-        units = (UDEVD, *_STARTERS, *(one.partition("/")[2] for one in _STARTERS[1:]))
-        return (*service_files(UNIT, RULE), *rules, *(path for one in units for path in unit_directories(one)))
+        units = (UDEVD, *_STARTERS, *(starter.partition("/")[2] for starter in _STARTERS[1:]))
+        return (*service_files(UNIT, RULE), *rules, *(path for unit in units for path in unit_directories(unit)))
 
 
 def _without_udev(view: View) -> Found | None:
@@ -131,13 +131,13 @@ def _without_udev(view: View) -> Found | None:
         place = place_of(view, str(bar))
         why = f"the next boot will have {bar}{f' ({place})' if place else ''}: nobody reads udev's rules then"
         return Found("overridden", why, removal_fix(view, str(bar), reboot=False))
-    links = list(filter(None, (next(filter(root.exists, unit_directories(one)), "") for one in _STARTERS)))
+    links = list(filter(None, (next(filter(root.exists, unit_directories(starter)), "") for starter in _STARTERS)))
     culprits = [bar] if bar else [_dead(root, link, args) for link in links]
     if not culprits or not all(culprits):  # one is enough; and a recording may have none
         return None
     masks = list(map(str, culprits))
-    why = f"{', '.join(f'/{one}' for one in masks)}: by that {UDEVD} is masked, and nobody reads udev's rules"
-    unmasked = argv("sudo", "rm", of=[f"/{one}" for one in masks])
+    why = f"{', '.join(f'/{mask}' for mask in masks)}: by that {UDEVD} is masked, and nobody reads udev's rules"
+    unmasked = argv("sudo", "rm", of=[f"/{mask}" for mask in masks])
     return Found("overridden", why, to_type(unmasked.then(RELOAD, argv("sudo", "systemctl", "start", UDEVD))))
 
 
@@ -146,14 +146,14 @@ def _dead(root: Sysroot, link: str, args: tuple[Arg, ...]) -> Arg | str:
     return link if root.readlink(link).endswith(NULL) else barred(root, link.rpartition("/")[2], args)
 
 
-def _undone(found: Reading, against: Against) -> Reading:
+def _undone(reading: Reading, against: Against) -> Reading:
     """The reading where another rule takes back what ours says."""
     rule, key, sure = against
     if not sure:
         reason = f"{rule} says {key}: whether it is about these network cards cannot be judged here"
-        return Reading(found.knob, "", State.UNREADABLE, "", reason)
+        return Reading(reading.knob, "", State.UNREADABLE, "", reason)
     reason = f"{rule} says {key}, which takes back what /{RULE} says: no unit is started for a network card"
-    return found._replace(value="overridden", reason=reason, facts=ServiceFacts(_without_fix(rule, str(key))))
+    return reading._replace(value="overridden", reason=reason, facts=ServiceFacts(_without_fix(rule, str(key))))
 
 
 def _without_fix(rule: Rule, key: str) -> Fix:

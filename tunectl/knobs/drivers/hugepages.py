@@ -60,8 +60,8 @@ class HugePages(NamedTuple):
             return
         for node in chosen:
             wanted = named[node] if named else want
-            found = read_value(view.root, self._file(str(node)), knob.codec)
-            yield Reading(knob.name, str(node), *found, wanted=wanted)
+            read_result = read_value(view.root, self._file(str(node)), knob.codec)
+            yield Reading(knob.name, str(node), *read_result, wanted=wanted)
         for node in sorted(set(named or ()) - set(nodes)):
             yield Reading(knob.name, str(node), State.ABSENT, reason=f"this host has no NUMA node {node}")
 

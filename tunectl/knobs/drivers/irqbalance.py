@@ -24,8 +24,8 @@ FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance")  # Debian, Red Ha
 def with_ban(text: str, cpus: CpuSet) -> str:
     """The configuration with exactly this ban list: the last line that sets one is replaced, or one is added."""
     lines = text.removesuffix("\n").split("\n") if text else []
-    old = [one for one in parse_environment_file(text) if is_meant_as_ban(one.name)]
-    doomed = {number - 1 for one in old for number in range(one.line, one.last + 1)}
+    old = [assignment for assignment in parse_environment_file(text) if is_meant_as_ban(assignment.name)]
+    doomed = {number - 1 for assignment in old for number in range(assignment.line, assignment.last + 1)}
     place = old[-1].line - 1 if old and not old[-1].is_doubtful else len(lines)
     above = [line for at, line in enumerate(lines) if at < place and at not in doomed]
     below = [line for at, line in enumerate(lines) if at > place and at not in doomed]

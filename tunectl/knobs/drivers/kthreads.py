@@ -244,7 +244,7 @@ def _read(knob: Knob, nic: str, irq: int, threads: tuple[Thread, ...], want: Any
         why = "the kernel runs it at once (boot.threadirqs gives it one)"
         reason = f"interrupt {irq} of {as_data(nic)} has no thread: {why}"
         return Reading(knob.name, str(irq), State.ABSENT, reason=reason)
-    thread = next((one for one in threads if scheduling_of(one) != want), threads[0])
+    thread = next((thread for thread in threads if scheduling_of(thread) != want), threads[0])
     how = scheduling_of(thread)
     name = f"{as_data(thread.comm)} (pid {thread.pid}), the thread of interrupt {irq} of {as_data(nic)},"
     blocked = "" if how.policy in _RESTORABLE else f"{name} runs as {how}, which restore could not bring back"

@@ -49,12 +49,14 @@ class NicFile(NamedTuple):
 
     def _read(self, knob: Knob, view: View, instance: str, want: Any) -> Reading:
         path = self._file(instance)
-        found = read_value(view.root, path, knob.codec)
-        if found.state is State.ABSENT and path.startswith(PREFIX):
-            found = found._replace(reason=f"the driver of {as_data(instance)} has no {self._named()} to set")
-        if found.state is not State.READ:
-            return Reading(knob.name, instance, *found)
-        value = found.value
+        read_result = read_value(view.root, path, knob.codec)
+        if read_result.state is State.ABSENT and path.startswith(PREFIX):
+            read_result = read_result._replace(
+                reason=f"the driver of {as_data(instance)} has no {self._named()} to set"
+            )
+        if read_result.state is not State.READ:
+            return Reading(knob.name, instance, *read_result)
+        value = read_result.value
         if isinstance(value, frozenset):
             value &= view.scope.present
         write = value & want if knob.match is Match.NO_OTHER else None  # wanted CPUs that an operator added stay

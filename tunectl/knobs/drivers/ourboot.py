@@ -48,12 +48,12 @@ class _Others(NamedTuple):
 
     def __str__(self) -> str:
         return ", ".join(
-            [f"/{link}" for link in self.links] + [f"{one} says {one.key}={one.value}" for one in self.lines]
+            [f"/{link}" for link in self.links] + [f"{line} says {line.key}={line.value}" for line in self.lines]
         )
 
     @property
     def files(self) -> list[str]:
-        return [*self.links, *dict.fromkeys(one.file for one in self.lines)]
+        return [*self.links, *dict.fromkeys(line.file for line in self.lines)]
 
     def fix(self, name: str) -> Fix:
         unlink = [to_type(argv("sudo", "rm", of=[f"/{link}"]).then(RELOAD)) for link in self.links]

@@ -72,12 +72,12 @@ class PseudoFile(NamedTuple):
         if (disturbed := self._disturbed(view, instance)) and view.root.exists(self.file(instance)):
             reason = f"reading it would interrupt CPU {format_cpulist(disturbed)}, which is isolated"
             return Reading(knob.name, instance, State.UNREADABLE, reason=reason)
-        found = read_value(view.root, self.file(instance), knob.codec)
-        if found.state is not State.READ:
-            return Reading(knob.name, instance, *found)
+        read_result = read_value(view.root, self.file(instance), knob.codec)
+        if read_result.state is not State.READ:
+            return Reading(knob.name, instance, *read_result)
         wanted, blocked = self._wanted(knob, view, instance, want)
         facts = self.facts(view) if self.facts else None
-        value = _present(found.value, view)
+        value = _present(read_result.value, view)
         return Reading(knob.name, instance, State.READ, value, wanted=wanted, blocked=blocked, facts=facts)
 
     def _disturbed(self, view: View, instance: str) -> CpuSet:
@@ -93,8 +93,8 @@ class PseudoFile(NamedTuple):
             return None, ""
         for word, path in self.words:
             if word == want:
-                found = read_value(view.root, _filled(path, instance), knob.codec)
-                return found.value, found.reason
+                read_result = read_value(view.root, _filled(path, instance), knob.codec)
+                return read_result.value, read_result.reason
         offered = view.root.get(_filled(self.choices, instance)).split() if self.choices else []
         if offered and want not in [word.strip("[]") for word in offered]:
             return None, f"this kernel offers only {', '.join(offered)}"

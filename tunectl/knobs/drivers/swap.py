@@ -39,8 +39,8 @@ class Swap(NamedTuple):
         with view.root.noting() as denied:
             starters = read_starters(view.root)
         value = ON if swaps else NEXT if starters else OFF
-        found = Reading(knob.name, "", State.READ, value, facts=SwapFacts(tuple(swaps), tuple(starters), str(denied)))
-        yield if_readable(found, denied) if value == OFF else found
+        reading = Reading(knob.name, "", State.READ, value, facts=SwapFacts(tuple(swaps), tuple(starters), str(denied)))
+        yield if_readable(reading, denied) if value == OFF else reading
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """None: swapping off may take minutes, and more memory than there is."""
@@ -66,7 +66,7 @@ def judge_swap(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judg
     reasons = reasons if found.swaps else []
     if found.starters:
         reasons.append(f"{', '.join(map(as_data, found.starters))} starts swapping at each boot")
-    ends = [command for one in found.starters for command in one.ends.commands]
+    ends = [command for starter in found.starters for command in starter.ends.commands]
     commands = [*ends, *([kinds.swap_off()] if found.swaps else [])]
     reason = with_unseen("; ".join(reasons), found.denied)
     return Judgement(Outcome.DRIFTED, reading.value, desired, reason, to_type(all_of(commands)), changeable=False)

@@ -106,7 +106,7 @@ class SystemdCpus(NamedTuple):
         """One file a place, and systemd is told once."""
         for knob, change in batch:
             assert isinstance(knob.driver, SystemdCpus)
-            place = next(one for one in knob.driver.places if change.instance in ("", one.name))
+            place = next(place for place in knob.driver.places if change.instance in ("", place.name))
             told = ("reload-systemd", "start-in-slices") if place.shows else ("reload-systemd",)
             if change.value is None:
                 yield Step("removal", place.file, "", (change,), commands=told)
@@ -203,7 +203,7 @@ def _after_ours(place: Place, said: Sequence[Said]) -> list[Said]:
     if place.unit:  # ours is the unit's own file
         return others
     ours = place.file.rpartition("/")[2]
-    return [one for one in others if one.file.rpartition("/")[2] >= ours]
+    return [other for other in others if other.file.rpartition("/")[2] >= ours]
 
 
 def _read_back(root: Sysroot, place: Place, want: CpuSet) -> str | None:

@@ -118,8 +118,8 @@ def read_service(knob: Knob, view: View, unit: str, companion: str, ours: Render
     """
     boot_lines(view)  # before anything is noted: a boot loader's file that may not be read is for the boot arguments
     with view.root.noting() as denied:
-        found = _read_service(knob, view, unit, companion, ours)
-    return if_readable(found, denied)
+        reading = _read_service(knob, view, unit, companion, ours)
+    return if_readable(reading, denied)
 
 
 def _read_service(knob: Knob, view: View, unit: str, companion: str, ours: Render) -> Reading:

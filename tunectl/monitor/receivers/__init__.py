@@ -22,13 +22,13 @@ def open_receivers(settings: Monitor, host: HostId) -> tuple[Receiver, ...]:
     from tunectl.monitor.receivers import hook, logs, webhook  # ssl and http.client are slow to import
 
     log = {"journal": logs.open_journal, "syslog": logs.open_syslog}
-    found = [
+    receivers = [
         *(log[name](host) for name in [settings.log] if name in log),
         *(webhook.open_webhook(each, host, number) for number, each in enumerate(settings.webhooks)),
         *(hook.open_hook(each, host, number) for number, each in enumerate(settings.hooks)),
     ]
     unique: dict[str, Receiver] = {}
-    for receiver in found:  # the same receiver twice would share one queue
+    for receiver in receivers:  # the same receiver twice would share one queue
         unique.setdefault(receiver.name, receiver)
     return tuple(unique.values())
 

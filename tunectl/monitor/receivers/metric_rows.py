@@ -45,8 +45,8 @@ def label(text: str) -> str:
 
 def number_of(subject: str) -> str:
     """`4` for cpu4, core4, package4, irq4; anything else as it is."""
-    found = _NUMBER.fullmatch(subject)
-    return found[1] if found else label(subject)
+    match = _NUMBER.fullmatch(subject)
+    return match[1] if match else label(subject)
 
 
 def number(sample: Sample) -> float | None:
@@ -88,8 +88,8 @@ def _landed(sample: Sample) -> float | None:
 
 
 def _knob(sample: Sample) -> str:
-    found = _PARTS.fullmatch(sample.subject)
-    return label(found[1] if found else sample.subject)
+    match = _PARTS.fullmatch(sample.subject)
+    return label(match[1] if match else sample.subject)
 
 
 # Labels that are not the number in the subject: cpu4, core4, package4, irq4.

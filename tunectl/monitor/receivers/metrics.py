@@ -93,7 +93,9 @@ class Busiest:
 
     def first(self, snapshot: Snapshot) -> Iterable[Sample]:
         """All samples, those of the busiest interrupts before those of others."""
-        counts = {one.subject: number(one) or 0.0 for one in snapshot.samples if one.quantity == _INTERRUPTS}
+        counts = {
+            sample.subject: number(sample) or 0.0 for sample in snapshot.samples if sample.quantity == _INTERRUPTS
+        }
         if snapshot is not self._last:
             before, self._last = self._counts, snapshot
             self._scores = {
@@ -181,7 +183,7 @@ def _add_samples(made: _Families, samples: Sequence[Sample]) -> None:
     for row, series in shown.values():
         kind = CounterMetricFamily if row.counter else GaugeMetricFamily
         made.add(kind(f"tunectl_{row.name}", row.text, labels=[*row.labels]), series, row.most)
-    known = Counter((label(one.source), label(one.quantity), one.freshness.value) for one in samples)
+    known = Counter((label(sample.source), label(sample.quantity), sample.freshness.value) for sample in samples)
     text = "Samples of the last cycle by how well they are known."
     counts = GaugeMetricFamily("tunectl_samples", text, labels=["source", "quantity", "health"])
     made.add(counts, dict(sorted(known.items())), 10 * MOST)
@@ -197,7 +199,7 @@ def _add_tallied(made: _Families, tally: Tally) -> None:
 
 
 def _add_judged(made: _Families, status: Status) -> None:
-    judged = Counter((label(one.rule), one.health.value) for one in status.conditions)
+    judged = Counter((label(condition.rule), condition.health.value) for condition in status.conditions)
     text = "Subjects by what a rule says of them."
     conditions = GaugeMetricFamily("tunectl_conditions", text, labels=["rule", "verdict"])
     made.add(conditions, dict(sorted(judged.items())), 10 * MOST)

@@ -47,8 +47,8 @@ def annotations_of(alert: Alert, host: HostId) -> dict[str, str]:
 def _part(alert: Alert) -> dict[str, str]:
     if alert.rule == "KnobDrift":
         return {"knob": alert.subject}
-    found = _NUMBERED.fullmatch(alert.subject)
-    return {found[1]: found[2]} if found else {}
+    match = _NUMBERED.fullmatch(alert.subject)
+    return {match[1]: match[2]} if match else {}
 
 
 def _short(text: str) -> str:

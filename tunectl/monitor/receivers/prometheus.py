@@ -162,7 +162,7 @@ class _Server(threading.Thread):
     def run(self) -> None:
         """Until close()."""
         while True:
-            patience = [max(one.until_s - time.monotonic(), 0.0) for one in self._clients.values()]
+            patience = [max(client.until_s - time.monotonic(), 0.0) for client in self._clients.values()]
             for key, _ in self._ready.select(min(patience, default=None)):
                 if key.fd == self._end:
                     return
@@ -172,7 +172,7 @@ class _Server(threading.Thread):
                 elif client and client is key.data:  # it may have been cut a moment ago
                     self._go_on(client)
             now = time.monotonic()
-            for client in [one for one in self._clients.values() if one.until_s <= now]:
+            for client in [client for client in self._clients.values() if client.until_s <= now]:
                 self._drop(client, LATE)
 
     def _accept(self) -> None:

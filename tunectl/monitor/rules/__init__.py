@@ -145,11 +145,11 @@ RULES: tuple[Rule, ...] = (
 
 def judge(history: History, rules: tuple[Rule, ...] = RULES) -> tuple[Condition, ...]:
     """Every rule's conditions for the newest snapshot, in the order of the rules. Never raises for what a rule does."""
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     for rule in rules:
         try:
-            found += tuple(rule.judge(history))
+            conditions += tuple(rule.judge(history))
         except Exception as error:  # the other rules go on, and this one reports its error
             why = f"the rule failed: {type(error).__name__}: {error}"
-            found.append(Condition(rule.name, FAILED, Health.UNKNOWN, source="monitor", summary=why))
-    return tuple(found)
+            conditions.append(Condition(rule.name, FAILED, Health.UNKNOWN, source="monitor", summary=why))
+    return tuple(conditions)

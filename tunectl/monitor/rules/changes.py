@@ -54,7 +54,7 @@ def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
         # A target that can never be read (it would disturb) says nothing of the others; one that had drifted does.
         is_open = len(dark) == len(samples) or any(_had_drifted(history, sample) for sample in dark)
         health = Health.UNKNOWN if is_open else Health.BETWEEN if Health.BETWEEN in healths else Health.GOOD
-        said = next((f"{one.subject}: {one.reason}" for one in dark if one.reason), "")
+        said = next((f"{sample.subject}: {sample.reason}" for sample in dark if sample.reason), "")
         why = (said or why_unknown((dark or samples)[0])) if is_open else ""
         return Condition("KnobDrift", knob, health, source=samples[0].source, summary=why)
     first = drifted[0]

@@ -140,7 +140,7 @@ def _facts(history: History, kinds: tuple[Kind, ...]) -> Iterator[tuple[Fact | N
             if pinned:
                 base: tuple[float, str] | None = (pinned, "the host file")
             elif cpu is None:  # a package's: of efficient and fast cores together, the lower says no more than it knows
-                base = min((bases[one] for one in sample.cpus if one in bases), default=lowest)
+                base = min((bases[cpu] for cpu in sample.cpus if cpu in bases), default=lowest)
             else:
                 base = bases.get(cpu)
             if not khz:

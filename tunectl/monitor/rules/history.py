@@ -102,7 +102,9 @@ class History:
 
     def earlier(self, quantity: str, subject: str) -> Sample | None:
         """The last fresh sample before now: a rise is counted from it."""
-        return next((one for one in self.all_earlier(quantity, subject) if one.freshness is Freshness.FRESH), None)
+        return next(
+            (sample for sample in self.all_earlier(quantity, subject) if sample.freshness is Freshness.FRESH), None
+        )
 
     def is_same(self, sample: Sample) -> bool:
         """Is it the same object as in the snapshot before? Most are, on a quiet host."""

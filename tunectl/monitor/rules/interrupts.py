@@ -46,7 +46,7 @@ def judge_devices(history: History) -> Iterator[Condition]:
 def _was_read(history: History) -> bool:
     """Did the snapshot before read the table? Where no device interrupt ever came here, its other rows show it."""
     tables = (history.previous(quantity) for quantity in ("interrupts", "timer_ticks", "function_calls"))
-    return any(one.freshness is Freshness.FRESH for table in tables for one in table.values())
+    return any(sample.freshness is Freshness.FRESH for table in tables for sample in table.values())
 
 
 def judge_own(history: History) -> Iterator[Condition]:

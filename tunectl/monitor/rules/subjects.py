@@ -47,7 +47,7 @@ class Packages(NamedTuple):
 def packages(history: History) -> Packages:
     """As the samples' subjects and CPUs say, fresh or not: a package does not move."""
     return _places(
-        tuple((subject, one.cpus) for quantity in _TELLING for subject, one in history.get(quantity).items())
+        tuple((subject, sample.cpus) for quantity in _TELLING for subject, sample in history.get(quantity).items())
     )
 
 

@@ -70,7 +70,7 @@ def read(host: WatchedHost) -> Iterator[Sample]:
     else:
         age = host.taken_at - kept.audited_at
         reason = f"last audited {age:.0f} s ago: the second reading of /{PATH} is not worth its cost in every snapshot"
-        yield from (one._replace(freshness=Freshness.STALE, reason=reason) for one in kept.samples)
+        yield from (sample._replace(freshness=Freshness.STALE, reason=reason) for sample in kept.samples)
 
 
 def _none(kept: _Kept, cpu: int) -> Sample:

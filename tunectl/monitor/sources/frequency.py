@@ -194,12 +194,12 @@ def _sentinels(host: WatchedHost, kept: _Kept, samples: Mapping[int, Sample]) ->
 
 
 def _sentinel(host: WatchedHost, subject: str, mine: Mapping[int, Sample], cpus: CpuSet, eager: set[int]) -> Sample:
-    fresh = {cpu: float(one.value or 0) for cpu, one in mine.items() if one.freshness is Freshness.FRESH}
+    fresh = {cpu: float(sample.value or 0) for cpu, sample in mine.items() if sample.freshness is Freshness.FRESH}
     if not mine:
         reason = "no housekeeping CPU of this package shows its frequency"
         return Sample("sentinel_khz", subject, None, _NAME, Freshness.ABSENT, reason, cpus)
     if not fresh:
-        reasons = {one.reason: cpu for cpu, one in sorted(mine.items(), reverse=True)}
+        reasons = {sample.reason: cpu for cpu, sample in sorted(mine.items(), reverse=True)}
         reason = "; ".join(f"CPU {cpu}: {why}" for why, cpu in list(reasons.items())[-2:])
         return Sample("sentinel_khz", subject, None, _NAME, Freshness.STALE, f"no measurement: {reason}", cpus)
     best = max(fresh, key=fresh.__getitem__)

@@ -83,13 +83,15 @@ class Knobs:
         wanted = set(names)
         settings = self.settings()
         if any(map(_of_the_boot, wanted)):  # the words of the next boot's line may take others away
-            wanted |= {one.knob for one in settings if KNOBS[one.knob].absence.by_words}
+            wanted |= {setting.knob for setting in settings if KNOBS[setting.knob].absence.by_words}
         boot = {name for name in self._readings if name.startswith("boot.")}
         chosen = tuple(setting for setting in settings if setting.knob in wanted | boot)
         fresh = wanted | {setting.knob for setting in chosen if setting.knob not in self._readings}
 
         def observe(view: View, settings: Sequence[Setting]) -> list[Reading]:
-            old = [one for setting in settings if setting.knob not in fresh for one in self._readings[setting.knob]]
+            old = [
+                reading for setting in settings if setting.knob not in fresh for reading in self._readings[setting.knob]
+            ]
             return old + self._observe(view, [setting for setting in settings if setting.knob in fresh])
 
         plan = self.inspection.assess(chosen, observe)
@@ -126,7 +128,7 @@ class Knobs:
         self.texts = {path: self.texts[path] if path in self.texts else self.text(path) for path in self.owners}
         self._held.keep(self.owners)
         irqs = self.findings.get("irq.affinity", ())
-        good = {f"proc/irq/{one.instance}{_EFFECTIVE}" for one in irqs if one.outcome is Outcome.COMPLIANT}
+        good = {f"proc/irq/{irq.instance}{_EFFECTIVE}" for irq in irqs if irq.outcome is Outcome.COMPLIANT}
         self._good = {text for path, text in self.texts.items() if path in good and isinstance(text, bytes)}
 
     def text(self, path: str) -> bytes | int | frozenset[str]:

@@ -84,7 +84,7 @@ def read(host: WatchedHost) -> Iterator[Sample]:
         if kept.state is not None and state != kept.state:
             host.suspicious = True  # what started may have written already
         kept.state, kept.read_at = state, host.taken_at
-        found = {one.name: one for one in read_programs(host.root)}
+        found = {program.name: program for program in read_programs(host.root)}
         # One that was removed is inactive, not unknown.
         kept.samples = {name: _sample(host, name, found.get(name)) for name in {**kept.samples, **found}}
     yield from kept.samples.values()

@@ -218,13 +218,13 @@ def sparkline_plot(result: Jitter, cpu: Cpu, floor: float, top: float) -> dict[s
 def series_plot(case: FeedCase) -> dict[str, Any] | None:
     """A case over time, by when messages were due: the longest of each slice, logarithmic, and the mean."""
     slices = levels(case.series, SLICES) if case.series else []
-    known = [one for one in slices if one]
+    known = [level for level in slices if level]
     if not case.series or not known:
         return None
-    longest, mean = (max(one[at] for one in known) for at in (0, 1))
+    longest, mean = (max(level[at] for level in known) for at in (0, 1))
     run_ns = len(case.series.intervals) * case.series.interval_s * 1e9
-    at = run_ns * [one.longest_ns if one else 0.0 for one in slices].index(longest) / len(slices)
-    floor = max(min(one.longest_ns for one in known), 1.0)
+    at = run_ns * [level.longest_ns if level else 0.0 for level in slices].index(longest) / len(slices)
+    floor = max(min(level.longest_ns for level in known), 1.0)
     return {
         "name": case.name,
         "above": "longest message",
@@ -232,7 +232,9 @@ def series_plot(case: FeedCase) -> dict[str, Any] | None:
         "known": len(slices),
         "end": nanoseconds(run_ns),
         "said": f"Longest message {nanoseconds(longest)}, due after {nanoseconds(at)}",
-        **_strip([one and one.longest_ns for one in slices], [one and one.mean_ns for one in slices], floor, longest),
+        **_strip(
+            [level and level.longest_ns for level in slices], [one and one.mean_ns for one in slices], floor, longest
+        ),
     }
 
 

@@ -68,9 +68,9 @@ def _failing(body: Mapping[str, Any], verdict: str) -> dict[str, Any]:
         "look": _look(verdict),
         "hosts": ", ".join(folded(named(body["hosts"], verdict))),
         "causes": [
-            {"title": one.title, "severity": one.severity, "said": one.said, "example": one.example}
-            | {"hosts": ", ".join(folded(one.hosts))}
-            for one in causes(body, verdict)
+            {"title": cause.title, "severity": cause.severity, "said": cause.said, "example": cause.example}
+            | {"hosts": ", ".join(folded(cause.hosts))}
+            for cause in causes(body, verdict)
         ],
     }
 

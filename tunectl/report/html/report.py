@@ -164,17 +164,17 @@ def _limits(result: Preflight) -> list[dict[str, Any]]:
 
 def _section(title: str, section: Mapping[str, Any], mended: Set[str]) -> dict[str, Any]:
     """One part of a preflight: its counts, what needs attention by severity, and what could not be found out."""
-    found = findings_in(section)
+    findings = findings_in(section)
     return {
         "title": title,
-        "said": brief(found),
+        "said": brief(findings),
         "urgent": [
-            {"word": one.severity.value, "costs": COSTS[one.severity], "lines": one.lines(mended)}
-            if one.severity
-            else {"word": "", "costs": "", "lines": one.lines(mended)}
-            for one in urgent_of(known(found))
+            {"word": urgent.severity.value, "costs": COSTS[urgent.severity], "lines": urgent.lines(mended)}
+            if urgent.severity
+            else {"word": "", "costs": "", "lines": urgent.lines(mended)}
+            for urgent in urgent_of(known(findings))
         ],
-        "unknown": unknown(found),
+        "unknown": unknown(findings),
     }
 
 
@@ -245,13 +245,13 @@ def _periods(result: Jitter) -> list[dict[str, Any]]:
     return [
         {
             "cpu": cpu.cpu,
-            "period_ns": one.period_ns,
-            "count": one.count,
-            "mean_ns": one.mean_ns,
-            "what": ", ".join(filter(None, (one.name, one.cause))) or "-",
+            "period_ns": period.period_ns,
+            "count": period.count,
+            "mean_ns": period.mean_ns,
+            "what": ", ".join(filter(None, (period.name, period.cause))) or "-",
         }
         for cpu in result.cpus
-        for one in cpu.periods
+        for period in cpu.periods
     ][:MAX_PERIODS]
 
 

@@ -43,14 +43,14 @@ def plan(body: Mapping[str, Any], page: TextPage) -> None:
         prose(page, f"As it stands: {brief(found)}.")
     change_blocks(page, changes)
     reboot(page, body)
-    findings(page, [one for one in _beside(changes, found) if one.outcome is not Outcome.COMPLIANT])
+    findings(page, [finding for finding in _beside(changes, found) if finding.outcome is not Outcome.COMPLIANT])
     notes(page, body.get("notes", ()))
 
 
 def _beside(changes: Changes, found: Iterable[Finding]) -> list[Finding]:
     """The findings whose targets are not among these changes."""
     named = {_target(change) for change in changes}
-    return [one for one in found if (one.knob, one.instance) not in named]
+    return [finding for finding in found if (finding.knob, finding.instance) not in named]
 
 
 def plan_of(changes: Changes) -> str:
@@ -123,7 +123,7 @@ def apply(body: Mapping[str, Any], page: TextPage) -> None:
     else:
         prose(page, done, style="bold")
     change_blocks(page, changes, _result)
-    rest = [one.target for one in _beside(changes, findings_in(body)) if one.outcome is Outcome.DRIFTED]
+    rest = [finding.target for finding in _beside(changes, findings_in(body)) if finding.outcome is Outcome.DRIFTED]
     if rest:
         page.line()
         prose(page, f"Drifted, and not changed: {few(rest)}. `verify` says why, and what to do.")

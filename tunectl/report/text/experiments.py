@@ -167,14 +167,14 @@ def _gains(page: TextPage, speedups: Sequence[Speedup]) -> None:
     if not speedups:
         return
     heading(page, "Speed-up of spinning over sleeping: median / P99")
-    over = sorted({f"{one.mechanism}: {one.over}" for one in speedups if one.over != "block"})
+    over = sorted({f"{speedup.mechanism}: {speedup.over}" for speedup in speedups if speedup.over != "block"})
     beside = f" ({', '.join(over)})" if over else ""
     prose(page, f"over the blocking call{beside}", indent=2, style="dim")
     _table(
         page,
         speedups,
         _GAINS if page.width < 84 and len(_idles(speedups)) > _GAINS + 1 else _GAINS + 1,
-        (f"{_times(one.percentiles.get('50'))} / {_times(one.percentiles.get('99'))}" for one in speedups),
+        (f"{_times(speedup.percentiles.get('50'))} / {_times(speedup.percentiles.get('99'))}" for speedup in speedups),
     )
 
 

@@ -41,7 +41,7 @@ def findings(page: TextPage, found: Sequence[Finding], *, indent: int = 0) -> No
         _costs(page, one, indent)
         for group in one.groups:
             _attention(page, group, indent)
-    for group in groups(one for one in found if one.outcome is Outcome.UNREADABLE):
+    for group in groups(finding for finding in found if finding.outcome is Outcome.UNREADABLE):
         _attention(page, group, indent)
     harmless(page, found, indent=indent)
 

@@ -92,12 +92,12 @@ def _verdict(page: TextPage, body: Mapping[str, Any], verdict: str) -> None:
     page.line()
     counted = f": {plural(len(hosts), 'host')}"
     line(page, (word(verdict), f"bold {VERDICT_STYLES[verdict]}"), counted)
-    found = causes(body, verdict)
-    prose(page, ", ".join(folded(hosts)), indent=2, style="bold" if found else "")
-    for number, one in enumerate(found if page.verbose else found[:_FEW], 1):
-        _cause(page, one, number, len(hosts))
-    if len(found) > _FEW and not page.verbose:
-        left = len(found) - _FEW
+    whies = causes(body, verdict)
+    prose(page, ", ".join(folded(hosts)), indent=2, style="bold" if whies else "")
+    for number, why in enumerate(whies if page.verbose else whies[:_FEW], 1):
+        _cause(page, why, number, len(hosts))
+    if len(whies) > _FEW and not page.verbose:
+        left = len(whies) - _FEW
         more = f"and {plural(left, 'more cause')}: -v shows all, --format json has the reasons by host"
         prose(page, more, indent=2, style="dim")
 

@@ -73,12 +73,12 @@ def _section(page: TextPage, title: str, section: Mapping[str, Any] | None, body
         heading(page, title, ": not run")
         return
     verdict = str(section["verdict"])
-    found = findings_in(section)
+    findings = findings_in(section)
     page.line()
     word = printable(verdict).replace("-", " ")
     line(page, (title, "bold"), ": ", (word, f"bold {VERDICT_STYLES.get(verdict, '')}"))
-    prose(page, brief(found), indent=2)
-    urgent(page, found, body.get("actions") or (), indent=2)
+    prose(page, brief(findings), indent=2)
+    urgent(page, findings, body.get("actions") or (), indent=2)
     notes(page, [note for note in section.get("notes", ()) if note not in body.get("notes", ())], f"{title}: notes")
 
 
