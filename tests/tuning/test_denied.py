@@ -76,7 +76,7 @@ def test_a_host_that_everybody_may_read_has_nothing_unreadable(tree: Path) -> No
         ("etc/fstab", {"mm.swap"}),
         (SYSTEM, {"systemd.apply_at_boot", "systemd.apply_on_hotplug"}),
         ("etc/systemd", {"systemd.apply_at_boot", "systemd.apply_on_hotplug"}),
-        ("etc/grub.d", {"boot.isolcpus"}),
+        ("etc/grub.d", {"nextboot"}),
         (SERVICE, {"systemd.apply_at_boot"}),
         (f"{SYSTEM}/multi-user.target.wants", {"systemd.apply_at_boot"}),
         (f"{SYSTEM}/tunectl-apply.service.d", {"systemd.apply_at_boot"}),
