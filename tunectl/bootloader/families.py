@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from tunectl.bootloader import bls, grub, grubstart, kernelstub, ostree, owners, raspberrypi, started, systemdboot
+from tunectl.bootloader.entries import PLACES
 from tunectl.bootloader.family import Family, Journaled, Point, Upcoming, Write
 from tunectl.bootloader.grubsettings import GRUB2_CFG, GRUB_CFG, MAIN, evaluate_settings
 from tunectl.bootloader.owners import NAMELESS, OWNERS, Owner, matching, registered
@@ -52,10 +53,9 @@ FILES = tuple(
     )
 )
 AMBIGUOUS = "ambiguous"  # more than one may boot the host
-_BOOT = ("boot", "boot/efi", "efi")
-_ENTRIES = tuple(f"{place}/loader/entries" for place in _BOOT)
-_IMAGES = tuple(f"{place}/EFI/Linux" for place in _BOOT)
-_LOADER_CONF = tuple(f"{place}/loader/loader.conf" for place in _BOOT)
+_ENTRIES = tuple(f"{place}/loader/entries" for place in PLACES)
+_IMAGES = tuple(f"{place}/EFI/Linux" for place in PLACES)
+_LOADER_CONF = tuple(f"{place}/loader/loader.conf" for place in PLACES)
 
 # What the operator can do himself; the caller appends the arguments.
 _ADVICE = {
@@ -193,7 +193,7 @@ def _present(root: Sysroot) -> Callable[[tuple[str, ...]], Iterator[str]]:
 
 def _hidden(root: Sysroot) -> OSError | None:
     """A directory that may hold a boot loader's files, and that this user may not look into."""
-    for path in dict.fromkeys((*_BOOT, *_ENTRIES, *_IMAGES)):
+    for path in dict.fromkeys((*PLACES, *_ENTRIES, *_IMAGES)):
         try:
             root.names(path)
         except PermissionError as error:

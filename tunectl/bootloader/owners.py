@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.bootloader.editor import LINE, Form, variable
+from tunectl.bootloader.entries import PLACES
 from tunectl.bootloader.family import Point, Upcoming
 from tunectl.bootloader.grubsettings import configured
 from tunectl.bootloader.started import DIRECT, STUB
@@ -57,9 +58,8 @@ def _from_grub_settings(root: Sysroot) -> Point | None:
 
 _CMDLINE = ("etc/kernel/cmdline",)
 _QUOTED = r"""[\t ]*=[\t ]*(["'])(?P<line>.*?)\1"""
-_ESP = ("boot", "boot/efi", "efi")
 _LIMINE = ("limine.conf", "limine/limine.conf", "EFI/*/limine.conf", "limine.cfg")
-_LIMINES = tuple(f"{place}/{name}" for place in _ESP for name in _LIMINE)
+_LIMINES = tuple(f"{place}/{name}" for place in PLACES for name in _LIMINE)
 _APPEND = r"(?im)^[\t ]*append[\t ]+(?P<line>.*)$"
 _EXTLINUX = tuple(f"boot/{name}" for name in ("extlinux/extlinux.conf", "extlinux.conf"))
 _EXTLINUX += tuple(f"boot/syslinux/{name}" for name in ("syslinux.cfg", "extlinux.conf"))

@@ -1,10 +1,10 @@
 """What the owners of this host's configuration answer when they are asked, instead of a guess at what they would do.
 
-A question writes nothing: each is a row of QUESTIONS, with the source for that. It goes through host/run to a program
-of root's by its absolute path, without a shell, in the C locale, for a limited time, and on the CPUs that this process
-keeps to (cli/command.stay_off()). Asked once in a look. A recorded host answers with what `tunectl snapshot` wrote down
-in the directory ANSWERS of the archive. None is no answer: nobody is there to ask (a container, an older recording), or
-it failed; then what is declared in files decides alone.
+A question writes nothing: each is a row of QUESTIONS, with the source that says so. It goes through host/run to a
+program of root's by its absolute path, without a shell, in the C locale, for a limited time, and on the CPUs that this
+process keeps to (cli/command.stay_off()). Each is asked once for each Sysroot. A recorded host answers with what
+`tunectl snapshot` wrote down in the directory ANSWERS of the archive. The answer is None where nobody is there to ask
+(a container, an older recording), and where the program failed; then what is declared in files decides alone.
 """
 
 from __future__ import annotations
@@ -74,9 +74,8 @@ class UnitState(NamedTuple):
     fragment: str  # FragmentPath, the file of the unit that systemd has read; "" for none
     dropins: tuple[str, ...]  # DropInPaths, in the order in which they were read
     environment_files: tuple[str, ...]  # EnvironmentFiles, each once, as systemd has read it
-    environment: tuple[
-        str, ...
-    ]  # Environment: NAME=value, without EnvironmentFiles; of a recording only irqbalance's own
+    # Environment: NAME=value, without EnvironmentFiles; of a recording only irqbalance's own
+    environment: tuple[str, ...]
 
 
 def ask(root: Sysroot, question: Question) -> str | None:
@@ -104,7 +103,7 @@ def _ask(root: Sysroot, question: Question) -> str | None:
 
 
 def answer_to_record(root: Sysroot, question: Question) -> str | None:
-    """The answer as a recording may hold it: without what others than its owner shall not know."""
+    """The answer as a recording may hold it: without the variables of services, which may be secret."""
     answer = ask(root, question)
     if answer is None or question is not SHOW:
         return answer
@@ -112,7 +111,7 @@ def answer_to_record(root: Sysroot, question: Question) -> str | None:
 
 
 def _is_known(line: str) -> bool:
-    """No line of a value that has several, as a variable may."""
+    """A variable may hold line ends: its later lines begin with no property."""
     return not line or line.partition("=")[0] in _PROPERTIES
 
 

@@ -1,7 +1,8 @@
 """Lengths of gaps, stored so that each question about the long ones is one bisection. Pure.
 
-Percentiles of gaps and of arrivals are computed here and nowhere else. A message arrives at a uniformly random moment
-of the run; within a gap it waits for the rest of it, else not at all: P(wait > x) = sum(max(0, length - x)) / run.
+Percentiles of gaps and of arrivals are computed here and nowhere else; compare/estimate has their bounds. A message
+arrives at a uniformly random moment of the run; within a gap it waits for the rest of it, else not at all:
+P(wait > x) = sum(max(0, length - x)) / run.
 """
 
 from __future__ import annotations
