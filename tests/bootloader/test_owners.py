@@ -96,6 +96,10 @@ ADDON = {
 
 RIGHT_AND_SILENT = [
     Case("mkinitcpio", Outcome.COMPLIANT, MKINITCPIO, "uki"),
+    Case("kernels-recorded", Outcome.COMPLIANT, {
+        "boot/loader/entries/arch.conf": HAND, "boot/loader/loader.conf": "default arch.conf\n",
+        "boot/vmlinuz-linux-lts": "x", "boot/vmlinuz-linux": "x", "boot/initramfs-linux.img": "x",
+    }, "systemd-boot"),
     Case("addon", Outcome.COMPLIANT, ADDON, "uki"),
     Case("bootnext-is-this", Outcome.COMPLIANT, {NEXT: "\x07\0\0\0\1\0", CURRENT: "\x06\0\0\0\1\0"}),
     Case("u-boot-menu", Outcome.COMPLIANT, {

@@ -7,6 +7,7 @@ import resource
 import shutil
 import socket
 import sqlite3
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -121,6 +122,13 @@ def test_a_late_acknowledgement_after_the_end_harms_nobody(tmp_path: Path) -> No
 # --- disks
 
 
+@pytest.fixture
+def no_bytecode(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python writes no .pyc: one that is cut where files may not be large is taken for whole by every later process."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+
+@pytest.mark.usefixtures("no_bytecode")
 def test_a_full_disk_leaves_the_old_content_whole(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with opened(tmp_path) as store:
         store.remember({"alerts": {}})
@@ -374,6 +382,7 @@ def test_a_damaged_state_is_said_and_counted_once(tmp_path: Path, caplog: pytest
     assert caplog.text.count(f"{STATE}: 1 damaged records") == 1
 
 
+@pytest.mark.usefixtures("no_bytecode")
 def test_an_empty_file_is_never_what_a_crash_leaves(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Only what was made whole takes the name: a full disk at the first start is no damage later."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -100,6 +100,8 @@ DIFFERS: list[tuple[dict[str, str], list[Row]]] = [
      [("netplan", "net.lro", 4)]),
     ({"etc/netplan/1.yaml": "network:\n  ethernets:\n    md:\n      match:\n        driver: ixg*\n"
       "      generic-receive-offload: yes\n"}, [("netplan", "net.gro", 6)]),
+    ({"etc/netplan/1.yaml": "network:\n  ethernets:\n    md:\n      match: {driver: \"ixg*\"}\n"
+      "      generic-receive-offload: yes\n"}, [("netplan", "net.gro", 5)]),
     ({"etc/udev/rules.d/6.rules": f'{RULE}RUN+="/usr/sbin/ethtool -C $name adaptive-rx on"\n'},
      [("udev rules", "net.adaptive_rx", 1)]),
     ({"etc/udev/rules.d/6.rules": f'# x\n{RULE} \\\n  ATTR{{gro_flush_timeout}}="20000"\n'},

@@ -152,7 +152,9 @@ def unloadable(root: Sysroot, entry: Entry) -> str:
 
 def _lack_of(root: Sysroot, path: str) -> str:
     try:
-        return "" if root.lstat(root.resolve(path)).st_size or not root.live else "empty"
+        if root.checked_mode(path) is None:
+            return "not there"
+        return "empty" if root.live and not root.lstat(root.resolve(path)).st_size else ""
     except OSError as error:
         return "" if error.errno not in ABSENT_ERRNOS else "not there"
 

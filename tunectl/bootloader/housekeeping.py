@@ -86,8 +86,8 @@ def explain(args: Iterable[Arg], key: str, machine: Machine) -> str:
         return f"{tick.word} does it"
     if not word or not _refused(word, machine):
         return ""
-    made = {"rcu_nocbs": "offloads all CPUs", "irqaffinity": "keeps what stands before that"}
-    return f"{word} names what is no CPU here: the kernel {made.get(key, 'ignores it')}"
+    made = {"rcu_nocbs": "offloads all CPUs", "irqaffinity": "keeps what stands before the fault"}
+    return f"{word} is no list of this machine's CPUs or has an unknown flag: the kernel {made.get(key, 'ignores it')}"
 
 
 def _asked(arg: Arg, machine: Machine) -> tuple[frozenset[str], CpuSet]:

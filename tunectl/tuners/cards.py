@@ -364,7 +364,18 @@ def _netplan_values(text: str) -> Iterator[tuple[str, str, str, int]]:
         above = [*(one for one in above if one[0] < indent), (indent, key)]
         keys = [name for _, name in above]
         if keys[0] == "network" and len(keys) > 3 and match[5]:
-            yield keys[2], ".".join(keys[3:]), match[5].strip("\"' "), number
+            for inner, value in _flow(match[5]):
+                yield keys[2], ".".join([*keys[3:], *inner]), value.strip("\"' "), number
+
+
+def _flow(value: str) -> Iterator[tuple[list[str], str]]:
+    """A value in braces, such as `{macaddress: "52:54:00:12:34:56"}`, by its keys; any other as it stands."""
+    if not (value.startswith("{") and value.endswith("}")):
+        yield [], value
+        return
+    for part in value[1:-1].split(","):
+        key, _, inner = part.partition(":")
+        yield [key.strip("\"' ")], inner
 
 
 def _of_netplan(card: Card, name: str, values: Mapping[str, tuple[str, str, int]]) -> Iterator[Setting]:
