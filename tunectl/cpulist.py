@@ -120,6 +120,11 @@ def _number(token: str, limit: int, text: str) -> int:
     return int(digits)
 
 
+def parse_spaced(text: str) -> CpuSet:
+    """A list of CPUs as systemd takes it: parted by commas or blanks (systemd.exec(5), CPUAffinity=). UsageError."""
+    return parse_cpulist(",".join(text.replace(",", " ").split()))
+
+
 @lru_cache(maxsize=4096)
 def parse_shown(text: str) -> CpuSet:
     """A cpulist as the kernel prints it in /sys and /proc: plain ranges, or nothing.

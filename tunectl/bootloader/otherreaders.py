@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tunectl.bootloader.cmdline import Arg, same_key
-from tunectl.cpulist import CpuSet, parse_cpulist
+from tunectl.cpulist import CpuSet, parse_spaced
 from tunectl.errors import UsageError
 
 AFFINITY = "systemd.cpu_affinity"  # overrides CPUAffinity= of system.conf and its drop-ins
@@ -33,7 +33,7 @@ def manager_cpus(args: Iterable[Arg]) -> tuple[Arg, CpuSet] | None:
     for arg in args:
         if same_key(arg.key, AFFINITY) and arg.value:
             try:
-                cpus = parse_cpulist(",".join(arg.value.replace(",", " ").split()))
+                cpus = parse_spaced(arg.value)
             except UsageError:
                 continue
             decided = arg, cpus

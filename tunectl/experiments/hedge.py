@@ -153,8 +153,8 @@ def _measured(run: CaseRun[Planned], placed: Placed | None, case: Planned) -> di
 
 def _throttles(placed: Placed | None) -> int | None:
     """Since boot; None where nobody counts."""
-    throttleses = [read_throttles(Sysroot(), cpu) for cpu in placed.ends[1:]] if placed else []
-    counts = [count for throttles in throttleses for count in throttles if count is not None]
+    each = [read_throttles(Sysroot(), cpu) for cpu in placed.ends[1:]] if placed else []
+    counts = [count for throttles in each for count in throttles if count is not None]
     return sum(counts) if counts else None
 
 

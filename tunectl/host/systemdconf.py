@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tunectl.cpulist import CpuSet, parse_cpulist
+from tunectl.cpulist import CpuSet, parse_spaced
 from tunectl.errors import UsageError
 from tunectl.host.shellvars import last_value
 from tunectl.host.sysroot import Sysroot
@@ -107,7 +107,7 @@ def united(values: Iterable[str]) -> CpuSet:
     cpus: CpuSet = frozenset()
     for value in values:
         try:
-            cpus = cpus | parse_cpulist(",".join(value.replace(",", " ").split())) if value else frozenset()
+            cpus = cpus | parse_spaced(value) if value else frozenset()
         except UsageError:
             continue
     return cpus

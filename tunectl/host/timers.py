@@ -32,7 +32,7 @@ class Armed(NamedTuple):
 
 def parse_timer_list(text: str) -> list[Armed]:
     """Every timer that is set, CPU by CPU. A line that is none is skipped."""
-    armeds: list[Armed] = []
+    timers: list[Armed] = []
     cpu, function = -1, ""
     for line in text.splitlines():
         if header := _CPU.match(line):
@@ -40,9 +40,9 @@ def parse_timer_list(text: str) -> list[Armed]:
         elif timer := _TIMER.match(line):
             function = timer[1]
         elif (when := _EXPIRES.match(line)) and function and cpu >= 0:
-            armeds.append(Armed(cpu, function, int(when[1])))
+            timers.append(Armed(cpu, function, int(when[1])))
             function = ""
-    return armeds
+    return timers
 
 
 def has_cpu_timer(root: Sysroot, pid: int) -> bool:

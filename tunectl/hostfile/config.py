@@ -188,24 +188,24 @@ def trading_threads(
     rows: Sequence[ThreadRow], scope: Scope, interfaces: Sequence[str], origin: str
 ) -> tuple[Trading, ...]:
     """The declarations, each possible by itself and together. UsageError names the row and the key otherwise."""
-    tradings: list[Trading] = []
+    threads: list[Trading] = []
     for number, row in enumerate(rows):
         where = f"{origin}: threads[{number}]"
         one = _declared(row, scope, where)
-        for other in tradings:
+        for other in threads:
             if other.name == one.name:
                 raise UsageError(f"{where}: there is a thread named '{one.name}' already", "give it a name of its own")
             if other.cpu == one.cpu:
                 raise UsageError(f"{where}.cpu: CPU {one.cpu} is {other.name}'s", "give each trading thread its own")
-        tradings.append(one)
-    known = {*interfaces, *(trading.name for trading in tradings)}
-    for number, one in enumerate(tradings):
+        threads.append(one)
+    known = {*interfaces, *(trading.name for trading in threads)}
+    for number, one in enumerate(threads):
         for feeder in one.fed_by:
             if feeder not in known or feeder == one.name:
                 hint = f"one of {', '.join(sorted(known - {one.name}))}" if known - {one.name} else "see [network]"
                 raise UsageError(f"{origin}: threads[{number}].fed_by: nothing else here is named '{feeder}'", hint)
     # Who says nothing of his feeders is fed by the market-data interfaces.
-    return tuple(trading if trading.fed_by else trading._replace(fed_by=tuple(interfaces)) for trading in tradings)
+    return tuple(trading if trading.fed_by else trading._replace(fed_by=tuple(interfaces)) for trading in threads)
 
 
 def _declared(row: ThreadRow, scope: Scope, where: str) -> Trading:

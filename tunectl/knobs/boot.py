@@ -12,7 +12,7 @@ from tunectl.host.cpusets import ISOLATED
 from tunectl.host.refusals import AS_ROOT, DENIED
 from tunectl.knobs.codecs import CPULIST, INT, ISOLCPUS, WORD, Codec, flag
 from tunectl.knobs.codecs import satisfies as matches
-from tunectl.knobs.drivers.bootargs import BootArg, BootFacts, LeftOver
+from tunectl.knobs.drivers.bootargs import MATCHES, BootArg, BootFacts, LeftOver
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, NextBoot, Outcome, Reading, Scalar, Severity
 
@@ -169,9 +169,7 @@ def _what(knob: Knob, value: Any) -> str:
     return f"no {name}" if value is None else f"{name}={knob.codec.show(value)}"
 
 
-def _arg(
-    name: str, severity: Severity, codec: Codec, why: str, risk: str, *, match: Match = Match.EQUAL, **driver: Any
-) -> Knob:
+def _arg(name: str, severity: Severity, codec: Codec, why: str, risk: str, **driver: Any) -> Knob:
     source, absence = driver.pop("source", ""), driver.pop("absence", Absence())
     return Knob(
         f"boot.{name}",
@@ -179,7 +177,7 @@ def _arg(
         codec,
         Lifetime.BOOT,
         severity,
-        match=match,
+        match=MATCHES.get(name, Match.EQUAL),
         judge=judge_boot,
         why=why,
         risk=risk,
@@ -196,7 +194,6 @@ KNOBS = (
         "The scheduler balances no thread onto these CPUs, and managed interrupts avoid them where they can. Any flag "
         "drops the default `domain`, so both are written.",
         "only a reboot undoes it; threads must be pinned to these CPUs by hand",
-        match=Match.COVERS,
         kernel=ISOLATED,
         likely="the list or a flag is not what the kernel takes, `domain` is missing, or an earlier isolcpus= won",
         source="; kernel/sched/isolation.c",
@@ -218,7 +215,6 @@ KNOBS = (
         CPULIST,
         "RCU callbacks of these CPUs run in threads on other CPUs, not in softirqs here.",
         "none known",
-        match=Match.COVERS,
         rcu_threads=True,
         likely="the kernel lacks CONFIG_RCU_NOCB_CPU, or the list was bad",
         source="; kernel/rcu/tree_nocb.h",
@@ -229,7 +225,6 @@ KNOBS = (
         CPULIST,
         "The default mask of every interrupt, from before the first driver is set up.",
         "none known",
-        match=Match.WITHIN,
         source="; kernel/irq/irqdesc.c",
     ),
     _arg(

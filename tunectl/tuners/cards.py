@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from tunectl.cpulist import CpuSet, format_cpumask, parse_cpulist
+from tunectl.cpulist import CpuSet, format_cpumask, parse_spaced
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.inifiles import Option, continued_lines, parse_ini
@@ -172,7 +172,7 @@ def _microseconds(text: str) -> str:
 def _steering(text: str, present: CpuSet) -> str:
     try:
         cpus = {"all": present, "disable": frozenset[int]()}.get(text)
-        return format_cpumask(cpus if cpus is not None else parse_cpulist(",".join(text.replace(",", " ").split())))
+        return format_cpumask(cpus if cpus is not None else parse_spaced(text))
     except UsageError:
         return ""
 

@@ -191,18 +191,22 @@ def _said(words: Sequence[str]) -> str:
     """What a plain echo or printf writes."""
     if not words or words[0].rpartition("/")[2] not in ("echo", "printf"):
         return ""
-    stop = next((n for n, word in enumerate(words) if word.startswith((">", "<", "&>"))), len(words))
+    stop = _redirection(words)
     texts = [word for word in words[1:stop] if word not in ("-n", "-e", "%s", "%s\\n", "--")]
     if stop < len(words) and len(texts) > 1 and texts[-1] in ("1", "2"):  # `echo x 2>`: a descriptor
         texts = texts[:-1]
     return "" if any(map(_UNKNOWN.search, texts)) else " ".join(word.removesuffix("\\n") for word in texts)
 
 
+def _redirection(words: Sequence[str]) -> int:
+    """Where the first redirection stands; the number of the words without one."""
+    return next((n for n, word in enumerate(words) if word.startswith((">", "<", "&>"))), len(words))
+
+
 def _of_plain(words: list[str], piped: str) -> Iterator[Write]:
     """The writes of a command without anything that only the running program knows."""
     name = words[0].rpartition("/")[2]
-    stop = next((n for n, word in enumerate(words) if word.startswith((">", "<", "&>"))), len(words))
-    given = words[1:stop]
+    given = words[1 : _redirection(words)]
     targets = [(target, _said(words)) for before, target in pairwise(words) if before in _INTO]
     piped = next((target for before, target in pairwise(words) if before == "<<<"), piped)
     if name == "tee":

@@ -39,9 +39,9 @@ def read_udev_rules(root: Sysroot) -> tuple[Setting, ...]:
     return tuple(setting._replace(wins=_stands(found, number)) for number, (_, setting) in enumerate(found))
 
 
-def _stands(ruleses: list[tuple[Rule, Setting]], number: int) -> bool:
-    rule, setting = ruleses[number]
-    later = (other for other, one in ruleses[number + 1 :] if _target(one) == _target(setting) and not one.named)
+def _stands(assigned: list[tuple[Rule, Setting]], number: int) -> bool:
+    rule, setting = assigned[number]
+    later = (other for other, one in assigned[number + 1 :] if _target(one) == _target(setting) and not one.named)
     return not any(_conditions(other) <= _conditions(rule) for other in later)
 
 

@@ -401,13 +401,12 @@ def _same(machine: Machine, key: str, one: str, other: str) -> bool:
         return one == other
     want = value_of([Arg(key, other)], key, machine, None)
     value = value_of([Arg(key, one)], key, machine, want)
-    return value is not None and want is not None and satisfies(MATCHES[key], value, want)
+    return value is not None and want is not None and satisfies(MATCHES.get(key, Match.EQUAL), value, want)
 
 
-# How the rows of knobs/boot.py compare.
+# How the rows of knobs/boot.py compare; those that are not here are equal.
 MATCHES = {
     "isolcpus": Match.COVERS,
-    "nohz_full": Match.EQUAL,
     "rcu_nocbs": Match.COVERS,
     "irqaffinity": Match.WITHIN,
 }

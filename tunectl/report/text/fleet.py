@@ -92,12 +92,12 @@ def _verdict(page: TextPage, body: Mapping[str, Any], verdict: str) -> None:
     page.line()
     counted = f": {plural(len(hosts), 'host')}"
     line(page, (word(verdict), f"bold {VERDICT_STYLES[verdict]}"), counted)
-    whies = causes(body, verdict)
-    prose(page, ", ".join(folded(hosts)), indent=2, style="bold" if whies else "")
-    for number, why in enumerate(whies if page.verbose else whies[:_FEW], 1):
+    reasons = causes(body, verdict)
+    prose(page, ", ".join(folded(hosts)), indent=2, style="bold" if reasons else "")
+    for number, why in enumerate(reasons if page.verbose else reasons[:_FEW], 1):
         _cause(page, why, number, len(hosts))
-    if len(whies) > _FEW and not page.verbose:
-        left = len(whies) - _FEW
+    if len(reasons) > _FEW and not page.verbose:
+        left = len(reasons) - _FEW
         more = f"and {plural(left, 'more cause')}: -v shows all, --format json has the reasons by host"
         prose(page, more, indent=2, style="dim")
 
