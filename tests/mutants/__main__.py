@@ -39,12 +39,13 @@ class Mutant(NamedTuple):
 
 
 def read_mutants() -> list[Mutant]:
-    """Every row of tests/mutants/*.toml; a row is [name] with file, old, new, rule, tests."""
-    found = []
-    for path in sorted(HERE.glob("*.toml")):
-        for name, row in tomllib.loads(path.read_text()).items():
-            found.append(Mutant(f"{path.stem}.{name}", **{**row, "tests": tuple(row["tests"])}))
-    return found
+    """Every row of tests/mutants/*.toml; a row is ["file".name] with old, new, rule, tests."""
+    return [
+        Mutant(f"{path.stem}.{name}", file, **{**row, "tests": tuple(row["tests"])})
+        for path in sorted(HERE.glob("*.toml"))
+        for file, rows in tomllib.loads(path.read_text()).items()
+        for name, row in rows.items()
+    ]
 
 
 def mutate(mutant: Mutant, tree: Path) -> bool:
