@@ -3,8 +3,6 @@
 The key is what decides the result: every source, the Makefile, the target, the variables and the compiler's version.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """A recorded host as the whole machine of a child process: there the product is live, and runs the host's programs."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import pickle

@@ -1,7 +1,5 @@
 """A recorded host with a kernel's manners: it refuses, brackets and clamps what is written to it."""
 
-from __future__ import annotations
-
 import errno
 import os
 from dataclasses import dataclass, field

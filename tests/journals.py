@@ -1,7 +1,5 @@
 """A journal on disk, rewritten by a test as if some of its records had never been written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -9,8 +9,6 @@ last run: stopped anywhere, the same command goes on with the first part that is
 not committed is nobody's commit: its results are noted as such and do not count.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

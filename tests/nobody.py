@@ -1,7 +1,5 @@
 """A user who is not root: the product on a recorded host, where what may not be read is denied for real; any script."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -7,8 +7,6 @@ environment, own standard streams, own end. What an interpreter reads when it st
 already: `needs_own_interpreter` says for which environments that will not do.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import runpy

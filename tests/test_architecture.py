@@ -1,7 +1,5 @@
 """The rules of docs/architecture.md, "Never", kept by reading the imports of every module."""
 
-from __future__ import annotations
-
 import ast
 from functools import cache
 from graphlib import CycleError, TopologicalSorter

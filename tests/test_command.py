@@ -1,7 +1,5 @@
 """A command is its words: whatever they hold, a shell starts the program with these words, and nothing else."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

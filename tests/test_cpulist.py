@@ -4,8 +4,6 @@ The reference below follows the description in Documentation/admin-guide/kernel-
 lib/bitmap-str.c's order of decisions: numbers are 32 bits, `N` is the last CPU, a group needs a range or `all`.
 """
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

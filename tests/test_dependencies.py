@@ -1,7 +1,5 @@
 """docs/dependencies.md, pyproject.toml, the constraints of CI and the lock of the packages say the same."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

@@ -1,7 +1,5 @@
 """A fix is its text and its tasks: how the text is made of them, and what stays with it."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

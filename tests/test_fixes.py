@@ -1,7 +1,5 @@
 """Each fix that the product can print is followed by a row of the sabotage matrix, or leaves a decision to somebody."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

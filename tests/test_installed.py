@@ -1,7 +1,5 @@
 """Where an installation's programs and files are looked for: wherever pip put them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a document says of a command by kind and arguments is the same command again, on any host that reads it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The linters are tests: what they say of the tree is said at once, not by a reviewer."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

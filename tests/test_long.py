@@ -1,7 +1,5 @@
 """The long set goes on where it stopped, and counts only what passed at this very commit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

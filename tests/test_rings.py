@@ -1,7 +1,5 @@
 """Which test is in which ring (docs/testing.md): nothing is in none, and the quick ring has been in every room."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

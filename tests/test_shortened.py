@@ -1,7 +1,5 @@
 """What a program says may be megabytes; a person is shown how it began, how it ended, and how much is between."""
 
-from __future__ import annotations
-
 import pytest
 
 from tunectl.errors import words_of

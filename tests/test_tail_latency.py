@@ -1,7 +1,5 @@
 """docs/tail-latency.md: whatever it names exists, and each figure stands in the page that it cites."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

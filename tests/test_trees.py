@@ -1,7 +1,5 @@
 """A lent tree comes back as its original is, whatever was done to it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tutorial's commands are the program's, and on a recorded host they end as the page says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

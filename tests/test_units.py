@@ -1,7 +1,5 @@
 """The shipped units, read back by their real reader: systemd-analyze."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """A finding as a sentence: its name, its values, its reason."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

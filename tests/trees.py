@@ -1,7 +1,5 @@
 """Whole trees compared: every path, kind, mode and byte."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

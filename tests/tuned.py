@@ -1,7 +1,5 @@
 """The product on a recorded host, as the command line runs it: an inspection, apply, restore."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tunectl.host.identity import read_identity

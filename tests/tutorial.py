@@ -3,8 +3,6 @@
 python -m tests.tutorial prints them, one a line, as JSON: for whoever follows it on a real host.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

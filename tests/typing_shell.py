@@ -1,7 +1,5 @@
 """What a shell makes of a line that the product prints: typed by nobody, where every program only records its words."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Ansible over recorded hosts: a local connection, and TUNECTL_ROOT in the tasks' environment."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

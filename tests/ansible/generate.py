@@ -5,8 +5,6 @@ documentation, the role's argument_specs; and the variables of each role into it
 of the host file is one line in tunectl/hostfile/shape.py and this command.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """The collection as a whole: installed both ways, linted, documented; with time, ansible-test sanity."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The words that the module says to tunectl, held against tunectl's own commands."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

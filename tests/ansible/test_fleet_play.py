@@ -1,7 +1,5 @@
 """preflight.yml over simulated hosts: one call a host, one report, nobody dropped."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The host file that the module writes, read back by tunectl's own reader."""
 
-from __future__ import annotations
-
 import datetime
 import tomllib
 from pathlib import Path

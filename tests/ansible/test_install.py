@@ -1,7 +1,5 @@
 """The role tunectl_install: from wheels on the controller to a program on the PATH, without a network."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

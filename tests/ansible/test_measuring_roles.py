@@ -1,7 +1,5 @@
 """The roles that measure, on this machine itself: a recorded host has no CPU to spin on."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

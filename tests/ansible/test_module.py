@@ -1,7 +1,5 @@
 """The module on a recorded host, and with programs that are no tunectl, started as Ansible starts it on a target."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

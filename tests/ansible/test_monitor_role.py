@@ -1,7 +1,5 @@
 """The role tunectl_monitor: secrets that only root may read, and a check mode that says what it would start."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the module makes of tunectl's documents."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The playbooks over recorded hosts: provision, again, sabotage, drift, mend, restore; and input that is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

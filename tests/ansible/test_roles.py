@@ -1,7 +1,5 @@
 """What the roles promise: typed variables, whose defaults are those of the files, and no fact about Linux."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

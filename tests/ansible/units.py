@@ -1,7 +1,5 @@
 """The parts of the collection that need no Ansible, imported from their files."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 from typing import Any

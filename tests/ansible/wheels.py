@@ -1,7 +1,5 @@
 """Wheels that are quick to make: a tunectl that only tells its version, what it needs, and the pip of this Python."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import shutil

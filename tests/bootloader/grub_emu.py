@@ -4,8 +4,6 @@ grub-emu has no `linux` and no `initrd`: functions of these names take their pla
 pseudo-terminal here; a terminal of 80 columns breaks lines, so the words are kept short.
 """
 
-from __future__ import annotations
-
 import os
 import pty
 import re

@@ -1,7 +1,5 @@
 """Configurations of GRUB by what they are about, with what boots."""
 
-from __future__ import annotations
-
 from tests.bootloader.grub_scripts import Files
 from tests.bootloader.trees import grub_cfg
 

@@ -1,7 +1,5 @@
 """Made-up GRUB configurations, several files each: the seed decides."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Recorded hosts of every boot loader, and the product on them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

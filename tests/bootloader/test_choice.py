@@ -1,7 +1,5 @@
 """Somebody has GRUB choose an entry that has not our arguments: what a finding says is typed, and mends it."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The kernel's reading of its command line."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What keeps a family from writing, which entries it leaves alone, and who decides where two match."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from pathlib import Path

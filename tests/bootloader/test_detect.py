@@ -1,7 +1,5 @@
 """Which boot loader, by evidence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Planning the drop-in: what it must hold, and what would win over it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

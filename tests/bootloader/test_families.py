@@ -1,7 +1,5 @@
 """Every family of boot loaders, from a stock host to the next boot's line and back."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

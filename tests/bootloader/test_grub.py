@@ -1,7 +1,5 @@
 """The drop-in, and what grub-mkconfig sees: evaluated here, read by a real sh, and by the real grub-mkconfig."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

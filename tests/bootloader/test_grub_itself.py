@@ -1,7 +1,5 @@
 """What we say that GRUB boots next, against GRUB: grub-emu runs the same configuration."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

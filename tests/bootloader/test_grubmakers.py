@@ -1,7 +1,5 @@
 """A script of /etc/grub.d that makes entries without what the settings give."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

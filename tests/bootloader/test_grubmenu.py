@@ -1,7 +1,5 @@
 """grub.cfg: GRUB's words, the menu, and the default entry."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the kernel makes of the words that share its CPUs out, by its own source, on a machine with four CPUs."""
 
-from __future__ import annotations
-
 import pytest
 
 from tunectl.bootloader.cmdline import parse_cmdline

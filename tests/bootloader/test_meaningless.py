@@ -1,7 +1,5 @@
 """Arguments that a machine's kernel makes nothing of: `tsc=` where there is no TSC."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What the next boot will have: the settings against grub.cfg, on recorded and on live hosts."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

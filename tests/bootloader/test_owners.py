@@ -1,7 +1,5 @@
 """Who boots a host, where its next boot starts and who makes its entries: what this boot says, and no left-overs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The written files as the distribution's own programs read them: bootctl, kernel-install, grub-mkconfig, sh."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The evaluator of shell assignments agrees with real shells, or says that it needs one."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

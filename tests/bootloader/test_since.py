@@ -1,7 +1,5 @@
 """Boot entries between two applies and a restore: kernels installed, entries renamed by boot counting."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

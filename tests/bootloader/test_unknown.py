@@ -1,7 +1,5 @@
 """What cannot be read or followed is not known, and a source that lost our words is drift: the whole product."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

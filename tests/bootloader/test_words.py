@@ -1,7 +1,5 @@
 """Words of ours in lines of others: merged by key, and taken out again."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

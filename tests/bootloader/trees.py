@@ -1,7 +1,5 @@
 """A recorded host with GRUB, in a handful of files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Places that nobody may enter, and a host nobody may change."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """One host on which every name that anybody can choose is hostile at once, and a kernel that runs while it is asked."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where and as whom the program is run: on a terminal, without root, in a mount namespace of its own."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -3,8 +3,6 @@
 tests/golden/refused.py has the host files and the command lines that cannot be, and its goldens what is said of them.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import zlib

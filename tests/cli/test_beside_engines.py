@@ -5,8 +5,6 @@ two scheduling classes. On CPUs that the kernel isolates the engines' run delay 
 run beside them, and it is printed only.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

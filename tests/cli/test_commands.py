@@ -1,7 +1,5 @@
 """Every command, in every format, with its exit codes: docs/interface.md, as the installed program keeps it."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

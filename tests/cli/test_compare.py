@@ -1,7 +1,5 @@
 """`tunectl compare` and `tunectl report` as installed: formats, exit codes, what is written and what is left alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """Completion, asked by the shells themselves, and what the program answers them."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

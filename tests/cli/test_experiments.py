@@ -3,8 +3,6 @@
 What is wrong with their options is one line each: tests/golden/refused.py.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

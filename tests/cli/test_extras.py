@@ -1,7 +1,5 @@
 """What an installation without the extras can do: everything else, and one clear line for what it cannot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

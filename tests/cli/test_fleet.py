@@ -1,7 +1,5 @@
 """`tunectl fleet` as installed: a session from its list to its report, exit codes, what is refused."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

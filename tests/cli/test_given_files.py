@@ -1,7 +1,5 @@
 """What a user names is a file or a pipe; what never answers or never ends is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

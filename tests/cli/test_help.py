@@ -1,7 +1,5 @@
 """Help: every command has examples that its own parser takes, and no line is cut or broken at 80 columns."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A host on which every name is hostile, from end to end: what is printed of it is typed, and read as a sentence."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """What a command line, an environment or a file may try (issue 15): one clear, short line each, and nothing is done."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

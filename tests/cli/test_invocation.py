@@ -1,7 +1,5 @@
 """How this tunectl is started again, by the service at boot: by a program that is there."""
 
-from __future__ import annotations
-
 import sys
 import sysconfig
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Man pages as man, mandoc and lexgrog read them, and the pages of the documentation that are made of the commands."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

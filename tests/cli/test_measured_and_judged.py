@@ -1,7 +1,5 @@
 """GO means measured and judged: whatever else is in order, without a judged probe no format of preflight says GO."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """tunectl monitor: the check, the live view, the words it refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

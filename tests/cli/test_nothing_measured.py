@@ -1,7 +1,5 @@
 """A probe that had to leave every CPU has measured nothing: who took them, in one line, and never GO."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """A result is written whole or not at all, and what cannot be written is printed all the same."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -3,8 +3,6 @@
 The host file asks for what this machine has already, so that no run here changes it.
 """
 
-from __future__ import annotations
-
 import os
 import pty
 import shlex

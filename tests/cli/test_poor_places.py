@@ -1,7 +1,5 @@
 """Every command where something that it takes for granted is missing: it works, or says so in one line, and ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

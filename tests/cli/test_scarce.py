@@ -1,7 +1,5 @@
 """Too few open files, too little memory: one line on stderr, and no traceback, whatever fails first."""
 
-from __future__ import annotations
-
 import subprocess
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from pathlib import Path

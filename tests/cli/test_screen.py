@@ -1,7 +1,5 @@
 """A page on a terminal that is too small for it: nothing is hidden without a word, and the keys reach every line."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -1,7 +1,5 @@
 """tunectl service: units below a root, atomically, and never over what somebody else wrote."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

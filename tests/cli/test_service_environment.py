@@ -4,8 +4,6 @@ The command line is the unit's own; what its UnsetEnvironment= names is taken aw
 strace sees whatever is opened or started.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

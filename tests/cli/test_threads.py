@@ -1,7 +1,5 @@
 """tunectl threads unit: a drop-in that systemd itself reads as it is meant, and nothing else in it."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable

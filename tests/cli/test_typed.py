@@ -1,7 +1,5 @@
 """What a command prints to be typed next names the same host, and does what it says."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

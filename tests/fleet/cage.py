@@ -1,7 +1,5 @@
 """A cage of simulated hosts for Ansible: recorded roots, a local connection, an inventory, the playbook over them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Made-up preflight documents, and sessions of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

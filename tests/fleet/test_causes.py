@@ -1,7 +1,5 @@
 """Why hosts are not GO: one cause is one, whatever counters, numbers and names its sentences have."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

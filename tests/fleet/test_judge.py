@@ -1,7 +1,5 @@
 """What an answer amounts to: GO only by a whole document of this session in which something was measured."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

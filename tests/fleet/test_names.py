@@ -1,7 +1,5 @@
 """A host's name never becomes a path, and never meets another host's file; the Ansible action has the same rule."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Outliers: found among peers, never among the alike, and they cannot hide themselves or each other."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 

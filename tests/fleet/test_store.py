@@ -1,7 +1,5 @@
 """Sessions on disk: whole files only, nobody dropped, and no name leads out of the directory."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever a host's document says, a page of ours shows it between quotes: no sentence of ours goes on in it."""
 
-from __future__ import annotations
-
 import copy
 import html
 import json

@@ -1,7 +1,5 @@
 """python -m tests.golden [--update] [NAME ...]: records the cases, or names those that differ."""
 
-from __future__ import annotations
-
 import difflib
 import sys
 import time

@@ -3,8 +3,6 @@
 Each function returns text, made of the samples that the product's own tests use.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import socket

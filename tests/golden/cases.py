@@ -1,7 +1,5 @@
 """The table of cases: a name, and how its text is made. A new contract is one row, then `--update NAME`."""
 
-from __future__ import annotations
-
 import json
 import re
 import tarfile

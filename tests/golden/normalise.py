@@ -1,7 +1,5 @@
 """What differs between two runs and means nothing: the time of the run, durations, the version, where things lie."""
 
-from __future__ import annotations
-
 import re
 import sysconfig
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """What a transcript repeats is shown once: one record of each kind, one paragraph, no style sheet."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Sequence

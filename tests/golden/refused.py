@@ -1,7 +1,5 @@
 """What is refused with one line: host files and command lines."""
 
-from __future__ import annotations
-
 from tests.conftest import LOW_LATENCY
 
 _WAIVER = '[[waivers]]\nknob = "mm.ksm"\nreason = "why"\nuntil = 2099-01-01\n'

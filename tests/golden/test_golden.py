@@ -1,7 +1,5 @@
 """The contracts: what is recorded below expected/ is what the product still says. `python -m tests.golden --update`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

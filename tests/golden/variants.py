@@ -1,7 +1,5 @@
 """Documents in which one thing is otherwise: what is new on their pages, and how many lines are gone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

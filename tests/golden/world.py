@@ -3,8 +3,6 @@
 The place's path always has the same length: text output is wrapped by length.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

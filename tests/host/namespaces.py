@@ -1,7 +1,5 @@
 """A network namespace of its own, with a veth pair v0 and v1 and a tap device tap0, for tests of what they say."""
 
-from __future__ import annotations
-
 import functools
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A thread's affinity: read from its status file, changed by the system call, shown as a kernel would."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What systemd answers, as `systemctl show` prints it, and what a recording holds of it."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

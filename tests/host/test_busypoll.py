@@ -1,7 +1,5 @@
 """What another process has the kernel poll busily, asked of real processes."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Isolated partitions of control group v2, and a program that starts inside one."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Device events: the monitor starts and stops on a real kernel, or says why it cannot."""
 
-from __future__ import annotations
-
 import pytest
 
 from tunectl.errors import TunectlError

@@ -1,7 +1,5 @@
 """EnvironmentFile=, as systemd reads it: its own parser is asked, in its library, where that is installed."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 

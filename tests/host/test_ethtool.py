@@ -4,8 +4,6 @@ What these devices offer: channels and features (veth), coalesced frames (tap). 
 where there is one. netdevsim would offer more; few kernels have it.
 """
 
-from __future__ import annotations
-
 import errno
 import functools
 import json

@@ -1,7 +1,5 @@
 """Which settings a virtual machine's guest does not own, by what its kernel shows; and whose it is, by DMI."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

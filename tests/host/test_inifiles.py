@@ -1,7 +1,5 @@
 """One reader of INI files: what systemd makes of sections, comments and lines that go on."""
 
-from __future__ import annotations
-
 import pytest
 
 from tunectl.host.inifiles import parse_ini, values_of

@@ -1,7 +1,5 @@
 """/proc/interrupts and /proc/softirqs: real shapes, and properties over generated tables."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

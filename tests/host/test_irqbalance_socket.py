@@ -1,7 +1,5 @@
 """What irqbalance bans now, asked at its own socket: a server here answers as irqbalance 1.9.2 does."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Links that come up: the kernel's own messages, and one of each kind taken apart."""
 
-from __future__ import annotations
-
 import os
 import struct
 import subprocess

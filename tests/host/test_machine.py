@@ -1,7 +1,5 @@
 """What a host is built of: from recorded hosts, and the same whatever tuning did."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """modprobe.d: the lines that keep a module from being loaded, as modprobe(8) itself reads them."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess

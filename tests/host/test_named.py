@@ -1,7 +1,5 @@
 """A file that another file names: whose it may be, and what on the way to it is never opened."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What a host dropped: by files, and in a namespace of its own against what `ip` says."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

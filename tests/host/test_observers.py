@@ -1,7 +1,5 @@
 """What a process holds to observe the kernel with, as the running kernel shows it."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import struct

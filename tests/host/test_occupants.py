@@ -1,7 +1,5 @@
 """Whose threads want a CPU: every one of somebody else's that runs there and belongs there, and nobody besides."""
 
-from __future__ import annotations
-
 import pytest
 
 from tunectl.host.cpusets import CpuFacts

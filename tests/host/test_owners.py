@@ -1,7 +1,5 @@
 """Who may write a file that root obeys: every directory and link on the way to it counts."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

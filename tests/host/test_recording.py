@@ -1,7 +1,5 @@
 """A recorded host is the host: what tunectl reads from the unpacked archive is what it read before."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

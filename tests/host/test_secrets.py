@@ -1,7 +1,5 @@
 """No secret of a host is in its recording, nobody else may read that, and nobody else chooses where it is written."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

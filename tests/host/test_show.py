@@ -1,7 +1,5 @@
 """The show and propose documents of every recorded host: their schemas, and the pages people see."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

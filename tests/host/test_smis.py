@@ -1,7 +1,5 @@
 """SMIs: counted where an Intel host shows them, on a CPU that neither measures nor is isolated; else one reason."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The one module that opens host files: what it follows, what it never leaves, what it keeps."""
 
-from __future__ import annotations
-
 import errno
 import os
 import socket

@@ -1,7 +1,5 @@
 """One unit as systemd will run it: files, drop-ins and masks in systemd's own order, conditions, what wants it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Hardware stamps of an interface: what the kernel says where there are none, and its structures where there are."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The topology of recorded hosts: what was described is what is read."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which of udev's rules keep a network card from having our unit started."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

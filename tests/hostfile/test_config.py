@@ -1,7 +1,5 @@
 """The host file made concrete: host file + profile + topology -> what is wanted of this machine."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

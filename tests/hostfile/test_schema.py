@@ -1,7 +1,5 @@
 """The published JSON Schema of the host file is what tunectl reads."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from typing import Any

@@ -1,7 +1,5 @@
 """[[threads]]: what a host file may declare of the operator's own threads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What the boot loaders leave in /etc and /boot, one function a loader."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Callable, Mapping

@@ -8,8 +8,6 @@ A pytest fixture for it is three lines (tests/conftest.py):
 `host_root("lab4")` gives a shared tree, for reading only; `host_root.fresh("lab4", tmp_path)` one that may be written.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The recorded hosts there are, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tests.hosts.catalogue_cloud import aws, awslarge, azure, gcp, kvm

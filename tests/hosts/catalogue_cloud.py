@@ -1,7 +1,5 @@
 """Recorded guests of clouds: what tells each provider, and what its hypervisor shows of the CPUs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.hosts.parts import INTEL_IDLE, queues

@@ -1,7 +1,5 @@
 """The recorded hosts that differ in who sets the clock: every driver and mode that the other hosts do not have."""
 
-from __future__ import annotations
-
 from tests.hosts.parts import INTEL_IDLE, platform
 from tests.hosts.spec import Cpu, Frequency, HostSpec, Idle
 

@@ -1,7 +1,5 @@
 """The recorded servers: several sockets and NUMA nodes, many CPUs."""
 
-from __future__ import annotations
-
 from tests.hosts.parts import APART, INTEL_IDLE, MLX5, platform, queues
 from tests.hosts.spec import Cache, Cpu, Frequency, HostSpec, Idle, Nic, Node
 

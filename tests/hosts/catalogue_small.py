@@ -1,7 +1,5 @@
 """The recorded hosts with odd corners: small, virtual, sparse, hybrid, ARM."""
 
-from __future__ import annotations
-
 from tests.hosts.parts import INTEL_IDLE, VIRTIO_NET, platform, queues
 from tests.hosts.spec import Cpu, Frequency, HostSpec, Idle, Irq, Nic
 

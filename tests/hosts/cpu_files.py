@@ -1,7 +1,5 @@
 """/sys/devices/system/cpu of a generated host."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from tests.hosts.spec import Cpu, Frequency, HostSpec

@@ -1,7 +1,5 @@
 """Interrupts, network interfaces and sensors of a generated host."""
 
-from __future__ import annotations
-
 from tests.hosts.spec import HostSpec, Irq, Nic
 from tests.hosts.tree import Tree
 from tunectl.cpulist import format_cpulist, format_cpumask

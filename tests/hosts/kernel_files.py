@@ -1,7 +1,5 @@
 """/proc and the kernel-wide half of /sys of a generated host: stock values, but for what its boot says."""
 
-from __future__ import annotations
-
 from tests.hosts.spec import HostSpec
 from tests.hosts.tree import Tree
 from tunectl.cpulist import format_cpulist, format_cpumask

@@ -1,7 +1,5 @@
 """Pieces that several generated hosts share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tests.hosts.spec import Idle, Irq

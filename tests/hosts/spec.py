@@ -1,7 +1,5 @@
 """What a recorded host is generated from: a small description, and what follows from it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

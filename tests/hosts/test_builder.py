@@ -1,7 +1,5 @@
 """The generated hosts have what real ones have: the files every knob reads, links that lead somewhere."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Writes a directory tree the way the kernel shows one: short files that end in a newline, relative links."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

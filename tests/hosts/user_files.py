@@ -1,7 +1,5 @@
 """What the distribution and the running programs add: /etc, /boot, processes, control groups."""
 
-from __future__ import annotations
-
 from tests.hosts.boot_files import write_boot
 from tests.hosts.spec import HostSpec
 from tests.hosts.tree import Tree

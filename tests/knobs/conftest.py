@@ -1,7 +1,5 @@
 """Hosts on which every row of the table is asked for and applied."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

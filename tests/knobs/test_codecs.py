@@ -1,7 +1,5 @@
 """Kernel text <-> value."""
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 

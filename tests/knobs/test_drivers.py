@@ -1,7 +1,5 @@
 """The rules of the drivers at their edges: which CPUs are read, which states go, which interrupt is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

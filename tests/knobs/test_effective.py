@@ -1,7 +1,5 @@
 """Configured is not effective: the point is named at which a boot argument, or a value, fails."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

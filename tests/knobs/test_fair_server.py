@@ -1,7 +1,5 @@
 """sched_rt_runtime_us is judged by what the kernel does with it: a fair server (6.12) stops a FIFO spinner, too."""
 
-from __future__ import annotations
-
 import errno
 import shutil
 from pathlib import Path

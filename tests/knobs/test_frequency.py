@@ -1,7 +1,5 @@
 """Power rows on every driver and mode: applied where the file is, unsupported where not, and never a failure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What lives in files of our own: the service that holds the latency limit, the limits of locked memory."""
 
-from __future__ import annotations
-
 import math
 import re
 import shlex

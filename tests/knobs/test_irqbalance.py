@@ -1,7 +1,5 @@
 """irqbalance's ban list: what its unit declares, and nothing that a shell or another program would make of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Threads of interrupts: the boot argument that makes them, and the priority that the host file gives a card's."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Four laws of every row of the knob table on recorded hosts: applied, restored, sabotaged, unreadable."""
 
-from __future__ import annotations
-
 import errno
 import fnmatch
 import os

@@ -1,7 +1,5 @@
 """The rows of the NICs beyond the table of sabotages: words, limits, what is not there, and what kernels refuse."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Did our own service do its work on this boot, and what do drop-ins declare for it that no boot has tried?"""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

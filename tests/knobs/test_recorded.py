@@ -1,7 +1,5 @@
 """What `snapshot` records follows from the table: every row reads the same on the host and on its recording."""
 
-from __future__ import annotations
-
 import fnmatch
 import os
 import re

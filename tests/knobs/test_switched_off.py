@@ -1,7 +1,5 @@
 """Swap, high-resolution timers, a tick that stops: what an operator switches, and tunectl only judges."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 from pathlib import Path

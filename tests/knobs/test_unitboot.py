@@ -1,7 +1,5 @@
 """Does the next boot start our service: the target that it goes to, and words of the kernel's line."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess

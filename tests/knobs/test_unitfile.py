@@ -1,7 +1,5 @@
 """The units that apply writes, read by their real reader, and the rule that starts one of them."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess

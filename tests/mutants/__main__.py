@@ -7,8 +7,6 @@
 Exit status 0 when all died, 1 when one survived or no longer fits the source.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

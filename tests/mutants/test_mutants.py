@@ -1,7 +1,5 @@
 """The mutants still fit the source, and the command tells a dead one from a survivor."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """CPUs that are judged beside a running engine: counts can break a limit, and can never keep one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

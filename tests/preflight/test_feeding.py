@@ -1,7 +1,5 @@
 """`probe feed` as a part of preflight: measured on two CPUs and judged, or one reason why not."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """preflight's one verdict: the worst of what was gathered decides, and every reason for it is given, in order."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The headline: the verdict in words, and on what terms it was reached."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.probe.samples import typed_result

@@ -1,7 +1,5 @@
 """preflight as a whole, on recorded hosts: what happens to the host while it is looked at changes the verdict."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import replace

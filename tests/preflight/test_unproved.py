@@ -1,7 +1,5 @@
 """Where the probe proves nothing, the list of what to do says how it would."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The artefacts: the wheels of this tree, made by its own tools, and for the long set a whole release."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

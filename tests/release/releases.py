@@ -1,7 +1,5 @@
 """A whole release of this tree, and one of a version before it: what is tried in bare systems and in the lab."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

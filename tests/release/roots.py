@@ -4,8 +4,6 @@ A command runs in mount, network and process namespaces of its own: the system b
 nothing stays mounted, and an installation reaches no network. The programs of another architecture are emulated.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The example host file of the packages is one that tunectl accepts: as it stands, and with all that it offers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

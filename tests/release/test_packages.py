@@ -3,8 +3,6 @@
 The .rpm goes into a Debian 12, whose Python is RHEL 9's python3.11 by version and path: there is no RHEL here.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

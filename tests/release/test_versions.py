@@ -1,7 +1,5 @@
 """A version as dpkg and rpm have it: both sort it as Python does."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import subprocess

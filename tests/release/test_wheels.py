@@ -1,7 +1,5 @@
 """The source archive and the wheels: whole, true to their tags, and the same bytes wherever they are made."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """One document of each kind, and strings that try to break out of a format."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping
 from functools import cache

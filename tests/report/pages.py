@@ -1,7 +1,5 @@
 """A report page taken apart by a parser of the standard library."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from functools import cache

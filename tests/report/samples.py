@@ -1,7 +1,5 @@
 """The body of one document of each kind, made when it is first asked for; wherever that goes, by what makes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What to do: each thing once, in the order to do it, and as it is typed."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page in a real browser, scripts on and off: it is drawn, fits a narrow window, and its policy holds."""
 
-from __future__ import annotations
-
 import html
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The pages of the probe that say why, when, and whether the account adds up; and the self-test's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

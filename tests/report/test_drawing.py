@@ -1,7 +1,5 @@
 """The text drawings: comparison, histogram, sparklines; and what a terminal without UTF-8 is shown."""
 
-from __future__ import annotations
-
 import copy
 from itertools import pairwise
 from typing import Any

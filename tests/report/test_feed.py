@@ -1,7 +1,5 @@
 """The pages of `probe feed`, text and HTML: figures, stages, what is a bound, what is unknown, what was left out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

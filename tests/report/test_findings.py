@@ -1,7 +1,5 @@
 """Counting, naming and gathering of findings."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

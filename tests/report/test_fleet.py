@@ -1,7 +1,5 @@
 """The fleet's pages: every host is named, the worst first, and nothing in a name is taken for markup."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pages of `probe hedge`, text and HTML: what a second copy gains, what is unknown, where it collapses."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The HTML page: self-contained, escaped, accessible; each claim with a twin that breaks it where one can be made."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import hashlib

@@ -1,7 +1,5 @@
 """JSON: the header, the published schemas, and strings and numbers JSON has no word for."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

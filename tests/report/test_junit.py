@@ -1,7 +1,5 @@
 """JUnit: a case a finding and one for the verdict, in XML that a strict parser takes."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 import pytest

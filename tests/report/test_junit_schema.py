@@ -1,7 +1,5 @@
 """JUnit: what every command writes satisfies the schema of Jenkins' xUnit plugin (tests/oracles)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

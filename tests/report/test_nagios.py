@@ -1,7 +1,5 @@
 """Nagios: one status line that no name can break, and performance data by the guidelines."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Prometheus: what node_exporter's textfile collector takes, read back by the client's own parser and by promtool."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from datetime import UTC, datetime

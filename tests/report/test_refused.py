@@ -1,7 +1,5 @@
 """A document that is none is refused in one line, by its type; of any other there is a page, a host of a fleet."""
 
-from __future__ import annotations
-
 import copy
 import json
 from contextlib import suppress

@@ -3,8 +3,6 @@
 The pages themselves, in their words, are goldens: tests/golden/expected/drawn-*-text.txt.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The verdict: what fails a gate, and that nothing skipped or unknown makes it better."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The page of `probe wake`: the matrix, what was left out, and 80 columns whatever was asked for."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

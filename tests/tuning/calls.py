@@ -3,8 +3,6 @@
 The work runs in a forked child, so that it can be killed and leaves nothing behind in this process.
 """
 
-from __future__ import annotations
-
 import builtins
 import os
 import pickle

@@ -6,8 +6,6 @@ may leave: nothing but what was promised; all names, but of each file the promis
 promised names only.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Small hosts for walks over every system call: one target of every kind of driver, and few files."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How many of the places of a walk are visited: each fifth; few in the quick ring; with TUNECTL_STRIDE=1 every one."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

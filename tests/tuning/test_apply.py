@@ -1,7 +1,5 @@
 """plan, apply, verify, restore on a recorded host, and under a kernel that refuses and clamps."""
 
-from __future__ import annotations
-
 import errno
 import threading
 from dataclasses import replace

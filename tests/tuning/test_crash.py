@@ -4,8 +4,6 @@ The child process is a real one and is really killed, just before its n-th such 
 reaches the disk, so that is also the kill just after each; the end of the walk, a child that lives, is after the last.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

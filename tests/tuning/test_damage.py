@@ -1,7 +1,5 @@
 """A journal that lost a line, or in which a bit flipped: what can be restored is, and the rest is named."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What this user may not read is not known: neither in force nor drifted, and never left out."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from pathlib import Path

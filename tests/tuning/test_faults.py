@@ -4,8 +4,6 @@ Each call that touches a file fails once: with EIO, with EINTR, and with ENOSPC 
 cannot do while the error lasts, it names, and exits with an error; the next restore does it.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

@@ -3,8 +3,6 @@
 Who may write the journal is root, and so is who made a mistake in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

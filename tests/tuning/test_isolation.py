@@ -1,7 +1,5 @@
 """Isolation at run time: a partition of control group v2 and systemd's slices; applied, refused, taken back."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The journal: what is on disk, what survives damage, who holds the lock."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

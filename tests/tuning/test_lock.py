@@ -1,7 +1,5 @@
 """The lock: no user keeps root out, of two at once one has it, and who holds it is what the kernel says."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What was in force and is gone: a knob that a boot has not any more, and the journal itself."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

@@ -1,7 +1,5 @@
 """A monitor that runs reads the host file again after apply and restore; one that does not run is not started."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

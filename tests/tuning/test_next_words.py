@@ -1,7 +1,5 @@
 """Words of the next boot's command line that take away what is in force now, or the CPUs themselves."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Words of the kernel's command line that systemd reads: what they override in this boot and in the next."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """diff() as what it is: a pure function of settings, readings, facts, waivers and a date."""
 
-from __future__ import annotations
-
 import errno
 from typing import Any
 

@@ -4,8 +4,6 @@ After the loss of power the host boots: what is in /proc and /sys is new, and of
 (tests/tuning/disk.py). Then `restore` brings every byte and mode back.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

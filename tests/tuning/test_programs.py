@@ -1,7 +1,5 @@
 """The programs that have to hear of a change, run for real: one that fails leaves apply and restore undone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Proposals: the rules on every recorded host, and over generated ones."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a review by hand found wrong once, each as a test."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

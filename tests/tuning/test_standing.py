@@ -1,7 +1,5 @@
 """What stands of an earlier apply though no journal names it: said by verify and by each restore, and kept."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The command line is the unit's. strace sends the signal at the n-th call of a kind, so that nothing here is a race.
 """
 
-from __future__ import annotations
-
 import shutil
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A whole run of apply or restore: its passes, its lock, what it refuses to begin, and what is left when it is over."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -4,8 +4,6 @@ python -m tests.upgrade.make OUT: the trees before.tar.xz, applied.tar.xz, watch
 waiting.json, in the directory OUT.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

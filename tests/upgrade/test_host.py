@@ -1,7 +1,5 @@
 """A host that an earlier version applied: verified, applied again, restored byte for byte; its units are ours."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The state directory of an earlier version's monitor: what waits is delivered once, in order; what fires stays."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

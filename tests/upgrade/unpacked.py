@@ -1,7 +1,5 @@
 """The fixtures, unpacked as if they had been made where they are now."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import zlib

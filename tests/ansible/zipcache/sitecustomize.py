@@ -5,8 +5,6 @@ import of either costs is the compiler. Python imports this module when it start
 ZIP_CACHE is the directory to keep things in.
 """
 
-from __future__ import annotations
-
 import gc
 import hashlib
 import marshal
