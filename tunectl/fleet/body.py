@@ -11,15 +11,14 @@ from msgspec import Meta
 from tunectl.command import as_data
 from tunectl.fleet.causes import Cause, Told, by_text, rank
 from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge, oldest
-from tunectl.fleet.peers import FEWEST, SCORE, Group, Odd, Spread, groups_of
-from tunectl.fleet.records import MEASURES, VERDICTS, Answer, Asked, Figures, Session, Summary
+from tunectl.fleet.peers import FEWEST, SCORE, GroupRow, OddRow, groups_of
+from tunectl.fleet.records import VERDICTS, Answer, Asked, Measured, Session, Summary
 from tunectl.fleet.todo import DoRow, todo_rows
 from tunectl.model import Severity
-from tunectl.shapes import Amount, Count, Hardware, Host, Maybe, fields_of, one_of
+from tunectl.shapes import Count, Hardware, Host, Maybe, fields_of, one_of
 from tunectl.wording import few
 
 Verdict = Annotated[str, Meta(extra_json_schema={"enum": [*VERDICTS]})]
-_Measure = Annotated[str, Meta(extra_json_schema={"enum": [measure.name for measure in MEASURES]})]
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -29,20 +28,6 @@ class Round(msgspec.Struct, frozen=True):
     directory: str
     at: Annotated[str, Meta(description="When it began: UTC, RFC 3339; empty where nobody wrote that down.")]
     selection: Annotated[str, Meta(description="Which part of the inventory, in the words of who asked.")]
-
-
-class Measured(msgspec.Struct, frozen=True):
-    """Each figure of the worst isolated CPU."""
-
-    duration_s: Amount
-    threshold_ns: Amount
-    cpus: Count
-    budget: Annotated[str, Meta(description="within, broken or not-judged")]
-    max_ns: Annotated[Amount | None, Meta(description="The longest interruption.")]
-    p99_9_ns: Annotated[Amount | None, Meta(description="The wait that 99.9 % of arrivals do not exceed.")]
-    interruptions_per_s: Amount | None
-    stolen_ppm: Amount | None
-    loop_ns: Annotated[Amount | None, Meta(description="An undisturbed turn of the probe's loop.")]
 
 
 class HostRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,32 +104,6 @@ class CauseRow(msgspec.Struct, frozen=True, kw_only=True):
     example: Example
 
 
-class GroupRow(msgspec.Struct, frozen=True):
-    """Hosts of the same hardware."""
-
-    hardware: Hardware | None
-    hosts: list[str]
-    compared: Annotated[list[str], Meta(description="Those measured alike.")]
-    usual: Annotated[
-        dict[_Measure, Spread],
-        Meta(description="Of each measure that could be judged."),
-    ]
-    notes: list[str]
-
-
-class OddRow(msgspec.Struct, frozen=True):
-    """A figure of a host that is not its peers'."""
-
-    host: str
-    measure: _Measure
-    value: Amount
-    median: Annotated[Amount, Meta(description="Of its peers, itself included.")]
-    ratio: Annotated[Amount, Meta(description="To the median.")]
-    score: Annotated[float, Meta(description="0.6745 (ln value - median) / MAD, of logarithms.")]
-    worse: bool
-    differs: Annotated[list[str], Meta(description="What else of this host is not its peers'.")]
-
-
 class OutlierRule(msgspec.Struct, frozen=True):
     """What is called an outlier."""
 
@@ -195,9 +154,8 @@ def fleet_body(session: Session, asked: Iterable[Asked], now: str) -> dict[str, 
     `now`: UTC, RFC 3339.
     """
     judged = judge(session, asked, now)
-    groups = groups_of({one.name: one.asked.document for one in judged if one.asked.document})
+    groups, odd = groups_of({one.name: one.asked.document for one in judged if one.asked.document})
     place = {host: number for number, group in enumerate(groups) for host in group.hosts}
-    odd = [odd for group in groups for odd in group.odd]
     fleet = Fleet(
         verdict=fleet_verdict(judged),
         session=_round(session),
@@ -205,8 +163,8 @@ def fleet_body(session: Session, asked: Iterable[Asked], now: str) -> dict[str, 
         hosts=[FleetHost(**_host(one), group=place.get(one.name)) for one in judged],
         actions=_todo(judged),
         causes=_causes(judged),
-        groups=[_group(group) for group in groups],
-        outliers=[_odd(one) for one in sorted(odd, key=lambda one: -abs(one.figure.score))],
+        groups=groups,
+        outliers=odd,
         outlier_rule=OutlierRule(SCORE, FEWEST),
         warnings=list(_warnings(session, judged, now)),
     )
@@ -248,14 +206,11 @@ def _counts(one: Judged) -> bool:
 
 
 def _cause(verdict: str, cause: Cause, of: Sequence[tuple[str, Told]]) -> CauseRow:
+    fields = cause._asdict()
     return CauseRow(
         verdict=verdict,
-        knob=cause.knob,
-        instances=cause.instances,
-        outcome=cause.outcome,
-        severity=cause.severity,
-        cause=cause.data,
-        own_words=cause.own_words,
+        cause=fields.pop("data"),
+        **fields,
         hosts=list(dict.fromkeys(name for name, _ in of)),
         targets=sum(told.targets for _, told in of),
         texts=len({told.text for _, told in of}),
@@ -290,29 +245,8 @@ def _of_document(document: Summary | None) -> dict[str, Any]:
         "host": document.host,
         "tunectl_version": document.tunectl_version,
         "isolated": document.isolated,
-        "measured": _measured(document.figures) if document.figures else None,
+        "measured": document.figures,
     }
-
-
-def _measured(figures: Figures) -> Measured:
-    return Measured(figures.duration_s, figures.threshold_ns, figures.cpus, figures.budget, **figures.values)
-
-
-def _group(group: Group) -> GroupRow:
-    return GroupRow(group.hardware, list(group.hosts), list(group.compared), dict(group.usual), list(group.notes))
-
-
-def _odd(one: Odd) -> OddRow:
-    return OddRow(
-        host=one.host,
-        measure=one.measure,
-        value=one.figure.value,
-        median=one.usual.median,
-        ratio=one.figure.ratio,
-        score=one.figure.score,
-        worse=one.figure.score > 0,
-        differs=list(one.differs),
-    )
 
 
 def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[str]:

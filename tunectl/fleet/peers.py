@@ -24,7 +24,7 @@ from msgspec import Meta
 
 from tunectl.command import as_data
 from tunectl.fleet.names import natural
-from tunectl.fleet.records import MEASURES, Figures, Summary
+from tunectl.fleet.records import MEASURES, Measured, MeasureName, Summary
 from tunectl.shapes import Amount, Count, Hardware
 
 SCORE = 3.5
@@ -83,61 +83,71 @@ _LONGER = 1.1  # as in compare: with a larger ratio of lengths the runs have dif
 _COARSER = 2.0  # the threshold follows the CPU's speed; twice that of the peers is another measurement
 
 
-class Odd(NamedTuple):
-    """One figure of one host that differs from its peers'."""
+class OddRow(msgspec.Struct, frozen=True):
+    """A figure of a host that is not its peers'."""
 
     host: str
-    measure: str
-    figure: Outlier
-    usual: Spread
-    differs: tuple[str, ...]  # what else differs on this host
+    measure: MeasureName
+    value: Amount
+    median: Annotated[Amount, Meta(description="Of its peers, itself included.")]
+    ratio: Annotated[Amount, Meta(description="To the median.")]
+    score: Annotated[float, Meta(description="0.6745 (ln value - median) / MAD, of logarithms.")]
+    worse: bool
+    differs: Annotated[list[str], Meta(description="What else of this host is not its peers'.")]
 
 
-class Group(NamedTuple):
-    """The hosts of one kind of hardware that answered; `usual` has the measures that could be judged."""
+class GroupRow(msgspec.Struct, frozen=True):
+    """Hosts of the same hardware."""
 
     hardware: Hardware | None
-    hosts: tuple[str, ...]
-    compared: tuple[str, ...]  # those measured alike
-    usual: Mapping[str, Spread]
-    odd: tuple[Odd, ...]
-    notes: tuple[str, ...]
+    hosts: list[str]
+    compared: Annotated[list[str], Meta(description="Those measured alike.")]
+    usual: Annotated[
+        dict[MeasureName, Spread],
+        Meta(description="Of each measure that could be judged."),
+    ]
+    notes: list[str]
 
 
-def groups_of(documents: Mapping[str, Summary]) -> tuple[Group, ...]:
-    """Every host that left a document, in the group of its hardware; the largest group first."""
-    members: dict[Hardware | None, list[str]] = {}
+def groups_of(documents: Mapping[str, Summary]) -> tuple[list[GroupRow], list[OddRow]]:
+    """Every host that left a document, in the group of its hardware, the largest first; and the outliers of all groups,
+    the oddest first."""
+    members: dict[Hardware | None, dict[str, Summary]] = {}
     for name in sorted(documents, key=natural):
-        members.setdefault(documents[name].hardware, []).append(name)
-    made = [_group(kind, {name: documents[name] for name in names}) for kind, names in members.items()]
-    return tuple(sorted(made, key=lambda group: -len(group.hosts)))
+        members.setdefault(documents[name].hardware, {})[name] = documents[name]
+    odd: list[OddRow] = []
+    groups = [_group(kind, of, odd) for kind, of in members.items()]
+    return sorted(groups, key=lambda group: -len(group.hosts)), sorted(odd, key=lambda row: -abs(row.score))
 
 
-def _group(hardware: Hardware | None, documents: Mapping[str, Summary]) -> Group:
-    hosts = tuple(documents)
+def _group(hardware: Hardware | None, documents: Mapping[str, Summary], odd: list[OddRow]) -> GroupRow:
+    """The group; its outliers are put on the list."""
+    hosts = list(documents)
     measured = {name: figures for name, document in documents.items() if (figures := document.figures)}
     if hardware is None:
         note = "these documents do not say what hardware it is, so no host is compared"
-        return Group(hardware, hosts, (), {}, (), (note,))
+        return GroupRow(hardware, hosts, [], {}, [note])
     alike, notes = _alike(measured)
     if len(alike) < FEWEST:
         notes.append(f"{len(alike)} of them measured: too few to tell what is usual, which takes {FEWEST}")
-        return Group(hardware, hosts, tuple(alike), {}, (), tuple(notes))
+        return GroupRow(hardware, hosts, list(alike), {}, notes)
     usual: dict[str, Spread] = {}
-    odd: list[Odd] = []
+    found: list[tuple[str, str, Outlier]] = []
     for measure in MEASURES:
-        values = {name: value for name, of in alike.items() if (value := of.values[measure.name]) is not None}
-        spread, found = outliers(values, measure.floor, measure.ratio)
+        each = {name: getattr(of, measure.name) for name, of in alike.items()}
+        values = {name: value for name, value in each.items() if value is not None}
+        spread, beyond = outliers(values, measure.floor, measure.ratio)
         if spread:
             usual[measure.name] = spread
-            odd += [Odd(name, measure.name, outlier, spread, ()) for name, outlier in found.items()]
-    peers = {name: documents[name] for name in alike}
-    differing = _differing({one.host for one in odd}, peers)
-    odd = sorted((one._replace(differs=differing[one.host]) for one in odd), key=lambda one: -abs(one.figure.score))
-    return Group(hardware, hosts, tuple(alike), usual, tuple(odd), tuple(notes))
+            found += [(name, measure.name, outlier) for name, outlier in beyond.items()]
+    differing = _differing({name for name, _, _ in found}, {name: documents[name] for name in alike})
+    for name, of, outlier in found:
+        value, ratio, score = outlier
+        odd.append(OddRow(name, of, value, usual[of].median, ratio, score, score > 0, differing[name]))
+    return GroupRow(hardware, hosts, list(alike), usual, notes)
 
 
-def _alike(measured: Mapping[str, Figures]) -> tuple[dict[str, Figures], list[str]]:
+def _alike(measured: Mapping[str, Measured]) -> tuple[dict[str, Measured], list[str]]:
     """The hosts whose run was about as long and as fine as most runs; a note about each of the others."""
     if not measured:
         return {}, []
@@ -155,7 +165,7 @@ def _alike(measured: Mapping[str, Figures]) -> tuple[dict[str, Figures], list[st
     return alike, notes
 
 
-def _differing(hosts: Collection[str], peers: Mapping[str, Summary]) -> dict[str, tuple[str, ...]]:
+def _differing(hosts: Collection[str], peers: Mapping[str, Summary]) -> dict[str, list[str]]:
     """For each of these hosts, the conditions in which at least half of its peers agree on another value."""
     own = {name: _conditions(document) for name, document in peers.items()}
     all_ways = {what: Counter(of[what] for of in own.values()) for what in _WHAT}
@@ -167,7 +177,7 @@ def _differing(hosts: Collection[str], peers: Mapping[str, Summary]) -> dict[str
             common, count = next(((way, n) for way, n in ways.most_common(2) if way != value), ("", 0))
             if 2 * count >= max(others, 1):
                 texts.append(f"{what} is {as_data(value, _NONE)}; {count} of {others} peers: {as_data(common, _NONE)}")
-        differing[host] = tuple(texts)
+        differing[host] = texts
     return differing
 
 

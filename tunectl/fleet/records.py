@@ -6,12 +6,15 @@ The document itself may hold every gap of every CPU. Of 200 hosts that is more t
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+import msgspec
+from msgspec import Meta
 
 from tunectl.fleet.causes import Told, told_by
 from tunectl.fleet.todo import Doing, doings
 from tunectl.probe.doubt import doubt_of_go
-from tunectl.shapes import FIGURES, Cpu, Hardware, Host, Jitter, Preflight
+from tunectl.shapes import FIGURES, Amount, Count, Hardware, Host, Jitter, Preflight
 
 
 class Measure(NamedTuple):
@@ -37,14 +40,21 @@ MEASURES = (
 )
 
 
-class Figures(NamedTuple):
-    """A host's worst isolated CPU, each figure by itself; None where it was not measured."""
+MeasureName = Annotated[str, Meta(extra_json_schema={"enum": [measure.name for measure in MEASURES]})]
 
-    duration_s: float
-    threshold_ns: float
-    cpus: int
-    budget: str  # within, broken, not-judged
-    values: dict[str, float | None]
+
+class Measured(msgspec.Struct, frozen=True):
+    """Each figure of the worst isolated CPU."""
+
+    duration_s: Amount
+    threshold_ns: Amount
+    cpus: Count
+    budget: Annotated[str, Meta(description="within, broken or not-judged")]
+    max_ns: Annotated[Amount | None, Meta(description="The longest interruption.")]
+    p99_9_ns: Annotated[Amount | None, Meta(description="The wait that 99.9 % of arrivals do not exceed.")]
+    interruptions_per_s: Amount | None
+    stolen_ppm: Amount | None
+    loop_ns: Annotated[Amount | None, Meta(description="An undisturbed turn of the probe's loop.")]
 
 
 class Summary(NamedTuple):
@@ -58,7 +68,7 @@ class Summary(NamedTuple):
     hardware: Hardware | None = None
     isolated: str = ""
     clock: str = ""
-    figures: Figures | None = None
+    figures: Measured | None = None
     headline: str = ""  # the verdict in words, with the terms on which it was reached
     looser: tuple[str, ...] = ()  # keys of [budget] that permit more than the profile does
     waivers: int = 0  # that stand
@@ -92,18 +102,11 @@ def summary_of(document: Preflight) -> Summary:
     )
 
 
-def _figures(probe: Jitter) -> Figures:
-    each = [_cpu_values(probe, cpu) for cpu in probe.cpus]
-    values = {measure.name: _worst([of[measure.name] for of in each]) for measure in MEASURES}
-    return Figures(probe.duration_s, float(probe.threshold_ns), len(probe.cpus), probe.budget.verdict, values)
-
-
-def _cpu_values(probe: Jitter, cpu: Cpu) -> dict[str, float | None]:
-    return {**{name: probe.figure(cpu, name) for name in FIGURES}, "loop_ns": cpu.loop_ns.mean}
-
-
-def _worst(values: list[float | None]) -> float | None:
-    return max((value for value in values if value is not None), default=None)
+def _figures(probe: Jitter) -> Measured:
+    worst = {name: probe.worst(name) for name in FIGURES}
+    loop_ns = max((cpu.loop_ns.mean for cpu in probe.cpus if cpu.loop_ns.mean is not None), default=None)
+    threshold_ns, cpus = float(probe.threshold_ns), len(probe.cpus)
+    return Measured(probe.duration_s, threshold_ns, cpus, probe.budget.verdict, **worst, loop_ns=loop_ns)
 
 
 VERDICTS = ("no-go", "unknown", "pending-reboot", "go")  # the worst first
