@@ -14,7 +14,9 @@ _BOUNDS = {Match.AT_MOST: "at most ", Match.AT_LEAST: "at least "}
 
 
 def value_of(value: Scalar) -> str:
-    """A value for a sentence: what is not there is `not set`."""
+    """A value for a sentence: what is not there is `not set`, a switch is on or off."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
     return "not set" if value is None else "empty" if value == "" else str(value)
 
 

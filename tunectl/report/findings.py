@@ -12,6 +12,7 @@ from tunectl.errors import UsageError
 from tunectl.fix import of_text
 from tunectl.model import Finding, Match, NextBoot, Outcome, Scalar, Severity, cost, match_of, parse_target, severity_of
 from tunectl.report.escape import printable
+from tunectl.wording import standing
 
 # The order on every page: what a person must act on comes first.
 ORDER = (
@@ -54,6 +55,13 @@ class Group(NamedTuple):
     def instances(self) -> tuple[str, ...]:
         """Every target's instance, in the order found."""
         return tuple(instance for row in self.rows for instance in row.instances)
+
+    def stands(self, row: Row) -> str:
+        """`is 0-3, should be 0-1`: how the values of one of its rows stand."""
+        value = Finding(
+            self.knob, "", self.outcome, row.observed, row.desired, severity=self.severity, match=self.match
+        )
+        return standing(value)
 
 
 def finding_body(finding: Finding) -> dict[str, Any]:

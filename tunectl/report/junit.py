@@ -22,7 +22,7 @@ from tunectl.report.figures import feed_of, probe_of
 from tunectl.report.findings import brief
 from tunectl.shapes import Budget
 from tunectl.verdict import fails_gate
-from tunectl.wording import wanted
+from tunectl.wording import standing, wanted
 
 _PASSING = ("compliant", "go")
 # XML 1.0 has no way to write these, not even as references; tab, line feed and carriage return it has.
@@ -72,8 +72,8 @@ def _case(finding: Finding, strict: bool) -> TestCase:
 
 
 def _failure(finding: Finding) -> Failure:
+    failure = Failure(_xml(standing(finding)), finding.outcome.value)
     observed, desired = shown(finding.observed), wanted(shown(finding.desired), finding.match)
-    failure = Failure(_xml(f"observed {observed}, desired {desired}"), finding.outcome.value)
     lines = {"observed": observed, "desired": desired, "reason": finding.reason, "fix": str(finding.fix)}
     failure.text = "\n".join(f"{label}: {_xml(text)}" for label, text in lines.items())
     return failure

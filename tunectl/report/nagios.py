@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 
 from tunectl.model import Document, Finding, Outcome, cost
 from tunectl.report.actions import todo
-from tunectl.report.escape import printable, shown
+from tunectl.report.escape import printable
 from tunectl.report.figures import feed_of, probe_of
 from tunectl.report.findings import brief, counts, groups, name_of
 from tunectl.verdict import fails_gate
-from tunectl.wording import wanted
+from tunectl.wording import sentence
 
 _STATES = {
     "compliant": 0,
@@ -77,11 +77,8 @@ def _details(document: Document) -> Iterator[str]:
     for fails, group in sorted(judged, key=lambda one: (not one[0], cost(one[1].severity))):
         word = ("FAILS " if fails else "note ") + group.outcome.value
         word += f" ({group.severity.value})" if group.severity else ""
-        values = "; ".join(
-            f"{name_of(group.knob, row.instances)} observed {shown(row.observed)}, "
-            f"desired {wanted(shown(row.desired), group.match)}"
-            for row in group.rows[:4]
-        )
+        rows = ((name_of(group.knob, row.instances), group.stands(row)) for row in group.rows[:4])
+        values = "; ".join(sentence(name, stands, "") for name, stands in rows)
         more = f" and {len(group.rows) - 4} more values" if len(group.rows) > 4 else ""
         parts = [values + more, group.reason.rstrip("."), f"fix: {group.fix}" if group.fix else ""]
         yield _clean(f"{word}: " + ". ".join(part for part in parts if part))

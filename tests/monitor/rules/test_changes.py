@@ -118,7 +118,7 @@ def test_values_and_reasons_are_told_as_they_are_whatever_words_they_hold() -> N
         "4: y; fix: z",
         "sudo tunectl apply",
     )
-    assert transition[2].summary == "boot.nohz_full drifted: observed 2, desired 3: x, desired 4: y; fix: z: a; fix: b"
+    assert transition[2].summary == "boot.nohz_full is 2, desired 3: x, should be 4: y; fix: z: a; fix: b"
 
 
 def test_a_manager_that_would_overwrite_our_keys_is_named() -> None:

@@ -11,7 +11,7 @@ from tunectl.monitor.model import CLAMPED, Condition, Freshness, Health, Sample
 from tunectl.monitor.rules.history import History, number, unknown, why_unknown
 from tunectl.monitor.rules.subjects import cpu_of
 from tunectl.tuners.conflicts import Objection
-from tunectl.wording import few, value_of, wanted
+from tunectl.wording import few, sentence, standing, value_of, wanted
 
 # docs/interface.md, "Outcomes". What the kernel refuses, and what waits for a reboot, nobody changed.
 _OUTCOMES = {
@@ -62,7 +62,7 @@ def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
     names = few([sample.subject for sample in drifted], _LISTED)
     cpus = frozenset(cpu for sample in drifted for cpu in sample.cpus)
     observed, desired = value_of(finding.observed), wanted(value_of(finding.desired), finding.match)
-    summary = f"{names} drifted: observed {observed}, desired {desired}: {finding.reason}"
+    summary = sentence(names, standing(finding), finding.reason)
     fix = finding.fix or APPLY
     return Condition("KnobDrift", knob, Health.BAD, observed, desired, first.source, summary, fix, cpus)
 
