@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 from tunectl.checking import Severity, compliant, costs, failing, unknown, unsupported
-from tunectl.checking.residue import Residue, hidden_probes, of_observers, residue, uncertain
+from tunectl.checking.residue import Residue, hidden_probes, of_observers, of_pins, residue, uncertain
 from tunectl.checking.window import some
 from tunectl.fix import in_turn, to_decide
 from tunectl.host.cpusets import CpuFacts
-from tunectl.host.observers import DESCRIPTORS, read_observers
+from tunectl.host.observers import DESCRIPTORS, read_observers, read_pins
 from tunectl.host.openfiles import Holder, find_holders
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.tracefs import Trace, Tracing, read_tracing
@@ -20,7 +20,8 @@ def test_tracing(host: Sysroot, cpu_facts: CpuFacts) -> None:
     """A tracer, an event or a probe that is left on runs at each call of what it watches, on every CPU.
 
     Looked at: the global trace and the instances of tracefs, the probes that are on, the kprobes that a program
-    armed by perf or BPF, and who holds BPF programs and perf events: these show nowhere in tracefs. An instance whose
+    armed by perf or BPF, who holds BPF programs and perf events, and which programs are pinned in bpffs: these show
+    nowhere in tracefs. An instance whose
     files a running program holds open is in use (rasdaemon's); a probe that is defined and not on costs nothing.
     Source: Documentation/trace/ftrace.rst; Documentation/trace/events.rst; Documentation/trace/kprobes.rst;
     kernel/bpf/syscall.c (bpf_link_show_fdinfo).
@@ -39,7 +40,7 @@ def test_tracing(host: Sysroot, cpu_facts: CpuFacts) -> None:
     traces = [trace for trace in tracing.traces if trace.on] if tracing else []
     owners = {trace.name: name for trace in traces if (name := _owner(trace, holders))}
     found = residue(tracing, owners) + _of_kprobes(tracing, [one.holder for one in observers]) if tracing else []
-    found += of_observers(observers, len(cpu_facts.online))
+    found += of_observers(observers, len(cpu_facts.online)) + of_pins(read_pins(host))
     if found:
         failing(
             f"the kernel traces: {some(one.what for one in found)}",

@@ -29,7 +29,7 @@ BOOT_ARGUMENTS = (
 LOAD_PROGRAM = "stress-ng"
 _BOOT_WORD = re.compile(r"([a-z_]+)(?:=[\w,:.-]+)?", re.ASCII)
 _UNIT = re.compile(r"[A-Za-z0-9][\w:.@\\-]*\.(?:service|scope|slice|mount|socket|swap)", re.ASCII)
-_OURS = re.compile(r"tunectl-[a-z]+(?:@[\w.-]+)?\.service", re.ASCII)
+_OURS = re.compile(r"tunectl-[a-z]+(?:@[\w.-]+)?\.(?:service|path)", re.ASCII)
 _HOST_FILE = re.compile(r"/etc/tunectl/\w[\w.-]*\.toml", re.ASCII)  # where root alone may write
 _LOAD = re.compile(r"[a-z][a-z0-9-]*", re.ASCII)
 _LONGEST_S = 86400

@@ -300,6 +300,7 @@ def test_every_shipped_check_answers_on_a_recorded_host(root: Sysroot) -> None:
         "check.movable_threads",
         "check.nic_node",
         "check.other_tuners",
+        "check.own_services",
         "check.spinners_apart",
         "check.tick_off",
         "check.tracing",

@@ -3,10 +3,13 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.trees import write
-from tunectl.host.ask import ANSWERS, SHOW, ask, parse_states, read_unit_state
+from tunectl.host.ask import ANSWERS, SHOW, VERSION, ask, parse_states, read_unit_state
 from tunectl.host.recording import record
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import systemd_version
 
 ANSWER = """\
 EnvironmentFiles=/etc/default/irqbalance (ignore_errors=yes)
@@ -74,6 +77,28 @@ def test_a_recorded_host_answers_as_it_did_and_tells_no_secret(tmp_path: Path) -
     assert state.environment == ("IRQBALANCE_ARGS=--powerthresh=1 --debug",)
     assert "hunter2" not in (ask(copy, SHOW) or "")
     assert read_unit_state(copy, "default.target") == parse_states(ANSWER)["default.target"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "release", "version"),
+    [
+        ("systemd 259 (259~rc1-2)\n+PAM +AUDIT\n", "ID=debian\nVERSION_ID=12\n", 259),
+        ("systemd 252 (252.39-1~deb12u2)\n", "ID=arch\n", 252),
+        ("", "ID=fedora\nVERSION_ID=43\n", 258),
+        ("", "ID=debian\nVERSION_ID=12\n", 0),
+    ],
+)
+def test_systemd_says_its_version_and_where_it_was_not_asked_the_release_does(
+    tmp_path: Path, answer: str, release: str, version: int
+) -> None:
+    write(tmp_path, f"{ANSWERS}/{VERSION.name}", answer)
+    write(tmp_path, "etc/os-release", release)
+    assert systemd_version(Sysroot(str(tmp_path))) == version
+
+
+@pytest.mark.skipif(not Path(VERSION.argv[0]).exists(), reason="systemd is not installed (Debian: systemd)")
+def test_systemctl_of_this_host_says_its_version() -> None:
+    assert systemd_version(Sysroot("/")) > 200
 
 
 def test_who_was_never_asked_has_not_answered(tmp_path: Path) -> None:

@@ -3,17 +3,21 @@
 import ctypes
 import os
 import struct
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 
-from tunectl.host.observers import DESCRIPTORS, Observer, read_observers
+from tests.nobody import needs_root
+from tunectl.checking.residue import of_pins
+from tunectl.host.observers import DESCRIPTORS, Observer, read_observers, read_pins
 from tunectl.host.openfiles import find_holders
 from tunectl.host.sysroot import Sysroot
 
 HOST = Sysroot("/")
-_LOAD, _RAW_TRACEPOINT_OPEN = 5, 17  # commands of bpf(2)
+_LOAD, _PIN, _RAW_TRACEPOINT_OPEN = 5, 6, 17  # commands of bpf(2)
 _RAW_TRACEPOINT, _CGROUP_DEVICE = 17, 15  # kinds of programs
 # r0 = 0; exit
 _INSTRUCTIONS = struct.pack("<BBhiBBhi", 0xB7, 0, 0, 0, 0x95, 0, 0, 0)
@@ -40,12 +44,26 @@ def program(kind: int) -> Iterator[int]:
 
 
 @contextmanager
-def attached(fd: int, tracepoint: bytes) -> Iterator[None]:
-    """The program runs at this tracepoint."""
+def attached(fd: int, tracepoint: bytes) -> Iterator[int]:
+    """The program runs at this tracepoint, as long as its link is held."""
     name = ctypes.create_string_buffer(tracepoint)
     link = bpf(_RAW_TRACEPOINT_OPEN, struct.pack("<QI36x", ctypes.addressof(name), fd))
-    yield
+    yield link
     os.close(link)
+
+
+def pin(fd: int, path: Path) -> None:
+    name = ctypes.create_string_buffer(os.fsencode(path))
+    bpf(_PIN, struct.pack("=QII", ctypes.addressof(name), fd, 0))
+
+
+@pytest.fixture
+def bpffs(tmp_path: Path) -> Iterator[Path]:
+    done = subprocess.run(["mount", "-t", "bpf", "bpf", tmp_path], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"bpffs cannot be mounted here: {done.stderr.strip()}")
+    yield tmp_path
+    subprocess.run(["umount", tmp_path], check=True)
 
 
 def own() -> list[Observer]:
@@ -65,3 +83,19 @@ def test_a_program_at_a_tracepoint_is_seen_with_its_name() -> None:
 def test_a_program_of_a_control_group_observes_nothing() -> None:
     with program(_CGROUP_DEVICE):
         assert own() == []
+
+
+@needs_root
+def test_a_link_that_is_pinned_is_seen_without_a_process_and_ends_with_its_file(bpffs: Path) -> None:
+    (bpffs / "engine").mkdir()
+    with program(_RAW_TRACEPOINT) as fd:
+        pin(fd, bpffs / "engine/program")
+        assert read_pins(HOST, str(bpffs).lstrip("/")) == []  # it runs nowhere
+        with attached(fd, b"sched_process_exit") as link:
+            pin(link, bpffs / "engine/link")
+    (found,) = read_pins(HOST, str(bpffs).lstrip("/"))
+    assert (found.path, found.link) == (str(bpffs / "engine/link"), "raw_tracepoint sched_process_exit")
+    (residue,) = of_pins([found])
+    assert str(residue.fix).startswith(f"sudo rm {found.path}")
+    (bpffs / "engine/link").unlink()
+    assert (read_pins(HOST, str(bpffs).lstrip("/")), of_pins([])) == ([], [])

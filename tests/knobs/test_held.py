@@ -11,12 +11,13 @@ import pytest
 
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
+from tests.knobs.test_ourboot import answered, shown
 from tests.trees import differences, picture, write
-from tests.tuned import apply, inspection_on, restore
+from tests.tuned import apply, inspection_on, judged, restore
 from tunectl.errors import UsageError
 from tunectl.host.limits import parse_logins, parse_services, read_logins, read_services
 from tunectl.host.sysroot import Sysroot
-from tunectl.knobs.drivers.exitlatency import UNIT, render
+from tunectl.knobs.drivers.exitlatency import NAME, UNIT, render
 from tunectl.tuning.commands import run_commands
 
 ASKED = """\
@@ -66,6 +67,17 @@ def test_apply_and_restore_to_the_byte(host_root: HostFactory, tmp_path: Path) -
     assert {findings[name] for name in findings if name.startswith(("limits.", "cpuidle.dma"))} == {"compliant"}
     assert restore(root).complete
     assert differences(before, root) == {}
+
+
+def test_a_hold_that_failed_in_this_boot_holds_nothing(host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_root.fresh("lab4", tmp_path)
+    write_host_file(root, ASKED)
+    apply(root)
+    answered(shown(NAME))(root)
+    assert judged(root, "cpuidle.dma_latency_us")["cpuidle.dma_latency_us"].outcome == "compliant"
+    answered(shown(NAME, ActiveState="failed", Result="exit-code", ExecMainStatus="1"))(root)
+    finding = judged(root, "cpuidle.dma_latency_us")["cpuidle.dma_latency_us"]
+    assert (finding.outcome, NAME in finding.reason) == ("drifted", True)
 
 
 def test_what_is_told_of_the_service_depends_on_whether_it_is_there(host_root: HostFactory, tmp_path: Path) -> None:

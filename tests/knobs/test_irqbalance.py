@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.knobs.test_laws import broken
+from tests.trees import write
 from tests.tuned import apply
+from tunectl.host.ask import ANSWERS, SHOW, VERSION
 from tunectl.host.environmentfiles import parse_environment_file
 from tunectl.knobs.drivers.irqbalance import with_ban
 
@@ -77,6 +79,35 @@ def test_what_env_makes_of_the_environment_is_named_and_not_followed(banned: Pat
 def test_below_a_continued_comment_it_depends_on_the_version(banned: Path) -> None:
     (banned / FILE).write_text("# CPUs \\\nIRQBALANCE_BANNED_CPULIST=2-3\n")
     assert broken(banned)[BAN].outcome == "unreadable"
+    write(banned, f"{ANSWERS}/{VERSION.name}", "systemd 252 (252.39-1~deb12u2)\n")
+    finding = broken(banned)[BAN]
+    assert (finding.outcome, finding.observed, f"/{FILE}:2" in finding.reason) == ("drifted", "", True)
+    write(banned, f"{ANSWERS}/{VERSION.name}", "systemd 254 (254.1-1)\n")
+    assert BAN not in broken(banned)
+
+
+def loaded(root: Path, *properties: str) -> None:
+    """What systemd says of the unit."""
+    lines = ("Names=irqbalance.service", "LoadState=loaded", *properties)
+    write(root, f"{ANSWERS}/{SHOW.name}", "".join(f"{line}\n" for line in lines))
+
+
+def test_what_systemd_has_read_counts_more_than_how_the_unit_is_read_here(banned: Path) -> None:
+    (banned / FILE).write_text("IRQBALANCE_BANNED_CPULIST=2-3\n")
+    loaded(banned, f"EnvironmentFiles=/{FILE} (ignore_errors=yes)")
+    assert BAN not in broken(banned)
+    loaded(banned, "EnvironmentFiles=/etc/site.env (ignore_errors=yes)")
+    assert broken(banned)[BAN].observed == ""
+    loaded(banned, "Environment=IRQBALANCE_BANNED_CPULIST=2-3")
+    assert BAN not in broken(banned)
+    loaded(banned)
+    assert broken(banned)[BAN].observed == ""
+
+
+def test_what_systemd_has_not_read_yet_is_read_here(banned: Path) -> None:
+    (banned / FILE).write_text("IRQBALANCE_BANNED_CPULIST=2-3\n")
+    loaded(banned, "EnvironmentFiles=/etc/site.env (ignore_errors=yes)", "NeedDaemonReload=yes")
+    assert BAN not in broken(banned)
 
 
 @pytest.mark.parametrize(

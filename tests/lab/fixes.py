@@ -161,6 +161,7 @@ ELSEWHERE: dict[str, str] = {
     ),
     "sudo systemctl mask …": "tests/knobs/test_switched_off.py",
     "end the program that holds them: …": "tests/checks/test_residue_check.py",
+    "sudo rm …; or end the program that pinned them": "tests/host/test_observers.py",
     "sudo modprobe …": "tests/tuning/test_loss.py",
 }
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tunectl import kinds
 from tunectl.checking.window import some
 from tunectl.command import argv, as_data, write
 from tunectl.fix import Fix, in_turn, to_decide, to_type
-from tunectl.host.observers import Observer
+from tunectl.host.observers import Observer, Pin
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.tracefs import Trace, Tracing
 from tunectl.wording import plural
@@ -64,6 +64,14 @@ def hidden_probes(tracing: Tracing) -> tuple[str, ...]:
     """The functions with an armed kprobe while no probe of tracefs is on: a program's, by perf or BPF."""
     on = {event for trace in tracing.traces for event in trace.events}
     return () if any(event in on for _, event in tracing.probes) else tracing.armed
+
+
+def of_pins(pins: Sequence[Pin]) -> list[Residue]:
+    """The links that last without a process, and what ends them."""
+    links = [as_data(link) for link in sorted({pin.link for pin in pins})]
+    what = f"BPF programs at {some(links)}, pinned at {some(pin.path for pin in pins)}"
+    end = to_type(argv("sudo", "rm", of=[pin.path for pin in pins]), "or end the program that pinned them")
+    return [Residue(what, end)] if pins else []
 
 
 def of_observers(observers: Iterable[Observer], online: int) -> list[Residue]:

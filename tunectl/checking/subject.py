@@ -60,7 +60,7 @@ class Subject:
     def tuners(self) -> list[FoundTuner] | Exception:
         """Who else tunes this host. It is asked while checks are collected: an error is kept for the check to tell."""
         try:
-            return [tuner for tuner in read_tuners(self.root, self.interfaces) if not tuner.is_users_own]
+            return read_tuners(self.root, self.interfaces)
         except Exception as error:
             return error
 

@@ -51,7 +51,9 @@ _PROPERTIES = (
 SHOW = Question(
     "systemctl-show", ("/usr/bin/systemctl", "show", f"--property={','.join(_PROPERTIES)}", "--", *UNITS), _SYSTEMD
 )
-QUESTIONS = (SHOW,)  # what a snapshot writes down the answers to
+# systemctl(1), --version: "systemd 255 (255.4-1)", and a line of what it was built with. It asks nobody.
+VERSION = Question("systemctl-version", ("/usr/bin/systemctl", "--version"))
+QUESTIONS = (SHOW, VERSION)  # what a snapshot writes down the answers to
 
 # Variables of units that a recording may hold; any other may be a secret.
 _HARMLESS_VARIABLES = ("IRQBALANCE_",)

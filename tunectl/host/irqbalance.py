@@ -1,4 +1,6 @@
-"""What irqbalance is told to leave alone: declared by its unit, and as the running daemon was started.
+"""What irqbalance is told to leave alone: as systemd has read its unit, and as the running daemon was started.
+
+Where systemd does not answer, or has not read the unit's files as they are now, the files are read here.
 
 Source: irqbalance(1) and cputree.c: with IRQBALANCE_BANNED_CPULIST unset it bans the CPUs of isolcpus
 and nohz_full by itself; set but EMPTY it bans nothing in older versions, and is as unset in newer ones (what a daemon
@@ -17,7 +19,7 @@ import re
 import shlex
 import socket
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -27,17 +29,19 @@ from tunectl.command import all_of, as_data
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist, parse_cpumask
 from tunectl.errors import UsageError
 from tunectl.fix import NOTHING, Fix, to_decide, to_type
+from tunectl.host.ask import UnitState, read_unit_state
 from tunectl.host.cpusets import ISOLATED, NOHZ_FULL, read_cpu_list
 from tunectl.host.environmentfiles import parse_environment_file
 from tunectl.host.procs import is_daemon, read_comms, service_of
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import patterns_of
+from tunectl.host.systemdconf import patterns_of, systemd_version
 from tunectl.host.systemdunit import Said, in_force, read_unit, taking_out, words_of
 
 # Debian; RHEL and SUSE; upstream's own unit. A unit reads one of them, or both of the last.
 _FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance", "usr/lib/irqbalance/defaults.env", "etc/irqbalance.env")
 UNIT = "irqbalance.service"
 PATTERNS = (*_FILES, *patterns_of(UNIT))  # every file in which a ban may be configured, as shell patterns
+_COMMENTS_END = 254  # the first systemd in which a backslash does not continue a comment (its NEWS)
 LIST, MASK = "IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS"
 
 
@@ -85,26 +89,29 @@ def _takes_empty_for_unset(root: Sysroot) -> bool:
 
 def shows_empty_is_unset(environ: str, bans: CpuSet | None, automatic: CpuSet) -> bool:
     """Was it started with an empty list, and bans what one does that has none?"""
-    values = [item.partition("=")[2] for item in environ.split("\0") if item.startswith((f"{LIST}=", f"{MASK}="))]
+    values = [value for value, _ in _bans(environ.split("\0"), "").values()]
     return bool(values) and not any(values) and bans == automatic
 
 
 def _configured(root: Sysroot) -> Ban:
-    said = read_unit(root, UNIT)
-    values: dict[str, tuple[str, str]] = {}
-    ignored = ""
-    for line in in_force(said, "Service", "Environment"):
-        values |= {name: (value, str(line)) for name, value in _variables(line.value)}
+    said, state = read_unit(root, UNIT), read_unit_state(root, UNIT)
+    loaded = state if state and state.load == "loaded" and not state.needs_reload else None
+    values, ignored = _of_unit(said, loaded), ""
     # EnvironmentFile= beats Environment= wherever they stand (systemd.exec(5)).
-    for path in _environment_files(root, said):
+    for path in _environment_files(root, said, loaded):
         for assigned in parse_environment_file(root.get_text(path)):
             place = f"/{path}:{assigned.line}"
-            if assigned.name in (LIST, MASK) and assigned.is_doubtful:
+            if not is_meant_as_ban(assigned.name):
+                continue
+            version = systemd_version(root) if assigned.is_doubtful else _COMMENTS_END
+            if not version:
                 why = f"{place} stands below a comment that ends in a backslash, and is a part of it before systemd 254"
                 return Ban(None, "", unread=why, ends=to_decide(f"take the backslash out above {place}"))
-            if assigned.name in (LIST, MASK):
+            if version < _COMMENTS_END:
+                ignored = f"{place}: systemd {version} takes the line for a part of the comment above it"
+            elif assigned.name in (LIST, MASK):
                 values[assigned.name] = (assigned.value, place)
-            elif is_meant_as_ban(assigned.name):
+            else:
                 ignored = f"{place}: systemd leaves the line out, {as_data(assigned.name)} is no name of a variable"
     for line in in_force(said, "Service", "UnsetEnvironment"):
         values = {name: value for name, value in values.items() if name not in line.value.split()}
@@ -125,15 +132,29 @@ def is_meant_as_ban(name: str) -> bool:
     return name.rpartition(" ")[2] in (LIST, MASK)
 
 
-def _environment_files(root: Sysroot, said: Sequence[Said]) -> Iterator[str]:
+def _of_unit(said: Sequence[Said], loaded: UnitState | None) -> dict[str, tuple[str, str]]:
+    """{name: (value, place)} of Environment=: as systemd has read it, or else as we read the unit's files."""
+    values: dict[str, tuple[str, str]] = {}
+    for line in in_force(said, "Service", "Environment"):
+        with suppress(ValueError):  # systemd takes none of a line where a quote has no partner
+            values |= _bans(shlex.split(line.value), str(line))
+    if loaded is None:
+        return values
+    known = _bans(loaded.environment, f"Environment= of {UNIT}")
+    return {name: (value, values.get(name, ("", place))[1]) for name, (value, place) in known.items()}
+
+
+def _environment_files(root: Sysroot, said: Sequence[Said], loaded: UnitState | None) -> Iterator[str]:
     """The files that the unit reads, without a leading slash, in order.
 
-    Every distribution's unit names one. Where none is named, the unit was not recorded whole, or an init script runs.
+    Every distribution's unit names one. Where none is named and systemd does not say so itself, the unit was not
+    recorded whole, or an init script runs.
     """
-    if not any(line.key == "EnvironmentFile" for line in said):
+    if loaded is None and not any(line.key == "EnvironmentFile" for line in said):
         yield from _FILES
-    for line in in_force(said, "Service", "EnvironmentFile"):
-        directory, _, pattern = line.value.removeprefix("-").lstrip("/").rpartition("/")
+    declared = [line.value.removeprefix("-") for line in in_force(said, "Service", "EnvironmentFile")]
+    for place in loaded.environment_files if loaded else declared:
+        directory, _, pattern = place.lstrip("/").rpartition("/")
         names = sorted(root.listdir(directory)) if set("*?[") & set(pattern) else [pattern]
         yield from (f"{directory}/{name}" for name in names if name == pattern or fnmatchcase(name, pattern))
 
@@ -161,13 +182,10 @@ def _hides(start: Said) -> bool:
     return "env" in programs or "irqbalance" not in programs
 
 
-def _variables(value: str) -> Iterator[tuple[str, str]]:
-    """The bans in the value of an Environment=; systemd takes none where a quote has no partner."""
-    with suppress(ValueError):
-        for word in shlex.split(value):
-            name, _, text = word.partition("=")
-            if name in (LIST, MASK):
-                yield name, text
+def _bans(assignments: Iterable[str], place: str) -> dict[str, tuple[str, str]]:
+    """{name: (value, place)} of the bans among `NAME=value` words; of two to one name the later one counts."""
+    words = (word.partition("=") for word in assignments)
+    return {name: (value, place) for name, _, value in words if name in (LIST, MASK)}
 
 
 def read_running_ban(root: Sysroot, pid: int) -> Ban | None:
@@ -188,12 +206,7 @@ def read_running_ban(root: Sysroot, pid: int) -> Ban | None:
     if denied or not root.exists(path):  # a recording holds no environments
         why = "its service did not start it, and only root may see with what list"
         return Ban(None, f"process {pid}", stray_pid=stray, unread=why)
-    values = {}
-    for item in environ.split("\0"):
-        name, _, value = item.partition("=")
-        if name in (LIST, MASK):
-            values[name] = (value, f"process {pid}")
-    return _ban(values)._replace(stray_pid=stray, unasked=answer.unasked)
+    return _ban(_bans(environ.split("\0"), f"process {pid}"))._replace(stray_pid=stray, unasked=answer.unasked)
 
 
 def _ban(values: Mapping[str, tuple[str, str]]) -> Ban:

@@ -1,6 +1,6 @@
 """Commands that this host runs by itself: cron's, rc.local's, and those of services and timers that a boot starts.
 
-What another user than root has it run can write nothing of ours. Such a job says whose it is: nobody follows it.
+What another user than root has it run can write nothing of ours, and is left out.
 Source: crontab(5), cron(8) and run-parts(8) of Debian and cronie; systemd-rc-local-generator(8); systemd.timer(5);
 systemd.exec(5), User=, DynamicUser=, AmbientCapabilities=; systemd.service(5), "Command lines".
 """
@@ -19,7 +19,6 @@ _DAEMONS = ("cron.service", "crond.service", "cronie.service", "systemd-cron.tar
 _PROGRAMS = ("usr/sbin/cron", "usr/sbin/crond")
 _PARTS = ("etc/cron.hourly", "etc/cron.daily", "etc/cron.weekly", "etc/cron.monthly", "etc/cron.yearly")
 _SPOOLS = ("var/spool/cron/crontabs", "var/spool/cron")  # Debian; Red Hat and SUSE
-_MOST_OF_A_USER = 1 << 16  # bytes: nobody makes us read for long
 _ENVIRONMENT = re.compile(r"^\s*[A-Za-z_]\w*\s*=")
 _RC_LOCAL = ("etc/rc.local", "etc/rc.d/rc.local")
 _EXECS = ("ExecStartPre", "ExecStart", "ExecStartPost", "ExecReload", "ExecStopPost")
@@ -38,7 +37,6 @@ class Job(NamedTuple):
     unit: str = ""  # the service whose line it is; "" for cron and rc.local
     alone: str = ""  # the unit to disable (the service, its timer): the service has no other command than this one
     needed: bool = False  # without this line the service has nothing to start
-    user: str = ""  # who runs it, where that is not root
 
 
 def read_cron_jobs(root: Sysroot) -> Iterator[Job]:
@@ -51,7 +49,7 @@ def read_cron_jobs(root: Sysroot) -> Iterator[Job]:
         if re.fullmatch(r"[\w-]+" if not dots else r"[^.#].*(?<!~)(?<!\.rpmsave)(?<!\.rpmorig)(?<!\.rpmnew)", name):
             yield from _crontab(root, f"etc/cron.d/{name}")
     for spool in _SPOOLS:
-        for name in sorted(root.listdir(spool)):
+        for name in (name for name in sorted(root.listdir(spool)) if _is_root(root, name)):
             yield from _crontab(root, f"{spool}/{name}", name)
     for directory in _PARTS:
         for name in sorted(root.listdir(directory)):
@@ -71,27 +69,17 @@ def _is_root(root: Sysroot, user: str) -> bool:
 
 
 def _crontab(root: Sysroot, path: str, owner: str = "") -> Iterator[Job]:
-    """The jobs of a user's crontab; without `owner`, of one whose lines name their users."""
-    user = "" if _is_root(root, owner) else owner
-    for number, line in enumerate(_crontab_text(root, path, user).split("\n"), 1):
+    """Root's jobs of his own crontab; without `owner`, of one whose lines name their users."""
+    # cron, too, takes none that others may write
+    for number, line in enumerate(root.get_named(path).split("\n"), 1):
         bare = line.strip()
         if not bare or bare.startswith("#") or _ENVIRONMENT.match(bare):
             continue
         count = (1 if bare.startswith("@") else 5) + (not owner)
         fields = bare.split(None, count)
-        if len(fields) > count:
-            named = "" if owner or _is_root(root, fields[-2]) else fields[-2]
+        if len(fields) > count and (owner or _is_root(root, fields[-2])):
             command = re.split(r"(?<!\\)%", fields[-1])[0]  # what follows is the command's input
-            yield Job(path, number, command.replace("\\%", "%"), user=user or named)
-
-
-def _crontab_text(root: Sysroot, path: str, user: str) -> str:
-    if not user:
-        return root.get_named(path)  # cron, too, takes none that others may write
-    try:
-        return root.read_bytes(path, _MOST_OF_A_USER).decode("utf-8", "backslashreplace")
-    except OSError:  # what he keeps from us cannot write our settings either
-        return ""
+            yield Job(path, number, command.replace("\\%", "%"))
 
 
 def read_rc_local(root: Sysroot) -> Iterator[Job]:
@@ -170,19 +158,18 @@ def read_service_jobs(root: Sysroot, besides: frozenset[str]) -> Iterator[Job]:
                 continue
             alone = starter if commands == [one] and f".d/{one.file.rpartition('/')[2]}" not in one.file else ""
             command = _filled_in(_specified(one.value.lstrip(MARKS), unit), environment)
-            user = _user_of(root, unit, said, one.value)
-            yield Job(one.file, one.line, command, unit, alone, needed=starts == [one], user=user)
+            if _may_write(root, unit, said, one.value):
+                yield Job(one.file, one.line, command, unit, alone, needed=starts == [one])
 
 
-def _user_of(root: Sysroot, unit: str, said: Sequence[Said], command: str) -> str:
-    """Who runs a command of a service; "" where it may do what root may: by its user, capabilities, or a mark."""
+def _may_write(root: Sysroot, unit: str, said: Sequence[Said], command: str) -> bool:
+    """May a command of a service do what root may, by its user, capabilities, or a mark?"""
     values = {one.key: one.value for one in said if one.section == "Service"}
     is_set = {key for key in ("DynamicUser", "PermissionsStartOnly") if values.get(key, "").lower() in YES}
     marks = command[: len(command) - len(command.lstrip(MARKS))]
     if values.get("AmbientCapabilities") or "PermissionsStartOnly" in is_set or "+" in marks or "!" in marks:
-        return ""
-    user = _specified(values.get("User") or ("" if is_set else "root"), unit) or "a user of its own"
-    return "" if _is_root(root, user) else user
+        return True
+    return _is_root(root, _specified(values.get("User") or ("" if is_set else "root"), unit))
 
 
 def _specified(command: str, unit: str) -> str:

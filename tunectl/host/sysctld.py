@@ -35,7 +35,6 @@ class Setting(NamedTuple):
     line: int  # 0: not a line of a file
     wins: bool
     ends: Fix = NOTHING  # what ends it, where taking the line out does not
-    user: str = ""  # whose job only names it: not root's, who alone may write it
     instance: str = ""  # the card that it is for; "" where it is for no card, or for any
     named: bool = False  # a program's text names it, or whom it is for is not known: whether it writes is not known
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from tunectl.cpulist import CpuSet, parse_spaced
 from tunectl.errors import UsageError
+from tunectl.host.ask import VERSION, ask
 from tunectl.host.shellvars import last_value
 from tunectl.host.sysroot import Sysroot
 
@@ -113,17 +114,14 @@ def united(values: Iterable[str]) -> CpuSet:
     return cpus
 
 
-# The first releases with 258, for a recorded host, which has not got systemd's own files.
+# The first releases with 258, for a host that does not answer.
 _WITH_258 = {"fedora": 43.0, "ubuntu": 26.04, "debian": 14.0, "arch": 0.0}
-_SHARED = re.compile(r"libsystemd-shared-([0-9]+)")
 
 
 def systemd_version(root: Sysroot) -> int:
-    """The version of systemd on disk, by its library's name or by the distribution's release; 0 where nothing tells."""
-    names = (name for place in ("usr/lib/systemd", "lib/systemd") for name in root.listdir(place))
-    versions = [int(match[1]) for name in names if (match := _SHARED.match(name))]
-    if versions:
-        return max(versions)
+    """The version of systemd, as systemctl says or by the distribution's release; 0 where nothing tells."""
+    if answer := re.match(r"systemd ([0-9]+)", ask(root, VERSION) or ""):
+        return int(answer[1])
     text = root.get_text("etc/os-release") or root.get_text("usr/lib/os-release")
     release = re.match(r"[0-9]+(\.[0-9]+)?", last_value(text, "VERSION_ID") or "0")
     first = _WITH_258.get(last_value(text, "ID") or "")

@@ -50,11 +50,6 @@ class FoundTuner:
     unread: str = ""  # what was not read, and why, so that it is not known whether there is more
     unread_fix: Fix = AS_ROOT  # what makes that known
 
-    @property
-    def is_users_own(self) -> bool:
-        """Is there nothing but jobs of users who are not root, and so cannot write what they name?"""
-        return bool(self.settings) and not self.unread and all(setting.user for setting in self.settings)
-
 
 def said_of(place: str, does: str, key: str, value: str) -> str:
     """`FILE:LINE sets KEY = VALUE`, without the value where only the writer knows it."""

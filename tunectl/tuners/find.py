@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from tunectl.command import as_data, as_place
 from tunectl.host.irqbalance import read_configured_ban, read_running_ban
 from tunectl.host.procs import is_daemon, read_comms
 from tunectl.host.refusals import AS_ROOT, Refusals
@@ -23,7 +22,6 @@ from tunectl.knobs.drivers.nicfile import NicFile
 from tunectl.tuners.conflicts import FoundTuner, key_of, said_of
 from tunectl.tuners.table import FILES, PROGRAMS, Files, Tuner
 
-_MOST_NAMED = 5  # a user may write as many lines as he likes
 _BY_COMM = {comm: tuner for tuner in PROGRAMS for comm in tuner.process_names}
 
 
@@ -134,13 +132,6 @@ def _found_files(files: Files, settings: tuple[Setting, ...], denied: Refusals) 
         for setting in counting
     ]
     lines = list(dict.fromkeys(lines))  # one place of a program may stand for several settings
-    named = [setting for setting in settings if setting.user]
-    lines += [
-        f"{as_place(_place(setting))} names {as_data(setting.key)}; "
-        f"it runs as {as_data(setting.user)}, who may not write that"
-        for setting in named[:_MOST_NAMED]
-    ]
-    lines += [f"and {len(named) - _MOST_NAMED} more that users' jobs name"] if len(named) > _MOST_NAMED else []
     lines += [f"not known: {denied}"] if denied else []
     return FoundTuner(
         files.name,

@@ -24,16 +24,12 @@ from tunectl.tuners.tools import Write
 
 _PROGRAM_BYTES = 1 << 16
 _MASKS = re.compile(r"^/proc/irq/(?:[0-9N*]+)/smp_affinity$")
-_WORD = re.compile(r"/?[\w./*-]+")
 _CARD = re.compile(r"/sys/class/net/([^/*?\[$]+)/")
 
 
 def settings_of(root: Sysroot, jobs: Iterable[Job]) -> Iterator[Setting]:
     """What of ours the commands of jobs and the programs that they run write or name. Never raises."""
     for job in jobs:
-        if job.user:
-            yield from _named_by_user(job)
-            continue
         for file, write in _writes(root, job):
             yield from _settings(root, file, write, _ends(job, file, write))
 
@@ -58,14 +54,7 @@ def _setting(known: tuple[str, str, str], write: Write, file: str, ends: Fix) ->
     knob, key, value = known
     card = _CARD.match(key)
     instance = write.instance or (card[1] if card else "")
-    return Setting(knob, key, value, f"/{file}", write.line, True, ends, "", instance, write.named)
-
-
-def _named_by_user(job: Job) -> Iterator[Setting]:
-    """What of ours the text of another user's job names. It is not opened: he chose it, and may not write that."""
-    for word in dict.fromkeys(_WORD.findall(job.command)):
-        if knob := knob_at(word) if word.startswith("/") else places().sysctls.get(normal_key(word), ""):
-            yield Setting(knob, word, "", f"/{job.file}", job.line, wins=False, user=job.user)
+    return Setting(knob, key, value, f"/{file}", write.line, True, ends, instance, write.named)
 
 
 def _loaded(root: Sysroot, path: str) -> Iterator[tuple[str, str, str, int]]:

@@ -164,7 +164,7 @@ class Inspection:
             return None
         path = self.journal.path
         reason = f"{lacks.reason}: what stood there before tunectl, {_NOTED} is not known any more"
-        back = f"put {path} back from a backup"
+        back = f"put {path} back from a backup, or give the --state that the earlier apply had"
         fix = to_decide(f"{back}; or decide that `restore` shall know nothing older: {ADOPT}")
         return Finding(JOURNAL, "", Outcome.DRIFTED, lacks.observed, "there", reason, fix, severity=Severity.HYGIENE)
 

@@ -152,7 +152,8 @@ def _adopted(inspection: Inspection, adopt: bool) -> tuple[str, ...]:
     """
     gone = inspection.journal_gone()
     if gone and not adopt:
-        hint = f"put {inspection.journal.path} back, or take what stands now for the original: apply --adopt"
+        back = f"put {inspection.journal.path} back, or give the --state that the earlier apply had"
+        hint = f"{back}, or take what stands now for the original: apply --adopt"
         raise TunectlError(f"{gone.reason}; nothing was changed", hint)
     if not (gone or inspection.journal.is_new):
         return ()

@@ -13,11 +13,13 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
+from tunectl.host.ask import read_unit_state
 from tunectl.host.guest import DRIVER, HALTPOLL, read_cpuidle_driver
 from tunectl.host.inifiles import values_of
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 from tunectl.knobs.codecs import SWITCH
 from tunectl.knobs.drivers.confined import UNSET
+from tunectl.knobs.drivers.ourboot import of_state
 from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, missing
 from tunectl.model import Reading, State
 
@@ -163,7 +165,7 @@ class LatencyHold:
         yield if_readable(reading, denied)
 
     def _look(self, knob: Knob, root: Sysroot) -> Reading:
-        text = root.get_text(UNIT)
+        text, state = root.get_text(UNIT), read_unit_state(root, NAME)
         limit = _limit_of(text)
         problem = ""
         if limit is None:
@@ -172,6 +174,8 @@ class LatencyHold:
             problem = f"/{UNIT} is not as tunectl wrote it"
         elif not root.exists(LINK):
             problem = f"{NAME} is not enabled"
+        elif state and (trouble := of_state(NAME, state)) and trouble.fix:
+            problem = f"{NAME}: {trouble.reason}"
         elif root.live and root.exists("run/systemd/system") and not root.exists(_GROUP):
             problem = f"{NAME} does not run"
         return Reading(knob.name, "", State.READ, math.inf if problem else limit, problem)

@@ -28,6 +28,7 @@ NOT_RUN = "not run"
 _DONE = (None, 0, 4)  # how `tunectl apply` ends where all is in force, or waits for the next boot
 _DRIFTED = 3  # how `tunectl apply` ends where it did all it can, and something is drifted that it cannot apply
 _SETTLED = "multi-user.target"
+_INSTALLED = (("tunectl-monitor.service",), ("tunectl-repair.path", "tunectl-repair.service"))
 _ALL_OURS = "tunectl-.service"  # whose drop-ins are those of every service of ours, and of no other
 _EVERYBODYS = "service.d"
 
@@ -121,21 +122,40 @@ def _of_this_boot(view: View, name: str, state: UnitState | None, others: _Other
         return None
     if state is None:
         return _by_its_link(view, name)
+    found = of_state(name, state, tampered=bool(others.files))
+    if not found:
+        return None
+    reason = _why_not(view, name) if found.value == NOT_RUN else found.reason
+    if others.files:
+        mending = others.fix(name)
+        found = found._replace(fix=in_turn(mending, found.fix) if mending.is_typed else mending)
+    return found._replace(reason=f"{reason}; {others}" if others.files else reason)
+
+
+def installed_services(root: Sysroot) -> list[str]:
+    """The units of `service install` of which a boot starts the first, without the one that applies the host file."""
+    wants = unit_directories(f"{_SETTLED}.wants")
+    return [
+        name for names in _INSTALLED if any(root.exists(f"{place}/{names[0]}") for place in wants) for name in names
+    ]
+
+
+def of_state(name: str, state: UnitState, *, tampered: bool = False) -> Found | None:
+    """What systemd says went wrong in this boot with a unit of ours that is enabled; None for nothing."""
     again = to_type(kinds.restart_ours(name))
-    mending = others.fix(name) if others.files else NOTHING
-    mending = in_turn(mending, again) if mending.is_typed else mending
-    blamed = f"; {others}" if others.files else ""
     if state.load in ("bad-setting", "error"):
-        return Found("broken", f"systemd cannot load it: `systemctl status {name}` says why{blamed}", mending)
-    if is_failed(state, tampered=bool(others.files)):
-        why = f"it failed in this boot (result {state.result}): `journalctl -b -u {name}` says why{blamed}"
-        return Found("failed", why, mending)
+        return Found("broken", f"systemd cannot load it: `systemctl status {name}` says why", again)
+    if is_failed(state, tampered=tampered):
+        why = f"it failed in this boot (result {state.result}): `journalctl -b -u {name}` says why"
+        return Found("failed", why, again)
     if state.active != "active" and (state.condition is False or state.asserted is False):
-        return Found("conditional", f"systemd did not start it, because a condition does not hold{blamed}", mending)
-    if state.has_job and not state.began_us:
+        return Found("conditional", "systemd did not start it, because a condition does not hold", again)
+    if state.began_us or state.file_state == "static":  # another unit has it started
+        return None
+    if state.has_job:
         why = "it has not run yet in this boot: `systemctl list-jobs` says what its start waits for"
-        return Found(UNKNOWN, why + blamed)
-    return None if state.began_us else Found(NOT_RUN, _why_not(view, name) + blamed, mending)
+        return Found(UNKNOWN, why)
+    return Found(NOT_RUN, "it did not run in this boot, although its files have it started", again)
 
 
 def _by_its_link(view: View, name: str) -> Found | None:
