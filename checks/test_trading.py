@@ -4,6 +4,7 @@ from contextlib import suppress
 
 from tunectl.checking import Match, Settled, Severity, costs, failing, needs_sight, unknown, unsupported, watches
 from tunectl.checking.kthreads import moved_away, outranked
+from tunectl.checking.placing import is_declared, misplaced, moved
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import (
     Trader,
@@ -13,7 +14,6 @@ from tunectl.checking.traders import (
     feeding_threads,
     kept_waiting,
     local_nodes,
-    misplaced,
     neighbours,
     starved,
     strangers,
@@ -23,7 +23,7 @@ from tunectl.checking.traders import (
 from tunectl.checking.window import Window, some, spinners, trespassers
 from tunectl.command import as_data
 from tunectl.cpulist import format_cpulist, parse_cpumask
-from tunectl.fix import in_turn, to_decide
+from tunectl.fix import NOTHING, in_turn, to_decide
 from tunectl.host.cpus import read_numa_nodes
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.interrupts import read_irqs
@@ -83,11 +83,12 @@ def test_trading_alone(
     ]
     names += [f"{one}, the same core" for one in neighbours(trading_thread, traders, siblings)]
     if names:
+        housekeeping = scope.housekeeping & scope.online
+        strays = [moved(one.run.thread, traders, housekeeping) for one in seen if is_declared(one.run.thread, traders)]
+        others = f"move them to {format_cpulist(housekeeping)}, or trading threads to other cores"
         failing(
             f"{as_data(trading_thread.declared.name)} does not have CPU {cpu} and its core to itself: {some(names)}",
-            to_decide(
-                f"move them to {format_cpulist(scope.housekeeping & scope.online)}, or trading threads to other cores"
-            ),
+            in_turn(*strays, to_decide(others) if len(strays) < len(names) else NOTHING),
             observed=len(names),
             desired=0,
         )

@@ -65,6 +65,8 @@ DECISIONS: frozenset[str] = frozenset(
         "look for what took it away (the kernel's messages, its modules, the firmware's settings), "
         'or decide to do without it: "…" = "unmanaged" under [knobs] in the host file',
         "move them to …, or trading threads to other cores",
+        "declare one of them for another isolated core, and move it there",
+        "for its next start, give CPUAffinity= at … other CPUs",
         "mlockall(MCL_CURRENT | MCL_FUTURE) before the session, with LimitMEMLOCK=infinity in its unit",
         "NUMAPolicy=bind and NUMAMask=… in its unit, or numactl --membind=…",
         "move the interrupts (knob irq.affinity) and the threads that feed it to other CPUs",
@@ -136,7 +138,6 @@ ELSEWHERE: dict[str, str] = {
     "isolate … together, or switch the sibling off: echo 0 | sudo tee /sys/devices/system/cpu/cpu…/online": (
         "tests/checks/test_cores_check.py"
     ),
-    "move one to another isolated core: sudo taskset -cp CPU …": "tests/checks/test_cores_check.py",
     "bring it back: echo 1 | sudo tee /sys/devices/system/cpu/cpu…/online; then: tunectl verify": (
         "tests/monitor/rules/test_changes.py"
     ),

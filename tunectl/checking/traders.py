@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tunectl import kinds
 from tunectl.checking.kthreads import Servers, outranked
 from tunectl.checking.outcomes import unknown, unsupported
 from tunectl.checking.window import Trespass, Window
-from tunectl.command import argv, as_data
+from tunectl.command import as_data
 from tunectl.cpulist import CpuSet
-from tunectl.fix import Fix, to_decide, to_type
+from tunectl.fix import Fix, to_decide
 from tunectl.host.cpus import NumaNode
 from tunectl.host.interrupts import Irq
 from tunectl.host.nics import Nic
@@ -20,8 +19,6 @@ from tunectl.host.procs import Thread
 from tunectl.host.scheduling import Scheduling, scheduling_of
 from tunectl.model import Trading
 from tunectl.wording import plural
-
-_CHRT = {"other": "-o", "fifo": "-f", "rr": "-r", "batch": "-b", "idle": "-i"}
 
 
 class Trader(NamedTuple):
@@ -96,25 +93,6 @@ def to_tell_apart(
         f"(pthread_setname_np(3), prctl(2) PR_SET_NAME); or, if each is a trading thread, declare each of them in "
         f"[[threads]] with the CPU it is pinned to"
     )
-
-
-def misplaced(declared: Trading, thread: Thread) -> list[tuple[str, Fix]]:
-    """What is not as declared of where and how a thread runs: (what, what to do about it)."""
-    found = []
-    tid, cpu = thread.tid, declared.cpu
-    if thread.allowed != frozenset({cpu}):
-        where = "may run on CPUs " + ",".join(map(str, sorted(thread.allowed))) if thread.allowed else "is not pinned"
-        found.append((f"it {where}, not on CPU {cpu} alone", to_type(kinds.move_thread(tid, str(cpu)))))
-    seen, wanted = scheduling_of(thread), declared_scheduling(declared)
-    if seen != wanted:
-        found.append((f"it is scheduled as {seen}, not {wanted}", _reschedule(declared, tid)))
-    return found
-
-
-def _reschedule(declared: Trading, tid: int) -> Fix:
-    if declared.policy == "deadline":  # needs a runtime and a deadline, which the host file does not have
-        return to_decide(f"have the program ask for it, with its runtime and deadline: sched_setattr(2) of tid {tid}")
-    return to_type(argv("sudo", "chrt", _CHRT[declared.policy], "-p", str(declared.priority), str(tid)))
 
 
 def strangers(trespasses: Iterable[Trespass], traders: Iterable[Trader], cpu: int) -> list[Trespass]:
