@@ -3,8 +3,9 @@
 from contextlib import suppress
 
 from tunectl.checking import Match, Settled, Severity, costs, failing, needs_sight, unknown, unsupported, watches
+from tunectl.checking.groups import opened
 from tunectl.checking.kthreads import moved_away, outranked
-from tunectl.checking.placing import is_declared, misplaced, moved
+from tunectl.checking.placing import at_next_start, changes, is_declared, misplaced, moved
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import (
     Trader,
@@ -15,6 +16,7 @@ from tunectl.checking.traders import (
     kept_waiting,
     local_nodes,
     neighbours,
+    same_thread,
     starved,
     strangers,
     to_tell_apart,
@@ -41,10 +43,12 @@ _ELSEWHERE = 0.05
 
 
 @costs(Severity.STALL)
-def test_trading_thread(trading_thread: Trader, host: Sysroot) -> None:
+@watches(1.0)
+def test_trading_thread(trading_thread: Trader, host: Sysroot, scope: Scope, subject: Subject) -> None:
     """A trading thread that is not pinned is moved; one of the wrong policy waits behind whatever else is runnable.
 
-    The thread is there once, may run on its CPU and on no other, and has its scheduling policy and priority.
+    The thread is there once, may run on its CPU and on no other, and has its scheduling policy and priority; while the
+    host is watched, nothing of that changes: a program may move its own threads, and a tool those of others.
     Source: sched(7); sched_setaffinity(2).
     """
     declared, threads = trading_thread
@@ -55,10 +59,21 @@ def test_trading_thread(trading_thread: Trader, host: Sysroot) -> None:
         units = {one.pid: service_of(host, one.pid) for one in threads}
         users = {one.pid: users_of(host, one.pid) for one in threads}
         failing(f"{whose(declared)} is {len(threads)} threads: {tids}", to_tell_apart(declared, threads, units, users))
-    found = misplaced(declared, trading_thread.thread)
-    if found:
-        reasons, fixes = zip(*found, strict=True)
-        failing(f"{whose(declared)} (tid {trading_thread.thread.tid}): {'; '.join(reasons)}", in_turn(*fixes))
+    watched = isinstance(subject.window, Window) and same_thread(subject.window, trading_thread.thread)
+    before, thread = watched or (trading_thread.thread, trading_thread.thread)
+    found = misplaced(declared, thread)
+    restless = changes(before, thread)
+    if found or restless:
+        reasons = [*(reason for reason, _ in found), *(f"while it was watched, {change}" for change in restless)]
+        failing(
+            f"{whose(declared)} (tid {thread.tid}): {'; '.join(reasons)}",
+            in_turn(
+                opened(host, thread, declared.cpu, scope),
+                *(fix for _, fix in found),
+                to_decide("find what changes it: its own code, or a tool that places threads") if restless else NOTHING,
+                at_next_start(declared) if found else NOTHING,
+            ),
+        )
 
 
 @costs(Severity.STALL)

@@ -23,6 +23,12 @@ DECISIONS: frozenset[str] = frozenset(
         "see why: dmesg | grep -i clocksource",
         "isolate CPUs among … for the threads that read from …, or use a NIC near the others",
         "start it, then check again",
+        "for its next start, see `tunectl threads unit …`",
+        "for its next start, have it, or what starts it, ask for its CPU and scheduling (sched_setaffinity(2), "
+        "sched_setscheduler(2))",
+        "find what changes it: its own code, or a tool that places threads",
+        "have its unit live where that CPU is: Slice=isolated.slice (`tunectl threads unit`)",
+        "for its next start, lift that limit where it is set (…)",
         "decide which one it is: …",
         "decide which one it is, and say whose: …",
         "decide which one it is, and name its unit instead of the command: …",
@@ -163,6 +169,10 @@ ELSEWHERE: dict[str, str] = {
     "sudo systemctl mask …": "tests/knobs/test_switched_off.py",
     "end the program that holds them: …": "tests/checks/test_residue_check.py",
     "sudo modprobe …": "tests/tuning/test_loss.py",
+    "sudo systemctl set-property … …": "tests/checks/test_trading_bounds_check.py",
+    "sudo kill -CONT …": "tests/checks/test_trading_bounds_check.py",
+    "echo … | sudo tee /…": "tests/checks/test_trading_bounds_check.py",
+    "sudo prlimit --pid … --…=unlimited:unlimited": "tests/checks/test_trading_bounds_check.py",
 }
 
 

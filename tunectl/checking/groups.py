@@ -6,7 +6,7 @@ Source: Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus; systemd.resource-c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from tunectl.checking.window import Trespass, some
 from tunectl.command import as_data, write
 from tunectl.cpulist import CpuSet, format_cpulist, parse_spaced
 from tunectl.errors import UsageError
-from tunectl.fix import NOTHING, Fix, to_decide, to_type
+from tunectl.fix import NOTHING, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.procs import Thread, is_unit, parse_cgroup, service_of
 from tunectl.host.sysroot import Sysroot
@@ -77,8 +77,7 @@ def group_of(root: Sysroot, one: Trespass, scope: Scope) -> Group | None:
     thread = one.run.thread
     if thread.kernel or not thread.allowed:
         return None
-    path = group_path(root, thread)
-    while path:
+    for path in _upwards(group_path(root, thread)):
         own = read_cpu_list(root, f"{_HIERARCHY}/{path}/cpuset.cpus") & scope.present
         if own:
             # A thread that narrowed it further chose its CPUs; one that could not leave them did not.
@@ -88,13 +87,39 @@ def group_of(root: Sysroot, one: Trespass, scope: Scope) -> Group | None:
             if not given:
                 return None
             return Group(unit, own, _said(root, unit), path) if is_unit(path) else Group(f"/{path}", own, None, path)
-        path = path.rpartition("/")[0]
     return None
+
+
+def _upwards(path: str) -> Iterator[str]:
+    """A group and those above it."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
 
 
 def group_path(root: Sysroot, thread: Thread) -> str:
     """The control group of a thread's process, without slashes around it."""
     return parse_cgroup(root.get_text(f"proc/{thread.pid}/cgroup")).strip("/")
+
+
+def opened(root: Sysroot, thread: Thread, cpu: int, scope: Scope) -> Fix:
+    """What gives a thread's control group a CPU that it lacks, from the top down; NOTHING where it has it.
+
+    No taskset(1) gives a thread what its group does not allow. A CPU that no group names is a partition's.
+    """
+    dirs = list(_upwards(group_path(root, thread)))
+    shown = (read_cpu_list(root, f"{_HIERARCHY}/{path}/cpuset.cpus.effective") for path in dirs)
+    has = next(filter(None, shown), frozenset({cpu}))
+    if cpu in has or cpu not in scope.online:
+        return NOTHING
+    fixes = []
+    for each in reversed(dirs):
+        own = read_cpu_list(root, f"{_HIERARCHY}/{each}/cpuset.cpus") & scope.present
+        if own and cpu not in own:
+            unit = each.rpartition("/")[2] if is_unit(each) else f"/{each}"
+            fixes.append(Group(unit, own, _said(root, unit), each).fix(format_cpulist(own | {cpu})))
+    into = to_decide(f"have its unit live where that CPU is: Slice={SLICE} (`tunectl threads unit`)")
+    return in_turn(*fixes) if fixes else into
 
 
 def to_keep_off(root: Sysroot, thread: Thread, cpu: int) -> Fix:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tunectl import kinds
 from tunectl.checking.traders import Trader, declared_scheduling
-from tunectl.command import argv
+from tunectl.command import argv, as_data
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.fix import NOTHING, Fix, to_decide, to_type
 from tunectl.host.procs import Thread
@@ -55,6 +55,26 @@ def misplaced(declared: Trading, thread: Thread) -> list[tuple[str, Fix]]:
     if seen != wanted:
         found.append((f"it is scheduled as {seen}, not {wanted}", _reschedule(declared, tid)))
     return found
+
+
+def changes(before: Thread, after: Thread) -> list[str]:
+    """What changed meanwhile of where and how a thread may run, in words."""
+    found = []
+    if None not in (before.allowed, after.allowed) and before.allowed != after.allowed:
+        found.append(f"CPUs {format_cpulist(before.allowed or ())} became {format_cpulist(after.allowed or ())}")
+    if scheduling_of(before) != scheduling_of(after):
+        found.append(f"{scheduling_of(before)} became {scheduling_of(after)}")
+    return found
+
+
+def at_next_start(declared: Trading) -> Fix:
+    """What a command that is typed now does not do: a thread that is started anew has what its program asks for."""
+    if declared.unit.endswith(".service"):
+        return to_decide(f"for its next start, see `tunectl threads unit {as_data(declared.name)}`")
+    return to_decide(
+        "for its next start, have it, or what starts it, ask for its CPU and scheduling (sched_setaffinity(2), "
+        "sched_setscheduler(2))"
+    )
 
 
 def _reschedule(declared: Trading, tid: int) -> Fix:

@@ -165,14 +165,16 @@ def span_of(window: Window, trader: Trader) -> Span:
     thread = trader.thread
     if len(trader.threads) > 1:
         unknown(f"{whose(trader.declared)} is {len(trader.threads)} threads: see check.trading_thread")
-    span = _same(window, (thread.pid, thread.tid))
+    span = same_thread(window, thread)
     if not span:
         again = to_decide("check again while it runs")
         unknown(f"{as_data(trader.declared.name)} (tid {thread.tid}) began or ended while it was watched", again)
     return span
 
 
-def _same(window: Window, key: tuple[int, int]) -> Span | None:
+def same_thread(window: Window, thread: Thread) -> Span | None:
+    """A thread before and after; None where it was not there all the time."""
+    key = (thread.pid, thread.tid)
     before, after = window.before.threads.get(key), window.after.threads.get(key)
     same = before and after and after.alive and before.began == after.began
     return Span(before, after) if same and before and after else None
@@ -206,7 +208,7 @@ def counts_waits(window: Window) -> bool:
 
 def kept_waiting(window: Window, trader: Trader, feeders: list[Thread]) -> list[Waiting]:
     """Which of these wait for the trader's CPU for more than STARVED of the window."""
-    spans = [span for feeder in feeders if (span := _same(window, (feeder.pid, feeder.tid)))]
+    spans = [span for feeder in feeders if (span := same_thread(window, feeder))]
     here = [span for span in spans if trader.declared.cpu in (span.before.cpu, span.after.cpu)]
     waits = [Waiting(span.after, _waited(span, trader, window.seconds)) for span in here]
     return [wait for wait in waits if wait.seconds > STARVED * window.seconds]
