@@ -1,12 +1,14 @@
 """Physical cores and the hardware threads on them."""
 
-from tunectl import kinds
 from tunectl.checking import Severity, costs, failing, needs_sight, unknown, watches
+from tunectl.checking.placing import calmed, home_of, moved
+from tunectl.checking.traders import Trader
 from tunectl.checking.window import Window, housekeeping_siblings, some, spinners
 from tunectl.command import as_data, write
 from tunectl.cpulist import CpuSet, format_cpulist
-from tunectl.fix import to_decide
+from tunectl.fix import Fix, in_turn, to_decide
 from tunectl.host.cpusets import CpuFacts
+from tunectl.host.procs import Thread
 from tunectl.model import Scope
 
 
@@ -37,7 +39,7 @@ def test_whole_core(isolated_core: CpuSet, cpu_facts: CpuFacts, scope: Scope) ->
 @costs(Severity.SLOWER)
 @watches(1.0)
 @needs_sight
-def test_spinners_apart(isolated_core: CpuSet, window: Window, scope: Scope) -> None:
+def test_spinners_apart(isolated_core: CpuSet, window: Window, scope: Scope, traders: list[Trader]) -> None:
     """Two spinners on the SMT siblings of one core each get little more than half of it.
 
     Source: Documentation/admin-guide/cputopology.rst (thread_siblings_list).
@@ -47,10 +49,19 @@ def test_spinners_apart(isolated_core: CpuSet, window: Window, scope: Scope) -> 
         seen = [
             f"{as_data(run.thread.comm)} (pid {run.thread.pid}) on CPU {run.thread.cpu}, {run.busy:.0%}" for run in busy
         ]
-        last = busy[-1].thread
         failing(
             f"spinners share the physical core of CPUs {format_cpulist(isolated_core)}: {some(seen)}",
-            to_decide(f"move one to another isolated core: {kinds.move_thread(last.tid, 'CPU')}"),
+            _apart([run.thread for run in busy], traders, scope.housekeeping & scope.online),
             observed=len(busy),
             desired=1,
         )
+
+
+def _apart(spinning: list[Thread], traders: list[Trader], housekeeping: CpuSet) -> Fix:
+    """Who strayed from a declaration goes home, who has none makes way for one that has; else somebody decides."""
+    homes = {thread: home_of(thread, traders) for thread in spinning}
+    astray = [thread for thread, home in homes.items() if home != thread.cpu]
+    if not astray or set(homes.values()) == {None}:
+        return to_decide("declare one of them for another isolated core, and move it there")
+    fixes = ((calmed(thread, traders, housekeeping), moved(thread, traders, housekeeping)) for thread in astray)
+    return in_turn(*(fix for pair in fixes for fix in pair))

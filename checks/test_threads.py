@@ -4,16 +4,18 @@ from collections.abc import Collection
 
 from tunectl import kinds
 from tunectl.checking import Severity, costs, failing, needs_sight, watches
-from tunectl.checking.groups import Group, group_of
+from tunectl.checking.groups import Group, group_of, to_keep_off
 from tunectl.checking.kthreads import knob_of, read_placement, strays
+from tunectl.checking.placing import calmed, is_declared, moved
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import Trader, strangers
 from tunectl.checking.window import Trespass, Window, hogs, some, trespassers
 from tunectl.command import as_data
-from tunectl.cpulist import format_cpulist
+from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.fix import APPLY, NOTHING, REBOOT, Fix, in_turn, to_type
 from tunectl.host.cpusets import CpuFacts
-from tunectl.host.scheduling import REAL_TIME, scheduling_of
+from tunectl.host.scheduling import scheduling_of
+from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
 from tunectl.wording import seconds_of
 
@@ -38,18 +40,18 @@ def test_movable_threads(
     found += [Trespass(run, False) for run in strays(window, isolated_cpu, placement) if run not in ran]
     if not found:
         return
-    housekeeping = format_cpulist(scope.housekeeping & scope.online)
+    housekeeping = scope.housekeeping & scope.online
     causes: dict[Group | None, list[Trespass]] = {}  # one group, named once, with all that it lets in
     for one in found:
         causes.setdefault(group_of(subject.root, one, scope), []).append(one)
     alone = causes.pop(None, [])
     seen = [group.describe(threads) for group, threads in causes.items() if group]
-    fixes = [group.fix(housekeeping) for group in causes if group]
+    fixes = [_of_group(subject.root, group, causes[group], traders, housekeeping) for group in causes if group]
     delivered = [irq for irq, cpus in placement.irqs.items() if cpus & scope.isolated]
     for one in alone:
         # What a knob moves is moved again after the next boot, too.
         asked = knob_of(one.run.thread) in subject.settings
-        fixes.append(APPLY if asked else _fix(one, isolated_cpu, housekeeping, delivered))
+        fixes.append(APPLY if asked else _fix(subject.root, one, isolated_cpu, traders, housekeeping, delivered))
     said = some([*seen, *(_seen(one, isolated_cpu) for one in alone)])
     if isolated_cpu not in cpu_facts.kernel_isolated | cpu_facts.partitioned and not all(one.pinned for one in found):
         fixes += [APPLY, REBOOT]
@@ -65,7 +67,7 @@ def test_movable_threads(
 @costs(Severity.STALL)
 @watches(1.0)
 @needs_sight
-def test_housekeeping_starved(window: Window, scope: Scope) -> None:
+def test_housekeeping_starved(window: Window, scope: Scope, traders: list[Trader]) -> None:
     """A real-time thread that spins keeps its CPU from all others, and isolated CPUs depend on what runs there.
 
     The kernel's own threads of a housekeeping CPU (rcuo* for the callbacks of isolated CPUs, kworkers, ksoftirqd) then
@@ -84,7 +86,7 @@ def test_housekeeping_starved(window: Window, scope: Scope) -> None:
     ]
     failing(
         f"in {seconds_of(window.seconds)} nothing else could run on housekeeping CPUs: {some(seen)}",
-        in_turn(*(to_type(kinds.calm_thread(run.thread.tid)) for run in runs)),
+        in_turn(*(calmed(run.thread, traders, scope.housekeeping & scope.online) for run in runs)),
         observed=format_cpulist(frozenset(found)),
         desired="",
     )
@@ -105,17 +107,31 @@ def _seen(one: Trespass, cpu: int) -> str:
     return f"{name} may run on CPUs {format_cpulist(thread.allowed or ())} and {did}"
 
 
-def _fix(one: Trespass, cpu: int, housekeeping: str, delivered: Collection[int]) -> Fix:
+def _of_group(root: Sysroot, group: Group, threads: list[Trespass], traders: list[Trader], housekeeping: CpuSet) -> Fix:
+    """A group that declared threads live in keeps their CPUs: there its other threads are moved one by one."""
+    kept = group.declared(root, traders)
+    confined = NOTHING if group.cpus == housekeeping | kept else group.fix(format_cpulist(housekeeping | kept))
+    return in_turn(confined, *(moved(one.run.thread, traders, housekeeping) for one in threads if kept))
+
+
+def _fix(
+    root: Sysroot,
+    one: Trespass,
+    cpu: int,
+    traders: list[Trader],
+    housekeeping: CpuSet,
+    delivered: Collection[int],
+) -> Fix:
     thread = one.run.thread
-    if one.pinned:
+    if one.pinned and not is_declared(thread, traders):
         # One that spins under real-time scheduling would take a housekeeping CPU from everybody instead.
-        spins = one.run.ran and scheduling_of(thread).policy in REAL_TIME
-        calm = to_type(kinds.calm_thread(thread.tid)) if spins else NOTHING
+        calm = calmed(thread, traders, housekeeping) if one.run.ran else NOTHING
         note = f"if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = {cpu}"
-        return in_turn(calm, to_type(kinds.move_thread(thread.tid, housekeeping), note))
+        away = to_type(kinds.move_thread(thread.tid, format_cpulist(housekeeping)), note)
+        return in_turn(calm, away, to_keep_off(root, thread, cpu))
     if thread.comm.startswith("kworker/u"):
-        return to_type(kinds.move_workqueues(housekeeping))
+        return to_type(kinds.move_workqueues(format_cpulist(housekeeping)))
     if thread.interrupt is not None and thread.interrupt in delivered:
         # The kernel moves the thread along; one that came alone goes alone.
-        return to_type(kinds.move_interrupt(thread.interrupt, housekeeping))
-    return to_type(kinds.move_thread(thread.tid, housekeeping))
+        return to_type(kinds.move_interrupt(thread.interrupt, format_cpulist(housekeeping)))
+    return moved(thread, traders, housekeeping)

@@ -3,7 +3,9 @@
 from contextlib import suppress
 
 from tunectl.checking import Match, Settled, Severity, costs, failing, needs_sight, unknown, unsupported, watches
+from tunectl.checking.groups import opened
 from tunectl.checking.kthreads import moved_away, outranked
+from tunectl.checking.placing import at_next_start, changes, is_declared, misplaced, moved
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import (
     Trader,
@@ -13,8 +15,8 @@ from tunectl.checking.traders import (
     feeding_threads,
     kept_waiting,
     local_nodes,
-    misplaced,
     neighbours,
+    same_thread,
     starved,
     strangers,
     to_tell_apart,
@@ -23,7 +25,7 @@ from tunectl.checking.traders import (
 from tunectl.checking.window import Window, some, spinners, trespassers
 from tunectl.command import as_data
 from tunectl.cpulist import format_cpulist, parse_cpumask
-from tunectl.fix import in_turn, to_decide
+from tunectl.fix import NOTHING, in_turn, to_decide
 from tunectl.host.cpus import read_numa_nodes
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.interrupts import read_irqs
@@ -41,10 +43,12 @@ _ELSEWHERE = 0.05
 
 
 @costs(Severity.STALL)
-def test_trading_thread(trading_thread: Trader, host: Sysroot) -> None:
+@watches(1.0)
+def test_trading_thread(trading_thread: Trader, host: Sysroot, scope: Scope, subject: Subject) -> None:
     """A trading thread that is not pinned is moved; one of the wrong policy waits behind whatever else is runnable.
 
-    The thread is there once, may run on its CPU and on no other, and has its scheduling policy and priority.
+    The thread is there once, may run on its CPU and on no other, and has its scheduling policy and priority; while the
+    host is watched, nothing of that changes: a program may move its own threads, and a tool those of others.
     Source: sched(7); sched_setaffinity(2).
     """
     declared, threads = trading_thread
@@ -55,10 +59,21 @@ def test_trading_thread(trading_thread: Trader, host: Sysroot) -> None:
         units = {one.pid: service_of(host, one.pid) for one in threads}
         users = {one.pid: users_of(host, one.pid) for one in threads}
         failing(f"{whose(declared)} is {len(threads)} threads: {tids}", to_tell_apart(declared, threads, units, users))
-    found = misplaced(declared, trading_thread.thread)
-    if found:
-        reasons, fixes = zip(*found, strict=True)
-        failing(f"{whose(declared)} (tid {trading_thread.thread.tid}): {'; '.join(reasons)}", in_turn(*fixes))
+    watched = isinstance(subject.window, Window) and same_thread(subject.window, trading_thread.thread)
+    before, thread = watched or (trading_thread.thread, trading_thread.thread)
+    found = misplaced(declared, thread)
+    restless = changes(before, thread)
+    if found or restless:
+        reasons = [*(reason for reason, _ in found), *(f"while it was watched, {change}" for change in restless)]
+        failing(
+            f"{whose(declared)} (tid {thread.tid}): {'; '.join(reasons)}",
+            in_turn(
+                opened(host, thread, declared.cpu, scope),
+                *(fix for _, fix in found),
+                to_decide("find what changes it: its own code, or a tool that places threads") if restless else NOTHING,
+                at_next_start(declared) if found else NOTHING,
+            ),
+        )
 
 
 @costs(Severity.STALL)
@@ -83,11 +98,12 @@ def test_trading_alone(
     ]
     names += [f"{one}, the same core" for one in neighbours(trading_thread, traders, siblings)]
     if names:
+        housekeeping = scope.housekeeping & scope.online
+        strays = [moved(one.run.thread, traders, housekeeping) for one in seen if is_declared(one.run.thread, traders)]
+        others = f"move them to {format_cpulist(housekeeping)}, or trading threads to other cores"
         failing(
             f"{as_data(trading_thread.declared.name)} does not have CPU {cpu} and its core to itself: {some(names)}",
-            to_decide(
-                f"move them to {format_cpulist(scope.housekeeping & scope.online)}, or trading threads to other cores"
-            ),
+            in_turn(*strays, to_decide(others) if len(strays) < len(names) else NOTHING),
             observed=len(names),
             desired=0,
         )

@@ -49,6 +49,8 @@ class Process:
     waits: float = 0.0  # share of the time it was ready and did not run, as counted
     state: str = ""  # instead of what `busy` makes of it
     ends_s: float = 1e9  # from then on another thread has its id
+    tracer: int = 0  # the process that traces it
+    later: str = ""  # where it may run from one second on, instead of `allowed`
     of: int = 0  # the process whose thread this is; without it, it is a process of its own
 
 
@@ -144,8 +146,10 @@ class FakeKernel:
             f"{place}/schedstat",
             f"{run_ns} {1000 + int(process.waits * age_s * 1e9)} {10 + int(process.visits_per_s * age_s)}\n",
         )
+        allowed = process.later if process.later and age_s >= 1 else process.allowed
         status = (
-            f"Name:\t{process.comm}\nCpus_allowed_list:\t{process.allowed}\nvoluntary_ctxt_switches:\t{7 + slept}\n"
+            f"Name:\t{process.comm}\nTracerPid:\t{process.tracer}\n"
+            f"Cpus_allowed_list:\t{allowed}\nvoluntary_ctxt_switches:\t{7 + slept}\n"
         )
         self._put(f"{place}/status", status)
 

@@ -11,13 +11,13 @@ import pytest
 from tests.checking.fake_kernel import BOUND, KTHREAD
 from tests.checking.test_window_rules import RX, TX, between, thread, trader
 from tunectl.checking.kthreads import Placement, Server, Servers, knob_of, moved_away, needless, outranked
+from tunectl.checking.placing import misplaced
 from tunectl.checking.residue import hidden_probes, residue
 from tunectl.checking.traders import (
     Defaults,
     cpus_for,
     declared_scheduling,
     local_nodes,
-    misplaced,
     neighbours,
     paired,
     pollers,

@@ -140,7 +140,7 @@ def test_a_spinner_is_more_than_half_of_a_cpu(busy: float, wanted: Outcome) -> N
     first = SPINNER._replace(run_s=SECONDS)
     second = SPINNER._replace(pid=701, tid=701, cpu=18, allowed=frozenset({18}), run_s=busy * SECONDS)
     seen = window(first, second)
-    assert outcome(lambda: spinners_apart(frozenset({2, 18}), seen, SCOPE)) == wanted
+    assert outcome(lambda: spinners_apart(frozenset({2, 18}), seen, SCOPE, [])) == wanted
 
 
 @pytest.mark.parametrize(("times", "wanted"), [(0, Outcome.COMPLIANT), (1, Outcome.DRIFTED)])

@@ -14,6 +14,7 @@ import pytest
 from tests.checking.fake_kernel import BOUND, KTHREAD, FakeKernel, Process
 from tests.checks.conftest import Judge
 from tests.lab.follow import steps
+from tests.trees import write
 from tunectl.model import Finding, Outcome, Trading
 
 pytestmark = pytest.mark.slow
@@ -75,6 +76,32 @@ def test_a_thread_that_runs_otherwise(lab4: Path, judge: Judge, process: Process
     assert fix in str(finding.fix)
 
 
+@pytest.mark.parametrize(
+    ("own", "effective", "told"),
+    [
+        ("0-1", "0-1", "sudo systemctl set-property --runtime feed.service AllowedCPUs=0-2; "),
+        ("", "0-1", "have its unit live where that CPU is: Slice=isolated.slice"),
+        ("0-2", "0-2", "sudo taskset -cp 2 700"),
+    ],
+    ids=["its unit", "a partition took it", "the group has it"],
+)
+def test_a_group_without_its_cpu_gets_that_first(lab4: Path, judge: Judge, own: str, effective: str, told: str) -> None:
+    """taskset(1) is refused a CPU that the group does not allow."""
+    write(lab4, "sys/fs/cgroup/isolated.slice/feed.service/cpuset.cpus", f"{own}\n")
+    write(lab4, "sys/fs/cgroup/isolated.slice/feed.service/cpuset.cpus.effective", f"{effective}\n")
+    finding = found_on(quiet(lab4), judge, replace(RX, allowed="0-1"), ORDERBOOK)["check.trading_thread[rx]"]
+    assert str(finding.fix).startswith(told)
+    assert "sudo taskset -cp 2 700" in str(finding.fix)
+
+
+@pytest.mark.parametrize(("allowed", "later"), [("2", "0-3"), ("0-3", "2")], ids=["away", "home"])
+def test_a_thread_that_moves_meanwhile_is_named(lab4: Path, judge: Judge, allowed: str, later: str) -> None:
+    restless = replace(RX, allowed=allowed, later=later)
+    finding = found_on(quiet(lab4), judge, restless, ORDERBOOK)["check.trading_thread[rx]"]
+    assert finding.outcome == Outcome.DRIFTED
+    assert ("taskset -cp 2 700" in str(finding.fix)) is (later != "2")
+
+
 def test_what_chrt_cannot_set_is_the_programs_own_to_ask_for(lab4: Path, judge: Judge) -> None:
     """SCHED_DEADLINE needs a runtime and a deadline, which nobody declared: `chrt -d -p 0` is refused."""
     declared = FEED._replace(policy="deadline", priority=0)
@@ -116,7 +143,7 @@ def test_the_worker_of_a_pool_that_is_not_pinned_is_named(lab4: Path, judge: Jud
     pool = [Process(701, "orderbook", 0, "0-1"), engine(702, "2", 701), engine(703, "0-1", 701)]
     found = found_on(quiet(lab4), judge, *pool, declared=(FIRST, SECOND))
     assert found["check.trading_thread[one]"].outcome == Outcome.COMPLIANT
-    assert str(found["check.trading_thread[two]"].fix) == "sudo taskset -cp 3 703"
+    assert str(found["check.trading_thread[two]"].fix).startswith("sudo taskset -cp 3 703; for its next start, ")
 
 
 def test_two_threads_of_one_name_and_one_declaration(lab4: Path, judge: Judge) -> None:
@@ -258,7 +285,7 @@ def test_a_real_process_is_found_by_its_command_and_judged(judge: Judge) -> None
         assert child.stdout
         child.stdout.read(1)
         mine = Trading("reader", "", "tt-reader", "", 1, "other", 0, True, ())
-        found = judge("/", {1}, CHECK, trading=(mine,))
+        found = judge("/", {1}, CHECK, trading=(mine,), live_s=1.0)
         child.kill()
     assert found["check.trading_thread[reader]"].outcome == Outcome.COMPLIANT, found["check.trading_thread[reader]"]
     assert found["check.trading_locked[reader]"].outcome == Outcome.DRIFTED

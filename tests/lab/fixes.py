@@ -23,6 +23,12 @@ DECISIONS: frozenset[str] = frozenset(
         "see why: dmesg | grep -i clocksource",
         "isolate CPUs among … for the threads that read from …, or use a NIC near the others",
         "start it, then check again",
+        "for its next start, see `tunectl threads unit …`",
+        "for its next start, have it, or what starts it, ask for its CPU and scheduling (sched_setaffinity(2), "
+        "sched_setscheduler(2))",
+        "find what changes it: its own code, or a tool that places threads",
+        "have its unit live where that CPU is: Slice=isolated.slice (`tunectl threads unit`)",
+        "for its next start, lift that limit where it is set (…)",
         "decide which one it is: …",
         "decide which one it is, and say whose: …",
         "decide which one it is, and name its unit instead of the command: …",
@@ -65,6 +71,8 @@ DECISIONS: frozenset[str] = frozenset(
         "look for what took it away (the kernel's messages, its modules, the firmware's settings), "
         'or decide to do without it: "…" = "unmanaged" under [knobs] in the host file',
         "move them to …, or trading threads to other cores",
+        "declare one of them for another isolated core, and move it there",
+        "for its next start, give CPUAffinity= at … other CPUs",
         "mlockall(MCL_CURRENT | MCL_FUTURE) before the session, with LimitMEMLOCK=infinity in its unit",
         "NUMAPolicy=bind and NUMAMask=… in its unit, or numactl --membind=…",
         "move the interrupts (knob irq.affinity) and the threads that feed it to other CPUs",
@@ -136,7 +144,6 @@ ELSEWHERE: dict[str, str] = {
     "isolate … together, or switch the sibling off: echo 0 | sudo tee /sys/devices/system/cpu/cpu…/online": (
         "tests/checks/test_cores_check.py"
     ),
-    "move one to another isolated core: sudo taskset -cp CPU …": "tests/checks/test_cores_check.py",
     "bring it back: echo 1 | sudo tee /sys/devices/system/cpu/cpu…/online; then: tunectl verify": (
         "tests/monitor/rules/test_changes.py"
     ),
@@ -163,6 +170,10 @@ ELSEWHERE: dict[str, str] = {
     "end the program that holds them: …": "tests/checks/test_residue_check.py",
     "sudo rm …; or end the program that pinned them": "tests/host/test_observers.py",
     "sudo modprobe …": "tests/tuning/test_loss.py",
+    "sudo systemctl set-property … …": "tests/checks/test_trading_bounds_check.py",
+    "sudo kill -CONT …": "tests/checks/test_trading_bounds_check.py",
+    "echo … | sudo tee /…": "tests/checks/test_trading_bounds_check.py",
+    "sudo prlimit --pid … --…=unlimited:unlimited": "tests/checks/test_trading_bounds_check.py",
 }
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tunectl import kinds
 from tunectl.checking.kthreads import Servers, outranked
 from tunectl.checking.outcomes import unknown, unsupported
 from tunectl.checking.window import Trespass, Window
-from tunectl.command import argv, as_data
+from tunectl.command import as_data
 from tunectl.cpulist import CpuSet
-from tunectl.fix import Fix, to_decide, to_type
+from tunectl.fix import Fix, to_decide
 from tunectl.host.cpus import NumaNode
 from tunectl.host.interrupts import Irq
 from tunectl.host.nics import Nic
@@ -20,8 +19,6 @@ from tunectl.host.procs import Thread
 from tunectl.host.scheduling import Scheduling, scheduling_of
 from tunectl.model import Trading
 from tunectl.wording import plural
-
-_CHRT = {"other": "-o", "fifo": "-f", "rr": "-r", "batch": "-b", "idle": "-i"}
 
 
 class Trader(NamedTuple):
@@ -98,25 +95,6 @@ def to_tell_apart(
     )
 
 
-def misplaced(declared: Trading, thread: Thread) -> list[tuple[str, Fix]]:
-    """What is not as declared of where and how a thread runs: (what, what to do about it)."""
-    found = []
-    tid, cpu = thread.tid, declared.cpu
-    if thread.allowed != frozenset({cpu}):
-        where = "may run on CPUs " + ",".join(map(str, sorted(thread.allowed))) if thread.allowed else "is not pinned"
-        found.append((f"it {where}, not on CPU {cpu} alone", to_type(kinds.move_thread(tid, str(cpu)))))
-    seen, wanted = scheduling_of(thread), declared_scheduling(declared)
-    if seen != wanted:
-        found.append((f"it is scheduled as {seen}, not {wanted}", _reschedule(declared, tid)))
-    return found
-
-
-def _reschedule(declared: Trading, tid: int) -> Fix:
-    if declared.policy == "deadline":  # needs a runtime and a deadline, which the host file does not have
-        return to_decide(f"have the program ask for it, with its runtime and deadline: sched_setattr(2) of tid {tid}")
-    return to_type(argv("sudo", "chrt", _CHRT[declared.policy], "-p", str(declared.priority), str(tid)))
-
-
 def strangers(trespasses: Iterable[Trespass], traders: Iterable[Trader], cpu: int) -> list[Trespass]:
     """Those that are not declared for this CPU."""
     own = {(thread.pid, thread.tid) for trader in traders if trader.declared.cpu == cpu for thread in trader.threads}
@@ -187,14 +165,16 @@ def span_of(window: Window, trader: Trader) -> Span:
     thread = trader.thread
     if len(trader.threads) > 1:
         unknown(f"{whose(trader.declared)} is {len(trader.threads)} threads: see check.trading_thread")
-    span = _same(window, (thread.pid, thread.tid))
+    span = same_thread(window, thread)
     if not span:
         again = to_decide("check again while it runs")
         unknown(f"{as_data(trader.declared.name)} (tid {thread.tid}) began or ended while it was watched", again)
     return span
 
 
-def _same(window: Window, key: tuple[int, int]) -> Span | None:
+def same_thread(window: Window, thread: Thread) -> Span | None:
+    """A thread before and after; None where it was not there all the time."""
+    key = (thread.pid, thread.tid)
     before, after = window.before.threads.get(key), window.after.threads.get(key)
     same = before and after and after.alive and before.began == after.began
     return Span(before, after) if same and before and after else None
@@ -228,7 +208,7 @@ def counts_waits(window: Window) -> bool:
 
 def kept_waiting(window: Window, trader: Trader, feeders: list[Thread]) -> list[Waiting]:
     """Which of these wait for the trader's CPU for more than STARVED of the window."""
-    spans = [span for feeder in feeders if (span := _same(window, (feeder.pid, feeder.tid)))]
+    spans = [span for feeder in feeders if (span := same_thread(window, feeder))]
     here = [span for span in spans if trader.declared.cpu in (span.before.cpu, span.after.cpu)]
     waits = [Waiting(span.after, _waited(span, trader, window.seconds)) for span in here]
     return [wait for wait in waits if wait.seconds > STARVED * window.seconds]
