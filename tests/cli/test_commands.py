@@ -440,8 +440,9 @@ def test_progress_is_for_a_terminal(tunectl: Run, stock: Path) -> None:
 
 @pytest.mark.slow
 def test_colour_is_for_a_terminal_and_may_be_refused(stock: Path) -> None:
-    _, coloured = on_terminal("verify", "--root", stock, result_too=True)
-    assert "\x1b[" in coloured
+    for env in ({}, {"NO_COLOR": ""}):  # empty: nothing is asked for (no-color.org)
+        _, coloured = on_terminal("verify", "--root", stock, env=env, result_too=True)
+        assert "\x1b[3" in coloured
     for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         _, plain = on_terminal("verify", "--root", stock, env=env, result_too=True)
         assert "DRIFTED" in plain

@@ -177,12 +177,39 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
         record_document(tmp_path / "none", "a", b"{}")
 
 
-def test_lists_of_hosts() -> None:
-    assert parse_hosts("a\n\n b \na\n", "x") == ("a", "b")
-    assert parse_hosts('["a", "b", "a"]', "x") == ("a", "b")
-    for wrong in ('{"a": 1}', "[1]", "[", '["\\udc80"]'):
+_TWO = "tx-01\r\n\n \ttx-02\t # spare\r\n# the desk\r\n; old\r\ntx-01\r\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_lists_of_hosts(encoding: str) -> None:
+    assert parse_hosts(_TWO.encode(encoding), "x") == ("tx-01", "tx-02")
+    assert parse_hosts('[\n"a b", "#", "a b"]'.encode(encoding), "x") == ("a b", "#")
+    for wrong in ('{"a": 1}', "[1, 2]", "[", '["\\udc80"]'):
         with pytest.raises(UsageError, match="x: "):
-            parse_hosts(wrong, "x")
+            parse_hosts(wrong.encode(encoding), "x")
+
+
+@pytest.mark.parametrize("name", ["tx-01.ny4.example.", "tx_01", "h\xf6st", "10.0.0.1", "fe80::1%eth0"])
+def test_what_is_a_host_s_name(name: str) -> None:
+    assert parse_hosts(name.encode(), "x") == (name,)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("[old]", "[web:children]  # a group", "tx-01 ansible_host=10.0.0.1", "tx-01\tspare", "tx-01#spare", "a,b"),
+        *("tx-[01:10]", "- tx-01", "---", "all:", '"tx-01"', "\u200btx-01", "t\0x", "\x1b[31m", "a" * 254, "tx-01:22"),
+    ],
+)
+@pytest.mark.parametrize("before", ["", "tx-00\n\n"])
+def test_a_line_that_is_no_host_s_name_is_refused_with_its_number(before: str, line: str) -> None:
+    with pytest.raises(UsageError, match=f"x, line {1 + before.count(chr(10))}: "):
+        parse_hosts(f"{before}{line}\ntx-02\n".encode(), "x")
+
+
+def test_a_list_in_no_known_encoding_is_refused() -> None:
+    with pytest.raises(UsageError, match="x: "):
+        parse_hosts("h\xf6st".encode("latin-1"), "x")
 
 
 def test_the_default_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -38,9 +38,11 @@ class Rig:
         self.source = source or (lambda: snapshot(0))
         self.time = DrivenWakeup()
         self.prepare: Callable[[], Opener] = self.opener
-        systemd = changed.pop("systemd", None)
+        systemd, reloads = changed.pop("systemd", None), changed.pop("reloads", True)
         self.changed = changed
-        self.daemon = Daemon(lambda: self.prepare(), systemd=systemd, wakeup=self.time, say=self.said.append)
+        self.daemon = Daemon(
+            lambda: self.prepare(), systemd=systemd, wakeup=self.time, reloads=reloads, say=self.said.append
+        )
 
     def opener(self) -> Opener:
         return opener(self.look, self.told, self.closed, **self.changed)
@@ -111,9 +113,9 @@ def test_an_event_is_looked_at_soon_and_a_burst_once() -> None:
     assert rig.looks == pytest.approx([0, 5.2])  # DEBOUNCE_S after its first
 
 
-@pytest.mark.parametrize("number", STOPPING)
-def test_a_signal_ends_it_cleanly(number: signal.Signals) -> None:
-    rig = Rig(interval_s=60)
+@pytest.mark.parametrize(("number", "reloads"), [*((number, True) for number in STOPPING), (RELOADING, False)])
+def test_a_signal_ends_it_cleanly(number: signal.Signals, reloads: bool) -> None:
+    rig = Rig(interval_s=60, reloads=reloads)
     rig.time.after(7, number)
     rig.run(300)
     assert rig.took_s == 7
@@ -226,7 +228,7 @@ def wakeup() -> Iterator[Wakeup]:
     """This process gets its signals back."""
     before = {number: signal.getsignal(number) for number in (*STOPPING, RELOADING)}
     wakeup = Wakeup()
-    wakeup.catch()
+    wakeup.catch((*STOPPING, RELOADING))
     yield wakeup
     wakeup.close()
     for number, handler in before.items():

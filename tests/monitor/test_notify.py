@@ -47,6 +47,19 @@ def test_what_systemd_gives_is_taken_from_the_environment() -> None:
 
 
 @pytest.mark.parametrize(
+    ("environ", "is_service"),
+    [
+        ({"NOTIFY_SOCKET": "/run/x"}, True),
+        ({"SYSTEMD_EXEC_PID": "7"}, True),  # Type=simple
+        ({"SYSTEMD_EXEC_PID": "8", "INVOCATION_ID": "of the service that the terminal is in"}, False),
+        ({}, False),
+    ],
+)
+def test_what_systemd_started_itself_is_a_service(environ: dict[str, str], is_service: bool) -> None:
+    assert open_notify(environ, pid=7).is_service is is_service
+
+
+@pytest.mark.parametrize(
     ("environ", "watchdog_s"),
     [
         ({"NOTIFY_SOCKET": "/run/x"}, None),

@@ -82,7 +82,7 @@ def test_metrics_and_webhook_name_an_alert_alike(host: Path, tmp_path: Path) -> 
 def test_nothing_it_says_moves_a_terminal(host: Path, tmp_path: Path) -> None:
     """A host file that says so is refused, and its words are shown escaped."""
     limit_of(host, 2).write_text("1200000\n")
-    with running(host, tmp_path / "run") as monitor:
+    with running(host, tmp_path / "run", "--daemon") as monitor:
         monitor.wait_for(lambda: bool(monitor.transitions()))
         write_host_file(host, f'{HOST_FILE}[[monitor.hooks]]\ncommand = ["/bin/\\u001b[31mx\\n"]\n')
         monitor.process.send_signal(signal.SIGHUP)
@@ -165,7 +165,7 @@ def test_a_state_directory_that_was_removed_is_made_again_and_lets_no_second_mon
     state = host / "var/lib/tunectl/monitor"
     slow = host / "slow.toml"
     slow.write_text(HOST_FILE.replace("0.1", "60"))
-    with running(host, tmp_path / "one", "--host", str(slow)) as first:  # it looks again in a minute
+    with running(host, tmp_path / "one", "--daemon", "--host", str(slow)) as first:  # it looks again in a minute
         first.wait_for(lambda: bool(first.transitions()) and (state / "monitor.sqlite3").exists())
         state.parent.rename(tmp_path / "removed")  # at once, while it writes
         with running(host, tmp_path / "two") as second:
@@ -181,7 +181,7 @@ def test_a_state_directory_that_was_removed_is_made_again_and_lets_no_second_mon
 
 def test_a_host_file_that_was_removed_keeps_the_old_settings(host: Path, tmp_path: Path) -> None:
     place = host / "etc/tunectl/host.toml"
-    with running(host, tmp_path / "run") as monitor:
+    with running(host, tmp_path / "run", "--daemon") as monitor:
         monitor.wait_for(lambda: bool(monitor.transitions()))
         place.unlink()
         monitor.process.send_signal(signal.SIGHUP)
@@ -200,7 +200,7 @@ def says(monitor: Monitor, text: str) -> bool:
 def test_without_a_host_file_a_reload_finds_one_and_keeps_it(host: Path, tmp_path: Path) -> None:
     place = host / "etc/tunectl/host.toml"
     place.unlink()
-    with running(host, tmp_path / "run", "--interval", "0.1") as monitor:
+    with running(host, tmp_path / "run", "--daemon", "--interval", "0.1") as monitor:
         monitor.wait_for(lambda: any("no host file" in line for line in monitor.said()))
         for act, wanted in (
             (lambda: write_host_file(host, HOST_FILE), "reload: the host file was read again"),
@@ -210,6 +210,23 @@ def test_without_a_host_file_a_reload_finds_one_and_keeps_it(host: Path, tmp_pat
             monitor.process.send_signal(signal.SIGHUP)
             monitor.wait_for(partial(says, monitor, wanted))
         assert monitor.end() == 0
+
+
+def test_a_monitor_in_the_foreground_ends_with_its_terminal(host: Path, tmp_path: Path) -> None:
+    with running(host, tmp_path / "run") as monitor:
+        monitor.wait_for(lambda: bool(monitor.transitions()))
+        assert monitor.end(signal.SIGHUP) == 0
+    assert not says(monitor, "reload")
+
+
+def test_below_nohup_it_outlives_its_terminal(host: Path, tmp_path: Path) -> None:
+    with running(host, tmp_path / "run", wrapped=("nohup",)) as monitor:
+        monitor.wait_for(lambda: bool(monitor.transitions()))
+        monitor.process.send_signal(signal.SIGHUP)
+        limit_of(host, 2).write_text("1200000\n")
+        monitor.wait_for(lambda: ("firing", CAPPED) in monitor.transitions())
+        assert monitor.end() == 0
+    assert not says(monitor, "reload")
 
 
 def test_files_that_vanish_end_nothing(host: Path, tmp_path: Path) -> None:
@@ -241,7 +258,7 @@ def test_a_dead_webhook_and_a_taken_port(host: Path, tmp_path: Path) -> None:
         dead.close()
         webhook = f'[[monitor.webhooks]]\nurl = "http://127.0.0.1:{port}/"\n'
         write_host_file(host, HOST_FILE + webhook)
-        with running(host, tmp_path / "run") as monitor:
+        with running(host, tmp_path / "run", "--daemon") as monitor:
             monitor.wait_for(lambda: bool(monitor.transitions()))
             write_host_file(host, HOST_FILE + f'[monitor.prometheus]\nlisten = "{address}"\n' + webhook)
             monitor.process.send_signal(signal.SIGHUP)
@@ -345,7 +362,7 @@ def test_misses_just_before_a_reload_fire_and_the_path_stays(tmp_path: Path) -> 
         '[monitor]\nlog = "none"\ninterval_s = 2\n'
         f'[monitor.sla]\nwindow_s = 1\np99_9_ns = 20000\nsocket = "{address}"\n'
     )
-    words = ["--host", str(host_file), "--state", str(tmp_path / "state")]
+    words = ["--daemon", "--host", str(host_file), "--state", str(tmp_path / "state")]
     with (
         running(Path("/"), tmp_path / "run", *words) as monitor,
         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender,

@@ -115,7 +115,7 @@ def emit(
     from tunectl.report.escape import encodable
 
     terminal = is_terminal(sys.stdout)
-    colour = terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    colour = terminal and may_colour()
     width = _width() if terminal or "COLUMNS" in os.environ else 100
     how = typed(options)
     typed_findings = tuple(map(how.finding, findings))
@@ -134,6 +134,11 @@ def emit(
         raise
     except OSError as error:
         raise TunectlError(f"the result could not be written: {error.strerror}", done) from error
+
+
+def may_colour() -> bool:
+    """May a terminal be sent colours? An empty NO_COLOR asks for nothing (no-color.org)."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def is_terminal(stream: IO[str] | None) -> bool:

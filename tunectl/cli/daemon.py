@@ -6,6 +6,7 @@ import gc
 import json
 import logging
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ from tunectl.monitor.once import verdict_of
 from tunectl.monitor.receivers import DeliveryError, Receiver
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.store import Store
-from tunectl.monitor.wakeup import DeviceEvents
+from tunectl.monitor.wakeup import RELOADING, STOPPING, DeviceEvents
 from tunectl.monitor.watched_host import Lasting
 from tunectl.tuning.inspection import Inspection
 
@@ -37,6 +38,7 @@ def run_daemon(
     interval_s: float | None,
     duration_s: float | None,
     repair: bool,
+    reloads: bool,
     notes: Sequence[str],
 ) -> int:
     """Until a signal, or the time is over. With a duration, the exit code says whether anything fired."""
@@ -58,8 +60,12 @@ def run_daemon(
             _begin(options, places, fresh, events, notes)
         return opener
 
-    daemon = Daemon(prepare, systemd=open_notify(os.environ), say=say)
-    daemon.wakeup.catch()
+    systemd = open_notify(os.environ)
+    reloads = reloads or systemd.is_service
+    daemon = Daemon(prepare, systemd=systemd, reloads=reloads, say=say)
+    # Below nohup it is ignored, and who started it so wants the monitor to outlive the terminal.
+    heeds_hup = reloads or signal.getsignal(RELOADING) is not signal.SIG_IGN
+    daemon.wakeup.catch((*STOPPING, RELOADING) if heeds_hup else STOPPING)
     store.open()
     try:
         daemon.run(store.state, duration_s)

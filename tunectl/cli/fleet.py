@@ -221,10 +221,9 @@ def _answer() -> bytes:
 def _read_names(path: str) -> tuple[str, ...]:
     """The hosts in a file, or on stdin for `-`."""
     try:
-        text = read_given(path, LARGEST_LIST).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--hosts {path}: {getattr(error, 'strerror', None) or error}") from error
-    return parse_hosts(text, f"--hosts {path}")
+        return parse_hosts(read_given(path, LARGEST_LIST), f"--hosts {path}")
+    except OSError as error:
+        raise UsageError(f"--hosts {path}: {error.strerror}") from error
 
 
 def _chosen_session(store: Path, session: str | None, hosts: tuple[str, ...]) -> tuple[Session, bool]:

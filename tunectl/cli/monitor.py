@@ -43,6 +43,9 @@ _SOON_S = 1.0  # between the two looks of --once
 @click.option("--clock", metavar="LIST", help="With --once: have the probe take 20 ms of these CPUs, for their clock.")
 @click.option("--watch", is_flag=True, help="A live view in the terminal; tells nobody.")
 @click.option("--repair", is_flag=True, help="Ask the repair service for apply when a knob drifts.")
+@click.option(
+    "--daemon", is_flag=True, help="SIGHUP reloads the host file, as below systemd; else it ends the monitor."
+)
 @click.option("--duration", "duration_s", type=float, metavar="S", help="End after so many seconds.")
 @click.option(
     "--interval", "interval_s", type=float, metavar="S", help="Between two snapshots [the host file's, or 1]."
@@ -53,11 +56,12 @@ def command(
     clock: str | None,
     watch: bool,
     repair: bool,
+    daemon: bool,
     duration_s: float | None,
     interval_s: float | None,
 ) -> int:
     """Watch this host: frequency, throttling, temperature, interrupts, drift. Alerts go where [monitor] says."""
-    _check(options, once, watch, repair, duration_s, interval_s)
+    _check(options, once, watch, repair or daemon, duration_s, interval_s)
     root = open_root(options)
     read = _Reader(options, root)
     inspection = read()
@@ -76,16 +80,18 @@ def command(
         from tunectl.cli.watch import run_watch  # rich.live is slow to import
 
         return run_watch(options, inspection, interval_s, duration_s, notes)
-    return run_daemon(options, inspection, read, interval_s, duration_s, repair, notes)
+    return run_daemon(options, inspection, read, interval_s, duration_s, repair, daemon, notes)
 
 
 def _check(
-    options: Options, once: bool, watch: bool, repair: bool, duration_s: float | None, interval_s: float | None
+    options: Options, once: bool, watch: bool, stays: bool, duration_s: float | None, interval_s: float | None
 ) -> None:
-    if once and (watch or repair or duration_s is not None):
-        raise UsageError("--once takes two snapshots and ends: it goes with neither --watch, --repair nor --duration")
-    if watch and repair:
-        raise UsageError("--watch only looks: it goes without --repair")
+    """`stays`: something was asked that only the daemon does."""
+    if once and (watch or stays or duration_s is not None):
+        others = "--watch, --repair, --daemon nor --duration"
+        raise UsageError(f"--once takes two snapshots and ends: it goes with neither {others}")
+    if watch and stays:
+        raise UsageError("--watch only looks: it goes with neither --repair nor --daemon")
     if duration_s is not None and not 0 < duration_s < 1e10:
         raise UsageError("--duration: seconds, above 0")
     if interval_s is not None and not 0.05 <= interval_s <= 3600:

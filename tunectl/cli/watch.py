@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from tunectl.cli.command import is_terminal, now, typed
+from tunectl.cli.command import is_terminal, may_colour, now, typed
 from tunectl.cli.helped import OK
 from tunectl.cli.options import Options
 from tunectl.model import Document
@@ -136,12 +136,12 @@ class _View:
         alerts = [range(begins[place.start + 1] - 1, begins[place.stop + 1] - 1) for place in places]
         has_keys = self._keyboard is not None and self._keyboard.is_open
         if said := window.said(alerts, console.width, has_keys=has_keys):
-            seen.append(Text(said, "reverse" if _coloured() else ""))
+            seen.append(Text(said, "reverse" if may_colour() else ""))
         self._live.update(Text("\n", no_wrap=True, overflow="crop").join(seen), refresh=True)
 
     def _lines(self, body: Mapping[str, Any], width: int) -> list[Text]:
         document = Document("monitor", self._inspection.identity, now(), body, (), self._options.verbose)
-        text = render(document, "text", width=width, colour=_coloured())
+        text = render(document, "text", width=width, colour=may_colour())
         whole = Text.from_ansi(encodable(text, sys.stdout.encoding or "utf-8"), no_wrap=True, overflow="crop")
         return list(whole.split("\n", allow_blank=False))
 
@@ -173,10 +173,6 @@ def places_of(alerts: Sequence[Mapping[str, Any]], lines: Sequence[str]) -> list
 def _is_head(line: str, alert: Mapping[str, Any]) -> bool:
     """Is it the line that names this alert?"""
     return line.split()[:2] == [alert["severity"], *printable(alert["identity"]).split()[:1]]
-
-
-def _coloured() -> bool:
-    return "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
 # What a terminal sends for a key: one character, or a sequence (ECMA-48; xterm's "PC-style function keys").

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from ipaddress import ip_address
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
@@ -15,6 +18,14 @@ SESSION: Literal["tunectl.fleet.session/1"] = "tunectl.fleet.session/1"
 ABSENT: Literal["tunectl.fleet.absent/1"] = "tunectl.fleet.absent/1"
 _Kind = TypeVar("_Kind")
 _Text = Annotated[str, Meta(max_length=1 << 16)]
+_A_LIST = "a JSON list of names, or a name a line; # begins a comment"
+_COMMENT = re.compile(r"(^|\s)#.*|^\s*;.*")
+# What begins a group in an inventory that is an INI file.
+_SECTION = re.compile(
+    r"\s*\[\s*[^\s\]\[\"{},][^\]\[\"{},]*\]\s*(?:[#;].*)?$", re.MULTILINE
+)  # what begins a group in an INI inventory
+_NAME = re.compile(r"[^\W_][\w.-]*")
+_LONGEST_NAME = 253  # RFC 1035, 2.3.4, as text
 
 
 class _Schema(msgspec.Struct, frozen=True):
@@ -64,15 +75,32 @@ def parse_absent(data: bytes, where: str) -> Absent | None:
     return Absent(Answer(read.kind), read.reason, read.at)
 
 
-def parse_hosts(text: str, where: str) -> tuple[str, ...]:
-    """Names, as a JSON list or one a line; UsageError, naming `where`, for any other JSON."""
-    if not text.lstrip().startswith(("[", "{")):
-        return tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+def parse_hosts(data: bytes, where: str) -> tuple[str, ...]:
+    """Names, as a JSON list or one a line, where # begins a comment; UsageError, naming `where`, for anything else.
+
+    The names of a JSON list are an inventory's, and may hold anything; a line must be a host's name, or an address.
+    """
     try:
-        names = msgspec.json.decode(text.encode("utf-8", "surrogatepass"), type=list[_Text])
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise UsageError(f"{where}: {error or 'nested too deep'}", "a JSON list of names, or a name a line") from error
-    return tuple(dict.fromkeys(names))
+        # PowerShell 5.1 and Notepad begin a file with a mark of its encoding, which is no part of a name.
+        text = data.decode("utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig")
+        if text.lstrip().startswith(("[", "{")) and not _SECTION.match(text):
+            return tuple(dict.fromkeys(msgspec.json.decode(text, type=list[_Text])))
+    except (UnicodeDecodeError, msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise UsageError(f"{where}: {error or 'nested too deep'}", _A_LIST) from error
+    lines = ((number, _COMMENT.sub("", line).strip()) for number, line in enumerate(text.splitlines(), 1))
+    return tuple(dict.fromkeys(_host_of(line, f"{where}, line {number}") for number, line in lines if line))
+
+
+def _host_of(line: str, where: str) -> str:
+    """A name of DNS or of an inventory without spaces in it, or an address."""
+    if _NAME.fullmatch(line) and len(line) <= _LONGEST_NAME:
+        return line
+    try:
+        ip_address(line)
+    except ValueError:
+        what = "a section of an inventory" if _SECTION.match(line) else "no host's name"
+        raise UsageError(f"{where}: {line[:_LONGEST_NAME]!r} is {what}", _A_LIST) from None
+    return line
 
 
 def absent_file(absent: Absent, name: str) -> AbsentFile:

@@ -65,10 +65,15 @@ class Daemon:
         *,
         systemd: Notify | None = None,
         wakeup: Wakeup | None = None,
+        reloads: bool = True,
         say: Callable[[str], None] = print,
     ) -> None:
-        """`prepare` reads and checks the host file, and touches nothing: TunectlError keeps what there is."""
+        """`prepare` reads and checks the host file, and touches nothing: TunectlError keeps what there is.
+
+        `reloads`: SIGHUP reads the host file again; otherwise a terminal has gone, and the loop ends.
+        """
         self._prepare, self._systemd = prepare, systemd or Notify()
+        self._ending = set(STOPPING) if reloads else {*STOPPING, RELOADING}
         self._say, self._faults = say, FaultLog(say)
         self.wakeup = wakeup or Wakeup()
         self.first: Snapshot | None = None
@@ -79,7 +84,7 @@ class Daemon:
         self._pinged_s = -1e9
 
     def run(self, remembered: Mapping[str, Any], duration_s: float | None = None) -> None:
-        """Returns when SIGTERM or SIGINT came, or after `duration_s`. TunectlError where it cannot begin."""
+        """Returns when a signal that ends it came, or after `duration_s`. TunectlError where it cannot begin."""
         self._opener = self._prepare()
         self._watch = self._opener(remembered)
         end = None if duration_s is None else self.wakeup.now_s() + duration_s
@@ -109,8 +114,8 @@ class Daemon:
             if end is not None and now >= end:
                 return ""
             signals, event = self.wakeup.sleep(self._until(now, due, end))
-            if signals & set(STOPPING):
-                return f"{signal.Signals(min(signals & set(STOPPING))).name} came"
+            if ending := signals & self._ending:
+                return f"{signal.Signals(min(ending)).name} came"
             if RELOADING in signals:
                 self._reload()
                 grid = due = now_s()

@@ -18,6 +18,7 @@ class Notify(NamedTuple):
 
     address: str = ""  # a path, or "@name" for a socket of the abstract name space
     watchdog_s: float | None = None  # without a sign of life for so long, the service is killed
+    is_service: bool = False  # systemd started this very process, whether or not it wants to hear from it
 
     @property
     def ping_s(self) -> float | None:
@@ -55,14 +56,15 @@ class Notify(NamedTuple):
 def open_notify(environ: MutableMapping[str, str], pid: int | None = None) -> Notify:
     """From the environment that systemd gave this process; taken out of it, because it is not meant for children."""
     given = {name: environ.pop(name, "") for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")}
-    address = given["NOTIFY_SOCKET"]
+    address, own = given["NOTIFY_SOCKET"], str(os.getpid() if pid is None else pid)
+    is_service = environ.get("SYSTEMD_EXEC_PID") == own
     if not address.startswith(("/", "@")):
-        return Notify()
-    return Notify(address, _watchdog_s(given, os.getpid() if pid is None else pid))
+        return Notify(is_service=is_service)
+    return Notify(address, _watchdog_s(given, own), is_service=True)
 
 
-def _watchdog_s(given: Mapping[str, str], pid: int) -> float | None:
+def _watchdog_s(given: Mapping[str, str], own: str) -> float | None:
     """None where no watchdog is set, or one for another process."""
-    if given["WATCHDOG_PID"] not in ("", str(pid)) or not given["WATCHDOG_USEC"].isdecimal():
+    if given["WATCHDOG_PID"] not in ("", own) or not given["WATCHDOG_USEC"].isdecimal():
         return None
     return int(given["WATCHDOG_USEC"]) / 1e6 or None

@@ -26,7 +26,7 @@ class Wakeup:
         self._poll = select.poll()
         self._poll.register(self._read, select.POLLIN)
 
-    def catch(self, signals: Iterable[int] = (*STOPPING, RELOADING)) -> None:
+    def catch(self, signals: Iterable[int]) -> None:
         """From now on these signals are bytes in the pipe. In the main thread only."""
         for number in signals:
             signal.signal(number, _nothing)
