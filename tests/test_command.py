@@ -21,6 +21,7 @@ def typing() -> Iterator[Typist]:
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 def test_each_word_arrives_as_it_is(typing: Typist, shell: str) -> None:
     commands = [

@@ -9,6 +9,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -85,6 +86,7 @@ def test_the_extras_are_those_that_a_message_can_name() -> None:
     assert ours.extras == {extra for extra in RUNTIME if extra}, "tests need all of them"
 
 
+@pytest.mark.slow
 def test_every_import_is_of_something_that_is_required() -> None:
     assert {_distribution(module) for module in _imported("tunectl", "checks")} == OF_A_HOST.keys()
 

@@ -20,6 +20,7 @@ def printed() -> dict[str, set[str]]:
     return product().tasks()
 
 
+@pytest.mark.slow
 def test_each_fix_is_in_one_of_the_lists() -> None:
     known = [*FOLLOWED, *DECISIONS, *ELSEWHERE]
     assert len(known) == len(set(known))

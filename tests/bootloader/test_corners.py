@@ -220,6 +220,7 @@ def test_any_byte_may_stand_around_our_words(tmp_path: Path) -> None:
     assert differences(before, tree) == {}
 
 
+@pytest.mark.slow
 def test_two_that_match_stop_and_the_host_file_decides(tunectl: Callable[..., Ran], tmp_path: Path) -> None:
     tree = host(tmp_path, "suse-grub")
     edit(tree, "boot/efi/loader/loader.conf", lambda text: "timeout 3\n")

@@ -50,6 +50,7 @@ def tuned(below: Path, loader: str) -> Path:
     return tree
 
 
+@pytest.mark.slow
 @needs_root
 @pytest.mark.parametrize(("loader", "path"), SOURCES)
 def test_what_this_user_may_not_read_is_not_known(loader: str, path: str, public: Path) -> None:

@@ -41,6 +41,7 @@ def test_a_fifo_with_a_writer(result: Path, tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

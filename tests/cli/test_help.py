@@ -86,6 +86,7 @@ def test_a_summary_is_the_whole_first_sentence() -> None:
     assert summary_of(click.Command("x")) == ""
 
 
+@pytest.mark.slow
 def test_as_a_module_it_is_the_same_program() -> None:
     for words, code in (("--version", 0), ("verify --bogus", 2), ("knobs mm.swappiness", 0)):
         argv = [sys.executable, "-m", "tunectl", *words.split()]

@@ -108,6 +108,7 @@ def woken(**changes: Any) -> dict[str, Any]:
     return wakes.raw_document(wakes.minimal(reason="", **changes))
 
 
+@pytest.mark.slow
 @two_cpus
 @pytest.mark.parametrize(
     ("words", "name", "made"),

@@ -87,6 +87,7 @@ def test_a_file_without_a_name_is_refused_before_anything_is_measured(tunectl: R
     assert (done.code, done.out) == (2, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_kept", [True, False])
 def test_a_second_signal_while_the_result_is_printed_says_what_became_of_it(
     measuring: dict[str, str], tmp_path: Path, is_kept: bool

@@ -21,12 +21,14 @@ def limited(limit: str, *words: object) -> Ran:
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [6, 8, 12, 20])
 def test_too_few_open_files_are_one_line(tmp_path: Path, files: int) -> None:
     assert complaint(limited(f"-n {files}", "snapshot", "-o", tmp_path / "s.tgz"), 1).endswith(": Too many open files")
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_enough_open_files_are_not_talked_about(tmp_path: Path) -> None:
     done = limited("-n 256", "snapshot", "-o", tmp_path / "s.tgz")
     assert (done.code, done.err) == (0, "")

@@ -107,6 +107,7 @@ def test_the_same_environment_bites_where_nothing_takes_it_away(lab4: Path, tmp_
     assert (place / "mark").exists()
 
 
+@pytest.mark.slow
 def test_another_probe_is_not_started(tmp_path: Path) -> None:
     place = tmp_path / "evil"
     env = {"TUNECTL_PROBE": evil(place)["TUNECTL_PROBE"]}
@@ -117,6 +118,7 @@ def test_another_probe_is_not_started(tmp_path: Path) -> None:
     assert (place / "mark").exists()
 
 
+@pytest.mark.slow
 def test_users_own_runs_keep_their_variables(lab4: Path) -> None:
     """Only an interpreter that was told to ignore its environment has tunectl do so, too."""
     argv = [str(TUNECTL), "verify", "--format", "json"]

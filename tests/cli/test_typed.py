@@ -64,6 +64,7 @@ def test_how_to_go_back_names_the_same_host(tunectl: Run, lab4: Path) -> None:
     assert not (lab4 / "var/lib/tunectl/journal.jsonl").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "starts",
     [lambda patch: patch.setenv("PATH", "/usr/bin:/bin"), lambda patch: patch.delenv("SUDO_UID")],

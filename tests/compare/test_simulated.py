@@ -42,6 +42,7 @@ WORSE: dict[str, tuple[Host, Host]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALIKE)
 def test_runs_of_one_host_are_seldom_called_different(name: str) -> None:
     host, seconds = ALIKE[name]
@@ -69,6 +70,7 @@ def sets(seed: int, factor: float, runs: int = 5, spread: float = 0.7) -> str:
     return str(judge_sets(values, ratios, 0.95).outcome)
 
 
+@pytest.mark.slow
 def test_sets_of_one_host_whose_runs_disagree() -> None:
     found = [sets(seed, 1.0) for seed in range(20)]
     assert found.count("different") <= 2

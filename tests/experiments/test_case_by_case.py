@@ -57,6 +57,7 @@ def test_the_program_warms_up_as_long_as_is_said(program: Path, pair: str, rate:
     assert round(case.warm_up_s * rate) == cell["warm_ups"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("load", "service_ns", "duration"), [(0.1, 3000, 10), (0.5, 3000, 0.01), (0.001, 10**6, 1)])
 def test_so_it_does_for_hedge(program: Path, load: float, service_ns: int, duration: float) -> None:
     request = HedgeRequest(service_ns=service_ns, duration_s=duration)

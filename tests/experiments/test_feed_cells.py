@@ -58,6 +58,7 @@ def test_a_cell_has_the_figures_of_its_counts() -> None:
     assert (made["receiver_cpu_percent"], made["cpus"], made["lower_bounds_from_ns"]) == (100, [2, 3], None)
 
 
+@pytest.mark.slow
 def test_the_mean_of_the_stages_is_the_mean_of_the_whole() -> None:
     made = cell(case([message(read=4_000 + at, wire=3_000 - at // 2, parse=1_900 + 7 * at) for at in range(500)]))
     parts = sum(made["stages_ns"][name]["mean"] for name in FEED_STAGES)
@@ -85,6 +86,7 @@ def test_a_percentile_needs_ten_messages_beyond_it(n: int, known: list[str]) -> 
     assert (made["bars_ns"]["99.9"] is not None) is ("99.9" in known)
 
 
+@pytest.mark.slow
 def test_without_stamps_the_wire_is_in_kernel() -> None:
     made = cell(case(stamped=False, stamps=case()["stamps"] | {"asked": "off", "kind": "off"}))
     assert made["stages_ns"]["wire"] is None
@@ -132,6 +134,7 @@ def test_an_unsent_message_counts_as_what_it_had_waited() -> None:
     assert "figures from 5 µs on are lower bounds" in said
 
 
+@pytest.mark.slow
 def test_overload_never_shortens_the_tail() -> None:
     """What is not sent may only lengthen a percentile."""
     calm = cell(case([message()] * 1000))["due_to_book_ns"]
@@ -153,6 +156,7 @@ def test_the_offset_of_the_counters_is_told() -> None:
     assert "offset_ticks" not in found
 
 
+@pytest.mark.slow
 def test_ranks_are_of_all_that_were_due() -> None:
     """Against a plain sort, with lost messages as infinite."""
     arrived = [message(read=4_000 + 13 * at) for at in range(700)]

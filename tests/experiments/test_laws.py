@@ -369,6 +369,7 @@ def clock(**changes: Any) -> Json:
     return {"clock": {"source": "tsc", "hz": 1e9, "granule_ns": 1.0, "drift_ppm": 0.0} | changes}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("of_run", "counts"),
     [

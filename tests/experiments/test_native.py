@@ -120,6 +120,7 @@ def test_wake_needs_no_privilege(unprivileged: list[str], pair: str) -> None:
         assert document_of(argv)["cells"][0]["sent"] == 5
 
 
+@pytest.mark.slow
 @pytest.mark.pins
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="feed spins on two CPUs, and here is one")
 def test_feed_needs_no_privilege(unprivileged: list[str], pair: str) -> None:

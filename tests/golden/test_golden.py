@@ -18,6 +18,7 @@ def world() -> Iterator[World]:
     one.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_as_it_was(world: World, name: str) -> None:
     path = EXPECTED / f"{name}.txt"

@@ -206,6 +206,7 @@ sys.exit(Sysroot("/").read_named("{str(place)[1:]}/opt/proc/kmsg", 1 << 20) != b
     assert subprocess.run(["unshare", "-m", "sh", "-ec", mounts], timeout=60).returncode == 0
 
 
+@pytest.mark.slow
 @needs_mounts
 def test_no_shell_reads_settings_that_a_user_may_write(place: Path) -> None:
     (place / "opt/grub").write_text("GRUB_CMDLINE_LINUX=$(echo a)\n")

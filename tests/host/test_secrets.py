@@ -116,6 +116,7 @@ def test_what_was_taken_out_is_named_and_every_grammar_is_played(tmp_path: Path)
     assert of_grub == [2, 3, 4, 6, 7]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["xeon2s", "lab4"])
 def test_a_host_without_secrets_is_recorded_as_it_is(host_root: HostFactory, tmp_path: Path, name: str) -> None:
     root = host_root(name)

@@ -448,6 +448,7 @@ def test_with_intrude_it_measures_without_seeing_whom_it_disturbs(
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @needs_mounts
 def test_the_selftest_asks_before_it_takes_a_cpu() -> None:
     argv = [*NAMESPACE, sys.executable, str(TUNECTL), "probe", "selftest", "--cpu", str(CPU)]

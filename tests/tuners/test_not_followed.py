@@ -155,6 +155,7 @@ def live() -> Iterator[Path]:
     shutil.rmtree(place)
 
 
+@pytest.mark.slow
 @needs_mounts
 @pytest.mark.parametrize("user", ["nobody", "root"])
 def test_on_this_machine_too(live: Path, user: str) -> None:

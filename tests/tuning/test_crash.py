@@ -19,6 +19,7 @@ from tunectl.host.writable import WritableSysroot
 ENOUGH = 20_000  # more calls than apply makes: the walk ends when a child lives to its end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stride", STRIDES)
 @pytest.mark.parametrize("victim", ["apply", "restore"])
 def test_killed_at_every_boundary(host_root: HostFactory, tmp_path: Path, victim: str, stride: int) -> None:

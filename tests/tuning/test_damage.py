@@ -218,6 +218,7 @@ def damaged_and_adopted(tunectl: Run, host: Path) -> Path:
     return host / f"{JOURNAL}.damaged.1"
 
 
+@pytest.mark.slow
 def test_adopting_settles_what_a_damaged_journal_lost(tunectl: Run, lab4: Path) -> None:
     aside = damaged_and_adopted(tunectl, lab4)
     kept = lab4 / f"{JOURNAL}.adopted.1"

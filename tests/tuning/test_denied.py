@@ -153,6 +153,7 @@ def test_a_writer_that_may_not_be_read_is_unreadable_and_one_that_may_is_drift(
     assert not any(found[name]["outcome"] == "unreadable" for name in others)
 
 
+@pytest.mark.slow
 @needs_root
 def test_a_drift_that_is_known_anyway_names_what_could_not_be_read_besides(tree: Path) -> None:
     write(tree, "proc/swaps", "Filename Type Size Used Priority\n/swapfile file 8 0 -2\n")

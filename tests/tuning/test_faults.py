@@ -89,6 +89,7 @@ ERRORS = pytest.mark.parametrize("number", [errno.EIO, errno.EINTR, errno.ENOSPC
 VICTIMS = pytest.mark.parametrize("victim", ["apply", "restore"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stride", STRIDES)
 @ERRORS
 @VICTIMS
@@ -104,6 +105,7 @@ def test_a_call_that_writes_fails(
         walk.check(victim, place, changes, number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stride", STRIDES)
 @VICTIMS
 def test_a_call_that_reads_fails(host_root: HostFactory, tmp_path: Path, victim: str, stride: int) -> None:
@@ -115,6 +117,7 @@ def test_a_call_that_reads_fails(host_root: HostFactory, tmp_path: Path, victim:
         walk.check(victim, place, looks, errno.EIO)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stride", STRIDES)
 @VICTIMS
 def test_a_call_fails_where_the_operators_own_file_is_edited(

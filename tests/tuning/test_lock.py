@@ -156,6 +156,7 @@ def test_a_holder_that_cannot_be_seen_is_respected(public: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 @needs_root
 def test_of_several_that_replace_a_lock_at_once_one_at_a_time_has_it(public: Path) -> None:
     """Each makes it openable again or removes it, so that the next must replace it or make it."""
@@ -183,6 +184,7 @@ def test_apply_and_the_monitor_work_though_a_user_holds_their_locks(tunectl: Run
 # --- what waits for it
 
 
+@pytest.mark.slow
 def test_two_restores_at_once_are_both_done(lab4: Path) -> None:
     before = picture(lab4)
     apply(lab4)

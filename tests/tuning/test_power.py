@@ -56,6 +56,7 @@ def booted(before: Picture, disk: Picture) -> Picture:
     return {**kernel, **disk, BOOT_ID: NEXT_BOOT}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stride", STRIDES)
 @HOSTS
 @pytest.mark.parametrize("victim", ["apply", "restore"])

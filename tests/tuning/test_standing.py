@@ -67,6 +67,7 @@ LOSSES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lose", LOSSES)
 def test_without_a_journal_a_tuned_host_is_no_new_one(
     host: Path, tunectl: Tunectl, lose: Callable[[Path], None]
@@ -124,6 +125,7 @@ def ours(host: Path, before: set[str]) -> set[str]:
     return {f"/{path}" for path in picture(host) if path.startswith("etc/") and path not in before}
 
 
+@pytest.mark.slow
 def test_after_a_cut_journal_all_that_stands_is_named_and_the_next_restore_says_so_again(
     lab4: Path, tunectl: Tunectl
 ) -> None:
@@ -386,6 +388,7 @@ def test_boot_arguments_as_the_host_file_asks_are_named_where_no_journal_explain
     assert f"/{where}:" in "".join(page.split())
 
 
+@pytest.mark.slow
 def test_an_operators_own_boot_arguments_tell_of_no_apply(tmp_path: Path, tunectl: Tunectl) -> None:
     machine = on_bls(tmp_path / "host")
     line = (machine / "etc/kernel/cmdline").read_text()

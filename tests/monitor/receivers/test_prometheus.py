@@ -335,6 +335,7 @@ def test_a_byte_now_and_then_begins_no_new_limit() -> None:
         until_late(made)
 
 
+@pytest.mark.slow
 def test_who_does_not_read_his_answer_is_cut() -> None:
     with serving(limit_s=2, board=big_board()) as made, clients(made, 1, _SLOW + b"\r\n\r\n", buffer=4096):
         until_late(made)
