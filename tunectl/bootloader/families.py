@@ -7,8 +7,6 @@ Source: grub-mkconfig, kernel-install's 90-loaderentry, grubby(8), rpm-ostree, k
 openSUSE's update-bootloader (LOADER_TYPE).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 

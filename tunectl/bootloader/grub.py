@@ -6,8 +6,6 @@ they boot without isolation. Then grub-mkconfig writes a new menu. The name of o
 images, since a later file overwrites an earlier one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ run, so there the settings say what the entries made from them will have, and a 
 entry that is not made from them (recovery, custom.cfg) counts as it stands on both.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 from tunectl.bootloader.cmdline import Arg, length_problem, parse_cmdline, same_key

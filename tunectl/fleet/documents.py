@@ -1,7 +1,5 @@
 """The files of a session, checked field by field: its list of hosts, and notes about hosts without a document. Pure."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, TypeVar
 
 import msgspec

@@ -7,8 +7,6 @@ Source: proc_pid_fdinfo(5); kernel/bpf/syscall.c (bpf_prog_show_fdinfo, bpf_link
 bpf_raw_tp_link_show_fdinfo, bpf_tracing_link_show_fdinfo); include/uapi/linux/bpf.h for the numbers.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

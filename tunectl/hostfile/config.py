@@ -1,7 +1,5 @@
 """A host file made concrete: host file + profile + topology -> what is wanted of this host, and its own threads."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

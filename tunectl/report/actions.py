@@ -3,8 +3,6 @@
 A fix says which of its tasks are typed as they stand. Anything else is for the operator to decide, or to do by hand.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby

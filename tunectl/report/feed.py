@@ -1,7 +1,5 @@
 """Figures of `probe feed`, as its pages write them: bounds, stages, and the conditions they were taken under. Pure."""
 
-from __future__ import annotations
-
 from tunectl.report.escape import printable
 from tunectl.report.figures import plain
 from tunectl.shapes import FEED_STAGES, FEWEST_P99_9, Feed, FeedCase, FeedReplay

@@ -1,7 +1,5 @@
 """The journal backwards: the earlier value returns where the host still shows ours; the rest is reported."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from tunectl.bootloader.families import stripped
