@@ -24,6 +24,7 @@ DRIFTED, DARK = Outcome.DRIFTED, Outcome.UNREADABLE
         ("thermal.clock", DRIFTED, 9, 12, Match.AT_LEAST, "is 9, should be at least 12"),
         ("mm.ksm", DRIFTED, "running", "stopped", Match.EQUAL, "is running, should be stopped"),
         ("mm.ksm", DRIFTED, None, "", Match.EQUAL, "is not set, should be empty"),
+        ("cpufreq.boost", DRIFTED, False, True, Match.EQUAL, "is off, should be on"),
         ("mm.ksm", DRIFTED, None, None, Match.EQUAL, ""),
         ("boot.tsc", DRIFTED, "reliable", None, Match.EQUAL, "is reliable, should not be there"),
         ("boot.tsc", DRIFTED, None, "reliable", Match.EQUAL, "is not set, should be reliable"),

@@ -1,7 +1,5 @@
 """`python -m tunectl`: the same as the console script."""
 
-from __future__ import annotations
-
 from tunectl.cli.start import main
 
 if __name__ == "__main__":

@@ -4,8 +4,6 @@ Source: lib/bitmap-str.c (bitmap_parselist, bitmap_parse), kernel/sched/isolatio
 (housekeeping_isolcpus_setup), Documentation/admin-guide/kernel-parameters.rst.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import lru_cache

@@ -7,8 +7,6 @@ A record in a file is one line of JSON with its checksum: the journal's, and tho
 somebody else may have put there or named is read up to a size, and nobody waits for ever.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -3,8 +3,6 @@
 A value or a program's words in it are cut where they are longer than anybody reads.
 """
 
-from __future__ import annotations
-
 import re
 
 _WORDS = 300  # characters of a line that a program said

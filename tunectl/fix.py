@@ -4,8 +4,6 @@
 one fix of several. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, auto

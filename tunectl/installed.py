@@ -3,8 +3,6 @@
 Only some commands need the extras of pyproject.toml. docs/dependencies.md says why each dependency is there.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -5,8 +5,6 @@ reads it makes the command here, from arguments that are of their type. What a k
 path, a program or a value that somebody else made up. What has no kind, or other arguments, is that host's own words.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import re

@@ -4,8 +4,6 @@ The apply service's text is the knob systemd.apply_at_boot's, so that `apply` an
 but in the first line, which says who wrote it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

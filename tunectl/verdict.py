@@ -4,8 +4,6 @@ The rules are those of docs/interface.md, "Outcomes". A skipped or unknown item 
 and a knob that is absent never fails one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """A finding as a sentence: the target's name, what stands there, what should, and why. And the way back. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest

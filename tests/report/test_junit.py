@@ -1,16 +1,20 @@
-"""JUnit: a case a finding and one for the verdict, in XML that a strict parser takes."""
+"""JUnit: a case a finding and one for the verdict, in XML that a strict parser and Jenkins' schema (oracles) take."""
 
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import xmlschema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from junitparser import JUnitXml
 
 from tests.conftest import examples
-from tests.report.documents import body, document, findings, hostile, verify_of
+from tests.report.documents import NAMES, body, document, findings, hostile, verify_of
 from tunectl.model import Document, Finding, HostId, Outcome
 from tunectl.report import render
+
+SCHEMA = xmlschema.XMLSchema(str(Path(__file__).parents[1] / "oracles" / "junit-10.xsd"))
 
 
 def suite(made: Document) -> ElementTree.Element:
@@ -77,3 +81,21 @@ def test_no_name_breaks_the_xml(found: list[Finding], verdict: str, hostname: st
 def test_a_control_character_stays_visible() -> None:
     made = verify_of([Finding("irq.affinity", "\x1b[2J", Outcome.COMPLIANT)])
     assert "irq.affinity[\\x1b[2J]" in states(made)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_document_is_what_jenkins_reads(name: str) -> None:
+    SCHEMA.validate(render(document(name), "junit"))
+
+
+@given(st.lists(findings, max_size=5), st.lists(hostile, max_size=3), hostile)
+def test_no_text_breaks_it(found: list, reasons: list[str], headline: str) -> None:  # type: ignore[type-arg]
+    made = verify_of(found)
+    body = {**made.body, "reasons": reasons, "headline": headline}
+    SCHEMA.validate(render(made._replace(body=body), "junit"))
+
+
+def test_the_schema_refuses_what_it_does_not_know() -> None:
+    text = render(document("verify"), "junit")
+    assert SCHEMA.is_valid(text)
+    assert not SCHEMA.is_valid(text.replace("<testsuites ", '<testsuites skipped="1" ', 1))

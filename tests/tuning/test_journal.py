@@ -84,16 +84,6 @@ def test_a_line_that_was_cut_off_is_noted_and_its_place_taken(tmp_path: Path, cu
     assert [one.path for one in again.entries.values()][-1] == "proc/sys/vm/next"
 
 
-def test_damage_in_the_middle_is_told_by_its_line(tmp_path: Path) -> None:
-    journal = filled(tmp_path)
-    lines = Path(journal.path).read_bytes().splitlines(keepends=True)
-    lines[3] = lines[3].replace(b"60", b"61")
-    Path(journal.path).write_bytes(b"".join(lines))
-    damaged = load(str(tmp_path))
-    assert damaged.damaged == (4,)
-    assert len(damaged.entries) == 2
-
-
 def taken_out(journal: Journal, *gone: int) -> tuple[int, ...]:
     """Which lines are damaged once these, counted from 1, are gone."""
     lines = Path(journal.path).read_bytes().splitlines(keepends=True)

@@ -7,8 +7,6 @@ from RHEL 9.3 on it leaves the entries alone; grubby is not run either (docs/boo
 Source: RHEL 9.3 release notes (boot loader); Fedora's 20-grub.install and blscfg.c (variables, order of the menu).
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from tunectl.bootloader.editor import Holder, Look, files_family, read, variable

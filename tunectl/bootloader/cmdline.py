@@ -14,8 +14,6 @@ Words of the kernel's command line with which the TSC is not the clock. Pure.
 Source: arch/x86/kernel/tsc.c, notsc_setup(), tsc_setup(); kernel/time/clocksource.c, boot_override_clocksource().
 """
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ A Form says how one kind of file is read and rewritten: only the line changes, n
 loaders says which files there are (its Look), and everything else is the same for all of them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from functools import partial

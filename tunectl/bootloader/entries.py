@@ -7,8 +7,6 @@ Source: UAPI Group, Boot Loader Specification (fields, sorting) and Version Form
 90-loaderentry.install, Fedora's 20-grub.install.
 """
 
-from __future__ import annotations
-
 import errno
 import re
 from collections.abc import Iterable, Sequence

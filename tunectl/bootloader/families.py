@@ -7,8 +7,6 @@ Source: grub-mkconfig, kernel-install's 90-loaderentry, grubby(8), rpm-ostree, k
 openSUSE's update-bootloader (LOADER_TYPE).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -169,7 +167,7 @@ def _evidence(root: Sysroot) -> Iterator[tuple[str, str]]:
     settings = list(present((MAIN, GRUB_CFG, GRUB2_CFG)))
     own = list(present(_LOADER_CONF))
     kind = "suse-grub" if any("suse" in name for name in system) else "grub"
-    bls = _enables_bls(root)
+    bls = evaluate_settings([(MAIN, root.get_text(MAIN))]).text("GRUB_ENABLE_BLSCFG") == "true"
     red_hat = system & RED_HAT and (settings or (entries and not own))
     if (bls or red_hat) and not (_has_own_entries(root) and not entries):
         yield (
@@ -208,10 +206,6 @@ def _has_own_entries(root: Sysroot) -> bool:
     menus = (GRUB2_CFG,) if root.exists(GRUB2_CFG) else matching(root, grubstart.FILES)
     text = "".join(map(root.get_text, menus))
     return "menuentry" in text and "blscfg" not in text
-
-
-def _enables_bls(root: Sysroot) -> bool:
-    return evaluate_settings([(MAIN, root.get_text(MAIN))]).text("GRUB_ENABLE_BLSCFG") == "true"
 
 
 def _loader(name: str, evidence: list[str]) -> Loader:

@@ -6,13 +6,11 @@ they boot without isolation. Then grub-mkconfig writes a new menu. The name of o
 images, since a later file overwrites an earlier one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
 from tunectl import kinds
-from tunectl.bootloader.cmdline import Arg, Found, Rule, kernel_args, lookup, same_key
+from tunectl.bootloader.cmdline import Arg, Rule, kernel_args, lookup, same_key
 from tunectl.bootloader.editor import Holder, Look, our_words, plan_edits, read, variable, without_ours
 from tunectl.bootloader.family import BootPlan, Conflict, Family, Journaled, Upcoming, Write
 from tunectl.bootloader.grubsettings import (
@@ -97,10 +95,6 @@ def unmet(settings: Configured, desired: Sequence[Desired], same: Same) -> tuple
     return tuple(_obstacle(settings, want, same) for want in desired if not given(settings.args, want, same))
 
 
-def _find(args: Sequence[Arg], key: str, rule: Rule, same: Same) -> Found | None:
-    return lookup(args, key, rule, lambda one, other: same(key, one, other))
-
-
 def _equal(same: Same, key: str, one: str | None, other: str | None) -> bool:
     return same(key, one, other) if one and other else not one and not other
 
@@ -114,7 +108,7 @@ def _obstacle(settings: Configured, want: Desired, same: Same) -> Conflict:
     if len(mine) < len(settings.args) and any(_equal(same, key, one.arg.value, value) for one in placed):
         end = as_place(settings.placed[len(mine)].where)
         return Conflict(f"'--' in {end} ends the kernel's own arguments: {written(want)} behind it goes to init", key)
-    found = _find(settings.args, key, rule, same)
+    found = lookup(settings.args, key, rule, lambda one, other: same(key, one, other))
     if found is None or rule is Rule.EACH:
         place = settings.default_set_at or "the settings"
         if place.startswith("/" + DROPIN):

@@ -1,7 +1,5 @@
 """Who decided which entry of GRUB's menu is the default, and how the decision is taken back."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

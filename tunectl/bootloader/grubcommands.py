@@ -7,8 +7,6 @@ GRUB's `test` command, and its way to read a number. Pure, except for the files 
 Source: grub-core/commands/test.c (the order in which forms are tried), grub-core/kern/misc.c (grub_strtoull).
 """
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable, Iterator, Sequence

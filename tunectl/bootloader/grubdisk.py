@@ -4,8 +4,6 @@
 either of them, a path may be that of the root file system or that of a separate /boot; the file that is there tells.
 """
 
-from __future__ import annotations
-
 import re
 
 from tunectl.bootloader.grubsyntax import Unfollowed

@@ -5,8 +5,6 @@ not hand a variable on makes entries without what stands there, with the next ke
 Source: grub-mkconfig, 10_linux (of 2.02 to 2.12).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar

@@ -4,8 +4,6 @@ Source: GRUB manual, 6.1 (default, saved entries, `1>2`); grub-core/normal/menu.
 `fallback`); grub-mkconfig's 00_header and 10_linux.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

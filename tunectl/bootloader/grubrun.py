@@ -6,8 +6,6 @@ Source: grub-core/script/execute.c, normal/main.c, normal/menu.c, commands/confi
 commands/loadenv.c; grub-mkconfig's 00_header, 10_linux and 41_custom.
 """
 
-from __future__ import annotations
-
 import re
 from collections import ChainMap
 from collections.abc import Callable, Sequence

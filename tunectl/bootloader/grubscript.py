@@ -4,8 +4,6 @@ Source: GRUB manual, 7.1 (Writing full configuration files directly); grub-core/
 grub-core/lib/cmdline.c for the quotes around what holds a space.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple

@@ -6,8 +6,6 @@ recorded host are never run.
 Source: grub-mkconfig of Debian's grub-common (the directory of drop-ins is Debian's addition); 10_linux for the order.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Mapping

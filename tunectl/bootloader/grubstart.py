@@ -8,8 +8,6 @@ Source: grub-install(8) and Debian's and Ubuntu's grub2-signed (the stub's three
 RHEL's and openSUSE's shim packages (the same, with grub2).
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

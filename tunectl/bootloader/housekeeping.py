@@ -11,8 +11,6 @@ set"), rcu_init_nohz() (the CPUs without a tick are offloaded, too); kernel/irq/
 lib/bitmap-str.c, bitmap_parselist() (it sets one region after the other until one is wrong).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ has. kernelstub puts root= and the like in front by itself.
 Source: kernelstub's README and configuration file (user.kernel_options); systemd-boot(7).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from tunectl.bootloader.editor import Form, Holder, Look, files_family, read

@@ -5,8 +5,6 @@ run, so there the settings say what the entries made from them will have, and a 
 entry that is not made from them (recovery, custom.cfg) counts as it stands on both.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 from tunectl.bootloader.cmdline import Arg, length_problem, parse_cmdline, same_key
@@ -31,7 +29,7 @@ def next_boot(root: Sysroot) -> Upcoming:
     settings = configured(root)
     later = Point(
         ", ".join(settings.files) or "/etc/default/grub",
-        None if settings.problem else _as_grub_gives(settings),
+        None if settings.problem else " ".join(map(_text, settings.args)),
         settings.problem or "",
         settings.errno,
     )
@@ -102,10 +100,6 @@ def _why(root: Sysroot, entry: BootEntry | NoEntry) -> str:
         return f"/{menu_path(root)}: {entry.why}, and {by}"
     kind = "a recovery entry" if entry.recovery else f"which {generator(root)} does not make from the settings"
     return f"the default entry is {quoted(entry.title)} ({as_data(entry.at)}), {kind}, and {by}"
-
-
-def _as_grub_gives(settings: Configured) -> str:
-    return " ".join(_text(arg) for arg in settings.args)
 
 
 def _text(arg: Arg) -> str:

@@ -5,8 +5,6 @@ to come. A staged deployment has taken them already, and writes its entry at shu
 Source: ostree's ostree-sysroot-deploy.c (the merge deployment's bootconfig); rpm-ostree(1).
 """
 
-from __future__ import annotations
-
 from tunectl.bootloader.bls import expanded
 from tunectl.bootloader.editor import Look, files_family
 from tunectl.bootloader.entries import entry_files, entry_point, read_entries, version_key

@@ -9,8 +9,6 @@ cg_is_unified_wanted(); NEWS 256 (a boot with version 1 is refused without SYSTE
 (version 1 is gone, and nobody reads the word); src/core/main.c, parse_proc_cmdline_item().
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from tunectl.bootloader.cmdline import Arg, same_key

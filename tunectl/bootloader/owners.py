@@ -6,8 +6,6 @@ as /etc/default/grub, register nobody. `upcoming` is what the next boot will hav
 entry of his is read, so they are known to have the source's words only where this boot has them all.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import re
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 Source: Raspberry Pi documentation, "The kernel command line" and config.txt (cmdline, os_prefix, conditional filters).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tunectl.bootloader.editor import Form, Holder, Look, files_family, read

@@ -9,8 +9,6 @@ type_of_loader; libstub/x86-stub.c, which is 0x21; GRUB's loader/*/linux.c (BOOT
 name or the number of an entry; kexec-tools drop it (--reuse-cmdline).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from tunectl.host.sysroot import Sysroot

@@ -4,8 +4,6 @@ Entries are edited as they stand. The line of an image is inside it and may be s
 Source: loader.conf(5), systemd-boot(7), the Boot Loader Interface (EFI variables), kernel-install(8).
 """
 
-from __future__ import annotations
-
 import fnmatch
 from collections import Counter
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ Source: Microsoft's PE Format (headers, section table); UAPI Group, Unified Kern
 and 60-ukify.install; ukify(1), uki.conf; sbctl's 91-sbctl.install.
 """
 
-from __future__ import annotations
-
 import errno
 import re
 import struct

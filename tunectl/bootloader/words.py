@@ -4,8 +4,6 @@ Everything else stays as it is: the order, the spaces between the words, repeata
 over several texts (the `options` lines of one boot entry); the kernel is given them one after the other.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """tunectl check"""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import click

@@ -1,7 +1,5 @@
 """tunectl monitor, as systemd or a terminal runs it: the process around the loop."""
 
-from __future__ import annotations
-
 import gc
 import json
 import logging

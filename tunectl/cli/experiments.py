@@ -1,7 +1,5 @@
 """tunectl probe wake, feed and hedge: a table of cases, each measured in its turn"""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """tunectl fleet: open, record, report and history"""
 
-from __future__ import annotations
-
 import datetime
 from itertools import islice
 from pathlib import Path

@@ -3,8 +3,6 @@
 A group without a table of its own names the commands in it, with the whole of each summary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

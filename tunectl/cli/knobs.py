@@ -1,7 +1,5 @@
 """tunectl knobs"""
 
-from __future__ import annotations
-
 import click
 
 from tunectl.cli.command import DATA, emit, open_root, tunectl_command

@@ -1,7 +1,5 @@
 """tunectl monitor"""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """tunectl plan"""
 
-from __future__ import annotations
-
 import click
 import msgspec
 

@@ -1,7 +1,5 @@
 """tunectl preflight"""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """tunectl probe: jitter, wake, feed, hedge and selftest"""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """What the commands of `probe` share: the host they measure, who else wants its CPUs, and where the result goes."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

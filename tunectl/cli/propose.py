@@ -1,7 +1,5 @@
 """tunectl propose"""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

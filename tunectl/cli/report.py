@@ -1,7 +1,5 @@
 """tunectl report"""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """tunectl restore"""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 

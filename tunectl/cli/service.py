@@ -1,7 +1,5 @@
 """tunectl service"""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """tunectl snapshot"""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import click

@@ -1,7 +1,5 @@
 """tunectl threads"""
 
-from __future__ import annotations
-
 import os
 
 import click

@@ -3,8 +3,6 @@
 Each reads names only: a directory of the kernel's, of sessions. No file of a CPU, nothing that waits for a device.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """tunectl verify"""
 
-from __future__ import annotations
-
 import msgspec
 
 from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_command

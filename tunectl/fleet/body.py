@@ -1,7 +1,5 @@
 """A session as a document, tunectl.fleet/1, and one host over the sessions, tunectl.fleet.history/1. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 

@@ -5,8 +5,6 @@ finding's fields: those are compared. Only a reason that no finding and no limit
 without its numbers.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The files of a session, checked field by field: its list of hosts, and notes about hosts without a document. Pure."""
 
-from __future__ import annotations
-
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from ipaddress import ip_address

@@ -5,8 +5,6 @@ that nothing in it contradicts (tunectl.probe.doubt). Everything else that does 
 with the reason. No host is left out.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import timedelta

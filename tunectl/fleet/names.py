@@ -5,8 +5,6 @@ that DNS allows stay as they are in the file's name; all others are percent-enco
 `fleet_preflight` follows the same rule, and a test compares the two.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from urllib.parse import quote, unquote

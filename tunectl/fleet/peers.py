@@ -11,8 +11,6 @@ among 40 µs. The score is Iglewicz and Hoaglin's modified z-score ("How to Dete
 0.6745 times the distance over the MAD; 3.5 is their limit, which 1 of 2,000 normally distributed values passes.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping

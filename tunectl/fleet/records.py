@@ -3,8 +3,6 @@
 The document itself may hold every gap of every CPU. Of 200 hosts that is more than a controller should keep.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, NamedTuple
 

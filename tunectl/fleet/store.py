@@ -7,8 +7,6 @@
 A file appears whole or not at all, so a session can be read while it is being written.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -4,8 +4,6 @@ A command is made here, of the kind that a document names (tunectl/kinds.py). Wh
 words: under the hosts that said exactly this, and nobody else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, NamedTuple
 

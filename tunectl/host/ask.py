@@ -7,8 +7,6 @@ process keeps to (cli/command.stay_off()). Each is asked once for each Sysroot. 
 (a container, an older recording), and where the program failed; then what is declared in files decides alone.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from typing import NamedTuple

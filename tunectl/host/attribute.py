@@ -1,7 +1,5 @@
 """A kernel attribute, read from or written to an open file."""
 
-from __future__ import annotations
-
 import errno
 import os
 

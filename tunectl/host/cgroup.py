@@ -3,8 +3,6 @@
 Source: Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition. Nothing outside a partition may run on its CPUs.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

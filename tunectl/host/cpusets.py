@@ -3,8 +3,6 @@
 No file is read here that interrupts an isolated CPU (docs/kernel-facts.md).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, parse_shown

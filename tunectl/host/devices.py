@@ -9,8 +9,6 @@ A driver may set its queues up again, and their interrupts back to the default, 
 Source: rtnetlink(7), netlink(7). No library: of a message only two numbers are wanted, and a monitor runs for weeks.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import socket

@@ -3,8 +3,6 @@
 Where nobody keeps it, a signal raises KeyboardInterrupt wherever the process is, as always.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager

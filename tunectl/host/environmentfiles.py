@@ -4,8 +4,6 @@ It is no shell: nothing is expanded, `export X=1` is an assignment to a name tha
 with a message in its log. Source: systemd.exec(5), EnvironmentFile=; the tests ask systemd's own parser.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -10,8 +10,6 @@ A setting that the driver does not offer, or a feature that it cannot switch, is
 Which network interface leads to an address: the kernel's routing table, asked by rtnetlink(7).
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import socket

@@ -5,8 +5,6 @@ after each boot. Both are read from memory: no other CPU answers. Source: kernel
 sched_fair_server_show() and sched_fair_server_write(); commit "sched/fair: Fair server interface" (in v6.12).
 """
 
-from __future__ import annotations
-
 import errno
 from functools import lru_cache
 from typing import NamedTuple

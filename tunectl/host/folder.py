@@ -1,7 +1,5 @@
 """Many directories with the same files, read at the cost of one: those of 4,096 interrupts in /proc/irq."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ What the guest owns is what its kernel shows (cpufreq, cpuidle), whoever the pro
 which everybody may read. docs/kernel-facts.md, "In a cloud's guest", has the sources.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Which host this is, which of its boots, which distribution (os-release(5)), and when one of its processes began."""
 
-from __future__ import annotations
-
 import os
 import re
 

@@ -3,8 +3,6 @@
 Source: systemd.syntax(7). Quotes are part of a value; the reader of a key knows whether they mean anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Built for hundreds of CPUs and thousands of rows. The table has a column for eac
 and a column's place is never its CPU's number (fs/proc/interrupts.c, kernel/irq/proc.c).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

@@ -12,8 +12,6 @@ It listens at a socket that is named after its process, and answers root alone. 
 sock_handle) of 1.9: "setup" is answered with "SLEEP 10 BANNED 0000000c".
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

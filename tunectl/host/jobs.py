@@ -5,8 +5,6 @@ Source: crontab(5), cron(8) and run-parts(8) of Debian and cronie; systemd-rc-lo
 systemd.exec(5), User=, DynamicUser=, AmbientCapabilities=; systemd.service(5), "Command lines".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple

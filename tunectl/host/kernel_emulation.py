@@ -4,8 +4,6 @@ A recorded host has no kernel: when one of its attributes is written, the files 
 change along with it are written too, so that the recording stays consistent.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Source: limits.conf(5); systemd-system.conf(5), DefaultLimitMEMLOCK=; systemd.exec(5) for its units.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable

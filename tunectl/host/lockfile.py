@@ -5,8 +5,6 @@ one that is not is replaced, unless a process holds it that may work there: root
 owner. Who holds it the kernel says, not the file. Source: proc_pid_fdinfo(5), "lock"; fs/locks.c (show_fd_locks).
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import stat

@@ -4,8 +4,6 @@ Source: modprobe.d(5); libkmod-module.c of kmod: the name of an `install` line i
 is not, and an `alias` is a pattern for what is asked for: a module's name, or what a device says of itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from glob import escape

@@ -5,8 +5,6 @@ part, nothing is opened on it (O_PATH), and what is opened at its end is what wa
 Below the root of a recorded host its owner counts as root. Source: open(2), O_PATH; path_resolution(7).
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -5,8 +5,6 @@ Hardware time stamps of a network interface: of which clock they are, and which 
 Source: Documentation/networking/timestamping.rst, include/uapi/linux/net_tstamp.h.
 """
 
-from __future__ import annotations
-
 import array
 import errno
 import fcntl

@@ -5,8 +5,6 @@ Source: docs/kernel-facts.md, "Reading without disturbing" (arch/x86/kernel/msr.
 intel_pstate.c, arch/x86/kernel/acpi/cppc.c, cpu/intel_epb.c, drivers/hwmon/coretemp.c).
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

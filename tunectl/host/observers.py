@@ -8,8 +8,6 @@ Source: proc_pid_fdinfo(5); bpf(2), BPF_OBJ_GET; kernel/bpf/inode.c (bpf_obj_get
 include/uapi/linux/bpf.h for the numbers.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re

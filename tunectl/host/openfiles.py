@@ -12,8 +12,6 @@ some microseconds; a socket that the process closes just then is closed that muc
 Source: pidfd_getfd(2); socket(7), SO_BUSY_POLL; net/core/sock.c (sk_getsockopt); fs/eventpoll.c (EPIOCGPARAMS).
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import fcntl

@@ -3,8 +3,6 @@
 Source: Documentation/filesystems/proc.rst; proc(5), numa_maps. None of it interrupts the process.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from typing import NamedTuple

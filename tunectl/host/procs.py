@@ -6,8 +6,6 @@ psutil lists the processes; it knows neither a thread's flags nor the CPU it las
 A name is no identity: any user may give a thread any name. Whose a process is decides, what it executes, and its unit.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator

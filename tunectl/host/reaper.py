@@ -5,8 +5,6 @@ parent below it becomes its child (PR_SET_CHILD_SUBREAPER, for which nobody has 
 SIGTERM is passed on; what does not heed it is killed. It ends as the program did. Source: prctl(2).
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

@@ -10,8 +10,6 @@ addresses and serial numbers, keys, logs, the operator's own files, and MSRs. se
 the files that are recorded.
 """
 
-from __future__ import annotations
-
 import errno
 import fnmatch
 import gzip

@@ -1,7 +1,5 @@
 """The one place that starts another program: an argument list, never a shell, a clean environment."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -5,8 +5,6 @@ file, export symbols of their own. /proc/PID/{maps,exe,cmdline,environ}: none of
 Source: proc(5); elf(5); Go: debug/buildinfo; Node.js: src/node.h (node::Start); .NET: docs/design/features/single-file.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from enum import Enum

@@ -6,8 +6,6 @@ Of scheduling one text stands there, `fifo:50 8123 irq/33-eth0`: policy and prio
 started, and its name. A number of a process is used again, and these two tell one thread from the next that has it.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Collection

@@ -6,8 +6,6 @@ nm-settings-keyfile(5), interfaces(5), netplan's reference, systemd.netdev(5), s
 crypt(5), RFC 7468.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatch

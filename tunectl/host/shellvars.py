@@ -8,8 +8,6 @@ Source: POSIX.1-2017, Shell Command Language, 2.2 Quoting, 2.6.2 Parameter Expan
 2.9.1 Simple Commands.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator

@@ -7,8 +7,6 @@ stress-ng ends its own children, and removes its files, on SIGTERM. Its figures 
 directory. Source: stress-ng(1), setpriv(1), taskset(1), prlimit(1), choom(1), memfd_create(2).
 """
 
-from __future__ import annotations
-
 import math
 import os
 import shutil

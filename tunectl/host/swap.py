@@ -3,8 +3,6 @@
 Source: mm/swapfile.c (swaps_proc_ops); systemd-fstab-generator(8): `noauto` keeps a line from the boot.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

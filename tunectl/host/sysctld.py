@@ -1,7 +1,5 @@
 """Which sysctls a site's sysctl.d files set at boot, and with which line. sysctl.d(5)."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple

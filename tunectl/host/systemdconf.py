@@ -5,8 +5,6 @@ Source: systemd.unit(5), "Unit File Load Path"; systemd-system.conf(5).
 The control groups of systemd's units: a unit that has one runs now. /sys/fs/cgroup/system.slice
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

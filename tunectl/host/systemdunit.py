@@ -3,8 +3,6 @@
 Source: systemd.unit(5), "Unit File Load Path"; systemd.service(5), "Command lines".
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

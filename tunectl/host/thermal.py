@@ -6,8 +6,6 @@ counters, limits, lists of frequencies) the kernel keeps in memory.
 Source: drivers/thermal/intel/therm_throt.c, drivers/cpufreq/cpufreq.c, Documentation/driver-api/thermal/sysfs-api.rst.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

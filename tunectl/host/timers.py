@@ -4,8 +4,6 @@ Both are read from memory. /proc/timer_list is root's; the kernel holds the lock
 looks one of them up (kernel/time/timer_list.c), so it is read only where the tick is already known not to be off.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -9,8 +9,6 @@ A fleet compares a host with its peers by these words, so nothing that tuning ch
 CPUs that are switched off: with half its threads gone a machine is another one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -13,8 +13,6 @@ To switch an event on or off the kernel patches its own code, and on x86 interru
 Source: Documentation/trace/ftrace.rst (Instances), events.rst.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -4,8 +4,6 @@ A rule is judged by the keys that are known of an event beforehand: what it is a
 that are there. Of any other key nobody knows whether it will match. Source: udev(7); systemd.device(5).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase

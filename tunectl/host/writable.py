@@ -4,8 +4,6 @@ On the running host a kernel attribute takes a value. A recorded host has no ker
 replaced, and `writes` tells in which other files a kernel would show the value (host/kernel_emulation.py).
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """The limits that a probe is judged by: the profile's, each replaced by the host file's where that has one. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 

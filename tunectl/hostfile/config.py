@@ -1,7 +1,5 @@
 """A host file made concrete: host file + profile + topology -> what is wanted of this host, and its own threads."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -228,9 +226,8 @@ def _declared(row: ThreadRow, scope: Scope, where: str) -> Trading:
         if len(value.encode()) > _COMM:
             raise UsageError(f"{where}.{key}: '{value}': the kernel keeps {_COMM} characters", value[:_COMM])
     if "/" in row.command:
-        raise UsageError(
-            f"{where}.command: '{row.command}': a program's name, without its folder", _name_of(row.command)
-        )
+        name = row.command.rpartition("/")[2] or "its name as `ps -o comm` shows it"
+        raise UsageError(f"{where}.command: '{row.command}': a program's name, without its folder", name)
     unit = _unit_of(row)
     if unit:
         _check_unit(unit, f"{where}.unit")
@@ -266,7 +263,3 @@ def _check_unit(unit: str, where: str) -> None:
         )
     if "@." in unit:
         raise UsageError(f'{where}: "{unit}" is a template, of which only instances run', unit.replace("@.", "@NAME."))
-
-
-def _name_of(program: str) -> str:
-    return program.rpartition("/")[2] or "its name as `ps -o comm` shows it"

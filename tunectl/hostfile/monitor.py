@@ -3,8 +3,6 @@
 The receivers use the same checks, so that what `verify` accepts is what the monitor opens.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Profiles: what a kind of host wants, each value with its reason. Shipped ones lie in tunectl/profiles."""
 
-from __future__ import annotations
-
 import os
 from functools import cache
 from typing import Literal, NamedTuple

@@ -1,7 +1,5 @@
 """The host file's keys as a JSON Schema, for editors and for people who write host files. Pure."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec

@@ -3,8 +3,6 @@
 Every table may be left out. What a value may be beyond its type, config.py says. schema.py makes a JSON Schema of this.
 """
 
-from __future__ import annotations
-
 import datetime
 from typing import Annotated, Literal
 

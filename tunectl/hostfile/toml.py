@@ -1,7 +1,5 @@
 """A TOML file of a known shape, and where it is wrong, in the operator's words."""
 
-from __future__ import annotations
-
 import errno
 import re
 import tomllib

@@ -3,8 +3,6 @@
 The order of the facilities is the order of operations; `after` on a row mends it where it must.
 """
 
-from __future__ import annotations
-
 from tunectl.knobs import (
     boot,
     clocksource,

@@ -3,8 +3,6 @@
 asked (desired), what the next boot will have, what this boot had, and what the kernel accepted.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from tunectl.fix import NOTHING, REBOOT, Fix, add_words, reboot, to_decide

@@ -1,7 +1,5 @@
 """The clock behind gettimeofday and every timestamp."""
 
-from __future__ import annotations
-
 from tunectl.knobs.codecs import CHOICE
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Knob

@@ -5,8 +5,6 @@ to people and JSON, `want` a value from a host file or profile (where "isolated"
 are CPU sets of this host). decode() and want() raise ValueError with the reason.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """CPUs switched on and off, and simultaneous multithreading: reported, changed only where the host file says so."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tunectl import kinds

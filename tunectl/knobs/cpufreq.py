@@ -1,7 +1,5 @@
 """Frequency: the driver's mode, governor, limits, boost, and the hardware's own weighing of speed and power."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Idle states: how long an isolated CPU may take to come back."""
 
-from __future__ import annotations
-
 from tunectl.host.guest import read_cpuidle_driver
 from tunectl.knobs.codecs import NATURAL, RESUME_LATENCY
 from tunectl.knobs.drivers.exitlatency import IdleStates, LatencyHold

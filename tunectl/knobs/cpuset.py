@@ -1,7 +1,5 @@
 """Isolation at run time: an isolated partition of control group v2."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tunectl.cpulist import format_cpulist

@@ -1,7 +1,5 @@
 """Where device interrupts go: the default mask, each interrupt's own, and irqbalance's ban list."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tunectl.command import as_data

@@ -1,7 +1,5 @@
 """Kernel housekeeping: watchdogs, timers, statistics, real-time throttling."""
 
-from __future__ import annotations
-
 import errno
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Kernel threads and where they may run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tunectl.command import as_data

@@ -1,7 +1,5 @@
 """Resource limits that a trading process is started with."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

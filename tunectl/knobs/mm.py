@@ -1,7 +1,5 @@
 """Memory management that stops a thread to do its work."""
 
-from __future__ import annotations
-
 from tunectl.knobs.codecs import CHOICE, NATURAL, SWITCH, WORD, mapped
 from tunectl.knobs.drivers.hugepages import PAGES, HugePages
 from tunectl.knobs.drivers.pseudofile import PseudoFile

@@ -3,8 +3,6 @@
 A change of channels sets up new interrupts, so those rows come first and the interrupts are placed afterwards.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from tunectl.knobs.codecs import COUNT, CPULIST, CPUMASK, NATURAL, SWITCH

@@ -1,7 +1,5 @@
 """PCI Express: the power states of links."""
 
-from __future__ import annotations
-
 from tunectl.knobs.codecs import CHOICE
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Knob, View

@@ -1,7 +1,5 @@
 """What systemd is told: which CPUs its units may use, and what makes runtime values survive a reboot."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Intel's uncore: the clock of the last-level cache and the mesh, a die at a time."""
 
-from __future__ import annotations
-
 import re
 
 from tunectl.cpulist import CpuSet

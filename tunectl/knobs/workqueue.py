@@ -1,7 +1,5 @@
 """Unbound workqueues."""
 
-from __future__ import annotations
-
 from tunectl.knobs.codecs import CPUMASK
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Knob

@@ -3,8 +3,6 @@
 A fix says which of its tasks are typed as they stand. Anything else is for the operator to decide, or to do by hand.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -48,7 +46,8 @@ def actions_of(
     for finding in every:
         for item in _items(finding, booted):
             gathered.setdefault(item, {})[finding.target] = finding
-    actions = [(item, _worst_first(mends.values())) for item, mends in _merged(gathered).items()]
+    merged = _merged(gathered).items()
+    actions = [(item, sorted(mends.values(), key=lambda one: cost(one.severity))) for item, mends in merged]
     actions.sort(key=_place)
     made = _once([_body(item, mends) for item, mends in actions])
     searches = (*unproved, *([_SEARCH] if over_budget else []))
@@ -135,10 +134,6 @@ def _once(actions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         same["mends"] = list(dict.fromkeys([*same["mends"], *action["mends"]]))
         same["reboot"] = same["reboot"] or action["reboot"]
     return list(made.values())
-
-
-def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda finding: cost(finding.severity))
 
 
 def _body(item: Item, mends: Sequence[Finding]) -> dict[str, Any]:

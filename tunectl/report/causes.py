@@ -1,7 +1,5 @@
 """The causes of gaps on a page: grouped by what held the CPU longest, so that few rows hold all of them. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Figures of `probe feed`, as its pages write them: bounds, stages, and the conditions they were taken under. Pure."""
 
-from __future__ import annotations
-
 from tunectl.report.escape import printable
 from tunectl.report.figures import plain
 from tunectl.shapes import FEED_STAGES, FEWEST_P99_9, Feed, FeedCase, FeedReplay
@@ -14,7 +12,8 @@ OF_STAGES = ("median", "P99", *(f"in {name}" for _, name in DUE))
 def feed_conditions(result: Feed) -> list[str]:
     """Under what conditions the cases were measured: sentences."""
     asked = {(case.rate, case.burst) for case in result.cases}
-    found = [f"{plural(rate, 'message')} a second, {_at_once(burst)}" for rate, burst in sorted(asked)]
+    bursts = {1: "each due at a time of its own"}
+    found = [f"{plural(rate, 'message')} a second, {bursts.get(n, f'{n} due at a time')}" for rate, n in sorted(asked)]
     if replay := result.replay:
         found = [*(_replayed(replay, rate) for rate, _ in sorted(asked))]
     if result.peer:
@@ -44,10 +43,6 @@ def _replayed(replay: FeedReplay, rate: int) -> str:
     )
     left_out = f"; {plural(replay.others, 'other packet')} left out" if replay.others else ""
     return f"replayed: {said}, {rate:,} a second on average{changed}{left_out}"
-
-
-def _at_once(burst: int) -> str:
-    return "each due at a time of its own" if burst == 1 else f"{burst} due at a time"
 
 
 def due_figure(case: FeedCase, name: str) -> str:

@@ -1,7 +1,5 @@
 """Figures: which ones a probe's result and a comparison have, what they are called, and how they are written. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple

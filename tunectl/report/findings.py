@@ -1,7 +1,5 @@
 """Findings counted and grouped, so that 4,096 interrupts become a few lines. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Figures of `probe hedge`, as its pages write them: what a second copy gains and costs, where it collapses. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Sequence
 

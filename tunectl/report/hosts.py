@@ -1,7 +1,5 @@
 """Hosts for people: what one is built of, many names in few words, and how a fleet's hosts stand. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

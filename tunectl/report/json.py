@@ -1,7 +1,5 @@
 """JSON, as docs/interface.md describes it: a header that every document has, then the body."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -7,8 +7,6 @@ The schema that Jenkins reads by (junit-10.xsd) has no properties in a test case
 severity is its group, and the worst one that fails is a property of the suite.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from io import BytesIO

@@ -1,7 +1,5 @@
 """The catalogue as a page of documentation: docs/knobs.md is this, generated."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any

@@ -4,8 +4,6 @@ Source: https://www.monitoring-plugins.org/doc/guidelines.html. A threshold `0` 
 outside 0 to 0". There is no unit for ppm, so stolen time is a percentage.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from tunectl.model import Document, Finding, Outcome, cost

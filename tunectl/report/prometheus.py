@@ -7,8 +7,6 @@ series of their own, so that a good host with 4,096 interrupts has none.
 Source: prometheus/docs, docs/practices/naming.md; node_exporter, collector/textfile.go.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The gap that ended a run (`until` of a result), as a text or HTML page shows it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A proposed host file, as it is to be written: `tunectl propose --format toml > host.toml`."""
 
-from __future__ import annotations
-
 from tunectl.errors import TunectlError
 from tunectl.model import Document
 

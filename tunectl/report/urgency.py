@@ -1,7 +1,5 @@
 """What needs attention, in short: severity by severity, and what could not be found out, by its reason. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The plan through the journal: before-image on disk, write, read back. The only writer of the host, with restore."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterator, Sequence

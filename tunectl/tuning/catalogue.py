@@ -1,7 +1,5 @@
 """The knob table as data for people: what `tunectl knobs` and docs/knobs.md show."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 

@@ -4,8 +4,6 @@ Each row: the name, and the argument lists to try; the first whose program is in
 programs that are run once for each thing of a host.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What an apply left outside of its state directory: it tells of a journal that is gone, or is an older one."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress

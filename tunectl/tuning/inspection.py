@@ -1,7 +1,5 @@
 """One command's view of one host: what is wanted, what the host shows, and the plan that follows."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -9,8 +9,6 @@ Runtime values carry the boot id, because they end with the boot; files outlive 
 names only: the last one counts. Bytes are kept as latin-1 text, which maps every byte to one character.
 """
 
-from __future__ import annotations
-
 import errno
 import glob
 import os

@@ -1,7 +1,5 @@
 """One writer at a time: a lock file in the state directory."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What was in force and is gone, and what is in force and the next boot will not have. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from tunectl.bootloader.cmdline import Arg, same_key

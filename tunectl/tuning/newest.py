@@ -5,8 +5,6 @@ of the run, its last entry, its boot, and the boot arguments that stand by then:
 us nothing else marks them as ours. Where power fails it is older than the journal, never newer.
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """desired minus observed, as a pure function: no I/O, no clock. verify is "the plan is empty"."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 

@@ -139,11 +139,7 @@ def _default(cores: list[Core], free: list[Core], node: int) -> int:
     here = [core for core in free if core.node == node]
     fast = [core for core in here if not core.efficient] or here
     half = max(sum(core.node == node for core in cores) // 2, 1)
-    return sum(len(core.cpus) for core in _last_first(fast)[:half])
-
-
-def _last_first(cores: Iterable[Core]) -> list[Core]:
-    return sorted(cores, key=lambda core: -core.first)
+    return sum(len(core.cpus) for core in sorted(fast, key=lambda core: -core.first)[:half])
 
 
 def _choose(topology: Topology, free: list[Core], node: int, wanted: int) -> list[Core]:

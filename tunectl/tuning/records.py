@@ -1,7 +1,5 @@
 """The journal's records as types: what a write was, as an entry and as the record that stands in the file."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

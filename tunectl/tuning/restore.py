@@ -1,8 +1,5 @@
 """The journal backwards: the earlier value returns where the host still shows ours; the rest is reported."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from tunectl.bootloader.families import stripped
@@ -98,7 +95,8 @@ def restore(root: WritableSysroot, journal: Journal, boot_id: str, *, force: boo
     commands = [
         name for file in known if "/" + file.first.path in done for name in file.first.commands or file.last.commands
     ]
-    notified = run_commands(root, _in_order(commands))
+    commands.sort(key=lambda name: name != "reload-systemd")  # systemd must know a unit before it is restarted
+    notified = run_commands(root, commands)
     return Outcome(results, notified.not_run, list(notified.failed.values()))
 
 
@@ -139,11 +137,6 @@ def _strip(root: Sysroot, journal: Journal, results: list[Restored], to: Writabl
         where = error.filename or "the boot entries"
         known["boot"] = Restored(str(where), (), "failed", None, None, f"{where}: {error.strerror}")
     return list(known.values())
-
-
-def _in_order(names: Iterable[str]) -> list[str]:
-    """systemd must know the units before one of them is restarted."""
-    return sorted(dict.fromkeys(names), key=lambda name: name != "reload-systemd")
 
 
 def _one(root: WritableSysroot, file: _File) -> Restored:

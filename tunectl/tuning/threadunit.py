@@ -4,8 +4,6 @@ Pure. Source: systemd.exec(5), CPUAffinity=, CPUSchedulingPolicy=, LimitMEMLOCK=
 systemd.resource-control(5), Slice=; systemd.unit(5), "Unit File Load Path".
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated

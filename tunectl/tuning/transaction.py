@@ -1,7 +1,5 @@
 """apply and restore as whole runs: the lock, the journal, the writes, and reading the host again."""
 
-from __future__ import annotations
-
 import datetime
 import os
 import stat

@@ -1,7 +1,5 @@
 """python -m tunectl.cli.manuals DIRECTORY | --docs DOCS"""
 
-from __future__ import annotations
-
 import datetime
 import os
 import sys

@@ -1,7 +1,5 @@
 """docs/schema: the JSON Schema of every document, made of the type that the document is made as. Pure."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The manual as pages of the documentation: docs/reference/commands.md and docs/reference/schemas.md."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

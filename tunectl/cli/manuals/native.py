@@ -3,8 +3,6 @@
 A man page's name has a hyphen where a command has a space: tunectl-probe(1) is both.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The command tree as pages: what a man page and the reference have of each command. Only click is asked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from inspect import cleandoc
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A page as man(7) has it: text escaped so that no word of it is a request, and a hyphen stays what is typed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -5,8 +5,6 @@ and systemd.wants=; systemd-run-generator(8), systemd.run=; bootup(7); systemd.u
 Upholds= and the directories of links.
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ A switch of it is judged, and never written. Source: Documentation/admin-guide/k
 kstrtobool().
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -18,8 +18,6 @@ What acts before Python runs, or in another program of a unit, only systemd can 
 Source: systemd.exec(5), UnsetEnvironment=; python(1); ld.so(8); openssl-env(7); glibc's resolv.conf(5), mtrace(3).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise, takewhile

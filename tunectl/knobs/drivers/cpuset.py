@@ -3,8 +3,6 @@
 Source: Documentation/admin-guide/cgroup-v2.rst, "Cpuset Interface Files"; kernel/cgroup/cpuset.c, update_prstate().
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

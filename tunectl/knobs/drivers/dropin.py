@@ -1,7 +1,5 @@
 """A file of our own in a directory where a program reads every file; the other files stay as they are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 

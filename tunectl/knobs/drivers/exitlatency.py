@@ -6,8 +6,6 @@ cpuidle.rst, "Power management quality of service"; kernel/power/qos.c: a write 
 holds it, any other length is read as hexadecimal text.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Iterator

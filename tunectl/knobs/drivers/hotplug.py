@@ -4,8 +4,6 @@ Source: systemd.device(5), SYSTEMD_WANTS=; udev(7). What udev does not announce,
 hears (host/devices.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

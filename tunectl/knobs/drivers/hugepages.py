@@ -4,8 +4,6 @@ Source: Documentation/admin-guide/mm/hugetlbpage.rst. A write reserves what is f
 show less than was asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

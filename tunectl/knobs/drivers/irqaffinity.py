@@ -6,8 +6,6 @@ are enough.
 Source: kernel/irq/proc.c; Documentation/core-api/irq/irq-affinity.rst.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 

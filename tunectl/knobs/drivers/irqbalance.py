@@ -4,8 +4,6 @@ Source: irqbalance(1); cputree.c. Unset, it bans the isolated and nohz_full CPUs
 to nothing, it bans exactly what is listed. IRQBALANCE_BANNED_CPUS (a mask) is the older spelling.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -11,8 +11,6 @@ the interface goes up, and again where it gets other channels or rings. A priori
 Source: kernel/irq/manage.c (setup_irq_thread, irq_thread); kernel/sched/syscalls.c (sched_set_fifo); sched(7).
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Settings of the NICs that the host file names: files of /sys/class/net, and ethtool's settings (host/ethtool.py)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -7,8 +7,6 @@ not do what it was written for: another command, and variables let in that lead 
 Source: org.freedesktop.systemd1(5); systemd.unit(5), drop-ins and `.requires`; systemd.service(5).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

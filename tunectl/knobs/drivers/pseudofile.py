@@ -1,8 +1,6 @@
 """Attributes in /proc and /sys: one for the host, one for each CPU where the path holds `{cpu}`, or one for each
 entry of a directory where it holds `{name}`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 

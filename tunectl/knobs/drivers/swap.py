@@ -1,7 +1,5 @@
 """Swap as a switch that an operator turns: memory that is swapped out now has to fit again, which we cannot promise."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ Source: systemd.resource-control(5), AllowedCPUs=; systemd-system.conf(5), CPUAf
 assignments, and an empty one drops what came before: our file begins with an empty one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple

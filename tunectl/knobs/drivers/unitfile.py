@@ -5,8 +5,6 @@ Source: systemd.unit(5), systemd.service(5); kernel-command-line(7), systemd.mas
 systemd-fstab-generator(8) and systemd-volatile-root.service(8); bootup(7).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple

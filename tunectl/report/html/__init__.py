@@ -5,8 +5,6 @@ The plots are templates, too: a plotting library would not follow the reader's l
 libraries cannot draw logarithmic axes.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Mapping

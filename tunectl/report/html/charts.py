@@ -1,7 +1,5 @@
 """The charts of the HTML page: plain numbers and paths that the templates draw as SVG. Pure."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence

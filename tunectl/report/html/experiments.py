@@ -1,7 +1,5 @@
 """What the page of `tunectl report` shows of `probe wake`, `feed` and `hedge`. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

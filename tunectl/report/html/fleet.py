@@ -1,7 +1,5 @@
 """What the fleet's page says: a tunectl.fleet/1 body turned into what its template shows. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page of `tunectl report`: probes, preflights and a comparison, turned into what its templates show. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
