@@ -275,11 +275,9 @@ def _start_fix(view: View, obstacle: Obstacle) -> Fix:
         return removal_fix(view, str(obstacle.mask), reboot=False)
     if obstacle.mask:
         return to_type(argv("sudo", "rm", of=[f"/{obstacle.mask}"]).then(RELOAD))
-    if obstacle.line:
-        return to_decide(
-            f"decide what /{obstacle.file}:{obstacle.line} shall require: there is no {as_data(obstacle.unit)}"
-        )
-    return to_type(argv("sudo", "rm", of=[f"/{obstacle.file}"]).then(RELOAD))
+    if obstacle.pull.line:
+        return to_decide(f"decide what {obstacle.pull} shall require: there is no {as_data(obstacle.pull.unit)}")
+    return to_type(argv("sudo", "rm", of=[f"{obstacle.pull}"]).then(RELOAD))
 
 
 def _at(place: str) -> str:
