@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.trees import write
 from tunectl.host.sysroot import Sysroot
+from tunectl.tuners.cards import read_link_files
 from tunectl.tuners.conflicts import conflicts, unseen
 from tunectl.tuners.find import read_tuners
 
@@ -40,6 +42,12 @@ def host(tmp_path: Path) -> Path:
     write(tmp_path, f"sys/class/net/{CARD}/address", "52:54:00:ab:cd:01\n")
     write(tmp_path, "sys/devices/system/cpu/present", "0-3\n")
     return tmp_path
+
+
+def remembers(host: Path, link_file: str) -> None:
+    """What udev keeps of the card since it appeared."""
+    write(host, f"sys/class/net/{CARD}/ifindex", "2\n")
+    write(host, "run/udev/data/n2", f"I:1\nE:ID_NET_LINK_FILE={link_file}\nE:ID_PATH=pci-0000:05:00.0\n")
 
 
 def judged(host: Path) -> tuple[list[Row], list[Row]]:
@@ -214,3 +222,18 @@ def test_without_a_card_of_ours_no_cards_settings_are_a_matter(host: Path) -> No
     )
     tuners = read_tuners(Sysroot(str(host)), ())
     assert not any(conflicts(tuner, OURS) or unseen(tuner, OURS) for tuner in tuners)
+
+
+def test_which_link_file_a_card_got_udev_remembers(host: Path) -> None:
+    """By conditions that nobody can judge here: the card's permanent address is another one than it has."""
+    lay(host, link("PermanentMACAddress=52:54:00:00:00:99"))
+    remembers(host, "/etc/systemd/network/10-md.link")
+    assert judged(host) == ([("link files", "net.rx_usecs", 4)], [])
+    remembers(host, "/usr/lib/systemd/network/99-default.link")
+    assert judged(host) == ([], [("link files", "net.rx_usecs", 4)])  # a recording: the file may be newer
+    root = Sysroot(str(host))
+    root.live = True
+    os.utime(host / "etc/systemd/network/10-md.link", (0, 0))
+    assert [setting.instance for setting in read_link_files(root)] == ["eno1"]
+    os.utime(host / "run/udev/data/n2", (0, 0))
+    assert [setting.named for setting in read_link_files(root) if setting.instance == CARD] == [True]

@@ -42,6 +42,8 @@ class Card(NamedTuple):
     driver: str
     path: str  # as udev's ID_PATH has it: pci-0000:c1:00.0
     is_ethernet: bool
+    database: str  # what udev remembers of it, without a leading slash
+    link_file: str  # the name of the .link file that udev applied to it; "" where it does not say
 
 
 def read_cards(root: Sysroot) -> list[Card]:
@@ -50,11 +52,20 @@ def read_cards(root: Sysroot) -> list[Card]:
 
 
 def _read_card(root: Sysroot, name: str) -> Card:
+    database = f"run/udev/data/n{root.get(f'{_NET}/{name}/ifindex')}"
+    lines = root.get_text(database).split("\n")
+    udev = dict(line.removeprefix("E:").partition("=")[::2] for line in lines if line.startswith("E:"))
     device = root.readlink(f"{_NET}/{name}/device").rpartition("/")[2]
     path = f"pci-{device}" if re.fullmatch(r"[0-9a-f]{4}:[0-9a-f:.]+", device) else ""
-    driver = root.readlink(f"{_NET}/{name}/device/driver").rpartition("/")[2]
-    is_ethernet = root.get(f"{_NET}/{name}/type", "1") == "1"
-    return Card(name, root.get(f"{_NET}/{name}/address").lower(), driver, path, is_ethernet)
+    return Card(
+        name,
+        address=root.get(f"{_NET}/{name}/address").lower(),
+        driver=root.readlink(f"{_NET}/{name}/device/driver").rpartition("/")[2],
+        path=udev.get("ID_PATH", path),
+        is_ethernet=root.get(f"{_NET}/{name}/type", "1") == "1",
+        database=database,
+        link_file=udev.get("ID_NET_LINK_FILE", "").rpartition("/")[2],
+    )
 
 
 def is_named(card: Card, patterns: Iterable[str]) -> bool | None:
@@ -117,9 +128,11 @@ def _link_options(root: Sysroot, directories: list[str], path: str) -> list[tupl
 
 
 def _of_link_files(root: Sysroot, card: Card, files: Mapping[str, list[tuple[str, Option]]]) -> Iterator[Setting]:
-    for options in files.values():
+    for path, options in files.items():
         conditions = {option.key: option.value for _, option in options if option.section == "Match" and option.value}
         verdict = _all(_holds(card, key, value) for key, value in conditions.items())
+        if verdict is None:
+            verdict = _was_applied(root, card, path, [file for file, _ in options])
         if not conditions or verdict is False:  # a file without conditions is ignored
             continue
         link = {option.key: (file, option) for file, option in options if option.section == "Link" and option.value}
@@ -131,6 +144,22 @@ def _of_link_files(root: Sysroot, card: Card, files: Mapping[str, list[tuple[str
                 )
         if verdict:
             return
+
+
+def _was_applied(root: Sysroot, card: Card, path: str, files: Iterable[str]) -> bool | None:
+    """Was a .link file the card's when udev chose one? None where it does not say, or a part of the file is newer.
+
+    It tries the files in the order of their names, and takes the first that matches (src/udev/net/link-config.c,
+    link_get_config). A recording keeps no times.
+    """
+    name = path.rpartition("/")[2]
+    if card.link_file <= name:
+        return True if card.link_file == name else None
+    try:
+        chosen = root.lstat(card.database).st_mtime if root.live else 0.0
+        return None if any(root.lstat(file).st_mtime >= chosen for file in files) else False
+    except OSError:
+        return None
 
 
 def _holds(card: Card, key: str, value: str) -> bool | None:

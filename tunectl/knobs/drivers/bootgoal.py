@@ -27,9 +27,9 @@ _WORDS = {
 }
 _INIT = ("init", "systemd")  # how the file of a boot's first program is called where that is systemd
 _PULLS = ("Wants", "Requires", "BindsTo", "Upholds")
-_NEEDS = ("Requires", "BindsTo", "Requisite")
+_NEEDS = ("Requires", "BindsTo", "Requisite")  # the last has nothing started
 _OF_FILES = (".target", ".service", ".socket", ".timer", ".path")  # others systemd makes up itself
-_LINKS = ("wants", "requires", "upholds")
+_LINKS = {"wants": "Wants", "requires": "Requires", "upholds": "Upholds"}
 # Of systemd's own targets, where a recording has not got their files.
 _KNOWN = {
     "graphical.target": ("multi-user.target",),
@@ -50,18 +50,27 @@ class Goal(NamedTuple):
     file: str = ""  # without a leading slash
 
 
+class Pull(NamedTuple):
+    """A unit that another one has started, and what says so: a file, and its line, 0 for a link; "" for systemd."""
+
+    unit: str
+    file: str  # without a leading slash
+    line: int
+    key: str  # by which it is declared; of a link, the key that it stands for
+
+    def __str__(self) -> str:
+        return f"/{self.file}:{self.line}" if self.line else f"/{self.file}"
+
+
 class Obstacle(NamedTuple):
     """Why a unit cannot start: it requires one that is not there, or that is masked (`mask`, a word or a file)."""
 
-    unit: str
-    file: str  # what requires it, without a leading slash; its line, 0 for a link
-    line: int
+    pull: Pull
     mask: Arg | str = ""
 
     def __str__(self) -> str:
-        place = f"/{self.file}:{self.line}" if self.line else f"/{self.file}"
         by = f"/{self.mask}" if isinstance(self.mask, str) else str(self.mask)
-        return f"{place} requires {self.unit}, " + (f"which {by} masks" if self.mask else "which is not there")
+        return f"{self.pull} requires {self.pull.unit}, " + (f"which {by} masks" if self.mask else "which is not there")
 
 
 def goal_files(unit: str) -> tuple[str, ...]:
@@ -140,7 +149,7 @@ def leads_to(root: Sysroot, goal: Goal, unit: str, args: Sequence[Arg]) -> bool:
         if one in seen or barred(root, one, args):
             continue
         seen.add(one)
-        pulled = _pulled_in(root, one)
+        pulled = {pull.unit for pull in _pulls(root, one) if pull.key in _PULLS}
         if unit in pulled:
             return True
         waiting.extend(sorted(pulled, key=lambda name: not name.endswith(".target")))
@@ -155,12 +164,11 @@ def obstacle_of(root: Sysroot, goal: Goal, args: Sequence[Arg]) -> Obstacle | No
         if one in seen:
             continue
         seen.add(one)
-        for name, file, line in _required(root, one):
-            if is_missing(root, name):
-                return Obstacle(name, file, line)
-            if mask := barred(root, name, args):
-                return Obstacle(name, file, line, mask)
-            waiting.append(name)
+        for pull in (pull for pull in _pulls(root, one) if pull.key in _NEEDS):
+            mask = barred(root, pull.unit, args)
+            if mask or is_missing(root, pull.unit):
+                return Obstacle(pull, mask)
+            waiting.append(pull.unit)
     return None
 
 
@@ -171,16 +179,6 @@ def is_missing(root: Sysroot, unit: str) -> bool:
         return False
     template = re.sub(r"@.*(?=\.)", "@", unit)
     return any(map(root.exists, unit_directories("basic.target"))) and not is_there(root, template)
-
-
-def _required(root: Sysroot, unit: str) -> Iterator[tuple[str, str, int]]:
-    """(what a unit cannot start without, the file that says so, its line, 0 for a link), under each of its names."""
-    for one in _names(root, unit):
-        for said in read_unit(root, one):
-            if said.section == "Unit" and said.key in _NEEDS and _lasting([said.file]):
-                yield from ((name, said.file, said.line) for name in said.value.split())
-        for path in files_in_force(root, _lasting(unit_directories(f"{one}.requires")), ""):
-            yield path.rpartition("/")[2], path, 0
 
 
 def _first(goal: Goal) -> list[str]:
@@ -204,21 +202,17 @@ def is_there(root: Sysroot, unit: str) -> bool:
     return unit in (*_KNOWN, *RESCUE) or any(map(root.exists, unit_directories(unit)))
 
 
-def _pulled_in(root: Sysroot, unit: str) -> set[str]:
-    """The units that one has started along with it, under each of its names."""
-    names = _names(root, unit)
-    found = {name for one in names for name in _KNOWN.get(one, ())}
-    for one in names:
-        found |= {
-            name
-            for said in read_unit(root, one)
-            if said.section == "Unit" and said.key in _PULLS and _lasting([said.file])
-            for name in said.value.split()
-        }
-        for kind in _LINKS:
-            links = files_in_force(root, _lasting(unit_directories(f"{one}.{kind}")), "")
-            found |= {path.rpartition("/")[2] for path in links if not root.readlink(path).endswith(NULL)}
-    return found
+def _pulls(root: Sysroot, unit: str) -> Iterator[Pull]:
+    """The units that one has started along with it, or needs, under each of its names."""
+    for name in _names(root, unit):
+        yield from (Pull(known, "", 0, "Wants") for known in _KNOWN.get(name, ()))
+        for said in read_unit(root, name):
+            if said.section == "Unit" and said.key in {*_PULLS, *_NEEDS} and _lasting([said.file]):
+                yield from (Pull(word, said.file, said.line, said.key) for word in said.value.split())
+        for kind, key in _LINKS.items():
+            links = files_in_force(root, _lasting(unit_directories(f"{name}.{kind}")), "")
+            there = (path for path in links if not root.readlink(path).endswith(NULL))
+            yield from (Pull(path.rpartition("/")[2], path, 0, key) for path in there)
 
 
 def _names(root: Sysroot, unit: str) -> list[str]:

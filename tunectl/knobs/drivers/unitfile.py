@@ -273,11 +273,10 @@ def _start_fix(view: View, obstacle: Obstacle) -> Fix:
         return removal_fix(view, str(obstacle.mask), reboot=False)
     if obstacle.mask:
         return to_type(argv("sudo", "rm", of=[f"/{obstacle.mask}"]).then(RELOAD))
-    if obstacle.line:
-        return to_decide(
-            f"decide what /{obstacle.file}:{obstacle.line} shall require: there is no {as_data(obstacle.unit)}"
-        )
-    return to_type(argv("sudo", "rm", of=[f"/{obstacle.file}"]).then(RELOAD))
+    pull = obstacle.pull
+    if pull.line:
+        return to_decide(f"decide what /{pull.file}:{pull.line} shall require: there is no {as_data(pull.unit)}")
+    return to_type(argv("sudo", "rm", of=[f"/{pull.file}"]).then(RELOAD))
 
 
 def _at(place: str) -> str:
