@@ -170,8 +170,9 @@ ELSEWHERE: dict[str, str] = {
     "sudo systemctl mask …": "tests/knobs/test_switched_off.py",
     "end the program that holds them: …": "tests/checks/test_residue_check.py",
     "sudo modprobe …": "tests/tuning/test_loss.py",
-    "sudo systemctl set-property … …": "tests/checks/test_trading_bounds_check.py",
     "sudo kill -CONT …": "tests/checks/test_trading_bounds_check.py",
+    "echo THAWED | sudo tee /…": "tests/checks/test_trading_bounds_check.py",
+    "echo 0 | sudo tee /…": "tests/checks/test_trading_bounds_check.py",
     "echo … | sudo tee /…": "tests/checks/test_trading_bounds_check.py",
     "sudo prlimit --pid … --…=unlimited:unlimited": "tests/checks/test_trading_bounds_check.py",
 }
