@@ -10,7 +10,7 @@ from tunectl.checking.placing import calmed, is_declared, moved
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import Trader, strangers
 from tunectl.checking.visits import unseen_visits, visitors
-from tunectl.checking.window import Trespass, Window, hogs, some, trespassers
+from tunectl.checking.window import Trespass, Window, hogs, never_ran, some, trespassers
 from tunectl.command import as_data
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.fix import APPLY, NOTHING, REBOOT, Fix, in_turn, to_decide, to_type
@@ -79,10 +79,20 @@ def test_housekeeping_starved(window: Window, scope: Scope, traders: list[Trader
 
     The kernel's own threads of a housekeeping CPU (rcuo* for the callbacks of isolated CPUs, kworkers, ksoftirqd) then
     never run, and who waits for them waits for ever: no limit holds where kernel.sched_rt_runtime_us is -1. Looked at:
-    SCHED_FIFO, SCHED_RR and SCHED_DEADLINE threads that had a housekeeping CPU for nine tenths of the window.
+    SCHED_FIFO, SCHED_RR and SCHED_DEADLINE threads that had a housekeeping CPU for nine tenths of the window; and, by
+    effect, threads of the kernel that were ready all along and never ran, whoever kept them from it.
     Source: sched(7); Documentation/scheduler/sched-rt-group.rst; Documentation/RCU/stallwarn.rst.
     """
     found = hogs(window, scope.housekeeping & scope.online)
+    waiting = never_ran(window, scope.housekeeping & scope.online)
+    if waiting and not found:
+        failing(
+            f"in {seconds_of(window.seconds)} threads of the kernel were ready and never ran: "
+            f"{some(f'{as_data(run.thread.comm)} (pid {run.thread.pid}) on CPU {run.thread.cpu}' for run in waiting)}",
+            to_decide("find what keeps that CPU from them: an interrupt's thread, a real-time thread of the kernel"),
+            observed=format_cpulist(frozenset(run.thread.cpu for run in waiting)),
+            desired="",
+        )
     if not found:
         return
     runs = [run for of_cpu in found.values() for run in of_cpu]

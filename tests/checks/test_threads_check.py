@@ -71,6 +71,24 @@ def test_who_leaves_others_their_turn_is_no_hog(lab4: Path, judge: Judge, proces
 
 
 @pytest.mark.parametrize(
+    ("visits", "cpu", "flags", "outcome"),
+    [
+        (0.0, 1, BOUND, Outcome.DRIFTED),
+        (1.0, 1, BOUND, Outcome.COMPLIANT),
+        (0.0, 2, BOUND, Outcome.COMPLIANT),
+        (0.0, 1, 0, Outcome.COMPLIANT),
+    ],
+    ids=["ready all along", "it ran once", "on an isolated CPU", "no thread of the kernel"],
+)
+def test_a_thread_of_the_kernel_that_never_runs_is_found(
+    lab4: Path, judge: Judge, visits: float, cpu: int, flags: int, outcome: Outcome
+) -> None:
+    """By its effect: the thread of an interrupt may keep ksoftirqd from its CPU as well as a spinner does."""
+    waiting = Process(730, "ksoftirqd/1", cpu=cpu, allowed=str(cpu), flags=flags, state="R", visits_per_s=visits)
+    assert judge(lab4, {2, 3}, CHECK, processes=[waiting])[STARVED].outcome == outcome
+
+
+@pytest.mark.parametrize(
     ("process", "fix"),
     [
         (Process(701, "cron", cpu=2, allowed="0-3", busy=0.02), "sudo taskset -cp 0-1 701"),

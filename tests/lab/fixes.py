@@ -23,6 +23,7 @@ DECISIONS: frozenset[str] = frozenset(
         "see why: dmesg | grep -i clocksource",
         "isolate CPUs among … for the threads that read from …, or use a NIC near the others",
         "start it, then check again",
+        "find what keeps that CPU from them: an interrupt's thread, a real-time thread of the kernel",
         "have whoever starts it start it on CPUs …, or end that (a script, a service, a timer)",
         "for its next start, see `tunectl threads unit …`",
         "for its next start, have it, or what starts it, ask for its CPU and scheduling (sched_setaffinity(2), "

@@ -235,6 +235,18 @@ def hogs(window: Window, cpus: CpuSet) -> dict[int, list[Run]]:
     return {cpu: found[cpu] for cpu in sorted(found) if sum(run.busy for run in found[cpu]) > HOGGED}
 
 
+def never_ran(window: Window, cpus: CpuSet) -> list[Run]:
+    """The kernel's threads on these CPUs that were ready at both ends of the window, and got no time in between."""
+    found = []
+    for run in window.runs:
+        then = window.before.threads.get((run.thread.pid, run.thread.tid))
+        if not then or not run.thread.kernel or run.thread.cpu not in cpus or run.busy:
+            continue
+        if (then.state, then.slices, then.began) == ("R", run.thread.slices, run.thread.began) and run.ran:
+            found.append(run)
+    return found
+
+
 def housekeeping_siblings(core: CpuSet, isolated: CpuSet) -> CpuSet:
     """The CPUs of a physical core that are left to housekeeping while another of its CPUs is isolated."""
     return core - isolated if core & isolated else frozenset()
