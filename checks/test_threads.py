@@ -9,15 +9,17 @@ from tunectl.checking.kthreads import knob_of, read_placement, strays
 from tunectl.checking.placing import calmed, is_declared, moved
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import Trader, strangers
-from tunectl.checking.window import Trespass, Window, hogs, some, trespassers
+from tunectl.checking.visits import unseen_visits, visitors
+from tunectl.checking.window import Trespass, Window, hogs, never_ran, some, trespassers
 from tunectl.command import as_data
 from tunectl.cpulist import CpuSet, format_cpulist
-from tunectl.fix import APPLY, NOTHING, REBOOT, Fix, in_turn, to_type
+from tunectl.fix import APPLY, NOTHING, REBOOT, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import CpuFacts
+from tunectl.host.refusals import AS_ROOT
 from tunectl.host.scheduling import scheduling_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
-from tunectl.wording import seconds_of
+from tunectl.wording import plural, seconds_of
 
 
 @costs(Severity.STALL)
@@ -30,15 +32,19 @@ def test_movable_threads(
 
     Found: each thread that could run elsewhere and ran here, each thread of user space that is pinned here, and each
     kernel thread whose mask lets it run here and that need not, though they may sleep now. If it is the
-    trading thread itself, [[threads]] says so. Kernel threads that belong to the CPU (PF_NO_SETAFFINITY) cannot move
-    and are left alone. The thread of an interrupt belongs where its interrupt is delivered.
-    Source: Documentation/admin-guide/kernel-per-CPU-kthreads.rst; Documentation/timers/no_hz.rst.
+    trading thread itself, [[threads]] says so. What was there between two looks only, the kernel has counted
+    (/proc/schedstat), and a trace names it, while no thread is at work there. Kernel threads that belong to the CPU
+    (PF_NO_SETAFFINITY) cannot move and are left alone. The thread of an interrupt belongs where its interrupt is
+    delivered.
+    Source: Documentation/admin-guide/kernel-per-CPU-kthreads.rst; Documentation/timers/no_hz.rst;
+    Documentation/scheduler/sched-stats.rst.
     """
     found = strangers(trespassers(window, isolated_cpu, scope.isolated), traders, isolated_cpu)
     placement = read_placement(subject.root, scope, subject.settings, cpu_facts.nohz_full, window)
     ran = {one.run for one in found}
     found += [Trespass(run, False) for run in strays(window, isolated_cpu, placement) if run not in ran]
-    if not found:
+    unseen = unseen_visits(window, isolated_cpu)
+    if not found and not unseen:
         return
     housekeeping = scope.housekeeping & scope.online
     causes: dict[Group | None, list[Trespass]] = {}  # one group, named once, with all that it lets in
@@ -52,14 +58,15 @@ def test_movable_threads(
         # What a knob moves is moved again after the next boot, too.
         asked = knob_of(one.run.thread) in subject.settings
         fixes.append(APPLY if asked else _fix(subject.root, one, isolated_cpu, traders, housekeeping, delivered))
-    said = some([*seen, *(_seen(one, isolated_cpu) for one in alone)])
+    brief = [_unseen(isolated_cpu, unseen, window, subject)] if unseen else []
+    said = some([*seen, *(_seen(one, isolated_cpu) for one in alone), *brief])
     if isolated_cpu not in cpu_facts.kernel_isolated | cpu_facts.partitioned and not all(one.pinned for one in found):
         fixes += [APPLY, REBOOT]
         said += f"; the kernel does not isolate CPU {isolated_cpu}"
     failing(
         f"CPU {isolated_cpu} is not left alone: {said}",
-        in_turn(*fixes),
-        observed=len(found),
+        in_turn(*fixes, _to_find(subject, housekeeping) if unseen else NOTHING),
+        observed=len(found) + len(brief),
         desired=0,
     )
 
@@ -72,10 +79,20 @@ def test_housekeeping_starved(window: Window, scope: Scope, traders: list[Trader
 
     The kernel's own threads of a housekeeping CPU (rcuo* for the callbacks of isolated CPUs, kworkers, ksoftirqd) then
     never run, and who waits for them waits for ever: no limit holds where kernel.sched_rt_runtime_us is -1. Looked at:
-    SCHED_FIFO, SCHED_RR and SCHED_DEADLINE threads that had a housekeeping CPU for nine tenths of the window.
+    SCHED_FIFO, SCHED_RR and SCHED_DEADLINE threads that had a housekeeping CPU for nine tenths of the window; and, by
+    effect, threads of the kernel that were ready all along and never ran, whoever kept them from it.
     Source: sched(7); Documentation/scheduler/sched-rt-group.rst; Documentation/RCU/stallwarn.rst.
     """
     found = hogs(window, scope.housekeeping & scope.online)
+    waiting = never_ran(window, scope.housekeeping & scope.online)
+    if waiting and not found:
+        failing(
+            f"in {seconds_of(window.seconds)} threads of the kernel were ready and never ran: "
+            f"{some(f'{as_data(run.thread.comm)} (pid {run.thread.pid}) on CPU {run.thread.cpu}' for run in waiting)}",
+            to_decide("find what keeps that CPU from them: an interrupt's thread, a real-time thread of the kernel"),
+            observed=format_cpulist(frozenset(run.thread.cpu for run in waiting)),
+            desired="",
+        )
     if not found:
         return
     runs = [run for of_cpu in found.values() for run in of_cpu]
@@ -105,6 +122,25 @@ def _seen(one: Trespass, cpu: int) -> str:
     if thread.cpu == cpu and one.run.ran:
         return f"{name} {did}"
     return f"{name} may run on CPUs {format_cpulist(thread.allowed or ())} and {did}"
+
+
+def _unseen(cpu: int, times: int, window: Window, subject: Subject) -> str:
+    """What ran there and was gone, or elsewhere, when it was looked for: how often, and its name where that shows."""
+    counted = f"{plural(times, 'time')} something ran here that was gone, or elsewhere, at both looks"
+    own = {thread.pid for thread in window.after.threads.values() if thread.kernel and not thread.movable}
+    traced = [
+        f"{as_data(comm)} (pid {pid}) {plural(often, 'time')}"
+        for comm, pid, often in visitors(subject.visit_trace, cpu)
+        if pid not in own
+    ]
+    return f"{counted}; traced afterwards: {some(traced)}" if traced else counted
+
+
+def _to_find(subject: Subject, housekeeping: CpuSet) -> Fix:
+    if subject.untraced:
+        return subject.untraced.fix or AS_ROOT
+    cpus = format_cpulist(housekeeping)
+    return to_decide(f"have whoever starts it start it on CPUs {cpus}, or end that (a script, a service, a timer)")
 
 
 def _of_group(root: Sysroot, group: Group, threads: list[Trespass], traders: list[Trader], housekeeping: CpuSet) -> Fix:

@@ -85,8 +85,8 @@ PARTS = (
     _rounds("sabotage-units", "the same: what keeps our settings, what writes them later",
             "keeper writers balancer latecomers leftout"),
     _rounds("sabotage-beside", "the same: what runs beside the engine, what was left on, what is gone",
-            "noise shootdowns spinners threads twins misplaced arriving interrupt-threads groups residue cooling memory"
-            " gone journal topology"),
+            "noise shootdowns spinners surroundings threads twins misplaced arriving interrupt-threads groups residue"
+            " cooling memory gone journal topology"),
     _lab("grub", "GRUB itself boots what grub-emu is asked, and sixty made-up configurations", "test_grub_lab.py"),
     _lab("product", "killed and power lost at each moment, twenty rounds, the lab's own tests",
          "test_product.py", "test_lab_itself.py"),

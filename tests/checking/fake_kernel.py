@@ -89,6 +89,7 @@ class FakeKernel:
     rows: list[Row] = field(default_factory=list)
     processes: list[Process] = field(default_factory=list)
     busy_cpus: frozenset[int] = frozenset()
+    slices_per_s: Mapping[int, float] = field(default_factory=dict)  # what /proc/schedstat counts, of these CPUs
     clocksources: tuple[str, ...] = ("tsc",)  # one after the other, a tenth of a second each; the last one stays
 
     def __enter__(self) -> FakeKernel:
@@ -106,6 +107,11 @@ class FakeKernel:
         self._put("proc/stat", "\n".join(["cpu  0 0 0 0 0 0 0 0 0 0", *lines, ""]))
         clock = self.clocksources[min(int(age_s * 10), len(self.clocksources) - 1)]
         self._put("sys/devices/system/clocksource/clocksource0/current_clocksource", f"{clock}\n")
+        counted = [
+            f"cpu{cpu} 0 0 0 0 0 0 1 1 {500 + int(per_s * age_s)}\ndomain0 0f 0"
+            for cpu, per_s in self.slices_per_s.items()
+        ]
+        self._put("proc/schedstat", "\n".join(["version 15", "timestamp 4294967295", *counted, ""]))
         for process in self.processes:
             self._write_process(process, age_s)
 

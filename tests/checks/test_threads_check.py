@@ -13,6 +13,7 @@ import pytest
 from tests.checking.fake_kernel import BOUND, KTHREAD, Process
 from tests.checks.conftest import Judge
 from tests.trees import write
+from tunectl.checking.visits import visitors
 from tunectl.model import Outcome
 
 CHECK = "test_threads.py"
@@ -67,6 +68,24 @@ def test_who_starves_a_housekeeping_cpu_is_named(lab4: Path, judge: Judge, proce
 )
 def test_who_leaves_others_their_turn_is_no_hog(lab4: Path, judge: Judge, process: Process) -> None:
     assert judge(lab4, {2, 3}, CHECK, processes=[process])[STARVED].outcome == Outcome.COMPLIANT
+
+
+@pytest.mark.parametrize(
+    ("visits", "cpu", "flags", "outcome"),
+    [
+        (0.0, 1, BOUND, Outcome.DRIFTED),
+        (1.0, 1, BOUND, Outcome.COMPLIANT),
+        (0.0, 2, BOUND, Outcome.COMPLIANT),
+        (0.0, 1, 0, Outcome.COMPLIANT),
+    ],
+    ids=["ready all along", "it ran once", "on an isolated CPU", "no thread of the kernel"],
+)
+def test_a_thread_of_the_kernel_that_never_runs_is_found(
+    lab4: Path, judge: Judge, visits: float, cpu: int, flags: int, outcome: Outcome
+) -> None:
+    """By its effect: the thread of an interrupt may keep ksoftirqd from its CPU as well as a spinner does."""
+    waiting = Process(730, "ksoftirqd/1", cpu=cpu, allowed=str(cpu), flags=flags, state="R", visits_per_s=visits)
+    assert judge(lab4, {2, 3}, CHECK, processes=[waiting])[STARVED].outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -214,6 +233,38 @@ def test_a_real_thread_pinned_to_cpu_1_is_found(judge: Judge, stranger: subproce
     assert finding.outcome == Outcome.DRIFTED
     assert f"(pid {stranger.pid}) is pinned here and ran here" in finding.reason
     assert f"sudo taskset -cp 0 {stranger.pid}" in str(finding.fix)
+
+
+@pytest.mark.parametrize(
+    ("per_s", "known", "outcome"),
+    [
+        (25.0, [], Outcome.DRIFTED),
+        (0.0, [], Outcome.COMPLIANT),
+        (25.0, [Process(712, "ksoftirqd/2", cpu=2, allowed="2", flags=BOUND, visits_per_s=25)], Outcome.COMPLIANT),
+        (25.0, [Process(712, "ksoftirqd/2", cpu=2, allowed="2", flags=BOUND, visits_per_s=24)], Outcome.DRIFTED),
+        (25.0, [Process(714, "tunectl-probe", cpu=2, allowed="2", visits_per_s=25)], Outcome.COMPLIANT),
+    ],
+    ids=["a stranger", "nobody", "the CPU's own", "more than its own", "our sentinel"],
+)
+def test_what_ran_between_two_looks_is_counted(
+    lab4: Path, judge: Judge, per_s: float, known: list[Process], outcome: Outcome
+) -> None:
+    """By /proc/schedstat: a thread of 2 ms is there at neither end."""
+    slices = {2: per_s, 3: 0.0}
+    found = judge(lab4, {2, 3}, CHECK, processes=known, slices_per_s=slices)
+    assert found[TARGET].outcome == outcome
+    assert found["check.movable_threads[3]"].outcome == Outcome.COMPLIANT
+
+
+def test_a_trace_names_what_ran_there() -> None:
+    text = """# tracer: nop
+          <idle>-0       [002] d..2.  100.1: sched_switch: prev_comm=swapper/2 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a b next_pid=8 next_prio=120
+             a b-8       [002] d..2.  100.2: sched_switch: prev_comm=a b prev_pid=8 prev_prio=120 prev_state=S ==> next_comm=swapper/2 next_pid=0 next_prio=120
+          <idle>-0       [003] d..2.  100.3: sched_switch: prev_comm=swapper/3 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=c next_pid=9 next_prio=-1
+"""  # noqa: E501
+    assert visitors(text, 2) == [("a b", 8, 1)]
+    assert visitors(text, 3) == [("c", 9, 1)]
+    assert visitors("", 2) == []
 
 
 SYSTEM = "etc/systemd/system"

@@ -137,8 +137,8 @@ def test_what_cannot_be_seen_is_unknown(lab4: Path, judge: Judge, files: dict[st
     [
         (replace(ENGINE, tracer=1), "", "end it: "),
         (replace(ENGINE, state="T"), "", "sudo kill -CONT 700"),
-        (ENGINE, SERVICE, f"echo 0 | sudo tee /{SERVICE}/cgroup.freeze"),
-        (ENGINE, f"{MOUNT}/isolated.slice", f"echo 0 | sudo tee /{MOUNT}/isolated.slice/cgroup.freeze"),
+        (ENGINE, SERVICE, "sudo systemctl thaw feed.service"),
+        (ENGINE, f"{MOUNT}/isolated.slice", "sudo systemctl thaw isolated.slice"),
     ],
     ids=["traced", "stopped", "frozen", "its slice is frozen"],
 )

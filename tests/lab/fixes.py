@@ -23,6 +23,8 @@ DECISIONS: frozenset[str] = frozenset(
         "see why: dmesg | grep -i clocksource",
         "isolate CPUs among … for the threads that read from …, or use a NIC near the others",
         "start it, then check again",
+        "find what keeps that CPU from them: an interrupt's thread, a real-time thread of the kernel",
+        "have whoever starts it start it on CPUs …, or end that (a script, a service, a timer)",
         "for its next start, see `tunectl threads unit …`",
         "for its next start, have it, or what starts it, ask for its CPU and scheduling (sched_setaffinity(2), "
         "sched_setscheduler(2))",
@@ -170,8 +172,9 @@ ELSEWHERE: dict[str, str] = {
     "end the program that holds them: …": "tests/checks/test_residue_check.py",
     "sudo rm …; or end the program that pinned them": "tests/host/test_observers.py",
     "sudo modprobe …": "tests/tuning/test_loss.py",
-    "sudo systemctl set-property … …": "tests/checks/test_trading_bounds_check.py",
     "sudo kill -CONT …": "tests/checks/test_trading_bounds_check.py",
+    "echo THAWED | sudo tee /…": "tests/checks/test_trading_bounds_check.py",
+    "echo 0 | sudo tee /…": "tests/checks/test_trading_bounds_check.py",
     "echo … | sudo tee /…": "tests/checks/test_trading_bounds_check.py",
     "sudo prlimit --pid … --…=unlimited:unlimited": "tests/checks/test_trading_bounds_check.py",
 }

@@ -89,12 +89,26 @@ def _unlimited(trader: Trader, name: str) -> Fix:
 
 def _lifted(path: str) -> Fix:
     """A unit's own setting, which lasts, where systemd has one; else the file."""
-    directory, _, name = path.rpartition("/")
-    group = directory.removeprefix(f"{MOUNT}/").removeprefix("unified/")
-    unit = next((unit for unit in (group, group.partition("/")[2]) if is_unit(unit)), "")
+    name, unit = path.rpartition("/")[2], _unit_of(path)
     if unit and name in _KEYS:
-        return to_type(argv("sudo", "systemctl", "set-property", of=(unit.rpartition("/")[2], _KEYS[name])))
+        return to_type(argv("sudo", "systemctl", "set-property", of=(unit, _KEYS[name])))
     return to_type(write(_LIFTED.get(name, "max"), f"/{path}"))
+
+
+def _unit_of(path: str) -> str:
+    """The unit that a group's file belongs to; "" where the group is nobody's unit."""
+    group = path.rpartition("/")[0].removeprefix(f"{MOUNT}/").removeprefix("unified/")
+    unit = next((unit for unit in (group, group.partition("/")[2]) if is_unit(unit)), "")
+    return unit.rpartition("/")[2]
+
+
+def _thawed(path: str) -> Fix:
+    """What lets a group go on: systemd remembers that it froze a unit, and thaws one that another froze, too (252)."""
+    if path.endswith("/freezer.state"):
+        return to_type(write("THAWED", f"/{path}"))
+    if unit := _unit_of(path):
+        return to_type(argv("sudo", "systemctl", "thaw", of=(unit,)))
+    return to_type(write("0", f"/{path}"))
 
 
 def holds_of(root: Sysroot, trader: Trader, dirs: list[str]) -> list[Bound]:
@@ -110,6 +124,5 @@ def holds_of(root: Sysroot, trader: Trader, dirs: list[str]) -> list[Bound]:
     elif thread.state == "T":
         found.append(Bound("a signal stopped it", to_type(argv("sudo", "kill", "-CONT", str(thread.pid)))))
     for path in read_freezers(root, dirs):
-        thawed = "THAWED" if path.endswith("freezer.state") else "0"
-        found.append(Bound(f"{as_data('/' + path)} holds it still", to_type(write(thawed, f"/{path}"))))
+        found.append(Bound(f"{as_data('/' + path)} holds it still", _thawed(path)))
     return found

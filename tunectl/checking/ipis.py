@@ -14,7 +14,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from enum import Enum
 from typing import NamedTuple
@@ -142,7 +142,12 @@ AS_ROOT = to_decide("find the sender: as root, tunectl check")
 
 
 def trace_senders(root: Sysroot, cpus: CpuSet) -> IpiTrace:
-    """The trace of half a second, of what was sent from `cpus`. Never raises.
+    """The trace of half a second, of what was sent from `cpus`. Never raises."""
+    return trace_events(root, EVENTS, cpus, _TRACED_S)
+
+
+def trace_events(root: Sysroot, wanted: Sequence[str], cpus: CpuSet, seconds: float) -> IpiTrace:
+    """The trace of some seconds, of these events on `cpus`. Never raises.
 
     It disturbs: see host/tracefs.py.
     """
@@ -151,14 +156,14 @@ def trace_senders(root: Sysroot, cpus: CpuSet) -> IpiTrace:
         return IpiTrace("", "tracefs is not mounted, which names senders", _MOUNT)
     try:
         root.names(place)
-        events = events_of(root, place, EVENTS)
+        events = events_of(root, place, wanted)
         if not events:
             return IpiTrace("", "this kernel has no tracepoints for what CPUs send each other", _ONE_BY_ONE)
         with trace_instance(root, place, events, cpus) as instance:
             instance.switch(True)
-            time.sleep(_TRACED_S)
+            time.sleep(seconds)
             instance.switch(False)
-            return IpiTrace(instance.text(), f"nobody sent any in the {_TRACED_S:g} s that were traced", _AGAIN)
+            return IpiTrace(instance.text(), f"nobody sent any in the {seconds:g} s that were traced", _AGAIN)
     except OSError as error:
         fix = AS_ROOT if isinstance(error, PermissionError) and os.geteuid() else _ONE_BY_ONE
         return IpiTrace("", f"the kernel's trace, which names senders, cannot be had: {error.strerror}", fix)

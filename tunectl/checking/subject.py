@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from tunectl.checking.ipis import IpiTrace, trace_senders
+from tunectl.checking.ipis import IpiTrace, trace_events, trace_senders
 from tunectl.checking.kthreads import Servers, read_servers
 from tunectl.checking.measure import Spinning, measure, measure_beside, measure_spinning
 from tunectl.checking.outcomes import Settled
 from tunectl.checking.traders import paired
+from tunectl.checking.visits import SWITCHES
 from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet, named_cpus
 from tunectl.fix import to_decide
@@ -85,7 +86,23 @@ class Subject:
 
     @cached_property
     def ipi_trace(self) -> IpiTrace:
-        """Half a second of who interrupts other CPUs, as the kernel's trace says it.
+        """Half a second of who interrupts other CPUs, as the kernel's trace says it."""
+        if self.untraced:
+            return self.untraced
+        self.on_progress("tracing who interrupts the isolated CPUs")
+        return trace_senders(self.root, self.scope.housekeeping & self.scope.online)
+
+    @cached_property
+    def visit_trace(self) -> str:
+        """What was put on the isolated CPUs in a window's time, as the kernel's trace says it; "" without a trace."""
+        if self.untraced:
+            return ""
+        self.on_progress("tracing what runs on the isolated CPUs")
+        return trace_events(self.root, SWITCHES, self.scope.isolated & self.scope.online, self.window_s).text
+
+    @cached_property
+    def untraced(self) -> IpiTrace | None:
+        """Why nothing may be traced; None where it may.
 
         To trace interrupts every CPU a few times, so it is not done while a thread of somebody else is at work on an
         isolated one, nor while a declared thread is there at all.
@@ -100,8 +117,7 @@ class Subject:
             why = "while a thread is at work there, nothing is traced: that would interrupt it"
             again = to_decide("check again as root while no thread is at work on an isolated CPU")
             return IpiTrace("", why, again)
-        self.on_progress("tracing who interrupts the isolated CPUs")
-        return trace_senders(self.root, self.scope.housekeeping & self.scope.online)
+        return None
 
     @cached_property
     def taken(self) -> dict[int, list[Occupant]]:

@@ -18,7 +18,7 @@ from tunectl.host.cpus import IDLE, IOWAIT, parse_cpu_times
 from tunectl.host.interrupts import PRIVATE, TIMERS, Interrupts, parse_interrupts
 from tunectl.host.nics import read_backlog_drops
 from tunectl.host.openfiles import Socket, read_sockets
-from tunectl.host.procs import Thread, read_thread, read_threads
+from tunectl.host.procs import Thread, is_probe, read_all_threads, read_slices, read_thread
 from tunectl.host.scheduling import REAL_TIME, scheduling_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.wording import few
@@ -41,6 +41,8 @@ class Counters(NamedTuple):
     clocksource: str
     backlog_drops: Mapping[int, int] = {}  # by CPU
     sockets: Mapping[tuple[int, int], Socket] = {}  # of the declared threads' processes, by (pid, inode)
+    probes: Mapping[tuple[int, int], Thread] = {}  # our own
+    slices: Mapping[int, int] = {}  # how often anything was put on each CPU
 
 
 class Run(NamedTuple):
@@ -57,17 +59,20 @@ def read_counters(root: Sysroot, *, last: bool = False, declared: Collection[tup
     The threads take longest: they are read outside the pair of interrupt readings, so that those stand close. Of the
     `declared` ones, by (pid, tid), both readings have everything.
     """
-    threads = {} if last else read_threads(root) | _whole(root, declared)
+    threads = {} if last else read_all_threads(root) | _whole(root, declared)
     clocksource = root.get(f"{CLOCKSOURCE}/current_clocksource").strip()
     drops = read_backlog_drops(root) if declared else {}
     sockets = {
         (pid, socket.inode): socket for pid in {pid for pid, _ in declared} for socket in read_sockets(root, pid)
     }
     idle_s = parse_idle(root.get_text("proc/stat"))
+    slices = read_slices(root)
     at, text = time.monotonic(), root.get_text("proc/interrupts")
     if last:
-        threads = read_threads(root, affinity=True)
-    return Counters(at, parse_interrupts(text), idle_s, threads, clocksource, drops, sockets)
+        threads = read_all_threads(root, affinity=True)
+    probes = {key: thread for key, thread in threads.items() if is_probe(root, thread)}
+    others = {key: thread for key, thread in threads.items() if key not in probes}
+    return Counters(at, parse_interrupts(text), idle_s, others, clocksource, drops, sockets, probes, slices)
 
 
 def _whole(root: Sysroot, declared: Collection[tuple[int, int]]) -> dict[tuple[int, int], Thread]:
@@ -228,6 +233,18 @@ def hogs(window: Window, cpus: CpuSet) -> dict[int, list[Run]]:
         if real_time and not run.thread.kernel and run.thread.cpu in cpus and run.busy:
             found.setdefault(run.thread.cpu, []).append(run)
     return {cpu: found[cpu] for cpu in sorted(found) if sum(run.busy for run in found[cpu]) > HOGGED}
+
+
+def never_ran(window: Window, cpus: CpuSet) -> list[Run]:
+    """The kernel's threads on these CPUs that were ready at both ends of the window, and got no time in between."""
+    found = []
+    for run in window.runs:
+        then = window.before.threads.get((run.thread.pid, run.thread.tid))
+        if not then or not run.thread.kernel or run.thread.cpu not in cpus or run.busy:
+            continue
+        if (then.state, then.slices, then.began) == ("R", run.thread.slices, run.thread.began) and run.ran:
+            found.append(run)
+    return found
 
 
 def housekeeping_siblings(core: CpuSet, isolated: CpuSet) -> CpuSet:

@@ -138,6 +138,12 @@ def read_threads(root: Sysroot, *, affinity: bool = False) -> dict[tuple[int, in
 
     With `affinity`, `allowed` is filled in for those that can move. A thread that ends meanwhile is left out.
     """
+    threads = read_all_threads(root, affinity=affinity)
+    return {key: thread for key, thread in threads.items() if not is_probe(root, thread)}
+
+
+def read_all_threads(root: Sysroot, *, affinity: bool = False) -> dict[tuple[int, int], Thread]:
+    """The same, with the probe's."""
     own = os.getpid() if root.live else -1
     threads: dict[tuple[int, int], Thread] = {}
     for pid in read_pids(root):
@@ -145,17 +151,19 @@ def read_threads(root: Sysroot, *, affinity: bool = False) -> dict[tuple[int, in
             continue
         for tid in read_tids(root, pid):
             thread = read_thread(root, pid, tid, affinity=affinity)
-            if thread and not (thread.comm == _PROBE and _is_probe(root, thread)):
+            if thread:
                 threads[pid, thread.tid] = thread
     return threads
 
 
-def _is_probe(root: Sysroot, thread: Thread) -> bool:
-    """Is a thread that has the probe's name the probe's, started by us, root, this user or the monitor's service?
+def is_probe(root: Sysroot, thread: Thread) -> bool:
+    """Is a thread the probe's: it has the name, and was started by us, root, this user or the monitor's service?
 
     Anybody may take the name, and start the program. It may be another installation's, or one that was replaced since.
     A program that is not shown to this user is not compared.
     """
+    if thread.comm != _PROBE:
+        return False
     if (root.live and thread.parent == os.getpid()) or service_of(root, thread.pid) == _MONITOR:
         return True
     users = users_of(root, thread.pid)
@@ -259,6 +267,16 @@ def parse_schedstat(text: str) -> tuple[float, float, int]:
     if len(fields) < 3 or not all(field.isdigit() for field in fields):
         return 0.0, 0.0, 0
     return int(fields[0]) / 1e9, int(fields[1]) / 1e9, int(fields[2])
+
+
+def read_slices(root: Sysroot) -> dict[int, int]:
+    """How often anything but idling was put on each CPU, so far; none without CONFIG_SCHEDSTATS. /proc/schedstat
+
+    The last of nine numbers in each line `cpuN` of versions 15 to 17. Source: Documentation/scheduler/sched-stats.rst;
+    kernel/sched/stats.h (sched_info_arrive).
+    """
+    lines = (line.split() for line in root.get_text("proc/schedstat").split("\n") if line.startswith("cpu"))
+    return {int(words[0][3:]): int(words[9]) for words in lines if len(words) == 10 and words[0][3:].isdecimal()}
 
 
 def parse_switches(status: str) -> tuple[int | None, int | None]:

@@ -1,0 +1,57 @@
+"""What ran on an isolated CPU between two looks, and was gone, or elsewhere, at both. Pure.
+
+The kernel counts how often it puts a thread on a CPU. What the threads that were seen do not account for was something
+else: one that began and ended meanwhile, or came by. A trace of sched_switch on that CPU has its name.
+
+Source: Documentation/scheduler/sched-stats.rst; include/trace/events/sched.h (sched_switch).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from tunectl.checking.window import Counters, Window
+from tunectl.host.procs import Thread
+
+SWITCHES = ("sched/sched_switch",)
+# " <idle>-0 [002] d..2. 1.5: sched_switch: prev_comm=swapper/2 ... ==> next_comm=a b next_pid=8 next_prio=120"
+_LINE = re.compile(r".*? \[(\d+)\] .*: sched_switch: .* ==> next_comm=(.*) next_pid=(\d+) next_prio=-?\d+$")
+_LAST = 2  # a kworker of the CPU that has nothing to do is woken once more, to end
+
+
+def unseen_visits(window: Window, cpu: int) -> int | None:
+    """How often something ran on a CPU that is none of the threads seen there; None where the kernel does not count.
+
+    A thread that was there at either end accounts for all that it ran, wherever that was: what is left is certain.
+    """
+    before, after = window.before, window.after
+    if cpu not in before.slices or cpu not in after.slices:
+        return None
+    ended = [key for key, thread in _all(before) if _of_cpu(thread, cpu) and key not in dict(_all(after))]
+    known = sum(_ran(window, key, thread, cpu) for key, thread in _all(after)) + _LAST * len(ended)
+    return max(after.slices[cpu] - before.slices[cpu] - known, 0)
+
+
+def _all(counters: Counters) -> Iterator[tuple[tuple[int, int], Thread]]:
+    yield from counters.threads.items()
+    yield from counters.probes.items()
+
+
+def _of_cpu(thread: Thread, cpu: int) -> bool:
+    return thread.kernel and not thread.movable and thread.cpu == cpu
+
+
+def _ran(window: Window, key: tuple[int, int], now: Thread, cpu: int) -> int:
+    then = window.before.threads.get(key) or window.before.probes.get(key)
+    if then is None or then.began != now.began:
+        return now.slices if now.cpu == cpu else 0
+    return max(now.slices - then.slices, 0) if cpu in (then.cpu, now.cpu) else 0
+
+
+def visitors(text: str, cpu: int) -> list[tuple[str, int, int]]:
+    """By a trace's text, (name, pid, times) of each thread that was put on a CPU, the most frequent first."""
+    matches = (_LINE.match(line) for line in text.split("\n"))
+    found = Counter((match[2], int(match[3])) for match in matches if match and int(match[1]) == cpu)
+    return [(comm, pid, times) for (comm, pid), times in found.most_common() if pid]
