@@ -7,7 +7,6 @@ one fix of several. Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum, auto
 from typing import NamedTuple
 
@@ -46,8 +45,7 @@ class Task(NamedTuple):
         return f"{self.text}; {self.note}" if self.note else self.text
 
 
-@dataclass(frozen=True)
-class Fix:
+class Fix(NamedTuple):
     """Tasks, one after the other; false where there is none. Its text is drawn by `str`, and nobody asks that text."""
 
     tasks: tuple[Task, ...] = ()
