@@ -20,6 +20,7 @@ from tunectl.host.attribute import read_attribute, text_of
 from tunectl.host.named import check_named, doubts, read_named
 from tunectl.host.refusals import DENIED, Doubt, NotFollowedError, Refusals
 
+MARK = "tunectl-recording.json"  # tells a recording from any other tree below a root
 LARGEST = 64 << 20  # bytes: /proc/interrupts of a machine with 512 CPUs is 20 MiB
 LARGEST_NAMED = 1 << 20  # bytes of a file that another file names
 # No kernel and no program writes such a number, and int() refuses it with an error that nobody expects.
