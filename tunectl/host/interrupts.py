@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
@@ -87,8 +87,7 @@ def _row(rest: str, columns: int, wanted: list[int] | None) -> Row:
 REALTIME, VERSION = "sys/kernel/realtime", "proc/version"
 
 
-@dataclass(frozen=True)
-class Irq:
+class Irq(NamedTuple):
     """One interrupt line. `counts`: how often it came on each CPU since boot, zeros left out."""
 
     irq: int
@@ -98,7 +97,7 @@ class Irq:
     effective: CpuSet  # where it goes; empty before it is started, or on kernels before 4.14
     settable: bool | None  # None: this kernel does not say (before 6.12)
     node: int | None = None
-    counts: Mapping[int, int] = field(default_factory=dict)
+    counts: Mapping[int, int] = MappingProxyType({})
 
     @property
     def managed(self) -> str:

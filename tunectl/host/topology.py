@@ -11,7 +11,6 @@ CPUs that are switched off: with half its threads gone a machine is another one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
@@ -23,8 +22,7 @@ from tunectl.host.nics import Nic, read_nics
 from tunectl.host.sysroot import Sysroot
 
 
-@dataclass(frozen=True)
-class Topology:
+class Topology(NamedTuple):
     """Everything of the host that tuning depends on. Every present CPU is in `cpus`, in ascending order."""
 
     cpus: tuple[Cpu, ...]

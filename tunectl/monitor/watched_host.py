@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -79,7 +78,7 @@ class WatchedHost:
         # What the kernel isolates is left alone, too, whatever the host file says.
         self.quiet: CpuSet = self.isolated | facts.quiet
         self.root = NonIntrusiveSysroot(inspection.root.root, self.quiet)
-        self.inspection = replace(inspection, root=self.root)
+        self.inspection = inspection._replace(root=self.root)
         self.config = inspection.config
         self.now = now
         self.beside = beside
