@@ -239,6 +239,7 @@ _OF_NO_HOST = ("knobs", "compare", "report", "fleet")
 _COMMAND = re.compile(
     rf"(?<![\w/.-])tunectl(?= (?:{'|'.join(command for command in COMMANDS if command not in _OF_NO_HOST)})\b)"
 )
+_SIMPLE = (str, int, bool, type(None))
 _SAID = ("reasons", "notes", "fix", "restore")  # fields with commands
 
 
@@ -281,6 +282,8 @@ class Typed(NamedTuple):
         return {key: value if key == "probe" else self._field(key, value) for key, value in body.items()}
 
     def _field(self, key: str, value: Any) -> Any:
+        if type(value) in _SIMPLE and not (type(value) is str and key in _SAID):  # nearly everything
+            return value
         if isinstance(value, Finding):
             return self.finding(value)
         if isinstance(value, Fix):

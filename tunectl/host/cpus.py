@@ -56,13 +56,13 @@ class Cpu(NamedTuple):
 
 
 def read_cpus(
-    root: Sysroot, facts: CpuFacts, nodes: Iterable[NumaNode], quiet: CpuSet = frozenset()
+    root: Sysroot, facts: CpuFacts, nodes: Iterable[NumaNode], quiet: CpuSet = frozenset(), *, with_caches: bool = True
 ) -> tuple[Cpu, ...]:
-    """Every present CPU in ascending order. Never raises for what a host lacks."""
+    """Every present CPU in ascending order. Never raises for what a host lacks. Caches are a dozen files a core."""
     node_of = {cpu: node.node for node in nodes for cpu in node.cpus}
     kinds = _core_types(root, facts)
     caches: dict[int, tuple[Cache, ...]] = {}
-    for cpu in sorted(facts.online):
+    for cpu in sorted(facts.online if with_caches else ()):
         if cpu not in caches:  # SMT siblings share every cache
             found = _read_caches(root, cpu)
             caches.update((sibling, found) for sibling in facts.siblings[cpu])
@@ -86,7 +86,7 @@ def read_cpus(
                 numa_node=node_of.get(cpu),
                 smt_siblings=facts.siblings[cpu],
                 core_type=kinds.get(cpu, "unknown"),
-                caches=caches[cpu],
+                caches=caches.get(cpu, ()),
                 min_khz=_number(root, f"cpu{cpu}/cpufreq/cpuinfo_min_freq"),
                 max_khz=_number(root, f"cpu{cpu}/cpufreq/cpuinfo_max_freq"),
                 base_khz=base,

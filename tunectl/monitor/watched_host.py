@@ -82,6 +82,7 @@ class WatchedHost:
         self.config = inspection.config
         self.now = now
         self.beside = beside
+        self.is_once = False  # after two looks it is left alone: nothing is kept to compare a third one with
         self.taken_at = 0.0  # now() at the beginning of this snapshot
         self.snapshots = 0
         self.table = InterruptTable(self.root, self.isolated, now)
@@ -161,7 +162,8 @@ class WatchedHost:
     @cached_property
     def cpus(self) -> dict[int, Cpu]:
         """The CPUs that are on, with package, siblings and base frequency, since CPUs last came or went."""
-        return {cpu.cpu: cpu for cpu in read_cpus(self.root, self.facts, (), self.quiet) if cpu.online}
+        cpus = read_cpus(self.root, self.facts, (), self.quiet, with_caches=False)
+        return {cpu.cpu: cpu for cpu in cpus if cpu.online}
 
     @property
     def judged(self) -> CpuSet:

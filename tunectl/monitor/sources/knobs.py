@@ -56,16 +56,17 @@ class Knobs:
         """What is wanted, and what an earlier host file wanted of the boot loader."""
         return (*self.inspection.config.settings, *self.inspection.leftovers())
 
-    def judge_all(self, today: str) -> None:
-        """Everything, as `tunectl verify` would."""
+    def judge_all(self, today: str, *, watched: bool) -> None:
+        """Everything, as `tunectl verify` would; what is `watched` is read once more, to be compared from now on."""
         start = time.thread_time()
         journal = peek(self.inspection.journal.directory, follow=self.inspection.root.live)
         self.inspection = self.inspection._replace(journal=journal, today=today)
         chosen = self.settings()
         plan = self.inspection.assess(chosen, self._observe)
         self._store(plan, [JOURNAL, *(setting.knob for setting in chosen)])
-        known = len(self.texts)
-        self._watch()
+        known = len(self.texts) or not watched
+        if watched:
+            self._watch()
         self.cost_s = time.thread_time() - start
         if not known:  # what was written between the judgement and the first comparison must not go unseen
             self.judge(set(self.owners.values()))
