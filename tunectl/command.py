@@ -14,13 +14,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import string
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tunectl.errors import UsageError
 
-_PLAIN = string.ascii_letters + string.digits + "/._-@:+,= "  # these a shell and printf(1) leave alone
+# These a shell and printf(1) leave alone.
+_PLAIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-@:+,= "
 _NAME = re.compile(r"[\w@%+=:,./\[\]-]+", re.ASCII)  # a name that cannot look like part of a sentence
 _ECHO_CHANGES = re.compile(r"-[neE]+|.*\\.*", re.DOTALL)  # what some shells' echo does not write as it stands
 # C0 (a newline is one of them), DEL, C1, Unicode's own line ends, and bytes that are not UTF-8.

@@ -11,7 +11,6 @@ import errno
 import os
 import stat
 import sys
-import tempfile
 import time
 import zlib
 from contextlib import suppress
@@ -97,6 +96,8 @@ def require_regular(place: str | int) -> None:
 def _create(path: str, beside: str) -> tuple[int, str]:
     """A new file to write to, private until it is complete: descriptor and path."""
     if not beside:
+        import tempfile  # slow to import, and most commands write nothing
+
         return tempfile.mkstemp(prefix=".tunectl-", dir=os.path.dirname(os.path.abspath(path)))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # what stands there may be anybody's, and anything
     try:

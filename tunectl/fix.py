@@ -5,7 +5,6 @@ one fix of several. Pure.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum, auto
 from typing import NamedTuple
 
@@ -44,8 +43,7 @@ class Task(NamedTuple):
         return f"{self.text}; {self.note}" if self.note else self.text
 
 
-@dataclass(frozen=True)
-class Fix:
+class Fix(NamedTuple):
     """Tasks, one after the other; false where there is none. Its text is drawn by `str`, and nobody asks that text."""
 
     tasks: tuple[Task, ...] = ()

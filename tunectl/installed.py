@@ -8,7 +8,6 @@ import re
 import shlex
 import site
 import sys
-import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -63,6 +62,8 @@ def _place(scheme_name: str, beside: str) -> str:
         return os.path.normpath(os.path.join(_PACKAGES, beside))
     if _is_of_one_user():
         return os.path.normpath(os.path.join(site.getuserbase(), beside))
+    import sysconfig  # slow to import: only who starts a program of ours needs its place
+
     # With expand=True, sysconfig would read Python's whole build configuration to fill in what sys knows already.
     path = sysconfig.get_path(scheme_name, expand=False)
     return os.path.normpath(path.format(base=sys.prefix, platbase=sys.exec_prefix))

@@ -54,9 +54,12 @@ def severity_of(word: object) -> Severity | None:
     return next((severity for severity in Severity if severity.value == word), None)
 
 
+_COSTS: dict[Severity | None, int] = {severity: place for place, severity in enumerate((*Severity, None))}
+
+
 def cost(severity: Severity | None) -> int:
     """Its place among the severities, the worst first; that of no row comes last."""
-    return len(Severity) if severity is None else list(Severity).index(severity)
+    return _COSTS[severity]
 
 
 class Lifetime(StrEnum):

@@ -1358,12 +1358,17 @@ def plain(shape: object) -> Any:
     return msgspec.json.decode(msgspec.json.encode(shape))
 
 
+_SIMPLE = frozenset({str, int, bool, type(None)})  # of thousands of rows nearly all
+
+
 def fields_of(value: Any) -> Any:
     """The same of a document that is made here: what is UNSET is left out; findings, fixes and commands stay typed."""
     if isinstance(value, msgspec.Struct):
         named = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
         fields = ((name, getattr(value, field)) for name, field in named)
-        return {name: fields_of(field) for name, field in fields if field is not UNSET}
+        return {
+            name: field if type(field) in _SIMPLE else fields_of(field) for name, field in fields if field is not UNSET
+        }
     if type(value) is dict:
         return {key: fields_of(item) for key, item in value.items()}
     is_typed = type(value) in (list, tuple) and value and isinstance(value[0], msgspec.Struct)

@@ -1,10 +1,13 @@
-"""How fast the command line is, as ratios within one run: `python tests/bench/bench_cli.py`.
+"""How fast the command line is, as ratios of CPU time within one run: `python tests/bench/bench_cli.py`.
 
 - `tunectl --help` against `python -c pass`
 - `tunectl verify`, the whole process, against a C program that opens, reads and closes the same files
+- `tunectl show` and `tunectl monitor --once` against `tunectl verify`
 - the largest resident memory of `tunectl verify`
 
-on a generated recorded host with 256 CPUs and 4,096 interrupts. Nothing is asserted: times belong to a machine.
+on a generated recorded host with 256 CPUs and 4,096 interrupts (`--cpus 64 --irqs 300`: a smaller one). With
+`--against REVISION` also `tunectl verify` of this machine against what it was at that revision; 502d7809 is the last
+one before systemd and the other owners of settings were asked. Nothing is asserted: times belong to a machine.
 """
 
 from __future__ import annotations
@@ -16,8 +19,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
@@ -79,12 +81,15 @@ def main() -> None:
     parser.add_argument("--cpus", type=int, default=256)
     parser.add_argument("--irqs", type=int, default=4096)
     parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--against", metavar="REVISION")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         work = Path(place)
         tree = host(work / "host", options.cpus, options.irqs)
         reader, files = c_reader(work, tree)
-        verify = [str(TUNECTL), "--root", str(tree), "verify"]
+        verify, show, once = (
+            [str(TUNECTL), "--root", str(tree), *words.split()] for words in ("verify", "show", "monitor --once")
+        )
         print(
             f"{options.cpus} CPUs, {options.irqs} interrupts, {files} files opened by verify; {options.rounds} rounds"
         )
@@ -93,8 +98,14 @@ def main() -> None:
         c, text, json = alternate([reader, verify, [*verify, "--format", "json"]], options.rounds)
         print(f"verify   {text * 1e3:7.1f} ms  C reader       {c * 1e3:7.1f} ms  ratio {text / c:.2f}")
         print(f"  (json) {json * 1e3:7.1f} ms  C reader       {c * 1e3:7.1f} ms  ratio {json / c:.2f}")
+        base, shown, watched = alternate([verify, show, once], options.rounds)
+        print(f"show     {shown * 1e3:7.1f} ms  verify         {base * 1e3:7.1f} ms  ratio {shown / base:.2f}")
+        print(f"--once   {watched * 1e3:7.1f} ms  verify         {base * 1e3:7.1f} ms  ratio {watched / base:.2f}")
         largest = max(memory_mib(verify), memory_mib([*verify, "--format", "json"]))
         print(f"memory   {largest:7.1f} MiB, the larger of verify's two formats")
+        if options.against:
+            then, now = alternate(live_verifies(work, options.against), options.rounds)
+            print(f"live     {now * 1e3:7.1f} ms  {options.against:14} {then * 1e3:7.1f} ms  ratio {now / then:.2f}")
 
 
 def host(root: Path, cpus: int, irqs: int) -> Path:
@@ -118,18 +129,38 @@ def c_reader(work: Path, tree: Path) -> tuple[list[str], int]:
     return [str(work / "reader"), str(work / "files")], len(root.opened)
 
 
+def live_verifies(work: Path, revision: str) -> list[list[str]]:
+    """`verify` of this machine, its last CPU isolated: as it was at a revision, and as it is; neither is installed."""
+    earlier, now = work / "earlier", Path(__file__).parent.parent.parent
+    earlier.mkdir()
+    archive = subprocess.run(["git", "archive", revision, "tunectl"], cwd=now, stdout=subprocess.PIPE, check=True)
+    subprocess.run(["tar", "-x", "-C", str(earlier)], input=archive.stdout, check=True)
+    asked = work / "host.toml"
+    asked.write_text(f'profile = "low-latency"\nisolated = "{max(os.sched_getaffinity(0))}"\n')
+    start = "import sys; sys.path.insert(0, sys.argv.pop(1)); from tunectl.cli.start import main; main()"
+    words = ["--host", str(asked), "--state", str(work / "state"), "verify"]
+    return [[sys.executable, "-c", start, str(place), *words] for place in (earlier, now)]
+
+
 def alternate(commands: Sequence[Sequence[str]], rounds: int) -> list[float]:
-    """The median time of each command in seconds, taken in turns so that all meet the same machine."""
+    """The median CPU time of each command in seconds, taken in turns so that all meet the same machine."""
     times: list[list[float]] = [[] for _ in commands]
     # An installed package has its bytecode beside it; an editable one gets it in the first round.
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     for number in range(rounds + 1):
         for command, taken in zip(commands, times, strict=True):
-            start = time.perf_counter()
-            subprocess.run(command, stdout=subprocess.DEVNULL, env=environment)
+            used = cpu_s(command, environment)
             if number:  # the first round fills the caches
-                taken.append(time.perf_counter() - start)
+                taken.append(used)
     return [statistics.median(taken) for taken in times]
+
+
+def cpu_s(command: Sequence[str], environment: Mapping[str, str]) -> float:
+    """What a process and those that it waited for used, in seconds: a busy machine makes it longer, not larger."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment) as child:
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    return used.ru_utime + used.ru_stime
 
 
 def memory_mib(command: Sequence[str]) -> float:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.trees import write
-from tunectl.host.hardware import Smis, read_smis
+from tunectl.host.hardware import read_smis, smis_between
 from tunectl.host.sysroot import Sysroot
+from tunectl.shapes import Smis
 
 INTEL = "processor : 0\nvendor_id : GenuineIntel\nflags : fpu tsc msr\n"
 
@@ -27,11 +28,11 @@ def test_what_came_meanwhile_is_counted_on_a_cpu_that_is_not_isolated(intel: Pat
     before = read_smis(Sysroot(str(intel)), {0, 2})
     assert before == Smis(7)
     (intel / "dev/cpu/0/msr").write_bytes(bytes(0x34) + struct.pack("<Q", 10))
-    assert read_smis(Sysroot(str(intel)), {0, 2}).since(before) == Smis(3)
+    assert smis_between(before, read_smis(Sysroot(str(intel)), {0, 2})) == Smis(3)
 
 
 def test_a_counter_of_32_bits_wraps() -> None:
-    assert Smis(1).since(Smis(0xFFFF_FFFF)) == Smis(2)
+    assert smis_between(Smis(0xFFFF_FFFF), Smis(1)) == Smis(2)
 
 
 def test_no_isolated_cpu_is_asked(intel: Path) -> None:
@@ -55,4 +56,4 @@ def test_elsewhere_one_line_says_why_there_is_none(intel: Path, path: str, text:
     found = read_smis(Sysroot(str(intel)), {0})
     assert found.count is None
     assert found.reason.startswith(reason)
-    assert found.since(Smis(7)) == found
+    assert smis_between(Smis(7), found) == found

@@ -1,6 +1,5 @@
 """Power rows on every driver and mode: applied where the file is, unsupported where not, and never a failure."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -90,7 +89,7 @@ def test_an_isolated_cpu_is_asked_by_the_first_apply_of_a_boot_only(host_root: H
     outcomes = {one.target: one.outcome for one in inspection.assess((wish,)).findings}
     assert outcomes["cpufreq.energy_perf_bias[1]"] is Outcome.DRIFTED
     assert outcomes["cpufreq.energy_perf_bias[2]"] is outcomes["cpufreq.energy_perf_bias[3]"] is Outcome.UNREADABLE
-    asked = {settling: replace(inspection, settling=settling).assess((wish,)).changes for settling in (False, True)}
+    asked = {settling: inspection._replace(settling=settling).assess((wish,)).changes for settling in (False, True)}
     assert {settling: [one.instance for one in changes] for settling, changes in asked.items()} == {
         False: ["0", "1"],
         True: ["0", "1", "2", "3"],

@@ -4,7 +4,6 @@ import fnmatch
 import os
 import re
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,7 +27,7 @@ def test_a_recording_holds_what_every_row_reads(applied: dict[str, Path], tmp_pa
     record(inspection.root, str(tmp_path / "host.tar.gz"), files=files_read())
     (tmp_path / "copy").mkdir()
     subprocess.run(["tar", "xf", tmp_path / "host.tar.gz", "-C", tmp_path / "copy"], check=True)
-    copy = replace(inspection, root=Sysroot(str(tmp_path / "copy")))
+    copy = inspection._replace(root=Sysroot(str(tmp_path / "copy")))
     for setting in inspection.config.settings:
         assert observe(copy.view(), [setting]) == observe(inspection.view(), [setting]), setting.knob
 

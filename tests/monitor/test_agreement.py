@@ -34,7 +34,7 @@ def is_disturbing(name: str) -> bool:
 def said(root: Path) -> dict[str, Condition]:
     """What the monitor says of each knob in its first look."""
     clock = [1000.0]
-    inspection = dataclasses.replace(inspection_on(root), today=TODAY)
+    inspection = inspection_on(root)._replace(today=TODAY)
     watched = WatchedHost(inspection, now=lambda: clock[0])
     history = History(Limits(isolated=inspection.config.scope.isolated))
     history.add(take_snapshot(watched))

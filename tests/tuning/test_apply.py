@@ -2,7 +2,6 @@
 
 import errno
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -186,6 +185,6 @@ def test_the_journal_of_another_run_is_read_under_the_lock(lab4: Path) -> None:
     root = WritableSysroot(str(lab4))
     stale = inspection_on(root)
     apply(root)
-    run = run_apply(replace(stale), root, f"{lab4}/var/lib/tunectl", runtime_only=False, wait_s=0)
+    run = run_apply(stale._replace(), root, f"{lab4}/var/lib/tunectl", runtime_only=False, wait_s=0)
     assert len(load(f"{lab4}/var/lib/tunectl").entries) == len(inspection_on(root).journal.entries)
     assert run.applied.results == []

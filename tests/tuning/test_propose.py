@@ -41,8 +41,8 @@ def keeps_the_rules(host: Topology, proposal: Proposal) -> None:
 
 def test_another_cpu_is_not_called_the_boot_cpu_while_that_is_offline(host_root: HostFactory) -> None:
     whole = topology(host_root, "lab4")
-    cpus = tuple(replace(cpu, online=cpu.cpu != 0) for cpu in whole.cpus)
-    host = replace(whole, cpus=cpus, facts=whole.facts._replace(online=whole.online - {0}))
+    cpus = tuple(cpu._replace(online=cpu.cpu != 0) for cpu in whole.cpus)
+    host = whole._replace(cpus=cpus, facts=whole.facts._replace(online=whole.online - {0}))
     proposal = propose(host)
     assert 1 in proposal.housekeeping
     assert "boot CPU" not in str(proposal.reasons)
@@ -123,7 +123,7 @@ def test_a_nic_on_a_node_without_cores_takes_the_nearest() -> None:
         NumaNode(2, frozenset({2, 3}), None, (30, 20, 10)),
     )
     nic = Nic("x0", "drv", "0000:01:00.0", 1, frozenset(), (), "up", 1000, 1500, 1, 1)
-    proposal = propose(replace(host, numa_nodes=nodes, nics=(nic,)), nic="x0")
+    proposal = propose(host._replace(numa_nodes=nodes, nics=(nic,)), nic="x0")
     assert proposal.isolated == {1}
     assert "x0 is on node 1, the nearest with cores is node 0" in proposal.reasons[0].text
 

@@ -4,7 +4,6 @@ import errno
 import fcntl
 import os
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -155,7 +154,7 @@ def test_a_run_that_cannot_begin_leaves_no_directory_behind(tree: Path) -> None:
     unread = inspection.identity._replace(boot_id="")
     root = WritableSysroot(str(tree))
     with pytest.raises(TunectlError, match="boot id could not be read: nothing was touched"):
-        run_apply(replace(inspection, identity=unread), root, state_of(root), runtime_only=False, wait_s=0)
+        run_apply(inspection._replace(identity=unread), root, state_of(root), runtime_only=False, wait_s=0)
     assert not differences(before, tree)
 
 

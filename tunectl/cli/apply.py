@@ -70,7 +70,7 @@ def command(options: Options, yes: bool, runtime: bool, adopt: bool, wait_s: flo
     body = _body(run)
     made = f"the changes were made, and the journal is {body.journal}"
     done = made if run.applied.results else "nothing was changed"
-    emit(options, "apply", inspection.identity, body, run.plan.findings, done=done)
+    emit(options, "apply", inspection.identity, body, done=done)
     if run.applied.failed or any(result.result == "failed" and not result.gone for result in run.applied.results):
         return FAILED
     return exit_code(body.verdict, options.fmt)

@@ -72,5 +72,5 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, intrude: 
     body = Checked(
         verdict=verdict, strict=strict, window_s=window_s, intrude=intrude, findings=findings, notes=list(notes)
     )
-    emit(options, "check", read_identity(root), body, findings)
+    emit(options, "check", read_identity(root), body)
     return exit_code(verdict, options.fmt)

@@ -7,9 +7,9 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import IO, Any, NamedTuple
 
 import click
@@ -106,7 +106,6 @@ def emit(
     name: str,
     identity: HostId,
     body: msgspec.Struct | Mapping[str, Any],
-    findings: Iterable[Finding] = (),
     *,
     done: str | None = None,
 ) -> None:
@@ -117,10 +116,9 @@ def emit(
     terminal = is_terminal(sys.stdout)
     colour = terminal and may_colour()
     width = _width() if terminal or "COLUMNS" in os.environ else 100
-    how = typed(options)
-    typed_findings = tuple(map(how.finding, findings))
+    shown = typed(options).body(fields_of(body))
     recorded = "" if open_root(options).live else os.path.abspath(options.root)
-    document = Document(name, identity, now(), how.body(fields_of(body)), typed_findings, options.verbose, recorded)
+    document = Document(name, identity, now(), shown, tuple(_findings_in(shown)), options.verbose, recorded)
     text = render(document, options.fmt, width=width, colour=colour)
     try:
         if sys.stdout is None:  # it was closed before we started
@@ -139,6 +137,15 @@ def emit(
 def may_colour() -> bool:
     """May a terminal be sent colours? An empty NO_COLOR asks for nothing (no-color.org)."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _findings_in(body: Mapping[str, Any]) -> Iterator[Finding]:
+    """Those of a document and of its sections, for formats that show nothing else."""
+    for key, value in body.items():
+        if key == "findings":
+            yield from value
+        elif isinstance(value, Mapping):
+            yield from _findings_in(value)
 
 
 def is_terminal(stream: IO[str] | None) -> bool:
@@ -237,7 +244,14 @@ _OF_NO_HOST = ("knobs", "compare", "report", "fleet")
 _COMMAND = re.compile(
     rf"(?<![\w/.-])tunectl(?= (?:{'|'.join(command for command in COMMANDS if command not in _OF_NO_HOST)})\b)"
 )
+_SIMPLE = (str, int, bool, type(None))
 _SAID = ("reasons", "notes", "fix", "restore")  # fields with commands
+
+
+@lru_cache
+def _typed_fix(how: Typed, fix: Fix) -> Fix:
+    """Made once: thousands of findings have the same fix."""
+    return of_tasks(list(how._tasks(fix)))
 
 
 class Typed(NamedTuple):
@@ -256,7 +270,7 @@ class Typed(NamedTuple):
 
     def fix(self, fix: Fix) -> Fix:
         """The same of a fix: without a host file `apply` has nothing to go by."""
-        return of_tasks(list(self._tasks(fix)))
+        return _typed_fix(self, fix)
 
     def _tasks(self, fix: Fix) -> Iterator[Task]:
         for task in fix.tasks:
@@ -273,6 +287,8 @@ class Typed(NamedTuple):
         return {key: value if key == "probe" else self._field(key, value) for key, value in body.items()}
 
     def _field(self, key: str, value: Any) -> Any:
+        if type(value) in _SIMPLE and not (type(value) is str and key in _SAID):  # nearly everything
+            return value
         if isinstance(value, Finding):
             return self.finding(value)
         if isinstance(value, Fix):

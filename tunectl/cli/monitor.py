@@ -159,5 +159,5 @@ def _once(options: Options, inspection: Inspection, seconds: float, notes: list[
     status, first = look_twice(watcher, seconds)
     judged = verdict_of(status)
     body = monitor_body(status._replace(firing=(), recent=()), first, judged, notes)
-    emit(options, "monitor", inspection.identity, body, body["findings"])
+    emit(options, "monitor", inspection.identity, body)
     return exit_code(judged[0], options.fmt)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 import sys
 from collections.abc import Callable
@@ -102,7 +101,8 @@ class Options(NamedTuple):
         """What starts this tunectl after `sudo`: its name where sudo finds it by that, else its full path."""
         program = self._script
         path = os.environ.get("PATH") if "SUDO_UID" in os.environ else _SUDO_PATH  # that of a user is not sudo's
-        found = shutil.which("tunectl", path=path)
+        places = (os.path.join(place, "tunectl") for place in (path or "").split(os.pathsep))
+        found = next((place for place in places if os.access(place, os.X_OK)), "")
         return "tunectl" if found and os.path.realpath(found) == os.path.realpath(program) else program
 
     @property

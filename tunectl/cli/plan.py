@@ -54,7 +54,7 @@ def command(options: Options, candidate: str | None) -> int:
         findings=plan.findings,
         notes=[*inspection.notes(), *inspection.choices(), *inspection.tuner_notes()],
     )
-    emit(options, "plan", inspection.identity, body, plan.findings)
+    emit(options, "plan", inspection.identity, body)
     return exit_code(verdict_of(plan.findings, False), options.fmt)
 
 

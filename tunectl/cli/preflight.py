@@ -70,7 +70,7 @@ def command(
             typed=how.finding,
         )
         flight = run_preflight(request)
-    emit(options, "preflight", flight.identity, _body(flight, strict, intrude, how), flight.findings)
+    emit(options, "preflight", flight.identity, _body(flight, strict, intrude, how))
     return exit_code(flight.verdict, options.fmt)
 
 

@@ -5,10 +5,12 @@ Each reads names only: a directory of the kernel's, of sessions. No file of a CP
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:  # slow to import, and no help text needs it
+    from pathlib import Path
 
 Complete = Callable[[click.Context, click.Parameter, str], Any]
 
@@ -109,7 +111,7 @@ def loads() -> Iterable[str]:
 
 def sessions(ctx: click.Context) -> Iterable[str]:
     """The sessions of the store, the latest first."""
-    return [Path(session.directory).name for session in reversed(_sessions(ctx))]
+    return [os.path.basename(session.directory) for session in reversed(_sessions(ctx))]
 
 
 def session_hosts(ctx: click.Context) -> Iterable[str]:
@@ -126,6 +128,8 @@ def session_hosts(ctx: click.Context) -> Iterable[str]:
 
 
 def _store(ctx: click.Context) -> Path:
+    from pathlib import Path
+
     from tunectl.fleet.store import default_store
 
     return Path(ctx.params.get("store") or default_store())

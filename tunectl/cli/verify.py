@@ -37,7 +37,7 @@ def command(options: Options, strict: bool) -> int:
     stay_off(inspection.root, inspection.config.scope.isolated)
     plan = inspection.assess()
     body = verify_body(inspection, plan, strict)
-    emit(options, "verify", inspection.identity, body, plan.findings)
+    emit(options, "verify", inspection.identity, body)
     return exit_code(body.verdict, options.fmt)
 
 

@@ -11,7 +11,10 @@ _OF_LISTS = b"0123456789abcdef,-"
 def read_attribute(fd: int) -> bytes:
     """A whole attribute, in one read where it fits a page. Closes the file."""
     try:
-        chunks = [os.read(fd, _VALUE_SIZE)]
+        data = os.read(fd, _VALUE_SIZE)
+        if len(data) < _VALUE_SIZE:
+            return data
+        chunks = [data]
         # only a list or mask of CPUs in /proc may be longer than a page
         while len(chunks[-1]) == _VALUE_SIZE and not chunks[-1].strip(_OF_LISTS):
             if len(chunks) * _VALUE_SIZE > _LIST_SIZE:

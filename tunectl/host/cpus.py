@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
 from tunectl.host.cpusets import CpuFacts, read_cpu_list
@@ -21,8 +21,7 @@ IDLE, IOWAIT, STEAL = 3, 4, 7  # columns of a CPU in /proc/stat
 _TURBO_STEP_KHZ = 1000  # acpi-cpufreq shows turbo as one step, 1 MHz above base
 
 
-@dataclass(frozen=True)
-class Cache:
+class Cache(NamedTuple):
     """One cache of a CPU, and the CPUs that share it."""
 
     level: int
@@ -31,8 +30,7 @@ class Cache:
     shared_with: CpuSet
 
 
-@dataclass(frozen=True)
-class Cpu:
+class Cpu(NamedTuple):
     """One present CPU. What is not known, or not readable while it is offline, is None or "" or empty."""
 
     cpu: int
@@ -58,13 +56,13 @@ class Cpu:
 
 
 def read_cpus(
-    root: Sysroot, facts: CpuFacts, nodes: Iterable[NumaNode], quiet: CpuSet = frozenset()
+    root: Sysroot, facts: CpuFacts, nodes: Iterable[NumaNode], quiet: CpuSet = frozenset(), *, with_caches: bool = True
 ) -> tuple[Cpu, ...]:
-    """Every present CPU in ascending order. Never raises for what a host lacks."""
+    """Every present CPU in ascending order. Never raises for what a host lacks. Caches are a dozen files a core."""
     node_of = {cpu: node.node for node in nodes for cpu in node.cpus}
     kinds = _core_types(root, facts)
     caches: dict[int, tuple[Cache, ...]] = {}
-    for cpu in sorted(facts.online):
+    for cpu in sorted(facts.online if with_caches else ()):
         if cpu not in caches:  # SMT siblings share every cache
             found = _read_caches(root, cpu)
             caches.update((sibling, found) for sibling in facts.siblings[cpu])
@@ -88,7 +86,7 @@ def read_cpus(
                 numa_node=node_of.get(cpu),
                 smt_siblings=facts.siblings[cpu],
                 core_type=kinds.get(cpu, "unknown"),
-                caches=caches[cpu],
+                caches=caches.get(cpu, ()),
                 min_khz=_number(root, f"cpu{cpu}/cpufreq/cpuinfo_min_freq"),
                 max_khz=_number(root, f"cpu{cpu}/cpufreq/cpuinfo_max_freq"),
                 base_khz=base,
@@ -190,8 +188,7 @@ def parse_cpu_times(text: str) -> dict[int, list[int]]:
 _NODE = "sys/devices/system/node"
 
 
-@dataclass(frozen=True)
-class NumaNode:
+class NumaNode(NamedTuple):
     """One node; `distances` in the kernel's order of online nodes, 10 is local."""
 
     node: int

@@ -62,8 +62,13 @@ def read_scope_facts(root: Sysroot) -> CpuFacts:
 
 def read_cpu_list(root: Sysroot, path: str) -> CpuSet:
     """The CPUs of a file that holds a CPU list; empty where the file is missing or holds no list."""
+    return shown_cpus(root.get(path))
+
+
+def shown_cpus(text: str) -> CpuSet:
+    """The same of the file's text."""
     try:
-        return parse_shown(root.get(path))
+        return parse_shown(text)
     except UsageError:
         return frozenset()
 

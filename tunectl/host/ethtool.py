@@ -12,7 +12,6 @@ Which network interface leads to an address: the kernel's routing table, asked b
 
 import errno
 import os
-import socket
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -182,14 +181,16 @@ def interface_to(host: str, scope: int = 0) -> str:
     `scope` is that of a link-local IPv6 address: the number of the interface. OSError where no route leads there.
     """
     # Here, not above: most commands ask for no route.
+    from socket import if_indextoname
+
     from pyroute2 import IPRoute  # type: ignore[import-untyped]
     from pyroute2.netlink.exceptions import NetlinkError
 
     if scope:
-        return socket.if_indextoname(scope)
+        return if_indextoname(scope)
     try:
         with IPRoute() as table:
             (route,) = table.route("get", dst=host.partition("%")[0])
     except NetlinkError as error:
         raise OSError(error.code, os.strerror(error.code), host) from None
-    return socket.if_indextoname(dict(route["attrs"])["RTA_OIF"])
+    return if_indextoname(dict(route["attrs"])["RTA_OIF"])

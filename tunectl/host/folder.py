@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from tunectl.host.attribute import read_attribute, text_of
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
+
+_OF_LINKS = 0o777  # which no attribute of the kernel has
 
 
 class Folder:
@@ -46,6 +48,22 @@ class Folder:
         if text is None:
             text = self._texts[data] = text_of(self._root.checked_numbers(data))
         return text
+
+    def get(self, name: str, file: str) -> str:
+        """The same, or "" where it is absent or cannot be read. Never raises."""
+        try:
+            return self.read_value(name, file)
+        except OSError:
+            return ""
+
+    def mode(self, name: str, file: str) -> int | None:
+        """The permission bits of `file` in directory `name`, or None where there is none; as Sysroot.mode."""
+        if name in self._straight:
+            with suppress(OSError):
+                mode = self._root.mode_below(self._fd, f"{name}/{file}")
+                if mode != _OF_LINKS:
+                    return mode
+        return self._root.mode(f"{self._path}/{name}/{file}")
 
 
 @contextmanager

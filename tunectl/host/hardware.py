@@ -8,21 +8,21 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.host.cpus import Cpu
 from tunectl.host.guest import is_metal, read_cpuidle_driver
 from tunectl.host.shellvars import last_value
 from tunectl.host.sysroot import Sysroot
+from tunectl.shapes import Smis
 
 _CPU = "sys/devices/system/cpu"
 # DMI strings of machines that are not machines; the hypervisor flag alone does not name it.
 _VIRTUAL_VENDORS = ("QEMU", "VMware", "Xen", "Amazon EC2", "Google", "Microsoft Corporation", "innotek", "Parallels")
 
 
-@dataclass(frozen=True)
-class Drivers:
+class Drivers(NamedTuple):
     """Names as the kernel gives them; "" where the host has none or does not say."""
 
     model: str = ""
@@ -128,18 +128,11 @@ _COUNT = 0x34
 _BITS = 0xFFFF_FFFF  # the upper half is reserved
 
 
-@dataclass(frozen=True)
-class Smis:
-    """`count` is None where nobody can tell, and `reason` says why."""
-
-    count: int | None
-    reason: str = ""
-
-    def since(self, before: Smis) -> Smis:
-        """How many came between the two."""
-        if self.count is None or before.count is None:
-            return Smis(None, self.reason or before.reason)
-        return Smis((self.count - before.count) & _BITS)
+def smis_between(before: Smis, after: Smis) -> Smis:
+    """How many came between the two."""
+    if after.count is None or before.count is None:
+        return Smis(None, after.reason or before.reason)
+    return Smis((after.count - before.count) & _BITS)
 
 
 def read_smis(root: Sysroot, cpus: Collection[int]) -> Smis:

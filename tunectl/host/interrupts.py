@@ -6,11 +6,13 @@ and a column's place is never its CPU's number (fs/proc/interrupts.c, kernel/irq
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from itertools import compress
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
-from tunectl.host.cpusets import read_cpu_list
+from tunectl.host.cpusets import read_cpu_list, shown_cpus
+from tunectl.host.folder import Folder, open_folder
 from tunectl.host.sysroot import Sysroot
 
 # Rows with a number that are no device's, belong to one CPU each and cannot be moved: the GIC's interrupts 16 to 31
@@ -73,7 +75,7 @@ def _row(rest: str, columns: int, wanted: list[int] | None) -> Row:
     fields = rest.split(None, columns)
     counts = columns
     # int() takes more than the kernel prints, but whole rows at once: only odd ones go field by field.
-    if len(fields) < columns or not all(map(str.isdecimal, fields[:columns])):
+    if len(fields) < columns or not "".join(fields[:columns]).isdecimal():
         counts = next((n for n, text in enumerate(fields[:columns]) if not text.isdecimal()), min(len(fields), columns))
         fields = rest.split(None, counts)
     description = fields[counts].strip() if len(fields) > counts else ""
@@ -85,8 +87,7 @@ def _row(rest: str, columns: int, wanted: list[int] | None) -> Row:
 REALTIME, VERSION = "sys/kernel/realtime", "proc/version"
 
 
-@dataclass(frozen=True)
-class Irq:
+class Irq(NamedTuple):
     """One interrupt line. `counts`: how often it came on each CPU since boot, zeros left out."""
 
     irq: int
@@ -96,7 +97,7 @@ class Irq:
     effective: CpuSet  # where it goes; empty before it is started, or on kernels before 4.14
     settable: bool | None  # None: this kernel does not say (before 6.12)
     node: int | None = None
-    counts: Mapping[int, int] = field(default_factory=dict)
+    counts: Mapping[int, int] = MappingProxyType({})
 
     @property
     def managed(self) -> str:
@@ -125,36 +126,36 @@ def threads_always(root: Sysroot) -> bool:
 
 def read_irqs(root: Sysroot) -> tuple[Irq, ...]:
     """Every interrupt of /proc/irq in ascending order. Never raises for what a host lacks."""
-    numbers = sorted(int(name) for name in root.listdir("proc/irq") if name.isdecimal())
     table = parse_interrupts(root.get_text("proc/interrupts"))
-    modes = {number: root.mode(f"proc/irq/{number}/smp_affinity_list") for number in numbers}
-    # Since 6.12 the kernel shows 0444 for what it refuses to move; where no line has it, the mode says nothing
-    # (kernel/irq/proc.c, register_irq_proc).
-    tells = any(mode is not None and not mode & 0o222 for mode in modes.values())
-    return tuple(
-        _read(root, number, table, bool((modes[number] or 0) & 0o222) if tells else None) for number in numbers
-    )
+    with open_folder(root, "proc/irq") as lines, open_folder(root, "sys/kernel/irq") as described:
+        names = sorted(filter(str.isdecimal, lines.names), key=int)
+        modes = {name: lines.mode(name, "smp_affinity_list") for name in names}
+        # Since 6.12 the kernel shows 0444 for what it refuses to move; where no line has it, the mode says nothing
+        # (kernel/irq/proc.c, register_irq_proc).
+        tells = any(mode is not None and not mode & 0o222 for mode in modes.values())
+        return tuple(
+            _read(lines, described, name, table, bool((modes[name] or 0) & 0o222) if tells else None) for name in names
+        )
 
 
-def _read(root: Sysroot, number: int, table: Interrupts, settable: bool | None) -> Irq:
-    row = table.rows.get(str(number))
-    per_cpu = dict(zip(table.cpus, row.counts, strict=False)) if row else {}
-    node = root.get(f"proc/irq/{number}/node")
+def _read(lines: Folder, described: Folder, name: str, table: Interrupts, settable: bool | None) -> Irq:
+    row = table.rows.get(name)
+    node = lines.get(name, "node")
     return Irq(
-        number,
-        _name(root, number, row.description if row else ""),
-        root.get(f"sys/kernel/irq/{number}/chip_name"),
-        read_cpu_list(root, f"proc/irq/{number}/smp_affinity_list"),
-        read_cpu_list(root, f"proc/irq/{number}/effective_affinity_list"),
+        int(name),
+        _name(described.get(name, "actions"), row.description if row else ""),
+        described.get(name, "chip_name"),
+        shown_cpus(lines.get(name, "smp_affinity_list")),
+        shown_cpus(lines.get(name, "effective_affinity_list")),
         settable,
         int(node) if node.isdecimal() else None,
-        {cpu: count for cpu, count in per_cpu.items() if count},
+        dict(compress(zip(table.cpus, row.counts, strict=False), row.counts)) if row else {},
     )
 
 
-def _name(root: Sysroot, number: int, description: str) -> str:
+def _name(actions: str, description: str) -> str:
     """What is bound to it. /sys/kernel/irq came with 4.9, and a container may hide it: then the table's last words."""
-    if actions := root.get(f"sys/kernel/irq/{number}/actions").strip():
+    if actions := actions.strip():
         return actions
     words = description.split("  ")  # chip, hwirq and actions stand apart by two spaces or more
     return words[-1].strip() if len(words) > 1 else description.rpartition(" ")[2]

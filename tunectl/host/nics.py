@@ -14,7 +14,6 @@ import socket
 import struct
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
@@ -25,8 +24,7 @@ from tunectl.host.sysroot import Sysroot
 _NET = "sys/class/net"
 
 
-@dataclass(frozen=True)
-class Nic:
+class Nic(NamedTuple):
     """One interface. `numa_node` is None where firmware does not say."""
 
     name: str

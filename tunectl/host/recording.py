@@ -32,7 +32,7 @@ from tunectl.host.ask import ANSWERS, QUESTIONS, answer_to_record
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.ethtool import paths_of
 from tunectl.host.secrets import Taken, is_secret_file, without_secrets
-from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
+from tunectl.host.sysroot import ABSENT_ERRNOS, MARK, Sysroot
 from tunectl.shapes import Count, Maybe, plain
 
 _CPU_OF = re.compile(r"/(?:cpu|policy)(\d+)/")
@@ -248,7 +248,6 @@ def _add(archive: tarfile.TarFile, path: str, member: _Member) -> None:
     archive.addfile(entry, io.BytesIO(member.data) if member.data is not None else None)
 
 
-MARK = "tunectl-recording.json"  # tells a recording from any other tree below a root
 _CPU = "sys/devices/system/cpu"
 _ONE = f"{_CPU}/cpu[0-9]*"
 _NET = "sys/class/net/*"

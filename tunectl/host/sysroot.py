@@ -14,12 +14,13 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
-from tunectl.durable import NOT_REGULAR, read_up_to, require_regular
+from tunectl.durable import NOT_REGULAR, read_up_to
 from tunectl.host import ethtool
 from tunectl.host.attribute import read_attribute, text_of
 from tunectl.host.named import check_named, doubts, read_named
 from tunectl.host.refusals import DENIED, Doubt, NotFollowedError, Refusals
 
+MARK = "tunectl-recording.json"  # tells a recording from any other tree below a root
 LARGEST = 64 << 20  # bytes: /proc/interrupts of a machine with 512 CPUs is 20 MiB
 LARGEST_NAMED = 1 << 20  # bytes of a file that another file names
 # No kernel and no program writes such a number, and int() refuses it with an error that nobody expects.
@@ -154,6 +155,10 @@ class Sysroot:
         """A file below an open directory; the caller knows that no link of a recorded host is on the way."""
         fd = os.open(path, self._flags, dir_fd=directory)
         return fd if self.live else _checked(fd)
+
+    def mode_below(self, directory: int, path: str) -> int:
+        """The permission bits of a file below an open directory, and of a link its own."""
+        return stat.S_IMODE(os.stat(path, dir_fd=directory, follow_symlinks=False).st_mode)
 
     def _open_recorded(self, path: str) -> int:
         """Opens a file of a recorded host; where a link is on the way, what it means inside the root."""
@@ -403,14 +408,11 @@ def _checked(fd: int, device: int = 0) -> int:
 
     A FIFO or device in the place of a file must not pass for one that is empty; but for this one `device`.
     """
-    try:
-        with suppress(IsADirectoryError):
-            if not device or os.fstat(fd).st_rdev != device:
-                require_regular(fd)
-    except OSError:
-        os.close(fd)
-        raise
-    return fd
+    about = os.fstat(fd)  # thousands of a recorded host's files come by here
+    if stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode) or (device and about.st_rdev == device):
+        return fd
+    os.close(fd)
+    raise OSError(errno.EINVAL, NOT_REGULAR)
 
 
 def _is_lacking(look: _Look, path: str) -> bool:

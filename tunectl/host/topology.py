@@ -9,7 +9,6 @@ A fleet compares a host with its peers by these words, so nothing that tuning ch
 CPUs that are switched off: with half its threads gone a machine is another one.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
@@ -21,8 +20,7 @@ from tunectl.host.nics import Nic, read_nics
 from tunectl.host.sysroot import Sysroot
 
 
-@dataclass(frozen=True)
-class Topology:
+class Topology(NamedTuple):
     """Everything of the host that tuning depends on. Every present CPU is in `cpus`, in ascending order."""
 
     cpus: tuple[Cpu, ...]

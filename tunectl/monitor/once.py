@@ -19,6 +19,7 @@ def look_twice(
     watcher: Watcher, seconds: float, sleep: Callable[[float], object] = time.sleep
 ) -> tuple[Status, Snapshot]:
     """The status at the second snapshot, and the first snapshot, from which rises are counted."""
+    watcher.watched_host.is_once = True
     first, _ = watcher.cycle.step()
     sleep(seconds)
     status, _ = watcher.cycle.step()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -79,10 +78,11 @@ class WatchedHost:
         # What the kernel isolates is left alone, too, whatever the host file says.
         self.quiet: CpuSet = self.isolated | facts.quiet
         self.root = NonIntrusiveSysroot(inspection.root.root, self.quiet)
-        self.inspection = replace(inspection, root=self.root)
+        self.inspection = inspection._replace(root=self.root)
         self.config = inspection.config
         self.now = now
         self.beside = beside
+        self.is_once = False  # after two looks it is left alone: nothing is kept to compare a third one with
         self.taken_at = 0.0  # now() at the beginning of this snapshot
         self.snapshots = 0
         self.table = InterruptTable(self.root, self.isolated, now)
@@ -162,7 +162,8 @@ class WatchedHost:
     @cached_property
     def cpus(self) -> dict[int, Cpu]:
         """The CPUs that are on, with package, siblings and base frequency, since CPUs last came or went."""
-        return {cpu.cpu: cpu for cpu in read_cpus(self.root, self.facts, (), self.quiet) if cpu.online}
+        cpus = read_cpus(self.root, self.facts, (), self.quiet, with_caches=False)
+        return {cpu.cpu: cpu for cpu in cpus if cpu.online}
 
     @property
     def judged(self) -> CpuSet:

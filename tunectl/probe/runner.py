@@ -17,7 +17,7 @@ from tunectl import installed
 from tunectl.cpulist import CpuSet, format_cpulist, named_cpus, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cgroup import home_of, place_for
-from tunectl.host.hardware import read_smis
+from tunectl.host.hardware import read_smis, smis_between
 from tunectl.host.run import Completed, Resident, reason_of, run
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.tracefs import mark
@@ -26,7 +26,7 @@ from tunectl.probe.injecting import PHASES, injected, stopped
 from tunectl.probe.raw import SCHEMA as RAW
 from tunectl.probe.selftest import judged
 from tunectl.probe.tracing import Tracer, marker
-from tunectl.shapes import Jitter, Smis
+from tunectl.shapes import Jitter
 from tunectl.wording import nanoseconds
 
 PROGRAM = "tunectl-probe"
@@ -156,9 +156,9 @@ def run_jitter(
             traced = tracer.result()
     else:
         done = start(words, chosen, timeout_s=limit_s, on_stderr=hear, enters=True)
-    smis = before if before.count is None else read_smis(Sysroot(), spared).since(before)
+    smis = before if before.count is None else smis_between(before, read_smis(Sysroot(), spared))
     result = explain(of_schema(document_of(done), RAW, SCHEMA), traced)
-    return replace(result, smis=Smis(smis.count, smis.reason))
+    return replace(result, smis=smis)
 
 
 def _heard(tell: Callable[[str], None] | None, line: str) -> None:

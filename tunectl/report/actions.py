@@ -86,7 +86,7 @@ def _general(task: Task, instance: str) -> Task:
     """The task as it is for each target of a knob."""
     if task.kind is Kind.DECIDE:
         return task._replace(text=generalised(task.said, instance), note="")
-    return task._replace(note="") if task.kind is Kind.APPLY else task
+    return task._replace(note="") if task.note and task.kind is Kind.APPLY else task
 
 
 def _waits(finding: Finding) -> bool:

@@ -158,7 +158,8 @@ def generalised(text: str, instance: str) -> str:
 def groups(findings: Iterable[Finding]) -> list[Group]:
     """The findings grouped by knob, outcome, reason and fix.
 
-    The worst outcome comes first, of one outcome the worst severity, then the order found.
+    The worst outcome comes first, of one outcome the worst severity, then the order found. Grouping costs most of a
+    page, so that each groups its findings once and chooses among the groups.
     """
     classes: dict[tuple[str, Outcome, bool], dict[Any, list[Finding]]] = {}
     for finding in findings:
@@ -166,9 +167,7 @@ def groups(findings: Iterable[Finding]) -> list[Group]:
         points = tuple(finding.points.items()) if finding.points else None
         alike = classes.setdefault((finding.knob, finding.outcome, finding.harmful), {})
         alike.setdefault((*said, points), []).append(finding)
-    made = [group for alike in classes.values() for group in _of_class(alike)]
-    knobs = {group.knob: place for place, group in reversed(list(enumerate(made)))}
-    return sorted(made, key=lambda group: (*_rank(group), knobs[group.knob]))
+    return sorted((group for alike in classes.values() for group in _of_class(alike)), key=_rank)
 
 
 def _rank(group: Group) -> tuple[int, bool, int]:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from tunectl.model import Finding, Match, Outcome, Scalar, Severity, Target, cost
 from tunectl.report.escape import shown
-from tunectl.report.findings import Group, Row, finding_of, groups, name_of, spread
+from tunectl.report.findings import Group, Row, finding_of, name_of, spread
 from tunectl.wording import beside, wanted
 
 COSTS = {
@@ -48,24 +48,19 @@ def needs_attention(group: Group) -> bool:
     return group.harmful if group.outcome is Outcome.REFUSED else group.outcome in _ATTENTION
 
 
-def urgent_of(findings: Iterable[Finding]) -> list[Urgent]:
-    """What needs attention, the worst severity first; within one the worst outcome first."""
-    gathered = [group for group in groups(findings) if needs_attention(group)]
+def urgent_of(found: Iterable[Group]) -> list[Urgent]:
+    """What needs attention and is known, the worst severity first; within one the worst outcome first."""
+    gathered = [group for group in found if needs_attention(group) and group.outcome is not Outcome.UNREADABLE]
     severities = sorted(dict.fromkeys(group.severity for group in gathered), key=cost)
     return [
         Urgent(severity, tuple(group for group in gathered if group.severity is severity)) for severity in severities
     ]
 
 
-def known(findings: Iterable[Finding]) -> list[Finding]:
-    """Without those that could not be found out."""
-    return [finding for finding in findings if finding.outcome is not Outcome.UNREADABLE]
-
-
-def unknown(findings: Iterable[Finding]) -> list[tuple[str, str]]:
+def unknown(found: Iterable[Group]) -> list[tuple[str, str]]:
     """(the targets' names, the reason) of what could not be found out."""
     gathered: dict[str, list[str]] = {}
-    for group in groups(finding for finding in findings if finding.outcome is Outcome.UNREADABLE):
+    for group in (group for group in found if group.outcome is Outcome.UNREADABLE):
         gathered.setdefault(group.reason or "no reason is given", []).append(name_of(group.knob, group.instances, 6))
     return [(", ".join(names), reason) for reason, names in gathered.items()]
 

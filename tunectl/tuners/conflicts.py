@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -27,8 +26,7 @@ _NO_TUNERS = frozenset({"mm.swap", "kernel.highres", "kernel.nohz"})
 _MOST_KNOBS = 4  # that a sentence lists
 
 
-@dataclass(frozen=True)
-class FoundTuner:
+class FoundTuner(NamedTuple):
     """One tuner on this host. `overwrites` are patterns of knobs, as fnmatch reads them."""
 
     name: str

@@ -9,8 +9,7 @@ from tunectl.bootloader.families import FAMILIES, detect
 from tunectl.bootloader.family import Journaled
 from tunectl.bootloader.grubsettings import DROPIN
 from tunectl.bootloader.words import split
-from tunectl.host.recording import MARK
-from tunectl.host.sysroot import Sysroot
+from tunectl.host.sysroot import MARK, Sysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.bootargs import loaded_by
 from tunectl.knobs.drivers.bootline import given_at

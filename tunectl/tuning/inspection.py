@@ -4,9 +4,8 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from tunectl import kinds
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
@@ -53,8 +52,7 @@ _NOTED = "what was in force and what the kernel refused"
 _REFUSALS = (errno.EIO, errno.EPERM)
 
 
-@dataclass(frozen=True)
-class Inspection:
+class Inspection(NamedTuple):
     """A host and what is wanted of it."""
 
     root: Sysroot

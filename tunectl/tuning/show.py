@@ -270,7 +270,7 @@ def show_body(
             for node in topology.numa_nodes
         ],
         nics=[
-            NicRow(**{**vars(nic), "local_cpus": format_cpulist(nic.local_cpus), "irqs": list(nic.irqs)})
+            NicRow(**{**nic._asdict(), "local_cpus": format_cpulist(nic.local_cpus), "irqs": list(nic.irqs)})
             for nic in topology.nics
         ],
         irqs=[_irq(irq, roles.isolated) for irq in topology.irqs],
@@ -374,7 +374,7 @@ def _drivers(topology: Topology) -> DriverRow:
     states = [IdleState(name, latency) for name, latency in drivers.idle_states]
     flaws = [Flaw(name, state) for name, state in drivers.vulnerabilities]
     lists = {"idle_states": states, "clocksources": list(drivers.clocksources), "vulnerabilities": flaws}
-    return DriverRow(**{**vars(drivers), **lists})
+    return DriverRow(**{**drivers._asdict(), **lists})
 
 
 def _tuner(tuner: FoundTuner) -> ManagerRow:

@@ -6,7 +6,6 @@ import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -90,7 +89,7 @@ def _locked_apply(
             _require_same_host(journal, root, state)
             _require_whole(journal)
             _require_boot_id(root, inspection.identity.boot_id)
-            inspection = replace(inspection, root=root, journal=journal)
+            inspection = inspection._replace(root=root, journal=journal)
             adopted = _adopted(inspection, adopt)
             first = is_first(journal, inspection.identity.boot_id)
             journal.prune(inspection.identity.boot_id)
@@ -165,7 +164,7 @@ def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, f
     earlier = notify(root, inspection.journal)
     not_run = dict.fromkeys(earlier.not_run)
     failed = dict.fromkeys(earlier.failed.values())
-    plan = planned(replace(inspection, settling=first), runtime_only)
+    plan = planned(inspection._replace(settling=first), runtime_only)
     before = plan
     again: set[str] = set()
     for pause_s in _PAUSES_S:

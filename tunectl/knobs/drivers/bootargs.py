@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -37,8 +36,7 @@ _KTHREADD = "proc/2"  # every other thread of the kernel starts on the CPUs that
 _OF_X86 = ("tsc", "intel_pstate", "amd_pstate")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Next:
+class Next(NamedTuple):
     """The next boot's value of one argument."""
 
     value: Any  # None: the next boot will not have it
@@ -50,16 +48,15 @@ class Next:
     declared: str = ""  # where the line of the next boot stands, as far as that is known
 
 
-@dataclass(frozen=True, kw_only=True)
-class BootFacts:
+class BootFacts(NamedTuple):
     """What is known of one argument, except what was asked for, which is the setting."""
 
     next: Next
     booted: Any  # what this boot's line comes to; None: it did not have it
+    accepted: bool  # does the kernel show what it must? True where it shows nothing
     by_effect: bool = False  # in force by what the kernel shows, whatever its line says
     made: str = ""  # how it came to that, where its own word does not say so
     kernel: str = ""  # what the kernel shows
-    accepted: bool  # does the kernel show what it must? True where it shows nothing
     evidence: str = ""  # where it shows it, and what; "" where it does not
     likely: str = ""  # why a kernel does not accept it
     refusal: str = ""  # why tunectl does not write this host's boot configuration; "" where it does
@@ -124,7 +121,7 @@ class BootArg(NamedTuple):
         by_effect = accepted and self._by_effect(args, machine_for(view), booted, want, evidence)
         given_by_line = _gives(knob, booted, want)
         in_force = accepted and (by_effect or given_by_line)
-        upcoming = replace(self._next(knob, view, boot, want, args if in_force else ()), declared=_declared(boot))
+        upcoming = self._next(knob, view, boot, want, args if in_force else ())._replace(declared=_declared(boot))
         obstacle, remedy = boot.obstacle(self.key, lost=bool(upcoming.where) and not upcoming.later)
         undone, ends, beside = self._undone(view) if booted else ("", NOTHING, "")
         facts = BootFacts(

@@ -7,6 +7,7 @@ Source: kernel/irq/proc.c; Documentation/core-api/irq/irq-affinity.rst.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tunectl.command import as_data
@@ -70,17 +71,16 @@ class IrqAffinity:
         if value <= want and asked <= want and value:
             good[shown, delivered] = value
             return Reading(knob.name, irq, State.READ, value)
-        facts = self.facts(view, irq, asked, effective)
+        facts = self.facts(view, folder, irq, asked, effective)
         # Where it is now is right, and the mask lets it go elsewhere.
         lax = facts.settable and value <= want and not asked.isdisjoint(want)
         return Reading(knob.name, irq, State.READ, asked if lax else value, facts=facts)
 
-    def facts(self, view: View, irq: str, asked: CpuSet, effective: CpuSet) -> IrqFacts:
+    def facts(self, view: View, folder: Folder, irq: str, asked: CpuSet, effective: CpuSet) -> IrqFacts:
         """Read only for an interrupt that is not where it should be."""
-        path = f"proc/irq/{irq}/smp_affinity_list"
-        mode = view.root.mode(path)
-        actions = f"sys/kernel/irq/{irq}/actions"
-        device = view.root.get(actions) if view.root.exists(actions) else None
+        mode, device = folder.mode(irq, "smp_affinity_list"), None
+        with suppress(OSError):
+            device = view.root.read_value(f"sys/kernel/irq/{irq}/actions")
         return IrqFacts(asked, effective, device, mode is None or bool(mode & 0o222))
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
@@ -137,5 +137,5 @@ class QueueIrqs(IrqAffinity):
         if reading.state is State.READ and reading.facts is None:
             asked = parse_shown(view.root.get(f"proc/irq/{irq}/smp_affinity_list"))
             if asked != own:
-                return reading._replace(facts=self.facts(view, irq, asked, reading.value))
+                return reading._replace(facts=self.facts(view, folder, irq, asked, reading.value))
         return reading

@@ -61,7 +61,7 @@ class _Kept:
         if self.urgent and now >= self.next_at:
             self.next_at = now + interval  # where it fails, it is not tried in every snapshot
             self.problem = "unfinished"
-            self._judge_all(now, interval, today)
+            self._judge_all(host, interval, today)
             self.problem = ""
         elif self.problem:
             raise TunectlError(self.problem)
@@ -75,13 +75,14 @@ class _Kept:
             self.dirty = set()
             self.next_at = now + min((time.thread_time() - start) / _SHARE, interval)
 
-    def _judge_all(self, now: float, interval: float, today: str) -> None:
-        self.knobs.judge_all(today)
+    def _judge_all(self, host: WatchedHost, interval: float, today: str) -> None:
+        now, watched = host.taken_at, not host.is_once
+        self.knobs.judge_all(today, watched=watched)
         self.urgent, self.dirty = False, set()
         self.next_at = now + min(self.knobs.cost_s / _SHARE, interval)
         self.samples = {}
         self._show(self.knobs.findings)
-        paths, few = list(self.knobs.owners), self.knobs.few
+        paths, few = list(self.knobs.owners), self.knobs.few  # none of either where nothing is watched
         step = max(len(paths) // max(len(few), 1), 1)
         self.round = [*paths]
         for number, names in enumerate(few):  # spread evenly: each costs as much as many files do

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from tunectl.host.nonintrusive import TracingSysroot
 from tunectl.knobs import KNOBS
@@ -43,7 +42,7 @@ class Knobs:
     def __init__(self, host: WatchedHost) -> None:
         self.root = TracingSysroot(host.root.root, host.quiet)
         self._held = Texts(host.root, max(min(host.room // 4, _HELD), 0))
-        self.inspection = replace(host.inspection, root=self.root)
+        self.inspection = host.inspection._replace(root=self.root)
         self.findings: dict[str, tuple[Finding, ...]] = {}
         self.cost_s = 0.0  # CPU time of judging them all
         self.texts: dict[str, bytes | int | frozenset[str]] = {}  # of the files (errno where unreadable), directories
@@ -57,19 +56,17 @@ class Knobs:
         """What is wanted, and what an earlier host file wanted of the boot loader."""
         return (*self.inspection.config.settings, *self.inspection.leftovers())
 
-    def judge_all(self, today: str) -> None:
-        """Everything, as `tunectl verify` would."""
+    def judge_all(self, today: str, *, watched: bool) -> None:
+        """Everything, as `tunectl verify` would; what is `watched` is read once more, to be compared from now on."""
         start = time.thread_time()
-        self.inspection = replace(
-            self.inspection,
-            journal=peek(self.inspection.journal.directory, follow=self.inspection.root.live),
-            today=today,
-        )
+        journal = peek(self.inspection.journal.directory, follow=self.inspection.root.live)
+        self.inspection = self.inspection._replace(journal=journal, today=today)
         chosen = self.settings()
         plan = self.inspection.assess(chosen, self._observe)
         self._store(plan, [JOURNAL, *(setting.knob for setting in chosen)])
-        known = len(self.texts)
-        self._watch()
+        known = len(self.texts) or not watched
+        if watched:
+            self._watch()
         self.cost_s = time.thread_time() - start
         if not known:  # what was written between the judgement and the first comparison must not go unseen
             self.judge(set(self.owners.values()))

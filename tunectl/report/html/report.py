@@ -25,7 +25,7 @@ from tunectl.report.figures import (
     value_of,
     verdict_of,
 )
-from tunectl.report.findings import brief
+from tunectl.report.findings import brief, groups
 from tunectl.report.html.charts import (
     MAX_CURVES,
     curve,
@@ -35,7 +35,7 @@ from tunectl.report.html.charts import (
 )
 from tunectl.report.html.experiments import cases_view
 from tunectl.report.story import story
-from tunectl.report.urgency import COSTS, findings_in, known, other_reasons, unknown, urgent_of
+from tunectl.report.urgency import COSTS, findings_in, other_reasons, unknown, urgent_of
 from tunectl.shapes import (
     CaseTable,
     Comparison,
@@ -163,6 +163,7 @@ def _limits(result: Preflight) -> list[dict[str, Any]]:
 def _section(title: str, section: Mapping[str, Any], mended: Set[str]) -> dict[str, Any]:
     """One part of a preflight: its counts, what needs attention by severity, and what could not be found out."""
     findings = findings_in(section)
+    found = groups(findings)
     return {
         "title": title,
         "said": brief(findings),
@@ -170,9 +171,9 @@ def _section(title: str, section: Mapping[str, Any], mended: Set[str]) -> dict[s
             {"word": urgent.severity.value, "costs": COSTS[urgent.severity], "lines": urgent.lines(mended)}
             if urgent.severity
             else {"word": "", "costs": "", "lines": urgent.lines(mended)}
-            for urgent in urgent_of(known(findings))
+            for urgent in urgent_of(found)
         ],
-        "unknown": unknown(findings),
+        "unknown": unknown(found),
     }
 
 

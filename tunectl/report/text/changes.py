@@ -9,7 +9,7 @@ from typing import Any
 
 from tunectl.model import Finding, Outcome, Scalar, Target, parse_target
 from tunectl.report.escape import printable, shown
-from tunectl.report.findings import brief, compact, generalised, name_of, spread
+from tunectl.report.findings import brief, compact, generalised, groups, name_of, spread
 from tunectl.report.text.findings import findings
 from tunectl.report.text.page import (
     TextPage,
@@ -43,7 +43,8 @@ def plan(body: Mapping[str, Any], page: TextPage) -> None:
         prose(page, f"As it stands: {brief(found)}.")
     change_blocks(page, changes)
     reboot(page, body)
-    findings(page, [finding for finding in _beside(changes, found) if finding.outcome is not Outcome.COMPLIANT])
+    rest = (finding for finding in _beside(changes, found) if finding.outcome is not Outcome.COMPLIANT)
+    findings(page, groups(rest))
     notes(page, body.get("notes", ()))
 
 

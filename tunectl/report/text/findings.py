@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tunectl.model import Finding, Outcome
+from tunectl.model import Outcome
 from tunectl.report.actions import actions_of, mended_by_apply
 from tunectl.report.escape import printable, shown
 from tunectl.report.findings import Group, Row, brief, compact, groups, name_of
@@ -16,7 +16,6 @@ from tunectl.report.urgency import (
     Urgent,
     findings_in,
     kept,
-    known,
     needs_attention,
     outcome_of,
     unknown,
@@ -33,26 +32,26 @@ _STYLES = {
 _POINTS = {"asked": "asked", "next_boot": "next boot", "this_boot": "this boot", "kernel": "kernel"}
 
 
-def findings(page: TextPage, found: Sequence[Finding], *, indent: int = 0) -> None:
+def findings(page: TextPage, found: Sequence[Group], *, indent: int = 0) -> None:
     """All findings: first those that need attention, in full, then one compact block for each other outcome."""
-    for one in urgent_of(known(found)):
+    for one in urgent_of(found):
         if one.severity is not None:
             page.line()
         _costs(page, one, indent)
         for group in one.groups:
             _attention(page, group, indent)
-    for group in groups(finding for finding in found if finding.outcome is Outcome.UNREADABLE):
+    for group in (group for group in found if group.outcome is Outcome.UNREADABLE):
         _attention(page, group, indent)
     harmless(page, found, indent=indent)
 
 
-def urgent(page: TextPage, found: Sequence[Finding], actions: Iterable[Mapping[str, Any]], *, indent: int = 0) -> None:
+def urgent(page: TextPage, found: Sequence[Group], actions: Iterable[Mapping[str, Any]], *, indent: int = 0) -> None:
     """Those that need attention, in short: a line for each value; the reason where more than `apply` is to be done.
 
     `actions` say what is. What could not be found out is gathered by its reason at the end.
     """
     mended = frozenset[str]() if page.verbose else mended_by_apply(actions)
-    sections = [(one, one.lines(mended)) for one in urgent_of(known(found))]
+    sections = [(one, one.lines(mended)) for one in urgent_of(found)]
     rows = [each[:3] for _, lines in sections for each in lines]
     widths = column_widths(rows, page.width - indent - 2) if rows else ()
     for one, lines in sections:
@@ -69,9 +68,9 @@ def urgent(page: TextPage, found: Sequence[Finding], actions: Iterable[Mapping[s
         prose(page, f"{names}: {reason}", indent=indent + 2, label="- ")
 
 
-def harmless(page: TextPage, found: Sequence[Finding], *, indent: int = 0) -> None:
+def harmless(page: TextPage, found: Iterable[Group], *, indent: int = 0) -> None:
     """One compact block for each outcome that needs no attention."""
-    quiet = [group for group in groups(found) if not needs_attention(group)]
+    quiet = [group for group in found if not needs_attention(group)]
     _listed(page, "unsupported on this host", [g for g in quiet if g.outcome is Outcome.UNSUPPORTED], indent)
     _listed(page, "refused by the kernel, harmless", [g for g in quiet if g.outcome is Outcome.REFUSED], indent)
     _listed(page, "waived", [g for g in quiet if g.outcome is Outcome.WAIVED], indent)
@@ -86,15 +85,15 @@ def _costs(page: TextPage, one: Urgent, indent: int) -> None:
             word = " " * len(word)
 
 
-def compliant(page: TextPage, found: Sequence[Finding]) -> None:
+def compliant(page: TextPage, found: Iterable[Group]) -> None:
     """How many targets are as they should be, in one line."""
-    good = [finding.knob for finding in found if finding.outcome is Outcome.COMPLIANT]
+    good = [group for group in found if group.outcome is Outcome.COMPLIANT]
     if good:
         page.line()
-        line(page, ("compliant", "green"), f": {plural(len(good), 'target')} of {plural(len(set(good)), 'knob')}")
+        targets, knobs = sum(len(group.instances) for group in good), len({group.knob for group in good})
+        line(page, ("compliant", "green"), f": {plural(targets, 'target')} of {plural(knobs, 'knob')}")
     if good and page.verbose:
-        rows = groups(finding for finding in found if finding.outcome is Outcome.COMPLIANT)
-        cells = [(name_of(group.knob, row.instances), shown(row.observed)) for group in rows for row in group.rows]
+        cells = [(name_of(group.knob, row.instances), shown(row.observed)) for group in good for row in group.rows]
         columns(page, cells, indent=2, styles=("", "dim"))
 
 
@@ -155,6 +154,7 @@ def judged(body: Mapping[str, Any], page: TextPage) -> None:
     found = findings_in(body)
     banner(page, str(body["verdict"]), brief(found))
     todo_list(page, actions_of(found))
-    findings(page, found)
-    compliant(page, found)
+    grouped = groups(found)
+    findings(page, grouped)
+    compliant(page, grouped)
     notes(page, body.get("notes", ()))

@@ -8,7 +8,7 @@ from typing import Any
 from tunectl.report.escape import printable, shown
 from tunectl.report.feed import feed_limits_of
 from tunectl.report.figures import Runs, limits_of, runs_in
-from tunectl.report.findings import brief
+from tunectl.report.findings import brief, groups
 from tunectl.report.hosts import machine_name
 from tunectl.report.text.experiments import feed_measured
 from tunectl.report.text.findings import harmless, urgent
@@ -33,7 +33,7 @@ def preflight(body: Mapping[str, Any], page: TextPage) -> None:
     _against_budget(page, body, runs)
     for name, title in (("check", "Checks"), ("thermal", "Thermal state"), ("verify", "Settings")):
         _section(page, title, body.get(name), body)
-    harmless(page, [finding for name in SECTIONS for finding in findings_in(body.get(name))])
+    harmless(page, groups(finding for name in SECTIONS for finding in findings_in(body.get(name))))
     _probe(page, runs.probe, body.get("beside") or ())
     if runs.loaded:
         heading(page, "Probe under load")
@@ -78,7 +78,7 @@ def _section(page: TextPage, title: str, section: Mapping[str, Any] | None, body
     word = printable(verdict).replace("-", " ")
     line(page, (title, "bold"), ": ", (word, f"bold {VERDICT_STYLES.get(verdict, '')}"))
     prose(page, brief(findings), indent=2)
-    urgent(page, findings, body.get("actions") or (), indent=2)
+    urgent(page, groups(findings), body.get("actions") or (), indent=2)
     notes(page, [note for note in section.get("notes", ()) if note not in body.get("notes", ())], f"{title}: notes")
 
 
