@@ -114,6 +114,7 @@ def test_nothing_imports_the_command_line() -> None:
         ("click", ("tunectl.cli",)),
         ("rich", ("tunectl.cli", "tunectl.report.text")),
         ("subprocess", ("tunectl.host.run", "tunectl.probe.build_hook")),
+        ("psutil", ("tunectl.host.procs",)),
         ("pyudev", ("tunectl.host.devices",)),
         ("pyroute2", ("tunectl.host.ethtool",)),
         (

@@ -6,6 +6,7 @@ import os
 import threading
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.checking.fake_kernel import KTHREAD, FakeKernel, Process
@@ -117,10 +118,12 @@ def test_threads_of_the_running_host_without_our_own() -> None:
     assert all(thread.comm == f"ksoftirqd/{thread.cpu}" for thread in bound)
 
 
-def test_processes_are_those_of_the_recorded_host(tmp_path: Path) -> None:
+def test_psutil_looks_at_the_recorded_host_and_is_given_back(tmp_path: Path) -> None:
     host = build_named(tmp_path / "host", "lab4")
+    before = psutil.PROCFS_PATH
     with FakeKernel(host, range(4), processes=[Process(777, "worker", 3, "3", flags=KTHREAD)]):
         root = Sysroot(str(host))
         assert 777 in read_pids(root)
         assert read_threads(root)[777, 777].cpu == 3
+    assert before == psutil.PROCFS_PATH
     assert read_pids(Sysroot(str(tmp_path))) == []

@@ -71,7 +71,7 @@ def test_another_missing_module_is_not_called_an_extra() -> None:
         __import__("tunectl_nowhere")
 
 
-@pytest.mark.parametrize(("module", "words"), [("click", "--help"), ("msgspec", "plan"), ("pytest", "check")])
+@pytest.mark.parametrize(("module", "words"), [("click", "--help"), ("msgspec", "plan"), ("psutil", "check")])
 def test_a_broken_installation_is_one_line(
     tunectl: Callable[..., Ran], lab4: Path, tmp_path: Path, module: str, words: str
 ) -> None:

@@ -85,7 +85,7 @@ def test_another_user_may_not_ask() -> None:
         "import sys; from tunectl.host.openfiles import read_polled; from tunectl.host.sysroot import Sysroot\n"
         "try: read_polled(Sysroot(), int(sys.argv[1]))\nexcept PermissionError as error: print(error.errno)"
     )
-    if subprocess.run([*DROP, sys.executable, "-c", "import msgspec"], capture_output=True).returncode:
+    if subprocess.run([*DROP, sys.executable, "-c", "import psutil"], capture_output=True).returncode:
         pytest.skip("another user may not read this virtual environment")
     with running(POLLED) as child:
         done = subprocess.run([*DROP, sys.executable, "-c", ask, str(child.pid)], capture_output=True, text=True)

@@ -1,7 +1,7 @@
 """The processes and threads of the host, and where they run.
 
-A thread's flags and the CPU it last ran on come from /proc/PID/task/TID/{stat,schedstat,status}, and no library that
-lists processes has them. Source: Documentation/filesystems/proc.rst, fs/proc/array.c.
+psutil lists the processes; it knows neither a thread's flags nor the CPU it last ran on, so those come from
+/proc/PID/task/TID/{stat,schedstat,status}. Source: Documentation/filesystems/proc.rst, fs/proc/array.c.
 
 A name is no identity: any user may give a thread any name. Whose a process is decides, what it executes, and its unit.
 """
@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pwd import getpwnam
 from typing import NamedTuple
+
+import psutil
 
 from tunectl import kinds
 from tunectl.cpulist import CpuSet, parse_shown
@@ -107,7 +109,14 @@ def hidden_threads(root: Sysroot) -> str:
 
 def read_pids(root: Sysroot) -> list[int]:
     """The processes of the host, ascending; none where there is no /proc, or a recorded one without processes."""
-    return sorted(int(name) for name in root.listdir("proc") if name.isdecimal())
+    before = psutil.PROCFS_PATH
+    psutil.PROCFS_PATH = root.path("proc")  # a global: it is ours for the length of one call
+    try:
+        return sorted(psutil.pids())
+    except (OSError, IndexError):  # psutil looks at the first entry to learn of its place
+        return []
+    finally:
+        psutil.PROCFS_PATH = before
 
 
 def read_tids(root: Sysroot, pid: int) -> list[int]:
