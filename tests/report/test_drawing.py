@@ -63,8 +63,8 @@ def test_a_ratio_in_words(made: tuple[str, str], said: tuple[str, str]) -> None:
     ],
 )
 def test_the_figures_as_printed_divide_to_the_change(measure: str, before: float, after: float, said: str) -> None:
-    sides = [Bounds(value, None, None) for value in (before, after, after / before)]
-    assert change_of(Row(measure, None, *sides, ""))[0] == said
+    first, second, change = (Bounds(value, None, None) for value in (before, after, after / before))
+    assert change_of(Row(measure, None, first, second, change, ""))[0] == said
 
 
 def test_more_detail_has_the_bounds_of_each_side() -> None:
