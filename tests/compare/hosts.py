@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable
 
@@ -110,8 +109,3 @@ def share_of(wanted: str, pairs: int, before: Host, after: Host | None = None, s
 def wrong_sign(pairs: int, before: Host, after: Host, wrong: str, seconds: float = 10.0) -> int:
     """How many pairs were called different in the wrong direction, in any of the rows."""
     return sum(wrong in outcome(seed, before, after, seconds)[1].values() for seed in range(pairs))
-
-
-def per_run(rng: random.Random, spread: float) -> float:
-    """A rate that is settled once for each run: the states that one host falls into."""
-    return 200 * math.exp(rng.gauss(0, spread))

@@ -133,6 +133,11 @@ def test_of_several_runs_a_side_each_is_one_observation(read: Read) -> None:
     (rate,) = [row for row in tuned["groups"][0]["rows"] if row["measure"] == "interruptions_per_s"]
     assert rate["before"]["low"] < rate["before"]["value"] < rate["before"]["high"]
     assert rate["ratio"]["high"] < 1
+    each = [row for row in tuned["groups"][0]["rows"] if row["before"]["value"] and row["after"]["value"]]
+    assert len(each) > 5
+    for row in each:
+        assert row["ratio"]["value"] == pytest.approx(row["after"]["value"] / row["before"]["value"], rel=1e-4)
+        assert row["ratio"]["low"] <= row["ratio"]["value"] <= row["ratio"]["high"]
 
 
 def test_below_five_runs_a_side_there_is_no_verdict(read: Read) -> None:

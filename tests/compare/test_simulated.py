@@ -6,22 +6,28 @@ import random
 
 import pytest
 
+from tests.compare.drifts import (
+    DRIFTS_MIN,
+    SPREADS,
+    different_percent,
+    doubled_pair,
+    drifting_pair,
+    outcome_of,
+    pair_in_turn,
+    wandering,
+)
 from tests.compare.hosts import (
     Host,
     drifting,
     iid,
     outcome,
-    per_run,
     share_of,
     storms,
     tick_and_rare,
     waves,
     wrong_sign,
 )
-from tests.compare.runs import sample_of
 from tunectl.compare.chance import fewest_runs
-from tunectl.compare.judged import judge_sets
-from tunectl.compare.tables import set_rows
 
 ALIKE = {
     "iid": (iid(), 5.0),
@@ -63,11 +69,23 @@ def test_half_of_the_interruptions_is_found() -> None:
 def sets(seed: int, factor: float, runs: int = 5, spread: float = 0.7) -> str:
     """The outcome of two sets; each run has its own rate."""
     rng = random.Random(seed)
-    sides = [
-        [sample_of(iid(scale * per_run(rng, spread))(rng, 1.0), 1.0) for _ in range(runs)] for scale in (1.0, factor)
-    ]
-    _, ratios, values = set_rows(sides[0], sides[1], 0.95)
-    return str(judge_sets(values, ratios, 0.95).outcome)
+    before = wandering(rng, 0, spread, runs)
+    return outcome_of(rng, before, [factor * at for at in wandering(rng, 0, spread, runs)])
+
+
+@pytest.mark.parametrize("minutes", DRIFTS_MIN)
+def test_sets_of_a_drifting_host_are_seldom_called_different(minutes: float) -> None:
+    assert different_percent([drifting_pair(seed, minutes) for seed in range(40)]) <= 10
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+def test_twice_the_rate_of_independent_runs_is_found(spread: float) -> None:
+    assert different_percent([doubled_pair(seed, spread) for seed in range(20)]) >= 90
+
+
+def test_measured_in_turn_a_drift_is_no_difference_and_a_difference_is_found() -> None:
+    assert different_percent([pair_in_turn(seed, 60, 1.0) for seed in range(20)]) <= 6
+    assert different_percent([pair_in_turn(seed, 60, 2.0) for seed in range(20)]) >= 70
 
 
 @pytest.mark.slow
@@ -75,7 +93,7 @@ def test_sets_of_one_host_whose_runs_disagree() -> None:
     found = [sets(seed, 1.0) for seed in range(20)]
     assert found.count("different") <= 2
     assert found.count("no-difference") <= 2
-    assert [sets(seed, 0.05) for seed in range(5)].count("different") >= 4
+    assert [sets(seed, 0.02) for seed in range(5)].count("different") >= 4
 
 
 def test_five_runs_a_side_are_the_fewest_for_three_tests() -> None:
@@ -111,3 +129,9 @@ def test_power_at_a_minute() -> None:
 @pytest.mark.long
 def test_sets_of_one_host_all_counts() -> None:
     assert [sets(seed, 1.0) for seed in range(1000)].count("different") <= 50
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("minutes", DRIFTS_MIN)
+def test_sets_of_a_drifting_host_all_counts(minutes: float) -> None:
+    assert different_percent([drifting_pair(seed, minutes) for seed in range(1000)]) <= 6

@@ -51,6 +51,20 @@ def test_a_ratio_in_words(made: tuple[str, str], said: tuple[str, str]) -> None:
     assert made == said
 
 
+@pytest.mark.parametrize(
+    ("measure", "before", "after", "said"),
+    [
+        ("gap_ns", 7.604e6, 4.0649e6, "46.6 % shorter"),  # 7.6 ms, 4.06 ms
+        ("interruptions_per_s", 197.449, 386.049, "95.9 % more"),  # 197/s, 386/s
+        ("stolen_ppm", 1000.4, 2500.4, "2.5 times more"),
+        ("stolen_ppm", 12_349.0, 23_451.0, "91.1 % more"),  # 1.23 %, 2.35 %
+    ],
+)
+def test_the_figures_as_printed_divide_to_the_change(measure: str, before: float, after: float, said: str) -> None:
+    first, second, change = (Bounds(value, None, None) for value in (before, after, after / before))
+    assert change_of(Row(measure, None, first, second, change, ""))[0] == said
+
+
 def test_more_detail_has_the_bounds_of_each_side() -> None:
     assert not [line for line in lines("compare", body("compare")) if "before over" in line]
     assert [line for line in lines("compare", body("compare"), verbose=1) if "before over" in line]

@@ -147,6 +147,18 @@ def student_deviate(confidence: float, freedom: int) -> float:
     return z + sum(term / float(freedom) ** power for power, term in enumerate(terms, 1))
 
 
+def student_chance(deviates: float, freedom: int) -> float:
+    """The chance of a value of Student's distribution as far from 0, either way: Abramowitz & Stegun 26.7.3 and .4."""
+    angle = math.atan(abs(deviates) / math.sqrt(freedom))
+    cosine, odd = math.cos(angle), freedom % 2
+    term, added = cosine if odd else 1.0, 0.0
+    for place in range(2 + odd, freedom + 1, 2):
+        added += term
+        term *= cosine * cosine * (place - 1) / place
+    within = (angle + math.sin(angle) * added) * 2 / math.pi if odd else math.sin(angle) * added
+    return max(1 - within, 0.0)
+
+
 def binomial_range(draws: int, share: float, confidence: float) -> tuple[int, int]:
     """The fewest and the most successes of `draws` at this confidence; each end leaves out half of the rest."""
     rest = (1 - confidence) / 2

@@ -15,6 +15,7 @@ from tunectl.compare.conditions import (
     set_conditions,
     wake_conditions,
 )
+from tunectl.compare.drift import Course, course_of
 from tunectl.compare.estimate import Sample, sample
 from tunectl.compare.judged import judge_runs, judge_sets
 from tunectl.compare.tables import NAMES, run_rows, set_rows
@@ -147,10 +148,11 @@ def _jitter(
         return [sample(run, [cpu for cpu in run.cpus if not only or cpu.cpu in only], threshold) for run in runs]
 
     whole = _together(before, after, common, names)
-    rows, judge = _table(taken(before, common), taken(after, common), confidence, names)
+    course = course_of(before, after)
+    rows, judge = _table(taken(before, common), taken(after, common), confidence, names, course)
     groups = [RowGroup(whole, common[0] if len(common) == 1 else None, rows)]
     for cpu in common if len(common) > 1 else ():
-        rows, _ = _table(taken(before, [cpu]), taken(after, [cpu]), confidence, names)
+        rows, _ = _table(taken(before, [cpu]), taken(after, [cpu]), confidence, names, course)
         groups.append(RowGroup(f"CPU {cpu}", cpu, rows))
     verdict = judge()
     if any(run.ended_by == "until" for run in (*before, *after)) and verdict.outcome == "cannot-tell":
@@ -159,14 +161,14 @@ def _jitter(
 
 
 def _table(
-    before: Samples, after: Samples, confidence: float, names: tuple[str, str]
+    before: Samples, after: Samples, confidence: float, names: tuple[str, str], course: Course
 ) -> tuple[list[Row], Callable[[], Difference]]:
     """The rows, and what judges them."""
     if len(before) == len(after) == 1:
         rows, ratios = run_rows(before[0], after[0], confidence, names)
         return rows, lambda: judge_runs(before[0], after[0], ratios, confidence)
     rows, ratios, values = set_rows(before, after, confidence)
-    return rows, lambda: judge_sets(values, ratios, confidence, names)
+    return rows, lambda: judge_sets(values, ratios, confidence, names, course)
 
 
 def _together(before: Runs, after: Runs, common: Sequence[int], names: tuple[str, str]) -> str:

@@ -1,7 +1,8 @@
 """The verdict of a comparison: three measures over all CPUs together decide, corrected for being three. Pure.
 
 Two runs are compared by how each went over its time, in BATCHES equal parts that are exchangeable where nothing differs
-and nothing lasts longer than a part. Sets of runs are compared run by run.
+and nothing lasts longer than a part. Sets of runs are compared run by run, and against what a drift of the host would
+make of them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from tunectl.compare.chance import Interval, correlation_time, fewest_runs, holm, permuted, ranked, trend
+from tunectl.compare.drift import Course, judge_drift, untimed_course
 from tunectl.compare.estimate import Sample
 from tunectl.probe.lengths import Lengths
 from tunectl.shapes import DecidingRow, Difference
@@ -63,24 +65,39 @@ def judge_sets(
     ratios: Mapping[Measure, Interval | None],
     confidence: float,
     names: tuple[str, str] = ("before", "after"),
+    course: Course | None = None,
 ) -> Difference:
-    """The verdict on two sets of runs: what each run had, and the ratios of the table."""
+    """The verdict on two sets of runs: what each run had, the ratios of the table, and when the runs were."""
     counts = [len(side) for side in sides[RATE]]
     fewest = fewest_runs(confidence, len(DECIDING))
     if min(counts) < fewest:
         reason = f"runs {names[0]}: {counts[0]}, {names[1]}: {counts[1]}; below {fewest} a side they give no verdict"
         return _verdict("sets", {}, ratios, 0.0, reason, SEVERAL.format(runs=fewest))
-    chances = {}
+    chances, level = {}, 1 - confidence
     for measure in DECIDING:
         first, second = sides[measure]
         ranks = ranked([*first, *second])
         chances[measure] = permuted(ranks[: len(first)], ranks[len(first) :])
     corrected = holm(chances)
+    course = course or untimed_course(*counts)
+    drifts = {measure: judge_drift(*sides[measure], course) for measure in DECIDING}
+    either = {measure: max(chance, drifts[measure].of_step) for measure, chance in corrected.items()}
     reason, helps = "", ""
-    if min(corrected.values()) > 1 - confidence and (wide := _too_wide(ratios, ""))[0]:
-        reason = f"runs of one side disagree with each other: {wide[0]}"
-        helps = f"compare more runs a side than {min(counts)}, with a reboot between some of them"
-    return _verdict("sets", corrected, ratios, 1 - confidence, reason, helps)
+    if min(either.values()) > level:
+        if min(corrected.values()) <= level:
+            reason, helps = "a drift of the host from run to run would explain the difference", _further(course)
+        elif (wide := _too_wide(ratios, ""))[0]:
+            reason = f"runs of one side disagree with each other: {wide[0]}"
+            helps = f"compare more runs a side than {min(counts)}, with a reboot between some of them"
+        elif min(drift.of_independence for drift in drifts.values()) <= level:
+            reason, helps = "the host drifts from run to run, and a drift may hide a difference", _further(course)
+    return _verdict("sets", either, ratios, level, reason, helps)
+
+
+def _further(course: Course) -> str:
+    """Runs as far apart as the sides lie have forgotten more of their neighbours, and in turn they drift alike."""
+    pause = f" (`--pause {course.side_s:.0f}`)" if course.is_timed else " (`--pause`)"
+    return f"compare more runs a side, further apart{pause}, or measure both sides in turn (docs/compare.md)"
 
 
 def _verdict(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from statistics import median
 
 from tunectl.compare.chance import Interval, ratio_interval, shift_ranks
@@ -94,7 +95,7 @@ def set_rows(
     values = {
         measure: ([run[measure] for run in found[0]], [run[measure] for run in found[1]]) for measure in found[0][0]
     }
-    ratios = {measure: _shift(*sides, confidence) for measure, sides in values.items()}
+    ratios = {measure: _ratio(*sides, confidence) for measure, sides in values.items()}
     rows = [row(measure, [*map(_spread, values[measure])], ratio) for measure, ratio in ratios.items()]
     return rows, ratios, values
 
@@ -112,19 +113,23 @@ def _spread(values: Sequence[float]) -> Interval:
     return Interval(median(values), min(values), max(values))
 
 
-def _shift(before: Sequence[float], after: Sequence[float], confidence: float) -> Interval | None:
-    """The middle of all ratios between a run of one side and a run of the other, with Mann's and Whitney's bounds.
+def _ratio(before: Sequence[float], after: Sequence[float], confidence: float) -> Interval | None:
+    """The ratio of the middle runs, as the columns have them, with Mann's and Whitney's bounds of the shift.
 
-    Hodges & Lehmann (1963), on logarithms. None where every run had 0.
+    The bounds are ranks of all ratios between a run of one side and a run of the other. None where every run had 0.
     """
     if not max(*before, *after):
         return None
-    pairs = sorted((b / a if a else math.inf if b else 1.0) for a in before for b in after)
+    pairs = sorted(map(_quotient, *zip(*product(before, after), strict=True)))
     place = shift_ranks(len(before), len(after), confidence)
     low, high = (pairs[place - 1], pairs[-place]) if place else (0.0, math.inf)
-    middle = pairs[(len(pairs) - 1) // 2], pairs[len(pairs) // 2]
-    value = middle[0] if middle[0] == middle[1] else math.sqrt(middle[0] * middle[1])
-    return Interval(value, low, high)
+    value = _quotient(median(before), median(after))
+    return Interval(value, min(low, value), max(high, value))
+
+
+def _quotient(before: float, after: float) -> float:
+    """after / before; two that had nothing are equal."""
+    return after / before if before else math.inf if after else 1.0
 
 
 def _longest(before: Sample, after: Sample, names: tuple[str, str]) -> Row:

@@ -144,7 +144,7 @@ def change_of(row: Row) -> tuple[str, str]:
     ratio = row.ratio
     if not ratio:
         return "-", ""
-    value, low, high = ratio.value, ratio.low, ratio.high
+    value, low, high = _printed_ratio(row), ratio.low, ratio.high
     percent = value is not None and 0.5 < value < 2  # and of the bounds the same, so that they can be compared
     said = "up from 0" if value is None else " ".join(_times(row, value, percent)).strip()
     if low is None or (not low and high == 0):
@@ -162,6 +162,20 @@ def change_of(row: Row) -> tuple[str, str]:
     elif low < 1 < high:
         ends = [(number, unit, word if unit else "") for (number, unit, _), word in zip(ends, _LESS, strict=True)]
     return said, " to ".join(" ".join(filter(None, end)) for end in ends)
+
+
+def _printed_ratio(row: Row) -> float | None:
+    """The ratio of the two figures as they are printed, so that a reader who divides them gets what stands beside."""
+    before, after = (bounds and bounds.value for bounds in (row.before, row.after))
+    if not row.ratio or not row.ratio.value or not before or not after:
+        return row.ratio.value if row.ratio else None
+    return _as_printed(row.measure, after) / _as_printed(row.measure, before)
+
+
+def _as_printed(measure: str, value: float) -> float:
+    """Three digits; what has no unit of time, and is no share from one percent on, keeps those before the point."""
+    is_whole = measure in _WRITTEN and abs(value) >= 999.5 and not (measure == "stolen_ppm" and value >= 9999.5)
+    return float(round(value)) if is_whole else float(f"{value:.3g}")
 
 
 def _times(row: Row, ratio: float, percent: bool) -> tuple[str, str, str]:
