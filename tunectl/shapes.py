@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from math import ceil
+from math import ceil, floor, log10
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import msgspec
@@ -187,13 +187,20 @@ class Cause(msgspec.Struct, frozen=True):
 class Period(msgspec.Struct, frozen=True):
     """Gaps that come at equal distances."""
 
-    searched: ClassVar[int] = 4096  # a CPU's first gaps, of a millisecond and more and of less: so many of each
+    searched: ClassVar[int] = 8192  # a CPU's first gaps of a length and more: so many
     period_ns: Count
     count: Annotated[Count, Meta(description="Periods that were hit, one interruption each.")]
     coverage: Annotated[Amount, Meta(description="Of the periods in the time looked at, the share that was hit.")] = 0.0
     mean_ns: Annotated[Count, Meta(description="Their length on average.")] = 0
     name: Annotated[str, Meta(description="What is known to come so often; empty for nothing.")] = ""
     cause: Annotated[str, Meta(description="The most frequent cause among them, where the kernel was traced.")] = ""
+    error_ns: Annotated[Amount, Meta(description="Of period_ns, one standard error; 0: not known."), Maybe] = 0.0
+
+    @property
+    def known_ms(self) -> str:
+        """The period in ms, with the digits that two standard errors leave, three at least, a nanosecond at most."""
+        known = -floor(log10(2 * self.error_ns / 1e6)) if self.error_ns else 3
+        return f"{self.period_ns / 1e6:.{min(max(known, 3), 6)}f}"
 
 
 class Switches(msgspec.Struct, frozen=True):

@@ -77,6 +77,26 @@ def test_a_gap_is_named_after_what_held_the_cpu_longest(events: list[Event], cau
     assert named([[1000, 10000]], events) == [cause]
 
 
+CALL = Interruption(Cause(Kind.IPI, "function call IPI"))
+
+
+@pytest.mark.parametrize(
+    ("events", "is_guest", "cause"),
+    [
+        # The other CPU's interrupt made the guest leave: the hypervisor is its way in.
+        ([(20_000, CALL)], True, f"function call IPI + {OUTSIDE}"),
+        ([(20_000, CALL), (20_500, SOFTIRQ)], True, f"function call IPI + {OUTSIDE} + softirq TIMER"),
+        # The nearest others: no hypervisor, one that kept the CPU for longer, and what no other CPU sent.
+        ([(20_000, CALL)], False, f"{OUTSIDE} + function call IPI"),
+        ([(101_001, CALL)], True, f"{OUTSIDE} + function call IPI"),
+        ([(20_000, TIMER)], True, f"{OUTSIDE} + local timer"),
+    ],
+)
+def test_what_a_guest_left_for_is_named_before_the_hypervisor(events: list[Event], is_guest: bool, cause: str) -> None:
+    end = events[-1][0] + 1000
+    assert named([[1000, end]], events, is_guest=is_guest) == [cause]
+
+
 def test_no_more_than_four_parts_are_named() -> None:
     events: list[Event] = [(1000 + 10 * n, Interruption(Cause(Kind.IRQ, f"irq {n}"))) for n in range(5)]
     assert named([[1000, 1060]], events) == ["irq 4 + irq 0 + irq 1 + irq 2 + more"]

@@ -126,6 +126,7 @@ def _joined(run: Run, cpu: Cpu, traced: Traced) -> Joined:
         is_fifo=bool(run.fifo_priority),
         is_cut=trace.is_cut,
         has_moved=not cpu.never_moved,
+        is_guest=run.machine.is_virtual,
     )
 
 

@@ -126,6 +126,9 @@ NOT_LISTED = _whole(Kind.UNKNOWN, "not known: beyond the list of events")
 # The longest way into the kernel to its first event. A hypervisor that kept the CPU for longer hands over a pending
 # interrupt when it gives it back: that one was not what took the time.
 _WAY_IN_NS = 5000
+# An interrupt from another CPU makes a guest leave for its hypervisor, which hands it over: so long that may take. What
+# was longer was something else, and the interrupt came while it lasted.
+_EXIT_NS = 100_000
 PARTS_MOST = 4  # of a label; behind them it says "more"
 LABELS_MOST = 1024  # of a CPU; beyond them a label has its first part only
 
@@ -149,15 +152,17 @@ def join(
     is_cut: bool = False,
     has_moved: bool = True,
     error_ticks: int = 0,
+    is_guest: bool = False,
 ) -> Joined:
     """The cause of each gap, [start, end, ...] in ticks, of the thread `own`.
 
     Both are in the order of time. `hz` is the counter's rate; `is_cut` says that events were lost behind the last one,
     `has_moved` that the kernel counted a move of the thread: without one it was on this CPU all the time. An event may
-    be `error_ticks` earlier or later than its stamp.
+    be `error_ticks` earlier or later than its stamp. `is_guest` says that a hypervisor hands over what other CPUs send.
     """
     throttled = THROTTLED_FIFO if is_fifo else THROTTLED
-    joiner = _Joiner(gaps, own, hz * _WAY_IN_NS / 1e9, throttled, has_moved, error_ticks)
+    longest_exit = hz * _EXIT_NS / 1e9 if is_guest else 0.0
+    joiner = _Joiner(gaps, own, hz * _WAY_IN_NS / 1e9, throttled, has_moved, error_ticks, longest_exit)
     joiner.take(joiner.placed(events) if error_ticks else events)
     joiner.finish(is_cut)
     return Joined(list(joiner.known), joiner.of_gap, joiner.events, joiner.apart)
@@ -167,13 +172,20 @@ class _Joiner:
     """One pass over the events of a CPU. Of the gap at hand it has what was gathered so far."""
 
     def __init__(
-        self, gaps: Sequence[Sequence[int]], own: int, way_in: float, throttled: Cause, has_moved: bool, error: int
+        self,
+        gaps: Sequence[Sequence[int]],
+        own: int,
+        way_in: float,
+        throttled: Cause,
+        has_moved: bool,
+        error: int,
+        longest_exit: float,
     ) -> None:
         self.known: dict[Named, int] = {}
         self.of_gap: list[int] = []
         self.events = self.apart = 0
         self._gaps, self._own, self._way_in, self._throttled = gaps, own, way_in + error, throttled
-        self._has_moved, self._error = has_moved, error
+        self._has_moved, self._error, self._longest_exit = has_moved, error, longest_exit
         self._was_here = False  # it left this CPU where no gap is known for it
         self._blurred: set[int] = set()  # the gaps that an event may have been in, or a neighbour of theirs
         self._last = 0  # ticks of the latest event
@@ -183,6 +195,7 @@ class _Joiner:
         # Of the gap at hand:
         self._is_entered = self._is_lost = False
         self._held: dict[Cause, int] = {}
+        self._sent: Cause | None = None  # what another CPU sent, and the guest left for
         self._holder: Cause | None = None
         self._since = 0  # of the holder
         self._left: tuple[int, dict[Cause, int]] | None = None  # when the thread left, and what was held until then
@@ -247,6 +260,8 @@ class _Joiner:
         """From here on this cause has the CPU. What is before a gap's first event is its way in, unless it was long."""
         held = self._held
         before = self._holder or (cause if ticks - self._since <= self._way_in else OUTSIDE.first)
+        if before == OUTSIDE.first and cause.kind is Kind.IPI and ticks - self._since <= self._longest_exit:
+            self._sent = cause
         held[before] = held.get(before, 0) + ticks - self._since
         if cause not in held:
             held[cause] = 0
@@ -305,7 +320,7 @@ class _Joiner:
         named = NOT_TRACED if is_lost or self._is_lost else self._named(end, is_blurred)
         self.of_gap.append(self.known.setdefault(named, len(self.known)))
         self._is_entered = self._is_lost = False
-        self._held, self._holder, self._left = {}, None, None
+        self._held, self._holder, self._left, self._sent = {}, None, None, None
 
     def _named(self, end: int, is_blurred: bool) -> Named:
         if is_blurred and (self._away is not None or self._holder is None):
@@ -322,6 +337,8 @@ class _Joiner:
 
     def _label(self, held: dict[Cause, int]) -> Named:
         parts = tuple(held) if len(held) == 1 else tuple(sorted(held, key=held.__getitem__, reverse=True))
+        if self._sent and parts[0] == OUTSIDE.first:
+            parts = (self._sent, *(part for part in parts if part != self._sent))
         if parts not in self._labels:
             if len(self._labels) >= LABELS_MOST and len(parts) > 1:
                 return Named(parts[0], f"{parts[0].name} + more")

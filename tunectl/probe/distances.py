@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import repeat
-from math import exp, log
+from itertools import pairwise, repeat
+from math import exp, inf, log
 from operator import sub
 
-from tunectl.probe.phase import LEAST_PERIODS, Looked, can_be_seen, fullest
+from tunectl.probe.phase import LEAST_PERIODS, WINDOWS, Looked, can_be_seen, fullest
 
 SECOND = 1e9  # ns
 SHORTEST, LONGEST = 0.5e6, 1.2e9
-_PAIRS = 100_000  # distances that are looked at, so that a busy CPU takes no longer than 0.1 s
-_FOLLOWERS = 512
+# Of the gaps the most lonely ones are looked at, so many at a time: a storm has thousands of distances, and no period.
+# The more there are, the shorter the distances that are looked at, so that a busy CPU takes no longer than an idle one.
+_LONELY = (3000, 500)
+_PAIRS = 40_000
 _SEEDS = 300
 _STEPS = 128  # buckets for each e-fold
+_FINE = 100e3  # ns: buckets of what comes on time
 _NEAR, _FAR = 4, 16  # buckets: the neighbourhood that a peak has to stand out from
 _DEVIATIONS = 4.0
 _PEAKS = 8
@@ -25,25 +28,52 @@ _REACH = 0.015  # of the period: how far a guess may be off
 
 def guesses(looked: Looked, known: Sequence[float]) -> Iterator[float]:
     """Periods that are worth judging, the shortest first: distances that stand out, and the `known` ones."""
-    rough = sorted({*_peaks(looked.starts), *known})
-    for guess in rough:
+    rough = {period: _REACH * period for period in known}
+    for most in _LONELY:
+        starts = _lonely(looked.starts, most)
+        rough |= _peaks(starts)
+        if len(starts) == len(looked.starts):
+            break
+    for guess, reach in sorted(rough.items()):
         if looked.length >= LEAST_PERIODS * guess:
-            yield tracked(looked.starts, guess, looked.length)
+            yield tracked(looked.starts, guess, looked.length, reach)
 
 
-def _peaks(starts: Sequence[float]) -> list[float]:
-    """The distances that are more frequent than those around them, by the deviation that chance would need."""
-    counts: Counter[int] = Counter()
-    for after in range(1, min(len(starts), _FOLLOWERS, max(8, _PAIRS // (len(starts) + 1)))):
-        distances = map(sub, starts[after:], starts)
-        counts.update([int(_STEPS * log(distance)) for distance in distances if SHORTEST <= distance <= LONGEST])
-    scored = [(_deviation(counts, index), index) for index in counts]
-    best = sorted((one for one in scored if one[0] > _DEVIATIONS), reverse=True)
+def _lonely(starts: Sequence[float], most: int) -> Sequence[float]:
+    """Those with the longest time before them."""
+    if len(starts) <= most:
+        return starts
+    distances = [inf, *(after - before for before, after in pairwise(starts))]
+    least = sorted(distances, reverse=True)[most - 1]
+    return [start for start, distance in zip(starts, distances, strict=True) if distance >= least]
+
+
+def _peaks(starts: Sequence[float]) -> dict[float, float]:
+    """The distances that are more frequent than those around them, and how far each may be off.
+
+    By the deviation that chance would need: in buckets that grow with the distance, and in fine ones.
+    """
+    grown, fine = Counter[int](), Counter[int]()
+    for after in range(1, min(len(starts), max(8, _PAIRS // (len(starts) + 1)))):
+        distances = [at for at in map(sub, starts[after:], starts) if SHORTEST <= at <= LONGEST]
+        grown.update([int(_STEPS * log(distance)) for distance in distances])
+        fine.update([int(distance / _FINE) for distance in distances])
+    rough = {exp((index + 0.5) / _STEPS): _REACH for index in _outstanding(grown)}
+    found = {guess: reach * guess for guess, reach in rough.items()}
+    return found | {
+        (index + 0.5) * _FINE: 2 * _FINE for index in _outstanding(fine) if index * _FINE * _REACH > 2 * _FINE
+    }
+
+
+def _outstanding(counts: Counter[int]) -> list[int]:
+    """The buckets that stand out most, no two of them neighbours."""
+    scored = [(_deviation(counts, index), index) for index, count in list(counts.items()) if count > 1]
+    best = sorted((scores for scores in scored if scores[0] > _DEVIATIONS), reverse=True)
     taken: list[int] = []
     for _, index in best:
         if len(taken) < _PEAKS and all(abs(index - other) > 2 for other in taken):
             taken.append(index)
-    return [exp((index + 0.5) / _STEPS) for index in taken]
+    return taken
 
 
 def _deviation(counts: Counter[int], index: int) -> float:
@@ -54,15 +84,15 @@ def _deviation(counts: Counter[int], index: int) -> float:
     return float((heap - chance) / (chance + 1) ** 0.5)
 
 
-def tracked(starts: Sequence[float], guess: float, length: float) -> float:
+def tracked(starts: Sequence[float], guess: float, length: float, reach: float) -> float:
     """The period near `guess`: from the distances over 1, 2, 4 ... periods, each more precise than the last."""
     period, times = guess, 1
     step = max(1, len(starts) // _SEEDS)
     while times * period < length / 2:
-        offs = sorted(_offs(starts, step, times * period, _REACH * guess))
+        offs = sorted(_offs(starts, step, times * period, reach))
         if len(offs) < 3:
             break
-        period += _densest(offs, _REACH * guess / 3) / times
+        period += _densest(offs, reach / 3) / times
         times *= 2
     return period
 
@@ -70,10 +100,8 @@ def tracked(starts: Sequence[float], guess: float, length: float) -> float:
 def _offs(starts: Sequence[float], step: int, distance: float, reach: float) -> Iterator[float]:
     """How far the gaps around `distance` after each seed are off."""
     for start in starts[::step]:
-        index = bisect_left(starts, start + distance - reach)
-        while index < len(starts) and starts[index] <= start + distance + reach:
-            yield starts[index] - start - distance
-            index += 1
+        first, last = bisect_left(starts, start + distance - reach), bisect_right(starts, start + distance + reach)
+        yield from map(sub, starts[first:last], repeat(start + distance))
 
 
 def _densest(values: Sequence[float], width: float) -> float:
@@ -90,7 +118,7 @@ def _densest(values: Sequence[float], width: float) -> float:
 def second(looked: Looked) -> float | None:
     """The period of about a second that most gaps agree on: what few gaps in a short run do not show as a peak."""
     slots = looked.length / SECOND
-    if slots < LEAST_PERIODS or not (can_be_seen(looked, SECOND, 0.01) or can_be_seen(looked, SECOND)):
+    if slots < LEAST_PERIODS or not any(can_be_seen(looked, SECOND, window, 1 / slots) for window in WINDOWS[:3]):
         return None
     step = 0.01 * SECOND / slots
     periods = [SECOND + times * step for times in range(-int(slots), int(1.5 * slots) + 1)]

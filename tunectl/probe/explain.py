@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from tunectl.probe import raw
 from tunectl.probe.attribution import Attributed, Gaps, Traced, attributed
 from tunectl.probe.counter import shown_clock
@@ -106,8 +108,12 @@ def _periods(run: Run, cpu: raw.Cpu, gaps: Gaps, found: Attributed) -> Found:
     is_cut = bool(events and cpu.events_lost)
     begin, end, hz = cpu.tsc_start, events[-1][0] if is_cut else cpu.tsc_end, run.clock.hz
     periods = find_periods(events, begin, end, hz, run.fifo_priority > 0)
+    error = (run.clock.error_ppm or run.clock.initial_error_ppm) / 1e6
+    known = [
+        replace(period, error_ns=round(period.error_ns + error * period.period_ns, 3)) for period in periods.periods
+    ]
     is_short = periods.searched_ns is None and is_cut
-    return periods._replace(searched_ns=run.ns(end - begin)) if is_short else periods
+    return Found(known, run.ns(end - begin) if is_short else periods.searched_ns)
 
 
 def _paused(run: Run, cpus: list[Cpu]) -> list[str]:

@@ -1,7 +1,11 @@
 """Which interruptions come at regular intervals: what returns every 4.000 ms is a tick. Pure.
 
-`distances` guesses periods, `phase` judges each. What belongs to a period is taken out, and the search goes on with the
-rest. Pauses of a millisecond and more are searched by themselves: they are few.
+`distances` guesses periods, `phase` judges each. The longest gaps are searched first, then those of half the length and
+more, and so on: what is long is rare, and stands out among its like. What belongs to a period is taken out, and hides
+from then on what else may have come at that moment.
+
+Of each kind so many gaps are looked at, from the run's start, that they are less than some 700 for each of the 12
+periods that a claim needs: what comes between more of its like shows in no window.
 """
 
 from __future__ import annotations
@@ -9,7 +13,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import islice, takewhile
 from math import floor
 from statistics import fmean, median
 from typing import NamedTuple
@@ -17,20 +20,40 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tunectl.cpulist import named_cpus
-from tunectl.probe.distances import SECOND, guesses, second
-from tunectl.probe.phase import LEAST_PERIODS, WINDOWS, Looked, Series, evidence, in_phase, nearest, seen_slots
+from tunectl.probe.distances import SECOND, SHORTEST, guesses, second
+from tunectl.probe.phase import (
+    COVERAGE,
+    LEAST_PERIODS,
+    THIN,
+    WINDOWS,
+    Comb,
+    Looked,
+    Series,
+    evidence,
+    in_phase,
+    judged,
+    nearest,
+    refined,
+    seen_slots,
+)
 from tunectl.shapes import Period
 
-MOST = 4
-LOOKED_AT = Period.searched  # gaps of each kind, from the run's start: a tenth of a second for a CPU
+MOST = 8
+LOOKED_AT = Period.searched  # gaps of a length and more, from the run's start
 THROTTLED = "as long as RT throttling or the deadline fair server takes"
-_PAUSE = 1e6  # ns
+_HIDES = 50e3  # ns: what is so long hides what would have come meanwhile
+_GRID = 20e6  # ns: ticks come more often; of a tick only the longer gaps may be looked at
+_MEETS = 50e3  # ns: so much earlier or later than usual, two things that come at once may come
 _SCHEDULER = (30e6, 80e6)  # ns; both mechanisms take 50 ms of each second by default
 _OFTEN = "as often as a timer "
 _TICKS = {SECOND / hz: f"{_OFTEN}tick at HZ={hz}" for hz in (1000, 300, 250, 100)}
 _UPKEEP = "once a second, as vm.stat_interval and the kernel's own upkeep"
 _TOLERANCE = 0.01
 _PARTS, _LOCKED = 4, 1e-4  # 4 ms and 10 ms share a grid of 2 ms: two parts of the tick
+_STEP = 2**0.5  # from one least length to the next
+_MORE = 1.2  # times the gaps of the kind before
+_ALIKE = 1.5  # times the length: still the same thing, not something that came with it
+_DIVISORS = (2, 3, 5, 7)
 _SCHEDULER_SPREAD = 0.002  # of a second: the kernel's clock against the counter, and what the fit adds
 # Evidence for a scheduler's pauses in a run that is too short for any other period: one false in a thousand.
 _FEW_WANTED = 7.0
@@ -51,21 +74,17 @@ class Gap(NamedTuple):
         return self.end - self.start
 
 
-class Kind(NamedTuple):
-    """Gaps that are searched together, the stretch of the run that they are from, and its pauses."""
+class Claim(NamedTuple):
+    """A period, and the gaps that make it."""
 
+    series: Series
     gaps: list[Gap]
-    length: float
-    pauses: list[tuple[float, float]]
+    length: float  # of the stretch that was looked at
 
-    def looked(self) -> Looked:
-        """The same, as it is judged."""
-        return Looked([gap.start for gap in self.gaps], self.length, self.pauses)
-
-    def without(self, taken: Iterable[int]) -> Kind:
-        """The gaps but those with these indexes."""
-        indexes = frozenset(taken)
-        return self._replace(gaps=[gap for index, gap in enumerate(self.gaps) if index not in indexes])
+    @property
+    def usual(self) -> float:
+        """How long one of its gaps is."""
+        return median(gap.length for gap in self.gaps)
 
 
 class Found(NamedTuple):
@@ -78,28 +97,20 @@ class Found(NamedTuple):
 def find_periods(
     events: Sequence[tuple[float, float, str]], begin: float, end: float, hz: float, is_fifo: bool = False
 ) -> Found:
-    """The periods of one CPU's gaps, at most four: of pauses, then of shorter gaps, each the shortest period first.
+    """The periods of one CPU's gaps, at most eight, the shortest first.
 
     `events` are (start, end, cause) in order of time, on a counter of `hz` that stood at `begin` when the run began,
     and at `end` when it or its list of gaps ended. `is_fifo` says that the probe itself ran under SCHED_FIFO.
     """
     tick = SECOND / hz
-    pause = _PAUSE / tick
-    pauses = [Gap((a - begin) * tick, (b - begin) * tick, label) for a, b, label in events if b - a >= pause]
-    shorter = (Gap((a - begin) * tick, (b - begin) * tick, label) for a, b, label in events if b - a < pause)
-    length = (end - begin) * tick
-    if len(pauses) > LOOKED_AT:
-        length = pauses[LOOKED_AT].start
-        del pauses[LOOKED_AT:]
-    hiding = [(gap.start, gap.end) for gap in pauses]
-    short = _kind(shorter, hiding, length)
-    is_whole = len(pauses) + len(short.gaps) == len(events)
-    periods = _scheduler_pauses(_kind(filter(_holds_the_schedulers, pauses), hiding, length), is_fifo)
-    if periods:
-        pauses = [gap for gap in pauses if not _is_like_the_schedulers(gap)]
-    periods += _search(_kind(pauses, hiding, length))
-    periods += _search(short)
-    return Found(periods[:MOST], None if is_whole else floor(short.length))
+    search = _Search(
+        [Gap((a - begin) * tick, (b - begin) * tick, label) for a, b, label in events], (end - begin) * tick
+    )
+    search.take_scheduler_pauses(is_fifo)
+    for least in search.levels():
+        search.look(least)
+    claims = sorted(_originals(list(search.settled())), key=lambda claim: claim.series.period)
+    return Found(list(_described(claims))[:MOST], search.searched_ns)
 
 
 def pauses_warning(cpus: Iterable[int]) -> str:
@@ -108,37 +119,151 @@ def pauses_warning(cpus: Iterable[int]) -> str:
     return f"pauses of some 50 ms, a second apart, on {named_cpus(cpus)}: {who}"
 
 
-def _holds_the_schedulers(gap: Gap) -> bool:
-    """A pause that goes on is a longer one."""
-    return gap.length >= _SCHEDULER[0]
+class _Search:
+    """The gaps of one CPU, and what was found of them so far."""
+
+    def __init__(self, gaps: list[Gap], length: float) -> None:
+        self.claims: list[Claim] = []
+        self.searched_ns: int | None = None
+        self._gaps, self._length = gaps, length
+        self._taken: set[Gap] = set()
+
+    def levels(self) -> Iterator[float]:
+        """Least lengths, descending, each with gaps enough that were not in the one before; at last all."""
+        lengths = sorted((gap.length for gap in self._gaps), reverse=True)
+        before, level = 0, lengths[0] if lengths else 0.0
+        for at, length in enumerate(lengths):
+            if length < level / _STEP:
+                if at > max(_MORE * before, before + 5):
+                    before = at
+                    yield lengths[at - 1]
+                level = length
+        if len(lengths) > before:
+            yield lengths[-1]
+
+    def look(self, least: float) -> None:
+        """For periods of gaps of this length and more."""
+        gaps, length = [gap for gap in self._gaps if gap.length >= least], self._length
+        if len(gaps) > LOOKED_AT:
+            length = gaps[LOOKED_AT].start
+            self.searched_ns = floor(length)
+        self._absorb(gaps[:LOOKED_AT])
+        while len(self.claims) < 2 * MOST:
+            fresh = [gap for gap in gaps[:LOOKED_AT] if gap not in self._taken]
+            looked = Looked([gap.start for gap in fresh], length, self._hiding(length))
+            series = _shortest(looked)
+            if series is None:
+                return
+            claim = Claim(series, [fresh[index] for index in series.members], length)
+            self.claims.append(claim)
+            self._taken.update(claim.gaps)
+
+    def settled(self) -> Iterator[Claim]:
+        """What holds of the periods, once each has all its gaps."""
+        for claim in self.claims:
+            starts = [gap.start for gap in claim.gaps]
+            comb, window = refined(starts, claim.series), claim.series.window
+            hit = {round((start - comb.phase) / comb.period) for start in starts}
+            looked = Looked(starts, claim.length, self._hiding(claim.length, claim.gaps))
+            slots = seen_slots(looked, comb.period, comb.phase, hit)
+            whole = floor(claim.length / comb.period)
+            hits = min(len(hit), whole)
+            if hits >= COVERAGE * slots:
+                members = tuple(range(len(starts)))
+                series = Series(
+                    comb.period, hits, max(hits, min(slots, whole)), members, comb.phase, comb.error, window
+                )
+                yield claim._replace(series=series)
+
+    def _absorb(self, gaps: Iterable[Gap]) -> None:
+        """What comes at a moment of a period that was found of longer gaps, and that had none, is of that period."""
+        for at, claim in enumerate(self.claims):
+            series = claim.series
+            slots = {round((gap.start - series.phase) / series.period) for gap in claim.gaps}
+            more = []
+            for gap in gaps:
+                moment = (gap.start - series.phase) / series.period
+                slot = round(moment)
+                if abs(moment - slot) <= series.window and slot not in slots and gap not in self._taken:
+                    slots.add(slot)
+                    more.append(gap)
+            self._taken.update(more)
+            self.claims[at] = claim._replace(gaps=claim.gaps + more)
+
+    def _hiding(self, length: float, own: Iterable[Gap] = ()) -> list[tuple[float, float]]:
+        """What is long, and a little around what belongs to a period: two that come at once are one gap."""
+        taken = self._taken.difference(own)
+        hiding = [
+            (gap.start - _MEETS, gap.end + _MEETS) if gap in taken else (gap.start, gap.end)
+            for gap in self._gaps
+            if gap.start < length and (gap.length >= _HIDES or gap in taken)
+        ]
+        return [(start, min(end, length)) for start, end in hiding]
+
+    def take_scheduler_pauses(self, is_fifo: bool) -> None:
+        """RT throttling or the fair server: some 50 ms each second, which a few seconds are enough to name."""
+        like = [gap for gap in self._gaps if gap.length >= _SCHEDULER[0]]  # a pause that goes on is a longer one
+        looked = Looked([gap.start for gap in like], self._length, self._hiding(self._length))
+        if self._length >= LEAST_PERIODS * SECOND:
+            series = in_phase(looked, SECOND, _SCHEDULER_SPREAD)
+        else:
+            few = [_few(looked, gap.start, is_fifo) for gap in like]
+            series = max((series for series in few if series), key=lambda series: series.hits, default=None)
+        if series and _is_the_schedulers(
+            claim := Claim(series, [like[index] for index in series.members], self._length)
+        ):
+            self.claims.append(claim)
+            self._taken.update(gap for gap in like if gap.length <= _SCHEDULER[1])
 
 
-def _is_like_the_schedulers(gap: Gap) -> bool:
-    return _SCHEDULER[0] <= gap.length <= _SCHEDULER[1]
+def _shortest(looked: Looked) -> Series | None:
+    """The series with the shortest period, where there is any."""
+    for guess in guesses(looked, tuple(_TICKS)):
+        if series := in_phase(looked, guess, least=THIN if guess < _GRID else COVERAGE):
+            return series if series.is_thin else _finest(looked, series)
+    about = second(looked)
+    return in_phase(looked, about) if about else None
 
 
-def _kind(gaps: Iterable[Gap], hiding: Iterable[tuple[float, float]], length: float) -> Kind:
-    """The first of these gaps, and the stretch up to the first one that is left out."""
-    first = list(islice(takewhile(lambda gap: gap.start < length, gaps), LOOKED_AT + 1))
-    if len(first) > LOOKED_AT:
-        length = first.pop().start
-    return Kind(first, length, [(start, min(end, length)) for start, end in hiding if start < length])
+def _finest(looked: Looked, series: Series) -> Series:
+    """What comes each 10 ms comes each 20 ms, too: the shortest period whose moments were hit."""
+    for divisor in _DIVISORS:
+        comb = Comb(series.period / divisor, series.phase, series.error / divisor)
+        if comb.period < SHORTEST:
+            break
+        for window in WINDOWS:
+            if finer := judged(looked, comb, window):
+                return _finest(looked, finer)
+    return series
 
 
-def _search(kind: Kind) -> Iterator[Period]:
-    ticks: dict[str, Series] = {}
-    for _ in range(MOST):
-        series = _shortest(kind.looked())
-        if series is None:
-            return
-        period = _described(kind, series)
-        of = [name for name, tick in ticks.items() if _in_step(series, tick)]
-        if of and period.name in _TICKS.values():
-            period = replace(period, name=f"in step with the {of[0].removeprefix(_OFTEN)}")
-        elif period.name in _TICKS.values():
-            ticks[period.name] = series
-        yield period
-        kind = kind.without(series.members)
+def _few(looked: Looked, first: float, is_fifo: bool) -> Series | None:
+    """The pauses in phase with the one at `first`, one in each second but one; None where that proves nothing."""
+    window = _FIFO_WINDOW if is_fifo else WINDOWS[1]
+    near = nearest(looked, SECOND, first, window)
+    slots = seen_slots(looked, SECOND, first, set(near))
+    hits = len(near)
+    proven = evidence(hits - 1, slots - 1, looked.chance(2 * window * SECOND)) > _FEW_WANTED
+    if hits < 2 or hits < slots - 1 or not (is_fifo or (hits >= 3 and proven)):
+        return None
+    return Series(SECOND, hits, slots, tuple(index for _, index in near.values()), first)
+
+
+def _originals(claims: Sequence[Claim]) -> Iterator[Claim]:
+    """Without those that are some of the moments of shorter ones: each fifth tick is longer where a timer meets it."""
+    for claim in claims:
+        within = [other for other in claims if _is_part(claim.series, other.series)]
+        if not within or claim.usual > _ALIKE * sum(other.usual for other in within):
+            yield claim
+
+
+def _is_part(series: Series, of: Series) -> bool:
+    """Does it come with every n-th moment of a shorter one?"""
+    times = round(series.period / of.period)
+    if times < 2 or abs(series.period / of.period / times - 1) > _LOCKED:
+        return False
+    off = (series.phase - of.phase) / of.period
+    return abs(off - round(off)) <= 2 * WINDOWS[0]
 
 
 def _in_step(series: Series, tick: Series) -> bool:
@@ -154,61 +279,45 @@ def _in_step(series: Series, tick: Series) -> bool:
     return ratio.denominator == 1 or abs(off - round(off)) * step <= WINDOWS[0] * tick.period
 
 
-def _shortest(looked: Looked) -> Series | None:
-    """The series with the shortest period, where there is any."""
-    for guess in guesses(looked, tuple(_TICKS)):
-        if series := in_phase(looked, guess):
-            return series
-    about = second(looked)
-    return in_phase(looked, about) if about else None
+def _described(claims: Iterable[Claim]) -> Iterator[Period]:
+    """The shortest first: of two ticks in step the first has the name."""
+    ticks: dict[str, Series] = {}
+    for claim in claims:
+        period = _period(claim)
+        of = [name for name, tick in ticks.items() if _in_step(claim.series, tick)]
+        if of and period.name in _TICKS.values():
+            period = replace(period, name=f"in step with the {of[0].removeprefix(_OFTEN)}")
+        elif period.name in _TICKS.values():
+            ticks[period.name] = claim.series
+        yield period
 
 
-def _scheduler_pauses(like: Kind, is_fifo: bool) -> list[Period]:
-    """RT throttling or the fair server: pauses of some 50 ms each second, which a few seconds are enough to name."""
-    looked = like.looked()
-    if like.length >= LEAST_PERIODS * SECOND:
-        series = in_phase(looked, SECOND, _SCHEDULER_SPREAD)
-    else:
-        few = [_few(looked, gap.start, is_fifo) for gap in like.gaps]
-        series = max((series for series in few if series), key=lambda one: one.hits, default=None)
-    period = _described(like, series) if series else None
-    return [period] if period and period.name == THROTTLED else []
-
-
-def _few(looked: Looked, first: float, is_fifo: bool) -> Series | None:
-    """The pauses in phase with the one at `first`, one in each second but one; None where that proves nothing."""
-    window = _FIFO_WINDOW if is_fifo else WINDOWS[1]
-    near = nearest(looked, SECOND, first, window)
-    slots = seen_slots(looked, SECOND, first, set(near), window)
-    hits = len(near)
-    proven = evidence(hits - 1, slots - 1, looked.chance(2 * window * SECOND)) > _FEW_WANTED
-    if hits < 2 or hits < slots - 1 or not (is_fifo or (hits >= 3 and proven)):
-        return None
-    return Series(SECOND, hits, slots, tuple(index for _, index in near.values()), first)
-
-
-def _described(kind: Kind, series: Series) -> Period:
-    members = [kind.gaps[index] for index in series.members]
-    labels = Counter(gap.label for gap in members)
-    usual = median(gap.length for gap in members)
+def _period(claim: Claim) -> Period:
+    series, labels = claim.series, Counter(gap.label for gap in claim.gaps)
     return Period(
-        period_ns=floor(series.period),
+        period_ns=round(series.period),
         count=series.hits,
         coverage=round(series.hits / series.slots, 3),
-        mean_ns=round(fmean(gap.length for gap in members)),
-        name=_named(series.period, usual),
+        mean_ns=round(fmean(gap.length for gap in claim.gaps)),
+        name=_named(claim),
         cause=labels.most_common(1)[0][0],
+        error_ns=round(series.error, 3),
     )
 
 
-def _named(period: float, length: float) -> str:
+def _named(claim: Claim) -> str:
     """What is known to come so often; "" for nothing."""
-    if length >= _PAUSE:
-        fits = _is_about(period, SECOND) and _SCHEDULER[0] <= length <= _SCHEDULER[1]
-        return THROTTLED if fits else ""
-    if _is_about(period, SECOND):
+    if _is_the_schedulers(claim):
+        return THROTTLED
+    if claim.usual >= 1e6:
+        return ""
+    if _is_about(claim.series.period, SECOND):
         return _UPKEEP
-    return next((name for known, name in _TICKS.items() if _is_about(period, known)), "")
+    return next((name for known, name in _TICKS.items() if _is_about(claim.series.period, known)), "")
+
+
+def _is_the_schedulers(claim: Claim) -> bool:
+    return _is_about(claim.series.period, SECOND) and _SCHEDULER[0] <= claim.usual <= _SCHEDULER[1]
 
 
 def _is_about(value: float, expected: float) -> bool:

@@ -286,8 +286,8 @@ def searched_of(result: Jitter) -> str:
         return ""
     least, most = (nanoseconds(end(cut.values())) for end in (min, max))
     length = least if least == most else f"{least} to {most}"
-    why = f"of the listed gaps at most {Period.searched:,} of a kind are searched"
-    return f"periods were looked for in the first {length} of {named_cpus(cut)} alone: {why}"
+    why = f"of the listed gaps at most {Period.searched:,} of a length and more are searched"
+    return f"periods of short gaps were looked for in the first {length} of {named_cpus(cut)} alone: {why}"
 
 
 _LIMITED = {

@@ -244,7 +244,7 @@ def _periods(result: Jitter) -> list[dict[str, Any]]:
     return [
         {
             "cpu": cpu.cpu,
-            "period_ns": period.period_ns,
+            "period": f"{period.known_ms} ms",
             "count": period.count,
             "mean_ns": period.mean_ns,
             "what": ", ".join(filter(None, (period.name, period.cause))) or "-",

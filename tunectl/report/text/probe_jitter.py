@@ -218,7 +218,7 @@ def periods(page: TextPage, result: Jitter, indent: int) -> None:
     if found or searched:
         page.line()
     for cpu, period in found:
-        every = f"{period.period_ns / 1e6:.3f} ms"
+        every = f"{period.known_ms} ms"
         known = " - ".join(dict.fromkeys(text for text in (period.name, period.cause) if text))
         what = f"{period.count:,} gaps, {nanoseconds(period.mean_ns)} each on average"
         prose(page, f"{what}{': ' if known else ''}{known}", indent=indent, label=f"CPU {cpu}, every {every}: ")
