@@ -965,12 +965,15 @@ class FeedReplay(msgspec.Struct, frozen=True):
     file: str
     speed: Annotated[float, Meta(gt=0, le=1e12), Meta(description="Its times are divided by this.")]
     messages: Count
-    others: Annotated[Count, Meta(description="Packets that were left out.")] = 0
+    others: Annotated[Count, Meta(description="Packets of other kinds, which were left out.")] = 0
     grown: Annotated[Count, Meta(description="Messages that were shorter there than any of ours is.")] = 0
     shortened: Annotated[Count, Meta(description="Messages that were longer there than any of ours is.")] = 0
     backwards: Annotated[
         Count, Meta(description="Messages whose time was before that of the one they follow there.")
     ] = 0
+    unfollowed: Annotated[
+        dict[str, Count], Maybe, Meta(description="Packets that may be messages or not, by why nobody can tell.")
+    ] = {}
 
 
 class Feed(msgspec.Struct, frozen=True):
