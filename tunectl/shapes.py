@@ -59,6 +59,7 @@ def one_of(*fields: str) -> Meta:
 
 TRANSPORTS, FORMATS = words("tcp", "udp", "multicast", "multicast-ab"), words("ws-json", "json", "binary")
 TLS = words("off", "ktls")
+RCVBUF = Meta(description="What the kernel gave each socket that receives datagrams; 0: a stream's, which grows.")
 _TIME = {"format": "date-time", "pattern": r"(Z|\+00:00)$"}
 Time = Annotated[str, Meta(description="UTC, RFC 3339.", extra_json_schema=_TIME)]
 Cpulist = Annotated[str, Meta(description='A cpulist: "2-5,8"; "" for none.')]
@@ -864,6 +865,7 @@ class FeedCase(msgspec.Struct, frozen=True):
     doubled: Annotated[Count, Meta(description="Second copies.")] = 0
     reordered: Annotated[Count, Meta(description="Came after a later one of their symbol: the book ignores them.")] = 0
     strangers: Annotated[Count, Meta(description="Packets that are no messages of this run.")] = 0
+    rcvbuf_bytes: Annotated[Count, RCVBUF, Maybe] = 0
     reads: Annotated[Count, Meta(description="That brought at least one whole message.")] = 0
     stamp_shared: Annotated[
         Count, Meta(description="Messages of reads with several: their stamp is that of the read's last byte.")
@@ -972,12 +974,15 @@ class FeedReplay(msgspec.Struct, frozen=True):
     file: str
     speed: Annotated[float, Meta(gt=0, le=1e12), Meta(description="Its times are divided by this.")]
     messages: Count
-    others: Annotated[Count, Meta(description="Packets that were left out.")] = 0
+    others: Annotated[Count, Meta(description="Packets of other kinds, which were left out.")] = 0
     grown: Annotated[Count, Meta(description="Messages that were shorter there than any of ours is.")] = 0
     shortened: Annotated[Count, Meta(description="Messages that were longer there than any of ours is.")] = 0
     backwards: Annotated[
         Count, Meta(description="Messages whose time was before that of the one they follow there.")
     ] = 0
+    unfollowed: Annotated[
+        dict[str, Count], Maybe, Meta(description="Packets that may be messages or not, by why nobody can tell.")
+    ] = {}
 
 
 class Feed(msgspec.Struct, frozen=True):

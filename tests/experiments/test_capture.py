@@ -46,7 +46,7 @@ def test_the_shipped_capture_is_what_its_script_makes() -> None:
 def test_a_datagram_that_was_cut_has_its_whole_size(tmp_path: Path) -> None:
     assert read(tmp_path, pcap([(NS, udp(1400))], snap=64)).messages == [Message(0, 1400)]
     # Cut within its headers, nobody can tell.
-    assert "holds no UDP datagram" in refusal(tmp_path, pcap([(NS, udp(1400))], snap=38))
+    assert "1 of 1 packets could not be followed" in refusal(tmp_path, pcap([(NS, udp(1400))], snap=38))
 
 
 def test_times_that_go_back_are_put_in_order(tmp_path: Path) -> None:
@@ -59,19 +59,92 @@ def test_other_packets_are_counted_and_left_out(tmp_path: Path) -> None:
     later = bytearray(udp(10))
     later[14 + 6 : 14 + 8] = b"\x00\x10"  # a fragment that is not the first
     found = read(tmp_path, pcap([*THREE, (NS, bytes(tcp)), (NS, bytes(later)), (NS, b""), (NS, b"\x01")]))
-    assert (len(found.messages), found.others) == (3, 4)
+    assert (len(found.messages), found.others, sum(found.unfollowed.values())) == (3, 2, 2)
 
 
-@pytest.mark.parametrize("link", [101, 0, 108, 113, 276])
+IP4 = udp(77)[14:]
+UDP = IP4[20:]
+
+
+def ip6(protocol: int, body: bytes) -> bytes:
+    return bytes([0x60, 0, 0, 0]) + struct.pack("!HBB", len(body), protocol, 1) + bytes(32) + body
+
+
+def extension(protocol: int, length: int) -> bytes:
+    """A header of IPv6 behind which `protocol` follows."""
+    return bytes([protocol, length // 8 - 1]) + bytes(length - 2)
+
+
+def frame(kind: int, body: bytes) -> bytes:
+    return bytes(12) + struct.pack("!H", kind) + body
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        *(frame(tag, struct.pack("!HHHH", 100, 0x8100, 7, 0x0800) + IP4) for tag in (0x8100, 0x88A8, 0x9100, 0x9200)),
+        frame(0x86DD, ip6(17, UDP)),
+        frame(0x86DD, ip6(0, extension(60, 8) + extension(43, 16) + extension(17, 24) + UDP)),
+        frame(0x86DD, ip6(51, bytes([17, 4]) + bytes(22) + UDP)),  # AH counts in words of four bytes
+        frame(0x86DD, ip6(44, bytes([17, 0, 0, 1]) + bytes(4) + UDP)),  # the first fragment has the whole length
+        frame(0x86DD, ip6(4, IP4)),
+        frame(0x8847, b"\x00\x01\x00\x40\x00\x02\x01\x40" + IP4),
+        frame(0x8864, b"\x11\x00\x00\x01\x00\x69\x00\x21" + IP4),
+        frame(0x8864, b"\x11\x00\x00\x01\x00\x69\x00\x57" + ip6(17, UDP)),
+        frame(8 + len(IP4), b"\xaa\xaa\x03\x00\x00\x00\x08\x00" + IP4),
+        frame(0x0800, b"\x46" + IP4[1:20] + bytes(4) + UDP),  # with an option
+    ],
+)
+def test_udp_is_followed_through_what_stands_before_it(tmp_path: Path, packet: bytes) -> None:
+    found = read(tmp_path, pcap([(NS, packet)]))
+    assert (found.messages, found.others, found.unfollowed) == ([Message(0, 77)], 0, {})
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        frame(0x88E5, bytes(60)),  # MACsec
+        frame(0x8100, struct.pack("!HH", 7, 0xD28B) + bytes(60)),
+        frame(0x8847, b"\x00\x01\x01\x40" + bytes(60)),  # a pseudowire
+        frame(0x0800, IP4[:9] + b"\x2f" + IP4[10:]),  # GRE
+        frame(0x86DD, ip6(50, UDP)),
+        frame(0x86DD, ip6(0, extension(17, 8))),  # and cut
+        frame(0x86DD, ip6(17, bytes(8))),  # a jumbogram
+    ],
+)
+def test_what_cannot_be_followed_is_not_called_another_kind(tmp_path: Path, packet: bytes) -> None:
+    assert "1 of 2 packets could not be followed" in refusal(tmp_path, pcap([(NS, packet), (NS, frame(0x0806, b""))]))
+    found = read(tmp_path, pcap([(NS, packet), (NS, udp(5))]))
+    assert (found.messages, found.others, sum(found.unfollowed.values())) == ([Message(0, 5)], 0, 1)
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        frame(0x88CC, b""),
+        frame(38, b"\x42\x42\x03" + bytes(35)),  # STP
+        frame(0x8864, b"\x11\x00\x00\x01\x00\x0a\xc0\x21" + bytes(8)),  # PPP's own
+        frame(0x86DD, ip6(0, extension(58, 8) + bytes(8))),
+        frame(0x86DD, ip6(44, bytes([17, 0, 0, 0x49]) + bytes(4) + UDP)),  # a later fragment
+    ],
+)
+def test_what_is_known_to_be_another_kind(tmp_path: Path, packet: bytes) -> None:
+    assert "holds no UDP datagram" in refusal(tmp_path, pcap([(NS, packet)]))
+
+
+@pytest.mark.parametrize("link", [12, 101, 228, 0, 108, 113, 276])
 def test_link_types_of_loopback_and_of_any(tmp_path: Path, link: int) -> None:
     ip = udp(77)[14:]
-    head = {0: bytes(4), 108: bytes(4), 101: b"", 113: bytes(14) + b"\x08\x00", 276: b"\x08\x00" + bytes(18)}[link]
+    head = {
+        0: bytes(4),
+        108: bytes(4),
+        12: b"",
+        101: b"",
+        228: b"",
+        113: bytes(14) + b"\x08\x00",
+        276: b"\x08\x00" + bytes(18),
+    }[link]
     assert read(tmp_path, pcap([(NS, head + ip)], link=link)).messages == [Message(0, 77)]
-
-
-def test_ipv6_is_read(tmp_path: Path) -> None:
-    ip = bytes([0x60, 0, 0, 0]) + struct.pack("!HBB", 18, 17, 1) + bytes(32) + struct.pack("!HHHH", 1, 2, 18, 0)
-    assert read(tmp_path, pcap([(NS, bytes(12) + b"\x86\xdd" + ip)])).messages == [Message(0, 10)]
 
 
 def test_the_last_packet_may_be_cut_off(tmp_path: Path) -> None:

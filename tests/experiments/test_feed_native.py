@@ -57,6 +57,21 @@ def total(values: Sequence[int]) -> int:
     return sum(value * times for value, times in zip(values[::2], values[1::2], strict=True))
 
 
+@pytest.mark.parametrize(
+    ("transport", "got"), [("udp", 131_072), ("multicast", 131_072), ("multicast-ab", 131_072), ("tcp", 0)]
+)
+def test_what_the_kernel_gave_a_receiving_socket_is_said(program: Path, pair: str, transport: str, got: int) -> None:
+    """Twice what was asked for (socket(7)); a stream's window is left to grow by itself."""
+    cell = measured(program, pair, transport=transport, format="binary", duration=0.05, rate=1000, rcvbuf=65_536)
+    assert cell["rcvbuf_bytes"] == got
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="beyond net.core.rmem_max only root gets it")
+def test_as_root_the_buffer_is_what_a_handler_takes(program: Path, pair: str) -> None:
+    cell = measured(program, pair, transport="udp", format="binary", duration=0.05, rate=1000)
+    assert cell["rcvbuf_bytes"] == 2 * 8_388_608
+
+
 @pytest.mark.parametrize(("transport", "form"), CASES)
 def test_each_message_is_accounted_for_and_its_stages_add_up(
     program: Path, pair: str, transport: str, form: str

@@ -6,7 +6,9 @@ import gc
 import json
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +19,8 @@ from tests.monitor.series import Watch, base, limits, sample, snapshot
 from tunectl.cpulist import parse_shown
 from tunectl.fix import of_text
 from tunectl.monitor.alerts import Alerts
-from tunectl.monitor.model import Alert, AlertState, Condition, Freshness, Health, Sample, Severity
+from tunectl.monitor.model import Alert, AlertState, Condition, Freshness, Health, Sample, Severity, Snapshot
+from tunectl.monitor.moments import shown_by, timestamp, told
 from tunectl.monitor.rules import FAILED, Rule, judge
 from tunectl.monitor.rules.history import History
 
@@ -77,21 +80,74 @@ def test_an_alert_carries_the_evidence_of_its_first_bad_look() -> None:
     alerts = Alerts([rule(bad=(2, 3))])
     alerts.step(snapshot(5, ()), [condition(BAD)])
     (alert,) = alerts.step(snapshot(7, ()), [condition(BAD, cpus=frozenset({2, 3}))])
-    assert alert == Alert(
-        rule="Hot",
-        subject="cpu1",
-        status=AlertState.FIRING,
-        severity=Severity.WARNING,
-        since="2026-11-21T10:00:05.000Z",
-        at="2026-11-21T10:00:07.000Z",
-        observed=2,
-        expected=1,
-        source="sensor",
-        summary="it is hot",
-        fix="cool it",
-        cpus="2-3",
-    )
+    assert alert.fields() == {
+        "rule": "Hot",
+        "subject": "cpu1",
+        "status": AlertState.FIRING,
+        "severity": Severity.WARNING,
+        "since": "2026-11-21T10:00:05.000Z",
+        "at": "2026-11-21T10:00:07.000Z",
+        "observed": 2,
+        "expected": 1,
+        "source": "sensor",
+        "summary": "it is hot",
+        "fix": "cool it",
+        "cpus": "2-3",
+    }
     assert alerts.firing == (alert,)
+
+
+_RIGHT = datetime(2026, 11, 21, 10, tzinfo=UTC)
+
+
+def seen_at(up_s: float, ahead: timedelta = timedelta(), boot: str = "this") -> Snapshot:
+    """A look by a wall clock that is so much ahead."""
+    return Snapshot(up_s, timestamp(_RIGHT + timedelta(seconds=up_s) + ahead), (), boot)
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(hours=-1), timedelta(days=400)])
+def test_the_moments_of_an_alert_are_those_of_the_clock_as_it_is_set_now(ahead: timedelta) -> None:
+    alerts = Alerts([rule(bad=(2, 2), good=1)])
+    alerts.step(seen_at(5, ahead), [condition(BAD)])
+    (fired,) = alerts.step(seen_at(7, ahead), [condition(BAD)])
+    alerts = Alerts.load(json.loads(json.dumps(alerts.save())), [rule(bad=(2, 2), good=1)])  # the monitor began anew
+    (over,) = alerts.step(seen_at(9), [condition(GOOD)])
+    shown = [told(alert, seen_at(10).moment) for alert in (fired, over)]
+    assert [(alert.since, alert.at) for alert in shown] == [
+        (seen_at(5).at, seen_at(7).at),
+        (seen_at(5).at, seen_at(9).at),
+    ]
+    assert {alert.event for alert in (fired, over, *shown)} == {fired.since}
+
+
+@pytest.mark.parametrize(
+    ("moment", "now", "shown"),
+    [
+        (seen_at(5), seen_at(9), seen_at(5).at),
+        (seen_at(5), seen_at(9, timedelta(milliseconds=700)), seen_at(5).at),  # slewed: it stays as it was told
+        (seen_at(5), seen_at(5.2, timedelta(milliseconds=-700)), seen_at(4.5).at),  # and is never still to come
+        (seen_at(5, boot="last"), seen_at(9), seen_at(5).at),
+        (seen_at(5, timedelta(hours=1), boot="last"), seen_at(9), seen_at(9).at),
+        (seen_at(5, timedelta(hours=1), boot=""), seen_at(9), seen_at(5, timedelta(hours=1)).at),  # nothing is known
+    ],
+)
+def test_a_moment_by_the_clock_as_it_is_set_now(moment: Snapshot, now: Snapshot, shown: str) -> None:
+    assert shown_by(now.moment, moment.moment) == shown
+
+
+def test_an_event_that_an_earlier_version_remembers_stays_the_same_one() -> None:
+    fields = {**msgspec.to_builtins(fired_at_once()), "began": None, "came": None}
+    row = {"rule": "Hot", "subject": "cpu1", "recent": "x", "good": 0, "since": fields["since"], "alert": fields}
+    alerts = Alerts.load({"version": 1, "tracks": [row]}, [rule(good=1)])
+    (over,) = alerts.step(seen_at(-60), [condition(GOOD)])  # by a clock that was set back meanwhile
+    assert over.event == fields["since"]
+    shown = told(over, seen_at(-50).moment)
+    assert shown.since <= shown.at == seen_at(-60).at
+
+
+def fired_at_once() -> Alert:
+    (fired,) = Alerts([rule()]).step(seen_at(0), [condition(BAD)])
+    return fired
 
 
 def test_an_unplugged_subject_whose_source_is_silent_stays() -> None:

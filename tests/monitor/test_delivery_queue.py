@@ -12,9 +12,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.monitor.delivering import Process
@@ -23,6 +25,7 @@ from tests.monitor.receivers.samples import HOST, fired, over, status
 from tunectl.hostfile.shape import Webhook
 from tunectl.monitor.delivery_queue import Backoff, DeliveryQueue, DeliveryQueues, first_to_go
 from tunectl.monitor.model import Alert
+from tunectl.monitor.moments import moment_now, timestamp
 from tunectl.monitor.receivers.message import delivery_id
 from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 from tunectl.monitor.receivers.webhook import open_webhook
@@ -266,6 +269,18 @@ def test_what_fires_is_said_again_and_ceases_with_its_resolve(world: World, tmp_
     process.post([over(fired(1))])
     world.run(process, 600)
     assert world.taken[5:] == [(over(fired(1)),)]
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(hours=-1)])
+def test_no_moment_of_a_clock_that_was_set_is_delivered(world: World, tmp_path: Path, ahead: timedelta) -> None:
+    now = moment_now()
+    wrong = msgspec.structs.replace(now, at=timestamp(datetime.fromisoformat(now.at) + ahead))
+    process = world.process(tmp_path)
+    process.post([msgspec.structs.replace(alert, began=wrong, came=wrong) for alert in (fired(), over(fired()))])
+    world.run(process, 1)
+    times = [datetime.fromisoformat(at) for alert in world.alerts for at in (alert.since, alert.at)]
+    assert {abs(at - datetime.fromisoformat(now.at)) < timedelta(seconds=1) for at in times} == {True}
+    assert len(times) == 4
 
 
 def test_after_a_restart_what_fires_is_said_at_once(world: World, tmp_path: Path) -> None:

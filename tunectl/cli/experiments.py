@@ -158,6 +158,12 @@ def wake(options: Options, output: str | None, **asked: Any) -> int:
     "--connect). auto: the card's where it has them.",
 )
 @click.option(
+    "--rcvbuf",
+    type=click.IntRange(1, 1 << 30),
+    metavar="BYTES",
+    help="Asked for of each socket that receives datagrams; root gets it beyond net.core.rmem_max [8388608].",
+)
+@click.option(
     "--duration", "duration_s", type=float, metavar="S", help="Of each case [10; with --replay the capture's]."
 )
 @_fifo("Both threads")

@@ -6,6 +6,7 @@ The format: draft-ietf-opsawg-pcap; link types: https://www.tcpdump.org/linktype
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from errno import EFBIG
@@ -23,17 +24,36 @@ _DAY_NS = 86_400 * 10**9
 _MAGIC = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # ns of a fraction's unit
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
 _HEADER, _RECORD = 24, 16
-_VLAN = (0x8100, 0x88A8)
-_IPV4, _IPV6, _UDP = 0x0800, 0x86DD, 17
+_MOST_REASONS = 3
+# EtherTypes, https://www.iana.org/assignments/ieee-802-numbers; 0x9100 to 0x9300 are outer tags from before 802.1ad.
+_TAGS = (0x8100, 0x88A8, 0x9100, 0x9200, 0x9300)
+_IPV4, _IPV6, _PPPOE, _MPLS = 0x0800, 0x86DD, 0x8864, (0x8847, 0x8848)
+# What carries no IP: ARP, RARP, loopback, pause, slow protocols, PPPoE discovery, 802.1X, LLDP, PTP, CFM.
+_NO_IP = (0x0806, 0x8035, 0x9000, 0x8808, 0x8809, 0x8863, 0x888E, 0x88CC, 0x88F7, 0x8902)
+_LENGTHS = 1500  # up to it, the field is a length: 802.2 follows
+_SNAP = b"\xaa\xaa\x03\x00\x00\x00"  # 802.2, and an EtherType behind it
+_PPP = {0x0021: _IPV4, 0x0057: _IPV6}
+# Protocols of IP, https://www.iana.org/assignments/protocol-numbers.
+_UDP, _WITHIN_IP, _AUTHENTICATION, _FRAGMENT = 17, (4, 41), 51, 44
+_EXTENSIONS = (0, 43, _FRAGMENT, _AUTHENTICATION, 60, 135, 139, 140)  # RFC 8200, section 4; RFC 7045
+_HIDING = {47: "GRE", 50: "ESP", 115: "L2TP"}
 # Where a link type's payload begins, and where its EtherType stands; None: the payload's first byte tells (raw IP).
 _LINKS: Mapping[int, tuple[int, int | None]] = {
     0: (4, None),  # NULL: BSD loopback
     1: (14, 12),  # EN10MB
+    12: (0, None),  # RAW, as some systems write it
+    14: (0, None),
     101: (0, None),  # RAW
     108: (4, None),  # LOOP
     113: (16, 14),  # LINUX_SLL
+    228: (0, None),  # IPV4
+    229: (0, None),  # IPV6
     276: (20, 0),  # LINUX_SLL2
 }
+
+
+class _UnfollowedError(Exception):
+    """What a packet holds is not known: its argument says why."""
 
 
 class Message(NamedTuple):
@@ -49,6 +69,7 @@ class Capture(NamedTuple):
     messages: Sequence[Message]
     others: int  # packets that are no UDP, or a datagram's later fragments
     backwards: int  # datagrams whose time is before that of the one they follow
+    unfollowed: Mapping[str, int] = {}  # packets that may hold UDP or not: how many, by why nobody can tell
 
     @property
     def shortened(self) -> int:
@@ -87,11 +108,12 @@ class Replay:
         """As the document has it; `grown`: messages that were shorter in the capture than any of ours is."""
         counts = {"messages": len(self.capture.messages), "others": self.capture.others, "grown": grown}
         changed = {"shortened": self.capture.shortened, "backwards": self.capture.backwards}
-        return {"file": self.file, "speed": self.speed, **counts, **changed}
+        unfollowed = dict(self.capture.unfollowed)
+        return {"file": self.file, "speed": self.speed, **counts, **changed, "unfollowed": unfollowed}
 
 
 def read_capture(path: Path) -> Capture:
-    """The UDP datagrams of a pcap file, by their times; UsageError where it is none, or holds none.
+    """The UDP datagrams of a pcap file, by their times; UsageError where it is none, or none was found.
 
     A packet whose time is before the one it follows, as cards with several queues write them, is put in its place.
     """
@@ -99,16 +121,35 @@ def read_capture(path: Path) -> Capture:
     order, unit_ns, link = _header(path, data)
     if link not in _LINKS:
         raise UsageError(f"{path}: link type {link} is not known", "capture on an Ethernet interface, or with -i any")
-    sizes = [(at_ns, _payload(packet, *_LINKS[link])) for at_ns, packet in _packets(path, data, order, unit_ns)]
-    captured = [(at_ns, size) for at_ns, size in sizes if size is not None]
+    captured: list[tuple[int, int]] = []
+    others, unfollowed = 0, Counter[str]()
+    for at_ns, packet in _packets(path, data, order, unit_ns):
+        try:
+            size = _payload(packet, *_LINKS[link])
+        except _UnfollowedError as error:
+            unfollowed[str(error)] += 1
+            continue
+        if size is None:
+            others += 1
+        else:
+            captured.append((at_ns, size))
     backwards = sum(later[0] < earlier[0] for earlier, later in pairwise(captured))
     found = sorted(captured)
     if not found:
-        raise UsageError(f"{path}: holds no UDP datagram", f"it has {len(sizes)} packets of other kinds")
+        raise _none_found(path, others, unfollowed)
     if len(found) > MOST_MESSAGES or found[-1][0] - found[0][0] > _DAY_NS:
         raise UsageError(f"{path}: more than {MOST_MESSAGES:,} datagrams, or more than a day", "cut it with editcap")
     first_ns = found[0][0]
-    return Capture([Message(at_ns - first_ns, size) for at_ns, size in found], len(sizes) - len(found), backwards)
+    return Capture([Message(at_ns - first_ns, size) for at_ns, size in found], others, backwards, unfollowed)
+
+
+def _none_found(path: Path, others: int, unfollowed: Counter[str]) -> UsageError:
+    """Only where every packet could be followed, it is known that none is UDP."""
+    if not unfollowed:
+        return UsageError(f"{path}: holds no UDP datagram", f"it has {others} packets of other kinds")
+    why = ", ".join(f"{count:,}: {reason}" for reason, count in unfollowed.most_common(_MOST_REASONS))
+    what = f"no UDP datagram was found, and {unfollowed.total():,} of {others + unfollowed.total():,} packets could not"
+    return UsageError(f"{path}: {what} be followed", why)
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -143,33 +184,68 @@ def _packets(path: Path, data: bytes, order: str, unit_ns: int) -> Iterator[tupl
 def _payload(packet: bytes, start: int, type_at: int | None) -> int | None:
     """The bytes of the UDP datagram that a packet begins, by the lengths in its headers; None where it is none."""
     if type_at is None:
-        kind = {4: _IPV4, 6: _IPV6}.get(packet[start] >> 4 if len(packet) > start else 0, 0)
-    else:
-        kind = _number(packet, type_at)
-        while kind in _VLAN:
-            kind, start = _number(packet, start + 2), start + 4
-    if kind == _IPV4:
-        return _of_ipv4(packet[start:])
-    return _of_ipv6(packet[start:]) if kind == _IPV6 else None
+        return _of_ip(packet, start)
+    return _of_ethertype(packet, _number(packet, type_at), start)
 
 
-def _of_ipv4(ip: bytes) -> int | None:
-    if len(ip) < 20 or ip[9] != _UDP or _number(ip, 6) & 0x1FFF:
-        return None
-    return _of_udp(ip[4 * (ip[0] & 0x0F) :])
+def _of_ethertype(packet: bytes, kind: int, at: int) -> int | None:
+    while kind in _TAGS:
+        kind, at = _number(packet, at + 2), at + 4
+    if kind <= _LENGTHS:
+        is_snap = packet[at : at + len(_SNAP)] == _SNAP
+        return _of_ethertype(packet, _number(packet, at + 6), at + 8) if is_snap else None
+    if kind == _PPPOE:
+        kind, at = _PPP.get(_number(packet, at + 6), _NO_IP[0]), at + 8
+    if kind in _MPLS:
+        while not _byte(packet, at + 2) & 1:  # the bottom of the stack: RFC 3032
+            at += 4
+        return _of_ip(packet, at + 4)
+    if kind in (_IPV4, _IPV6):
+        return _of_ip(packet, at)
+    if kind not in _NO_IP:
+        raise _UnfollowedError(f"EtherType 0x{kind:04x}")
+    return None
 
 
-def _of_ipv6(ip: bytes) -> int | None:
-    """Without extension headers, as feeds are."""
-    return _of_udp(ip[40:]) if len(ip) >= 40 and ip[6] == _UDP else None
+def _of_ip(packet: bytes, at: int) -> int | None:
+    version = _byte(packet, at) >> 4
+    if version == 4:
+        is_later = _number(packet, at + 6) & 0x1FFF  # a fragment's place: the datagram's header is in the first one
+        return None if is_later else _of_protocol(packet, _byte(packet, at + 9), at + 4 * (packet[at] & 0x0F))
+    if version != 6:
+        raise _UnfollowedError("no header of IP where one should be")
+    return _of_protocol(packet, _byte(packet, at + 6), at + 40)
 
 
-def _of_udp(udp: bytes) -> int | None:
+def _of_protocol(packet: bytes, protocol: int, at: int) -> int | None:
+    """Behind the extension headers, whose first byte is the next one's protocol and whose second is their length."""
+    while protocol in _EXTENSIONS:
+        if protocol == _FRAGMENT and _number(packet, at + 2) & 0xFFF8:
+            return None
+        length = _byte(packet, at + 1)
+        words = {_FRAGMENT: 2, _AUTHENTICATION: length + 2}.get(protocol, 2 * length + 2)
+        protocol, at = packet[at], at + 4 * words
+    if protocol == _UDP:
+        return _of_udp(packet, at)
+    if protocol in _HIDING:
+        raise _UnfollowedError(f"within {_HIDING[protocol]}")
+    return _of_ip(packet, at) if protocol in _WITHIN_IP else None
+
+
+def _of_udp(packet: bytes, at: int) -> int:
     """By the length in its header: the capture may have cut the rest."""
-    size = _number(udp, 4) - 8
-    return size if size >= 0 else None
+    size = _number(packet, at + 4) - 8
+    if size < 0:  # 0: a jumbogram's (RFC 2675), or of a sender that leaves the lengths to its card
+        raise _UnfollowedError(f"a UDP length of {size + 8}")
+    return size
 
 
-def _number(data: bytes, at: int) -> int:
-    """Two bytes in network order; 0 beyond the end."""
-    return int.from_bytes(data[at : at + 2], "big") if len(data) >= at + 2 else 0
+def _byte(packet: bytes, at: int) -> int:
+    return _number(packet, at, 1)
+
+
+def _number(packet: bytes, at: int, length: int = 2) -> int:
+    """In network order."""
+    if len(packet) < at + length:
+        raise _UnfollowedError("cut within its headers")
+    return int.from_bytes(packet[at : at + length], "big")

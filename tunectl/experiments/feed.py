@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 
 from tunectl.errors import TunectlError, UsageError
 from tunectl.experiments.capture import MOST_MESSAGES, Replay, read_capture
-from tunectl.experiments.ends import BUSY_POLL_US, SENDER_AND_RECEIVER, CaseRun, PairRequest, Placed, place_request
+from tunectl.experiments.ends import (
+    BUSY_POLL_US,
+    SENDER_AND_RECEIVER,
+    CaseRun,
+    PairRequest,
+    Placed,
+    given,
+    place_request,
+)
 from tunectl.experiments.feed_cells import TWO_LINES, RoundTrip, explained_feed
 from tunectl.experiments.frame import LONGEST_S, Takes, check_duration, chosen, listed, within
 from tunectl.experiments.link import SMALLEST, Asked, Link, linked
@@ -51,6 +59,7 @@ class FeedRequest(PairRequest):
     tls: str = "off"
     alloc: str = "0"
     stamps: str = "auto"
+    rcvbuf: int | None = None
     duration_s: float = DURATION_S
     replay: Replay | None = None  # then rate and duration are the capture's
 
@@ -71,6 +80,7 @@ class FeedRequest(PairRequest):
     def words(self) -> Iterator[str]:
         """The program's arguments that are the same for each case."""
         yield from ("--duration", f"{self.duration_s:.6f}")
+        yield from given(rcvbuf=self.rcvbuf)
         yield from self.pair_words()
 
 

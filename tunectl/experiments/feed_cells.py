@@ -31,7 +31,7 @@ from tunectl.experiments.pair import (
     why_throttled,
 )
 from tunectl.experiments.tick_figures import FEWEST, Figures
-from tunectl.shapes import BARS, FEED_STAGES, FORMATS, PERCENTILES, TLS, TRANSPORTS, Drops, Measured, having
+from tunectl.shapes import BARS, FEED_STAGES, FORMATS, PERCENTILES, RCVBUF, TLS, TRANSPORTS, Drops, Measured, having
 from tunectl.wording import nanoseconds, plural
 
 SPINNING = "poll0"
@@ -58,6 +58,7 @@ _COUNTED = (
     "sender_involuntary_switches",
     "close_code",
     "napi_id",
+    "rcvbuf_bytes",
 )
 
 
@@ -148,6 +149,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     receiver_ticks: Annotated[Counted, Meta(description="How long that was.")] = 0
     close_code: Annotated[Counted, Meta(description="With what the WebSocket reader failed; 0: it did not.")] = 0
     napi_id: Annotated[Counted, Meta(description="Of the receiving socket; 0: no device queue feeds it.")] = 0
+    rcvbuf_bytes: Annotated[Counted, RCVBUF] = 0
     failed: Annotated[Literal["", "sending", "receiving"], Measured] = ""
     errno: Counted = 0
     total: Annotated[Values, Measured, Meta(description="book - due")] = []

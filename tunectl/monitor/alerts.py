@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from tunectl.cpulist import format_cpulist, parse_shown
-from tunectl.monitor.model import Alert, AlertState, Condition, Health, Severity, Snapshot
+from tunectl.monitor.model import Alert, AlertState, Condition, Health, Moment, Severity, Snapshot
 from tunectl.monitor.rules import FAILED, RULES, Rule
 from tunectl.monitor.rules.history import silent_sources
 
@@ -31,8 +31,9 @@ class _TrackDocument(msgspec.Struct):
     subject: str
     recent: str
     good: int
-    since: str
     alert: dict[str, Any] | None
+    since: str = ""  # where a version before 1.0.0rc2 wrote it
+    began: Moment | None = None
 
 
 @dataclass(slots=True)
@@ -41,7 +42,7 @@ class Track:
 
     recent: str = ""  # the last M looks, the newest last: "x" was bad
     good: int = 0  # looks in a row that were good, or did not mention it
-    since: str = ""  # the first of the bad looks that count
+    began: Moment | None = None  # the first of the bad looks that count
     alert: Alert | None = None  # as it fired
 
 
@@ -110,9 +111,9 @@ class Alerts:
         track.recent = (track.recent + ("x" if is_bad else "."))[-(rule.bad[1] if rule else 1) :]
         track.good = track.good + 1 if health is Health.GOOD else 0
         if track.alert is None and "x" not in track.recent:
-            track.since = ""
-        elif is_bad and not track.since:
-            track.since = snapshot.at
+            track.began = None
+        elif is_bad and not track.began:
+            track.began = snapshot.moment
 
     def _is_over(self, track: Track, name: str) -> bool:
         rule = self._rules.get(name)
@@ -121,7 +122,7 @@ class Alerts:
     def _fire(self, condition: Condition, track: Track, snapshot: Snapshot) -> Iterable[Alert]:
         rule = self._rules[condition.rule]
         if track.recent.count("x") >= rule.bad[0] and not self._is_explained(condition, rule):
-            track.alert = _fired(condition, rule.severity, track.since, snapshot)
+            track.alert = _fired(condition, rule.severity, track.began or snapshot.moment, snapshot)
             yield track.alert
 
     def _is_explained(self, condition: Condition, rule: Rule) -> bool:
@@ -148,12 +149,7 @@ class Alerts:
     def save(self) -> dict[str, Any]:
         """The state as plain data, for JSON."""
         tracks = [
-            {
-                "rule": rule,
-                "subject": subject,
-                **asdict(track),
-                "alert": msgspec.structs.asdict(track.alert) if track.alert else None,
-            }
+            {"rule": rule, "subject": subject, **msgspec.to_builtins(track)}
             for (rule, subject), track in self._tracks.items()
         ]
         return {"version": VERSION, "tracks": tracks}
@@ -168,7 +164,8 @@ class Alerts:
                 track = msgspec.convert(row, _TrackDocument)
                 alert = alert_of(track.alert)
                 if alert is not None or track.alert is None:
-                    alerts._tracks[track.rule, track.subject] = Track(track.recent, track.good, track.since, alert)
+                    began = track.began or (Moment(track.since) if track.since else None)
+                    alerts._tracks[track.rule, track.subject] = Track(track.recent, track.good, began, alert)
         return alerts
 
 
@@ -196,13 +193,13 @@ def _covers(alert: Alert, condition: Condition) -> bool:
     return condition.cpus <= parse_shown(alert.cpus)
 
 
-def _fired(condition: Condition, severity: Severity, since: str, snapshot: Snapshot) -> Alert:
+def _fired(condition: Condition, severity: Severity, began: Moment, snapshot: Snapshot) -> Alert:
     return Alert(
         rule=condition.rule,
         subject=condition.subject,
         status=AlertState.FIRING,
         severity=severity,
-        since=since,
+        since=began.at,
         at=snapshot.at,
         observed=condition.observed,
         expected=condition.expected,
@@ -210,6 +207,8 @@ def _fired(condition: Condition, severity: Severity, since: str, snapshot: Snaps
         summary=condition.summary,
         fix=str(condition.fix),
         cpus=format_cpulist(condition.cpus),
+        began=began,
+        came=snapshot.moment,
     )
 
 
@@ -230,8 +229,7 @@ def _resolved(track: Track, snapshot: Snapshot, condition: Condition | None) -> 
     """The same event, over: with what is seen now, where that is known."""
     fired = track.alert
     assert fired is not None
-    track.alert, track.recent, track.since, track.good = None, "", "", 0
+    track.alert, track.recent, track.began, track.good = None, "", None, 0
     seen = condition.observed if condition is not None else None
-    return replace(
-        fired, status=AlertState.RESOLVED, at=snapshot.at, observed=seen, summary=f"over: {fired.summary}", fix=""
-    )
+    over = {"status": AlertState.RESOLVED, "at": snapshot.at, "came": snapshot.moment}
+    return replace(fired, **over, observed=seen, summary=f"over: {fired.summary}", fix="")

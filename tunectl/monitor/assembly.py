@@ -12,13 +12,14 @@ from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
 from tunectl.monitor.delivery_queue import DeliveryQueues
 from tunectl.monitor.model import Condition, Severity, Snapshot, Status
+from tunectl.monitor.moments import boottime
 from tunectl.monitor.receivers import Receiver, open_exporters, open_receivers
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.rules import RULES, judge
 from tunectl.monitor.rules.history import History, Limits
 from tunectl.monitor.sources import take_snapshot
 from tunectl.monitor.store import Store
-from tunectl.monitor.watched_host import Lasting, WatchedHost, boottime
+from tunectl.monitor.watched_host import Lasting, WatchedHost
 from tunectl.tuning.inspection import Inspection
 
 SEVERITIES: Mapping[str, Severity] = {rule.name: rule.severity for rule in RULES}

@@ -10,6 +10,7 @@ from tunectl.cpulist import CpuSet
 from tunectl.model import HostId
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Alert, Condition, Freshness, Snapshot, Status
+from tunectl.monitor.moments import told
 
 RECENT = 20  # transitions that are kept to be shown
 _UNNAMED = HostId()
@@ -48,8 +49,10 @@ class Cycle:
             "cpu_seconds_total": time.process_time(),
             **_freshness_counts(snapshot),
         }
-        recent = tuple(self._recent)
-        return Status(snapshot, conditions, self._alerts.firing, recent, own, *self._whose), transitions
+        firing, recent = (
+            tuple(told(alert, snapshot.moment) for alert in alerts) for alerts in (self._alerts.firing, self._recent)
+        )
+        return Status(snapshot, conditions, firing, recent, own, *self._whose), transitions
 
 
 def _freshness_counts(snapshot: Snapshot) -> dict[str, float]:

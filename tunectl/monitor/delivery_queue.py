@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.monitor.model import Alert, AlertState, Status
+from tunectl.monitor.moments import moment_now, told
 from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 from tunectl.monitor.store import SAVE_AGAIN_S, Delivery, Store
 
@@ -150,7 +151,8 @@ class DeliveryQueue:
 
     def _deliver(self, alerts: Sequence[Alert]) -> DeliveryError | None:
         try:
-            self._receiver.deliver(alerts)
+            now = moment_now()
+            self._receiver.deliver([told(alert, now) for alert in alerts])
         except DeliveryError as error:
             return error
         except Exception as error:  # a defect of ours must not end the thread; its text could hold anything
@@ -203,7 +205,7 @@ def first_to_go(deliveries: Sequence[Delivery]) -> list[Delivery]:
     """What a full queue drops: the oldest alert that is over and that nobody has heard of, or the oldest transition."""
     fired: dict[tuple[str, str], Delivery] = {}
     for delivery in deliveries:
-        key = (delivery.alert.identity, delivery.alert.since)
+        key = (delivery.alert.identity, delivery.alert.event)
         if delivery.alert.status is AlertState.FIRING:
             fired[key] = delivery
         elif key in fired:

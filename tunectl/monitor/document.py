@@ -8,11 +8,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
-from msgspec.structs import asdict
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
 from tunectl.model import Finding, Outcome
-from tunectl.monitor.model import Alert, Condition, Freshness, Health, Sample, Snapshot, Status, Verdict
+from tunectl.monitor.model import Alert, AlertFields, Condition, Freshness, Health, Sample, Snapshot, Status, Verdict
 from tunectl.shapes import Amount, Count, Cpulist, Findings, Maybe, fields_of
 
 _OUTCOMES = {
@@ -81,7 +80,7 @@ class LatencyRow(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class AlertRow(Alert, frozen=True):
+class AlertRow(AlertFields, frozen=True):
     """An alert, with what makes two alerts the same cause."""
 
     identity: str
@@ -169,7 +168,7 @@ def findings_of(conditions: Iterable[Condition]) -> list[Finding]:
 
 
 def _alert_row(alert: Alert) -> AlertRow:
-    return AlertRow(alert.identity, **asdict(alert))
+    return AlertRow(alert.identity, **alert.fields())
 
 
 def sources_of(snapshot: Snapshot) -> list[SourceRow]:

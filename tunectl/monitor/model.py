@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -51,12 +51,26 @@ class Sample(NamedTuple):
     path: str = ""  # of a `device`: where it is in sysfs
 
 
+class Moment(msgspec.Struct, frozen=True):
+    """A moment as the wall clock had it, and as a clock had it that nobody sets."""
+
+    at: str  # UTC, RFC 3339
+    up_s: float = 0.0  # CLOCK_BOOTTIME
+    boot: str = ""  # which boot's; "": not known
+
+
 class Snapshot(NamedTuple):
     """What one cycle saw."""
 
     monotonic_s: float  # CLOCK_BOOTTIME: clock steps do not move it, a suspended host does
     at: str  # UTC, RFC 3339
     samples: tuple[Sample, ...]
+    boot: str = ""  # which boot's CLOCK_BOOTTIME
+
+    @property
+    def moment(self) -> Moment:
+        """When it was taken."""
+        return Moment(self.at, self.monotonic_s, self.boot)
 
     def of(self, *quantities: str) -> Iterable[Sample]:
         """The samples of these quantities."""
@@ -101,8 +115,8 @@ class AlertState(StrEnum):
     RESOLVED = "resolved"
 
 
-class Alert(msgspec.Struct, frozen=True, kw_only=True):
-    """One cause, with its evidence. Two alerts of the same identity and `since` are the same event."""
+class AlertFields(msgspec.Struct, frozen=True, kw_only=True):
+    """One cause, with its evidence, as every document has it."""
 
     rule: Annotated[str, Meta(description="FrequencyDrop, KnobDrift, ...")]
     subject: Annotated[str, Meta(description="What it is about: package0, cpu4, irq42, irq.affinity[42].")]
@@ -121,6 +135,22 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     def identity(self) -> str:
         """FrequencyDrop[package0]: what makes two alerts the same cause."""
         return f"{self.rule}[{self.subject}]"
+
+
+class Alert(AlertFields, frozen=True, kw_only=True):
+    """The same with what tells its moments again after the wall clock was set; None: that is not known."""
+
+    began: Moment | None = None
+    came: Moment | None = None
+
+    @property
+    def event(self) -> str:
+        """Two alerts of the same identity and event are the same one: since when, as it was first told."""
+        return self.began.at if self.began else self.since
+
+    def fields(self) -> dict[str, Any]:
+        """As every document has it."""
+        return {name: getattr(self, name) for name in AlertFields.__struct_fields__}
 
 
 class Status(NamedTuple):

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec.structs import asdict
+import msgspec
 
 from tunectl.monitor.database import (
     ERRORS,
@@ -231,7 +231,9 @@ class Store:
             for delivery in unsaved:
                 if delivery.id is None:
                     delivery.id, self._next_id = self._next_id, self._next_id + 1
-            rows = [(delivery.id, delivery.receiver, record_of(asdict(delivery.alert))) for delivery in unsaved]
+            rows = [
+                (delivery.id, delivery.receiver, record_of(msgspec.to_builtins(delivery.alert))) for delivery in unsaved
+            ]
             with transaction(database):
                 database.execute("DELETE FROM delivery WHERE done")
                 database.execute("REPLACE INTO state VALUES (0, ?)", (record_of(self.state),))

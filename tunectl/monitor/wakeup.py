@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import select
 import signal
-import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import FrameType
 
 from tunectl.errors import TunectlError
 from tunectl.host.devices import DeviceEvent, DeviceMonitor
+from tunectl.monitor.moments import boottime
 
 _EVENT = b"\0"  # no signal has this number
 STOPPING = (signal.SIGTERM, signal.SIGINT)
@@ -43,7 +43,7 @@ class Wakeup:
 
     def now_s(self) -> float:
         """Seconds since boot, those asleep included: no step of the wall clock moves it. CLOCK_BOOTTIME"""
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
+        return boottime()
 
     def sleep(self, seconds: float) -> tuple[set[int], bool]:
         """Until something comes, or the time is over. Returns the signals that came, and whether poke() was called."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
@@ -16,6 +15,7 @@ from tunectl.host.nonintrusive import NonIntrusiveSysroot
 from tunectl.model import Scope
 from tunectl.monitor.interrupt_table import InterruptTable
 from tunectl.monitor.model import Sample
+from tunectl.monitor.moments import boottime
 from tunectl.monitor.open_files import allow_many_files
 from tunectl.tuning.inspection import Inspection
 
@@ -23,11 +23,6 @@ T = TypeVar("T")
 _ONLINE = "sys/devices/system/cpu/online"
 ALONE = "the daemon's alone, not seen here: its journal and /metrics have it"
 _MANY_EVENTS = 1000  # a storm of them must not fill the memory; one is enough to read everything again
-
-
-def boottime() -> float:
-    """Seconds that no clock step moves, and that go on while the host is suspended."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Lasting:

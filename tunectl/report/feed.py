@@ -42,6 +42,9 @@ def _replayed(replay: FeedReplay, rate: int) -> str:
         f"; {replay.backwards:,} were before the one they follow, and were put in order" if replay.backwards else ""
     )
     left_out = f"; {plural(replay.others, 'other packet')} left out" if replay.others else ""
+    if replay.unfollowed:
+        why = ", ".join(map(printable, replay.unfollowed))
+        left_out += f"; {plural(sum(replay.unfollowed.values()), 'packet')} could not be followed ({why})"
     return f"replayed: {said}, {rate:,} a second on average{changed}{left_out}"
 
 

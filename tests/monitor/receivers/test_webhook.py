@@ -25,7 +25,7 @@ from tunectl.hostfile.shape import Webhook
 from tunectl.monitor.delivery_queue import Backoff
 from tunectl.monitor.receivers.message import delivery_id
 from tunectl.monitor.receivers.receiver import DeliveryError
-from tunectl.monitor.receivers.webhook import open_webhook, posted
+from tunectl.monitor.receivers.webhook import open_webhook
 
 TOKEN = "t0ken-that-nobody-may-see"
 SECRETS = (TOKEN, "pa7h-s3cret")
@@ -325,10 +325,6 @@ def test_a_thread_of_its_own(receiver: Receiver, tmp_path: Path) -> None:
 
 
 # --- Alertmanager's form: what it is told, tests/golden/expected/alert-webhook-alertmanager.txt
-
-
-def test_a_clock_that_was_set_back_does_not_end_before_the_start() -> None:
-    assert posted(over(fired(), at="2026-11-21T09:00:00Z"), HOST)["endsAt"] == "2026-11-21T09:30:00Z"
 
 
 @pytest.mark.parametrize("tail", ["", "/", "/api/v2/alerts"])

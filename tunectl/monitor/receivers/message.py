@@ -6,10 +6,9 @@ import uuid
 from typing import Annotated
 
 from msgspec import Meta
-from msgspec.structs import asdict
 
 from tunectl.model import Document, HostId
-from tunectl.monitor.model import Alert, AlertState, Severity
+from tunectl.monitor.model import Alert, AlertFields, AlertState, Severity
 from tunectl.report import render
 from tunectl.report.escape import printable
 from tunectl.shapes import fields_of
@@ -21,7 +20,7 @@ _LEVELS = {Severity.CRITICAL: 2, Severity.WARNING: 4, Severity.INFO: 6}
 _NOTICE = 5
 
 
-class AlertEdge(Alert, frozen=True):
+class AlertEdge(AlertFields, frozen=True):
     """What `tunectl monitor` posts to a webhook of format "json" and hands to a hook: one edge of one alert."""
 
     id: Annotated[str, Meta(min_length=1, description="The same each time this edge is sent, and the Idempotency-Key.")]
@@ -33,7 +32,7 @@ class AlertEdge(Alert, frozen=True):
 
 def event_id(alert: Alert, host: HostId) -> str:
     """The same for the firing and the resolve of one event."""
-    return str(uuid.uuid5(_NAMESPACE, "\0".join((host.hostname, alert.rule, alert.subject, alert.since))))
+    return str(uuid.uuid5(_NAMESPACE, "\0".join((host.hostname, alert.rule, alert.subject, alert.event))))
 
 
 def delivery_id(alert: Alert, host: HostId) -> str:
@@ -54,12 +53,12 @@ def line(alert: Alert) -> str:
 
 def fields(alert: Alert, host: HostId) -> dict[str, str]:
     """Everything an alert carries, as text; what is empty is left out."""
-    known = {"event": event_id(alert, host), **asdict(alert)}
+    known = {"event": event_id(alert, host), **alert.fields()}
     known |= {name: known.pop(name) for name in ("summary", "fix")}  # last, because a line that is too long is cut
     return {name: printable(str(value)) for name, value in known.items() if value not in (None, "")}
 
 
 def document(alert: Alert, host: HostId) -> str:
     """tunectl.alert/1."""
-    body = AlertEdge(delivery_id(alert, host), event_id(alert, host), **asdict(alert))
+    body = AlertEdge(delivery_id(alert, host), event_id(alert, host), **alert.fields())
     return render(Document("alert", host, alert.at, fields_of(body)), "json")

@@ -11,7 +11,6 @@ import json
 import os
 import stat
 from collections.abc import Callable, Sequence
-from datetime import datetime
 
 from tunectl import __version__
 from tunectl.durable import open_regular
@@ -88,16 +87,8 @@ def posted(alert: Alert, host: HostId) -> dict[str, object]:
         "startsAt": alert.since,
     }
     if alert.status is AlertState.RESOLVED:
-        made["endsAt"] = _later(alert.since, alert.at)
+        made["endsAt"] = alert.at
     return made
-
-
-def _later(since: str, at: str) -> str:
-    """A clock that was set back makes an end before its start, which Alertmanager refuses."""
-    try:
-        return at if datetime.fromisoformat(at) >= datetime.fromisoformat(since) else since
-    except (ValueError, TypeError):
-        return at
 
 
 def _post(webhook: Webhook, address: Address, body: bytes, headers: dict[str, str]) -> None:

@@ -6,10 +6,10 @@ it; the frequency late, when the CPU this runs on has been busy for a while; the
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable
 
 from tunectl.monitor.model import Freshness, Sample, Snapshot
+from tunectl.monitor.moments import moment_now
 from tunectl.monitor.sources import (
     audit,
     clock,
@@ -47,6 +47,7 @@ def take_snapshot(host: WatchedHost, sources: Iterable[Source] = SOURCES) -> Sna
     failed count.
     """
     host.begin()
+    now = moment_now()
     samples: list[Sample] = []
     for source in sources:
         try:
@@ -54,5 +55,4 @@ def take_snapshot(host: WatchedHost, sources: Iterable[Source] = SOURCES) -> Sna
         except Exception as error:  # whatever it is, the cycle goes on and says so
             reason = f"{type(error).__name__}: {error}"
             samples.append(Sample("source", source.name, None, source.name, Freshness.NO_DATA, reason))
-    at = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return Snapshot(host.taken_at, at, tuple(samples))
+    return Snapshot(host.taken_at, now.at, tuple(samples), now.boot)

@@ -23,9 +23,10 @@ from typing import NamedTuple
 from tunectl.errors import TunectlError
 from tunectl.hostfile.monitor import check_socket
 from tunectl.monitor.model import Freshness, Sample
+from tunectl.monitor.moments import boottime
 from tunectl.monitor.sources.datagram import parse
 from tunectl.monitor.sources.windows import SLOTS, Messages, Windows, judge_messages
-from tunectl.monitor.watched_host import ALONE, Source, WatchedHost, boottime
+from tunectl.monitor.watched_host import ALONE, Source, WatchedHost
 
 _BYTES = 65536  # no datagram is longer
 _DATAGRAMS_A_TURN = 4096

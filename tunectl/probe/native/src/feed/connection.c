@@ -56,6 +56,19 @@ int connection_adopt(struct connection *c, int fd)
     return c->sends[0] < 0 ? -errno : 0;
 }
 
+uint64_t connection_use_rcvbuf(const struct connection *c, const struct feed_transport *transport, int bytes)
+{
+    int got = 0;
+    for (size_t i = 0; i < c->n && !transport->is_stream; i++) {
+        int fd = c->receives[i];
+        socklen_t length = sizeof(got);
+        if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
+            (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+        (void)getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &got, &length);
+    }
+    return (uint64_t)got;
+}
+
 int64_t connection_drops(const struct connection *c)
 {
     int64_t sum = 0;

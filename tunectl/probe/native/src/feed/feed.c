@@ -61,6 +61,8 @@ static bool open_case(struct feed_run *run)
     const struct options *o = run->pair.options;
     struct connection *c = &run->connection;
     int rc = o->socket >= 0 ? connection_adopt(c, o->socket) : connection_open(c, run->transport);
+    if (!rc)
+        c->rcvbuf = connection_use_rcvbuf(c, run->transport, o->rcvbuf);
     if (!rc && o->has_tls)
         rc = connection_use_tls(c);
     for (size_t i = 0; i < c->n && !rc && run->waiting->is_busy_poll; i++) {

@@ -37,6 +37,7 @@ struct connection {
     size_t n;                       /* lines */
     int receives[FEED_LINES];       /* descriptors; -1 where none is open */
     int sends[FEED_LINES];
+    uint64_t rcvbuf;                /* bytes of a socket that receives datagrams */
     const char *failed;             /* what could not be done, for a message */
 };
 
@@ -55,6 +56,13 @@ int connection_open(struct connection *c, const struct feed_transport *transport
 
 /* The same of a connected socket whose other end, on another host, sends back what it receives. */
 int connection_adopt(struct connection *c, int fd);
+
+/*
+ * Has each of its receiving sockets keep so many bytes, beyond net.core.rmem_max where this process may; a socket with little room
+ * loses what comes while its handler is stopped. Returns what the kernel has in the end, twice what it was asked for (socket(7)); 0
+ * of a stream, whose window grows by itself.
+ */
+uint64_t connection_use_rcvbuf(const struct connection *c, const struct feed_transport *transport, int bytes);
 
 /* What its receiving sockets had no room for so far; negative where they do not say (SO_MEMINFO). */
 int64_t connection_drops(const struct connection *c);

@@ -196,7 +196,8 @@ static void write_counts(struct json *j, const struct feed_run *run, size_t end)
                 {"involuntary_switches", r->used.preemptions}, {"voluntary_switches", r->used.voluntary_switches},
                 {"sender_involuntary_switches", s->used.preemptions},
                 {"sender_voluntary_switches", s->used.voluntary_switches}, {"receiver_ns", r->used.cpu_ns},
-                {"receiver_ticks", r->used.ticks}, {"close_code", r->close_code}, {"napi_id", r->napi_id}, {"errno", (uint64_t)-error});
+                {"receiver_ticks", r->used.ticks}, {"close_code", r->close_code}, {"napi_id", r->napi_id},
+                {"rcvbuf_bytes", run->connection.rcvbuf}, {"errno", (uint64_t)-error});
     json_bool(j, "is_replayed", run->pair.options->plan != NULL);
     json_string(j, "failed", !error ? "" : s->error ? "sending" : "receiving");
     json_open(j, "drops", '{');

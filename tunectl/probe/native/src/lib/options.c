@@ -71,6 +71,8 @@ static const struct option_row rows[] = {
     {OF_FEED, "tls", "NAME", CHOICE, AT(has_tls), 0, 0, "off, ktls", "off, or ktls: the kernel encrypts and decrypts"},
     {OF_FEED, "alloc", "N", NUMBER, AT(alloc), 0, 64, "0", "the receiver copies each message into new memory so often"},
     {OF_FEED, "stamps", "NAME", CHOICE, AT(has_no_stamps), 0, 0, "sw, off", "sw: the kernel stamps what comes; off"},
+    {OF_FEED, "rcvbuf", "BYTES", NUMBER, AT(rcvbuf), 1, 1 << 30, "8388608",
+     "of the sockets that receive datagrams, to be had beyond net.core.rmem_max with CAP_NET_ADMIN"},
     {OF_FEED, "phc", "DEVICE", TEXT, AT(phc), 0, 0, NULL, NULL},
     {OF_JITTER | OF_FEED | OF_HEDGE, "duration", "S", SECONDS, AT(duration_s), 1e-6, 24 * 3600, "5", "seconds to measure"},
     {OF_SENTINEL, "period", "S", SECONDS, AT(period_s), 0.1, 10, "1", "from line to line"},

@@ -59,6 +59,7 @@ struct options {
     unsigned symbols;
     unsigned rate;              /* messages a second */
     unsigned burst;             /* messages that are due together */
+    int rcvbuf;                 /* bytes asked for, of each socket that receives datagrams */
     const char *plan;           /* a file of times and sizes to replay; NULL: by rate and burst */
     unsigned alloc;             /* memory that the receiver takes for each message, so often */
 
