@@ -324,7 +324,6 @@ LOOKED_INTO = {
     ("tunectl.monitor.interrupt_table", "row.label"),
     ("tunectl.compare.cases", "case.reason"),
     ("tunectl.experiments.link", "why"),
-    ("tunectl.monitor.sources.throttle", "self.numbers.problem"),  # by file
 }
 
 

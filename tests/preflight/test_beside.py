@@ -7,6 +7,8 @@ import pytest
 
 from tests.checking.fake_kernel import FakeKernel, Process, Row
 from tests.probe.samples import typed_result
+from tunectl.host.interrupts import Interrupts
+from tunectl.host.interrupts import Row as InterruptRow
 from tunectl.host.occupants import Occupant
 from tunectl.host.procs import Thread
 from tunectl.host.sysroot import Sysroot
@@ -26,9 +28,14 @@ def engine(**more: Any) -> Thread:
 THERE = {2: [Occupant(engine(), "engine")]}
 
 
+def table(count: int) -> Interrupts:
+    """A table of CPU 2, where the timer came so often."""
+    return Interrupts((2,), {"LOC": InterruptRow((count,), "Local timer interrupts")})
+
+
 def seen(interrupts: int = 0, steal_s: float = 0.0, seconds: float = 2.0, **now: Any) -> Beside:
-    before = Beheld(0.0, {2: 1000}, {2: 1.0}, {KEY: engine()})
-    after = Beheld(seconds, {2: 1000 + interrupts}, {2: 1.0 + steal_s}, {KEY: engine(**now)})
+    before = Beheld(0.0, table(1000), {2: 1.0}, {KEY: engine()})
+    after = Beheld(seconds, table(1000 + interrupts), {2: 1.0 + steal_s}, {KEY: engine(**now)})
     (one,) = compare(before, after, THERE)
     return one
 
@@ -88,6 +95,6 @@ def test_it_is_read_from_what_the_kernel_counts(tmp_path: Any) -> None:
         root = Sysroot(str(tmp_path))
         there = {2: [Occupant(engine()._replace(tid=70), "engine")]}
         found = behold(root, 0.0, there, 100)
-    assert found.interrupts[2] >= 1000
+    assert found.interrupts.on("LOC", 2) >= 1000
     assert found.threads[70, 70].comm == "engine"
     assert found.steal_s == {2: 0.0}

@@ -23,7 +23,7 @@ def counted(before: str, after: str, path: str = "/proc/interrupts") -> Counted:
 
 
 def test_columns_are_found_by_name_and_rows_that_are_not_per_cpu_left_out() -> None:
-    found = counted("", INTERRUPTS)
+    found = counted("CPU0 CPU2 CPU3\n", INTERRUPTS)
     assert found.has_interrupts
     assert found.moved("irq", 2) == {"8": 1, "133": 22, "LOC": 200, "IPI0": 5}
     assert found.moved("irq", 1) == {}  # offline: it has no column
@@ -38,6 +38,12 @@ def test_a_counter_wraps_and_an_interrupt_that_was_requested_again_begins_anew()
     before = " CPU0\n 5: 4294967290 x\n 6: 10 y\n 8: 1 z\n 9: 100 z\n"
     after = " CPU0\n 5: 4 x\n 6: 12 y\n 7: 3 new\n 8: 1 z\n 9: 2 z\n"
     assert counted(before, after).moved("irq", 0) == {"5": 10, "6": 2, "7": 3, "9": 2}
+
+
+def test_what_a_cpu_counted_while_it_was_off_or_before_it_was_looked_at_is_unknown() -> None:
+    """A CPU that comes back shows all that it counted since boot."""
+    assert counted(" CPU0\n 5: 7 x\n", " CPU0 CPU1\n 5: 9 4000 x\n").moved("irq", 1) == {}
+    assert counted("", INTERRUPTS).moved("irq", 2) == {}
 
 
 @pytest.mark.parametrize("text", ["", "\n", "no header\n 1: 2\n", "CPU\n"])

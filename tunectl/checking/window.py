@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
 from tunectl.host.cpus import IDLE, IOWAIT, parse_cpu_times
-from tunectl.host.interrupts import PRIVATE, TIMERS, Interrupts, parse_interrupts
+from tunectl.host.interrupts import PRIVATE, TIMERS, Interrupts, arrivals, parse_interrupts
 from tunectl.host.nics import read_backlog_drops
 from tunectl.host.openfiles import Socket, read_sockets
 from tunectl.host.procs import Thread, is_probe, read_all_threads, read_slices, read_thread
@@ -110,9 +110,7 @@ class Window:
 
     def interrupts_on(self, cpu: int) -> dict[str, int]:
         """How many of each kind arrived on a CPU, those that did: by row name, `36` or `LOC`."""
-        earlier, later = self.before.interrupts.column(cpu), self.after.interrupts.column(cpu)
-        deltas = {name: count - earlier.get(name, 0) for name, count in later.items()}
-        return {name: delta for name, delta in deltas.items() if delta > 0}
+        return arrivals(self.before.interrupts, self.after.interrupts, cpu)
 
     def describe(self, row: str) -> str:
         """What /proc/interrupts says of a row: chip, trigger and the devices behind it."""
@@ -122,7 +120,7 @@ class Window:
         """Local timer interrupts on a CPU, or None where this host does not count them."""
         rows = self.after.interrupts.rows
         names = [name for name, row in rows.items() if is_timer_row(name, row.description)]
-        if not names or cpu not in self.after.interrupts.cpus:
+        if not names or cpu not in self.before.interrupts.cpus or cpu not in self.after.interrupts.cpus:
             return None
         arrived = self.interrupts_on(cpu)
         return sum(arrived.get(name, 0) for name in names)

@@ -12,8 +12,9 @@ from tunectl.errors import UsageError
 from tunectl.experiments.ends import CLIENT_AND_SERVERS, CaseRun, EndsRequest, Placed, given, place_request
 from tunectl.experiments.frame import Takes, check_duration, chosen, listed, within
 from tunectl.experiments.hedge_cells import explained_hedge, natural_share
+from tunectl.host.counters import THROTTLES, rises
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.thermal import read_throttles
+from tunectl.host.thermal import Throttles, read_throttles
 from tunectl.shapes import HedgeCase, typed
 
 MOST_REQUESTS = 5_990_000  # of a case: the program keeps what became of each of them
@@ -146,16 +147,14 @@ def _measured(run: CaseRun[Planned], placed: Placed | None, case: Planned) -> di
     before = _throttles(placed)
     measured = run.counted(case)
     after = _throttles(placed)
-    known = before is not None and after is not None
-    measured["cells"][0]["throttled"] = max((after or 0) - (before or 0), 0) if known else None
+    counts = rises(before, after, THROTTLES)
+    measured["cells"][0]["throttled"] = sum(counts.values()) if counts else None
     return measured
 
 
-def _throttles(placed: Placed | None) -> int | None:
-    """Since boot; None where nobody counts."""
-    each = [read_throttles(Sysroot(), cpu) for cpu in placed.ends[1:]] if placed else []
-    counts = [count for throttles in each for count in throttles if count is not None]
-    return sum(counts) if counts else None
+def _throttles(placed: Placed | None) -> Throttles:
+    """Since boot; empty where nobody counts."""
+    return read_throttles(Sysroot(), placed.ends[1:] if placed else ())
 
 
 def run_hedge(request: HedgeRequest, on_progress: Callable[[str], None]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
+from tunectl.host.counters import rise
 from tunectl.host.cpusets import read_cpu_list, shown_cpus
 from tunectl.host.folder import Folder, open_folder
 from tunectl.host.sysroot import Sysroot
@@ -46,11 +47,26 @@ class Interrupts(NamedTuple):
         return row.counts[column] if column < len(row.counts) else 0
 
     def column(self, cpu: int) -> dict[str, int]:
-        """The count of each row that has one for this CPU, by label; empty where the CPU has no column."""
+        """The count of each row that is kept by CPU, by label; empty where this CPU has no column."""
         if cpu not in self.cpus:
             return {}
-        index = self.cpus.index(cpu)
-        return {label: row.counts[index] for label, row in self.rows.items() if index < len(row.counts)}
+        index, columns = self.cpus.index(cpu), len(self.cpus)
+        return {label: row.counts[index] for label, row in self.rows.items() if len(row.counts) == columns}
+
+
+def arrivals(before: Interrupts, after: Interrupts, cpu: int) -> dict[str, int]:
+    """How often each row came to a CPU between two readings, by label, those that did.
+
+    Nothing is known of a CPU that was off in one of them. A row that is new or began anew is of an interrupt that was
+    requested meanwhile: all that it counts came since.
+    """
+    if cpu not in before.cpus:
+        return {}
+    earlier = before.column(cpu)
+    counts = {label: rise(earlier.get(label, 0), now) for label, now in after.column(cpu).items()}
+    return {
+        label: came for label, count in counts.items() if (came := after.on(label, cpu) if count is None else count)
+    }
 
 
 def parse_interrupts(

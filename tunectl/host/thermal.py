@@ -59,11 +59,8 @@ def cooling_advice(devices: Mapping[str, str], *, hot: bool | None = None) -> Fi
     return in_turn(written if by_hand else NOTHING, heat)
 
 
-class Throttles(NamedTuple):
-    """How often a CPU was throttled since boot, for its core's heat and for its package's."""
-
-    core: int | None
-    package: int | None
+# How often each CPU saw its core, or its package, throttled since boot: ("core", 4) -> 7.
+Throttles = Mapping[tuple[str, int], int]
 
 
 class Limits(NamedTuple):
@@ -111,7 +108,7 @@ class ThermalSample:
     """The thermal state at one moment. An empty mapping means that this host has no such thing."""
 
     places: Mapping[int, Place] = field(default_factory=dict)
-    throttles: Mapping[int, Throttles] = field(default_factory=dict)
+    throttles: Throttles = field(default_factory=dict)
     thermal_interrupts: Mapping[int, int] = field(default_factory=dict)  # TRM by CPU
     limits: Mapping[int, Limits] = field(default_factory=dict)  # of the isolated CPUs
     base: Mapping[int, Base] = field(default_factory=dict)  # of the isolated CPUs
@@ -129,12 +126,11 @@ def read_thermal(root: Sysroot, scope: Scope) -> ThermalSample:
     cpus = {cpu.cpu: cpu for cpu in read_cpus(root, read_scope_facts(root), (), scope.isolated) if cpu.online}
     judged = sorted(scope.isolated & cpus.keys()) or sorted(cpus)
     housekeeping = sorted(scope.housekeeping & cpus.keys())
-    throttles = {cpu: counts for cpu in cpus if (counts := read_throttles(root, cpu)) != Throttles(None, None)}
     limits = {cpu: limit for cpu in judged if (limit := _limits(root, cpu)) != Limits(None, None)}
     current = {cpu: _number(root, f"{_CPU}/cpu{cpu}/cpufreq/scaling_cur_freq") for cpu in housekeeping}
     return ThermalSample(
         places={number: Place(cpu.package or 0, min(cpu.smt_siblings)) for number, cpu in cpus.items()},
-        throttles=throttles,
+        throttles=read_throttles(root, cpus),
         thermal_interrupts=_thermal_interrupts(root),
         limits=limits,
         base={cpu: Base(khz, cpus[cpu].base_source) for cpu in judged if (khz := cpus[cpu].base_khz)},
@@ -149,9 +145,10 @@ def _number(root: Sysroot, path: str) -> int | None:
     return int(text) if re.fullmatch(r"-?[0-9]+", text) else None
 
 
-def read_throttles(root: Sysroot, cpu: int) -> Throttles:
-    """How often a CPU was throttled, now. No CPU is asked: the kernel keeps these in memory."""
-    return Throttles(_number(root, throttle_path(cpu, "core")), _number(root, throttle_path(cpu, "package")))
+def read_throttles(root: Sysroot, cpus: Iterable[int]) -> Throttles:
+    """What these CPUs count now; empty where none does. No CPU is asked: the kernel keeps these in memory."""
+    keys = [(whose, cpu) for cpu in cpus for whose in ("core", "package")]
+    return {key: count for key in keys if (count := _number(root, throttle_path(key[1], key[0]))) is not None}
 
 
 def throttle_path(cpu: int, whose: str) -> str:

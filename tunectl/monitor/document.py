@@ -9,9 +9,12 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
+from tunectl.cpulist import format_cpulist, parse_shown
+from tunectl.host.counters import rise
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.model import Alert, AlertFields, Condition, Freshness, Health, Sample, Snapshot, Status, Verdict
+from tunectl.monitor.rules.history import bits_of
+from tunectl.monitor.rules.subjects import members
 from tunectl.shapes import Amount, Count, Cpulist, Findings, Maybe, fields_of
 
 _OUTCOMES = {
@@ -234,6 +237,7 @@ def cpu_rows(status: Status, before: Snapshot | None) -> list[CpuRow]:
     now, then = _index(status.snapshot), _index(before) if before else None
     seconds = status.snapshot.monotonic_s - before.monotonic_s if before else 0.0
     landed = _landed(status.snapshot, then)
+    throttled = _throttled(status.snapshot, then)
     alerts = _alerts(status)
     rows = []
     for cpu in sorted(status.isolated | status.housekeeping | now.of_cpu.keys()):
@@ -249,7 +253,7 @@ def cpu_rows(status: Status, before: Snapshot | None) -> list[CpuRow]:
                 limit_khz=min(
                     (khz for name in ("bios_limit_khz", "max_khz") if (khz := number_of(mine.get(name)))), default=None
                 ),
-                **_throttles(mine, then),
+                **_throttles(mine, throttled),
                 **rates,
                 interrupts=landed.get(cpu, []),
                 alerts=alerts.get(cpu, []),
@@ -288,41 +292,53 @@ def _clock(mine: Mapping[str, Sample]) -> dict[str, Any]:
 
 
 def _package(mine: Mapping[str, Sample]) -> int | None:
-    names = {sample.subject for sample in mine.values() if sample.subject.startswith("package")}
+    wholes = (sample.whole or sample.subject for sample in mine.values())
+    names = {whole for whole in wholes if whole.startswith("package")}
     numbers = [int(name.removeprefix("package")) for name in names if name.removeprefix("package").isdecimal()]
     return min(numbers, default=None)
 
 
-def _throttles(mine: Mapping[str, Sample], then: _Index | None) -> dict[str, Any]:
+def _throttled(snapshot: Snapshot, then: _Index | None) -> Mapping[str, tuple[float, float]]:
+    """By core and package how often it was throttled, since boot and since the snapshot before.
+
+    Its CPUs count the same events, and need not count all: the largest count says most, and so does the largest rise.
+    """
+    found: dict[str, tuple[float, float]] = {}
+    for sample in snapshot.of("core_throttles", "package_throttles"):
+        if (count := number_of(sample)) is not None:
+            most, new = found.get(sample.whole, (0, 0))
+            found[sample.whole] = max(most, count), max(new, _rise(sample, then) or 0)
+    return found
+
+
+def _throttles(mine: Mapping[str, Sample], throttled: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
     """Of the core and of its package together: either slows the CPU."""
-    counters = [mine[name] for name in ("core_throttles", "package_throttles") if name in mine]
-    counts = [count for counter in counters if (count := number_of(counter)) is not None]
-    rises = [_rise(counter, then) for counter in counters]
+    counters = [mine[name].whole for name in ("core_throttles", "package_throttles") if name in mine]
+    counts = [throttled[whole] for whole in counters if whole in throttled]
     return {
-        "throttles": sum(counts) if counts else None,
-        "throttles_new": sum(rise for rise in rises if rise) if counts else None,
+        "throttles": sum(count for count, _ in counts) if counts else None,
+        "throttles_new": sum(new for _, new in counts) if counts else None,
     }
 
 
 def _rise(sample: Sample, then: _Index | None) -> float | None:
     earlier = then.by_name.get((sample.quantity, sample.subject)) if then else None
     now, before = number_of(sample), number_of(earlier)
-    return None if now is None or before is None else max(0, now - before)  # a counter that fell was reset
+    return None if now is None or before is None else rise(int(before), int(now), bits_of(sample.quantity))
 
 
 def _rate(sample: Sample | None, then: _Index | None, seconds: float) -> float | None:
-    rise = _rise(sample, then) if sample and seconds > 0 else None
-    return None if rise is None else round(rise / seconds, 1)
+    times = _rise(sample, then) if sample and seconds > 0 else None
+    return None if times is None else round(times / seconds, 1)
 
 
 def _landed(snapshot: Snapshot, then: _Index | None) -> Mapping[int, list[str]]:
     """Device interrupts that came to each isolated CPU since the snapshot before: `eth0-rx-1 +3`."""
     found: dict[int, list[str]] = defaultdict(list)
     for sample in snapshot.of("interrupts"):
-        rise = _rise(sample, then)
-        if rise:
+        if times := _rise(sample, then):
             for cpu in sample.cpus:
-                found[cpu].append(f"{sample.kind or sample.subject} +{rise:g}")
+                found[cpu].append(f"{sample.kind or sample.whole} +{times:g}")
     return found
 
 
@@ -343,11 +359,3 @@ def number_of(sample: Sample | None) -> float | None:
     ):
         return None
     return sample.value
-
-
-def members(sample: Sample) -> CpuSet | Iterable[int]:
-    """The CPUs a sample speaks of: those it names, else the one its subject is."""
-    number = sample.subject.removeprefix("cpu")
-    if sample.cpus or not number.isdecimal():
-        return sample.cpus
-    return (int(number),)

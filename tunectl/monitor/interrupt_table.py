@@ -138,9 +138,8 @@ _LOCAL = frozenset({TIMER, CALLS, RESCHEDULES, THERMAL})
 class Landed(NamedTuple):
     """A device interrupt that came to isolated CPUs since boot."""
 
-    total: int
+    counts: Mapping[int, int]  # by CPU, where it ever came
     name: str
-    cpus: CpuSet  # where it came since it was last looked at; at first, wherever it ever came
 
 
 class Changed(NamedTuple):
@@ -276,8 +275,7 @@ class InterruptTable:
                 self._local[number] = name
                 self._counts[name] = counts_of(line, row, layout)
             elif row.label.isdigit() and came(line, row, layout):
-                known = before.get(int(row.label))
-                self._land(line, row, isolated_counts(line, row, layout), known.cpus if known else frozenset())
+                self._land(line, row, before.get(int(row.label)))
 
     def _local_name(self, line: bytes, row: Row) -> str:
         """LOC, CAL, RES or TRM, or "". Only rows that may be ARM's are named for it: there are thousands."""
@@ -296,16 +294,18 @@ class InterruptTable:
             if name := self._local.get(number):
                 self._counts[name] = counts_of(line, row, layout)
             elif row.label.isdigit() and differ(line, before, row, layout):
-                counts, old = isolated_counts(line, row, layout), isolated_counts(before, row, layout)
-                where = [cpu for cpu, now, then in zip(layout.wanted, counts, old, strict=False) if now != then]
-                self._land(line, row, counts, frozenset(where))
+                self._land(line, row, self.landed.get(int(row.label)))
 
-    def _land(self, line: bytes, row: Row, counts: tuple[int, ...], where: CpuSet) -> None:
+    def _land(self, line: bytes, row: Row, known: Landed | None) -> None:
         if _PRIVATE.search(line):
             return
-        cpus = where or frozenset(cpu for cpu, count in zip(self._layout.wanted, counts, strict=False) if count)
+        layout, came_to = self._layout, known.counts if known else ()
+        counts = zip(layout.wanted, isolated_counts(line, row, layout), strict=False)
         self.landings += 1
-        self.landed[int(row.label)] = Landed(sum(counts), name_of(line, row, self._layout), cpus)
+        # A count that wrapped may stand at 0.
+        self.landed[int(row.label)] = Landed(
+            {cpu: count for cpu, count in counts if count or cpu in came_to}, name_of(line, row, layout)
+        )
 
 
 def _fill(file: io.FileIO, piece: bytearray, start: int) -> int:

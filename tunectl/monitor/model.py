@@ -49,6 +49,8 @@ class Sample(NamedTuple):
     # Of a thermal zone or cooling device its type; of an interrupt its device's name, as the kernel has it.
     kind: str = ""
     path: str = ""  # of a `device`: where it is in sysfs
+    # Of a counter that a CPU keeps of something shared: core4, package0, irq42. Differences are of CPUs, then added.
+    whole: str = ""
 
 
 class Moment(msgspec.Struct, frozen=True):

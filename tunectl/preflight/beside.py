@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tunectl.host.cpus import STEAL, parse_cpu_times
-from tunectl.host.interrupts import parse_interrupts
+from tunectl.host.interrupts import Interrupts, arrivals, parse_interrupts
 from tunectl.host.occupants import Occupant
 from tunectl.host.procs import Thread, read_thread
 from tunectl.host.sysroot import Sysroot
@@ -23,7 +23,7 @@ class Beheld(NamedTuple):
     """What the kernel had counted on some CPUs, and of the threads that run there, at one moment."""
 
     at: float  # time.monotonic()
-    interrupts: Mapping[int, int]
+    interrupts: Interrupts
     steal_s: Mapping[int, float]
     threads: Mapping[tuple[int, int], Thread]
 
@@ -77,12 +77,11 @@ class Beside(NamedTuple):
 def behold(root: Sysroot, at: float, found: Mapping[int, Iterable[Occupant]], ticks_per_s: int) -> Beheld:
     """The counters now. `ticks_per_s` is the unit of /proc/stat."""
     table = parse_interrupts(root.get_text("proc/interrupts"))
-    arrived = {cpu: sum(table.column(cpu).values()) for cpu in found if cpu in table.cpus}
     keys = {(occupant.thread.pid, occupant.thread.tid) for there in found.values() for occupant in there}
     threads = {key: thread for key in keys if (thread := read_thread(root, *key, affinity=True))}
     times = parse_cpu_times(root.get_text("proc/stat"))
     steal_s = {cpu: ticks[STEAL] / ticks_per_s for cpu, ticks in times.items() if cpu in found and len(ticks) > STEAL}
-    return Beheld(at, arrived, steal_s, threads)
+    return Beheld(at, table, steal_s, threads)
 
 
 def compare(before: Beheld, after: Beheld, found: Mapping[int, Iterable[Occupant]]) -> list[Beside]:
@@ -103,7 +102,7 @@ def _beside(cpu: int, there: list[Occupant], before: Beheld, after: Beheld) -> B
         seconds,
         # A CPU without a tick charges its thread late: one that never gave the CPU up spun all the time.
         any(now.run_s - then.run_s > _SPINS * seconds or _never_left(then, now) for then, now in pairs),
-        max(after.interrupts.get(cpu, 0) - before.interrupts.get(cpu, 0), 0),
+        sum(arrivals(before.interrupts, after.interrupts, cpu).values()),
         sum(max(now.preempted - then.preempted, 0) for then, now in pairs),
         sum(max(now.waited_s - then.waited_s, 0.0) for then, now in pairs),
         max(after.steal_s.get(cpu, 0.0) - before.steal_s.get(cpu, 0.0), 0.0),

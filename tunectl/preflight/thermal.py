@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import named_cpus
 from tunectl.fix import APPLY, Fix, in_turn, to_decide
+from tunectl.host.counters import THROTTLES, rises
 from tunectl.host.thermal import (
     ADVICE,
     SLOWING_COOLERS,
@@ -18,7 +19,6 @@ from tunectl.host.thermal import (
     Cooling,
     Limits,
     ThermalSample,
-    Throttles,
     cooling_advice,
     injects_idle,
     is_hot,
@@ -81,37 +81,33 @@ def _found(knob: str, instance: str, outcome: Outcome, reason: str = "", **field
 
 def _throttle(judge: _Judge) -> Iterator[Finding]:
     """Each physical core and each package once: SMT siblings all count the event of the core they share."""
-    rises: dict[str, int] = {}
-    for cpu, now in judge.after.throttles.items():
-        then, place = judge.before.throttles.get(cpu, Throttles(None, None)), judge.after.places[cpu]
-        for name, new, old in (
-            (f"cpu{place.core}", now.core, then.core),
-            (f"package{place.package}", now.package, then.package),
-        ):
-            if new is not None and old is not None:
-                rises[name] = max(rises.get(name, 0), new - old)
-    for name, count in rises.items():
+    largest: dict[str, int] = {}
+    for (whose, cpu), count in rises(judge.before.throttles, judge.after.throttles, THROTTLES).items():
+        place = judge.after.places[cpu]
+        name = f"cpu{place.core}" if whose == "core" else f"package{place.package}"
+        largest[name] = max(largest.get(name, 0), count)
+    for name, count in largest.items():
         if count:
             what = f"the core of {name}" if name.startswith("cpu") else name
             reason = f"{what} was throttled for heat {count} times while it was watched"
             yield _found("thermal.throttle", name, Outcome.DRIFTED, reason, observed=count, desired=0, fix=ADVICE)
-    if not rises:
+    if not largest:
         reason = "this CPU has no throttle counters (Intel's only, and not in most virtual machines)"
         yield _found("thermal.throttle", "", Outcome.UNSUPPORTED, reason)
-    elif not any(rises.values()):
-        reason = f"none of {len(rises)} cores and packages was throttled"
+    elif not any(largest.values()):
+        reason = f"none of {len(largest)} cores and packages was throttled"
         yield _found("thermal.throttle", "", Outcome.COMPLIANT, reason, observed=0, desired=0)
 
 
 def _trm(judge: _Judge) -> Iterator[Finding]:
     earlier = judge.before.thermal_interrupts
-    rises = {cpu: now - earlier.get(cpu, now) for cpu, now in judge.after.thermal_interrupts.items()}
-    hit = {cpu: count for cpu, count in rises.items() if count > 0}
+    counts = rises(earlier, judge.after.thermal_interrupts)
+    hit = {cpu: count for cpu, count in counts.items() if count}
     if hit:
         reason = f"thermal event interrupts arrived on {named_cpus(hit)}"
         count = sum(hit.values())
         yield _found("thermal.interrupts", "", Outcome.DRIFTED, reason, observed=count, desired=0, fix=ADVICE)
-    elif not rises or not judge.after.throttles:
+    elif not counts or not judge.after.throttles:
         yield _found("thermal.interrupts", "", Outcome.UNSUPPORTED, "this host counts no thermal event interrupts")
     else:
         yield _found("thermal.interrupts", "", Outcome.COMPLIANT, observed=0, desired=0)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from tunectl.host.interrupts import Interrupts, parse_interrupts
+from tunectl.host.interrupts import Interrupts, arrivals, parse_interrupts
 
 Files = Mapping[str, str]  # the text of each file that could be read, by its path
 
@@ -83,18 +83,10 @@ class Counted:
         return bool(self._tables["irq"][1].rows)
 
     def moved(self, table: str, cpu: int) -> dict[str, int]:
-        """How far each row of "irq" or "softirq" moved on a CPU, those that did. A row that was not there began at 0.
-
-        Rows that are not per CPU (ERR, MIS) are left out.
-        """
+        """How far each row of "irq" or "softirq" moved on a CPU, those that did."""
         if (table, cpu) not in self._moved:
-            self._moved[table, cpu] = self._differences(table, cpu)
+            self._moved[table, cpu] = arrivals(*self._tables[table], cpu)
         return self._moved[table, cpu]
-
-    def _differences(self, table: str, cpu: int) -> dict[str, int]:
-        before, after = (_column(reading, cpu) for reading in self._tables[table])
-        found = {label: _delta(before.get(label, 0), now) for label, now in after.items()}
-        return {label: delta for label, delta in found.items() if delta}
 
     def descriptions(self, cpus: Iterable[int]) -> dict[str, str]:
         """Of the interrupts that came on any of these CPUs."""
@@ -116,24 +108,6 @@ class Counted:
 def _decoded(files: Files, path: str) -> str:
     """The program writes bytes that are not ASCII as U+0080 to U+00FF; a device may have put anything into its name."""
     return files.get(path, "").encode("latin-1", "replace").decode("utf-8", "replace")
-
-
-def _column(table: Interrupts, cpu: int) -> dict[str, int]:
-    if cpu not in table.cpus:
-        return {}
-    place, columns = table.cpus.index(cpu), len(table.cpus)
-    return {label: row.counts[place] for label, row in table.rows.items() if len(row.counts) == columns}
-
-
-def _delta(then: int, now: int) -> int:
-    """The kernel's counters are 32 bits wide and wrap.
-
-    A count that fell by more than a wrap explains is of an interrupt that was freed and requested again.
-    """
-    wrapped = now + (1 << 32) - then
-    if now >= then:
-        return now - then
-    return wrapped if then < 1 << 32 and wrapped < 1 << 31 else now
 
 
 def _times(text: str) -> dict[int, Times]:

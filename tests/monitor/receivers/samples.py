@@ -40,8 +40,9 @@ def snapshot(*samples: Sample, seconds: float = 100.0) -> Snapshot:
 
 
 SAMPLES = (
-    Sample("core_throttles", "core0", 7, "throttle"),
-    Sample("package_throttles", "package0", 9, "throttle"),
+    Sample("core_throttles", "cpu0", 7, "throttle", whole="core0"),
+    Sample("core_throttles", "cpu1", 3, "throttle", whole="core0"),
+    Sample("package_throttles", "cpu0", 9, "throttle", whole="package0"),
     Sample("thermal_interrupts", "cpu1", 3, "interrupts"),
     Sample("base_khz", "cpu0", 3_500_000, "limits", reason="base_frequency"),
     Sample("base_khz", "cpu1", None, "limits", Freshness.NO_DATA, "nothing says it"),
@@ -55,7 +56,7 @@ SAMPLES = (
     Sample("temperature_mc", "thermal_zone0", 61_500, "thermal"),
     Sample("trip_mc", "thermal_zone0", 95_000, "thermal"),
     Sample("cooling_state", "cooling_device2", 1, "thermal"),
-    Sample("interrupts", "irq42", 12, "interrupts", kind='eth"0\\-rx\n-0', cpus=frozenset({2})),
+    Sample("interrupts", "irq42.cpu2", 12, "interrupts", kind='eth"0\\-rx\n-0', cpus=frozenset({2}), whole="irq42"),
     Sample("interrupts", "irq43", 0, "interrupts", kind="eth0-rx-1"),
     Sample("timer_ticks", "cpu2", 1000, "interrupts"),
     Sample("function_calls", "cpu2", 20, "interrupts"),

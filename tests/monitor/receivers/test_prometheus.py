@@ -80,7 +80,7 @@ def test_what_is_stale_or_unknown_is_shown_where_nobody_takes_it_for_a_measureme
 def test_only_interrupts_that_landed_are_series_and_their_names_are_escaped() -> None:
     found = shown(status())
     landed = [dict(labels) for name, labels in found if name == "tunectl_isolated_interrupts_total"]
-    assert landed == [{"irq": "42", "device": 'eth"0\\-rx\\n-0'}]
+    assert landed == [{"irq": "42", "device": 'eth"0\\-rx\\n-0', "cpu": "2"}]
 
 
 def landings(counts: dict[int, int]) -> Status:
@@ -236,7 +236,7 @@ def test_get_and_head(endpoint: Endpoint) -> None:
     assert answer.status == 200
     assert answer.headers["Content-Type"].startswith("text/plain; version=")
     found = series(answer.read().decode())
-    assert value(found, "core_throttles_total", core="0") == 7
+    assert value(found, "core_throttles_total", core="0", cpu="0") == 7
     head = ask(endpoint, "HEAD")
     assert (head.status, head.read()) == (200, b"")
     assert int(head.headers["Content-Length"]) > 1000
@@ -424,7 +424,7 @@ def test_a_textfile_is_whole_and_readable(tmp_path: Path) -> None:
     (exporter,) = open_exporters(opened(path), lambda: {"outbox_depth[hook-x]": 4.0})
     exporter.show(status())
     found = series(path.read_text())
-    assert value(found, "core_throttles_total", core="0") == 7
+    assert value(found, "core_throttles_total", core="0", cpu="0") == 7
     assert value(found, "monitor_outbox_depth", notifier="hook-x") == 4
     assert value(found, "monitor_cycles_total") == OWN["cycles_total"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o644

@@ -10,6 +10,15 @@ def irq(number: int, count: int | None, freshness: Freshness = Freshness.FRESH, 
     return sample("interrupts", f"irq{number}", count, "interrupts", freshness=freshness, kind="eth0-TxRx-1", cpus=cpus)
 
 
+def on(cpu: int, count: int) -> Sample:
+    """What one CPU counted of interrupt 33."""
+    return sample("interrupts", f"irq33.cpu{cpu}", count, "interrupts", cpus=(cpu,), whole="irq33")
+
+
+def ticks(*cpus: int) -> list[Sample]:
+    return [sample("timer_ticks", f"cpu{cpu}", 9, "interrupts", cpus=(cpu,)) for cpu in cpus]
+
+
 def own(count: int, cpu: int = 2, freshness: Freshness = Freshness.FRESH) -> Sample:
     return sample("own_interruptions", f"cpu{cpu}", count, "audit", freshness=freshness)
 
@@ -23,6 +32,26 @@ def test_an_interrupt_that_was_moved_is_named_with_its_device_and_cpu() -> None:
     assert [(at, name) for at, name, _ in transitions] == [(2.0, "+InterruptOnIsolatedCpu[irq42]")]
     alert = transitions[0][2]
     assert (alert.observed, alert.expected, alert.cpus) == (3, 0, "3")
+
+
+def test_a_count_that_wraps_is_no_other_interrupt_and_falls_are_of_each_cpu() -> None:
+    fired = [alert for _, _, alert in Watch().see([on(3, 4294967290), on(2, 7)], [on(3, 3), on(2, 9)])]
+    assert [(alert.subject, alert.observed, alert.cpus) for alert in fired] == [("irq33", 11, "2-3")]
+    # CPU 2 goes off and takes its count along: what came to CPU 3 meanwhile is no less.
+    fired = [alert for _, _, alert in Watch().see([on(3, 5), on(2, 700)], [on(3, 8)])]
+    assert [(alert.observed, alert.cpus) for alert in fired] == [(3, "3")]
+
+
+def test_an_interrupt_that_was_requested_anew_counts_from_nothing() -> None:
+    assert Watch().names([on(3, 5000)], [on(3, 0)], [on(3, 0)]) == []
+    assert [alert.observed for _, _, alert in Watch().see([on(3, 5000)], [on(3, 2)])] == [2]
+
+
+def test_a_cpu_that_comes_back_brings_no_interrupts_along() -> None:
+    whole = [*ticks(2, 3), on(2, 1), on(3, 5000)]
+    assert Watch().names(whole, [*ticks(2), on(2, 1)], whole, whole) == []
+    first = Watch().see([*ticks(2, 3), on(2, 1)], whole)
+    assert [alert.observed for _, _, alert in first] == [5000]
 
 
 def test_what_came_before_the_monitor_is_old() -> None:

@@ -11,8 +11,9 @@ def package(count: int | None, freshness: Freshness = Freshness.FRESH) -> Sample
     return sample("package_throttles", "package0", count, "throttle", freshness=freshness, reason="why", cpus=PACKAGE0)
 
 
-def core(number: int, count: int) -> Sample:
-    return sample("core_throttles", f"core{number}", count, "throttle", cpus={number, number + 4})
+def core(number: int, count: int | None, freshness: Freshness = Freshness.FRESH, thread: int = 0) -> Sample:
+    whole, cpus, cpu = f"core{number}", {number, number + 4}, f"cpu{number + 4 * thread}"
+    return sample("core_throttles", cpu, count, "throttle", freshness=freshness, reason="why", cpus=cpus, whole=whole)
 
 
 def trm(*counts: int) -> list[Sample]:
@@ -48,6 +49,36 @@ def test_a_core_belongs_to_its_package() -> None:
     assert [(name, alert.cpus, alert.observed) for _, name, alert in transitions] == [
         ("+ThermalThrottle[package0]", "2,6", 2)
     ]
+
+
+def test_a_thread_whose_count_stays_below_its_siblings_is_told_and_one_event_counts_once() -> None:
+    rows = [[package(0), core(2, 7343), core(2, count, thread=1)] for count in (432, 460, 470)]
+    transitions = Watch().see(*rows)
+    assert [(name, alert.cpus, alert.observed) for _, name, alert in transitions] == [
+        ("+ThermalThrottle[package0]", "2,6", 28)
+    ]
+    both = [[core(2, count), core(2, count - 1, thread=1), core(3, 0)] for count in (5, 8)]
+    assert [alert.observed for _, _, alert in Watch().see(*both)] == [3]
+
+
+def test_a_cpu_that_comes_or_goes_invents_no_event() -> None:
+    """Neither by the count that it brings along nor by the one that it takes away, nor where it begins again at 0."""
+    alone, pair = [core(2, 5)], [core(2, 5), core(2, 9000, thread=1)]
+    assert Watch().names(alone, pair, alone, pair, [core(2, 0), core(2, 9000, thread=1)]) == []
+    assert Watch().names(pair, alone, [core(2, 5), core(2, 9004, thread=1)]) == []
+
+
+def test_a_count_is_as_wide_as_the_kernels() -> None:
+    """unsigned long: 4294967290 is no value that wraps."""
+    assert Watch().names([core(2, 4294967290)], [core(2, 3)]) == []
+    assert Watch().names([core(2, 2**64 - 2)], [core(2, 3)]) == [(1.0, "+ThermalThrottle[host]")]
+
+
+def test_a_package_of_which_one_cpu_cannot_be_read_is_not_known_to_be_cool() -> None:
+    dark = core(2, None, Freshness.NO_DATA, thread=1)
+    rows = [[package(0), core(2, 5), dark]] * 2
+    assert healths("ThermalThrottle", rows)[-1] == {"package0": Health.UNKNOWN}
+    assert Watch().names(rows[0], [package(0), core(2, 6), dark]) == [(1.0, "+ThermalThrottle[package0]")]
 
 
 def test_what_rose_while_it_could_not_be_read_is_still_seen() -> None:

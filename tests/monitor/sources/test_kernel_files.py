@@ -92,16 +92,17 @@ def test_an_offline_cpu_is_not_judged(lab4: Watched) -> None:
 
 def test_siblings_and_packages_count_an_event_once(xeon: Watched) -> None:
     snapshot = xeon.look()
-    assert len(of(snapshot, "core_throttles")) == 16
-    assert of(snapshot, "package_throttles")["package0"].cpus == PACKAGE0
+    assert len(of(snapshot, "core_throttles")) == 32
+    assert of(snapshot, "package_throttles")["cpu19"].cpus == PACKAGE0
     xeon.write(f"{CPU}/cpu3/thermal_throttle/core_throttle_count", 4)
     xeon.write(f"{CPU}/cpu19/thermal_throttle/core_throttle_count", 5)
     for cpu in PACKAGE0:
         xeon.write(f"{CPU}/cpu{cpu}/thermal_throttle/package_throttle_count", 2)
     snapshot = xeon.look()
     core, package = of(snapshot, "core_throttles"), of(snapshot, "package_throttles")
-    assert (core["core3"].value, sorted(core["core3"].cpus), core["core2"].value) == (5, [3, 19], 0)
-    assert (package["package0"].value, package["package1"].value) == (2, 0)
+    assert (core["cpu3"].value, core["cpu19"].value, core["cpu2"].value) == (4, 5, 0)
+    assert {(core[cpu].whole, core[cpu].cpus) for cpu in ("cpu3", "cpu19")} == {("core3", frozenset({3, 19}))}
+    assert (package["cpu19"].value, package["cpu19"].whole, package["cpu8"].value) == (2, "package0", 0)
     assert {one.freshness for one in (*core.values(), *package.values())} == {Freshness.FRESH}
 
 
@@ -112,11 +113,11 @@ def test_a_counter_that_cannot_be_read_any_more_is_no_data(xeon: Watched) -> Non
     xeon.remove(f"{CPU}/cpu4/thermal_throttle/core_throttle_count")
     xeon.remove(f"{CPU}/cpu20/thermal_throttle/core_throttle_count")
     core = of(xeon.look(), "core_throttles")
-    assert (core["core3"].freshness, core["core3"].value) == (Freshness.NO_DATA, None)
-    assert core["core4"].freshness is Freshness.NO_DATA
-    assert core["core2"].freshness is Freshness.FRESH
+    assert (core["cpu3"].freshness, core["cpu3"].value) == (Freshness.NO_DATA, None)
+    assert core["cpu4"].freshness is Freshness.NO_DATA
+    assert core["cpu2"].freshness is Freshness.FRESH
     xeon.write(f"{CPU}/cpu4/thermal_throttle/core_throttle_count", 1)
-    assert of(xeon.look(), "core_throttles")["core4"].value == 1
+    assert of(xeon.look(), "core_throttles")["cpu4"].value == 1
 
 
 def test_an_unplugged_cpu_leaves_its_sibling_to_count(xeon: Watched) -> None:
@@ -124,7 +125,9 @@ def test_an_unplugged_cpu_leaves_its_sibling_to_count(xeon: Watched) -> None:
     shutil.rmtree(xeon.root / f"{CPU}/cpu19/thermal_throttle")
     xeon.write(f"{CPU}/online", "0-18,20-31")
     xeon.write(f"{CPU}/cpu3/thermal_throttle/core_throttle_count", 1)
-    assert of(xeon.look(), "core_throttles")["core3"].value == 1
+    core = of(xeon.look(), "core_throttles")
+    assert core["cpu3"].value == 1
+    assert "cpu19" not in core
 
 
 def test_a_host_without_counters_says_so_once(tmp_path: Path) -> None:
@@ -205,7 +208,7 @@ def test_counts_by_kind_and_device(tmp_path: Path) -> None:
     snapshot = host.look()
     assert set(of(snapshot, "timer_ticks")) == {"cpu2", "cpu18"}
     assert len(of(snapshot, "thermal_interrupts")) == 32
-    assert "irq61" not in of(snapshot, "interrupts")
+    assert "irq61.cpu18" not in of(snapshot, "interrupts")
     for label, cpu in (("LOC", 2), ("CAL", 18), ("RES", 2), ("TRM", 9), ("61", 18)):
         host.count(label, cpu, 7)
     later = host.look()
@@ -213,8 +216,8 @@ def test_counts_by_kind_and_device(tmp_path: Path) -> None:
     assert of(later, "function_calls")["cpu18"].value == of(snapshot, "function_calls")["cpu18"].value + 7  # type: ignore[operator]
     assert of(later, "reschedules")["cpu2"].value == of(snapshot, "reschedules")["cpu2"].value + 7  # type: ignore[operator]
     assert of(later, "thermal_interrupts")["cpu9"].value == 7
-    irq = of(later, "interrupts")["irq61"]
-    assert (irq.value, irq.kind, sorted(irq.cpus)) == (7, "ens2f0-1", [18])
+    irq = of(later, "interrupts")["irq61.cpu18"]
+    assert (irq.value, irq.kind, irq.whole, sorted(irq.cpus)) == (7, "ens2f0-1", "irq61", [18])
 
 
 def test_a_table_that_cannot_be_read_is_no_data_for_every_count(lab4: Watched) -> None:

@@ -103,7 +103,7 @@ def test_nothing_disturbs_on_the_large_host_either(large: Watched, opened: list[
     assert of(snapshot, "source") == {}
     assert len(of(snapshot, "bios_limit_khz")) == 1
     assert len(of(snapshot, "max_khz")) == len(of(snapshot, "timer_ticks")) == 248
-    assert len(of(snapshot, "core_throttles")) == 128
+    assert len(of(snapshot, "core_throttles")) == 256
 
 
 @pytest.mark.parametrize("name", sorted(DISTURBING))

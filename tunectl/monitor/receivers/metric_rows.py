@@ -99,6 +99,8 @@ _LABELS: Mapping[str, Callable[[Sample], str]] = {
     "subject": lambda sample: label(sample.subject),
     "target": lambda sample: label(sample.subject),
     "knob": _knob,
+    "core": lambda sample: number_of(sample.whole),
+    "package": lambda sample: number_of(sample.whole or sample.subject),
 }
 
 
@@ -131,19 +133,24 @@ _STALE = "What a file shows as a CPU's frequency where it is a fallback and no m
 _FRESHNESS = "1 for how a CPU's frequency is known now: fresh, stale, no-data, absent."
 _LIMIT = "The highest frequency that the firmware (bios) or cpufreq (max) permits."
 _KERNEL = "Timer ticks, function calls and reschedules that an isolated CPU took."
-_PACKAGE = "How often a package was throttled for heat."
+_CORE = "How often a physical core was throttled for heat, as each of its CPUs counted it."
+_PACKAGE = "How often a package was throttled for heat, as each of its CPUs counted it."
 _BEST = "The best fresh frequency of a package's ticking CPU."
 _LANDED = f"Device interrupts that landed on isolated CPUs; the {MOST} busiest."
 _DRIFTED = f"1 for a target that drifted; the first {MOST}."
-_INTERRUPT = {"irq": lambda sample: number_of(sample.subject), "device": lambda sample: label(sample.kind)}
+_INTERRUPT = {
+    "irq": lambda sample: number_of(sample.whole or sample.subject),
+    "device": lambda sample: label(sample.kind),
+    "cpu": lambda sample: ",".join(map(str, sorted(sample.cpus))),
+}
 _FREQUENCIES = (
     _row("cpu_frequency_hertz", _FREQUENCY, "cpu", "source", scale=_KHZ),
     _row("cpu_frequency_stale_hertz", _STALE, "cpu", "source", value=_stale_hertz),
     _row("cpu_frequency_health", _FRESHNESS, "cpu", "source", "health", value=_known),
 )
 _TABLE: dict[str, Row] = {
-    "core_throttles": _row("core_throttles", "How often a physical core was throttled for heat.", "core", counter=True),
-    "package_throttles": _row("package_throttles", _PACKAGE, "package", counter=True),
+    "core_throttles": _row("core_throttles", _CORE, "core", "cpu", counter=True),
+    "package_throttles": _row("package_throttles", _PACKAGE, "package", "cpu", counter=True),
     "thermal_interrupts": _row("thermal_interrupts", "Thermal event interrupts that a CPU took.", "cpu", counter=True),
     "sentinel_khz": _row("package_frequency_hertz", _BEST, "package", scale=_KHZ),
     "base_khz": _row("cpu_base_frequency_hertz", "The frequency a CPU is sold with.", "cpu", scale=_KHZ),

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from tunectl import __version__
+from tunectl.host.counters import rises
 from tunectl.monitor.model import Alert, Sample, Severity, Snapshot, Status
 from tunectl.monitor.receivers.metric_rows import MOST, ROWS, Row, label, number, number_of
 from tunectl.monitor.receivers.naming import ANNOTATIONS, LABELS, annotations_of, labels_of
@@ -87,21 +88,19 @@ class Busiest:
     """
 
     def __init__(self) -> None:
-        self._counts: dict[str, float] = {}
+        self._counts: dict[str, int] = {}
         self._scores: dict[str, float] = {}
         self._last: Snapshot | None = None
 
     def first(self, snapshot: Snapshot) -> Iterable[Sample]:
         """All samples, those of the busiest interrupts before those of others."""
         counts = {
-            sample.subject: number(sample) or 0.0 for sample in snapshot.samples if sample.quantity == _INTERRUPTS
+            sample.subject: int(number(sample) or 0) for sample in snapshot.samples if sample.quantity == _INTERRUPTS
         }
         if snapshot is not self._last:
-            before, self._last = self._counts, snapshot
-            self._scores = {
-                subject: self._scores.get(subject, 0.0) / 2 + _rise(before.get(subject), count)
-                for subject, count in counts.items()
-            }
+            # Of one that was not there before nobody knows when it came.
+            came, self._last = rises(self._counts, counts), snapshot
+            self._scores = {subject: self._scores.get(subject, 0.0) / 2 + came.get(subject, 0) for subject in counts}
             self._counts = counts
         if len(counts) <= MOST:
             return snapshot.samples
@@ -112,13 +111,6 @@ class Busiest:
             return -self._scores.get(sample.subject, 0.0), -counts[sample.subject]
 
         return sorted(snapshot.samples, key=rank)
-
-
-def _rise(before: float | None, now: float) -> float:
-    """Since the last look; of one that was not there before nobody knows when it came."""
-    if before is None:
-        return 0.0
-    return now - before if now >= before else now
 
 
 class Shown:

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import NamedTuple, TypeVar, cast
 
 from tunectl.cpulist import CpuSet
+from tunectl.host.counters import INTERRUPTS, THROTTLES, rise
 from tunectl.hostfile.config import HostConfig
 from tunectl.monitor.model import Condition, Freshness, Health, Sample, Snapshot
 
@@ -122,17 +123,33 @@ class History:
                 yield sample
 
     def rise(self, sample: Sample) -> int | None:
-        """How far a counter rose since it was last read; None where it is unknown (first snapshot, stale, reset)."""
+        """How far a counter rose since it was last read; None where it is unknown: at first, stale, or begun anew."""
         now = number(sample)
         if now is None or self.is_same(sample):
             return None if now is None else 0
-        earlier = self.earlier(sample.quantity, sample.subject)
+        earlier = self._last(sample)
         then = number(earlier) if earlier is not None else None
-        # A counter that went back belongs to a CPU or a device that was unplugged meanwhile.
-        return int(now - then) if then is not None and now >= then else None
+        return None if then is None else rise(int(then), int(now), bits_of(sample.quantity))
+
+    def _last(self, sample: Sample) -> Sample | None:
+        """The last fresh one of a counter that was not away meanwhile; one that could not be read is still the same."""
+        for seen in self._backwards():
+            of_quantity = seen.get(sample.quantity)
+            earlier = of_quantity.get(sample.subject)
+            if earlier is not None and earlier.freshness is Freshness.FRESH:
+                return earlier
+            dark = earlier or of_quantity.get("host") or seen.get("source").get(sample.source)
+            if dark is None or dark.freshness is not Freshness.NO_DATA:
+                return None
+        return None
 
     def _backwards(self) -> Iterator[Seen]:
         return islice(reversed(self._seen), 1, None)
+
+
+def bits_of(quantity: str) -> int:
+    """How wide the kernel keeps a counter."""
+    return THROTTLES if quantity.endswith("_throttles") else INTERRUPTS
 
 
 def number(sample: Sample) -> float | None:

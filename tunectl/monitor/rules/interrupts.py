@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from tunectl.cpulist import named_cpus
 from tunectl.fix import APPLY, in_turn, to_decide
-from tunectl.monitor.model import Condition, Freshness, Health
+from tunectl.monitor.model import Condition, Freshness, Health, Sample
 from tunectl.monitor.rules.history import History, number, unknown
-from tunectl.monitor.rules.subjects import cpu_of
+from tunectl.monitor.rules.subjects import cpu_of, members
+from tunectl.wording import plural
 
+_DEVICES = "InterruptOnIsolatedCpu"
 _MOVE = in_turn(to_decide("see who moved it (irqbalance, a driver that was reset, a new device)"), APPLY)
 _REPORT = to_decide("report this to tunectl with `tunectl snapshot`; until then raise monitor.interval_s")
 # A smaller share is chance: what comes to an isolated CPU anyway also comes during our own cycle.
@@ -22,31 +24,48 @@ def judge_devices(history: History) -> Iterator[Condition]:
     An interrupt that was not is left out: what no condition mentions is over.
     """
     before = history.previous("interrupts")
+    came: dict[str, list[tuple[Sample, int | None]]] = {}
     for subject, sample in history.get("interrupts").items():
-        if (
-            before.get(subject) is sample and sample.freshness is Freshness.FRESH
-        ) or sample.freshness is Freshness.ABSENT:
-            continue
-        rise = history.rise(sample)
-        if rise is None and subject not in before and _was_read(history):
-            # A snapshot ago it had never come to an isolated CPU: all that it counts has come since.
-            rise = int(number(sample) or 0)
-        if rise is None:
-            yield unknown("InterruptOnIsolatedCpu", sample)
-            continue
-        health = Health.BAD if rise else Health.GOOD
-        name = f"{subject} ({sample.kind})" if sample.kind else subject
-        where = f"isolated {named_cpus(sample.cpus)}" if sample.cpus else "an isolated CPU"
-        summary = (
-            f"{name} was delivered to {where} {rise} time{'s' * (rise != 1)} since the last snapshot" if rise else ""
-        )
-        yield Condition("InterruptOnIsolatedCpu", subject, health, rise, 0, sample.source, summary, _MOVE, sample.cpus)
+        is_same = before.get(subject) is sample and sample.freshness is Freshness.FRESH
+        if not is_same and sample.freshness is not Freshness.ABSENT:
+            came.setdefault(sample.whole or subject, []).append((sample, _arrived(history, sample)))
+    for subject, parts in came.items():
+        yield _judge_device(subject, parts)
 
 
-def _was_read(history: History) -> bool:
-    """Did the snapshot before read the table? Where no device interrupt ever came here, its other rows show it."""
+def _judge_device(subject: str, parts: list[tuple[Sample, int | None]]) -> Condition:
+    """One interrupt, by what each CPU counted of it."""
+    count, first = sum(times or 0 for _, times in parts), parts[0][0]
+    dark = next((sample for sample, times in parts if times is None), None)
+    if dark is not None and not count:
+        return unknown(_DEVICES, dark)._replace(subject=subject)
+    cpus = frozenset(cpu for sample, times in parts if times for cpu in sample.cpus)
+    name = f"{subject} ({first.kind})" if first.kind else subject
+    where = f"isolated {named_cpus(cpus)}" if cpus else "an isolated CPU"
+    summary = f"{name} was delivered to {where} {plural(count, 'time')} since the last snapshot" if count else ""
+    health = Health.BAD if count else Health.GOOD
+    return Condition(_DEVICES, subject, health, count, 0, first.source, summary, _MOVE, cpus)
+
+
+def _arrived(history: History, sample: Sample) -> int | None:
+    """How often it came to this CPU since the last snapshot; None where that is unknown."""
+    rise, before = history.rise(sample), history.previous(sample.quantity).get(sample.subject)
+    now = number(sample)
+    if rise is not None or now is None:
+        return rise
+    # It had never come here, or was requested anew: all that it counts has come since.
+    is_new = _had_column(history, sample) if before is None else before.freshness is Freshness.FRESH
+    return int(now) if is_new else None
+
+
+def _had_column(history: History, sample: Sample) -> bool:
+    """Did the snapshot before read this CPU's counts? Where no interrupt ever came to it, its other rows show it."""
     tables = (history.previous(quantity) for quantity in ("interrupts", "timer_ticks", "function_calls"))
-    return any(sample.freshness is Freshness.FRESH for table in tables for sample in table.values())
+    return any(
+        sample.cpus <= members(other) and other.freshness is Freshness.FRESH
+        for table in tables
+        for other in table.values()
+    )
 
 
 def judge_own(history: History) -> Iterator[Condition]:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
+from tunectl.monitor.model import Sample
 from tunectl.monitor.rules.history import History
 
 HOST = "host"  # the subject of CPUs whose package no sample names
@@ -33,6 +34,12 @@ def cpu_of(subject: str) -> int | None:
     return None
 
 
+def members(sample: Sample) -> CpuSet:
+    """The CPUs a sample speaks of: those it names, else the one its subject is."""
+    cpu = cpu_of(sample.subject)
+    return sample.cpus if sample.cpus or cpu is None else frozenset({cpu})
+
+
 class Packages(NamedTuple):
     """CPU -> package0; and the package of all the CPUs that no sample places."""
 
@@ -46,9 +53,12 @@ class Packages(NamedTuple):
 
 def packages(history: History) -> Packages:
     """As the samples' subjects and CPUs say, fresh or not: a package does not move."""
-    return _places(
-        tuple((subject, sample.cpus) for quantity in _TELLING for subject, sample in history.get(quantity).items())
+    told = (
+        (sample.whole or subject, sample.cpus)
+        for quantity in _TELLING
+        for subject, sample in history.get(quantity).items()
     )
+    return _places(tuple(dict.fromkeys(told)))
 
 
 @lru_cache(maxsize=8)

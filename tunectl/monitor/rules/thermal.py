@@ -12,16 +12,17 @@ from collections.abc import Iterator
 from tunectl.cpulist import named_cpus
 from tunectl.fix import NOTHING, Fix
 from tunectl.host.thermal import ADVICE, cooling_advice, injects_idle
-from tunectl.monitor.model import Condition, Health, Sample
+from tunectl.monitor.model import Condition, Freshness, Health, Sample
 from tunectl.monitor.rules.clocks import is_low
 from tunectl.monitor.rules.history import History, number, unknown
-from tunectl.monitor.rules.subjects import celsius, cpu_of, packages
+from tunectl.monitor.rules.subjects import celsius, cpu_of, members, packages
 
 NAME = "ThermalThrottle"
+_TRM = "thermal_interrupts"
 _WORDS = {
     "package_throttles": "the package was throttled",
     "core_throttles": "cores were throttled",
-    "thermal_interrupts": "thermal interrupts came",
+    _TRM: "thermal interrupts came",
 }
 
 
@@ -32,30 +33,40 @@ class Heat:
         self.known = False  # a counter was read, now and before
         self.has_counter = False
         self.unknown = ""
-        self.counts: dict[str, int] = {}  # by quantity
+        self.is_dark = False  # one that is sure to rise could not be read now
+        self.rises: dict[str, dict[str, int]] = {}  # by quantity, then by what the counter is of
         self.cpus: set[int] = set()
         self.sources: dict[str, None] = {}  # in order
 
-    def add(self, sample: Sample, rise: int | None, cpus: frozenset[int]) -> None:
-        """One counter's rise; None where it is unknown."""
+    def add(self, sample: Sample, rise: int | None) -> None:
+        """One CPU's counter and its rise; None where it is unknown."""
+        self.is_dark |= sample.quantity != _TRM and sample.freshness is not Freshness.FRESH
         if rise is None:
             self.unknown = self.unknown or sample.reason or "counted for the first time"
             return
         self.known = True
         if rise:
-            self.counts[sample.quantity] = self.counts.get(sample.quantity, 0) + rise
-            self.cpus |= cpus
+            of_whole = self.rises.setdefault(sample.quantity, {})
+            whole = sample.whole or sample.subject
+            # The CPUs of a core, or of a package, count the same events, and need not count all.
+            of_whole[whole] = max(of_whole.get(whole, 0), rise)
+            self.cpus |= members(sample)
             self.sources[sample.source] = None
 
     @property
     def can_tell(self) -> bool:
-        """Was a counter read that rises with throttling? Firmware may keep thermal interrupts to itself."""
-        return self.known and self.has_counter
+        """Was every counter read that rises with throttling? Firmware may keep thermal interrupts to itself."""
+        return self.known and self.has_counter and not self.is_dark
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """By quantity."""
+        return {quantity: sum(by_whole.values()) for quantity, by_whole in self.rises.items()}
 
     @property
     def count(self) -> int:
         """How often it was throttled."""
-        decisive = {name: n for name, n in self.counts.items() if name != "thermal_interrupts" or not self.has_counter}
+        decisive = {name: n for name, n in self.counts.items() if name != _TRM or not self.has_counter}
         return max(decisive.values(), default=0)
 
     @property
@@ -72,12 +83,11 @@ def rises(history: History) -> dict[str, Heat]:
         for subject, sample in history.get(quantity).items():
             if sample.freshness == "absent":
                 continue
-            package = subject if subject.startswith("package") else place.of(cpu_of(subject))
+            whole = sample.whole or subject
+            package = whole if whole.startswith("package") else place.of(cpu_of(whole))
             heat = found.get(package) or found.setdefault(package, Heat())
-            heat.has_counter |= quantity != "thermal_interrupts"
-            cpu = cpu_of(subject)
-            own = sample.cpus or (frozenset({cpu}) if cpu is not None else frozenset())
-            heat.add(sample, history.rise(sample), own)
+            heat.has_counter |= quantity != _TRM
+            heat.add(sample, history.rise(sample))
     return found
 
 
@@ -90,7 +100,7 @@ def judge_throttling(history: History) -> Iterator[Condition]:
             if heat.cpus:
                 summary += f" ({named_cpus(heat.cpus)})"
             yield Condition(NAME, subject, Health.BAD, heat.count, 0, source, summary, ADVICE, frozenset(heat.cpus))
-        elif not heat.known:
+        elif not heat.known or heat.is_dark:
             yield Condition(NAME, subject, Health.UNKNOWN, source=source, summary=heat.unknown)
         else:
             # A package the firmware holds down is throttled no more, and is not well either.

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from tunectl.host.counters import rise
 from tunectl.monitor.interrupt_table import CALLS, PATH, RESCHEDULES, TIMER
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.watched_host import Source, WatchedHost
@@ -93,20 +94,21 @@ def _judged(cpu: int, before: Counts, after: Counts, earlier: Counts, spent: _Sp
     Events that are independent of the snapshot fall into it binomially, by its share of the time. The limit is three
     standard deviations.
     """
-    rises = {row: _rise(cpu, before[row], after[row]) for row in _ROWS}
-    count = sum(rises.values())
-    outside = sum(_rise(cpu, earlier[row], before[row]) for row in _ROWS) if earlier else 0
+    came = {row: _came(cpu, before[row], after[row]) for row in _ROWS}
+    count = sum(came.values())
+    outside = sum(_came(cpu, earlier[row], before[row]) for row in _ROWS) if earlier else 0
     expected = spent.share * (count + outside)
     excess = count if count > expected + 3 * math.sqrt(expected * (1 - spent.share)) and earlier else 0
     reason = ""
     if count:
-        shown = ", ".join(f"{row} +{rise}" for row, rise in rises.items() if rise)
+        shown = ", ".join(f"{row} +{times}" for row, times in came.items() if times)
         reason = f"{shown} in the {spent.taken_s * 1000:.1f} ms of this snapshot; {expected:.2g} come by chance"
     return Sample("own_interruptions", f"cpu{cpu}", excess, _NAME, reason=reason, cpus=frozenset({cpu}))
 
 
-def _rise(cpu: int, before: Mapping[int, int], after: Mapping[int, int]) -> int:
-    return max(after.get(cpu, 0) - before.get(cpu, 0), 0)  # a counter that wrapped, or a CPU that came back
+def _came(cpu: int, before: Mapping[int, int], after: Mapping[int, int]) -> int:
+    """0 of a CPU that was off in one of the readings: what it counts since boot was not the monitor."""
+    return (rise(before[cpu], after[cpu]) or 0) if cpu in before and cpu in after else 0
 
 
 SOURCE = Source(

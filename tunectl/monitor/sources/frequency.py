@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
 from tunectl.errors import UsageError
+from tunectl.host.counters import rises
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.interrupt_table import TIMER
 from tunectl.monitor.model import Freshness, Sample
@@ -102,10 +103,8 @@ class _Kept:
         if host.table_read:
             ticks, before = host.table.on(TIMER), self.ticks
             seconds = host.taken_at - self.ticks_at
-            known = before if seconds > 0 else {}
-            self.rates = {
-                cpu: (ticks[cpu] - known[cpu]) / seconds for cpu in self.cpus if cpu in ticks and cpu in known
-            }
+            came = rises(before, ticks) if seconds > 0 else {}
+            self.rates = {cpu: came[cpu] / seconds for cpu in self.cpus if cpu in came}
             self.ticks, self.ticks_at = ticks, host.taken_at
 
 

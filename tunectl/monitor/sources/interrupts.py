@@ -28,7 +28,7 @@ class _Kept:
         self.rows: dict[str, tuple[int, ...]] = {}
         self.local: dict[str, dict[int, Sample]] = {}
         self.landings = -1
-        self.device: dict[int, tuple[Landed, Sample]] = {}
+        self.device: dict[int, tuple[Landed, dict[int, Sample]]] = {}
 
     def refresh(self, host: WatchedHost) -> None:
         """What the table says now."""
@@ -51,12 +51,17 @@ class _Kept:
             if cpu not in samples or samples[cpu].value != counts[cpu]:
                 samples[cpu] = Sample(quantity, f"cpu{cpu}", counts[cpu], _NAME, cpus=frozenset({cpu}))
 
-    def _device(self, irq: int, landed: Landed) -> tuple[Landed, Sample]:
-        known = self.device.get(irq)
-        if known and known[0] is landed:
-            return known
-        sample = Sample("interrupts", f"irq{irq}", landed.total, _NAME, kind=landed.name, cpus=landed.cpus)
-        return landed, sample
+    def _device(self, irq: int, landed: Landed) -> tuple[Landed, dict[int, Sample]]:
+        known, kept = self.device.get(irq, (None, dict[int, Sample]()))
+        if known is landed:
+            return landed, kept
+        made = {cpu: _device(irq, landed, cpu) for cpu in landed.counts}
+        return landed, {cpu: kept[cpu] if sample == kept.get(cpu) else sample for cpu, sample in made.items()}
+
+
+def _device(irq: int, landed: Landed, cpu: int) -> Sample:
+    subject, cpus = f"irq{irq}.cpu{cpu}", frozenset({cpu})
+    return Sample("interrupts", subject, landed.counts[cpu], _NAME, kind=landed.name, cpus=cpus, whole=f"irq{irq}")
 
 
 def read(host: WatchedHost) -> Iterable[Sample]:
@@ -72,7 +77,7 @@ def read(host: WatchedHost) -> Iterable[Sample]:
         return [Sample(name, "host", None, _NAME, Freshness.NO_DATA, reason, cpus) for name in ("interrupts", *_LOCAL)]
     kept.refresh(host)
     local = [sample for samples in kept.local.values() for sample in samples.values()]
-    return local + [sample for _, sample in kept.device.values()]
+    return local + [sample for _, samples in kept.device.values() for sample in samples.values()]
 
 
 SOURCE = Source(

@@ -1,7 +1,7 @@
 """How often a core or a package was throttled for heat. cpuN/thermal_throttle/*_throttle_count
 
-Source: drivers/thermal/intel/therm_throt.c: every CPU counts for itself what its core and its package met; SMT siblings
-and the CPUs of a package meet the same event, so it is their largest count.
+Source: drivers/thermal/intel/therm_throt.c: every CPU counts for itself what its core and its package met. Siblings
+need not count the same: each CPU's count is a sample, and names its core or package as the whole it counts for.
 """
 
 from __future__ import annotations
@@ -19,39 +19,35 @@ Key = tuple[str, int]  # ("core", cpu)
 
 
 class _Kept:
-    """The files of the CPUs that are on, and who shares a count."""
+    """The files of the CPUs that are on, and for what each counts."""
 
     def __init__(self, host: WatchedHost) -> None:
-        self.groups: dict[Key, tuple[str, CpuSet]] = {}  # a file's key: its sample's subject, the CPUs it stands for
+        self.wholes: dict[Key, tuple[str, CpuSet]] = {}  # with the CPUs that are slowed together
         for number, members in host.packages.items():
             for cpu in members:
                 siblings = host.cpus[cpu].smt_siblings or frozenset({cpu})
-                self.groups["core", cpu] = (f"core{min(siblings)}", siblings)
-                self.groups["package", cpu] = (f"package{number}", members)
-        self.numbers = Numbers(host.root, {key: throttle_path(key[1], key[0]) for key in self.groups})
-        self.samples: dict[str, Sample] = {}
+                self.wholes["core", cpu] = (f"core{min(siblings)}", siblings)
+                self.wholes["package", cpu] = (f"package{number}", members)
+        self.numbers = Numbers(host.root, {key: throttle_path(key[1], key[0]) for key in self.wholes})
+        self.samples: dict[Key, Sample] = {}
 
     def refresh(self) -> None:
         """Remakes the samples of what changed."""
-        subjects = {self.groups[key][0]: key for key in self.numbers.refresh()}
-        for subject, key in subjects.items():
-            cpus = self.groups[key][1]
-            keys = [(key[0], cpu) for cpu in cpus]
-            counts = [count for each in keys if (count := self.numbers.value.get(each)) is not None]
-            quantity = f"{key[0]}_throttles"
-            if counts:
-                self.samples[subject] = Sample(quantity, subject, max(counts), _NAME, cpus=cpus)
-            elif not self.numbers.absent.issuperset(keys):
-                reason = next(self.numbers.problem[each] for each in keys if each in self.numbers.problem)
-                self.samples[subject] = Sample(quantity, subject, None, _NAME, Freshness.NO_DATA, reason, cpus)
-            elif self.samples.pop(subject, None):
-                # It was there: that is not a host without counters.
-                reason = f"/{throttle_path(key[1], key[0])} is gone"
-                self.samples[subject] = Sample(quantity, subject, None, _NAME, Freshness.NO_DATA, reason, cpus)
+        for key in self.numbers.refresh():
+            # A file that was there and is gone is no CPU without counters.
+            if key not in self.numbers.absent or key in self.samples:
+                self.samples[key] = self._sample(key)
+
+    def _sample(self, key: Key) -> Sample:
+        quantity, subject = f"{key[0]}_throttles", f"cpu{key[1]}"
+        whole, cpus = self.wholes[key]
+        count, problem = self.numbers.value[key], self.numbers.problem.get(key, "")
+        freshness = Freshness.FRESH if count is not None else Freshness.NO_DATA
+        return Sample(quantity, subject, count, _NAME, freshness, problem, cpus, whole=whole)
 
 
 def read(host: WatchedHost) -> Iterator[Sample]:
-    """core_throttles of each physical core, package_throttles of each package."""
+    """core_throttles and package_throttles of each CPU."""
     if host.cpus_changed:
         host.forget(_NAME)
     kept = host.keep(_NAME, lambda: _Kept(host))
