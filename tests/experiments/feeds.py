@@ -52,6 +52,7 @@ def case(messages: Sequence[tuple[int, ...]] | None = None, stamped: bool = True
         "doubled": 0,
         "reordered": 0,
         "strangers": 0,
+        "rcvbuf_bytes": 0,
         "is_replayed": False,
         "grown": 0,
         "unsent": 0,
