@@ -18,7 +18,7 @@ from tunectl.host.cpus import IDLE, IOWAIT, parse_cpu_times
 from tunectl.host.interrupts import PRIVATE, TIMERS, Interrupts, arrivals, parse_interrupts
 from tunectl.host.nics import read_backlog_drops
 from tunectl.host.openfiles import Socket, read_sockets
-from tunectl.host.procs import Thread, is_probe, read_all_threads, read_slices, read_thread
+from tunectl.host.procs import Thread, read_slices, read_thread, read_threads_and_probes
 from tunectl.host.scheduling import REAL_TIME, scheduling_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.wording import few
@@ -59,7 +59,8 @@ def read_counters(root: Sysroot, *, last: bool = False, declared: Collection[tup
     The threads take longest: they are read outside the pair of interrupt readings, so that those stand close. Of the
     `declared` ones, by (pid, tid), both readings have everything.
     """
-    threads = {} if last else read_all_threads(root) | _whole(root, declared)
+    threads, probes = ({}, {}) if last else read_threads_and_probes(root)
+    threads |= _whole(root, declared) if not last else {}
     clocksource = root.get(f"{CLOCKSOURCE}/current_clocksource").strip()
     drops = read_backlog_drops(root) if declared else {}
     sockets = {
@@ -69,10 +70,8 @@ def read_counters(root: Sysroot, *, last: bool = False, declared: Collection[tup
     slices = read_slices(root)
     at, text = time.monotonic(), root.get_text("proc/interrupts")
     if last:
-        threads = read_all_threads(root, affinity=True)
-    probes = {key: thread for key, thread in threads.items() if is_probe(root, thread)}
-    others = {key: thread for key, thread in threads.items() if key not in probes}
-    return Counters(at, parse_interrupts(text), idle_s, others, clocksource, drops, sockets, probes, slices)
+        threads, probes = read_threads_and_probes(root, affinity=True)
+    return Counters(at, parse_interrupts(text), idle_s, threads, clocksource, drops, sockets, probes, slices)
 
 
 def _whole(root: Sysroot, declared: Collection[tuple[int, int]]) -> dict[tuple[int, int], Thread]:

@@ -138,32 +138,33 @@ def read_threads(root: Sysroot, *, affinity: bool = False) -> dict[tuple[int, in
 
     With `affinity`, `allowed` is filled in for those that can move. A thread that ends meanwhile is left out.
     """
-    threads = read_all_threads(root, affinity=affinity)
-    return {key: thread for key, thread in threads.items() if not is_probe(root, thread)}
+    return read_threads_and_probes(root, affinity=affinity)[0]
 
 
-def read_all_threads(root: Sysroot, *, affinity: bool = False) -> dict[tuple[int, int], Thread]:
-    """The same, with the probe's."""
+Threads = dict[tuple[int, int], Thread]
+
+
+def read_threads_and_probes(root: Sysroot, *, affinity: bool = False) -> tuple[Threads, Threads]:
+    """The same, and the probe's. Whose a thread is, is asked at once: one that has ended is nobody's."""
     own = os.getpid() if root.live else -1
-    threads: dict[tuple[int, int], Thread] = {}
+    threads, probes = Threads(), Threads()
     for pid in read_pids(root):
         if pid == own:
             continue
         for tid in read_tids(root, pid):
             thread = read_thread(root, pid, tid, affinity=affinity)
             if thread:
-                threads[pid, thread.tid] = thread
-    return threads
+                of_its_kind = probes if thread.comm == _PROBE and _is_probe(root, thread) else threads
+                of_its_kind[pid, thread.tid] = thread
+    return threads, probes
 
 
-def is_probe(root: Sysroot, thread: Thread) -> bool:
-    """Is a thread the probe's: it has the name, and was started by us, root, this user or the monitor's service?
+def _is_probe(root: Sysroot, thread: Thread) -> bool:
+    """Is a thread that has the probe's name the probe's, started by us, root, this user or the monitor's service?
 
     Anybody may take the name, and start the program. It may be another installation's, or one that was replaced since.
     A program that is not shown to this user is not compared.
     """
-    if thread.comm != _PROBE:
-        return False
     if (root.live and thread.parent == os.getpid()) or service_of(root, thread.pid) == _MONITOR:
         return True
     users = users_of(root, thread.pid)
