@@ -3,6 +3,8 @@
 Each reads names only: a directory of the kernel's, of sessions. No file of a CPU, nothing that waits for a device.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
