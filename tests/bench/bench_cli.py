@@ -10,8 +10,6 @@ on a generated recorded host with 256 CPUs and 4,096 interrupts (`--cpus 64 --ir
 one before systemd and the other owners of settings were asked. Nothing is asserted: times belong to a machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import statistics

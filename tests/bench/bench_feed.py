@@ -4,8 +4,6 @@ Framing, parsing and the book, each over 100,000 messages in one timed loop. The
 byte to parse it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -11,8 +11,6 @@ size with a measurement in it: what remains is the controller's own share, and t
 Nothing is asserted: times belong to a machine. Give ratios.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -4,8 +4,6 @@ A request with its answer, a second copy that is cancelled, and an answer that a
 requests. The bar: 100 ns each. With 3 us of work the client may be late by 300 ns once in a hundred requests.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

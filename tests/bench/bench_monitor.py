@@ -8,8 +8,6 @@ everywhere, a few hundred rows on housekeeping CPUs. Held files are read as on a
 recorded host's file was not replaced. Nothing is asserted.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import os

@@ -5,8 +5,6 @@
 Prints the resident size as it goes. The test in tests/monitor/test_memory.py runs the same for fewer cycles.
 """
 
-from __future__ import annotations
-
 import resource
 import sys
 import tempfile

@@ -5,8 +5,6 @@ second timer stands on the tick's grid, as one of the same clock does. The bar: 
 none of them is told as a multiple of itself, and none of 100 aperiodic runs has a period.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Both loops alternate within one process on one CPU; the median ratio of their rounds is printed. The bar is 1.05.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import statistics

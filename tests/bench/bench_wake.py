@@ -12,8 +12,6 @@ every cell that is compared, as theirs is; the warm one stands beside. A void ce
 yourself.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import statistics

@@ -1,7 +1,5 @@
 """The pure judges and the readings below them."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The two ways to watch a host, on the running one."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

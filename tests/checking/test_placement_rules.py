@@ -1,7 +1,5 @@
 """Who may be where, and who keeps whom from a CPU: each condition on both sides. On values alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any

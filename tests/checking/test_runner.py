@@ -1,7 +1,5 @@
 """The runner: how a check's end becomes a finding, and what a broken check may not do."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import os

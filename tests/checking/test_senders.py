@@ -1,7 +1,5 @@
 """Who interrupts other CPUs, by the kernel's trace."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

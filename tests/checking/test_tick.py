@@ -1,7 +1,5 @@
 """The tick, judged by counts: from two readings around a spinner, or from the probe's own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

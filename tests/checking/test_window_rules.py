@@ -1,7 +1,5 @@
 """What a window says, at each limit and on each side of each condition. Readings are values here: no time passes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """What the tests of the shipped checks share: a running fake host, and one check judged on it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path

@@ -1,7 +1,5 @@
 """All checks of one host together: what they advise is one thing, and following it leaves nothing to advise."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """check.clocksource and check.clocksource_stable."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

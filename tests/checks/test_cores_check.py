@@ -1,7 +1,5 @@
 """check.whole_core and check.spinners_apart: SMT siblings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.checking.fake_kernel import Process

@@ -1,7 +1,5 @@
 """Threads that cannot be seen, by a user under hidepid= or root of another PID namespace: their absence is no proof."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

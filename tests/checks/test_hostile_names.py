@@ -1,7 +1,5 @@
 """A host on which every name that a user chooses is hostile: what is printed of it is typed, and nothing else runs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names that any user may take, played by a real one: nothing is hidden by them, and nothing is blamed for them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

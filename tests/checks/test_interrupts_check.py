@@ -1,7 +1,5 @@
 """check.device_interrupts: does it see an interrupt that arrives, and only where it arrives?"""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """check.ipis: interrupts that other CPUs send to an isolated one, and who sends them."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """Every numeric limit of a check, at the limit and one step beside it. The counters are values here: no time passes."""
 
-from __future__ import annotations
-
 import runpy
 from collections.abc import Callable
 from dataclasses import replace

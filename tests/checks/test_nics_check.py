@@ -1,7 +1,5 @@
 """check.nic_node: the NIC and those who read from it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.checks.conftest import Judge

@@ -1,7 +1,5 @@
 """check.own_services: what systemd says of the monitor and of the repair, where they are installed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

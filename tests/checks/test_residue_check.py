@@ -1,7 +1,5 @@
 """check.tracing: what was left on in the kernel's tracing."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

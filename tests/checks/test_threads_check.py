@@ -1,7 +1,5 @@
 """check.movable_threads: threads that ran on an isolated CPU, or are pinned to it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """check.tick_off: the tick under a spinner, where nohz_full is in force."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

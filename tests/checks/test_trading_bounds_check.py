@@ -1,7 +1,5 @@
 """check.trading_bounded and check.trading_held: limits and holders of a declared thread, real ones where root may."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import resource

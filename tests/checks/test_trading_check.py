@@ -1,7 +1,5 @@
 """The checks of the operator's own threads, on a fake host that runs."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

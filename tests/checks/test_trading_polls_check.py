@@ -1,7 +1,5 @@
 """check.trading_polls on real processes, which set SO_BUSY_POLL themselves: no file of a host has it."""
 
-from __future__ import annotations
-
 import os
 from contextlib import ExitStack
 

@@ -1,7 +1,5 @@
 """What declared threads did in the window, on a fake host that runs, and the runtimes of real processes."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

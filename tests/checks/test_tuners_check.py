@@ -1,7 +1,5 @@
 """check.other_tuners: each tuner flagged where it touches our knobs, and nowhere else."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The checks of declared threads as a user who is not root, here: what cannot be seen is unknown, and told."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

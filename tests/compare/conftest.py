@@ -1,7 +1,5 @@
 """Documents as files that were read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ time constant. Then independent runs with a spread, and twice the rate after. Se
 figures.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import sys

@@ -1,7 +1,5 @@
 """Feed results as `tunectl probe feed` makes them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.experiments.feeds import raw_document

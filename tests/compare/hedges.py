@@ -1,7 +1,5 @@
 """Hedge results as `tunectl probe hedge` makes them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.experiments.hedges import raw_document, simulated_document

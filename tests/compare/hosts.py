@@ -1,7 +1,5 @@
 """Simulated hosts whose truth is known, at the level of lists of gaps: what two runs of them look like."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Two files of cases side by side, and the rows of what comes of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Callable

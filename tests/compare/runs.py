@@ -1,7 +1,5 @@
 """Made-up runs with known gaps, and simulated ones whose truth is known."""
 
-from __future__ import annotations
-
 import copy
 import math
 import random

@@ -1,7 +1,5 @@
 """The formulas, each against its definition."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

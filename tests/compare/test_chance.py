@@ -1,7 +1,5 @@
 """The tests of chance, each against its definition or a published table."""
 
-from __future__ import annotations
-
 import math
 import random
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The comparison's document: what changed, what did not, and what else differed."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any

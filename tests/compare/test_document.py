@@ -1,7 +1,5 @@
 """Files that are no probe's result: one line that says which file, which key, and what would be right."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the bounds promise, held against simulated runs whose truth is known: fixed seeds, loose limits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache

@@ -1,7 +1,5 @@
 """Two results of `feed` side by side: rows with bounds, medians of stages, and what else differs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

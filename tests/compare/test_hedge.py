@@ -1,7 +1,5 @@
 """Two results of `hedge` side by side: rows with bounds, what second copies cost, and what else differs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

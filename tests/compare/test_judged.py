@@ -1,7 +1,5 @@
 """When compare cannot tell, and the nearest case in which it can."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Every question to Lengths against the plain sum it stands for."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

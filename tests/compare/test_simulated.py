@@ -1,7 +1,5 @@
 """The verdict on simulated runs: the bars and the measured figures of docs/compare.md. The whole counts are `long`."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Wake results as docs/interface.md describes them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,7 +1,5 @@
 """What `tunectl-probe feed` writes, made of messages whose stages are known; a tick is a nanosecond."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What `tunectl-probe hedge` writes, made of requests whose fate is known; a tick is a nanosecond."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

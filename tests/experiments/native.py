@@ -1,7 +1,5 @@
 """How the tests of the three experiments start the native program."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A pcap file as times and sizes."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is said before each case: which one it is, and how long all the rest takes."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which CPUs the threads of an experiment have: on values alone."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

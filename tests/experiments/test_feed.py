@@ -1,7 +1,5 @@
 """Real runs of `tunectl probe feed` on this machine: what must hold on any, however loaded."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What [budget.feed] says of a result: at the limit, one nanosecond beyond it, and where nothing can be said."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

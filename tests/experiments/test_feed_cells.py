@@ -1,7 +1,5 @@
 """What Python makes of the counts of `feed`: figures, bars, cells that are void, warnings. On values alone."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

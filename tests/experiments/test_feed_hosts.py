@@ -1,7 +1,5 @@
 """`tunectl probe feed` between two hosts: two network namespaces of this one, with a cable (veth) between them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

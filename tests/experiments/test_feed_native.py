@@ -1,7 +1,5 @@
 """`tunectl-probe feed`: what the native program counts, on this machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

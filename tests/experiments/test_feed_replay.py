@@ -1,7 +1,5 @@
 """`probe feed --replay`: a capture decides when each message is due, and how long it is."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whose stamps are taken, and why not the network card's: on values alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from tunectl.errors import TunectlError

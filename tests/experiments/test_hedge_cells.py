@@ -1,7 +1,5 @@
 """What Python makes of the counts of `hedge`: figures, cells that are void, warnings. On values alone."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Three threads spin. On a machine with fewer CPUs they share them by a hidden opt
 became of each request and copy is still counted exactly.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -3,8 +3,6 @@
 The bars are those of a measurement with three isolated CPUs; here they hold on every machine.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

@@ -1,7 +1,5 @@
 """What became of requests whose states are written down here; the C tests count the same ones (test_hedge.c)."""
 
-from __future__ import annotations
-
 from tunectl.experiments.hedge_states import State, counts_of
 
 A, B = 1, 2

@@ -1,7 +1,5 @@
 """Laws of every experiment, a row each: void or a cell with all of its figures, counts that balance, warnings."""
 
-from __future__ import annotations
-
 import errno
 import json
 from collections.abc import Callable

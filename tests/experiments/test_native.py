@@ -1,7 +1,5 @@
 """What `tunectl-probe` refuses of an experiment, in one line; and what it needs no privilege for."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """The connection of an experiment between two hosts, here with the other one as a thread; a refusal is one line."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator, Sequence

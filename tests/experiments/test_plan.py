@@ -1,7 +1,5 @@
 """Which cases each experiment takes, in what words the native program is asked, what is refused: on values alone."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import product

@@ -3,8 +3,6 @@
 On the types of the raw documents, one function at a time; what becomes of whole documents is in test_*_cells.py.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

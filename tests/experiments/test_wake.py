@@ -1,7 +1,5 @@
 """Real runs of `tunectl-probe wake` on this machine: what must hold on any, however loaded."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """What Python makes of the counts of `wake`: figures, cells that are void, speed-ups, warnings. On values alone."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `tunectl-probe wake` writes, made of messages of one length; a tick is a nanosecond."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.experiments.feeds import MS, around

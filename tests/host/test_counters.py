@@ -1,7 +1,5 @@
 """How far a counter rose: it wraps at the kernel's own width, and a fall from anywhere else is a new beginning."""
 
-from __future__ import annotations
-
 import pytest
 
 from tunectl.host.counters import INTERRUPTS, THROTTLES, rise, rises

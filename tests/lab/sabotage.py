@@ -1,7 +1,5 @@
 """What a row of the sabotage matrix is. The rows themselves are in rows/*.toml, by what they break."""
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What we say that GRUB boots next, against GRUB on a disk, boot after boot: what it writes counts, too."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.bootloader.grub_named import BLOCK, CUSTOM, MENU, NAMED, OTHER

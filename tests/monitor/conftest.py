@@ -1,7 +1,5 @@
 """A large stock host to watch: one tree for all of a worker's tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A store and one queue, as one process has them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path

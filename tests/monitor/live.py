@@ -1,7 +1,5 @@
 """This machine under watch, with a clock that stands until it is moved."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

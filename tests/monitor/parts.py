@@ -1,7 +1,5 @@
 """Small real parts to drive a Cycle and a Daemon with: a given snapshot, one rule, alerts, a clock."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The installed `tunectl monitor` as a process: what it prints, what it tells systemd, how it ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

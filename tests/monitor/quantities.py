@@ -1,7 +1,5 @@
 """What a sample may be of: the rules are given every one of them, and the sources make no other."""
 
-from __future__ import annotations
-
 QUANTITIES = [
     "core_throttles",
     "package_throttles",

@@ -1,7 +1,5 @@
 """Recorded series as tables: a row a snapshot, one second apart; and what the rules and alerts make of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 `python -m tests.monitor.tables` writes both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The monitor and `tunectl verify` say the same of every row of the table, on tuned hosts and on bare ones."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

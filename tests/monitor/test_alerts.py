@@ -1,7 +1,5 @@
 """Edges: never two firings without a resolve between; a restart changes nothing."""
 
-from __future__ import annotations
-
 import gc
 import json
 import sys

@@ -1,7 +1,5 @@
 """One cycle: transitions once, the whole status, the monitor's own cost."""
 
-from __future__ import annotations
-
 from tests.monitor.parts import HOUSEKEEPING, ISOLATED, RULES, judge, snapshot
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.cycle import RECENT, Cycle

@@ -3,8 +3,6 @@
 Time is the test's own: no test here waits, but those of the real wakeup, for some milliseconds.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal

@@ -1,7 +1,5 @@
 """The delivery queue: order, bounds, restarts, kill -9, full disks; each loss said and counted."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """docs/monitor.md says what the tables say, and its example is a host file that is accepted."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

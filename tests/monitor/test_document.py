@@ -1,7 +1,5 @@
 """What tunectl.monitor/1 says of latencies, as the published schema has it, and of what a source could not read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

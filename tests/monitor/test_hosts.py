@@ -1,7 +1,5 @@
 """Sources, rules and alerts together, on recorded hosts to which something happens."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The table by bytes says what the whole table, split into words, says; and it says so after every kind of change."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Memory does not grow with the cycles; tests/bench/bench_monitor_memory.py runs 100,000 of them."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """sd_notify: what a listening socket gets, datagram by datagram."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Files held open say what they hold now: changed, replaced, unplugged, plugged in again, never there."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The daemon as systemd runs it: ready, alive, reloaded, stopped, killed and started again."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """A repair is asked for, not too often, and not for ever."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The store: what was promised is there after a crash, damage costs as little as it can, and one monitor has it."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

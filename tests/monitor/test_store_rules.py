@@ -1,7 +1,5 @@
 """The store's rules one by one: what counts as saved, what stands where disk and memory differ, what is damage."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Iterator

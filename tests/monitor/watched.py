@@ -1,7 +1,5 @@
 """A recorded host under watch: a clock that stands until it is moved, and the last snapshot's samples by name."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The thermal state: what throttles is found, what is absent is no "ok", and no isolated CPU is disturbed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """tunectl-probe as this tree builds it, and the product pointed at it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

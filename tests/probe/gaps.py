@@ -1,7 +1,5 @@
 """Made-up runs for the search for periods: what comes at random, and what comes on time. Times in ns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 from math import sin

@@ -4,8 +4,6 @@ Nothing here waits for a fixed time. A busy machine starts a process late, and l
 kernel says both, in /proc/PID/task/TID/schedstat and stat (proc(5), Documentation/scheduler/sched-stats.rst).
 """
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import time

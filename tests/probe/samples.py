@@ -1,7 +1,5 @@
 """A made-up result with round numbers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """A library for LD_PRELOAD that ends a program once a thread of some name asks for memory."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

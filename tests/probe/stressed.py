@@ -1,7 +1,5 @@
 """Programs in the place of stress-ng, each wrong in one way."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _YAML = """metrics:

@@ -1,7 +1,5 @@
 """What was asked for is what runs: the CPU of each thread, and the threshold of a gap, on this machine's own kernel."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

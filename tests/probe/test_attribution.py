@@ -1,7 +1,5 @@
 """The cause of every gap: on this machine's own kernel where tracefs can be had, in a mount namespace of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

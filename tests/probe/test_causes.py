@@ -1,7 +1,5 @@
 """What a gap was for, by made-up events: each is (ticks, what), and a tick is a nanosecond."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """The rate of the counter as a processor states it, from its CPUID leaves as the native program wrote them."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

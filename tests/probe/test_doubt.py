@@ -1,7 +1,5 @@
 """A GO is repeated only where nothing else in its document contradicts it: each condition alone."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What follows from the raw facts of a run: figures, percentiles, and warnings, each beside its nearest innocent."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

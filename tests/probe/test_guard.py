@@ -1,7 +1,5 @@
 """A run beside somebody else's threads: it leaves them their CPU, says so, and nothing of it stays behind."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What the kernel's files say of a machine, and what it counted between two readings of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tunectl.probe.hostfiles import Counted, Files, machine_of

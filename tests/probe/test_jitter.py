@@ -1,7 +1,5 @@
 """Real runs on this machine, whatever it is: what must hold on any."""
 
-from __future__ import annotations
-
 import bisect
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The self-test's judge: known interruptions against recorded gaps, as values."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Loads: the table, where they run, what is left of them, and that none is taken for a load that did not run."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The C part's own tests, and what its Makefile promises. tests/artefacts.py compiles each program once."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The rooms of the C part, kept by reading the #include lines: a .c file and the .h file of its name are one unit."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter

@@ -1,7 +1,5 @@
 """A period is claimed where distinct periods were hit, in phase, more often than chance allows; by simulation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from random import Random

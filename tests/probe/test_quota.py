@@ -1,7 +1,5 @@
 """A cgroup's quota of CPU time beside real runs: what it stopped is void, and the same cgroup without one is not."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

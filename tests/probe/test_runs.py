@@ -1,7 +1,5 @@
 """Several runs kept together: all of them, or the whole ones so far."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

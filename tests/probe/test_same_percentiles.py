@@ -1,7 +1,5 @@
 """The comparison's own percentiles against the program's, which has another implementation of the same definition."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

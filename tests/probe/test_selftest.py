@@ -1,7 +1,5 @@
 """The probe against known interruptions, on this machine; and what it says where it may not inject them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

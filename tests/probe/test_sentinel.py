@@ -1,7 +1,5 @@
 """The resident sentinel: a line a period, a low duty cycle, and no life of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

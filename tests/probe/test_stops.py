@@ -1,7 +1,5 @@
 """Simultaneous stops: found where all CPUs stop together, and not claimed where gaps meet by chance."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from itertools import pairwise

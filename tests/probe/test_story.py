@@ -1,7 +1,5 @@
 """The gap that ended a run (--until): what its story tells, and what it says that it could not see."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A trace whose clock is not the probe's counter: its stamps are brought there, and how far they may be off counts."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The raw pages of a trace buffer, made up as the kernel lays them out (include/linux/ring_buffer.h)."""
 
-from __future__ import annotations
-
 import random
 import struct
 import time

@@ -1,7 +1,5 @@
 """The trace beside a run: what the native program is told, what the kernel's pages say, what a killed run leaves."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

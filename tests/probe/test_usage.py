@@ -1,7 +1,5 @@
 """Wrong requests: one clear line, the right exit status, nothing measured."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

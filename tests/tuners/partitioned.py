@@ -1,7 +1,5 @@
 """A host that TuneD partitions, in the shape its cpu-partitioning profile has: an include, variables, functions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.trees import write

@@ -1,7 +1,5 @@
 """What is declared of a network card, in each place that a distribution has for it, and programs that name one."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Who else tunes: evidence on recorded hosts, irqbalance's ban list, sysctl.d's precedence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

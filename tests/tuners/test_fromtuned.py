@@ -1,7 +1,5 @@
 """`propose --from-tuned`: the host file asks for what TuneD did, and says what it leaves out."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Cron jobs, rc.local, services and timers that will write what is asked for here; and what only looks like one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

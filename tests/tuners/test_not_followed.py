@@ -1,7 +1,5 @@
 """Jobs that lead where a user has his own: nothing of it is opened, nobody waits, and no user changes a verdict."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What the text of a program names of ours: a plain line is a write, any other is named and not followed."""
 
-from __future__ import annotations
-
 import pytest
 
 from tunectl.tuners.latewriters import known_of

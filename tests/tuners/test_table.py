@@ -1,7 +1,5 @@
 """What each tuner writes, read from its own configuration; and that it matters only where it differs from ours."""
 
-from __future__ import annotations
-
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any

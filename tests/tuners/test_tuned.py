@@ -1,7 +1,5 @@
 """TuneD's profile as it will be in force: includes, variables, functions, conditions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What bounds or holds a declared thread, in words, and what lifts that for good where a unit says it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from tunectl.checking.traders import Trader

@@ -3,8 +3,6 @@
 A pytest plugin module: the runner puts the Subject where these fixtures find it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

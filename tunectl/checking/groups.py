@@ -4,8 +4,6 @@ In a cpuset sched_setaffinity(2) can only narrow what the group allows: taskset 
 Source: Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus; systemd.resource-control(5), AllowedCPUs=.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple

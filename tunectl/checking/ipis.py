@@ -8,8 +8,6 @@ Who interrupts other CPUs, by the kernel's own trace: the events that fire where
 Source: include/trace/events/ipi.h (ipi_send_cpu and ipi_send_cpumask since 6.4, ipi_raise on arm and arm64).
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time

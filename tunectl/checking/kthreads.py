@@ -8,8 +8,6 @@ The threads that serve a network card: those of its interrupts, and the CPU's ow
 Source: kernel/irq/manage.c; kernel/softirq.c (wakeup_softirqd, ktimers of PREEMPT_RT); kernel/rcu/tree.c (rcuc).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Watches the host for a while: once as it is, once with a spinner on the isolated CPUs."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """How a check ends: four functions, each of which leaves the check. Pure."""
 
-from __future__ import annotations
-
 from typing import NoReturn
 
 import pytest

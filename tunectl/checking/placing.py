@@ -3,8 +3,6 @@
 A declared thread goes to the CPU of its declaration, with the scheduling that stands there; any other to housekeeping.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tunectl import kinds

@@ -1,7 +1,5 @@
 """What somebody switched on in the kernel to look at something, and did not switch off again. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The host under check: what one run of checks knows of it. What takes time happens once, when first asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

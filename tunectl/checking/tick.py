@@ -4,8 +4,6 @@ The counts come from two readings of /proc/interrupts, or from tunectl-probe, wh
 CPU has its own count, its own time and its own finding: `check` and `preflight` both judge by these functions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 

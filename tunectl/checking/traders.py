@@ -1,7 +1,5 @@
 """The operator's own threads: as declared and found, what they did in a window, what they poll. Reads nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ else: one that began and ended meanwhile, or came by. A trace of sched_switch on
 Source: Documentation/scheduler/sched-stats.rst; include/trace/events/sched.h (sched_switch).
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

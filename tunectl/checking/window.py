@@ -3,8 +3,6 @@
 Reads only what the kernel keeps in memory: no reading here interrupts the CPU it is about.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time

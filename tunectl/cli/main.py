@@ -1,7 +1,5 @@
 """The program `tunectl`: global options, commands that are imported when they are called, the one exit."""
 
-from __future__ import annotations
-
 import errno
 import importlib
 import io

@@ -1,7 +1,5 @@
 """tunectl show"""
 
-from __future__ import annotations
-
 import os
 
 from tunectl.bootloader.families import detect

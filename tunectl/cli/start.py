@@ -1,7 +1,5 @@
 """The console script. It has a file of its own because it must run before anything large is imported."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

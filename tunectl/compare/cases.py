@@ -1,7 +1,5 @@
 """Two results that are tables of cases, as those of `wake`, `feed` and `hedge`, side by side. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 

@@ -6,8 +6,6 @@ corrects for several tests at once. Confidence bounds are from textbook formulas
 used and why.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, pairwise

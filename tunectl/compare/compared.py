@@ -1,7 +1,5 @@
 """A comparison: the body of a tunectl.compare/1 document. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from tunectl.compare.cases import case_groups, nothing_in_common

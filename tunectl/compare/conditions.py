@@ -1,7 +1,5 @@
 """What else differs between two runs, or makes the comparison weaker: sentences for people. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -9,8 +9,6 @@ Harville 1974), and that the step is too large for it (Student's test by general
 manner of Fisher, follows a chi-squared distribution of three degrees. The drift that is least contradicted decides.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

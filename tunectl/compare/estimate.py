@@ -6,8 +6,6 @@ interruptions would have, and the count is divided by that ratio (the design eff
 correction for few slices).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

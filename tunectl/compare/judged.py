@@ -5,8 +5,6 @@ and nothing lasts longer than a part. Sets of runs are compared run by run, and 
 make of them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The tables of a comparison: a measure before and after, and their ratio. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from itertools import product

@@ -3,8 +3,6 @@
 The format: draft-ietf-opsawg-pcap; link types: https://www.tcpdump.org/linktypes.html
 """
 
-from __future__ import annotations
-
 import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

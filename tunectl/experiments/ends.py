@@ -1,7 +1,5 @@
 """The threads of an experiment, each on a CPU of its own: asked for, placed, and run case by case."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

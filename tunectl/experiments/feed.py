@@ -1,7 +1,5 @@
 """`feed`, market data from a socket to a book: what is asked for, which cases that is, and how each is measured."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

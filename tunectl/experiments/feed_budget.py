@@ -5,8 +5,6 @@ within no limit. A lower bound can break a limit, and cannot keep within it. Nor
 last message. Where the counters of the two CPUs differ no time is to be trusted, and nothing is broken or within.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What `tunectl-probe feed` counted, as types; which cases are void, and the cells, stages and warnings. Pure."""
 
-from __future__ import annotations
-
 import math
 import os
 from bisect import bisect_right

@@ -4,8 +4,6 @@ An experiment is a row (Experiment) and what only it has: `wake`, `feed` and `he
 `feed_cells` and `hedge_cells` (pure) have its raw counts as types, and say what follows from them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, NamedTuple, Protocol, TypeVar

@@ -1,7 +1,5 @@
 """`hedge`, a second copy of each late request: what is asked for, which cases that is, and how each is measured."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

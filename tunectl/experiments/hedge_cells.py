@@ -1,7 +1,5 @@
 """What `tunectl-probe hedge` counted, as types; which cases are void, and the cells and warnings. Pure."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What became of the requests of `hedge` and of their copies, counted from the native program's states. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import IntFlag

@@ -11,8 +11,6 @@ or `refused REASON`. The greeting has as many bytes as a message, and the words 
 know of the case. Neither host waits for the other without end.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

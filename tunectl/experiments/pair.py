@@ -1,7 +1,5 @@
 """What threads on CPUs of their own share: their facts, whether each had its CPU, and what to beware of. Pure."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Generic, NamedTuple

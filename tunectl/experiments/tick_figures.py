@@ -1,7 +1,5 @@
 """Figures of values that were counted in ticks: percentiles, means, histogram, all in ns. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """`wake`, spinning against sleeping: what is asked for, which cases that is, and how each is measured."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """What `tunectl-probe wake` counted, as types; which cases are void, and the cells, speed-ups and warnings. Pure."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence

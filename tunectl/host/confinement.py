@@ -5,8 +5,6 @@ Documentation/scheduler/sched-bwc.rst, sched-rt-group.rst; Documentation/admin-g
 memory.rst; getrlimit(2); proc(5), /proc/PID/limits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

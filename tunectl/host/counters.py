@@ -4,8 +4,6 @@ A difference is taken of each member (a CPU's count of one thing) that both look
 added: the largest of several counts hides a smaller one that rises, and a sum falls or jumps when a CPU goes or comes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
 

@@ -3,8 +3,6 @@
 MSR_SMI_COUNT is read on a CPU that does not measure. Source: Intel SDM volume 4, MSR 34H; docs/kernel-facts.md.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Collection, Iterable

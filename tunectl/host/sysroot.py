@@ -5,8 +5,6 @@ Those below `ethtool/` are files on a recorded host only; the running kernel is 
 A root other than `/` is a recorded host: links are followed inside it, never out of it.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

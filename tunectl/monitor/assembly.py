@@ -1,7 +1,5 @@
 """The parts of one monitor put together: sources, rules, alerts, receivers, as one host file asks for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple

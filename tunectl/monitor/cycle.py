@@ -1,7 +1,5 @@
 """One turn of the monitor: take a snapshot, judge it, compare with the alerts that fire. It does no I/O of its own."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable

@@ -4,8 +4,6 @@ Nothing that goes wrong in one part ends the loop: a receiver, the state directo
 once, and once more when it is over.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ journal_mode=PERSIST with a journal that was grown beforehand: an UPDATE in plac
 40 acknowledgements succeeded; with WAL, none.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ an alert and could not say so knows it again. A full queue drops what fired and 
 then the oldest; each loss is said and counted.
 """
 
-from __future__ import annotations
-
 import logging
 import random
 import threading

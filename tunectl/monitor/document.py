@@ -1,7 +1,5 @@
 """A Status as tunectl.monitor/1: what `--once` prints and the live view draws. Pure."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple

@@ -8,8 +8,6 @@ kernel/irq/proc.c and arch/x86/kernel/irq.c print each count in a field of const
 the columns of the isolated CPUs are slices of the line. A row that does not fit this is split at its spaces.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -3,8 +3,6 @@
 sources --Sample--> Snapshot --rules--> Condition --alerts--> Alert --receivers-->
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, NamedTuple

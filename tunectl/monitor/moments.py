@@ -1,7 +1,5 @@
 """Moments of the wall clock, which somebody may set, told by the clock that nobody does."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime, timedelta
 from functools import cache

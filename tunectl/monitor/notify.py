@@ -1,7 +1,5 @@
 """What systemd hears of the service: one datagram a message. sd_notify(3), sd_watchdog_enabled(3)."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time

@@ -4,8 +4,6 @@ Two locks. A file in the directory, for whoever sees the same directory; and a n
 directory's path, which outlives the directory and ends with the process. Source: unix(7), "abstract"; host/lockfile.py.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import logging

@@ -1,7 +1,5 @@
 """Two snapshots, judged without hysteresis: what a monitoring check can say of a host in a second."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ pread(2) at 0 makes the kernel print the attribute again (fs/seq_file.c, fs/kern
 answers ENODEV, and is opened again, for it may have been plugged in again.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

@@ -4,8 +4,6 @@ A drifted knob is asked for once; while it stays drifted, again after a pause th
 (somebody sets it back at once) thus costs three runs and one line, not a run a minute for ever.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What stands in a store's file, a damaged one too: each table is read by itself, and each record has a checksum."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ of it or nothing. An acknowledgement is an UPDATE in place, which a full disk ta
 its memory is what counts, and the file follows as well as the disk allows: a full or damaged disk costs no alert.
 """
 
-from __future__ import annotations
-
 import errno
 import logging
 import os

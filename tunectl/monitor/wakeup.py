@@ -1,7 +1,5 @@
 """What ends the loop's sleep: a signal, a device event, or the time. One pipe for all, so that nothing is missed."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

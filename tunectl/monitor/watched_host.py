@@ -1,7 +1,5 @@
 """What the sources of one host keep between snapshots: its open files, their last content, the events that came."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property

@@ -4,8 +4,6 @@ Interrupts, lost turns and stolen time can break a limit. They cannot keep one: 
 counted anywhere, so percentiles stay unknown and no GO follows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ Without time stamps: to switch them on patches the kernel's code, which interrup
 to trade; and the time from due to the book needs none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 

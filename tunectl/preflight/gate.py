@@ -3,8 +3,6 @@
 GO means measured and judged (docs/interface.md): without a probe that was held to its limits it is never said.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """preflight's headline: the verdict in words, and on what terms it was reached. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ What throttled is told by counters that only rise; scaling_cur_freq is not a mea
 (arch/x86/kernel/cpu/aperfmperf.c discards samples older than 20 ms), so it is shown and never judged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """What keeps the probe from proving anything, as things to do: a command, or what is to be decided. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

@@ -18,8 +18,6 @@ None is judged by less than a second, the period of what the kernel does once a 
 the remote tick). A limit that max_ns implies needs no more than that.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple

@@ -4,8 +4,6 @@ The compiler is $CC, or cc; $LDFLAGS replaces what links the program statically,
 CycloneDX document for the wheel. The wheel's tag says what the program that was built runs on, by its own headers.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import shlex

@@ -12,8 +12,6 @@ that is ready while its CPU is idle is throttled. One that runs on, as the end o
 CPU back, runs on another CPU.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, StrEnum
 from math import inf

@@ -1,7 +1,5 @@
 """What a processor and its hypervisor say of the rate of the counter that the probe reads. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

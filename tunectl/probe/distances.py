@@ -1,7 +1,5 @@
 """Which distances between gaps return: guesses at periods, for phase.py to judge. Pure; times in ns."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence

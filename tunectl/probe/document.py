@@ -1,7 +1,5 @@
 """Probe results as files: read, checked field by field, and refused with the place of what is wrong."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

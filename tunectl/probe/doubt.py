@@ -4,8 +4,6 @@ Earlier versions said GO with less, and a document may have been put together fr
 is not proved. Who forges figures that fit each other is believed: no reader of a document can meet that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import chain

@@ -3,8 +3,6 @@
 The native program measures and writes raw facts. Each step here takes types and gives types; no step reads the host.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from msgspec.structs import replace

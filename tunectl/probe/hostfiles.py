@@ -3,8 +3,6 @@
 The native program writes these files into its document as they stand.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Known interruptions: runs of `tunectl-probe jitter` that are interrupted on purpose, for `selftest` to judge."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -1,7 +1,5 @@
 """What makes a result of `probe jitter` mean less than it seems to, one sentence each. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 from tunectl.cpulist import format_cpulist, named_cpus

@@ -5,8 +5,6 @@ arrives at a uniformly random moment of the run; within a gap it waits for the r
 P(wait > x) = sum(max(0, length - x)) / run.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, groupby

@@ -4,8 +4,6 @@ A run counts as one under load only where the load worked from before its start 
 and every stressor says that it did something.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@ To add one: a row here. The arguments have to exist in stress-ng 0.13 and later.
 (sock, udp), that moves itself to other CPUs, or whose memory or files no argument bounds, is none for this table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

@@ -8,8 +8,6 @@ Of each kind so many gaps are looked at, from the run's start, that they are les
 periods that a claim needs: what comes between more of its like shows in no window.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction

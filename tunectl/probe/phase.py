@@ -8,8 +8,6 @@ upper tail is at most that of the binomial variable with the same mean (Hoeffdin
 doi:10.1214/aoms/1177728178), which is below exp(-n KL(hits / n, mean)). So the mean over all periods is enough.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence

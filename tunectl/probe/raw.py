@@ -1,7 +1,5 @@
 """What `tunectl-probe jitter` writes: raw facts of a run, in ticks of its counter. Read once, and checked there."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Annotated, Protocol
 

@@ -1,7 +1,5 @@
 """Starts tunectl-probe, the native program, and hands back its result."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Several runs of the probe, kept together: each is one observation of what differs from run to run."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 `injecting` has them made and recorded; what that gave is judged here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median_high

@@ -10,8 +10,6 @@ Short gaps are many and meet often, long ones are few: what is judged are the ga
 that leaves to chance no more than a tenth of what is found.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate

@@ -3,8 +3,6 @@
 Of the other CPUs their gaps at that time are told. Without a trace of the kernel the story says what it lacks.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from operator import itemgetter

@@ -6,8 +6,6 @@ readings of both, just before its run and just after, are two points of one stra
 kernel stopped the clock and not the counter, as in a suspend.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from math import ceil
 from typing import NamedTuple

@@ -6,8 +6,6 @@ Source: include/linux/ring_buffer.h (enum ring_buffer_type), kernel/trace/ring_b
 events/header_page and events/*/*/format.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress

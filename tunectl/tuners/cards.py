@@ -7,8 +7,6 @@ nm-settings(5); Red Hat's sysconfig.txt; ifcfg(5) and ifcfg-ethernet of wicked; 
 [Link] of systemd.network(5) and systemd.netdev(5) have no key of ours.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """A tuner that was found, and which of the values asked for here it writes as well, with another value. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What is written by files that no program of its own stands behind: sysctl.d, tmpfiles.d, GRUB's."""
 
-from __future__ import annotations
-
 import re
 from fnmatch import fnmatchcase
 

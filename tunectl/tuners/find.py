@@ -5,8 +5,6 @@ Evidence, none of it a command: a unit's control group and processes (it runs no
 or root's own: nobody else's can write what a tuner writes, whatever its name is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 
 from tunectl.host.irqbalance import read_configured_ban, read_running_ban

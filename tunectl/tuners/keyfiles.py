@@ -7,8 +7,6 @@ Swap in compressed memory: what zram-generator's configuration has the next boot
 Source: zram-generator.conf(5); its config.rs: a device of size 0 is left out, one with a mount point is no swap.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -3,8 +3,6 @@
 A command is looked at, and the text of the program that it runs, line by line (programs.py). Nothing is followed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """Which knob stands behind a kernel path, a sysctl or a boot argument. Made from the table: a new row is known here."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase

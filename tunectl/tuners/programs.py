@@ -5,8 +5,6 @@ A simple command on one line that plainly says what it writes, where and which v
 writes is named, and what it does is not known: variables, conditions, loops and functions are the program's own matter.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 A new one is a row here, and a reader where it has a configuration of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 

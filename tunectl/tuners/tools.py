@@ -3,8 +3,6 @@
 The settings of a NIC in the words of ethtool(8), as TuneD's [net] plug-in has them, too. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase

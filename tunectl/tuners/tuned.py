@@ -3,8 +3,6 @@
 Source: tuned.conf(5), tuned-profiles(7); the plug-ins' own descriptions of their options.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial

@@ -3,8 +3,6 @@
 Source: tuned-profiles documentation, "Variables" and "Built-in functions"; tuned.conf(5).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple

@@ -4,8 +4,6 @@ A rule is judged by what is known of a card beforehand: its name, driver and add
 Source: udev(7).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@
 datagrams of 90 to 400 bytes back to back, every tenth of them with a VLAN tag; and a few packets that are no UDP.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The disks that GRUB boots from: its own images on one, an ext2 file system of a few files on the other."""
 
-from __future__ import annotations
-
 import os
 import select
 import subprocess

@@ -1,7 +1,5 @@
 """A real HTTP server that takes alerts, or behaves as badly as it is told to."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import threading

@@ -1,7 +1,5 @@
 """Alerts and a board with one of everything, as the rest of the monitor makes them."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from tunectl.model import HostId

@@ -1,7 +1,5 @@
 """Hooks: no shell, the alert on standard input, a clean environment, an end in time."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """journald and syslog, read back by the real journald; and what happens when neither is there."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

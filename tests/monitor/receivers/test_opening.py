@@ -1,7 +1,5 @@
 """From [monitor] in the host file to sinks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """The endpoint and the textfile: names and units, bounds, what is stale, and only /metrics to read."""
 
-from __future__ import annotations
-
 import http.client
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """A real Prometheus scrapes us and loads our rules; a real Alertmanager is told, tells on, and hears of the end."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import socket

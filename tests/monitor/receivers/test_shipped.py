@@ -1,8 +1,6 @@
 """What is shipped for Prometheus, Alertmanager and Grafana, read by their own programs; and nobody asks for a metric
 that is not there."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """Webhooks against a real server that fails in every way a server can: nothing lost, in order, no secret said."""
 
-from __future__ import annotations
-
 import json
 import logging
 import shutil

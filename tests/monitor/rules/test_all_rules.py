@@ -1,7 +1,5 @@
 """All rules together: a restart in the middle, and samples of every kind."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

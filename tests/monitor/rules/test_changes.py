@@ -1,7 +1,5 @@
 """KnobDrift, ManagerStarted, DeviceChanged, CpuOffline, SourceLost."""
 
-from __future__ import annotations
-
 from tests.monitor.series import BASE_KHZ, Watch, base, healths, limits, sample
 from tunectl.command import argv
 from tunectl.fix import to_type

@@ -1,7 +1,5 @@
 """FrequencyDrop and FrequencyUnknown, and the naive rule beside them."""
 
-from __future__ import annotations
-
 from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, healths, limits, sample
 from tunectl.host.thermal import ADVICE
 from tunectl.monitor.model import AlertState, Freshness, Health, Sample, Severity

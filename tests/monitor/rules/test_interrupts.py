@@ -1,7 +1,5 @@
 """InterruptOnIsolatedCpu and MonitorDisturbs."""
 
-from __future__ import annotations
-
 from tests.monitor.series import Watch, healths, sample, told
 from tunectl.monitor.model import Freshness, Health, Sample
 

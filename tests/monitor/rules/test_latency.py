@@ -1,7 +1,5 @@
 """LatencySla: one bad window fires, an average would not; and what counts as over."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Every numeric limit of a rule, from both sides: at the limit, and the nearest value beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

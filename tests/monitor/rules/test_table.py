@@ -1,7 +1,5 @@
 """The table of rules: every row is complete, documented, and its conditions bear its name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """ThermalThrottle, TemperatureHigh, CoolingActive."""
 
-from __future__ import annotations
-
 from tests.monitor.series import PACKAGE0, Watch, healths, sample
 from tunectl.host.thermal import ADVICE, cooling_advice
 from tunectl.monitor.model import Freshness, Health, Sample

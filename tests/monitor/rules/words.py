@@ -1,7 +1,5 @@
 """What each rule says when it fires: a series for each way in which it does, and the alerts' own words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from tests.monitor.rules import test_changes as changes

@@ -1,7 +1,5 @@
 """The source `clock`: fresh, stale, no data, absent; and the windows of the sentinel's gaps."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

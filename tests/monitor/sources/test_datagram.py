@@ -1,7 +1,5 @@
 """The words of a datagram: latencies, pairs of moments, and what is neither."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Drift: every knob within its time, at once after an event, and as `verify` would judge it."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A frequency counts only where it is a measurement: every way in which the file shows something else is told apart."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Sources that read kernel files: limits, throttle counters, zones, interrupts, events, and the audit of all."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

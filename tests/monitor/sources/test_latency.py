@@ -1,7 +1,5 @@
 """The source `latency`: an application's datagrams become windows."""
 
-from __future__ import annotations
-
 import socket
 import time
 from pathlib import Path

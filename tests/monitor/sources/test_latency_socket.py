@@ -1,7 +1,5 @@
 """The application's datagrams: read without waiting, bounded; what is no latency is counted."""
 
-from __future__ import annotations
-
 import grp
 import os
 import re

@@ -1,7 +1,5 @@
 """The resident sentinel as the monitor sees it: started, read without waiting, buried and started again."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """A snapshot as a whole: it keeps its contract, it disturbs nobody, and no source takes the others down."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re

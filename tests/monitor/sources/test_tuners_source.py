@@ -1,7 +1,5 @@
 """Who tunes this host: started and stopped, by systemd and by hand, and what it would overwrite."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """P99.9 and the longest by window: against the exact answer, and never averaged."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Who hears of each transition once (receivers), and where everything is shown in each cycle (exporters)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from tunectl.hostfile.shape import Monitor, Prometheus

@@ -4,8 +4,6 @@ Exit status 0: taken. 65 (sysexits.h, EX_DATAERR): refused, not tried again. Any
 not end in time, is tried again, a few times: one alert that a hook cannot digest must not hold up all that follow.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ http.client follows nothing and reads no environment variable. What a failure sa
 and never the path, the headers or what the server answered: each of those can be, or repeat, a secret.
 """
 
-from __future__ import annotations
-
 import http.client
 import socket
 import ssl

@@ -10,8 +10,6 @@ part stands in the message. Not the standard library's handler: it has no time l
 instead of saying so.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import socket

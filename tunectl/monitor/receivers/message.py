@@ -1,7 +1,5 @@
 """An alert as text, as fields, as JSON, and the names by which a receiver knows that it has seen it. Pure."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Annotated
 

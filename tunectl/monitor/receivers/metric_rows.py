@@ -5,8 +5,6 @@ values: what is stale or missing shows in tunectl_cpu_frequency_stale_hertz, tun
 tunectl_samples. Source: prometheus/docs, docs/practices/naming.md; node_exporter's cpu collectors for the habits.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """A board as metrics. Names begin with tunectl_; no metric has a time stamp, since a textfile must not have one."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ while it fires. Everything else is an annotation. Both are short enough for a la
 they come through Prometheus. Pure.
 """
 
-from __future__ import annotations
-
 import re
 
 from tunectl.model import HostId

@@ -9,8 +9,6 @@ again with each byte); who comes when all places are taken has the place of who 
 no time. Who is cut is counted, in the metrics and in the log.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import selectors

@@ -1,7 +1,5 @@
 """Somebody who is notified (Receiver), or a place where everything is shown (Exporter)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Source: node_exporter, collector/textfile.go: *.prom only, and no time stamps; it exports each file's age itself.
 """
 
-from __future__ import annotations
-
 import logging
 
 from prometheus_client import generate_latest

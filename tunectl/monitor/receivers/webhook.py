@@ -4,8 +4,6 @@ Secrets stand in files that are read at each try, so that they can be renewed un
 into one header and nowhere else, and only over TLS or to this very host. An address that is a secret has a file, too.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The rules: samples -> conditions. Pure functions over the last snapshots; a new rule is a function and a row here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What somebody changed: a knob, a service that tunes as well, a device, a CPU. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tunectl.command import write

@@ -1,7 +1,5 @@
 """A package, or a single CPU, may not run at its base frequency, or was measured below it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tunectl.cpulist import CpuSet, named_cpus

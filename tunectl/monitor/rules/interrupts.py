@@ -1,7 +1,5 @@
 """What arrives on isolated CPUs: a device's interrupt, or the monitor's own readings. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tunectl.cpulist import named_cpus

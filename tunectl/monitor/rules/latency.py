@@ -1,7 +1,5 @@
 """The promise to the strategy: P99.9 and the longest of any window. One bad window fires; none is averaged. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What samples are about: CPUs, cores and packages, by the names of their subjects. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple

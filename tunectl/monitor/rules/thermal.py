@@ -5,8 +5,6 @@ them are written when the event ends (drivers/thermal/intel/therm_throt.c). A th
 end of an event, so it decides only where there is no counter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tunectl.cpulist import named_cpus

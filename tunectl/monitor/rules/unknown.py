@@ -1,7 +1,5 @@
 """What is unknown: whether a CPU is slow, and what a silent source watches. Unknown is never good. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tunectl.fix import to_decide

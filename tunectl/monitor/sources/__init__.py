@@ -4,8 +4,6 @@ To add one, write its file and name it here. They are read in this order: the in
 it; the frequency late, when the CPU this runs on has been busy for a while; the audit last, because it judges the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from tunectl.monitor.model import Freshness, Sample, Snapshot

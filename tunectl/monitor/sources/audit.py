@@ -6,8 +6,6 @@ is busy with snapshots all the time, and then nearly everything comes during one
 without disturbing".
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple

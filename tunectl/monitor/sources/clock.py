@@ -6,8 +6,6 @@ it died.
 `monitor --once --clock LIST` takes a single short sample of CPUs that somebody names.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Literal

@@ -3,8 +3,6 @@
 The two moments of a pair are of one clock, whichever the sender has: only their difference counts.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 MOST_NS = 10**18 - 1  # a longer latency is a mistake: thirty years, or a moment that was never set

@@ -5,8 +5,6 @@ starts, another set of interrupts or a run of apply has all of them judged at on
 it happens.
 """
 
-from __future__ import annotations
-
 import datetime
 import os
 import time

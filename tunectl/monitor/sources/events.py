@@ -1,7 +1,5 @@
 """What came and went: udev's announcements, and the CPUs that are off. /sys/devices/system/cpu/online"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tunectl.monitor.model import Sample

@@ -6,8 +6,6 @@ drivers/cpufreq/cpufreq.c). So it is read of CPUs that tick, and believed where 
 that is throttled slows these as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_shown

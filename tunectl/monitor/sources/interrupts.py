@@ -4,8 +4,6 @@ One reading costs the kernel a number for each interrupt and CPU: where that is 
 host is looked at. The counts only rise, so nothing is missed by that, only seen later.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from tunectl.cpulist import CpuSet

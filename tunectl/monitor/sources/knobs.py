@@ -5,8 +5,6 @@ one for each idle state), they are compared with what they were, a share in each
 knob judged again. A knob with few files is simply judged again in its turn. Both happen once in `drift_interval_s`.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Sequence
 

@@ -4,8 +4,6 @@ Source: Documentation/admin-guide/pm/cpufreq.rst. The base frequency is read onc
 base_frequency says, and a base that sinks with the limit would hide it (docs/kernel-facts.md, "Frequency").
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tunectl.host.thermal import limit_path

@@ -4,8 +4,6 @@ Source: Documentation/driver-api/thermal/sysfs-api.rst. An ACPI zone's temperatu
 may enter SMM and so stop every CPU: on a running host it is asked only every ten seconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tunectl.host.thermal import SLOWING_COOLERS, THERMAL, lowest_trip, quiet_zones

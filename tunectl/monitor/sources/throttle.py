@@ -4,8 +4,6 @@ Source: drivers/thermal/intel/therm_throt.c: every CPU counts for itself what it
 need not count the same: each CPU's count is a sample, and names its core or package as the whole it counts for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tunectl.cpulist import CpuSet

@@ -4,8 +4,6 @@ Each snapshot looks only for their control groups. Processes started by hand are
 started, and only as often as costs a thousandth of a CPU. Ban lists and profiles are read when something has changed.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

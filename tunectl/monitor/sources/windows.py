@@ -11,8 +11,6 @@ exactly. The longest is exact. The sentinel's gaps are weighed by their length: 
 moment waits for the rest of the gap it falls into (docs/interface.md, arrival_ns).
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """Text for people: one function a document, `print(body, page)`. rich is used for colour only, and only here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """How a result was judged by its limits: a line for each that broke, or one for all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tunectl.report.text.page import TextPage, prose

@@ -1,7 +1,5 @@
 """The pages of `plan`, `apply` and `restore`: what would be written, what was written, and what was restored."""
 
-from __future__ import annotations
-
 import errno
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Charts in characters: a histogram of gaps, and sparklines of a run over time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from itertools import chain

@@ -1,7 +1,5 @@
 """`tunectl compare`: the verdict, then the tables of before and after."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The CPUs as a picture: a row of cores for each last-level cache, isolated cores in brackets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`tunectl probe wake`, `feed` and `hedge`: tables of cases, and what is said of those that are void or mean less."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

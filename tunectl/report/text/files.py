@@ -1,7 +1,5 @@
 """The pages of commands that write files: `propose`, `service`, `threads`, `snapshot` and `report`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Findings: in full where a person must act, the others in a line or two. The pages of `verify` and `check`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pages of `fleet report`, `fleet history` and `fleet open`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`tunectl knobs`: the catalogue, or one knob in full."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

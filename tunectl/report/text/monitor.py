@@ -1,7 +1,5 @@
 """`tunectl monitor`: what fires, every CPU's clock and what disturbs it, the temperatures, what could not be read."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

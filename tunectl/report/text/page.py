@@ -4,8 +4,6 @@ rich is imported only to colour the lines, and for wide characters. What it does
 words; a command in a text must stay whole.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """`tunectl preflight`: GO or not, every reason, then what each part found."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

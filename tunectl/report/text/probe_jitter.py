@@ -1,7 +1,5 @@
 """The pages of `probe jitter` and `probe selftest`: what interrupted each CPU, how long, and from which cause."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """`tunectl show`: the host at a glance, and what it is made of."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What to do, in the order to do it: the first thing on a page that says no."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 
