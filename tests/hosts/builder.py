@@ -43,6 +43,13 @@ def generated(cpus: int = 256, irqs: int = 4096) -> HostSpec:
     return catalogue.generated(cpus, irqs)
 
 
+def bind_cooler(root: Path, zone: int, device: int, trip: int = 0) -> None:
+    """A cooling device is bound to a trip of a zone, as the kernel shows it."""
+    place = root / f"sys/class/thermal/thermal_zone{zone}"
+    (place / "cdev0").symlink_to(f"../cooling_device{device}")
+    (place / "cdev0_trip_point").write_text(f"{trip}\n")
+
+
 def build_named(root: Path, name: str, *, tuned_boot: CpuSet = frozenset()) -> Path:
     """build() of named()."""
     return build(root, named(name, tuned_boot=tuned_boot))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import write_host_file
-from tests.hosts.builder import HostFactory
+from tests.hosts.builder import HostFactory, bind_cooler
 from tests.knobs.test_laws import ASKED
 from tests.lab.follow import steps
 from tests.trees import write
@@ -130,6 +130,16 @@ def cooler(host: Path, state: int, place: str = COOLER) -> None:
 
 def zone(host: Path, celsius: int) -> None:
     put(host, ZONE, temp=celsius * 1000, trip_point_0_type="passive", trip_point_0_temp=90000)
+    bind_cooler(host, 0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 4294967295])
+def test_a_cap_that_cannot_be_is_never_compliant(lab4: Path, number: int) -> None:
+    clock = lab4 / "sys/devices/system/cpu/cpu2/cpufreq/scaling_max_freq"
+    clock.write_text(f"{number}\n")
+    found = {one.target: one for one in inspection_on(lab4).assess().findings}
+    assert found["cpufreq.max_khz[2]"].outcome == "unreadable"
 
 
 @pytest.mark.slow

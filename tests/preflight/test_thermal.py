@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.hosts.builder import build_named
+from tests.hosts.builder import bind_cooler, build_named
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import read_thermal
@@ -143,7 +143,10 @@ def test_a_clock_of_exactly_the_least_ratio_is_no_throttling(xeon: Path) -> None
 
 @pytest.mark.parametrize(("temp", "is_hot"), [(89_999, False), (90_000, True)])
 def test_a_zone_slows_the_cpus_at_its_trip_and_not_below(lab4: Path, temp: int, is_hot: bool) -> None:
-    zone = "sys/class/thermal/thermal_zone0"
+    zone, cooler = "sys/class/thermal/thermal_zone0", "sys/class/thermal/cooling_device0"
+    (lab4 / cooler).mkdir()
+    write(f"{cooler}/type", "Processor")(lab4)
+    bind_cooler(lab4, 0, 0)
     write(f"{zone}/trip_point_0_type", "passive")(lab4)
     write(f"{zone}/trip_point_0_temp", 90_000)(lab4)
     assert drifted(judged(lab4, {2, 3}, write(f"{zone}/temp", temp))) == ["thermal.zone[thermal_zone0]"] * is_hot
@@ -165,6 +168,7 @@ def test_one_throttling_and_the_first_state_of_a_cooler_count(xeon: Path, lab4: 
     assert "fan" in str(by_target(unknown)[alone[0]].fix)
     write("sys/class/thermal/thermal_zone0/trip_point_0_type", "passive")(lab4)
     write("sys/class/thermal/thermal_zone0/trip_point_0_temp", 90_000)(lab4)
+    bind_cooler(lab4, 0, 0)
     by_hand = judged(lab4, {2, 3})
     assert drifted(by_hand) == alone
     assert str(by_target(by_hand)[alone[0]].fix).startswith(f"echo 0 | sudo tee /{cooler}/")
@@ -200,6 +204,8 @@ def test_a_zone_at_its_trip_and_a_cpu_that_cools_are_found(lab4: Path) -> None:
         write(f"{thermal}/cooling_device{number}/type", kind)(lab4)
         write(f"{thermal}/cooling_device{number}/max_state", 10)(lab4)
         write(f"{thermal}/cooling_device{number}/cur_state", -1 if kind == "intel_powerclamp" else 0)(lab4)
+
+    bind_cooler(lab4, 0, 0, trip=1)
 
     def hot(host: Path) -> None:
         write(f"{thermal}/thermal_zone0/temp", 95000)(host)

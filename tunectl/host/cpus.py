@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
 from tunectl.host.cpusets import CpuFacts, read_cpu_list
+from tunectl.host.plausible import FREQUENCY, plausible
 from tunectl.host.sysroot import Sysroot
 
 _CPU = "sys/devices/system/cpu"
@@ -87,8 +88,8 @@ def read_cpus(
                 smt_siblings=facts.siblings[cpu],
                 core_type=kinds.get(cpu, "unknown"),
                 caches=caches.get(cpu, ()),
-                min_khz=_number(root, f"cpu{cpu}/cpufreq/cpuinfo_min_freq"),
-                max_khz=_number(root, f"cpu{cpu}/cpufreq/cpuinfo_max_freq"),
+                min_khz=plausible(_number(root, f"cpu{cpu}/cpufreq/cpuinfo_min_freq"), FREQUENCY),
+                max_khz=plausible(_number(root, f"cpu{cpu}/cpufreq/cpuinfo_max_freq"), FREQUENCY),
                 base_khz=base,
                 base_source=source,
                 governor=root.get(f"{_CPU}/cpu{cpu}/cpufreq/scaling_governor"),
@@ -156,10 +157,11 @@ def _read_bases(
 
 def _read_base(root: Sysroot, cpu: int, model: tuple[int | None, str]) -> tuple[int | None, str]:
     """From the best source that this host has (docs/kernel-facts.md); never cpuinfo_max_freq, which includes turbo."""
-    if base := _number(root, f"cpu{cpu}/cpufreq/base_frequency"):
+    if base := plausible(_number(root, f"cpu{cpu}/cpufreq/base_frequency"), FREQUENCY):
         return base, "base_frequency"
-    if nominal := _number(root, f"cpu{cpu}/acpi_cppc/nominal_freq"):
-        return nominal * 1000, "acpi_cppc/nominal_freq"
+    nominal_khz = (_number(root, f"cpu{cpu}/acpi_cppc/nominal_freq") or 0) * 1000
+    if FREQUENCY.holds(nominal_khz):
+        return nominal_khz, "acpi_cppc/nominal_freq"
     steps = root.get(f"{_CPU}/cpu{cpu}/cpufreq/scaling_available_frequencies")
     if base := parse_base_step(steps):
         return base, "scaling_available_frequencies"

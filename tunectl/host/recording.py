@@ -298,7 +298,10 @@ FILES = (
     *_below(f"{_NET}/device", _PCI),
     *_below(f"{_NET}/device/..", _PCI),
     *_below(f"{_NET}/queues/*", "rps_cpus rps_flow_cnt xps_cpus tx_timeout"),
-    *_below("sys/class/thermal/thermal_zone*", "type temp mode policy trip_point_*_temp trip_point_*_type"),
+    *_below(
+        "sys/class/thermal/thermal_zone*",
+        "type temp mode policy trip_point_*_temp trip_point_*_type cdev*/type cdev*_trip_point",
+    ),
     *_below("sys/class/thermal/cooling_device*", "type cur_state max_state"),
     *_below("sys/class/hwmon/hwmon*", "name"),
     *_below("sys/class/dmi/id", "sys_vendor product_name bios_version chassis_asset_tag"),

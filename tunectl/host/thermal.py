@@ -16,6 +16,7 @@ from tunectl.fix import NOTHING, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpus import read_cpus
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.interrupts import parse_interrupts
+from tunectl.host.plausible import COOLING, FREQUENCY, TEMPERATURE, TRIP, plausible
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
 
@@ -23,8 +24,8 @@ _CPU = "sys/devices/system/cpu"
 THERMAL = "sys/class/thermal"
 # These zones read an MSR on a CPU of their own choice (x86_pkg_temp_thermal.c, processor_thermal_device.c).
 _DISTURBING_ZONES = frozenset({"x86_pkg_temp", "TCPU", "TCPU_PCI", "B0D4"})
-# A trip of these kinds slows the CPUs or stops the host; an active one only starts a fan.
-_SLOWING_TRIPS = frozenset({"passive", "hot", "critical"})
+# A trip of these kinds stops the host, or warns of it; an active one starts a fan, a passive one what is bound to it.
+_STOPPING_TRIPS = frozenset({"hot", "critical"})
 # Cooling devices that slow CPUs or keep them idle; the others are fans, radios and displays.
 SLOWING_COOLERS = ("Processor", "intel_powerclamp", "cpufreq-", "cpuidle-", "thermal-cpufreq-", "thermal-idle-")
 # Of these, those that force idle time. Whoever writes their cur_state starts them; no CPU need be hot for it.
@@ -162,7 +163,8 @@ def limit_path(cpu: int, file: str) -> str:
 
 
 def _limits(root: Sysroot, cpu: int) -> Limits:
-    return Limits(_number(root, limit_path(cpu, "bios_limit")), _number(root, limit_path(cpu, "scaling_max_freq")))
+    files = ("bios_limit", "scaling_max_freq")
+    return Limits(*(plausible(_number(root, limit_path(cpu, file)), FREQUENCY) for file in files))
 
 
 def _thermal_interrupts(root: Sysroot) -> dict[int, int]:
@@ -180,17 +182,40 @@ def quiet_zones(root: Sysroot) -> dict[str, str]:
 
 def _zones(root: Sysroot) -> dict[str, Zone]:
     return {
-        name: Zone(kind, _number(root, f"{THERMAL}/{name}/temp"), lowest_trip(root, f"{THERMAL}/{name}"))
+        name: Zone(
+            kind,
+            plausible(_number(root, f"{THERMAL}/{name}/temp"), TEMPERATURE),
+            lowest_trip(root, f"{THERMAL}/{name}"),
+        )
         for name, kind in quiet_zones(root).items()
     }
 
 
 def lowest_trip(root: Sysroot, zone: str) -> int | None:
-    """The lowest temperature, in thousandths of a degree, at which a zone slows the CPUs; None where there is none."""
-    names = [name.removesuffix("_type") for name in root.listdir(zone) if name.startswith("trip_point_")]
-    slowing = {name for name in names if root.get(f"{zone}/{name}_type").strip() in _SLOWING_TRIPS}
-    temps = [temp for name in slowing if (temp := _number(root, f"{zone}/{name}_temp"))]
-    return min((temp for temp in temps if temp > 0), default=None)  # a trip that is off stands below zero
+    """The lowest temperature, in thousandths of a degree, at which a zone slows the CPUs or stops the host.
+
+    None where there is none: a passive trip slows the CPUs only by a cooling device of theirs that is bound to it, and
+    of a zone that is disabled the kernel heeds no trip (Documentation/driver-api/thermal/sysfs-api.rst).
+    """
+    if root.get(f"{zone}/mode").strip() == "disabled":
+        return None
+    files = root.listdir(zone)
+    kinds = {name[:-5]: root.get(f"{zone}/{name}").strip() for name in files if re.fullmatch(_TRIP_TYPE, name)}
+    slowing = {f"trip_point_{trip}" for trip in _bound_trips(root, zone, files)}
+    effective = [name for name, kind in kinds.items() if kind in _STOPPING_TRIPS or (kind, name in slowing) == _SLOWS]
+    temps = (plausible(_number(root, f"{zone}/{name}_temp"), TRIP) for name in effective)
+    return min((temp for temp in temps if temp is not None), default=None)
+
+
+_TRIP_TYPE = r"trip_point_[0-9]+_type"
+_SLOWS = ("passive", True)
+
+
+def _bound_trips(root: Sysroot, zone: str, files: Iterable[str]) -> set[int | None]:
+    """The trips to which a cooling device that slows CPUs is bound."""
+    devices = [name for name in files if re.fullmatch(r"cdev[0-9]+", name)]
+    slowing = [name for name in devices if root.get(f"{zone}/{name}/type").strip().startswith(SLOWING_COOLERS)]
+    return {_number(root, f"{zone}/{name}_trip_point") for name in slowing}
 
 
 def read_capping(root: Sysroot) -> tuple[Capping, ...]:
@@ -231,6 +256,6 @@ def _cooling(root: Sysroot) -> dict[str, Cooling]:
     for name in sorted(root.listdir(THERMAL)):
         if name.startswith("cooling_device"):
             state, most = (_number(root, f"{THERMAL}/{name}/{which}_state") for which in ("cur", "max"))
-            if state is not None and most:
+            if state is not None and most and COOLING.holds(state) and state <= most:
                 found[name] = Cooling(root.get(f"{THERMAL}/{name}/type").strip(), state, most)
     return found

@@ -22,6 +22,7 @@ from tunectl.cpulist import (
     parse_shown,
 )
 from tunectl.errors import UsageError
+from tunectl.host.plausible import FREQUENCY, problem
 from tunectl.model import Match, Scalar, Scope
 
 _DIGITS = 21  # of 64 bits, with a sign
@@ -69,8 +70,15 @@ def _want_khz(value: Any, scope: Scope) -> int | str:
     return value if value in ("hardware-max", "hardware-min") else _want_natural(value, scope)
 
 
+def _decode_khz(text: str) -> int:
+    value = integer(text)
+    if wrong := problem(value, FREQUENCY):
+        raise ValueError(wrong)
+    return value
+
+
 # The two words stand for cpuinfo_max_freq and cpuinfo_min_freq of the CPU in question.
-KHZ = Codec("khz", 'kHz, "hardware-max" or "hardware-min"', integer, str, lambda value: value, _want_khz)
+KHZ = Codec("khz", 'kHz, "hardware-max" or "hardware-min"', _decode_khz, str, lambda value: value, _want_khz)
 
 
 def _want_count(value: Any, scope: Scope) -> int | str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.hosts.builder import bind_cooler
 from tests.monitor.watched import CPU, Watched, of, watch
 from tunectl.host.devices import DeviceEvent
 from tunectl.monitor.model import Freshness, Snapshot
@@ -147,6 +148,7 @@ def with_coolers(host: Watched) -> Watched:
         host.write(f"{THERMAL}/cooling_device{number}/type", kind)
         host.write(f"{THERMAL}/cooling_device{number}/cur_state", 0)
         host.write(f"{THERMAL}/cooling_device{number}/max_state", 10)
+    bind_cooler(host.root, 0, 0)
     return host
 
 
@@ -160,6 +162,59 @@ def test_a_zone_its_trip_and_what_slows_the_cpus(lab4: Watched) -> None:
     assert of(snapshot, "temperature_mc")["thermal_zone0"].kind == "acpitz"
     assert of(snapshot, "trip_mc")["thermal_zone0"].value == 90000
     assert {name: one.value for name, one in of(snapshot, "cooling_state").items()} == {"cooling_device0": 3}
+
+
+@pytest.mark.parametrize(
+    ("kind", "cooler", "mode", "trip"),
+    [
+        ("passive", "Fan", "enabled", None),
+        ("passive", "Processor", "disabled", None),
+        ("passive", "cpufreq-cpu2", "enabled", 90000),
+        ("passive", "intel_powerclamp", "enabled", 90000),
+        ("active", "Processor", "enabled", None),
+        ("critical", "Fan", "enabled", 90000),
+        ("hot", "Fan", "enabled", 90000),
+    ],
+)
+def test_a_trip_counts_for_what_it_does(lab4: Watched, kind: str, cooler: str, mode: str, trip: int | None) -> None:
+    """A passive one drives what is bound to it, and of a zone that is disabled the kernel heeds none."""
+    host = with_coolers(lab4)
+    host.write(f"{THERMAL}/thermal_zone0/trip_point_0_type", kind)
+    host.write(f"{THERMAL}/thermal_zone0/mode", mode)
+    host.write(f"{THERMAL}/cooling_device0/type", cooler)
+    assert [sample.value for sample in of(host.look(), "trip_mc").values()] == [trip] * (trip is not None)
+
+
+def test_a_passive_trip_to_which_another_zones_cooler_is_bound_slows_nobody(lab4: Watched) -> None:
+    host = with_coolers(lab4)
+    host.write(f"{THERMAL}/thermal_zone0/cdev0_trip_point", 3)
+    assert of(host.look(), "trip_mc") == {}
+
+
+@pytest.mark.parametrize("number", [-274000, -273000, 0, 127000, 255000, 2147483647])
+def test_a_temperature_that_cannot_be_is_no_data(lab4: Watched, number: int) -> None:
+    host = with_coolers(lab4)
+    host.write(f"{THERMAL}/thermal_zone0/temp", number)
+    found = of(host.look(), "temperature_mc")["thermal_zone0"]
+    assert (found.freshness, found.value) == (Freshness.NO_DATA, None)
+
+
+@pytest.mark.parametrize("number", [-274000, 0, 255000, 2147483647])
+def test_a_trip_that_cannot_be_is_none(lab4: Watched, number: int) -> None:
+    host = with_coolers(lab4)
+    host.write(f"{THERMAL}/thermal_zone0/trip_point_0_temp", number)
+    assert of(host.look(), "trip_mc") == {}
+
+
+@pytest.mark.parametrize("number", [0, 3500, 4294967295])
+def test_a_limit_that_cannot_be_is_no_data_and_no_base(lab4: Watched, number: int) -> None:
+    lab4.write(f"{CPU}/cpufreq/policy2/scaling_max_freq", number)
+    lab4.write(f"{CPU}/cpufreq/policy2/bios_limit", number)
+    snapshot = lab4.look()
+    for quantity in ("max_khz", "bios_limit_khz"):
+        found = of(snapshot, quantity)
+        assert (found["cpu2"].freshness, found["cpu2"].value) == (Freshness.NO_DATA, None)
+        assert found["cpu3"].freshness is Freshness.FRESH
 
 
 def test_an_unreadable_zone_is_no_data_and_a_vanished_device_too(lab4: Watched) -> None:

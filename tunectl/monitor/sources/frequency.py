@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
 from tunectl.errors import UsageError
 from tunectl.host.counters import rises
+from tunectl.host.plausible import FREQUENCY
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.interrupt_table import TIMER
 from tunectl.monitor.model import Freshness, Sample
@@ -157,8 +158,8 @@ def _sample(kept: _Kept, number: int, ticks: bool) -> Sample:
         reason = "how often it ticks is not known yet" if rate is None else f"it ticks {rate:.0f} times a second: idle"
         return Sample("frequency_khz", subject, None, _NAME, Freshness.STALE, reason, cpus)
     khz = kept.numbers.value[number]
-    if not khz:
-        reason = kept.numbers.problem.get(number, "the file holds 0: no data (kernels 5.3 to 5.18)")
+    if khz is None or not FREQUENCY.holds(khz):
+        reason = kept.numbers.problem.get(number, f"the file holds {khz}: no clock (0 on kernels 5.3 to 5.18)")
         return Sample("frequency_khz", subject, None, _NAME, Freshness.NO_DATA, reason, cpus)
     cpu.same = cpu.same + 1 if khz == cpu.last else 1
     cpu.last = khz

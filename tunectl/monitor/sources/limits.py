@@ -6,6 +6,7 @@ base_frequency says, and a base that sinks with the limit would hide it (docs/ke
 
 from collections.abc import Iterator
 
+from tunectl.host.plausible import FREQUENCY
 from tunectl.host.thermal import limit_path
 from tunectl.monitor.model import CLAMPED, Freshness, Sample
 from tunectl.monitor.open_files import Numbers
@@ -36,10 +37,13 @@ class _Kept:
             self.moved.add(quantity)
             subject, cpus = f"cpu{cpu}", frozenset({cpu})
             khz = self.numbers.value[key]
-            if khz:
+            if khz is not None and FREQUENCY.holds(khz):
                 self.samples[key] = Sample(quantity, subject, khz, _NAME, cpus=cpus)
             elif key not in self.numbers.absent or self.samples.get(key):
-                reason = self.numbers.problem.get(key) or f"/{limit_path(cpu, _FILES[quantity])} holds 0"
+                reason = (
+                    self.numbers.problem.get(key)
+                    or f"/{limit_path(cpu, _FILES[quantity])} holds {khz}, which is not plausible"
+                )
                 self.samples[key] = Sample(quantity, subject, None, _NAME, Freshness.NO_DATA, reason, cpus)
 
 

@@ -6,12 +6,14 @@ may enter SMM and so stop every CPU: on a running host it is asked only every te
 
 from collections.abc import Iterator
 
+from tunectl.host.plausible import COOLING, TEMPERATURE, problem
 from tunectl.host.thermal import SLOWING_COOLERS, THERMAL, lowest_trip, quiet_zones
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.open_files import Numbers
 from tunectl.monitor.watched_host import Source, WatchedHost
 
 _NAME = "thermal"
+_RANGES = {"temperature_mc": TEMPERATURE, "cooling_state": COOLING}
 _FIRMWARE = frozenset({"acpitz"})
 _FIRMWARE_S = 10.0
 _LISTED_S = 60.0  # zones and devices come and go with drivers
@@ -44,9 +46,9 @@ class _Kept:
     def sample(self, name: str, quantity: str, kind: str) -> Sample:
         """What one of them holds."""
         value = self.numbers.value[name]
-        if value is None:
-            problem = self.numbers.problem.get(name, "")
-            return Sample(quantity, name, None, _NAME, Freshness.NO_DATA, problem, kind=kind)
+        wrong = self.numbers.problem.get(name, "") if value is None else problem(value, _RANGES[quantity])
+        if wrong:
+            return Sample(quantity, name, None, _NAME, Freshness.NO_DATA, wrong, kind=kind)
         return Sample(quantity, name, value, _NAME, kind=kind)
 
 

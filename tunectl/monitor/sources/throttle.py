@@ -7,6 +7,7 @@ need not count the same: each CPU's count is a sample, and names its core or pac
 from collections.abc import Iterator
 
 from tunectl.cpulist import CpuSet
+from tunectl.host.plausible import COUNT, plausible
 from tunectl.host.thermal import throttle_path
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.open_files import Numbers
@@ -39,7 +40,8 @@ class _Kept:
     def _sample(self, key: Key) -> Sample:
         quantity, subject = f"{key[0]}_throttles", f"cpu{key[1]}"
         whole, cpus = self.wholes[key]
-        count, problem = self.numbers.value[key], self.numbers.problem.get(key, "")
+        count = plausible(self.numbers.value[key], COUNT)
+        problem = self.numbers.problem.get(key, "" if count is not None else "a count below 0 is not plausible")
         freshness = Freshness.FRESH if count is not None else Freshness.NO_DATA
         return Sample(quantity, subject, count, _NAME, freshness, problem, cpus, whole=whole)
 
