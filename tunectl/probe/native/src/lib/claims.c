@@ -1,15 +1,25 @@
 #include "lib/tasks.h"
 
 #include <stdlib.h>
+#include <time.h>
 
+#include "lib/clock.h"
 #include "lib/options.h"
 
 enum { SEARCH_PAUSE = 5 };  /* polls between two searches: a search reads every thread of the host */
 
-/* A thread of somebody else that has nowhere else to run than on the run's CPUs. */
+/*
+ * The share of time from which on a thread wants a CPU: 3 ms of a second. Whoever runs for less is a gap of the measurement, like any
+ * other; and a sum of time does not depend on which look happened to see it.
+ */
+static const uint64_t WINDOW_NS = 1000000000, WANTS_NS = 3000000;
+
+/* A thread of somebody else that has nowhere else to run than on the run's CPUs, or was found running there. */
 struct resident {
     struct task task;
-    uint64_t slices;
+    struct task_account account;
+    uint64_t wanted_ns;     /* in this window: it ran, or waited for the CPU */
+    uint64_t pending_ns;    /* of that, what the kernel has not accounted yet: it does so when a wait ends */
 };
 
 struct claims {
@@ -18,6 +28,8 @@ struct claims {
     struct cpus elsewhere;
     struct resident *residents;
     size_t n_residents;
+    uint64_t window_began_ns;
+    uint64_t looked_ns;
     task_visitor heard;
     void *context;
     unsigned since_search;
@@ -32,18 +44,22 @@ static bool has_elsewhere(const struct claims *claims, const struct cpus *allowe
     return cpus_count(&common) > 0 || cpus_count(allowed) == 0;
 }
 
+static void keep(struct claims *claims, const struct task *task)
+{
+    struct resident *more = realloc(claims->residents, (claims->n_residents + 1) * sizeof(*more));
+    if (!more)
+        return;
+    claims->residents = more;
+    claims->residents[claims->n_residents++] = (struct resident){.task = *task, .account = task_account(task->pid, task->tid)};
+}
+
 static void keep_resident(const struct task *task, void *context)
 {
     struct claims *claims = context;
     struct cpus allowed = cpus_allowed(task->tid);
     struct cpus near = cpus_common(&allowed, &claims->near);
-    if (cpus_count(&near) == 0 || has_elsewhere(claims, &allowed))
-        return;
-    struct resident *more = realloc(claims->residents, (claims->n_residents + 1) * sizeof(*more));
-    if (!more)
-        return;
-    claims->residents = more;
-    claims->residents[claims->n_residents++] = (struct resident){*task, task_account(task->pid, task->tid).slices};
+    if (cpus_count(&near) > 0 && !has_elsewhere(claims, &allowed))
+        keep(claims, task);
 }
 
 struct claims *claims_new(const struct cpus *cpus, const struct cpus *elsewhere, size_t own, const struct host_facts *facts,
@@ -58,6 +74,7 @@ struct claims *claims_new(const struct cpus *cpus, const struct cpus *elsewhere,
         CPU_OR_S(sizeof(core), claims->near.sets, claims->near.sets, core.sets);
     }
     tasks_visit(keep_resident, claims);
+    claims->window_began_ns = claims->looked_ns = clock_ns(CLOCK_MONOTONIC);
     return claims;
 }
 
@@ -76,37 +93,67 @@ void claims_free(struct claims *claims)
     free(claims);
 }
 
+/* How long it wanted its CPU since the last look, `passed_ns` ago. A wait that goes on is in no account yet. */
+static void add_wanted(struct resident *r, const struct task *now, uint64_t passed_ns)
+{
+    struct task_account account = task_account(r->task.pid, r->task.tid);
+    uint64_t accounted_ns = account.ran_ns + account.waited_ns - r->account.ran_ns - r->account.waited_ns;
+    if (accounted_ns > 0) {
+        r->wanted_ns += accounted_ns > r->pending_ns ? accounted_ns - r->pending_ns : 0;
+        r->pending_ns = 0;
+    } else if (now->state == 'R' && r->task.state == 'R' && account.slices == r->account.slices) {
+        r->wanted_ns += passed_ns;
+        r->pending_ns += passed_ns;
+    }
+    r->account = account;
+    r->task = *now;
+}
+
 void claims_look(struct claims *claims)
 {
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    bool is_new_window = now_ns - claims->window_began_ns >= WINDOW_NS;
     for (size_t i = 0; i < claims->n_residents; i++) {
         struct resident *r = &claims->residents[i];
-        uint64_t slices = task_account(r->task.pid, r->task.tid).slices;
         struct task now;
         if (!task_read(&now, r->task.pid, r->task.tid))
             continue;
-        if ((now.state == 'R' || slices != r->slices) && cpus_have(&claims->near, now.cpu))
+        add_wanted(r, &now, now_ns - claims->looked_ns);
+        if (cpus_have(&claims->near, now.cpu) && r->wanted_ns >= WANTS_NS)
             claims->heard(&now, claims->context);
-        r->slices = slices;
+        if (is_new_window)
+            r->wanted_ns = 0;
     }
+    claims->looked_ns = now_ns;
+    if (is_new_window)
+        claims->window_began_ns = now_ns;
 }
 
-/* On an isolated CPU nobody is moved away by the scheduler, wherever else he may run. */
-static void hear(const struct task *task, void *context)
+static bool is_kept_already(const struct claims *claims, pid_t tid)
 {
-    const struct claims *claims = context;
-    if (task->state != 'R' || !cpus_have(&claims->near, task->cpu))
+    for (size_t i = 0; i < claims->n_residents; i++)
+        if (claims->residents[i].task.tid == tid)
+            return true;
+    return false;
+}
+
+/* On an isolated CPU nobody is moved away by the scheduler, wherever else he may run. From now on it is looked at. */
+static void watch_runner(const struct task *task, void *context)
+{
+    struct claims *claims = context;
+    if (task->state != 'R' || !cpus_have(&claims->near, task->cpu) || is_kept_already(claims, task->tid))
         return;
     struct cpus allowed = cpus_allowed(task->tid);
     if (cpus_have(&claims->facts->isolated, task->cpu) || !has_elsewhere(claims, &allowed))
-        claims->heard(task, claims->context);
+        keep(claims, task);
 }
 
 void claims_search(struct claims *claims)
 {
-    tasks_visit(hear, claims);
+    tasks_visit(watch_runner, claims);
 }
 
-static bool is_kept(pid_t tid, uint64_t *switches_before)
+static bool is_kept_off(pid_t tid, uint64_t *switches_before)
 {
     struct task now;
     if (!tid || !task_read(&now, tid, tid))
@@ -124,7 +171,7 @@ void claims_poll(struct claims *claims, const pid_t *tids)
     bool is_any_kept = false;
     claims_look(claims);
     for (size_t i = 0; i < claims->own; i++)
-        is_any_kept = is_kept(tids[i], &claims->switches[i]) || is_any_kept;
+        is_any_kept = is_kept_off(tids[i], &claims->switches[i]) || is_any_kept;
     claims->since_search++;
     if (is_any_kept && claims->since_search >= SEARCH_PAUSE) {
         claims->since_search = 0;

@@ -98,10 +98,10 @@ struct claims *claims_new(const struct cpus *cpus, const struct cpus *elsewhere,
                           task_visitor heard, void *context);
 void claims_free(struct claims *claims);
 
-/* Those that may run nowhere else and are awake, or were since the last look. Reads them alone. */
+/* Hands over those that may run nowhere else, or were found there, and wanted 3 ms of a second. Reads them alone. */
 void claims_look(struct claims *claims);
 
-/* Those that have come since, and run. Reads every thread of the host. */
+/* From now on those are looked at, too, that have come since, and run. Reads every thread of the host. */
 void claims_search(struct claims *claims);
 
 /*
