@@ -4,8 +4,6 @@ A sensor that is off, a register read as all ones and the kernel's own "invalid"
 by them, nothing alarms, and nothing is known by them that was not.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 
