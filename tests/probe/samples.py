@@ -179,7 +179,13 @@ def raw_run(
     }
     after = {kind: table(list(cpus), kind, names or {}) for kind in ("irq", "softirq")}
     stat = [times(cpu_times_ms or {}, column) for column in (0, 1)]
-    values["files_before"] = {"/proc/stat": stat[0]}
+    # Before, every CPU was there and nothing had come.
+    header = {kind: text.partition("\n")[0] + "\n" for kind, text in after.items()}
+    values["files_before"] = {
+        "/proc/stat": stat[0],
+        "/proc/interrupts": header["irq"],
+        "/proc/softirqs": header["softirq"],
+    }
     values["files_after"] = {
         "/proc/stat": stat[1],
         "/proc/interrupts": after["irq"],

@@ -101,7 +101,7 @@ def test_the_service_is_outdated_when_the_host_file_is_another(lab4: Path) -> No
     root = WritableSysroot(str(lab4))
     first = inspection_on(root)
     run_apply(
-        first.__class__(**{**first.__dict__, "invocation": ("/usr/bin/tunectl", "--host", "/a 100%.toml")}),
+        first._replace(invocation=("/usr/bin/tunectl", "--host", "/a 100%.toml")),
         root,
         f"{lab4}/var/lib/tunectl",
         runtime_only=False,
