@@ -1,5 +1,7 @@
 """Fixtures for every test: recorded hosts, and the product called as a user calls it."""
 
+from __future__ import annotations
+
 import fcntl
 import gc
 import os

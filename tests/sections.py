@@ -1,5 +1,7 @@
 """What a session's end shows below a title of its own, whichever worker it came from."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 
 import pytest

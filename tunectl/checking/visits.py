@@ -27,8 +27,9 @@ def unseen_visits(window: Window, cpu: int) -> int | None:
     before, after = window.before, window.after
     if cpu not in before.slices or cpu not in after.slices:
         return None
-    ended = [key for key, thread in _all(before) if _of_cpu(thread, cpu) and key not in dict(_all(after))]
-    known = sum(_ran(window, key, thread, cpu) for key, thread in _all(after)) + _LAST * len(ended)
+    there = dict(_all(after))
+    ended = [key for key, thread in _all(before) if _of_cpu(thread, cpu) and key not in there]
+    known = sum(_ran(window, key, thread, cpu) for key, thread in there.items()) + _LAST * len(ended)
     return max(after.slices[cpu] - before.slices[cpu] - known, 0)
 
 
