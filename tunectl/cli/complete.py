@@ -5,6 +5,8 @@ value, a few words about it, with tabs between. Only values that no shell and no
 what another program named (an interface, a session) may hold anything, and what is completed is executed.
 """
 
+from __future__ import annotations  # click 8.2 has types without parameters
+
 import os
 import re
 from collections.abc import Iterable
