@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from tunectl.checking import Severity, compliant, costs, failing, unknown, unsupported
-from tunectl.checking.residue import Residue, hidden_probes, of_observers, of_pins, residue, uncertain
+from tunectl.checking import Severity, compliant, costs, unknown, unsupported
+from tunectl.checking.outcomes import Fault, failing_of
+from tunectl.checking.residue import hidden_probes, of_observers, of_pins, residue, uncertain
 from tunectl.checking.window import some
 from tunectl.fix import in_turn, to_decide
 from tunectl.host.cpusets import CpuFacts
@@ -42,12 +43,7 @@ def test_tracing(host: Sysroot, cpu_facts: CpuFacts) -> None:
     found = residue(tracing, owners) + _of_kprobes(tracing, [one.holder for one in observers]) if tracing else []
     found += of_observers(observers, len(cpu_facts.online)) + of_pins(read_pins(host))
     if found:
-        failing(
-            f"the kernel traces: {some(one.what for one in found)}",
-            in_turn(*(one.fix for one in found)),
-            observed=len(found),
-            desired=0,
-        )
+        failing_of("the kernel traces", found)
     if doubts := uncertain(observers):
         stops = in_turn(*(to_decide(f"end it: {one.holder.stop}") for one in observers if one.perf_events))
         unknown(f"on which CPUs these perf events count, no file shows: {some(doubts)}", stops)
@@ -64,11 +60,11 @@ def _owner(trace: Trace, holders: Iterable[Holder]) -> str:
     return next((one.name for one in holders if trace.name and any(below in file for file in one.files)), "")
 
 
-def _of_kprobes(tracing: Tracing, holders: list[Holder]) -> list[Residue]:
+def _of_kprobes(tracing: Tracing, holders: list[Holder]) -> list[Fault]:
     armed = hidden_probes(tracing)
     if not armed:
         return []
     who = f", held by {some(one.name for one in holders)}" if holders else ""
     stops = "; ".join(one.stop for one in holders)
     fix = to_decide(f"end the program that holds them: {stops}" if holders else "find who loaded them")
-    return [Residue(f"kprobes of a program, by perf or BPF, on {some(armed)}{who}", fix)]
+    return [Fault(f"kprobes of a program, by perf or BPF, on {some(armed)}{who}", fix)]

@@ -1,10 +1,9 @@
 """What surrounds the operator's own threads: the limits that they run under, and who holds them."""
 
-from tunectl.checking import Severity, costs, failing, unknown
-from tunectl.checking.bounds import Bound, bounds_of, holds_of
+from tunectl.checking import Severity, costs, unknown
+from tunectl.checking.bounds import bounds_of, holds_of
+from tunectl.checking.outcomes import Fault, failing_of
 from tunectl.checking.traders import Trader, whose
-from tunectl.checking.window import some
-from tunectl.fix import in_turn
 from tunectl.host.confinement import group_dirs, read_soft_limits
 from tunectl.host.refusals import AS_ROOT
 from tunectl.host.sysroot import Sysroot
@@ -39,14 +38,9 @@ def test_trading_held(trading_thread: Trader, host: Sysroot) -> None:
     _must_be_seen(host, dirs)
 
 
-def _settle(trader: Trader, found: list[Bound]) -> None:
+def _settle(trader: Trader, found: list[Fault]) -> None:
     if found:
-        failing(
-            f"{whose(trader.declared)} (tid {trader.thread.tid}): {some(bound.what for bound in found)}",
-            in_turn(*(bound.fix for bound in found)),
-            observed=len(found),
-            desired=0,
-        )
+        failing_of(f"{whose(trader.declared)} (tid {trader.thread.tid})", found)
 
 
 def _must_be_seen(host: Sysroot, dirs: list[str]) -> None:

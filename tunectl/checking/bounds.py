@@ -1,7 +1,6 @@
 """What bounds or holds a declared thread, in words, and what lifts that for good where a unit says it."""
 
-from typing import NamedTuple
-
+from tunectl.checking.outcomes import Fault
 from tunectl.checking.traders import Trader
 from tunectl.command import argv, as_data, write
 from tunectl.cpulist import CpuSet
@@ -33,14 +32,7 @@ _KEYS = {
 }
 
 
-class Bound(NamedTuple):
-    """What there is, in words, and what takes it away."""
-
-    what: str
-    fix: Fix
-
-
-def bounds_of(root: Sysroot, trader: Trader, dirs: list[str], online: CpuSet) -> list[Bound]:
+def bounds_of(root: Sysroot, trader: Trader, dirs: list[str], online: CpuSet) -> list[Fault]:
     """What can take the CPU or its clock from a declared thread, or have the kernel end it: its groups' and its own.
 
     A quota that all threads of the group together cannot use up, and memory that was never reached, bound nothing. Only
@@ -52,30 +44,30 @@ def bounds_of(root: Sysroot, trader: Trader, dirs: list[str], online: CpuSet) ->
         for quota in read_quotas(root, dirs, real_time=policy in BY_PRIORITY):
             if quota.cpus < min(max(quota.threads, 1), len(online)):
                 share = f"{plural(quota.threads, 'thread')} together the time of {quota.cpus:g} CPUs"
-                found.append(Bound(f"{as_data('/' + quota.path)} gives its {share}", _lifted(quota.path)))
+                found.append(Fault(f"{as_data('/' + quota.path)} gives its {share}", _lifted(quota.path)))
     for ceiling in read_ceilings(root, dirs):
         if ceiling.peak >= ceiling.limit:
             reached = f"{as_data('/' + ceiling.path)} is {ceiling.limit}, and the group has had {ceiling.peak}"
-            found.append(Bound(f"{reached}: there its threads wait while memory is taken back", _lifted(ceiling.path)))
+            found.append(Fault(f"{reached}: there its threads wait while memory is taken back", _lifted(ceiling.path)))
     governor = root.get(f"sys/devices/system/cpu/cpu{trader.declared.cpu}/cpufreq/scaling_governor")
     clamps = read_clamps(root, dirs) if governor == "schedutil" else {}
     found += [
-        Bound(f"{as_data('/' + path)} keeps the clock at {percent} % of the CPU's", _lifted(path))
+        Fault(f"{as_data('/' + path)} keeps the clock at {percent} % of the CPU's", _lifted(path))
         for path, percent in clamps.items()
     ]
     return found + _limits(root, trader, policy)
 
 
-def _limits(root: Sysroot, trader: Trader, policy: str) -> list[Bound]:
+def _limits(root: Sysroot, trader: Trader, policy: str) -> list[Fault]:
     """RLIMIT_CPU ends a process when it is used up, RLIMIT_RTTIME one whose real-time thread never sleeps."""
     limits = read_soft_limits(root, trader.thread.pid)
     found = []
     if (used := limits.get("Max cpu time", _NO_LIMIT)) != _NO_LIMIT:
         what = f"process {trader.thread.pid} is ended by a signal when it has used {used} s of CPU time (RLIMIT_CPU)"
-        found.append(Bound(what, _unlimited(trader, "cpu")))
+        found.append(Fault(what, _unlimited(trader, "cpu")))
     if policy in BY_PRIORITY and (at_once := limits.get("Max realtime timeout", _NO_LIMIT)) != _NO_LIMIT:
         what = f"it is ended by a signal when it runs for {at_once} us without sleeping (RLIMIT_RTTIME)"
-        found.append(Bound(what, _unlimited(trader, "rttime")))
+        found.append(Fault(what, _unlimited(trader, "rttime")))
     return found
 
 
@@ -109,7 +101,7 @@ def _thawed(path: str) -> Fix:
     return to_type(write("0", f"/{path}"))
 
 
-def holds_of(root: Sysroot, trader: Trader, dirs: list[str]) -> list[Bound]:
+def holds_of(root: Sysroot, trader: Trader, dirs: list[str]) -> list[Fault]:
     """Who keeps a declared thread from running, or can at any moment: a debugger, a signal, a frozen group."""
     thread = trader.thread
     found = []
@@ -118,9 +110,9 @@ def holds_of(root: Sysroot, trader: Trader, dirs: list[str]) -> list[Bound]:
     if tracer.isdecimal() and int(tracer):
         name = as_data(root.get(f"proc/{tracer}/comm", "a process that is not seen here"))
         what = f"{name} (pid {tracer}) traces it, and can stop it at each signal and system call"
-        found.append(Bound(what, to_decide(f"end it: {stop_of(root, int(tracer))}")))
+        found.append(Fault(what, to_decide(f"end it: {stop_of(root, int(tracer))}")))
     elif thread.state == "T":
-        found.append(Bound("a signal stopped it", to_type(argv("sudo", "kill", "-CONT", str(thread.pid)))))
+        found.append(Fault("a signal stopped it", to_type(argv("sudo", "kill", "-CONT", str(thread.pid)))))
     for path in read_freezers(root, dirs):
-        found.append(Bound(f"{as_data('/' + path)} holds it still", _thawed(path)))
+        found.append(Fault(f"{as_data('/' + path)} holds it still", _thawed(path)))
     return found

@@ -1,10 +1,12 @@
-"""How a check ends: four functions, each of which leaves the check. Pure."""
+"""How a check ends: functions each of which leaves the check. Pure."""
 
-from typing import NoReturn
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
 
 import pytest
 
-from tunectl.fix import NOTHING, Fix, of_text
+from tunectl.checking.window import some
+from tunectl.fix import NOTHING, Fix, in_turn, of_text
 from tunectl.model import Match, Outcome, Scalar, Severity
 
 # Decorates a check that concludes from threads it does not find: they prove something only where all can be seen.
@@ -40,6 +42,19 @@ def failing(
 ) -> NoReturn:
     """The host does not behave as it should: what was seen, and what to do about it. `match`: is `desired` a bound?"""
     raise Settled(Outcome.DRIFTED, reason, fix, observed, desired, match)
+
+
+class Fault(NamedTuple):
+    """One of several things that are wrong with a subject, in words, and what mends it."""
+
+    what: str
+    fix: Fix
+
+
+def failing_of(subject: str, faults: Sequence[Fault]) -> NoReturn:
+    """All that is wrong with one subject, where nothing should be."""
+    reason = f"{subject}: {some(fault.what for fault in faults)}"
+    failing(reason, in_turn(*(fault.fix for fault in faults)), observed=len(faults), desired=0)
 
 
 def unsupported(reason: str) -> NoReturn:

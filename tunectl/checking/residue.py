@@ -1,9 +1,9 @@
 """What somebody switched on in the kernel to look at something, and did not switch off again. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from tunectl import kinds
+from tunectl.checking.outcomes import Fault
 from tunectl.checking.window import some
 from tunectl.command import argv, as_data, write
 from tunectl.fix import Fix, in_turn, to_decide, to_type
@@ -13,14 +13,7 @@ from tunectl.host.tracefs import Trace, Tracing
 from tunectl.wording import plural
 
 
-class Residue(NamedTuple):
-    """What is on, in words, and what ends it."""
-
-    what: str
-    fix: Fix
-
-
-def residue(tracing: Tracing, owners: Mapping[str, str]) -> list[Residue]:
+def residue(tracing: Tracing, owners: Mapping[str, str]) -> list[Fault]:
     """What is on. `owners` says by an instance's name which running program holds its files open: that one is in use.
 
     A probe that is defined and not on costs nothing, and is none.
@@ -33,28 +26,28 @@ def residue(tracing: Tracing, owners: Mapping[str, str]) -> list[Residue]:
         names = [event for kind, event in tracing.probes if kind == file and event in on]
         words = ["-:" + event.replace(":", "/") for event in names]
         ends = in_turn(*(to_type(write(word, f"{place}/{file}", append=True)) for word in words))
-        residues.append(Residue(f"probes of {file}: {some(names)}", ends))
+        residues.append(Fault(f"probes of {file}: {some(names)}", ends))
     if tracing.profiled:
         off = to_type(write("0", f"{place}/function_profile_enabled"))
-        residues.append(Residue("every kernel function is timed", off))
+        residues.append(Fault("every kernel function is timed", off))
     if tracing.stack:
         off = to_type(kinds.stop_stack_tracer())
-        residues.append(Residue("every kernel function's stack is measured", off))
+        residues.append(Fault("every kernel function's stack is measured", off))
     return residues
 
 
-def _of(trace: Trace) -> list[Residue]:
+def _of(trace: Trace) -> list[Fault]:
     where = f"instance {as_data(trace.name)}: " if trace.name else ""
     found = []
     if trace.tracer not in ("", "nop"):
         off = to_type(write("nop", f"/{trace.path}/current_tracer"))
-        found.append(Residue(f"{where}the tracer {trace.tracer}", off))
+        found.append(Fault(f"{where}the tracer {trace.tracer}", off))
     if trace.events:
         off = to_type(write("", f"/{trace.path}/set_event"))
-        found.append(Residue(f"{where}events {some(trace.events)}", off))
+        found.append(Fault(f"{where}events {some(trace.events)}", off))
     if trace.name and found:
         whats = " and ".join(one.what.removeprefix(where) for one in found)
-        return [Residue(where + whats, to_type(argv("sudo", "rmdir", of=[f"/{trace.path}"])))]
+        return [Fault(where + whats, to_type(argv("sudo", "rmdir", of=[f"/{trace.path}"])))]
     return found
 
 
@@ -64,15 +57,15 @@ def hidden_probes(tracing: Tracing) -> tuple[str, ...]:
     return () if any(event in on for _, event in tracing.probes) else tracing.armed
 
 
-def of_pins(pins: Sequence[Pin]) -> list[Residue]:
+def of_pins(pins: Sequence[Pin]) -> list[Fault]:
     """The links that last without a process, and what ends them."""
     links = [as_data(link) for link in sorted({pin.link for pin in pins})]
     what = f"BPF programs at {some(links)}, pinned at {some(pin.path for pin in pins)}"
     end = to_type(argv("sudo", "rm", of=[pin.path for pin in pins]), "or end the program that pinned them")
-    return [Residue(what, end)] if pins else []
+    return [Fault(what, end)] if pins else []
 
 
-def of_observers(observers: Iterable[Observer], online: int) -> list[Residue]:
+def of_observers(observers: Iterable[Observer], online: int) -> list[Fault]:
     """The processes that have programs run, or perf events counted, on every CPU: what each holds, and what ends it."""
     found = []
     for observer in observers:
@@ -81,7 +74,7 @@ def of_observers(observers: Iterable[Observer], online: int) -> list[Residue]:
             parts = [f"BPF programs at {some(held)}"] if held else []
             parts += [plural(observer.perf_events, "perf event")] if observer.perf_events else []
             end = to_decide(f"end the program that holds them: {observer.holder.stop}")
-            found.append(Residue(f"{observer.holder.name} holds {' and '.join(parts)}", end))
+            found.append(Fault(f"{observer.holder.name} holds {' and '.join(parts)}", end))
     return found
 
 

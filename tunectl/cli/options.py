@@ -99,10 +99,11 @@ class Options(NamedTuple):
     @property
     def program(self) -> str:
         """What starts this tunectl after `sudo`: its name where sudo finds it by that, else its full path."""
+        import shutil  # slow to import, and no help text needs it
+
         program = self._script
         path = os.environ.get("PATH") if "SUDO_UID" in os.environ else _SUDO_PATH  # that of a user is not sudo's
-        places = (os.path.join(place, "tunectl") for place in (path or "").split(os.pathsep))
-        found = next((place for place in places if os.access(place, os.X_OK)), "")
+        found = shutil.which("tunectl", path=path)
         return "tunectl" if found and os.path.realpath(found) == os.path.realpath(program) else program
 
     @property

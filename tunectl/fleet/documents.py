@@ -19,9 +19,7 @@ _Text = Annotated[str, Meta(max_length=1 << 16)]
 _A_LIST = "a JSON list of names, or a name a line; # begins a comment"
 _COMMENT = re.compile(r"(^|\s)#.*|^\s*;.*")
 # What begins a group in an inventory that is an INI file.
-_SECTION = re.compile(
-    r"\s*\[\s*[^\s\]\[\"{},][^\]\[\"{},]*\]\s*(?:[#;].*)?$", re.MULTILINE
-)  # what begins a group in an INI inventory
+_SECTION = re.compile(r"\s*\[\s*[^\s\]\[\"{},][^\]\[\"{},]*\]\s*(?:[#;].*)?$", re.MULTILINE)
 _NAME = re.compile(r"[^\W_][\w.-]*")
 _LONGEST_NAME = 253  # RFC 1035, 2.3.4, as text
 
