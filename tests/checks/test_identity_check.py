@@ -126,6 +126,7 @@ def test_the_probe_is_known_by_who_runs_which_program() -> None:
 
 @EVERYBODY
 @pytest.mark.slow
+@pytest.mark.alone  # one that is root's would be there before and gone after
 @pytest.mark.parametrize("name", ["irqbalance", "tuned"])
 def test_a_users_program_is_no_tuner(place: Path, who: Callable[..., Ran], name: str) -> None:
     target, words = f"check.other_tuners[{name}]", ("show", "--format", "json")
@@ -137,6 +138,7 @@ def test_a_users_program_is_no_tuner(place: Path, who: Callable[..., Ran], name:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_roots_own_program_is_one(place: Path) -> None:
     with program_named("irqbalance", place) as pid:
         for who in (as_root, as_nobody):
@@ -146,6 +148,7 @@ def test_roots_own_program_is_one(place: Path) -> None:
         assert checked(as_nobody, place)["check.other_tuners[irqbalance]"]["outcome"] == "unreadable"
 
 
+@pytest.mark.alone
 def test_a_set_user_id_program_does_not_lend_its_user_a_name(place: Path) -> None:
     """As sudo does while it waits for a password: root by every user id, and named by the link that a user made."""
     source = place / "lends.c"
