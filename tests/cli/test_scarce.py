@@ -34,12 +34,21 @@ def test_enough_open_files_are_not_talked_about(tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "")
 
 
-@pytest.mark.parametrize("kilobytes", [28_000, 35_000, 40_000])
+@pytest.mark.parametrize("kilobytes", [32_000, 35_000, 40_000])
 def test_too_little_memory_is_one_line(host_root: HostFactory, kilobytes: int) -> None:
     """How much is too little depends on the Python, and so does where it fails."""
     done = limited(f"-v {kilobytes}", "--root", host_root("lab4"), "check")
     assert done.code != 1 or complaint(done, 1)
     assert "Traceback" not in done.err
+
+
+def test_a_limit_that_leaves_too_little_to_begin_with_is_named() -> None:
+    """Further on the interpreter itself may end with it: CPython 3.11 calls itself until its stack is full."""
+    assert "ulimit -v" in complaint(limited("-v 20000", "--version"), 1)
+
+
+def test_a_limit_that_leaves_enough_is_not_talked_about() -> None:
+    assert limited("-v 60000", "--version").err == ""
 
 
 def test_a_library_that_cannot_be_loaded_is_no_fault_of_ours(tmp_path: Path) -> None:
