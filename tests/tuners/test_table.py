@@ -1,5 +1,7 @@
 """What each tuner writes, read from its own configuration; and that it matters only where it differs from ours."""
 
+import shutil
+import subprocess
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -8,13 +10,16 @@ import pytest
 
 from tests.hosts.builder import HostFactory
 from tests.trees import write
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
 from tunectl.tuners import keyfiles, tools, tuned
-from tunectl.tuners.conflicts import FoundTuner, conflicts, notes_of
+from tunectl.tuners.conflicts import FoundTuner, conflicts, notes_of, objection
 from tunectl.tuners.find import read_tuners
 from tunectl.tuners.places import knob_at, places
 from tunectl.tuners.table import FILES, PROGRAMS
+
+needs_tmpfiles = pytest.mark.skipif(not shutil.which("systemd-tmpfiles"), reason="systemd-tmpfiles is not installed")
 
 OURS: dict[str, Any] = {
     "cpufreq.governor": "performance",
@@ -235,7 +240,7 @@ def test_the_patterns_of_programs_match_rows() -> None:
 @pytest.mark.parametrize(
     ("path", "line"),
     [
-        ("etc/tmpfiles.d/x.conf", "w /sys/kernel/mm/ksm/run - - - - {}"),
+        ("etc/tmpfiles.d/x.conf", "w+ /sys/kernel/mm/ksm/run - - - - {}"),
         ("etc/sysfs.conf", "kernel/mm/ksm/run = {}"),
         ("etc/udev/rules.d/x.rules", "RUN+=\"/bin/sh -c 'echo {} > /sys/kernel/mm/ksm/run'\""),
     ],
@@ -244,3 +249,45 @@ def test_of_two_lines_the_last_is_in_force(tmp_path: Path, path: str, line: str)
     write(tmp_path, path, f"{line.format(0)}\n{line.format(1)}\n")
     (tuner,) = read_tuners(Sysroot(str(tmp_path)))
     assert [(setting.line, setting.wins) for setting in tuner.settings] == [(1, False), (2, True)]
+
+
+TWO_LINES = pytest.mark.parametrize(
+    ("first", "second", "counts"), [("w", "w", "0"), ("w", "w+", "0"), ("w+", "w", "0"), ("w+", "w+", "1")]
+)
+
+
+@TWO_LINES
+def test_of_two_lines_for_a_path_the_first_counts(tmp_path: Path, first: str, second: str, counts: str) -> None:
+    """In the order of the files' names, wherever they lie."""
+    write(tmp_path, "etc/tmpfiles.d/1.conf", f"{first} /sys/kernel/mm/ksm/run - - - - 0\n")
+    write(tmp_path, "usr/lib/tmpfiles.d/2.conf", f"{second} /sys/kernel/mm/ksm/run - - - - 1\n")
+    assert [setting.value for setting in found(tmp_path, "tmpfiles.d").settings if setting.wins] == [counts]
+
+
+@needs_tmpfiles
+@TWO_LINES
+def test_so_does_systemd_tmpfiles(tmp_path: Path, first: str, second: str, counts: str) -> None:
+    write(tmp_path, "value", "")
+    write(tmp_path, "etc/tmpfiles.d/1.conf", f"{first} /value - - - - 0\n")
+    write(tmp_path, "usr/lib/tmpfiles.d/2.conf", f"{second} /value - - - - 1\n")
+    subprocess.run(["systemd-tmpfiles", "--create", f"--root={tmp_path}"], check=True, capture_output=True)
+    assert (tmp_path / "value").read_text()[-1] == counts  # w+ appends to a file; in sysfs it is a write of its own
+
+
+@pytest.mark.parametrize("unit", ["ondemand", "cpupower-service", "com.system76.PowerDaemon"])
+def test_a_fix_ends_the_unit_that_starts_it(tmp_path: Path, unit: str) -> None:
+    write(tmp_path, f"usr/lib/systemd/system/{unit}.service", "[Service]\nExecStart=/x\n")
+    running(tmp_path, unit)
+    for name in ("present", "online"):
+        write(tmp_path, f"sys/devices/system/cpu/{name}", "0-3\n")
+    host = Sysroot(str(tmp_path))
+    against_us = objection(*read_tuners(host), OURS, frozenset({2, 3}), read_scope_facts(host))
+    assert against_us is not None
+    (task,) = against_us.fix.tasks
+    assert str(task.text) == f"sudo systemctl disable --now {unit}.service"
+
+
+def test_a_word_that_names_no_cpu_sets_no_other_cpus(host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_root.fresh("lab4", tmp_path)
+    write(root, "etc/default/grub.d/50-site.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="rcu_nocbs nohz_full=1"\n')
+    assert found(root, "GRUB").overwrites == ("boot.nohz_full",)

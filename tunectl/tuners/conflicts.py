@@ -45,6 +45,7 @@ class FoundTuner(NamedTuple):
     program: bool = True  # False: files that the boot or udev reads
     unread: str = ""  # what was not read, and why, so that it is not known whether there is more
     unread_fix: Fix = AS_ROOT  # what makes that known
+    units: tuple[str, ...] = ()  # of its units those that run, or start at boot
 
 
 def said_of(place: str, does: str, key: str, value: str) -> str:
@@ -198,12 +199,10 @@ def _objection(tuner: FoundTuner, settings: Mapping[str, Any], isolated: CpuSet,
         return _lines(tuner, against, settings)
     name, detail = tuner.name, f" ({tuner.detail})" if tuner.detail else ""
     does = "runs" if tuner.active else "writes at each boot"
+    leave = f"or leave those knobs to it, or waive check.other_tuners[{name}]"
     return Objection(
         f"{name}{detail} {does} and overwrites knobs that tunectl sets, {tuner.when}: " + ", ".join(map(str, against)),
-        to_type(
-            argv("sudo", "systemctl", "disable", "--now", of=[name]),
-            f"or leave those knobs to it, or waive check.other_tuners[{name}]",
-        ),
+        to_type(argv("sudo", "systemctl", "disable", "--now", of=tuner.units or [name]), leave),
         "active" if tuner.active else "enabled",
         "inactive",
     )

@@ -7,11 +7,12 @@ from tunectl.bootloader.grubsettings import configured
 from tunectl.host.sysctld import Setting, last_wins, read_sysctl_settings
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force
+from tunectl.knobs import KNOBS
+from tunectl.knobs.codecs import CPULIST
 from tunectl.tuners.places import knob_at, places
 
 _TMPFILES = ("etc/tmpfiles.d", "run/tmpfiles.d", "usr/local/lib/tmpfiles.d", "usr/lib/tmpfiles.d", "lib/tmpfiles.d")
-# `w /sys/kernel/mm/ksm/run - - - - 0`; w+ and w! are the same for us.
-_WRITE = re.compile(r"^w[+!=~^$-]*\s+(\S+)\s+\S+\s+\S+\s+\S+\s+\S+\s+(.*)$")
+_WRITE = re.compile(r"^w([+!=~^$-]*)\s+(\S+)\s+\S+\s+\S+\s+\S+\s+\S+\s+(.*)$")  # `w /sys/kernel/mm/ksm/run - - - - 0`
 
 
 def read_sysctl_d(root: Sysroot) -> tuple[Setting, ...]:
@@ -20,13 +21,22 @@ def read_sysctl_d(root: Sysroot) -> tuple[Setting, ...]:
 
 
 def read_tmpfiles_d(root: Sysroot) -> tuple[Setting, ...]:
-    """Lines of type `w`: systemd-tmpfiles writes them at boot (tmpfiles.d(5)), before any service starts."""
-    found = []
+    """Lines of type `w`: systemd-tmpfiles writes them at boot (tmpfiles.d(5)), before any service starts.
+
+    Of several lines for one path the first counts, in the order of the files' names; of several `w+`, all.
+    """
+    found: list[Setting] = []
+    added: dict[str, bool] = {}  # by path: is it the first line's to be added to?
     for path in files_in_force(root, _TMPFILES):
         for number, line in enumerate(root.get_text(path).split("\n"), 1):
             match = _WRITE.match(line.strip())
-            if match and (knob := knob_at(match[1])):
-                found.append(Setting(knob, match[1], match[2].strip(), "/" + path, number, wins=True))
+            if not match or not (knob := knob_at(match[2])):
+                continue
+            adds = "+" in match[1]
+            is_first = match[2] not in added
+            if is_first or (adds and added[match[2]]):
+                added.setdefault(match[2], adds)
+                found.append(Setting(knob, match[2], match[3].strip(), "/" + path, number, wins=True))
     return tuple(last_wins(found, _rewrites))
 
 
@@ -47,13 +57,17 @@ def _rewrites(later: Setting, earlier: Setting) -> bool:
 
 
 def read_grub_d(root: Sysroot) -> tuple[Setting, ...]:
-    """Boot arguments of ours in files of GRUB that are not ours; the cloud images' own among them."""
+    """Boot arguments of ours in files of GRUB that are not ours; the cloud images' own among them.
+
+    One of CPUs that names none sets nothing that another could differ from: verify judges what the kernel made of it.
+    """
     if not root.exists("etc/default/grub.d"):
         return ()
     found = []
     for arg, where in configured(root, without_ours=True).placed:
         path, _, line = where.rpartition(":")
-        if knob := places().arguments.get(arg.key):
+        knob = places().arguments.get(arg.key)
+        if knob and (arg.value is not None or KNOBS[knob].codec is not CPULIST):
             number = int(line) if line.isdecimal() else 0
             found.append(Setting(knob, arg.key, arg.value or "", path if number else where, number, wins=True))
     return tuple(found)

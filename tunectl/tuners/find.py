@@ -56,7 +56,8 @@ def _wanted_units(root: Sysroot) -> dict[str, str]:
 
 
 def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: dict[str, str]) -> FoundTuner | None:
-    running = [group for unit in tuner.units for group in groups_of(root, unit)]
+    groups = {unit: groups_of(root, unit) for unit in tuner.units}
+    running = [group for found in groups.values() for group in found]
     pids = processes.get(tuner.name, [])
     running += [f"proc/{pid}/comm" for pid in pids]
     units = [unit for unit in tuner.units if not mask_of(root, unit)]
@@ -81,6 +82,7 @@ def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: 
         when=tuner.when,
         answer=tuner.answer,
         once=tuner.once,
+        units=tuple(unit for unit in tuner.units if groups[unit] or (unit in units and unit in wanted)),
         **extra,  # type: ignore[arg-type]
     )
 

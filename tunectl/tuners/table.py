@@ -140,12 +140,15 @@ PROGRAMS = (
     ),
     Tuner(
         "cpufrequtils",
-        ("cpufrequtils.service", "ondemand.service"),
+        ("cpufrequtils.service",),
         _FREQUENCY,
         "once, at boot",
         _AT_BOOT,
         keyfiles.read_cpufrequtils,
         once=True,
+    ),
+    Tuner(
+        "ondemand", ("ondemand.service",), ("cpufreq.governor",), "once, at the end of the boot", _AT_BOOT, once=True
     ),
     Tuner(
         "ksmtuned",
