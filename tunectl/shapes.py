@@ -974,7 +974,9 @@ class FeedReplay(msgspec.Struct, frozen=True):
     file: str
     speed: Annotated[float, Meta(gt=0, le=1e12), Meta(description="Its times are divided by this.")]
     messages: Count
-    others: Annotated[Count, Meta(description="Packets of other kinds, which were left out.")] = 0
+    others: Annotated[
+        Count, Meta(description="Packets that are no UDP, or later fragments of a datagram; they were left out.")
+    ] = 0
     grown: Annotated[Count, Meta(description="Messages that were shorter there than any of ours is.")] = 0
     shortened: Annotated[Count, Meta(description="Messages that were longer there than any of ours is.")] = 0
     backwards: Annotated[
@@ -983,6 +985,9 @@ class FeedReplay(msgspec.Struct, frozen=True):
     unfollowed: Annotated[
         dict[str, Count], Maybe, Meta(description="Packets that may be messages or not, by why nobody can tell.")
     ] = {}
+    cut_bytes: Annotated[
+        Count, Maybe, Meta(description="What the file ends with, of a packet that is not whole in it; left out.")
+    ] = 0
 
 
 class Feed(msgspec.Struct, frozen=True):

@@ -1,5 +1,6 @@
 """A pcap file as times and sizes."""
 
+import gzip
 import struct
 from pathlib import Path
 
@@ -45,6 +46,19 @@ def test_a_datagram_that_was_cut_has_its_whole_size(tmp_path: Path) -> None:
     assert read(tmp_path, pcap([(NS, udp(1400))], snap=64)).messages == [Message(0, 1400)]
     # Cut within its headers, nobody can tell.
     assert "1 of 1 packets could not be followed" in refusal(tmp_path, pcap([(NS, udp(1400))], snap=38))
+
+
+@pytest.mark.parametrize("kept", [16 + 41, 16, 3])
+def test_a_file_that_ends_within_a_packet_says_so(tmp_path: Path, kept: int) -> None:
+    """As a tcpdump that was killed leaves it; the packet that is not whole is no message."""
+    whole = pcap(THREE[:2])
+    found = read(tmp_path, (whole + pcap(THREE[2:])[24:])[: len(whole) + kept])
+    assert (found.messages, found.cut_bytes) == (SIZES[:2], kept)
+    assert read(tmp_path, whole).cut_bytes == 0
+
+
+def test_a_compressed_file_is_called_so(tmp_path: Path) -> None:
+    assert "is compressed" in refusal(tmp_path, gzip.compress(pcap(THREE)))
 
 
 def test_times_that_go_back_are_put_in_order(tmp_path: Path) -> None:

@@ -281,7 +281,8 @@ def test_a_fix_ends_the_unit_that_starts_it(tmp_path: Path, unit: str) -> None:
     for name in ("present", "online"):
         write(tmp_path, f"sys/devices/system/cpu/{name}", "0-3\n")
     host = Sysroot(str(tmp_path))
-    against_us = objection(*read_tuners(host), OURS, frozenset({2, 3}), read_scope_facts(host))
+    (tuner,) = read_tuners(host)
+    against_us = objection(tuner, OURS, frozenset({2, 3}), read_scope_facts(host))
     assert against_us is not None
     (task,) = against_us.fix.tasks
     assert str(task.text) == f"sudo systemctl disable --now {unit}.service"

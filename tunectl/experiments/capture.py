@@ -21,6 +21,7 @@ MOST_BYTES = 9000  # FEED_PAYLOAD_MOST
 _DAY_NS = 86_400 * 10**9
 _MAGIC = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # ns of a fraction's unit
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
+_COMPRESSED = {b"\x1f\x8b": "gunzip", b"\x28\xb5\x2f\xfd": "unzstd", b"\xfd7zXZ\x00": "unxz", b"BZh": "bunzip2"}
 _HEADER, _RECORD = 24, 16
 _MOST_REASONS = 3
 # EtherTypes, https://www.iana.org/assignments/ieee-802-numbers; 0x9100 to 0x9300 are outer tags from before 802.1ad.
@@ -68,6 +69,7 @@ class Capture(NamedTuple):
     others: int  # packets that are no UDP, or a datagram's later fragments
     backwards: int  # datagrams whose time is before that of the one they follow
     unfollowed: Mapping[str, int] = {}  # packets that may hold UDP or not: how many, by why nobody can tell
+    cut_bytes: int = 0  # what the file ends with, of a packet that is not whole in it
 
     @property
     def shortened(self) -> int:
@@ -106,8 +108,8 @@ class Replay:
         """As the document has it; `grown`: messages that were shorter in the capture than any of ours is."""
         counts = {"messages": len(self.capture.messages), "others": self.capture.others, "grown": grown}
         changed = {"shortened": self.capture.shortened, "backwards": self.capture.backwards}
-        unfollowed = dict(self.capture.unfollowed)
-        return {"file": self.file, "speed": self.speed, **counts, **changed, "unfollowed": unfollowed}
+        left = {"unfollowed": dict(self.capture.unfollowed), "cut_bytes": self.capture.cut_bytes}
+        return {"file": self.file, "speed": self.speed, **counts, **changed, **left}
 
 
 def read_capture(path: Path) -> Capture:
@@ -120,8 +122,9 @@ def read_capture(path: Path) -> Capture:
     if link not in _LINKS:
         raise UsageError(f"{path}: link type {link} is not known", "capture on an Ethernet interface, or with -i any")
     captured: list[tuple[int, int]] = []
-    others, unfollowed = 0, Counter[str]()
+    others, unfollowed, end = 0, Counter[str](), _HEADER
     for at_ns, packet in _packets(path, data, order, unit_ns):
+        end += _RECORD + len(packet)
         try:
             size = _payload(packet, *_LINKS[link])
         except _UnfollowedError as error:
@@ -135,10 +138,11 @@ def read_capture(path: Path) -> Capture:
     found = sorted(captured)
     if not found:
         raise _none_found(path, others, unfollowed)
+    cut = len(data) - end
     if len(found) > MOST_MESSAGES or found[-1][0] - found[0][0] > _DAY_NS:
         raise UsageError(f"{path}: more than {MOST_MESSAGES:,} datagrams, or more than a day", "cut it with editcap")
     first_ns = found[0][0]
-    return Capture([Message(at_ns - first_ns, size) for at_ns, size in found], others, backwards, unfollowed)
+    return Capture([Message(at_ns - first_ns, size) for at_ns, size in found], others, backwards, unfollowed, cut)
 
 
 def _none_found(path: Path, others: int, unfollowed: Counter[str]) -> UsageError:
@@ -162,6 +166,9 @@ def _header(path: Path, data: bytes) -> tuple[str, int, int]:
     """Byte order, ns of a unit, link type."""
     if data.startswith(_PCAPNG):
         raise UsageError(f"{path}: is pcapng, which is not read", "editcap -F pcap IN OUT, or tcpdump -r IN -w OUT")
+    for magic, program in _COMPRESSED.items():
+        if data.startswith(magic):
+            raise UsageError(f"{path}: is compressed", f"{program} it first")
     for order in "<>":
         if len(data) >= _HEADER and (unit_ns := _MAGIC.get(struct.unpack_from(f"{order}I", data)[0])):
             return order, unit_ns, struct.unpack_from(f"{order}I", data, 20)[0] & 0xFFFF
@@ -169,14 +176,15 @@ def _header(path: Path, data: bytes) -> tuple[str, int, int]:
 
 
 def _packets(path: Path, data: bytes, order: str, unit_ns: int) -> Iterator[tuple[int, bytes]]:
-    """Time in ns and captured bytes of each. The last one may be cut, as by a tcpdump that was killed."""
+    """Time in ns and captured bytes of each that is whole. A tcpdump that was killed cuts the last one."""
     record, at = struct.Struct(f"{order}IIII"), _HEADER
     while at + _RECORD <= len(data):
         seconds, fraction, captured, _ = record.unpack_from(data, at)
         if captured > 1 << 20:
             raise UsageError(f"{path}: is damaged at byte {at:,}: a packet of {captured:,} bytes", "capture it again")
-        yield seconds * 10**9 + fraction * unit_ns, data[at + _RECORD : at + _RECORD + captured]
-        at += _RECORD + captured
+        start, at = at + _RECORD, at + _RECORD + captured
+        if at <= len(data):
+            yield seconds * 10**9 + fraction * unit_ns, data[start:at]
 
 
 def _payload(packet: bytes, start: int, type_at: int | None) -> int | None:

@@ -41,10 +41,12 @@ def _replayed(replay: FeedReplay, rate: int) -> str:
     changed += (
         f"; {replay.backwards:,} were before the one they follow, and were put in order" if replay.backwards else ""
     )
-    left_out = f"; {plural(replay.others, 'other packet')} left out" if replay.others else ""
+    others = plural(replay.others, "packet")
+    left_out = f"; {others} left out that are no UDP, or later fragments of it" if replay.others else ""
     if replay.unfollowed:
         why = ", ".join(map(printable, replay.unfollowed))
         left_out += f"; {plural(sum(replay.unfollowed.values()), 'packet')} could not be followed ({why})"
+    left_out += "; the file ends within a packet, so more may have come" if replay.cut_bytes else ""
     return f"replayed: {said}, {rate:,} a second on average{changed}{left_out}"
 
 
