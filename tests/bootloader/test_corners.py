@@ -12,7 +12,7 @@ from tests.ran import Ran
 from tests.trees import differences, picture
 from tests.tuned import apply, inspection_on, restore
 from tunectl.bootloader.bls import default_entry as grub_default
-from tunectl.bootloader.bls import expanded
+from tunectl.bootloader.bls import expanded, listed
 from tunectl.bootloader.entries import in_order, parse_entry, read_entries, version_key
 from tunectl.bootloader.systemdboot import default_entry
 from tunectl.bootloader.uki import kernel_of, read_images, read_sections
@@ -305,6 +305,20 @@ def test_which_entry_grub_boots() -> None:
 )
 def test_versions(older: str, newer: str) -> None:
     assert version_key(older) < version_key(newer)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("104a-5.14.0-162.el9_1.x86_64", "cd33-5.14.0-427.el9_4.x86_64"),  # a number is newer than letters
+        ("cd33-6.1.0-1", "cd33-5.14.0-427.el9", "cd33-5.14.0-70.el9", "cd33-0-rescue"),
+        ("a-1-5.2", "a-1-5+rt", "a-1-5", "a-1-5~rc1"),
+        ("a-6.1.2-1", "a-6.1a-1"),  # where systemd-boot has the other first
+    ],
+)
+def test_the_order_of_grubs_menu(names: tuple[str, ...]) -> None:
+    entries = [entry for name in sorted(names) if (entry := parse_entry(f"x/{name}.conf", "linux /l\n"))]
+    assert [entry.id.removesuffix(".conf") for entry in listed(entries)] == list(names)
 
 
 @pytest.mark.parametrize("data", ["", "MZ", "MZ" + "\0" * 100, image({".cmdline": "a"})[:70], "#!/bin/sh\n" * 50])

@@ -8,7 +8,7 @@ import pytest
 
 from tests.bootloader.hosts import LINE, WORDS, boot_findings, wish
 from tests.bootloader.test_detect import INFO, said
-from tests.hosts.boot_files import image
+from tests.hosts.boot_files import MACHINE_ID, image
 from tests.hosts.builder import build, named
 from tests.tuned import apply, inspection_on
 from tunectl.bootloader.families import detect
@@ -68,6 +68,14 @@ SUSE_BLS = {
 }
 ENTRIES = "boot/loader/entries"
 SDBOOT = "etc/sdboot-manage.conf"
+# An entry under a machine id that sorts before the host's: of the image that the host was made of, or another system's.
+OTHERS_ID = "9" * 32
+OTHERS = f"{ENTRIES}/{OTHERS_ID}-5.14.0-162.el9_1.x86_64.conf"
+OTHER_ENTRY = "title Older\nversion 5.14.0-162.el9_1.x86_64\nlinux /vmlinuz\noptions root=UUID=5f3c-0001 ro quiet\n"
+OTHER_ROOT = OTHER_ENTRY.replace("5f3c-0001", "dead-beef")
+OWN_ID = {"etc/machine-id": f"{MACHINE_ID}\n"}
+NONE_SAVED = {"boot/grub2/grubenv": "# GRUB Environment Block\n"}
+SAVED_OTHER = {"boot/grub2/grubenv": f"# GRUB Environment Block\nsaved_entry={OTHERS_ID}-5.14.0-162.el9_1.x86_64\n"}
 HAND = f"title Arch\nlinux /vmlinuz-linux\ninitrd /initramfs-linux.img\noptions {OWN_LINE}\n"
 
 GLOBAL = "sys/firmware/efi/efivars/{}-8be4df61-93ca-11d2-aa0d-00e098032b8c"
@@ -113,6 +121,9 @@ RIGHT_AND_SILENT = [
     Case("rhel-s390x", Outcome.COMPLIANT, {
         "etc/zipl.conf": "[defaultboot]\ndefaultauto\ntarget=/boot\n", "proc/cmdline": f"{OWN_LINE} BOOT_IMAGE=0",
     }, "bls", "rhel"),
+    Case("machine-id-made-anew", Outcome.COMPLIANT, {"etc/machine-id": f"{OTHERS_ID}\n"}, "bls", "rhel"),
+    Case("images-entry-not-chosen", Outcome.COMPLIANT, {**OWN_ID, OTHERS: OTHER_ENTRY}, "bls", "rhel"),
+    Case("images-entry-in-systemd-boot", Outcome.COMPLIANT, {**OWN_ID, OTHERS: OTHER_ENTRY}, "systemd-boot"),
     Case("suse-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/opensuse/grub.cfg": SUSE_STUB}, "suse-grub", "suse"),
     Case("suse-bls", Outcome.COMPLIANT, SUSE_BLS, "suse-grub", "suse"),
     Case("another-systems-menu", Outcome.COMPLIANT, {
@@ -155,6 +166,16 @@ SABOTAGED = [
     }, names="/boot/efi/EFI/debian/grub.cfg"),
     Case("rhel-esp-menu", Outcome.DRIFTED, {"boot/efi/EFI/redhat/grub.cfg": MENU}, "bls", "rhel",
          "/boot/efi/EFI/redhat/grub.cfg"),
+    Case("images-entry-saved", Outcome.DRIFTED, {**OWN_ID, **SAVED_OTHER, OTHERS: OTHER_ENTRY}, "bls", "rhel", OTHERS),
+    Case("images-entry-first", Outcome.DRIFTED, {**OWN_ID, **NONE_SAVED, OTHERS: OTHER_ENTRY}, "bls", "rhel", OTHERS),
+    Case("images-entry-configured", Outcome.DRIFTED, {
+        **OWN_ID, OTHERS: OTHER_ENTRY, "boot/loader/loader.conf": f"default {OTHERS_ID}-*\n",
+    }, "systemd-boot", names=OTHERS),
+    Case("another-systems-entry-saved", Outcome.DRIFTED, {**OWN_ID, **SAVED_OTHER, OTHERS: OTHER_ROOT}, "bls", "rhel",
+         OTHERS),
+    Case("another-systems-entry-configured", Outcome.DRIFTED, {
+        **OWN_ID, OTHERS: OTHER_ROOT, "boot/loader/loader.conf": f"default {OTHERS_ID}-*\n",
+    }, "systemd-boot", names=OTHERS),
     Case("by-hand", Outcome.DRIFTED, {
         "boot/loader/entries/arch.conf": HAND.replace(LINE, ""), "boot/loader/loader.conf": "default arch.conf\n",
     }, "systemd-boot", names="arch.conf"),
@@ -201,6 +222,23 @@ def test_nothing_is_written_for_a_loader_that_is_not_ours(case: Case, tmp_path: 
     apply(tree)
     assert not (tree / "etc/default/grub.d/99-tunectl.cfg").exists()
     assert not [change for change in inspection_on(tree).assess().changes if change.knob in WORDS]
+
+
+@shown([case for case in SABOTAGED if case.name.startswith("images-entry")])
+def test_apply_mends_an_entry_of_the_image(case: Case, tmp_path: Path) -> None:
+    tree = tree_of(case, tmp_path)
+    apply(tree)
+    assert {one.outcome for one in boot_findings(tree).values()} == {Outcome.COMPLIANT}
+
+
+@pytest.mark.parametrize("chosen", [{}, SAVED_OTHER], ids=["not chosen", "chosen"])
+def test_another_systems_entry_is_never_written(chosen: dict[str, str], tmp_path: Path) -> None:
+    case = Case("", Outcome.DRIFTED, {**OWN_ID, **chosen, OTHERS: OTHER_ROOT}, "bls", "rhel")
+    tree = tree_of(case, tmp_path)
+    (tree / "etc/kernel/cmdline").unlink()
+    apply(tree)
+    assert (tree / OTHERS).read_text() == OTHER_ROOT
+    assert "dead-beef" not in Sysroot(str(tree)).get_text("etc/kernel/cmdline")
 
 
 @pytest.mark.parametrize("case", [case for case in SABOTAGED if case.name in ("sdboot-manage", "suse-bls")])

@@ -7,6 +7,7 @@ from RHEL 9.3 on it leaves the entries alone; grubby is not run either (docs/boo
 Source: RHEL 9.3 release notes (boot loader); Fedora's 20-grub.install and blscfg.c (variables, order of the menu).
 """
 
+from collections.abc import Iterable
 from functools import partial
 
 from tunectl.bootloader.editor import Holder, Look, files_family, read, variable
@@ -14,10 +15,11 @@ from tunectl.bootloader.entries import (
     Entry,
     entry_files,
     entry_point,
-    in_order,
+    own_line,
     read_entries,
-    rescue_chosen,
     source_of_entries,
+    version_key,
+    wrongly_chosen,
 )
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.grubdisk import PREFIX, Disk
@@ -31,6 +33,8 @@ from tunectl.bootloader.grubsyntax import Unfollowed
 from tunectl.command import as_data
 from tunectl.host.sysroot import Sysroot
 
+_RANK = {"~": -1, "+": 1}  # blscfg.c, vercmp(): any other separator only parts two segments
+
 
 def look(root: Sysroot) -> Look:
     """The entries, the one that GRUB boots next, and the sources of entries to come."""
@@ -39,11 +43,11 @@ def look(root: Sysroot) -> Look:
 
 def _look(root: Sysroot) -> Look:
     try:
-        entries = in_order(read_entries(root, ("boot",)))
+        entries = listed(read_entries(root, ("boot",)))
         settings = read(root, MAIN)
         environment = parse_grubenv(next((text for path in reversed(GRUBENVS) if (text := read(root, path))), ""))
         default = default_entry(entries, environment)
-        kernel_cmdline, made_from = source_of_entries(root, default.line if default else "")
+        kernel_cmdline, made_from = source_of_entries(root, own_line(default, entries) if default else "")
     except OSError as error:
         return Look((), cannot_read(error))
     if default is None:
@@ -58,12 +62,21 @@ def _look(root: Sysroot) -> Look:
     points = [entry_point(root, default, expanded(default.line, environment)), made_from]
     expand = partial(expanded, environment=environment)
     holders = [kernel_cmdline]
-    holders += [entry.holder._replace(expand=expand) for entry in entries if not entry.rescue and entry.options]
+    holders += [entry.holder._replace(expand=expand) for entry in entries if entry.ours and entry.options]
     if settings is not None:
         holders.insert(0, Holder(MAIN, variable(LINUX)))
         points.append(Point(f"{LINUX} in /{MAIN}", _assigned(settings)))
-    problem, again = rescue_chosen(default)
+    problem, again = wrongly_chosen(default)
     return Look(tuple(holders), Upcoming(tuple(points), problem, again=again), _refusal(root, default))
+
+
+def listed(entries: Iterable[Entry]) -> list[Entry]:
+    """As blscfg's menu has them: by the file's name alone, as rpm compares NAME-VERSION-RELEASE, the newest first."""
+
+    def names(entry: Entry) -> list[tuple[tuple[int, int | str], ...]]:
+        return [version_key(part, _RANK) for part in entry.id.removesuffix(".conf").rsplit("-", 2)]
+
+    return sorted(entries, key=names, reverse=True)
 
 
 def default_entry(entries: list[Entry], environment: dict[str, str]) -> Entry | None:

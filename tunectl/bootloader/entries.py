@@ -3,16 +3,19 @@
 The entries of new kernels are made from /etc/kernel/cmdline, or from what stands in for it. Without either file
 kernel-install takes the running line: the arguments of a kernel that was upgraded before the reboot would be lost, or
 those of an old test would stay.
+A loader shows every entry of its directory, whoever's machine id it bears: an image keeps the builder's, and the host
+that was made of it has one of its own. So each counts for what boots next, and those that boot another root file system
+under another machine id are another system's: they are never edited.
 Source: UAPI Group, Boot Loader Specification (fields, sorting) and Version Format Specification; systemd's
 90-loaderentry.install, Fedora's 20-grub.install.
 """
 
 import errno
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tunectl.bootloader.cmdline import parse_cmdline
+from tunectl.bootloader.cmdline import Arg, parse_cmdline
 from tunectl.bootloader.editor import LINE, OPTIONS, Holder, read
 from tunectl.bootloader.family import Point
 from tunectl.command import as_data
@@ -29,8 +32,9 @@ _COUNTER = re.compile(r"\+[0-9]+(-[0-9]+)?$")  # boot counting: tries left, trie
 _MACHINE_ID = re.compile(r"[0-9a-f]{32}")
 # The kernel of a rescue or recovery entry has to boot where an isolated one does not.
 _RESCUE = re.compile(r"rescue|recovery", re.IGNORECASE)
-_VERSION = re.compile(r"[0-9]+|[A-Za-z]+|[~^.-]")
+_VERSION = re.compile(r"[0-9]+|[A-Za-z]+|[~^.+-]")
 _RANK = {"~": -1, "-": 1, "^": 2, ".": 3}
+_ROOT = ("root", "rootflags")
 _END, _LETTERS, _DIGITS = (0, ""), 4, 5
 
 
@@ -50,11 +54,17 @@ class Entry(NamedTuple):
     kernel: str = ""  # an image's: `uname -r`
     signed: bool = False  # an image
     loads: tuple[str, ...] = ()  # the kernel and the initrds that its file names
+    foreign: bool = False  # another system's on this disk
 
     @property
     def rescue(self) -> bool:
         """Is it for repairs? Such an entry stays as it is."""
         return bool(_RESCUE.search(f"{self.id} {self.title} {self.version}"))
+
+    @property
+    def ours(self) -> bool:
+        """Is it one of this system, and not for repairs? Only such a one is edited."""
+        return not (self.rescue or self.foreign)
 
     @property
     def holder(self) -> Holder:
@@ -67,13 +77,16 @@ def entry_files(places: Iterable[str] = PLACES) -> tuple[str, ...]:
     return (*(f"{place}/loader/entries/*.conf" for place in places), CMDLINE, _VENDORS)
 
 
-def version_key(version: str) -> tuple[tuple[int, int | str], ...]:
-    """Sorts versions as systemd's strverscmp_improved() and rpm do: 6.10 after 6.9, 6.1~rc1 before 6.1."""
+def version_key(version: str, rank: Mapping[str, int] = _RANK) -> tuple[tuple[int, int | str], ...]:
+    """Sorts versions as systemd's strverscmp_improved() does: 6.10 after 6.9, 6.1~rc1 before 6.1.
+
+    `rank` is what a separator counts for beside an end (0); one that has no rank only parts two others.
+    """
     parts: list[tuple[int, int | str]] = []
     for part in _VERSION.findall(version):
-        if part in _RANK:
-            parts.append((_RANK[part], ""))
-        else:
+        if part in rank:
+            parts.append((rank[part], ""))
+        elif part.isalnum():
             parts.append((_DIGITS, int(part)) if part.isdecimal() else (_LETTERS, part))
     return (*parts, _END)
 
@@ -164,23 +177,25 @@ def _has_others(root: Sysroot, path: str) -> bool:
     return kind is not None and any(other.startswith(kind) for other in root.listdir(directory))
 
 
-def rescue_chosen(default: Entry) -> tuple[str, Fix]:
-    """(what is wrong with a default entry that is a rescue entry, what to do): such an entry itself stays as it is."""
-    if not default.rescue:
+def wrongly_chosen(default: Entry) -> tuple[str, Fix]:
+    """(what is wrong with a default entry that is not ours, what to do): the entry itself stays as it is."""
+    if default.ours:
         return "", NOTHING
-    problem = f"{as_data(f'/{default.path}')} is a rescue entry, and the default"
+    whose = "a rescue entry" if default.rescue else "another system's, by its machine-id and its root="
+    problem = f"{as_data(f'/{default.path}')} is {whose}, and the default"
     return problem, to_decide(f"fix that ({problem})", before_boot=True)
 
 
 def read_entries(root: Sysroot, places: Iterable[str] = PLACES) -> list[Entry]:
-    """This system's entries below these mount points, each file once. OSError where a directory cannot be read."""
+    """The entries below these mount points, each file once. OSError where a directory cannot be read."""
     found: dict[str, Entry] = {}
-    mine = root.get("etc/machine-id")
+    mine, booted = root.get("etc/machine-id"), _root_of(root.get_text("proc/cmdline"))
     for place in places:
         directory = f"{place}/loader/entries"
         for name in sorted(_names(root, directory)):
             entry = parse_entry(f"{directory}/{name}", read(root, f"{directory}/{name}") or "")
-            if entry and not _foreign(entry, mine):
+            if entry:
+                entry = entry._replace(foreign=_named_another(entry, mine) and _root_of(entry.line) != booted)
                 found.setdefault(root.resolve(entry.path), entry)
     return list(found.values())
 
@@ -194,10 +209,20 @@ def _names(root: Sysroot, directory: str) -> list[str]:
         raise
 
 
-def _foreign(entry: Entry, machine_id: str) -> bool:
-    """Does it belong to another system on this disk, by the machine id it names?"""
+def _named_another(entry: Entry, machine_id: str) -> bool:
+    """Does it name another machine id? That of an image stays in the entries, and the host gets its own."""
     named = entry.machine_id or (_MACHINE_ID.match(entry.id) or [""])[0]
     return bool(machine_id and named and named != machine_id)
+
+
+def _root_of(line: str) -> frozenset[Arg]:
+    """The words that say which file system a line boots."""
+    return frozenset(arg for arg in parse_cmdline(line) if arg.key in _ROOT)
+
+
+def own_line(default: Entry, entries: Iterable[Entry]) -> str:
+    """The line that the entries of this system's later kernels would take over, where nothing else says theirs."""
+    return next((entry.line for entry in (default, *entries) if not entry.foreign), "")
 
 
 def in_order(entries: Sequence[Entry]) -> list[Entry]:

@@ -64,7 +64,7 @@ def look(root: Sysroot) -> Look:
     problem = f"{as_data(f'/{default.path}')} is a recovery entry, and the default" if default.rescue else ""
     if isinstance(lines, str):
         problem = f"/{CONFIGURATION}: {lines}"
-    holders = (Holder(CONFIGURATION, KERNELSTUB), *(entry.holder for entry in entries if not entry.rescue))
+    holders = (Holder(CONFIGURATION, KERNELSTUB), *(entry.holder for entry in entries if entry.ours))
     return Look(holders, Upcoming((entry_point(root, default), source), problem))
 
 

@@ -18,10 +18,11 @@ from tunectl.bootloader.entries import (
     entry_point,
     in_order,
     made_by_kernel_install,
+    own_line,
     parse_fields,
     read_entries,
-    rescue_chosen,
     source_of_entries,
+    wrongly_chosen,
 )
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.owners import ENTRY_MAKERS, IMAGE_MAKERS, maker, source_of
@@ -49,8 +50,8 @@ def look(root: Sysroot) -> Look:
 
 def _of_entries(root: Sysroot, default: Entry, texts: Sequence[Entry]) -> Look:
     """The entries are edited, and what their maker makes them from; one made by hand is its own source."""
-    holders = tuple(entry.holder for entry in texts if not entry.rescue)
-    problem, again = rescue_chosen(default)
+    holders = tuple(entry.holder for entry in texts if entry.ours)
+    problem, again = wrongly_chosen(default)
     point = entry_point(root, default)
     if owner := maker(root, ENTRY_MAKERS):
         source = source_of(root, owner)
@@ -59,13 +60,13 @@ def _of_entries(root: Sysroot, default: Entry, texts: Sequence[Entry]) -> Look:
         return Look((*own, *holders), Upcoming((point, place), problem, again=again))
     if not made_by_kernel_install(default):
         return Look(holders, Upcoming((point,), problem, again=again))
-    kernel_cmdline, made_from = source_of_entries(root, default.line)
+    kernel_cmdline, made_from = source_of_entries(root, own_line(default, texts))
     return Look((kernel_cmdline, *holders), Upcoming((point, made_from), problem, again=again))
 
 
 def _of_image(root: Sysroot, default: Entry, texts: Sequence[Entry]) -> Look:
     """The line is in the image: its maker builds a new one from his source."""
-    problem, _ = rescue_chosen(default)
+    problem, _ = wrongly_chosen(default)
     point = Point(f"/{default.path}", default.line)
     foreign = not is_of_kernel_install(default)
     if foreign and (owner := maker(root, IMAGE_MAKERS)):
@@ -75,7 +76,7 @@ def _of_image(root: Sysroot, default: Entry, texts: Sequence[Entry]) -> Look:
     if foreign:
         return Look((), Upcoming((point,), problem), refusal)
     kernel_cmdline, made_from = source_of_entries(root, default.line)
-    holders = (kernel_cmdline, *(entry.holder for entry in texts if not entry.rescue))
+    holders = (kernel_cmdline, *(entry.holder for entry in texts if entry.ours))
     if root.live:
         stale, fix = ("", NOTHING) if refusal else _stale(root, default, made_from.line or "")
         return Look(holders, Upcoming((point, made_from), problem, fix=fix, unmade=stale), refusal)
