@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from tunectl.host.inifiles import continued_lines
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import files_in_force
+from tunectl.host.systemdconf import directories_of, files_in_force
 
-DIRECTORIES = tuple(f"{place}/udev/rules.d" for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib"))
+DIRECTORIES = directories_of("udev/rules.d")
 _KEY = re.compile(
     r"""[\s,]*+([^\s={]+?)(?=[\s={]|[-+!:]=)(?:\{([^}]*)\})?\s*(==|!=|\+=|-=|:=|=)\s*[ei]*"((?:\\"|[^"])*+)\""""
 )

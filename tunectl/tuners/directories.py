@@ -6,10 +6,9 @@ from fnmatch import fnmatchcase
 from tunectl.bootloader.grubsettings import configured
 from tunectl.host.sysctld import Setting, last_wins, read_sysctl_settings
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import files_in_force
+from tunectl.host.systemdconf import directories_of, files_in_force
 from tunectl.tuners.places import knob_at, places
 
-_TMPFILES = ("etc/tmpfiles.d", "run/tmpfiles.d", "usr/local/lib/tmpfiles.d", "usr/lib/tmpfiles.d", "lib/tmpfiles.d")
 # `w /sys/kernel/mm/ksm/run - - - - 0`; w+ and w! are the same for us.
 _WRITE = re.compile(r"^w[+!=~^$-]*\s+(\S+)\s+\S+\s+\S+\s+\S+\s+\S+\s+(.*)$")
 
@@ -22,7 +21,7 @@ def read_sysctl_d(root: Sysroot) -> tuple[Setting, ...]:
 def read_tmpfiles_d(root: Sysroot) -> tuple[Setting, ...]:
     """Lines of type `w`: systemd-tmpfiles writes them at boot (tmpfiles.d(5)), before any service starts."""
     found = []
-    for path in files_in_force(root, _TMPFILES):
+    for path in files_in_force(root, directories_of("tmpfiles.d")):
         for number, line in enumerate(root.get_text(path).split("\n"), 1):
             match = _WRITE.match(line.strip())
             if match and (knob := knob_at(match[1])):
