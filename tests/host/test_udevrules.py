@@ -46,19 +46,11 @@ AGAINST = [
     ['SUBSYSTEM=="net", ENV{ID_BUS}=="usb", ENV{SYSTEMD_READY}="0"'],
 ]
 IGNORED = [  # by udev, each with a complaint in the journal
-    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="", BOGUS="1"',
-    'SUBSYSTEM="net", ENV{SYSTEMD_WANTS}=""',
     'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="" and more',
     'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}=',
     'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="", ENV{X}="unclosed',
     'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="", ENV{X}="unclosed\\"',
     "SUBSYSTEM=='net', ENV{SYSTEMD_WANTS}=''",
-    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}-="tunectl-reapply@.service"',
-    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="", TAG{x}="y"',
-    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="", ENV="y"',
-    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="", MODE=="0600"',
-    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="", ENV{DRIVER}="x"',
-    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="", GOTO+="end"',
     'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="" # off',
 ]
 NOT_AGAINST = [

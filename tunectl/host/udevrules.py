@@ -17,16 +17,6 @@ DIRECTORIES = directories_of("udev/rules.d")
 _KEY = re.compile(
     r"""[\s,]*+([^\s={]+?)(?=[\s={]|[-+!:]=)(?:\{([^}]*)\})?\s*(==|!=|\+=|-=|:=|=)\s*[ei]*"((?:\\"|[^"])*+)\""""
 )
-# What each key may be: with an attribute (required, or not allowed; others as one likes), asked for, assigned.
-_ATTRIBUTE = frozenset({"ENV", "ATTR", "ATTRS", "SYSCTL", "CONST", "IMPORT", "SECLABEL"})
-_NO_ATTRIBUTE = frozenset({"ACTION", "DEVPATH", "KERNEL", "SUBSYSTEM", "DRIVER", "KERNELS", "SUBSYSTEMS", "DRIVERS"})
-_NO_ATTRIBUTE |= {"TAGS", "TAG", "NAME", "SYMLINK", "RESULT", "PROGRAM", "OPTIONS", "OWNER", "GROUP", "MODE"}
-_NO_ATTRIBUTE |= {"GOTO", "LABEL"}
-_ASKED = frozenset({"ACTION", "DEVPATH", "KERNEL", "SUBSYSTEM", "DRIVER", "KERNELS", "SUBSYSTEMS", "DRIVERS", "TAGS"})
-_ASKED |= {"RESULT", "ATTRS", "CONST", "TEST"}
-_ASSIGNED = frozenset({"OPTIONS", "OWNER", "GROUP", "MODE", "RUN", "SECLABEL", "GOTO", "LABEL"})
-_KERNELS = frozenset({"ACTION", "DEVLINKS", "DEVNAME", "DEVPATH", "DEVTYPE", "DRIVER", "IFINDEX", "MAJOR", "MINOR"})
-_KERNELS |= {"SEQNUM", "SUBSYSTEM", "TAGS"}  # ENV{} of these cannot be assigned
 _ACTIONS = ("add", "move")
 
 
@@ -68,27 +58,12 @@ def parse_rules(text: str, file: str) -> Iterator[Rule]:
 
 
 def _keys(text: str) -> tuple[Key, ...]:
-    """The parts of a rule; none where one of them is not valid: udev ignores the line then (udev-rules.c)."""
+    """The parts of a rule; none where something else stands there: udev ignores the line then (udev-rules.c)."""
     keys, at = [], 0
     while match := _KEY.match(text, at):
         keys.append(Key(match[1], match[2] or "", match[3], match[4]))
         at = match.end()
-    return tuple(keys) if not text[at:].strip(" \t\r,") and all(map(_is_valid, keys)) else ()
-
-
-def _is_valid(key: Key) -> bool:
-    is_asked = key.operator in ("==", "!=")
-    if key.name not in _ATTRIBUTE | _NO_ATTRIBUTE | {"TEST", "RUN"}:
-        return False
-    if (key.name in _ATTRIBUTE and not key.attribute) or (key.name in _NO_ATTRIBUTE and key.attribute):
-        return False
-    if (key.name in _ASKED and not is_asked) or (key.name in _ASSIGNED and is_asked):
-        return False
-    if key.operator == "-=" and key.name not in ("TAG", "SYMLINK"):
-        return False
-    if key.name in ("GOTO", "LABEL"):
-        return key.operator == "="
-    return not (key.name == "ENV" and key.attribute in _KERNELS and not is_asked)
+    return tuple(keys) if not text[at:].strip(" \t\r,") else ()
 
 
 def rules_against_units(root: Sysroot, ours: str) -> Iterator[tuple[Rule, Key]]:
