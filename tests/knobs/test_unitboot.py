@@ -1,5 +1,6 @@
 """Does the next boot start our service: the target that it goes to, and words of the kernel's line."""
 
+import os
 import shlex
 import shutil
 from collections.abc import Callable, Sequence
@@ -10,11 +11,11 @@ import pytest
 from tests.knobs.test_ourboot import AGAIN, NEVER, answered, shown
 from tests.knobs.test_unitfile import INVOCATION, linked, of_the_service, typed, written
 from tests.trees import write
-from tests.tuned import apply
+from tests.tuned import apply, inspection_on
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.drivers.bootgoal import goal_files, goal_of, masking
-from tunectl.knobs.drivers.unitfile import LINK
+from tunectl.knobs.drivers.unitfile import LINK, of_goal
 
 NAME = "tunectl-apply.service"
 DEFAULT = "etc/systemd/system/default.target"
@@ -140,6 +141,18 @@ def test_a_target_that_requires_more_than_systemds_own_leaves_a_decision(tuned: 
     assert (found.outcome, f"/{OURS}:3" in found.reason) == ("unreadable", True)
     assert found.fix.tasks
     assert not found.fix.is_typed
+
+
+@pytest.mark.parametrize(("since", "is_known"), [(60, True), (-60, False)])
+def test_a_way_that_this_boot_went_is_known(tuned: Path, since: int, is_known: bool) -> None:
+    many(written(OURS, LEAN), linked(DEFAULT, f"/{OURS}"), answered(shown(NAME)))(tuned)
+    booted_at = int(os.lstat(tuned / OURS).st_ctime) + since
+    write(tuned, "proc/stat", f"cpu 1 2\nbtime {booted_at}\n")
+    view = inspection_on(tuned).view()
+    with view.root.one_look():
+        assert of_goal(view, NAME) is not None
+        view.root.live = True  # a recording keeps no times
+        assert (of_goal(view, NAME) is None) is is_known
 
 
 def test_a_boot_that_went_there_without_the_service_is_named_after_it(tuned: Path) -> None:

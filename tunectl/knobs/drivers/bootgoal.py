@@ -113,7 +113,8 @@ def way_of(goal: Goal) -> list[str]:
 def needs_of(root: Sysroot, goal: Goal) -> tuple[list[Said], list[str]]:
     """(lines, links) by which one of these requires what systemd's own targets do not."""
     way = way_of(goal)
-    lines = [said for said in _said(root, way) if said.key in _NEEDS and not {*said.value.split()} <= {*way}]
+    said = (line for line in _said(root, way) if line.key in _NEEDS and not {*line.value.split()} <= {*way})
+    lines = [line for line in said if line.file != goal.file or goal.unit == _DEFAULT]  # of a link, by its own name
     places = [place for unit in way for place in _lasting(unit_directories(f"{unit}.requires"))]
     links = [f"{place}/{name}" for place in places for name in root.listdir(place) if name not in way]
     return lines, [

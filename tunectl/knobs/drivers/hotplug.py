@@ -15,10 +15,10 @@ from tunectl.host.systemdconf import unit_directories
 from tunectl.host.systemdunit import NULL, RELOAD
 from tunectl.host.udevrules import DIRECTORIES, Rule, rules_against_units
 from tunectl.knobs.drivers.bootgoal import barred
-from tunectl.knobs.drivers.bootline import boot_lines, place_of, removal_fix
+from tunectl.knobs.drivers.bootline import boot_lines
 from tunectl.knobs.drivers.confined import UNSET, confined, quoted
 from tunectl.knobs.drivers.ourboot import UNKNOWN, Found
-from tunectl.knobs.drivers.unitfile import LINK, ServiceFacts, read_service, service_files
+from tunectl.knobs.drivers.unitfile import LINK, ServiceFacts, mask_place, read_service, service_files, unmask_fix
 from tunectl.knobs.drivers.unitfile import UNIT as APPLY_UNIT
 from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, missing, with_unseen
 from tunectl.model import Reading, State
@@ -121,9 +121,8 @@ def _without_udev(view: View) -> Found | None:
     root, args = view.root, boot_lines(view).next or ()
     bar = barred(root, UDEVD, args)
     if isinstance(bar, Arg):
-        place = place_of(view, str(bar))
-        why = f"the next boot will have {bar}{f' ({place})' if place else ''}: nobody reads udev's rules then"
-        return Found("overridden", why, removal_fix(view, str(bar), reboot=False))
+        why = f"the next boot will have {mask_place(view, bar)}: nobody reads udev's rules then"
+        return Found("overridden", why, unmask_fix(view, bar))
     links = list(filter(None, (next(filter(root.exists, unit_directories(starter)), "") for starter in _STARTERS)))
     culprits = [bar] if bar else [_dead(root, link, args) for link in links]
     if not culprits or not all(culprits):  # one is enough; and a recording may have none

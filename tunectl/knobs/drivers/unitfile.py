@@ -14,7 +14,7 @@ from tunectl.bootloader.cmdline import Arg, same_key
 from tunectl.command import argv
 from tunectl.fix import APPLY, REBOOT, Fix, in_turn, to_type
 from tunectl.host.ask import read_unit_state
-from tunectl.host.systemdconf import patterns_of, unit_directories
+from tunectl.host.systemdconf import files_of, patterns_of, unit_directories
 from tunectl.host.systemdunit import RELOAD, Said, in_force, is_wanted, mask_of, read_unit, words_of
 from tunectl.knobs.drivers.bootgoal import (
     RESCUE,
@@ -205,8 +205,7 @@ def of_line(view: View, name: str) -> Found | None:
     lines = boot_lines(view)
     word = masking(lines.this, name)
     if later := masking(lines.next or (), name):
-        place = place_of(view, str(later))
-        why = f"the next boot will have {later}{_at(place)}: it is never started then"
+        why = f"the next boot will have {_placed(view, str(later))}: it is never started then"
         return Found("masked", why, removal_fix(view, str(later), reboot=word is not None))
     if word is None:
         return None
@@ -227,7 +226,7 @@ def of_volatile(view: View) -> Found | None:
     else:
         return None
     word = str(words[-1])
-    why = f"the next boot will have {word}{_at(place_of(view, word))}: {lost}"
+    why = f"the next boot will have {_placed(view, word)}: {lost}"
     return Found("left out", why, removal_fix(view, word, reboot=False))
 
 
@@ -239,15 +238,14 @@ def of_goal(view: View, name: str) -> Found | None:
     goal = goal_of(root, args)
     if goal is None:
         return None
-    place = place_of(view, goal.word) if goal.word else ""
-    said = f"{goal.word}{_at(place)}" if goal.word else f"/{goal.file}"
+    said = _placed(view, goal.word) if goal.word else f"/{goal.file}"
     if not goal.unit:
         why = f"the next boot will have {said}: it does not start systemd"
         return Found("left out", why, removal_fix(view, goal.word, reboot=False))
     for unit in way_of(goal):
         if mask := barred(root, unit, args):
-            why = f"the next boot goes to {goal.unit} ({said}), and {_word_of(view, mask)} masks {unit}"
-            return Found("left out", why, _unmask_fix(view, mask))
+            why = f"the next boot goes to {goal.unit} ({said}), and {mask_place(view, mask)} masks {unit}"
+            return Found("left out", why, unmask_fix(view, mask))
     if goal.unit in RESCUE or not is_there(root, goal.unit):
         why = f"the next boot goes to {goal.unit} ({said}), and nothing that this starts wants {name}"
         return Found("left out", why, _way_back_fix(view, goal, name))
@@ -268,16 +266,19 @@ def _of_way(view: View, goal: Goal, name: str, said: str) -> Found | None:
     state = read_unit_state(root, name)
     went = goal_of(root, lines.this)
     was_there = went is not None and (went.unit, went.word) == (goal.unit, goal.word)
-    if was_there and state and was_tried(root, state, [*filter(None, [goal.file]), *others.files]):
+    files = [*filter(None, [goal.file]), *files_of(root, goal.unit), *others.files]
+    if was_there and state and was_tried(root, state, files):
         return None
     return Found(UNKNOWN, f"{why}; no boot has gone there yet", fix)
 
 
-def _word_of(view: View, mask: Arg | str) -> str:
-    return f"/{mask}" if isinstance(mask, str) else f"{mask}{_at(place_of(view, str(mask)))}"
+def mask_place(view: View, mask: Arg | str) -> str:
+    """A mask as it is named: its file, or its word and where that stands."""
+    return f"/{mask}" if isinstance(mask, str) else _placed(view, str(mask))
 
 
-def _unmask_fix(view: View, mask: Arg | str) -> Fix:
+def unmask_fix(view: View, mask: Arg | str) -> Fix:
+    """How a mask goes: its file, or its word for the next boot."""
     if isinstance(mask, Arg):
         return removal_fix(view, str(mask), reboot=False)
     return to_type(argv("sudo", "rm", of=[f"/{mask}"]).then(RELOAD))
@@ -292,5 +293,6 @@ def _way_back_fix(view: View, goal: Goal, name: str) -> Fix:
     return to_type(argv("sudo", "systemctl", "add-wants", of=(goal.unit, name)))
 
 
-def _at(place: str) -> str:
-    return f" ({place})" if place else ""
+def _placed(view: View, word: str) -> str:
+    place = place_of(view, word)
+    return f"{word} ({place})" if place else word
