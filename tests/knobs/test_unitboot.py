@@ -1,20 +1,21 @@
 """Does the next boot start our service: the target that it goes to, and words of the kernel's line."""
 
+import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.knobs.test_ourboot import AGAIN, NEVER, answered, shown
 from tests.knobs.test_unitfile import INVOCATION, linked, of_the_service, typed, written
 from tests.trees import write
-from tests.tuned import apply
+from tests.tuned import apply, inspection_on
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.host.sysroot import Sysroot
-from tunectl.knobs.drivers.bootgoal import goal_files, goal_of, is_there, leads_to, masking, obstacle_of
-from tunectl.knobs.drivers.unitfile import LINK
+from tunectl.knobs.drivers.bootgoal import goal_files, goal_of, masking
+from tunectl.knobs.drivers.unitfile import LINK, of_goal
 
 NAME = "tunectl-apply.service"
 DEFAULT = "etc/systemd/system/default.target"
@@ -63,7 +64,7 @@ def this_line(words: str) -> Callable[[Path], object]:
 
 def followed(root: Path, fix: str) -> None:
     """Types a fix; what systemctl does to links, and the boot loader's program, is done for them."""
-    for command in fix.removesuffix(", then reboot").split(" && "):
+    for command in fix.removesuffix(", then reboot").replace("; ", " && ").split(" && "):
         words = shlex.split(command)
         if words[1:3] == ["systemctl", "add-wants"]:
             linked(f"etc/systemd/system/{words[3]}.wants/{words[4]}", f"/etc/systemd/system/{words[4]}")(root)
@@ -74,67 +75,40 @@ def followed(root: Path, fix: str) -> None:
 
 
 LEFT_OUT = [
-    pytest.param(many(written(OURS, LEAN), linked(DEFAULT, f"/{OURS}")), f"trading.target (/{DEFAULT})", id="its own"),
-    pytest.param(written(DEFAULT, LEAN), f"/{DEFAULT}", id="a file of that name"),
     pytest.param(linked(DEFAULT, "/lib/systemd/system/rescue.target"), "rescue.target", id="rescue"),
     pytest.param(linked(DEFAULT, "/etc/systemd/system/gone.target"), "gone.target", id="not there"),
     pytest.param(next_line("systemd.unit=rescue.target"), "/etc/default/grub:2", id="on the line"),
     pytest.param(next_line("systemd.unit=graphical.target emergency"), "emergency", id="a runlevel's word"),
-    pytest.param(next_line("init=/bin/bash"), "does not start systemd", id="no systemd"),
-    pytest.param(linked("etc/systemd/system/multi-user.target", "/dev/null"), "graphical.target", id="masked between"),
-    pytest.param(linked("etc/systemd/system/graphical.target", "/dev/null"), "graphical.target masks", id="masked"),
+    pytest.param(next_line("init=/bin/bash"), "init=/bin/bash", id="no systemd"),
+    pytest.param(linked("etc/systemd/system/multi-user.target", "/dev/null"), "multi-user.target", id="masked between"),
+    pytest.param(linked("etc/systemd/system/basic.target", "/dev/null"), "basic.target", id="masked before"),
+    pytest.param(linked("etc/systemd/system/graphical.target", "/dev/null"), "graphical.target", id="masked"),
+    pytest.param(linked(DEFAULT, "/dev/null"), DEFAULT, id="default.target masked"),
+    pytest.param(next_line("systemd.mask=graphical.target"), "/etc/default/grub:2", id="masked by a word"),
+    pytest.param(next_line("systemd.mask=basic.target"), "/etc/default/grub:2", id="masked before, by a word"),
+    pytest.param(next_line("quiet single hpet=1 x-single"), "single (/etc/default/grub:2)", id="a bare word"),
+    pytest.param(next_line("1 hpet=1 pti=1"), "1 (/etc/default/grub:2)", id="a digit, the first word"),
+    pytest.param(next_line("hpet=1 1"), "1 (/etc/default/grub:2)", id="a digit"),
+    pytest.param(next_line("systemd.run=/root/once"), "systemd.run=", id="a command"),
+    pytest.param(next_line("systemd.volatile=state"), "/etc/default/grub:2", id="no journal"),
+    pytest.param(next_line("systemd.volatile=Yes"), "/etc/default/grub:2", id="no unit"),
+    pytest.param(next_line("systemd.volatile=no systemd.volatile"), "/etc/default/grub:2", id="a word alone"),
+]
+NOT_TRIED = [
+    pytest.param(many(written(OURS, LEAN), linked(DEFAULT, f"/{OURS}")), f"/{DEFAULT}", id="its own"),
+    pytest.param(written(DEFAULT, LEAN), f"/{DEFAULT}", id="a file of that name"),
     pytest.param(
-        next_line("systemd.mask=graphical.target"), "(/etc/default/grub:2), which masks", id="masked by a word"
-    ),
-    pytest.param(next_line("systemd.run=/root/once"), "kernel-command-line.target (systemd.run=", id="a command"),
-    pytest.param(
-        next_line("quiet single hpet=1 x-single"), "rescue.target (single (/etc/default/grub:2))", id="a bare word"
-    ),
-    pytest.param(next_line("1 hpet=1 pti=1"), "rescue.target (1 (/etc/default/grub:2))", id="a digit, the first word"),
-    pytest.param(next_line("hpet=1 1"), "rescue.target (1 (/etc/default/grub:2))", id="a digit"),
-    pytest.param(next_line("systemd.volatile=state"), "/var is empty then", id="no journal"),
-    pytest.param(next_line("systemd.volatile=Yes"), "(/etc/default/grub:2): /etc and /var are empty", id="no unit"),
-    pytest.param(next_line("systemd.volatile=no systemd.volatile"), "/etc and /var are empty", id="a word alone"),
-    pytest.param(
-        many(written(OURS, REQUIRING), linked(DEFAULT, f"/{OURS}")),
-        f"/{OURS}:3 requires gone.target, which is not there",
-        id="what it requires is not there",
-    ),
-    pytest.param(
-        many(written(OURS, REQUIRING), linked("etc/systemd/system/multi-user.target.requires/trading.target", "x")),
-        f"/{OURS}:3 requires gone.target",
-        id="what multi-user.target requires cannot start",
+        many(written(OURS, LEAN), next_line("systemd.unit=trading.target")), "/etc/default/grub:2", id="on the line"
     ),
     pytest.param(
         linked("etc/systemd/system/graphical.target.requires/gone.target", "../gone.target"),
-        "graphical.target.requires/gone.target requires gone.target, which is not there",
+        "/etc/systemd/system/graphical.target.requires/gone.target",
         id="a link to what is not there",
     ),
     pytest.param(
-        linked("etc/systemd/system/basic.target", "/dev/null"),
-        "requires basic.target, which /etc/systemd/system/basic.target masks",
-        id="what it requires is masked",
-    ),
-    pytest.param(
-        next_line("systemd.mask=basic.target"),
-        "requires basic.target, which systemd.mask=basic.target masks",
-        id="by a word",
-    ),
-    pytest.param(linked(DEFAULT, "/dev/null"), f"default.target, which /{DEFAULT} masks", id="default.target masked"),
-    pytest.param(
-        many(
-            written(OURS, "[Unit]\nWants=day.target\n"),
-            written("usr/lib/systemd/system/day.target", "[Unit]\nWants=multi-user.target\n"),
-            linked(DEFAULT, f"/{OURS}"),
-            next_line("systemd.mask=day.target"),
-        ),
-        "nothing that this starts wants",
-        id="what it only wants is masked",
-    ),
-    pytest.param(
-        many(written(f"run/systemd/system/multi-user.target.wants/{NAME}", ""), lambda root: (root / LINK).unlink()),
-        "nothing that this starts wants",
-        id="enabled until the reboot",
+        written("etc/systemd/system/basic.target.d/x.conf", "[Unit]\nBindsTo=vault.mount\n"),
+        "/etc/systemd/system/basic.target.d/x.conf:2",
+        id="a drop-in on the way",
     ),
 ]
 
@@ -145,13 +119,50 @@ def test_a_boot_that_leaves_the_service_out_is_named_and_its_fix_mends_it(
 ) -> None:
     harm(tuned)
     found = of_the_service(tuned)
-    assert (found.outcome, found.observed) == ("drifted", "left out")
-    assert says in found.reason
-    if str(found.fix).startswith("decide what "):
-        assert str(found.fix) == f"decide what /{OURS}:3 shall require: there is no gone.target"
-    elif not str(found.fix).startswith("take "):
-        followed(tuned, str(found.fix))
-        assert of_the_service(tuned).outcome == "compliant"
+    assert (found.outcome, found.observed, says in found.reason) == ("drifted", "left out", True)
+    followed(tuned, str(found.fix))
+    assert of_the_service(tuned).outcome == "compliant"
+
+
+@pytest.mark.parametrize(("harm", "says"), NOT_TRIED)
+def test_a_way_that_no_boot_has_gone_is_not_known_before(
+    tuned: Path, harm: Callable[[Path], object], says: str
+) -> None:
+    harm(tuned)
+    found = of_the_service(tuned)
+    assert (found.outcome, says in found.reason) == ("unreadable", True)
+    followed(tuned, str(found.fix))
+    assert of_the_service(tuned).outcome == "compliant"
+
+
+def test_a_target_that_requires_more_than_systemds_own_leaves_a_decision(tuned: Path) -> None:
+    many(written(OURS, REQUIRING), linked(DEFAULT, f"/{OURS}"))(tuned)
+    found = of_the_service(tuned)
+    assert (found.outcome, f"/{OURS}:3" in found.reason) == ("unreadable", True)
+    assert found.fix.tasks
+    assert not found.fix.is_typed
+
+
+@pytest.mark.parametrize(("since", "is_known"), [(60, True), (-60, False)])
+def test_a_way_that_this_boot_went_is_known(tuned: Path, since: int, is_known: bool) -> None:
+    many(written(OURS, LEAN), linked(DEFAULT, f"/{OURS}"), answered(shown(NAME)))(tuned)
+    booted_at = int(os.lstat(tuned / OURS).st_ctime) + since
+    write(tuned, "proc/stat", f"cpu 1 2\nbtime {booted_at}\n")
+    view = inspection_on(tuned).view()
+    with view.root.one_look():
+        assert of_goal(view, NAME) is not None
+        view.root.live = True  # a recording keeps no times
+        assert (of_goal(view, NAME) is None) is is_known
+
+
+def test_a_boot_that_went_there_without_the_service_is_named_after_it(tuned: Path) -> None:
+    many(written(OURS, LEAN), linked(DEFAULT, f"/{OURS}"), answered(shown(NAME, **NEVER)))(tuned)
+    found = of_the_service(tuned)
+    assert (found.outcome, found.observed, f"/{DEFAULT}" in found.reason) == ("drifted", "not run", True)
+    assert str(found.fix) == f"sudo systemctl add-wants trading.target {NAME}; {AGAIN}"
+    followed(tuned, str(found.fix))
+    answered(shown(NAME))(tuned)
+    assert of_the_service(tuned).outcome == "compliant"
 
 
 @pytest.mark.parametrize("other", ["rd.systemd.unit=rescue.target", "systemd.unit=rescue.target-0"])
@@ -171,12 +182,8 @@ def test_a_fix_takes_no_part_of_another_word_out(tuned: Path, other: str) -> Non
         many(written(OURS, LEAN), written(f"{OURS}.d/x.conf", f"[Unit]\nWants={NAME}\n"), linked(DEFAULT, f"/{OURS}")),
         many(written(OURS, LEAN), linked(DEFAULT, f"/{OURS}"), linked(f"{OURS}.requires/{NAME}", "../x")),
         many(written(OURS, LEAN), linked(DEFAULT, f"/{OURS}"), linked(f"{DEFAULT}.wants/multi-user.target", "../x")),
-        many(
-            written(OURS, LEAN),
-            linked(DEFAULT, f"/{OURS}"),
-            written("usr/lib/systemd/system/ssh.service", f"[Unit]\nUpholds={NAME}\n"),
-        ),
         many(written(OURS, LEAN), linked(DEFAULT, f"/{OURS}"), next_line("systemd.unit=multi-user.target")),
+        many(written(OURS, f"{LEAN}Upholds={NAME}\n"), linked(DEFAULT, f"/{OURS}")),
         many(written(OURS, LEAN), linked(DEFAULT, f"/{OURS}"), next_line("systemd.wants=tunectl-apply")),
         next_line("systemd.unit=rescue.target 3"),
         next_line("systemd.wants=ssh.service rd.systemd.unit=rescue.target init=/lib/systemd/systemd"),
@@ -187,13 +194,11 @@ def test_a_fix_takes_no_part_of_another_word_out(tuned: Path, other: str) -> Non
         # systemd passes over these (tests below), and goes to what /usr/lib has
         linked(DEFAULT, "default.target"),
         linked(DEFAULT, "/etc/systemd/system/trading.service"),
-        lambda root: (root / DEFAULT).mkdir(parents=True),
         next_line("systemd.volatile=overlay"),
         next_line("systemd.volatile=state systemd.volatile=no"),
         many(next_line("systemd.volatile=yes"), written("usr/share/initramfs-tools/init", "#!/bin/sh\n")),
         written(f"{OURS}", REQUIRING),  # nothing requires it
         many(written(OURS, REQUIRING), linked("etc/systemd/system/graphical.target.wants/trading.target", "x")),
-        many(written(OURS, REQUIRING.replace("gone.target", "gone.service -.mount")), linked(DEFAULT, f"/{OURS}")),
     ],
 )
 def test_a_boot_that_reaches_the_service_is_no_matter(tuned: Path, harm: Callable[[Path], object]) -> None:
@@ -258,72 +263,21 @@ needs_systemd = pytest.mark.skipif(
 
 
 @needs_systemd
-def test_systemds_own_targets_lead_to_the_service(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("word", "outcome"), [("", "compliant"), ("rescue", "drifted"), ("3", "compliant")])
+def test_systemds_own_targets_lead_to_the_service(tuned: Path, word: str, outcome: str) -> None:
     """The files of the systemd that is installed here, not ours."""
-    shutil.copytree("/usr/lib/systemd/system", tmp_path / "usr/lib/systemd/system", symlinks=True)
-    linked(LINK, f"/etc/systemd/system/{NAME}")(tmp_path)
-    root = Sysroot(str(tmp_path))
-    goal = goal_of(root, ())
+    shutil.rmtree(tuned / "usr/lib/systemd/system")
+    shutil.copytree("/usr/lib/systemd/system", tuned / "usr/lib/systemd/system", symlinks=True)
+    next_line(f"quiet {word}")(tuned)
+    assert of_the_service(tuned).outcome == outcome
+
+
+@pytest.mark.parametrize("target", ["default.target", "/usr/lib/systemd/system/ssh.service", "/etc/x/nowhere.target"])
+def test_a_default_target_that_is_none_is_passed_over(tuned: Path, target: str) -> None:
+    linked(DEFAULT, target)(tuned)
+    goal = goal_of(Sysroot(str(tuned)), ())
     assert goal is not None
-    assert leads_to(root, goal, NAME, ())
-    for word, is_reached in {"rescue": False, "emergency": False, "3": True, "5": True}.items():
-        args = parse_cmdline(f"quiet {word}")
-        goal = goal_of(root, args)
-        assert goal is not None
-        assert leads_to(root, goal, NAME, args) is is_reached
-
-
-ODD = [
-    pytest.param(lambda root: (root / DEFAULT).mkdir(parents=True), id="a directory"),
-    pytest.param(linked(DEFAULT, "default.target"), id="a loop"),
-    pytest.param(linked(DEFAULT, "/usr/lib/systemd/system/ssh.service"), id="a service"),
-    pytest.param(linked(DEFAULT, "/etc/systemd/system/nowhere.target"), id="nowhere"),
-    pytest.param(written(DEFAULT, "[Unit]\nRequires=gone.target\n"), id="requires"),
-    pytest.param(written(DEFAULT, "[Unit]\nBindsTo=gone.target\n"), id="binds to"),
-    pytest.param(written(DEFAULT, "[Unit]\nWants=gone.target\nUpholds=gone.target\n"), id="wants"),
-    pytest.param(
-        many(
-            written(DEFAULT, "[Unit]\nRequires=a.target\n"),
-            written("etc/systemd/system/a.target", "[Unit]\nRequires=gone.target\n"),
-        ),
-        id="requires what requires",
-    ),
-    pytest.param(
-        many(
-            written(DEFAULT, "[Unit]\nWants=a.target\n"),
-            written("etc/systemd/system/a.target", "[Unit]\nRequires=gone.target\n"),
-        ),
-        id="wants what requires",
-    ),
-    pytest.param(linked(f"{DEFAULT}.requires/gone.target", "../gone.target"), id="a link"),
-    pytest.param(
-        many(
-            written(DEFAULT, "[Unit]\nRequires=basic.target\n"), linked("etc/systemd/system/basic.target", "/dev/null")
-        ),
-        id="masked",
-    ),
-]
-
-
-@needs_systemd
-@pytest.mark.parametrize("harm", ODD)
-def test_whether_default_target_can_start_is_what_systemd_says(tmp_path: Path, harm: Callable[[Path], object]) -> None:
-    """Its own `verify` builds the job of default.target, as the boot does."""
-    system = tmp_path / "usr/lib/systemd/system"
-    system.mkdir(parents=True)
-    for unit in Path("/usr/lib/systemd/system").glob("*.target"):
-        shutil.copy(unit, system, follow_symlinks=False)
-    harm(tmp_path)
-    done = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", f"--root={tmp_path}", "default.target"],
-        capture_output=True,
-        text=True,
-    )
-    starts = "Failed to create" not in done.stderr and "not found" not in done.stderr
-    root = Sysroot(str(tmp_path))
-    goal = goal_of(root, ())
-    assert goal is not None
-    assert (obstacle_of(root, goal, ()) is None and is_there(root, goal.unit)) is starts
+    assert (goal.unit == "graphical.target") is not target.endswith("nowhere.target")
 
 
 def test_a_recording_holds_what_leads_to_the_service(tuned: Path) -> None:

@@ -1,5 +1,6 @@
 """The units that apply writes, read by their real reader, and the rule that starts one of them."""
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -10,8 +11,10 @@ import pytest
 
 from tests.trees import write
 from tests.tuned import apply, inspection_on, judged, verdict
+from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.drivers import exitlatency, hotplug
 from tunectl.knobs.drivers.confined import UNSET
+from tunectl.knobs.drivers.ourboot import UNKNOWN
 from tunectl.knobs.drivers.unitfile import LINK, UNIT, render
 from tunectl.model import Finding
 from tunectl.units import units_of
@@ -252,8 +255,7 @@ SITE_RULE = "etc/udev/rules.d/99-quiet.rules"
 def test_a_rule_that_takes_ours_back_is_named_and_its_fix_mends_it(applied4: Path, text: str) -> None:
     write(applied4, SITE_RULE, f'# units start twice\n{text}SUBSYSTEM=="tty", ENV{{SYSTEMD_WANTS}}=""\n')
     found = of_the_rule(applied4)
-    assert (found.outcome, found.observed) == ("drifted", "overridden")
-    assert f'/{SITE_RULE}:2 says ENV{{SYSTEMD_WANTS}}=""' in found.reason
+    assert (found.outcome, f'/{SITE_RULE}:2 says ENV{{SYSTEMD_WANTS}}=""' in found.reason) == ("unreadable", True)
     typed(applied4, str(found.fix).removesuffix(" && sudo udevadm control --reload"))
     assert of_the_rule(applied4).outcome == "compliant"
     assert 'SUBSYSTEM=="tty", ENV' in (applied4 / SITE_RULE).read_text().splitlines()[-1]
@@ -269,9 +271,28 @@ def test_a_rule_that_does_more_or_is_a_packages_leaves_a_decision(applied4: Path
     assert str(of_the_rule(applied4).fix).startswith("put a copy of /usr/lib/udev/rules.d/99-quiet.rules without")
 
 
-def test_a_rule_that_may_be_about_these_cards_is_not_known(applied4: Path) -> None:
-    write(applied4, SITE_RULE, 'SUBSYSTEM=="net", ATTR{mtu}=="9000", ENV{SYSTEMD_WANTS}=""\n')
-    assert of_the_rule(applied4).outcome == "unreadable"
+@pytest.mark.parametrize(
+    ("wanted", "since", "value"),
+    [
+        ("tunectl-reapply@.service", 60, None),
+        ("tunectl-reapply@.service", -60, UNKNOWN),
+        ("", 60, "overridden"),
+        ("", -60, UNKNOWN),
+    ],
+)
+def test_what_udev_remembers_of_a_card_says_what_a_rule_did(
+    tmp_path: Path, wanted: str, since: int, value: str | None
+) -> None:
+    write(tmp_path, SITE_RULE, 'SUBSYSTEM=="net", ATTR{mtu}=="9000", ENV{SYSTEMD_WANTS}=""\n')
+    write(tmp_path, "sys/class/net/eth0/ifindex", "2\n")
+    (tmp_path / "sys/class/net/eth0/device").mkdir()
+    write(tmp_path, "run/udev/data/n2", f"E:SYSTEMD_WANTS={wanted}\nG:systemd\nQ:systemd\n")
+    announced = os.lstat(tmp_path / SITE_RULE).st_ctime + since
+    os.utime(tmp_path / "run/udev/data/n2", (announced, announced))
+    root = Sysroot(str(tmp_path))
+    root.live = True  # a recording keeps no times
+    found = hotplug._taken_back(root)
+    assert (found and found.value) == value
 
 
 def test_a_ban_that_its_unit_drops_is_not_for_apply_to_mend(lab4: Path) -> None:

@@ -2,9 +2,7 @@
 
 import pytest
 
-from tunectl.tuners.latewriters import known_of
 from tunectl.tuners.programs import programs_of, read_program
-from tunectl.tuners.tools import Write
 
 MM = "/sys/kernel/mm/transparent_hugepage"
 THP = f"{MM}/enabled"
@@ -89,12 +87,8 @@ NAMED = [
 @pytest.mark.parametrize(("text", "line", "knob"), NAMED)
 def test_any_other_line_that_names_ours_is_named_and_not_followed(text: str, line: int, knob: str) -> None:
     named = list(read_program(text))
-    assert (line, True, True) in [(one.line, one.named, knob in _known(one)) for one in named]
+    assert (line, True, True) in [(one.line, one.named, one.knob == knob) for one in named]
     assert all(one.named for one in named)
-
-
-def _known(one: Write) -> tuple[str, ...]:
-    return (known_of(one) or ("",))[:1]
 
 
 SILENT = [

@@ -12,10 +12,9 @@ from typing import NamedTuple
 from tunectl.command import Command, all_of, argv
 from tunectl.host.inifiles import continued_lines
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import files_in_force
+from tunectl.host.systemdconf import directories_of, files_in_force
 
-# Of two files with the same name the one in the earlier directory counts, the other is not read.
-DIRECTORIES = tuple(f"{place}/modprobe.d" for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib"))
+DIRECTORIES = directories_of("modprobe.d")
 CPU = "sys/devices/system/cpu/modalias"
 _NOTHING = frozenset({"true", "false", ":"})  # what stands in the place of modprobe, and loads nothing
 

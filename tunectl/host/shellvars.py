@@ -18,22 +18,32 @@ _MAX_VALUE = 1 << 16
 _MAX_PIECES = 4096
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*+"
-_UNQUOTED = re.compile(r"[^ \t\n'\"$`\\;&|<>()~]+")
-_IN_QUOTES = re.compile(r'[^"$`\\]+')
-_VARIABLE = re.compile(rf"\$(?:({_NAME})(?!\\\n)|\{{({_NAME})\}})")
-_CHOICE = re.compile(
-    rf"\$\{{({_NAME})(:?)([-+])((?:[A-Za-z0-9_ ./:=,@%+-]|\$(?!\d)\w++|\$\{{{_NAME}\}})*)\}}", re.ASCII
+# In `$( … )`: quotes, and parentheses one level deep. Where its end is not certain (a comment, `<<`), nothing after is.
+_PLAIN = r"""'[^']*'|"[^"$`\\]*"|[^'"$`\\()#<]++|\$(?![({'"])|<(?!<)"""
+_SUBSTITUTION = rf"`(?:[^`\\]|\\.)*`|\$\((?!\()(?:{_PLAIN}|\((?:{_PLAIN})*+\))*+\)"
+_CHOSEN = rf"(?:[A-Za-z0-9_ ./:=,@%+-]|\$(?!\d)\w++|\$\{{{_NAME}\}})*+"
+_EXPANSION = (
+    rf"(?P<command>{_SUBSTITUTION})"
+    rf"|\$(?:(?P<name>{_NAME})(?!\\\n)|\{{(?P<braced>{_NAME})\}})"
+    rf"|\$\{{(?P<asked>{_NAME})(?P<colon>:?)(?P<sign>[-+])(?P<chosen>{_CHOSEN})\}}"
+    # no `$1`, `$?`, `${x%y}`; a backslash may be a continuation in the middle of a name
+    r"|(?P<dollar>\$)(?![\w{*@#?!$\\(-])"
 )
+# The parts of a word. A dollar before a quote is literal in dash and a quotation of its own in bash.
+_BARE = re.compile(
+    r"(?P<text>[^ \t\n'\"$`\\;&|<>()~]+)|'(?P<single>[^']*)'|(?P<open>\")|\\(?P<escaped>.)"
+    rf"|(?!\$['\"])(?:{_EXPANSION})",
+    re.DOTALL | re.ASCII,
+)
+_IN_QUOTES = re.compile(rf"(?P<text>[^\"$`\\]+)|\\(?P<escaped>.)|{_EXPANSION}", re.DOTALL | re.ASCII)
 _INNER_VARIABLE = re.compile(rf"(\$(?:{_NAME}|\{{{_NAME}\}}))")
-_BACKTICKS = re.compile(r"`(?:[^`\\]|\\.)*`", re.DOTALL)
-_SUBSTITUTION_PART = re.compile(r"'[^']*'|\"[^\"$`\\]*\"|[^'\"$`\\()#<]+|\$(?![({'\"])|<(?!<)")
-# `$1`, `$?`, `${x%y}`; a backslash may be a continuation in the middle of a name.
-_OTHER_EXPANSION = re.compile(r"[\w{*@#?!$\\-]")
-_ASSIGNMENT = re.compile(rf"({_NAME})=")
-_NAME_ALONE = re.compile(rf"({_NAME})(?=[ \t\n;]|\Z)")
-_BUILTIN = re.compile(r"(export|unset)(?=[ \t])")
-_GAP = re.compile(r"(?:[ \t]|\\\n)*")
-_COMMENT = re.compile(r"#[^\n]*")
+_BLANK = r"(?:[ \t]|\\\n)"
+_BETWEEN = re.compile(rf"(?:{_BLANK}|\n|#[^\n]*)*+")
+_ASSIGNMENT = re.compile(rf"(export{_BLANK}+)?({_NAME})=")
+_UNSET = re.compile(rf"unset{_BLANK}+({_NAME})(?!\\\n)")
+_ANOTHER = re.compile(rf"{_BLANK}+({_NAME})=")  # of the same command
+_END = re.compile(rf"{_BLANK}*+(?:(?<![^\s;])#[^\n]*)?(?:\n|;(?!;)|\Z)")
+_GLOB = re.compile(r"[*?[]")
 _LINE = re.compile(rf"\s*(?:export\s+)?({_NAME})=")
 # To assign these changes how the shell goes on, or fails.
 _SHELLS_OWN = frozenset(
@@ -95,9 +105,9 @@ def evaluate(files: Iterable[tuple[str, str]], empty: Callable[[str], bool] = no
     values: dict[str, Value] = {}
     assigned: dict[str, str] = {}
     for name, text in files:
-        reader = _Reader(name, text, values, assigned, empty)
+        reader = _Reader(name, text, values, empty)
         try:
-            reader.read_file()
+            reader.read_file(assigned)
         except NeedsShell:
             return Variables(values, assigned, f"needs a shell: {reader.where()}")
     return Variables(values, assigned, None)
@@ -115,7 +125,7 @@ def assignments(text: str) -> Iterator[Assignment]:
 def _unquoted(written: str) -> str:
     """One word without its quotes; the text as it is where only a shell can work it out."""
     try:
-        pieces = _Reader("", written, {}, {}, nothing_is_empty).word(splits=False)
+        pieces = _Reader("", written, {}, nothing_is_empty).word(splits=False)
     except NeedsShell:
         return written.strip()
     texts = [piece.text for piece in pieces]
@@ -130,20 +140,14 @@ def last_value(text: str, name: str) -> str:
 class _Reader:
     """A place in a text, and the variables known there."""
 
-    def __init__(
-        self, name: str, text: str, values: dict[str, Value], assigned: dict[str, str], empty: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, name: str, text: str, values: dict[str, Value], empty: Callable[[str], bool]) -> None:
         self._name, self._text, self._at = name, text, 0
         self._newlines = [at for at, char in enumerate(text) if char == "\n"]
-        self._values, self._assigned, self._empty = values, assigned, empty
+        self._values, self._empty = values, empty
 
     def where(self) -> str:
         """`/etc/default/grub:6`, of the place reached."""
         return f"{self._name}:{bisect_left(self._newlines, self._at) + 1}"
-
-    def _peek(self, ahead: int = 0) -> str:
-        """A character not yet taken; "" past the end."""
-        return self._text[self._at + ahead : self._at + ahead + 1]
 
     def _take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Goes past what the pattern matches here."""
@@ -152,164 +156,86 @@ class _Reader:
             self._at = match.end()
         return match
 
-    def _skip(self, count: int = 1) -> None:
-        """Goes past some characters."""
-        self._at += count
-
-    def read_file(self) -> None:
-        """Every command of the file. NeedsShell where one is more than assignments."""
-        if "\0" in self._text:
-            raise NeedsShell
-        while self._past_gap():
-            if self._peek() == "\n":
-                self._skip()
-            else:
-                self._command()
-
-    def _past_gap(self) -> str:
-        self._take(_GAP)
-        self._take(_COMMENT)
-        return self._peek()
-
-    def _command(self) -> None:
-        if self._peek() == ";":
-            raise NeedsShell
-        builtin = self._take(_BUILTIN)
-        while self._past_gap() not in ("", "\n", ";"):
-            self._argument(builtin[1] if builtin else "")
-        if self._peek() == ";":
-            self._skip()
-            if self._peek() == ";":
+    def read_file(self, assigned: dict[str, str]) -> None:
+        """Every command of the file; `assigned`: where each name was, last. NeedsShell where one is no assignment."""
+        while self._take(_BETWEEN) and self._at < len(self._text):
+            command = None if "\0" in self._text else self._take(_ASSIGNMENT)
+            unset = None if command else self._take(_UNSET)
+            if unset:
+                self._values.pop(unset[1], None)
+                assigned[unset[1]] = self.where()
+            name = command and command[2]
+            while name:
+                where = self.where()
+                if name in _SHELLS_OWN:
+                    raise NeedsShell
+                self._values[name] = self.word(splits=bool(command and command[1]))
+                assigned[name] = where
+                another = self._take(_ANOTHER)
+                name = another and another[1]
+            if not (command or unset) or not self._take(_END):
                 raise NeedsShell
-
-    def _argument(self, builtin: str) -> None:
-        where = self.where()
-        alone = self._take(_NAME_ALONE) if builtin else None
-        if alone and builtin == "unset":
-            self._values.pop(alone[1], None)
-            self._assigned[alone[1]] = where
-        if alone:
-            return
-        name = None if builtin == "unset" else self._take(_ASSIGNMENT)
-        if not name or name[1] in _SHELLS_OWN:
-            raise NeedsShell
-        self._values[name[1]] = self.word(splits=bool(builtin))
-        self._assigned[name[1]] = where
 
     def word(self, *, splits: bool) -> Value:
         """One word from here. `splits`: what the shell would split and glob, as behind `export`, is refused."""
         pieces: list[Piece] = []
-        while (char := self._peek()) not in ("", " ", "\t", "\n", ";"):
-            if plain := self._take(_UNQUOTED):
-                if splits and re.search(r"[*?[]", plain[0]):
+        while match := self._take(_BARE):
+            if not match["open"]:
+                if splits and (
+                    match.lastgroup not in ("text", "single", "escaped") or _GLOB.search(match["text"] or "")
+                ):
                     raise NeedsShell
-                pieces.append(Piece(plain[0], self.where()))
-            elif char == "'":
-                pieces.append(self._single_quoted())
-            elif char == '"':
-                self._double_quoted(pieces)
-            elif char == "\\":
-                self._escape(pieces, "")
-            elif char in "$`" and not splits:
-                pieces += self._expansion(quoted=False)
-            else:
+                pieces += self._pieces(match, "")
+                continue
+            while inner := self._take(_IN_QUOTES):
+                pieces += self._pieces(inner, '$`"\\')
+            if self._text[self._at : self._at + 1] != '"':
                 raise NeedsShell
-            _bound(pieces)
+            self._at += 1
+        if self._text[self._at : self._at + 1] not in ("", " ", "\t", "\n", ";"):
+            raise NeedsShell
         return _value(pieces)
 
-    def _single_quoted(self) -> Piece:
-        end = self._text.find("'", self._at + 1)
-        if end < 0:
-            raise NeedsShell
-        piece = Piece(self._text[self._at + 1 : end], self.where())
-        self._at = end + 1
-        return piece
-
-    def _double_quoted(self, pieces: list[Piece]) -> None:
-        self._skip()
-        while (char := self._peek()) != '"':
-            if plain := self._take(_IN_QUOTES):
-                pieces.append(Piece(plain[0], self.where()))
-            elif char == "\\":
-                self._escape(pieces, '$`"\\')
-            elif char:
-                pieces += self._expansion(quoted=True)
-            else:
-                raise NeedsShell
-            _bound(pieces)
-        self._skip()
-
-    def _escape(self, pieces: list[Piece], only: str) -> None:
-        """A backslash; `only` names the characters it has a meaning for, "" means all."""
-        char = self._peek(1)
-        if not char:
-            raise NeedsShell
-        if char != "\n":
-            pieces.append(Piece(char if not only or char in only else "\\" + char, self.where()))
-        self._skip(2)
-
-    def _expansion(self, *, quoted: bool) -> Value:
+    def _pieces(self, part: re.Match[str], only: str) -> Value:
+        """What a part of a word stands for; `only` names the characters that a backslash has a meaning for, "" all."""
         where = self.where()
-        if self._take(_BACKTICKS):
-            return (Piece(None, where),)
-        if match := self._take(_VARIABLE):
-            return self._variable(match[1] or match[2])
-        if match := self._take(_CHOICE):
-            return self._choice(match[1], bool(match[2]), match[3], match[4])
-        if self._peek() == "$" and self._peek(1) == "(":
-            self._skip_substitution()
-            return (Piece(None, where),)
-        following = self._peek(1)
-        # A dollar before a quote is literal in dash and a quotation of its own in bash; either may be /bin/sh.
-        if self._peek() == "`" or _OTHER_EXPANSION.match(following) or (following in ("'", '"') and not quoted):
-            raise NeedsShell
-        self._skip()
-        return (Piece("$", where),)
-
-    def _skip_substitution(self) -> None:
-        """Past `$( … )`. Where its end is not certain (a comment, a here-document, `case`), nothing after it is."""
-        self._skip(2)
-        depth = 1
-        while depth:
-            part = self._take(_SUBSTITUTION_PART)
-            if part and re.search(r"\bcase\b", part[0]):
+        if escaped := part["escaped"]:
+            text = "" if escaped == "\n" else escaped if not only or escaped in only else f"\\{escaped}"
+            return (Piece(text, where),)
+        if command := part["command"]:
+            if re.search(r"\bcase\b", command):  # its parentheses need not match
                 raise NeedsShell
-            if part:
-                continue
-            self._skip(1 if self._peek() == "$" and self._peek(1) == "(" else 0)
-            if self._peek() not in ("(", ")"):
-                raise NeedsShell
-            depth += 1 if self._peek() == "(" else -1
-            self._skip()
+            return (Piece(None, where),)
+        if name := part["name"] or part["braced"]:
+            return self._variable(name)
+        if part["asked"]:
+            return self._choice(part["asked"], bool(part["colon"]), part["sign"], part["chosen"])
+        return (Piece(part[0].strip("'") if part.lastgroup == "single" else part[0], where),)
 
     def _variable(self, name: str) -> Value:
         if name in self._values:
             return self._values[name]
         return () if self._empty(name) else (Piece(None, self.where()),)
 
-    def _choice(self, name: str, or_empty: bool, sign: str, word: str) -> Value:
+    def _choice(self, name: str, or_empty: bool, sign: str, chosen: str) -> Value:
         value = self._variable(name)
         if any(piece.text is None for piece in value):
             return (Piece(None, self.where()),)
         is_set = name in self._values and not (or_empty and not value)
         if sign == "-":
-            return value if is_set else self._nested(word)
-        return self._nested(word) if is_set else ()
+            return value if is_set else self._nested(chosen)
+        return self._nested(chosen) if is_set else ()
 
-    def _nested(self, word: str) -> Value:
-        pieces: list[Piece] = []
-        for part in _INNER_VARIABLE.split(word):
-            pieces += self._variable(part.strip("${}")) if part.startswith("$") else [Piece(part, self.where())]
-            _bound(pieces)
-        return _value(pieces)
-
-
-def _bound(pieces: list[Piece]) -> None:
-    if len(pieces) > _MAX_PIECES:
-        raise NeedsShell
+    def _nested(self, chosen: str) -> Value:
+        parts = _INNER_VARIABLE.split(chosen)
+        listed = [
+            self._variable(part.strip("${}")) if part.startswith("$") else (Piece(part, self.where()),)
+            for part in parts
+        ]
+        return _value([piece for pieces in listed for piece in pieces])
 
 
 def _value(pieces: list[Piece]) -> Value:
-    if sum(len(piece.text or "") for piece in pieces) > _MAX_VALUE:
+    if len(pieces) > _MAX_PIECES or sum(len(piece.text or "") for piece in pieces) > _MAX_VALUE:
         raise NeedsShell
     return tuple(piece for piece in pieces if piece.text != "")

@@ -6,10 +6,7 @@ from typing import NamedTuple
 
 from tunectl.fix import NOTHING, Fix
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import files_in_force
-
-# Of two files with the same name the one in the earlier directory counts, the other is not read.
-_DIRECTORIES = ("etc/sysctl.d", "run/sysctl.d", "usr/local/lib/sysctl.d", "usr/lib/sysctl.d", "lib/sysctl.d")
+from tunectl.host.systemdconf import directories_of, files_in_force
 
 
 class Assignment(NamedTuple):
@@ -36,6 +33,11 @@ class Setting(NamedTuple):
     instance: str = ""  # the card that it is for; "" where it is for no card, or for any
     named: bool = False  # a program's text names it, or whom it is for is not known: whether it writes is not known
 
+    @property
+    def place(self) -> str:
+        """`/etc/x.conf:7`; or why a program writes it."""
+        return f"{self.path}:{self.line}" if self.line else self.path
+
 
 def parse_sysctl_d(text: str) -> list[Assignment]:
     """The assignments of one file, keys written with dots. `-key = value` ignores errors; `-key` alone sets nothing."""
@@ -58,7 +60,9 @@ def normal_key(key: str) -> str:
 
 def read_sysctl_settings(root: Sysroot, knob_of: Mapping[str, str]) -> list[Setting]:
     """Every line that sets a sysctl of `knob_of` ({sysctl: knob}), in the order of application. Never raises."""
-    files = files_in_force(root, _DIRECTORIES)  # /etc/sysctl.conf counts only through a link to it (99-sysctl.conf)
+    files = files_in_force(
+        root, directories_of("sysctl.d")
+    )  # /etc/sysctl.conf counts only through a link to it (99-sysctl.conf)
     assignments = [(path, line) for path in files for line in parse_sysctl_d(root.get_text(path))]
     found = []
     for path, line in assignments:

@@ -31,8 +31,13 @@ _UNITS = tuple(
         ("run", "generator.late"),
     )
 )
-_OWN = tuple(f"{place}/systemd" for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib"))
+_PLACES = ("etc", "run", "usr/local/lib", "usr/lib", "lib")
 MANAGER = "system.conf"
+
+
+def directories_of(name: str) -> tuple[str, ...]:
+    """Where systemd, udev, kmod and others look for a directory of this name, `sysctl.d`; the first counts."""
+    return tuple(f"{place}/{name}" for place in _PLACES)
 
 
 def files_in_force(root: Sysroot, directories: Iterable[str], suffix: str = ".conf") -> list[str]:
@@ -62,7 +67,7 @@ def patterns_of(name: str) -> tuple[str, ...]:
 def _places(name: str) -> tuple[list[str], list[str]]:
     """(where the unit's own file may be, the directories of its drop-ins), what wins first."""
     is_unit = not name.endswith(".conf")
-    mains = [f"{place}/{name}" for place in (_UNITS if is_unit else _OWN)]
+    mains = [f"{place}/{name}" for place in (_UNITS if is_unit else directories_of("systemd"))]
     if not is_unit:
         return mains, [f"{main}.d" for main in mains]
     own = [f"{place}/{kind}.d" for place in _UNITS for kind in (name, *_prefixes(name))]

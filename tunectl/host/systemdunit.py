@@ -93,9 +93,10 @@ def taking_out(guilty: Sequence[Said], *names: str) -> Fix:
 
 
 def is_wanted(root: Sysroot, unit: str) -> bool:
-    """Does a link have a target start it? Of links of one name the first directory's counts, and one may be a mask."""
+    """Does a link that lasts have a target start it? Of one name the first directory's counts; one may be a mask."""
     targets = [*_TARGETS, root.readlink("etc/systemd/system/default.target").rpartition("/")[2]]
     kinds = [f"{target}.{kind}" for target in filter(None, targets) for kind in ("wants", "requires")]
-    found = (files_in_force(root, unit_directories(kind), unit) for kind in kinds)
+    lasting = ([place for place in unit_directories(kind) if not place.startswith("run/")] for kind in kinds)
+    found = (files_in_force(root, places, unit) for places in lasting)
     links = [path for paths in found for path in paths if path.endswith(f"/{unit}")]
     return any(not root.readlink(path).endswith(NULL) for path in links)

@@ -1,34 +1,22 @@
-"""udev's rules in udev's order, and which of them keep a network card from having units started.
+"""udev's rules in udev's order, and which of them may keep a network card from having units started.
 
 A rule is judged by the keys that are known of an event beforehand: what it is about, the action, the names of the cards
 that are there. Of any other key nobody knows whether it will match. Source: udev(7); systemd.device(5).
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from tunectl.host.inifiles import continued_lines
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import files_in_force
+from tunectl.host.systemdconf import directories_of, files_in_force
 
-DIRECTORIES = tuple(f"{place}/udev/rules.d" for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib"))
+DIRECTORIES = directories_of("udev/rules.d")
 _KEY = re.compile(
     r"""[\s,]*+([^\s={]+?)(?=[\s={]|[-+!:]=)(?:\{([^}]*)\})?\s*(==|!=|\+=|-=|:=|=)\s*[ei]*"((?:\\"|[^"])*+)\""""
 )
-# What each key may be: with an attribute (required, or not allowed; others as one likes), asked for, assigned.
-_ATTRIBUTE = frozenset({"ENV", "ATTR", "ATTRS", "SYSCTL", "CONST", "IMPORT", "SECLABEL"})
-_NO_ATTRIBUTE = frozenset({"ACTION", "DEVPATH", "KERNEL", "SUBSYSTEM", "DRIVER", "KERNELS", "SUBSYSTEMS", "DRIVERS"})
-_NO_ATTRIBUTE |= {"TAGS", "TAG", "NAME", "SYMLINK", "RESULT", "PROGRAM", "OPTIONS", "OWNER", "GROUP", "MODE"}
-_NO_ATTRIBUTE |= {"GOTO", "LABEL"}
-_ASKED = frozenset({"ACTION", "DEVPATH", "KERNEL", "SUBSYSTEM", "DRIVER", "KERNELS", "SUBSYSTEMS", "DRIVERS", "TAGS"})
-_ASKED |= {"RESULT", "ATTRS", "CONST", "TEST"}
-_ASSIGNED = frozenset({"OPTIONS", "OWNER", "GROUP", "MODE", "RUN", "SECLABEL", "GOTO", "LABEL"})
-_KERNELS = frozenset({"ACTION", "DEVLINKS", "DEVNAME", "DEVPATH", "DEVTYPE", "DRIVER", "IFINDEX", "MAJOR", "MINOR"})
-_KERNELS |= {"SEQNUM", "SUBSYSTEM", "TAGS"}  # ENV{} of these cannot be assigned
-# A file without one of these says nothing of units.
-_OF_UNITS = re.compile(r"SYSTEMD_WANTS|SYSTEMD_READY|\bTAG\s*(?:-=|=(?!=))")
 _ACTIONS = ("add", "move")
 
 
@@ -62,14 +50,6 @@ class Rule(NamedTuple):
         return tuple(key for key in self.keys if key.operator not in ("==", "!="))
 
 
-class Against(NamedTuple):
-    """A rule, the part of it that keeps units from being started; is it sure that it will match?"""
-
-    rule: Rule
-    key: Key
-    sure: bool
-
-
 def parse_rules(text: str, file: str) -> Iterator[Rule]:
     """The rules of one file; a backslash at the end of a line continues a rule. One that udev ignores is none."""
     for line in continued_lines(text, between="", comments="#", anywhere=True):
@@ -78,100 +58,49 @@ def parse_rules(text: str, file: str) -> Iterator[Rule]:
 
 
 def _keys(text: str) -> tuple[Key, ...]:
-    """The parts of a rule; none where one of them is not valid: udev ignores the line then (udev-rules.c)."""
+    """The parts of a rule; none where something else stands there: udev ignores the line then (udev-rules.c)."""
     keys, at = [], 0
     while match := _KEY.match(text, at):
         keys.append(Key(match[1], match[2] or "", match[3], match[4]))
         at = match.end()
-    return tuple(keys) if not text[at:].strip(" \t\r,") and all(map(_is_valid, keys)) else ()
+    return tuple(keys) if not text[at:].strip(" \t\r,") else ()
 
 
-def _is_valid(key: Key) -> bool:
-    is_asked = key.operator in ("==", "!=")
-    if key.name not in _ATTRIBUTE | _NO_ATTRIBUTE | {"TEST", "RUN"}:
-        return False
-    if (key.name in _ATTRIBUTE and not key.attribute) or (key.name in _NO_ATTRIBUTE and key.attribute):
-        return False
-    if (key.name in _ASKED and not is_asked) or (key.name in _ASSIGNED and is_asked):
-        return False
-    if key.operator == "-=" and key.name not in ("TAG", "SYMLINK"):
-        return False
-    if key.name in ("GOTO", "LABEL"):
-        return key.operator == "="
-    return not (key.name == "ENV" and key.attribute in _KERNELS and not is_asked)
-
-
-def against_units(root: Sysroot, ours: str) -> Against | None:
-    """What undoes the rule in the file called `ours`, which has a unit started for each card; None for nothing.
+def rules_against_units(root: Sysroot, ours: str) -> Iterator[tuple[Rule, Key]]:
+    """Each rule that may undo the one in the file called `ours`, which has a unit started for each card, and by what.
 
     The event is that of a card that is plugged in or whose driver is loaded: SYSTEMD_WANTS is still to name the unit at
-    the end, the tag `systemd` to be there, and SYSTEMD_READY not to be 0.
+    the end, the tag `systemd` to be there, and SYSTEMD_READY not to be 0. Never raises.
     """
     names = [name for name in root.listdir("sys/class/net") if root.exists(f"sys/class/net/{name}/device")]
-    found: dict[str, Against] = {}
     for path in files_in_force(root, DIRECTORIES, ".rules"):
-        if path.rpartition("/")[2] == ours:
-            found = {kind: against for kind, against in found.items() if kind == "ready"}  # ours says the others anew
-            continue
-        text = root.get_text(path)
-        if _OF_UNITS.search(text):
-            _follow(parse_rules(text, path), names, found)
-    return next((against for against in found.values() if against.sure), next(iter(found.values()), None))
+        name, label = path.rpartition("/")[2], ""
+        rules = list(parse_rules(root.get_text(path), path)) if name != ours else []
+        labels = [key.value for rule in rules for key in rule.keys if key.name == "LABEL"]
+        for rule in rules:
+            goals = {key.name: key.value for key in rule.keys}
+            if goals.get("LABEL") in labels[:1]:
+                label = "" if labels.pop(0) == label else label
+            matches = [_matches(key, names) for key in rule.keys if key.operator in ("==", "!=")]
+            if label or False in matches:
+                continue
+            label = goals.get("GOTO", "") if None not in matches and goals.get("GOTO") in labels else ""
+            yield from ((rule, key) for key in rule.assigns if _takes_units(key, is_before=name < ours))
 
 
-def _follow(rules: Iterable[Rule], names: Sequence[str], found: dict[str, Against]) -> None:
-    """What the rules of one file make of `found`: by what is missing, the rule that took it away."""
-    label, maybe = "", set[str]()
-    rules = list(rules)
-    for number, rule in enumerate(rules):
-        labels = _labels([rule])
-        label, maybe = "" if label in labels else label, maybe - labels
-        matches = _matches(rule, names)
-        if label or matches is False:
-            continue
-        sure = bool(matches) and not maybe
-        for key in rule.assigns:
-            _take(rule, key, sure, found)
-            if key.name != "GOTO" or key.value not in _labels(rules[number + 1 :]):
-                continue  # udev ignores a GOTO without its label
-            if matches:
-                label = key.value
-            else:
-                maybe.add(key.value)
+def _takes_units(key: Key, *, is_before: bool) -> bool:
+    """`is_before`: what it says of units and tags is said anew by ours."""
+    if (key.name, key.attribute) == ("ENV", "SYSTEMD_READY"):
+        return key.value == "0" and key.operator != "+="
+    if is_before or key.operator == "+=":
+        return False
+    if (key.name, key.attribute) == ("ENV", "SYSTEMD_WANTS"):  # other units in its place, or none
+        return "$env{SYSTEMD_WANTS}" not in key.value
+    return key.name == "TAG" and (key.value == "systemd") is (key.operator == "-=")
 
 
-def _labels(rules: Iterable[Rule]) -> set[str]:
-    return {key.value for rule in rules for key in rule.keys if key.name == "LABEL"}
-
-
-def _take(rule: Rule, key: Key, sure: bool, found: dict[str, Against]) -> None:
-    kind, is_lost = _effect(key)
-    if is_lost and not (kind in found and found[kind].sure and not sure):
-        found[kind] = Against(rule, key, sure)
-    elif kind and not is_lost and sure:
-        found.pop(kind, None)
-
-
-def _effect(key: Key) -> tuple[str, bool]:
-    """(what a card may lose by this, does it lose it): "" for nothing of ours."""
-    if key.name == "TAG":
-        if key.operator == "+=":
-            return ("tag", False) if key.value == "systemd" else ("", False)
-        return ("tag", True) if (key.value == "systemd") is (key.operator == "-=") else ("", False)
-    if key.name != "ENV" or key.operator == "+=":
-        return "", False
-    if key.attribute == "SYSTEMD_WANTS":  # other units in its place, or none
-        return ("wants", True) if "$env{SYSTEMD_WANTS}" not in key.value else ("", False)
-    return ("ready", key.value == "0") if key.attribute == "SYSTEMD_READY" else ("", False)
-
-
-def _matches(rule: Rule, names: Sequence[str]) -> bool | None:
-    """Is it about the event of a card? None where that cannot be known."""
-    tests = [_holds(key, names) for key in rule.keys if key.operator in ("==", "!=")]
-    return False if False in tests else None if None in tests else True
-
-
-def _holds(key: Key, names: Sequence[str]) -> bool | None:
+def _matches(key: Key, names: Sequence[str]) -> bool | None:
+    """Does a condition hold for the event of a card? None where that cannot be known."""
     if key.name in ("SUBSYSTEM", "ACTION", "KERNEL", "NAME") or (key.name, key.attribute) == ("ENV", "INTERFACE"):
         values = {"SUBSYSTEM": ("net",), "ACTION": _ACTIONS}.get(key.name, names)
         # One card or action is enough to lose something by.

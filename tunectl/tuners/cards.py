@@ -8,7 +8,7 @@ nm-settings(5); Red Hat's sysconfig.txt; ifcfg(5) and ifcfg-ethernet of wicked; 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -20,14 +20,13 @@ from tunectl.host.jobs import Job
 from tunectl.host.shellvars import assignments
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import files_in_force
+from tunectl.host.systemdconf import directories_of, files_in_force
 from tunectl.knobs import KNOBS
 from tunectl.knobs.codecs import SWITCH
 from tunectl.tuners.latewriters import settings_of, settings_of_command
 from tunectl.tuners.tools import net_settings
 
 _NET = "sys/class/net"
-_PLACES = ("etc", "run", "usr/local/lib", "usr/lib", "lib")
 _SWITCH = {"yes": "1", "true": "1", "on": "1", "1": "1", "no": "0", "false": "0", "off": "0", "0": "0"}
 _LEFT_BEHIND = re.compile(r".*(?:~|\.(?:bak|orig|old|rpmnew|rpmorig|rpmsave|dpkg-\w+))")
 
@@ -76,12 +75,18 @@ def is_named(card: Card, patterns: Iterable[str]) -> bool | None:
     return None if may_be and is_renamed else False
 
 
-def _equals(value: str, wanted: str) -> bool | None:
-    return None if not value else value.lower() in wanted.lower().split()
-
-
-def _matches(value: str, patterns: str) -> bool | None:
-    return None if not value else any(fnmatchcase(value, pattern) for pattern in patterns.split())
+def is_meant(card: Card, what: str, patterns: Sequence[str]) -> bool | None:
+    """Does a card's "name", "address", "driver", "path" or "type" fit one of these patterns? None: it is not known."""
+    if what == "name":
+        return is_named(card, patterns)
+    value = {
+        "address": card.address,
+        "driver": card.driver,
+        "path": card.path,
+        "type": "ether" if card.is_ethernet else "",
+    }[what]
+    patterns = [pattern.lower() for pattern in patterns] if what == "address" else patterns
+    return any(fnmatchcase(value, pattern) for pattern in patterns) if value else None
 
 
 def _all(verdicts: Iterable[bool | None]) -> bool | None:
@@ -108,20 +113,23 @@ _LINK_KNOBS = {
     "NTupleFilter": "net.ntuple",
     "ReceivePacketSteeringCPUMask": "net.rps_cpus",
 }
+_LINK_CONDITIONS = {"OriginalName": "name", "MACAddress": "address", "PermanentMACAddress": "address"}
+_LINK_CONDITIONS |= {"Driver": "driver", "Path": "path", "Type": "type"}
 _SECONDS = {"us": 1e-6, "usec": 1e-6, "µs": 1e-6, "ms": 1e-3, "msec": 1e-3, "": 1, "s": 1, "sec": 1}
 _SECONDS |= {"second": 1, "seconds": 1, "m": 60, "min": 60, "minute": 60, "minutes": 60}
 
 
 def read_link_files(root: Sysroot) -> tuple[Setting, ...]:
     """What udev's net_setup_link applies to each card when it appears. Never raises."""
-    directories = [f"{place}/systemd/network" for place in _PLACES]
-    files = {path: _link_options(root, directories, path) for path in files_in_force(root, directories, ".link")}
+    files = {
+        path: _link_options(root, path) for path in files_in_force(root, directories_of("systemd/network"), ".link")
+    }
     return tuple(setting for card in read_cards(root) for setting in _of_link_files(root, card, files))
 
 
-def _link_options(root: Sysroot, directories: list[str], path: str) -> list[tuple[str, Option]]:
+def _link_options(root: Sysroot, path: str) -> list[tuple[str, Option]]:
     """The options of one file and of its drop-ins, each with its file."""
-    dropins = files_in_force(root, [f"{place}/{path.rpartition('/')[2]}.d" for place in directories])
+    dropins = files_in_force(root, directories_of(f"systemd/network/{path.rpartition('/')[2]}.d"))
     return [(file, option) for file in (path, *dropins) for option in parse_ini(root.get_text(file))]
 
 
@@ -162,19 +170,14 @@ def _was_applied(root: Sysroot, card: Card, path: str, files: Iterable[str]) -> 
 
 def _holds(card: Card, key: str, value: str) -> bool | None:
     """Does one condition of [Match] hold for a card? None where that cannot be known."""
-    is_inverted, patterns = value.startswith("!"), value.removeprefix("!")
-    if key == "OriginalName":
-        holds = is_named(card, patterns.split())
-    elif key in ("MACAddress", "PermanentMACAddress"):
-        holds = _equals(card.address, patterns.replace("-", ":"))
-        holds = None if key == "PermanentMACAddress" and not holds else holds  # it may have been changed since
-    elif key in ("Driver", "Path"):
-        holds = _matches(card.driver if key == "Driver" else card.path, patterns)
-    elif key == "Type":
-        holds = _matches("ether" if card.is_ethernet else "", patterns)
-    else:
+    what = _LINK_CONDITIONS.get(key)
+    if not what:
         return None
-    return holds if holds is None else holds is not is_inverted
+    patterns = value.removeprefix("!").split()
+    holds = is_meant(card, what, [one.replace("-", ":") for one in patterns] if what == "address" else patterns)
+    if holds is None or (key == "PermanentMACAddress" and not holds):  # it may have been changed since
+        return None
+    return holds is not value.startswith("!")
 
 
 def _of_link(root: Sysroot, key: str, text: str) -> str:
@@ -317,7 +320,7 @@ def _is_connected(card: Card, values: Mapping[tuple[str, str], str]) -> bool | N
     address = next((values[section, "mac-address"] for section in sections if (section, "mac-address") in values), "")
     if name or kind not in ("ethernet", "802-3-ethernet", "infiniband"):
         return name == card.name
-    return _equals(card.address, address) if address else None
+    return is_meant(card, "address", address.split()) if address else None
 
 
 def _of_keyfile(card: Card, option: Option, path: str, *, named: bool) -> Iterator[Setting]:
@@ -362,6 +365,7 @@ def _of_ifcfg(root: Sysroot, path: str) -> Iterator[Setting]:
 
 _NETPLAN = ("etc/netplan", "run/netplan", "usr/lib/netplan", "lib/netplan")
 _NETPLAN_KNOBS = {"generic-receive-offload": "net.gro", "large-receive-offload": "net.lro"}
+_NETPLAN_CONDITIONS = {"name": "name", "macaddress": "address", "driver": "driver"}
 _YAML_KEY = re.compile(r"""( *)(?:"([^"]+)"|'([^']+)'|([\w.*-]+)):(?:\s+(.*))?$""")
 
 
@@ -409,9 +413,7 @@ def _of_netplan(card: Card, name: str, values: Mapping[str, tuple[str, str, int]
     asked = {key.removeprefix("match."): value for key, (value, _, _) in values.items() if key.startswith("match.")}
     renamed = values.get("set-name", ("", "", 0))[0]
     verdicts = [
-        is_named(card, [asked["name"]]) if "name" in asked else True,
-        _equals(card.address, asked["macaddress"]) if "macaddress" in asked else True,
-        _matches(card.driver, asked["driver"]) if "driver" in asked else True,
+        *(is_meant(card, what, asked[key].split()) for key, what in _NETPLAN_CONDITIONS.items() if key in asked),
         None if not name else True if asked else card.name == name,
     ]
     verdict = True if renamed == card.name else _all(verdicts)

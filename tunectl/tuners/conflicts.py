@@ -92,7 +92,10 @@ def conflicts(tuner: FoundTuner, settings: Mapping[str, Any]) -> list[Conflict]:
         against = [setting for setting in sure if _differs(setting, settings)]
         return [
             Conflict(
-                setting.knob, setting.value, _place(setting), key_of(setting) if setting.line else "", setting.ends
+                setting.knob,
+                setting.value,
+                *((setting.place, key_of(setting)) if setting.line else ("", "")),
+                setting.ends,
             )
             for setting in against
         ]
@@ -102,10 +105,6 @@ def conflicts(tuner: FoundTuner, settings: Mapping[str, Any]) -> list[Conflict]:
         if knob not in _NO_TUNERS and any(fnmatchcase(knob, pattern) for pattern in tuner.overwrites)
     )
     return [Conflict(knob, "", "") for knob in sorted(matching)]
-
-
-def _place(setting: Setting) -> str:
-    return f"{setting.path}:{setting.line}" if setting.line else ""
 
 
 def _differs(setting: Setting, settings: Mapping[str, Any]) -> bool:
@@ -164,7 +163,7 @@ def _unfollowed(tuner: FoundTuner, settings: Mapping[str, Any]) -> dict[tuple[st
     knobs: dict[tuple[str, str], list[str]] = {}
     for setting in tuner.settings:
         if setting.named and setting.knob in settings and setting.knob not in _SHARED:
-            names = knobs.setdefault((_place(setting), key_of(setting)), [])
+            names = knobs.setdefault((setting.place if setting.line else "", key_of(setting)), [])
             names += [setting.knob] if setting.knob not in names else []
     return knobs
 

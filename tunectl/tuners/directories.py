@@ -6,12 +6,11 @@ from fnmatch import fnmatchcase
 from tunectl.bootloader.grubsettings import configured
 from tunectl.host.sysctld import Setting, last_wins, read_sysctl_settings
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import files_in_force
+from tunectl.host.systemdconf import directories_of, files_in_force
 from tunectl.knobs import KNOBS
 from tunectl.knobs.codecs import CPULIST
 from tunectl.tuners.places import knob_at, places
 
-_TMPFILES = ("etc/tmpfiles.d", "run/tmpfiles.d", "usr/local/lib/tmpfiles.d", "usr/lib/tmpfiles.d", "lib/tmpfiles.d")
 _WRITE = re.compile(r"^w([+!=~^$-]*)\s+(\S+)\s+\S+\s+\S+\s+\S+\s+\S+\s+(.*)$")  # `w /sys/kernel/mm/ksm/run - - - - 0`
 
 
@@ -27,7 +26,7 @@ def read_tmpfiles_d(root: Sysroot) -> tuple[Setting, ...]:
     """
     found: list[Setting] = []
     added: dict[str, bool] = {}  # by path: is it the first line's to be added to?
-    for path in files_in_force(root, _TMPFILES):
+    for path in files_in_force(root, directories_of("tmpfiles.d")):
         for number, line in enumerate(root.get_text(path).split("\n"), 1):
             match = _WRITE.match(line.strip())
             if not match or not (knob := knob_at(match[2])):

@@ -128,7 +128,7 @@ def _of_cards(root: Sysroot, setting: Setting, cards: Collection[str] | None) ->
 def _found_files(files: Files, settings: tuple[Setting, ...], denied: Refusals) -> FoundTuner:
     counting = [setting for setting in settings if setting.wins]
     lines = [
-        said_of(_place(setting), "names" if setting.named else files.does, key_of(setting), setting.value)
+        said_of(setting.place, "names" if setting.named else files.does, key_of(setting), setting.value)
         for setting in counting
     ]
     lines = list(dict.fromkeys(lines))  # one place of a program may stand for several settings
@@ -153,7 +153,3 @@ def _found_files(files: Files, settings: tuple[Setting, ...], denied: Refusals) 
 
 def _written(settings: tuple[Setting, ...]) -> tuple[str, ...]:
     return tuple(sorted({setting.knob for setting in settings if setting.wins}))
-
-
-def _place(setting: Setting) -> str:
-    return f"{setting.path}:{setting.line}" if setting.line else setting.path

@@ -3,56 +3,41 @@
 A command is looked at, and the text of the program that it runs, line by line (programs.py). Nothing is followed.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from tunectl.command import argv, as_data
-from tunectl.cpulist import format_cpulist, parse_cpumask
-from tunectl.errors import UsageError
 from tunectl.fix import NOTHING, Fix, to_decide, to_type
 from tunectl.host.jobs import Job
-from tunectl.host.sysctld import Setting, normal_key, parse_sysctl_d
+from tunectl.host.sysctld import Setting, parse_sysctl_d
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdunit import RELOAD
-from tunectl.knobs import KNOBS
-from tunectl.tuners.places import knob_at, normal_path, places
+from tunectl.tuners.places import places
 from tunectl.tuners.programs import commands_of, programs_of, read_line, read_program
 from tunectl.tuners.tools import Write
 
 _PROGRAM_BYTES = 1 << 16
-_MASKS = re.compile(r"^/proc/irq/(?:[0-9N*]+)/smp_affinity$")
-_CARD = re.compile(r"/sys/class/net/([^/*?\[$]+)/")
 
 
 def settings_of(root: Sysroot, jobs: Iterable[Job]) -> Iterator[Setting]:
     """What of ours the commands of jobs and the programs that they run write or name. Never raises."""
     for job in jobs:
         for file, write in _writes(root, job):
-            yield from _settings(root, file, write, _ends(job, file, write))
+            if write.loads:
+                path = write.loads.lstrip("/")
+                for key, knob, value, line in _loaded(root, path):
+                    yield Setting(knob, key, value, f"/{path}", line, wins=True)
+            elif write.knob:
+                yield _setting(write, file, _ends(job, file, write))
 
 
 def settings_of_command(command: str, file: str, line: int) -> Iterator[Setting]:
     """The same of one command, in a line of a file, without what it runs."""
-    for write in read_line(command):
-        if known := known_of(write):
-            yield _setting(known, write._replace(line=line), file, NOTHING)
+    yield from (_setting(write._replace(line=line), file) for write in read_line(command) if write.knob)
 
 
-def _settings(root: Sysroot, file: str, write: Write, ends: Fix) -> Iterator[Setting]:
-    if write.loads:
-        path = write.loads.lstrip("/")
-        for key, knob, value, line in _loaded(root, path):
-            yield Setting(knob, key, value, f"/{path}", line, wins=True)
-    elif known := known_of(write):
-        yield _setting(known, write, file, ends)
-
-
-def _setting(known: tuple[str, str, str], write: Write, file: str, ends: Fix) -> Setting:
-    knob, key, value = known
-    card = _CARD.match(key)
-    instance = write.instance or (card[1] if card else "")
-    return Setting(knob, key, value, f"/{file}", write.line, True, ends, instance, write.named)
+def _setting(write: Write, file: str, ends: Fix = NOTHING) -> Setting:
+    return Setting(write.knob, write.key, write.value, f"/{file}", write.line, True, ends, write.instance, write.named)
 
 
 def _loaded(root: Sysroot, path: str) -> Iterator[tuple[str, str, str, int]]:
@@ -80,7 +65,7 @@ def _ends(job: Job, file: str, write: Write) -> Fix:
 
 def _is_ours_alone(writes: list[Write]) -> bool:
     """Does one command do nothing but write what is asked for here?"""
-    return bool(writes) and all(map(known_of, writes))
+    return bool(writes) and all(write.knob for write in writes)
 
 
 def _writes(root: Sysroot, job: Job) -> Iterator[tuple[str, Write]]:
@@ -97,31 +82,3 @@ def _of_file(root: Sysroot, path: str) -> Iterator[Write]:
     """The writes of a short text: a program of the machine's has zero bytes, and a long one is an application."""
     text = root.get_named(path, _PROGRAM_BYTES - 1)
     return read_program(text) if "\0" not in text else iter(())
-
-
-def known_of(write: Write) -> tuple[str, str, str] | None:
-    """(knob, its name there, text) of a write to something of ours."""
-    if write.knob in KNOBS:
-        return write.knob, write.key, write.value
-    if _MASKS.match(write.path):
-        return "irq.affinity", write.path, _list(write.value)
-    if write.path and (knob := knob_at(write.path)):
-        return knob, write.path, _state(knob, write)
-    key = normal_key(write.sysctl or write.path.partition("/proc/sys/")[2].replace("/", "."))
-    knob = places().sysctls.get(key, "")
-    return (knob, write.key, write.value) if knob else None
-
-
-def _state(knob: str, write: Write) -> str:
-    """An idle state that is switched off is what we want as well; one that is switched on may not be."""
-    if knob == "cpuidle.max_latency_us" and normal_path(write.path).endswith("/disable"):
-        return "0" if write.value == "1" else ""
-    return write.value
-
-
-def _list(mask: str) -> str:
-    """A mask of CPUs as a list; "" where it is none."""
-    try:
-        return format_cpulist(parse_cpumask(mask)) if mask else ""
-    except UsageError:
-        return ""

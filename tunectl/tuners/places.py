@@ -6,12 +6,15 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import NamedTuple
 
+from tunectl.cpulist import format_cpulist, parse_cpumask
+from tunectl.errors import UsageError
+from tunectl.host.sysctld import normal_key
 from tunectl.knobs import KNOBS
 from tunectl.knobs.codecs import Codec
 from tunectl.knobs.drivers.pseudofile import FirstOf
 
 # kernel.watchdog and soft_watchdog are switches over the same detector (kernel/watchdog.c).
-_ALIASES = {"kernel.watchdog": "kernel.nmi_watchdog"}
+_ALIASES = {"/proc/sys/kernel/watchdog": "/proc/sys/kernel/nmi_watchdog"}
 _NARROWER = frozenset({"net.queue_irqs"})  # some of irq.affinity's: a path does not say which
 _SYSCTL = "/proc/sys/"
 # An instance, or a pattern for all of them: cpu3, cpu*, policy0, irq/12, rx-3.
@@ -49,14 +52,37 @@ def places() -> Places:
                 arguments[place.removesuffix("=")] = knob.name
         if isinstance(knob.driver, FirstOf):
             codecs |= {normal_path(file.describe()[0]): codec for file, codec in knob.driver.options}
+    paths |= {other: paths[ours] for other, ours in _ALIASES.items() if ours in paths}
     sysctls = {path.removeprefix(_SYSCTL).replace("/", "."): knob for path, knob in paths.items() if _SYSCTL in path}
-    sysctls |= {other: sysctls[ours] for other, ours in _ALIASES.items() if ours in sysctls}
     return Places(paths, sysctls, arguments, codecs)
 
 
 def knob_at(path: str) -> str:
     """The knob whose attribute a path (or a shell pattern of paths) is; "" for none of ours."""
     return places().paths.get(normal_path(path), "")
+
+
+def knob_of_sysctl(name: str) -> str:
+    """The knob of a sysctl, `vm.swappiness` or `vm/swappiness`; "" for none of ours."""
+    return places().sysctls.get(normal_key(name), "")
+
+
+def write_at(path: str, value: str) -> tuple[str, str]:
+    """(the knob, the text in its own terms) of what is written to a path; ("", the text) of what is none of ours."""
+    knob = _masks(normal_path(path)) or knob_at(path)
+    if knob == "irq.affinity" and path.endswith("/smp_affinity"):
+        return knob, _list(value)
+    if knob == "cpuidle.max_latency_us" and path.endswith("/disable"):
+        return knob, "0" if value == "1" else ""  # an idle state that is switched off is what we want as well
+    return knob, value
+
+
+def _list(mask: str) -> str:
+    """A mask of CPUs as a list; "" where it is none."""
+    try:
+        return format_cpulist(parse_cpumask(mask)) if mask else ""
+    except UsageError:
+        return ""
 
 
 @cache

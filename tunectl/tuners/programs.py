@@ -12,7 +12,7 @@ from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from tunectl.host.inifiles import continued_lines
-from tunectl.tuners.places import knobs_at
+from tunectl.tuners.places import knobs_at, write_at
 from tunectl.tuners.tools import TOOLS, Write
 
 _BREAKS = frozenset({";", "&", "&&", "|", "||", "|&", ";;", "(", ")", "{", "}"})
@@ -29,6 +29,7 @@ _WRITERS = frozenset({"tee", "dd", "cp", "install", "echo", "printf"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _OURS = ("/sys/", "/proc/")
 _INTO = (">", ">>", ">|", "&>", "&>>")
+_CARD = re.compile(r"/sys/class/net/([^/*?\[$]+)/")
 _UNKNOWN = re.compile(r"[$`]")
 # A place of the kernel's as it stands in any text, with what only the running program knows in it.
 _PLACE = re.compile(r"/(?:sys|proc)/(?:[\w.*?,:+@-]|\[[^\]\s]*\]|\$\w+|\$?\{[^}\s]*\}|/)+")
@@ -217,7 +218,8 @@ def _of_plain(words: list[str], piped: str) -> Iterator[Write]:
         yield from tool(given)
     for path, value in targets:
         if path.startswith(_OURS):
-            yield Write(0, path=path, key=path, value=value, named=not value or "{" in path)
+            knob, text = write_at(path, value)
+            yield Write(0, path, knob, text, instance=_card_of(path), named=not value or "{" in path)
 
 
 def _tools(words: Sequence[str]) -> Iterator[Write]:
@@ -233,4 +235,9 @@ def _places(text: str, *, kept: bool = False, anywhere: bool = False) -> Iterato
         before = text[max(0, match.start() - _NEAR) : match.start()]
         if anywhere or _IS_TARGET.search(before) or (kept and _IS_KEPT.search(before)):
             place = match[0].rstrip("/.,:")
-            yield from (Write(0, knob=knob, key=place, named=True) for knob in knobs_at(place))
+            yield from (Write(0, place, knob, instance=_card_of(place), named=True) for knob in knobs_at(place))
+
+
+def _card_of(path: str) -> str:
+    card = _CARD.match(path)
+    return card[1] if card else ""

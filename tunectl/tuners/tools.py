@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import NamedTuple
 
-from tunectl.tuners.places import places
+from tunectl.tuners.places import knob_of_sysctl, places
 
 _BIAS = {
     "performance": "0",
@@ -24,17 +24,15 @@ _SYSCTL_CONF = "/etc/sysctl.conf"
 
 
 class Write(NamedTuple):
-    """One write: its line; what it writes to (one of four); the name shown; the text, "" if unknown."""
+    """One write: its line; the name shown; the knob, "" for none of ours; the text, "" if unknown."""
 
     line: int
-    path: str = ""  # a kernel path
-    sysctl: str = ""
+    key: str
     knob: str = ""
-    loads: str = ""  # the sysctls of this file, /etc/x.conf
-    key: str = ""
     value: str = ""
-    named: bool = False  # a program's text names it, and whether and what it writes is not known
+    loads: str = ""  # the sysctls of this file, /etc/x.conf
     instance: str = ""  # the card, where it is of one
+    named: bool = False  # a program's text names it, and whether and what it writes is not known
 
 
 def _sysctl(arguments: list[str]) -> Iterator[Write]:
@@ -42,15 +40,15 @@ def _sysctl(arguments: list[str]) -> Iterator[Write]:
         yield from _loaded(arguments)
         return
     if "--system" in arguments:  # sysctl.d has a row of its own; this file comes after it
-        yield Write(0, loads=_SYSCTL_CONF, key="sysctl --system")
+        yield Write(0, "sysctl --system", loads=_SYSCTL_CONF)
     for word in arguments:
         key, equals, value = word.partition("=")
         if "$" in key and (equals or "-w" in arguments):  # any that it may be
             pattern = re.sub(r"\$\{?\w*\}?", "*", key)
-            ours = (sysctl for sysctl in places().sysctls if fnmatchcase(sysctl, pattern))
-            yield from (Write(0, sysctl=one, key=f"sysctl {key}", named=True) for one in ours)
+            ours = (knob for sysctl, knob in places().sysctls.items() if fnmatchcase(sysctl, pattern))
+            yield from (Write(0, f"sysctl {key}", knob, named=True) for knob in ours)
         elif equals and not key.startswith("-"):
-            yield Write(0, sysctl=key, key=key, value=_clean(value))
+            yield Write(0, key, knob_of_sysctl(key), _clean(value))
 
 
 def _loaded(arguments: Sequence[str]) -> Iterator[Write]:
@@ -63,7 +61,7 @@ def _loaded(arguments: Sequence[str]) -> Iterator[Write]:
     ]
     for file in [file for file in files if file] or [_SYSCTL_CONF]:
         if file.startswith("/"):
-            yield Write(0, loads=file, key=f"sysctl -p {file}")
+            yield Write(0, f"sysctl -p {file}", loads=file)
 
 
 def _clean(value: str) -> str:
@@ -93,7 +91,7 @@ def _by_options(program: str, arguments: Sequence[str]) -> Iterator[Write]:
         name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
         if knob := _OPTIONS[program].get(name):
             text = _in_our_terms(knob, _clean(value if equals else after))
-            yield Write(0, knob=knob, key=f"{program} {name}", value=text)
+            yield Write(0, f"{program} {name}", knob, text)
 
 
 def _in_our_terms(knob: str, text: str) -> str:
@@ -120,20 +118,20 @@ def khz_of(text: str) -> str:
 def _tuned_adm(arguments: list[str]) -> Iterator[Write]:
     words = [word for word in arguments if not word.startswith("-")]  # `tuned-adm profile` lists them
     if (words[:1] == ["profile"] and len(words) > 1) or words[:1] == ["auto_profile"]:
-        yield Write(0, knob="cpufreq.governor", key=" ".join(["tuned-adm", *arguments]))
+        yield Write(0, " ".join(["tuned-adm", *arguments]), "cpufreq.governor")
 
 
 def _energy(arguments: list[str]) -> Iterator[Write]:
     yield from _by_options("x86_energy_perf_policy", arguments)
     if arguments and arguments[-1] in _BIAS and arguments[-2:-1] not in (["-a"], ["--all"], ["-b"], ["--epb"]):
-        yield Write(0, knob="cpufreq.energy_perf_bias", key="x86_energy_perf_policy", value=_BIAS[arguments[-1]])
+        yield Write(0, "x86_energy_perf_policy", "cpufreq.energy_perf_bias", _BIAS[arguments[-1]])
 
 
 def _swapon(arguments: list[str]) -> Iterator[Write]:
     shows = any(word in ("-s", "--summary", "-h", "--help", "-V") or word.startswith("--show") for word in arguments)
     starts = any(word in ("-a", "--all") or not word.startswith("-") for word in arguments)
     if starts and not shows:
-        yield Write(0, knob="mm.swap", key=" ".join(["swapon", *arguments]), value="on")
+        yield Write(0, " ".join(["swapon", *arguments]), "mm.swap", "on")
 
 
 _ETHTOOL = {"-C": "coalesce", "-G": "ring", "-L": "channels", "-K": "features"}
@@ -150,7 +148,7 @@ def _ethtool(arguments: list[str]) -> Iterator[Write]:
     elif kind:
         for knob, key, value in net_settings(kind, " ".join(words)):
             said = f"ethtool {option} {card} {key.rpartition(' ')[2]}"
-            yield Write(0, knob=knob, key=said, value=_clean(value), instance=_clean(card))
+            yield Write(0, said, knob, _clean(value), instance=_clean(card))
 
 
 def _names(*knobs: str, if_given: str = "") -> Callable[[list[str]], Iterator[Write]]:
@@ -158,7 +156,7 @@ def _names(*knobs: str, if_given: str = "") -> Callable[[list[str]], Iterator[Wr
 
     def writes(arguments: list[str]) -> Iterator[Write]:
         if not if_given or any(re.fullmatch(if_given, word) for word in arguments):
-            yield from (Write(0, knob=knob, key=" ".join(arguments[:3]), named=True) for knob in knobs)
+            yield from (Write(0, " ".join(arguments[:3]), knob, named=True) for knob in knobs)
 
     return writes
 

@@ -12,7 +12,7 @@ from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force
 from tunectl.host.udevrules import DIRECTORIES, Key, Rule, is_one_of, parse_rules
-from tunectl.tuners.cards import Card, is_named, read_cards
+from tunectl.tuners.cards import Card, is_meant, read_cards
 from tunectl.tuners.latewriters import settings_of
 from tunectl.tuners.places import knob_at, places
 
@@ -22,6 +22,9 @@ _DEVICES |= {"workqueue": "/sys/devices/virtual/workqueue"}
 _QUEUES = ("/sys/class/net/{card}/queues/rx-N", "/sys/class/net/{card}/queues/tx-N")
 _OF_CARDS = {"net": ("/sys/class/net/{card}",), "queues": _QUEUES}
 _PROGRAMS = frozenset({("RUN", ""), ("RUN", "program"), ("PROGRAM", ""), ("IMPORT", "program")})
+_CONDITIONS = dict.fromkeys((("KERNEL", ""), ("NAME", ""), ("ENV", "INTERFACE")), "name")
+_CONDITIONS |= dict.fromkeys((("DRIVERS", ""), ("ENV", "ID_NET_DRIVER")), "driver")
+_CONDITIONS |= dict.fromkeys((("ATTR", "address"), ("ATTRS", "address")), "address")
 _NAME = re.compile(r"\$(?:name|kernel|env\{INTERFACE\})|%k|%E\{INTERFACE\}")
 _NUMBER = re.compile(r"%n|\$number")
 _UDEVS_OWN = re.compile(r"\$\$|%%")
@@ -99,14 +102,8 @@ def _holds(card: Card, key: Key) -> bool | None:
 
     What is no matter of cards holds.
     """
-    if key.operator not in ("==", "!="):
+    what = _CONDITIONS.get((key.name, key.attribute))
+    if key.operator not in ("==", "!=") or not what:
         return True
-    if key.name in ("KERNEL", "NAME") or (key.name, key.attribute) == ("ENV", "INTERFACE"):
-        holds = is_named(card, key.value.split("|"))
-    elif key.name == "DRIVERS" or (key.name, key.attribute) == ("ENV", "ID_NET_DRIVER"):
-        holds = is_one_of(card.driver, key.value) if card.driver else None
-    elif key.name in ("ATTR", "ATTRS") and key.attribute == "address":
-        holds = is_one_of(card.address, key.value.lower()) if card.address else None
-    else:
-        return True
+    holds = is_meant(card, what, key.value.split("|"))
     return holds if holds is None else holds is (key.operator == "==")

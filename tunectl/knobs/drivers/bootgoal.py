@@ -1,20 +1,20 @@
-"""What a boot starts: the unit that it goes to, by the kernel's command line or by default.target, and what that wants.
+"""Where a boot goes, as it is declared: words of the kernel's command line, default.target, masks, and requirements.
+
+systemd's own targets lead to multi-user.target, which starts our service. Of another target its own text and its links
+count. What it starts in turn, and whether what is required can start, is not followed: a boot tells.
 
 Source: kernel-command-line(7), systemd.unit= and the words of old runlevels; systemd-debug-generator(8), systemd.mask=
 and systemd.wants=; systemd-run-generator(8), systemd.run=; bootup(7); systemd.unit(5), Wants=, Requires=, BindsTo=,
 Upholds= and the directories of links.
 """
 
-import re
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from stat import S_ISREG
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, same_key
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import files_in_force, unit_directories
-from tunectl.host.systemdunit import NULL, mask_of, read_unit
+from tunectl.host.systemdconf import unit_directories
+from tunectl.host.systemdunit import NULL, Said, mask_of, read_unit
 
 _DEFAULT = "default.target"
 RESCUE = ("rescue.target", "emergency.target")
@@ -26,20 +26,12 @@ _WORDS = {
     "5": "graphical.target",
 }
 _INIT = ("init", "systemd")  # how the file of a boot's first program is called where that is systemd
-_PULLS = ("Wants", "Requires", "BindsTo", "Upholds")
-_NEEDS = ("Requires", "BindsTo", "Requisite")  # the last has nothing started
-_OF_FILES = (".target", ".service", ".socket", ".timer", ".path")  # others systemd makes up itself
-_LINKS = {"wants": "Wants", "requires": "Requires", "upholds": "Upholds"}
-# Of systemd's own targets, where a recording has not got their files.
-_KNOWN = {
-    "graphical.target": ("multi-user.target",),
-    "multi-user.target": ("basic.target",),
-    "basic.target": ("sysinit.target",),
-    "sysinit.target": (),
-    "rescue.target": ("sysinit.target",),
-    "runlevel5.target": ("graphical.target",),
-    **dict.fromkeys(("runlevel2.target", "runlevel3.target", "runlevel4.target"), ("multi-user.target",)),
-}
+_PULLS = frozenset({"Wants", "Requires", "BindsTo", "Upholds"})
+_NEEDS = frozenset({"Requires", "BindsTo", "Requisite"})  # the last has nothing started
+# systemd's own targets that lead to multi-user.target, and what each requires in its turn.
+_CHAIN = ("graphical.target", "multi-user.target", "basic.target", "sysinit.target")
+USUAL = {"graphical.target": _CHAIN, "runlevel5.target": ("runlevel5.target", *_CHAIN), "multi-user.target": _CHAIN[1:]}
+USUAL |= {f"runlevel{level}.target": (f"runlevel{level}.target", *_CHAIN[1:]) for level in (2, 3, 4)}
 
 
 class Goal(NamedTuple):
@@ -50,33 +42,10 @@ class Goal(NamedTuple):
     file: str = ""  # without a leading slash
 
 
-class Pull(NamedTuple):
-    """A unit that another one has started, and what says so: a file, and its line, 0 for a link; "" for systemd."""
-
-    unit: str
-    file: str  # without a leading slash
-    line: int
-    key: str  # by which it is declared; of a link, the key that it stands for
-
-    def __str__(self) -> str:
-        return f"/{self.file}:{self.line}" if self.line else f"/{self.file}"
-
-
-class Obstacle(NamedTuple):
-    """Why a unit cannot start: it requires one that is not there, or that is masked (`mask`, a word or a file)."""
-
-    pull: Pull
-    mask: Arg | str = ""
-
-    def __str__(self) -> str:
-        by = f"/{self.mask}" if isinstance(self.mask, str) else str(self.mask)
-        return f"{self.pull} requires {self.pull.unit}, " + (f"which {by} masks" if self.mask else "which is not there")
-
-
 def goal_files(unit: str) -> tuple[str, ...]:
     """What says where a boot goes, and what its targets have started, as shell patterns; no other unit's own file."""
     names = ("*.target", "*.target.d/*.conf")
-    links = [f"*.target.{kind}/{name}" for kind in _LINKS for name in ("*.target", unit)]
+    links = [f"*.target.{kind}/{name}" for kind in ("wants", "requires", "upholds") for name in ("*.target", unit)]
     return tuple(path for name in (*names, *links) for path in unit_directories(name))
 
 
@@ -99,24 +68,15 @@ def goal_of(root: Sysroot, args: Sequence[Arg]) -> Goal | None:
 
 
 def _default(root: Sysroot) -> Goal | None:
-    """By the link, or the file, that default.target is. systemd passes over a link to itself or to what is no target,
-    and over a directory.
-    """
+    """By the link, or the file, that it is. systemd passes over a link to itself or to what is no target."""
     for path in _lasting(unit_directories(_DEFAULT)):
         link = root.readlink(path)
         name = link.rpartition("/")[2]
-        if link.endswith(NULL) or (not link and _is_file(root, path)):
+        if link.endswith(NULL) or (not link and root.exists(path)):
             return Goal(_DEFAULT, file=path)
         if name.endswith(".target") and name != _DEFAULT:
             return Goal(name, file=path)
     return None
-
-
-def _is_file(root: Sysroot, path: str) -> bool:
-    try:
-        return S_ISREG(root.lstat(path).st_mode)
-    except OSError:
-        return False
 
 
 def _lasting(paths: Iterable[str]) -> list[str]:
@@ -135,50 +95,37 @@ def _named(arg: Arg) -> str:
 
 
 def leads_to(root: Sysroot, goal: Goal, unit: str, args: Sequence[Arg]) -> bool:
-    """Does a boot with this command line that goes to `goal` start a unit, along what each unit on the way pulls in?
-
-    Conditions count for nothing here: what a unit pulls in starts, too, where its own condition does not hold.
-    """
-    waiting, seen = deque(_first(goal)), {""}
-    if goal.unit and barred(root, goal.unit, args):
-        return False
-    if goal.unit and any(same_key(arg.key, "systemd.wants") and _named(arg) == unit for arg in args):
+    """Is it declared that a boot to this goal starts a unit that multi-user.target wants? It may all the same."""
+    if goal.unit in USUAL or any(same_key(arg.key, "systemd.wants") and _named(arg) == unit for arg in args):
         return True
-    while waiting:
-        one = waiting.popleft()
-        if one in seen or barred(root, one, args):
-            continue
-        seen.add(one)
-        pulled = {pull.unit for pull in _pulls(root, one) if pull.key in _PULLS}
-        if unit in pulled:
-            return True
-        waiting.extend(sorted(pulled, key=lambda name: not name.endswith(".target")))
-    return False
+    pulled = {word for said in _said(root, _first(goal)) if said.key in _PULLS for word in said.value.split()}
+    names = {unit, *USUAL}
+    kinds = [f"{first}.{kind}" for first in _first(goal) for kind in ("wants", "requires", "upholds")]
+    places = [place for kind in kinds for place in _lasting(unit_directories(kind))]
+    return bool(pulled & names) or any(names & set(root.listdir(place)) for place in places)
 
 
-def obstacle_of(root: Sysroot, goal: Goal, args: Sequence[Arg]) -> Obstacle | None:
-    """What keeps the unit that a boot goes to from starting: systemd starts nothing then of what it would pull in."""
-    waiting, seen = deque(_first(goal)), set[str]()
-    while waiting:
-        one = waiting.popleft()
-        if one in seen:
-            continue
-        seen.add(one)
-        for pull in (pull for pull in _pulls(root, one) if pull.key in _NEEDS):
-            mask = barred(root, pull.unit, args)
-            if mask or is_missing(root, pull.unit):
-                return Obstacle(pull, mask)
-            waiting.append(pull.unit)
-    return None
+def way_of(goal: Goal) -> list[str]:
+    """The units of a boot to this goal that have to start before our service does."""
+    return list(dict.fromkeys([*_first(goal), *USUAL.get(goal.unit, USUAL["multi-user.target"])]))
 
 
-def is_missing(root: Sysroot, unit: str) -> bool:
-    """Is there surely no such unit? A recording has targets alone, and an old one none."""
-    known = _OF_FILES if root.live else (".target",)
-    if not unit.endswith(known) or "%" in unit or is_there(root, unit):
-        return False
-    template = re.sub(r"@.*(?=\.)", "@", unit)
-    return any(map(root.exists, unit_directories("basic.target"))) and not is_there(root, template)
+def needs_of(root: Sysroot, goal: Goal) -> tuple[list[Said], list[str]]:
+    """(lines, links) by which one of these requires what systemd's own targets do not."""
+    way = way_of(goal)
+    said = (line for line in _said(root, way) if line.key in _NEEDS and not {*line.value.split()} <= {*way})
+    lines = [line for line in said if line.file != goal.file or goal.unit == _DEFAULT]  # of a link, by its own name
+    places = [place for unit in way for place in _lasting(unit_directories(f"{unit}.requires"))]
+    links = [f"{place}/{name}" for place in places for name in root.listdir(place) if name not in way]
+    return lines, [
+        link for link in links if not root.readlink(link).endswith(NULL) and not link.endswith("/tunectl-apply.service")
+    ]
+
+
+def _said(root: Sysroot, units: Iterable[str]) -> list[Said]:
+    return [
+        said for unit in units for said in read_unit(root, unit) if said.section == "Unit" and _lasting([said.file])
+    ]
 
 
 def _first(goal: Goal) -> list[str]:
@@ -198,29 +145,5 @@ def lasting_mask(root: Sysroot, unit: str) -> str:
 
 
 def is_there(root: Sysroot, unit: str) -> bool:
-    """Has this host a file for a unit, or is it one of systemd's own?"""
-    return unit in (*_KNOWN, *RESCUE) or any(map(root.exists, unit_directories(unit)))
-
-
-def _pulls(root: Sysroot, unit: str) -> Iterator[Pull]:
-    """The units that one has started along with it, or needs, under each of its names."""
-    for name in _names(root, unit):
-        yield from (Pull(known, "", 0, "Wants") for known in _KNOWN.get(name, ()))
-        for said in read_unit(root, name):
-            if said.section == "Unit" and said.key in {*_PULLS, *_NEEDS} and _lasting([said.file]):
-                yield from (Pull(word, said.file, said.line, said.key) for word in said.value.split())
-        for kind, key in _LINKS.items():
-            links = files_in_force(root, _lasting(unit_directories(f"{name}.{kind}")), "")
-            there = (path for path in links if not root.readlink(path).endswith(NULL))
-            yield from (Pull(path.rpartition("/")[2], path, 0, key) for path in there)
-
-
-def _names(root: Sysroot, unit: str) -> list[str]:
-    """A unit's name, and the names of what it is a link to: what is said of one of them is said of the unit."""
-    names = [unit]
-    while True:
-        path = next((path for path in unit_directories(names[-1]) if root.exists(path)), "")
-        target = root.readlink(path).rpartition("/")[2] if path else ""
-        if not target or target in names:
-            return names
-        names.append(target)
+    """Has this host a file for a unit, or is it one of systemd's own targets?"""
+    return unit in (*USUAL, *RESCUE) or any(map(root.exists, unit_directories(unit)))

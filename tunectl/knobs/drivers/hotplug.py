@@ -13,12 +13,12 @@ from tunectl.fix import APPLY, Fix, in_turn, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import unit_directories
 from tunectl.host.systemdunit import NULL, RELOAD
-from tunectl.host.udevrules import DIRECTORIES, Against, Rule, against_units
+from tunectl.host.udevrules import DIRECTORIES, Rule, rules_against_units
 from tunectl.knobs.drivers.bootgoal import barred
-from tunectl.knobs.drivers.bootline import boot_lines, place_of, removal_fix
+from tunectl.knobs.drivers.bootline import boot_lines
 from tunectl.knobs.drivers.confined import UNSET, confined, quoted
-from tunectl.knobs.drivers.ourboot import Found
-from tunectl.knobs.drivers.unitfile import LINK, ServiceFacts, read_service, service_files
+from tunectl.knobs.drivers.ourboot import UNKNOWN, Found
+from tunectl.knobs.drivers.unitfile import LINK, ServiceFacts, mask_place, read_service, service_files, unmask_fix
 from tunectl.knobs.drivers.unitfile import UNIT as APPLY_UNIT
 from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, missing, with_unseen
 from tunectl.model import Reading, State
@@ -90,18 +90,13 @@ class ReapplyRule:
         reading = read_service(knob, view, UNIT, RULE, render)
         with view.root.noting() as denied:
             rule = view.root.get_text(RULE)
-            against = against_units(view.root, RULE.rpartition("/")[2]) if reading.value == "enabled" else None
-        if reading.value == "enabled" and rule != _RULE:
-            reading = if_readable(reading._replace(value="outdated"), denied)
-        elif reading.value == "enabled" and not against:
-            reading = if_readable(reading, denied)
+            found = _of_the_rule(view, rule) if reading.value == "enabled" else None
+        if found:
+            reading = reading._replace(value=found.value, reason=found.reason, facts=ServiceFacts(found.fix))
+        if reading.state is State.READ and reading.value not in ("enabled", "outdated", UNKNOWN):
+            yield reading._replace(reason=with_unseen(reading.reason or knob.why, str(denied)))
         else:
-            reading = _undone(reading, against) if against else reading
-            if reading.state is State.READ:
-                reading = reading._replace(reason=with_unseen(reading.reason or knob.why, str(denied)))
-        if reading.value == "enabled" and (idle := _without_udev(view)):
-            reading = reading._replace(value=idle.value, reason=idle.reason, facts=ServiceFacts(idle.fix))
-        yield reading
+            yield if_readable(reading, denied)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The unit, then systemd is told, then the rule; udev notices by itself when its rules change."""
@@ -126,9 +121,8 @@ def _without_udev(view: View) -> Found | None:
     root, args = view.root, boot_lines(view).next or ()
     bar = barred(root, UDEVD, args)
     if isinstance(bar, Arg):
-        place = place_of(view, str(bar))
-        why = f"the next boot will have {bar}{f' ({place})' if place else ''}: nobody reads udev's rules then"
-        return Found("overridden", why, removal_fix(view, str(bar), reboot=False))
+        why = f"the next boot will have {mask_place(view, bar)}: nobody reads udev's rules then"
+        return Found("overridden", why, unmask_fix(view, bar))
     links = list(filter(None, (next(filter(root.exists, unit_directories(starter)), "") for starter in _STARTERS)))
     culprits = [bar] if bar else [_dead(root, link, args) for link in links]
     if not culprits or not all(culprits):  # one is enough; and a recording may have none
@@ -144,14 +138,40 @@ def _dead(root: Sysroot, link: str, args: tuple[Arg, ...]) -> Arg | str:
     return link if root.readlink(link).endswith(NULL) else barred(root, link.rpartition("/")[2], args)
 
 
-def _undone(reading: Reading, against: Against) -> Reading:
-    """The reading where another rule takes back what ours says."""
-    rule, key, sure = against
-    if not sure:
-        reason = f"{rule} says {key}: whether it is about these network cards cannot be judged here"
-        return Reading(reading.knob, "", State.UNREADABLE, "", reason)
-    reason = f"{rule} says {key}, which takes back what /{RULE} says: no unit is started for a network card"
-    return reading._replace(value="overridden", reason=reason, facts=ServiceFacts(_without_fix(rule, str(key))))
+def _of_the_rule(view: View, rule: str) -> Found | None:
+    """What keeps the rule from its work where the unit is as it should be; None where nothing does."""
+    if rule != _RULE:
+        return Found("outdated")
+    return _taken_back(view.root) or _without_udev(view)
+
+
+def _taken_back(root: Sysroot) -> Found | None:
+    """A rule by which udev had no unit of ours started for a card, or may not have when one is announced again."""
+    against = list(rules_against_units(root, RULE.rpartition("/")[2]))
+    records = _records(root) if against else []
+    for rule, key in against:
+        says = f"{rule} says {key}"
+        announced = [(text, since) for text, since in records if root.live and root.lstat(rule.file).st_ctime < since]
+        if any(not _has_unit(text) for text, _ in announced):
+            why = f"{says}: udev had no unit started for a network card that was announced since"
+            return Found("overridden", why, _without_fix(rule, str(key)))
+        if not announced or len(announced) < len(records):
+            why = f"{says}: whether it takes back what /{RULE} says shows when a network card is announced again"
+            return Found(UNKNOWN, why, _without_fix(rule, str(key)))
+    return None
+
+
+def _records(root: Sysroot) -> list[tuple[str, float]]:
+    """What udev remembers of each network card, and since when: its database, as sd_device(3) has it."""
+    cards = (f"sys/class/net/{name}" for name in root.listdir("sys/class/net"))
+    paths = [f"run/udev/data/n{root.get(f'{card}/ifindex')}" for card in cards if root.exists(f"{card}/device")]
+    return [(root.get_text(path), root.lstat(path).st_mtime) for path in paths if root.exists(path)]
+
+
+def _has_unit(record: str) -> bool:
+    lines = record.split("\n")
+    wanted = next((line for line in lines if line.startswith("E:SYSTEMD_WANTS=")), "")
+    return UNIT.rpartition("/")[2] in wanted and "G:systemd" in lines and "E:SYSTEMD_READY=0" not in lines
 
 
 def _without_fix(rule: Rule, key: str) -> Fix:

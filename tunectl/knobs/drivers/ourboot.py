@@ -17,7 +17,7 @@ from tunectl.host.ask import UnitState, read_unit_state
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force, unit_directories
 from tunectl.host.systemdunit import NULL, RELOAD, Said, in_force, taking_out, words_of
-from tunectl.knobs.drivers.bootgoal import goal_of, leads_to
+from tunectl.knobs.drivers.bootgoal import USUAL, goal_of
 from tunectl.knobs.drivers.bootline import boot_lines
 from tunectl.knobs.row import View
 
@@ -39,8 +39,8 @@ class Found(NamedTuple):
     fix: Fix = NOTHING
 
 
-class _Others(NamedTuple):
-    """What others declare for a service of ours: lines of drop-ins, and links that have it wait for another unit."""
+class Others(NamedTuple):
+    """What others declare of a unit: lines of drop-ins, and links by which it requires another unit."""
 
     lines: list[Said]
     links: list[str]
@@ -52,19 +52,21 @@ class _Others(NamedTuple):
 
     @property
     def files(self) -> list[str]:
+        """Where they stand, without a leading slash."""
         return [*self.links, *dict.fromkeys(line.file for line in self.lines)]
 
-    def fix(self, name: str) -> Fix:
+    def fix(self, *names: str) -> Fix:
+        """How they go; of what holds for other units than these the operator decides."""
         unlink = [to_type(argv("sudo", "rm", of=[f"/{link}"]).then(RELOAD)) for link in self.links]
-        return in_turn(*unlink, taking_out(self.lines, name, _ALL_OURS))
+        return in_turn(*unlink, taking_out(self.lines, *names))
 
 
 def of_others(view: View, said: Sequence[Said], unit: str) -> Found | None:
     """What drop-ins and this boot make of a unit whose own file is right; None where nothing is in its way."""
     root, name = view.root, unit.rpartition("/")[2]
     if changing := _changing(said, unit):
-        lines = _Others(changing, [])
-        return Found("overridden", f"it would not run as it was written: {lines}", lines.fix(name))
+        lines = Others(changing, [])
+        return Found("overridden", f"it would not run as it was written: {lines}", lines.fix(name, _ALL_OURS))
     state = read_unit_state(root, name)
     others = _others(root, said, unit)
     if found := _of_this_boot(view, name, state, others) or (state and _too_early(root, said, name, state)):
@@ -72,10 +74,10 @@ def of_others(view: View, said: Sequence[Said], unit: str) -> Found | None:
     if not others.files or (state and was_tried(root, state, others.files)):
         return None
     why = f"no boot has run it yet with what others declare for it, and what that does is not known before: {others}"
-    return Found(UNKNOWN, why, others.fix(name))
+    return Found(UNKNOWN, why, others.fix(name, _ALL_OURS))
 
 
-def _others(root: Sysroot, said: Sequence[Said], unit: str) -> _Others:
+def _others(root: Sysroot, said: Sequence[Said], unit: str) -> Others:
     """Of what holds for the services of everybody only conditions, which may be met by all but ours."""
     name = unit.rpartition("/")[2]
     own = {(one.section, one.key, one.value) for one in said if one.file == unit}
@@ -89,7 +91,7 @@ def _others(root: Sysroot, said: Sequence[Said], unit: str) -> _Others:
         and (_is_condition(one) or one.file.split("/")[-2] != _EVERYBODYS)
     ]
     links = files_in_force(root, unit_directories(f"{name}.requires"), "")
-    return _Others(lines, [path for path in links if not root.readlink(path).endswith(NULL)])
+    return Others(lines, [path for path in links if not root.readlink(path).endswith(NULL)])
 
 
 def _is_condition(one: Said) -> bool:
@@ -114,7 +116,7 @@ def _unset(said: Sequence[Said]) -> set[tuple[str, ...]]:
     return {(name,) for one in in_force(said, "Service", "UnsetEnvironment") for name in one.value.split()}
 
 
-def _of_this_boot(view: View, name: str, state: UnitState | None, others: _Others) -> Found | None:
+def _of_this_boot(view: View, name: str, state: UnitState | None, others: Others) -> Found | None:
     """What became of it in this boot; None where it ran and ended well, or nobody can say."""
     if "@" in name:  # an instance is gone when it has ended
         return None
@@ -125,7 +127,7 @@ def _of_this_boot(view: View, name: str, state: UnitState | None, others: _Other
         return None
     reason = _why_not(view, name) if found.value == NOT_RUN else found.reason
     if others.files:
-        mending = others.fix(name)
+        mending = others.fix(name, _ALL_OURS)
         found = found._replace(fix=in_turn(mending, found.fix) if mending.is_typed else mending)
     return found._replace(reason=f"{reason}; {others}" if others.files else reason)
 
@@ -165,9 +167,8 @@ def _by_its_link(view: View, name: str) -> Found | None:
 
 
 def _why_not(view: View, name: str) -> str:
-    args = boot_lines(view).this
-    goal = goal_of(view.root, args)
-    if goal and goal.word and not leads_to(view.root, goal, name, args):
+    goal = goal_of(view.root, boot_lines(view).this)
+    if goal and goal.word and goal.unit not in USUAL:
         return f"it did not run in this boot, which had {goal.word}"
     return "it did not run in this boot, although its files have it started"
 

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from tunectl import kinds
 from tunectl.bootloader.cmdline import Arg, same_key
-from tunectl.command import argv, as_data
-from tunectl.fix import APPLY, REBOOT, Fix, in_turn, to_decide, to_type
-from tunectl.host.systemdconf import patterns_of, unit_directories
+from tunectl.command import argv
+from tunectl.fix import APPLY, REBOOT, Fix, in_turn, to_type
+from tunectl.host.ask import read_unit_state
+from tunectl.host.systemdconf import files_of, patterns_of, unit_directories
 from tunectl.host.systemdunit import RELOAD, Said, in_force, is_wanted, mask_of, read_unit, words_of
 from tunectl.knobs.drivers.bootgoal import (
     RESCUE,
     Goal,
-    Obstacle,
     barred,
     goal_files,
     goal_of,
@@ -26,11 +26,12 @@ from tunectl.knobs.drivers.bootgoal import (
     lasting_mask,
     leads_to,
     masking,
-    obstacle_of,
+    needs_of,
+    way_of,
 )
 from tunectl.knobs.drivers.bootline import boot_lines, place_of, removal_fix
 from tunectl.knobs.drivers.confined import UNSET, confined, program_files, quoted
-from tunectl.knobs.drivers.ourboot import NOT_RUN, UNKNOWN, Found, of_others
+from tunectl.knobs.drivers.ourboot import NOT_RUN, UNKNOWN, Found, Others, of_others, was_tried
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable, missing
 from tunectl.model import Outcome, Reading, State
 
@@ -143,8 +144,11 @@ def _of_files(view: View, unit: str, companion: str, text: str, ours: Render) ->
         )
     if not text or (companion != LINK and not root.exists(companion)):
         return Found("disabled")
-    if found := of_line(view, name) or of_volatile(view) or (of_goal(view, name) if companion == LINK else None):
+    if found := of_line(view, name) or of_volatile(view):
         return found
+    way = of_goal(view, name) if companion == LINK else None
+    if way and way.value != UNKNOWN:
+        return way
     said = read_unit(root, name)
     if said and (other := said[0].file) != unit:
         return Found(
@@ -152,7 +156,10 @@ def _of_files(view: View, unit: str, companion: str, text: str, ours: Render) ->
             f"systemd reads /{other} instead of /{unit}",
             to_type(argv("sudo", "rm", of=[f"/{other}"]).then(RELOAD)),
         )
-    return _of_command(view, said, unit, text, ours) or of_others(view, said, unit)
+    found = _of_command(view, said, unit, text, ours) or of_others(view, said, unit)
+    if found and way:
+        return found._replace(reason=f"{found.reason}; {way.reason}", fix=in_turn(way.fix, found.fix or APPLY))
+    return found or way
 
 
 def _of_command(view: View, said: list[Said], unit: str, text: str, ours: Render) -> Found | None:
@@ -198,8 +205,7 @@ def of_line(view: View, name: str) -> Found | None:
     lines = boot_lines(view)
     word = masking(lines.this, name)
     if later := masking(lines.next or (), name):
-        place = place_of(view, str(later))
-        why = f"the next boot will have {later}{_at(place)}: it is never started then"
+        why = f"the next boot will have {_placed(view, str(later))}: it is never started then"
         return Found("masked", why, removal_fix(view, str(later), reboot=word is not None))
     if word is None:
         return None
@@ -220,42 +226,62 @@ def of_volatile(view: View) -> Found | None:
     else:
         return None
     word = str(words[-1])
-    why = f"the next boot will have {word}{_at(place_of(view, word))}: {lost}"
+    why = f"the next boot will have {_placed(view, word)}: {lost}"
     return Found("left out", why, removal_fix(view, word, reboot=False))
 
 
 def of_goal(view: View, name: str) -> Found | None:
     """Does the next boot reach it? None where it does, or nobody can say."""
     root, args = view.root, boot_lines(view).next or ()
-    goal = goal_of(root, args)
-    obstacle = obstacle_of(root, goal, args) if goal and goal.unit else None
-    if goal is not None and not obstacle and leads_to(root, goal, name, args):
-        return None
     if not is_wanted(root, name):
         return Found("disabled")
+    goal = goal_of(root, args)
     if goal is None:
         return None
-    if goal.unit and (bar := barred(root, goal.unit, args)):
-        return _barred(view, goal, bar)
-    if obstacle:
-        why = f"the next boot goes to {goal.unit}, which cannot start: {obstacle}; systemd starts nothing then"
-        return Found("left out", why, _start_fix(view, obstacle))
-    place = place_of(view, goal.word) if goal.word else f"/{goal.file}"
-    said = f"{goal.word}{_at(place)}" if goal.word else place
-    why = f"the next boot goes to {goal.unit} ({said}), and nothing that this starts wants {name}"
+    said = _placed(view, goal.word) if goal.word else f"/{goal.file}"
     if not goal.unit:
         why = f"the next boot will have {said}: it does not start systemd"
-    return Found("left out", why, _way_back_fix(view, goal, name))
+        return Found("left out", why, removal_fix(view, goal.word, reboot=False))
+    for unit in way_of(goal):
+        if mask := barred(root, unit, args):
+            why = f"the next boot goes to {goal.unit} ({said}), and {mask_place(view, mask)} masks {unit}"
+            return Found("left out", why, unmask_fix(view, mask))
+    if goal.unit in RESCUE or not is_there(root, goal.unit):
+        why = f"the next boot goes to {goal.unit} ({said}), and nothing that this starts wants {name}"
+        return Found("left out", why, _way_back_fix(view, goal, name))
+    return _of_way(view, goal, name, said)
 
 
-def _barred(view: View, goal: Goal, bar: Arg | str) -> Found:
-    """What masks the target that the next boot goes to, a word or a file, and how that ends."""
-    if isinstance(bar, str):
-        why = f"the next boot goes to {goal.unit}, which /{bar} masks"
-        return Found("left out", why, to_type(argv("sudo", "rm", of=[f"/{bar}"]).then(RELOAD)))
-    place = place_of(view, str(bar))
-    why = f"the next boot goes to {goal.unit}, and will have {bar}{_at(place)}, which masks it"
-    return Found("left out", why, removal_fix(view, str(bar), reboot=False))
+def _of_way(view: View, goal: Goal, name: str, said: str) -> Found | None:
+    """What nobody knows of the way to our service before a boot has gone it."""
+    root, lines = view.root, boot_lines(view)
+    if not leads_to(root, goal, name, lines.next or ()):
+        why = f"the next boot goes to {goal.unit} ({said}), and no file says that this starts {name}"
+        others, fix = Others([], []), _way_back_fix(view, goal, name)
+    elif (others := Others(*needs_of(root, goal))).files:
+        why = f"the next boot goes to {goal.unit} ({said}), which starts nothing if what is required cannot: {others}"
+        fix = others.fix(*way_of(goal))
+    else:
+        return None
+    state = read_unit_state(root, name)
+    went = goal_of(root, lines.this)
+    was_there = went is not None and (went.unit, went.word) == (goal.unit, goal.word)
+    files = [*filter(None, [goal.file]), *files_of(root, goal.unit), *others.files]
+    if was_there and state and was_tried(root, state, files):
+        return None
+    return Found(UNKNOWN, f"{why}; no boot has gone there yet", fix)
+
+
+def mask_place(view: View, mask: Arg | str) -> str:
+    """A mask as it is named: its file, or its word and where that stands."""
+    return f"/{mask}" if isinstance(mask, str) else _placed(view, str(mask))
+
+
+def unmask_fix(view: View, mask: Arg | str) -> Fix:
+    """How a mask goes: its file, or its word for the next boot."""
+    if isinstance(mask, Arg):
+        return removal_fix(view, str(mask), reboot=False)
+    return to_type(argv("sudo", "rm", of=[f"/{mask}"]).then(RELOAD))
 
 
 def _way_back_fix(view: View, goal: Goal, name: str) -> Fix:
@@ -267,17 +293,6 @@ def _way_back_fix(view: View, goal: Goal, name: str) -> Fix:
     return to_type(argv("sudo", "systemctl", "add-wants", of=(goal.unit, name)))
 
 
-def _start_fix(view: View, obstacle: Obstacle) -> Fix:
-    """How a target comes to start that requires what is not there, or is masked."""
-    if isinstance(obstacle.mask, Arg):
-        return removal_fix(view, str(obstacle.mask), reboot=False)
-    if obstacle.mask:
-        return to_type(argv("sudo", "rm", of=[f"/{obstacle.mask}"]).then(RELOAD))
-    pull = obstacle.pull
-    if pull.line:
-        return to_decide(f"decide what /{pull.file}:{pull.line} shall require: there is no {as_data(pull.unit)}")
-    return to_type(argv("sudo", "rm", of=[f"/{pull.file}"]).then(RELOAD))
-
-
-def _at(place: str) -> str:
-    return f" ({place})" if place else ""
+def _placed(view: View, word: str) -> str:
+    place = place_of(view, word)
+    return f"{word} ({place})" if place else word
