@@ -30,9 +30,8 @@ TEMPERATURE = Range(-40_000, 125_000, frozenset({0}))
 TRIP = Range(1, 200_000)
 # kHz. 0 and 4294967295 are no clock, nor is a number of MHz where kHz are due.
 FREQUENCY = Range(10_000, 10_000_000)
-# A limit in percent of the highest clock: intel_pstate clamps what is written to it into this
-# (Documentation/admin-guide/pm/intel_pstate.rst).
-PERCENT = Range(1, 100)
+# Percent of the highest clock: intel_pstate clamps into this what is written (drivers/cpufreq/intel_pstate.c).
+SHARE = Range(1, 100)
 COUNT = Range(0, 2**64 - 1)
 # powerclamp says -1 while it is off. A device says its own largest in max_state.
 COOLING = Range(-1, 1024)
