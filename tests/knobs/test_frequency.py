@@ -12,6 +12,7 @@ from tests.trees import write
 from tests.tuned import apply, inspection_on
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
+from tunectl.knobs.codecs import PERCENT
 from tunectl.knobs.drivers.hugepages import PAGES
 from tunectl.knobs.row import View
 from tunectl.knobs.uncore import read_on
@@ -140,6 +141,25 @@ def test_a_cap_that_cannot_be_is_never_compliant(lab4: Path, number: int) -> Non
     clock.write_text(f"{number}\n")
     found = {one.target: one for one in inspection_on(lab4).assess().findings}
     assert found["cpufreq.max_khz[2]"].outcome == "unreadable"
+
+
+def test_a_share_is_from_1_to_100_percent() -> None:
+    for number in (1, 100):
+        assert PERCENT.decode(f"{number}\n") == PERCENT.want(number, NOBODY) == number
+    for number in (0, 101, -1, 4294967295):
+        with pytest.raises(ValueError):
+            PERCENT.decode(f"{number}\n")
+        with pytest.raises(ValueError):
+            PERCENT.want(number, NOBODY)
+
+
+@pytest.mark.slow
+def test_a_share_that_cannot_be_is_never_compliant(host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_root.fresh("intelpassive", tmp_path)
+    write_host_file(root, ASKED.format(1))
+    write(root, "sys/devices/system/cpu/intel_pstate/max_perf_pct", "4294967295\n")
+    found = {one.target: one for one in inspection_on(root).assess().findings}
+    assert found["cpufreq.max_perf_pct"].outcome is Outcome.UNREADABLE
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 
 from tunectl.fix import to_decide
 from tunectl.model import Finding, Outcome
-from tunectl.monitor.document import monitor_body, sources_of
+from tunectl.monitor.document import cpu_rows, monitor_body, sources_of
 from tunectl.monitor.model import Freshness, Sample, Snapshot, Status
 from tunectl.monitor.sources.drift import _sample
 
@@ -69,3 +69,20 @@ def test_a_knob_that_this_host_lacks_is_not_called_unset() -> None:
 def test_another_quantity_is_named_as_before() -> None:
     lost = Sample("frequency_khz", "cpu2", None, "frequency", Freshness.NO_DATA, "permission denied")
     assert reasons(lost) == ["frequency_khz: permission denied"]
+
+
+def test_how_often_a_core_throttled_since_the_look_before_is_not_known_at_the_first() -> None:
+    """Its CPUs count the same events and need not count all: the largest count, and apart from it the largest rise."""
+
+    def row(*counts: int) -> tuple[Sample, ...]:
+        pairs = enumerate(counts)
+        return tuple(
+            Sample("core_throttles", f"cpu{cpu}", count, "throttle", cpus=frozenset({0, 1}), whole="core0")
+            for cpu, count in pairs
+        )
+
+    first = Snapshot(1000.0, "2026-11-25T10:00:00Z", row(900, 3))
+    status = Status(first._replace(monotonic_s=1001.0, samples=row(900, 5)), (), (), (), {}, isolated=frozenset({1}))
+    counts = [(cpu.throttles, cpu.throttles_new) for cpu in cpu_rows(status, first)]
+    assert counts == [(900, 2)] * 2
+    assert [cpu.throttles_new for cpu in cpu_rows(status, None)] == [None] * 2

@@ -92,7 +92,7 @@ def test_a_cool_host_is_not_throttled(lab4: Path) -> None:
 def test_heat_that_comes_while_the_host_is_checked_is_in_the_verdict(lab4: Path) -> None:
     counter = lab4 / f"{CPU}/cpu2/thermal_throttle/core_throttle_count"
     flight = flown(lab4, lambda: counter.write_text("3\n"))
-    assert throttled(flight) == ["thermal.throttle[cpu2]"]
+    assert throttled(flight) == ["thermal.throttle[package0]"]
     assert flight.thermal["verdict"] == "throttled"
     assert flight.verdict == "no-go"
     assert "thermal.throttle" in [reason.about for reason in flight.reasons]

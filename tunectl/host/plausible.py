@@ -18,6 +18,10 @@ class Range(NamedTuple):
         """Can it be true?"""
         return self.least <= value <= self.most and value not in self.marks
 
+    def up_to(self, most: int | None) -> "Range":
+        """The same of a device that says its own largest number; None where it does not."""
+        return self if most is None else self._replace(most=min(self.most, most))
+
 
 # 1/1000 C. THERMAL_TEMP_INVALID is -274000 (include/linux/thermal.h); 127 and 255 C are an 8-bit register
 # of ones, and 0 is a sensor off. A CPU has switched itself off before 125 C (THERMTRIP).
@@ -26,8 +30,10 @@ TEMPERATURE = Range(-40_000, 125_000, frozenset({0}))
 TRIP = Range(1, 200_000)
 # kHz. 0 and 4294967295 are no clock, nor is a number of MHz where kHz are due.
 FREQUENCY = Range(10_000, 10_000_000)
+# Percent of the highest clock: intel_pstate clamps into this what is written (drivers/cpufreq/intel_pstate.c).
+SHARE = Range(1, 100)
 COUNT = Range(0, 2**64 - 1)
-# powerclamp says -1 while it is off; a state above the device's own largest is another matter.
+# powerclamp says -1 while it is off. A device says its own largest in max_state.
 COOLING = Range(-1, 1024)
 
 

@@ -1,24 +1,18 @@
-"""Reads the thermal state of the host without disturbing an isolated CPU.
+"""Heat: what counts it, what it is held against, what cools and how that ends. No isolated CPU is disturbed.
 
-Nothing is opened that makes another CPU answer: no MSR, no coretemp, no x86_pkg_temp, no cpuinfo_cur_freq, and
-base_frequency, nominal_freq and scaling_cur_freq of housekeeping CPUs only. What is read of isolated CPUs (throttle
-counters, limits, lists of frequencies) the kernel keeps in memory.
-Source: drivers/thermal/intel/therm_throt.c, drivers/cpufreq/cpufreq.c, Documentation/driver-api/thermal/sysfs-api.rst.
+Nothing is opened that makes another CPU answer: no MSR, no coretemp, no x86_pkg_temp. The throttle counters of isolated
+CPUs the kernel keeps in memory.
+Source: drivers/thermal/intel/therm_throt.c, Documentation/driver-api/thermal/sysfs-api.rst.
 """
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tunectl.command import write
 from tunectl.fix import NOTHING, Fix, in_turn, to_decide, to_type
-from tunectl.host.cpus import read_cpus
-from tunectl.host.cpusets import read_scope_facts
-from tunectl.host.interrupts import parse_interrupts
-from tunectl.host.plausible import COOLING, FREQUENCY, TEMPERATURE, TRIP, plausible
+from tunectl.host.plausible import COOLING, TEMPERATURE, TRIP, Range, plausible
 from tunectl.host.sysroot import Sysroot
-from tunectl.model import Scope
 
 _CPU = "sys/devices/system/cpu"
 THERMAL = "sys/class/thermal"
@@ -32,13 +26,6 @@ SLOWING_COOLERS = ("Processor", "intel_powerclamp", "cpufreq-", "cpuidle-", "the
 _IDLE_INJECTORS = ("intel_powerclamp", "cpuidle-", "thermal-idle-")
 # Where CPUs are too hot.
 ADVICE = to_decide("look for a failed fan, dust, a power cap or a hot aisle; check the BMC's event log")
-
-
-class Place(NamedTuple):
-    """Where a CPU sits; `core` is the lowest of the CPUs on its physical core, for core numbers repeat."""
-
-    package: int
-    core: int
 
 
 def injects_idle(kind: str) -> bool:
@@ -64,36 +51,6 @@ def cooling_advice(devices: Mapping[str, str], *, hot: bool | None = None) -> Fi
 Throttles = Mapping[tuple[str, int], int]
 
 
-class Limits(NamedTuple):
-    """The highest frequency the firmware and the kernel now permit a CPU, in kHz; None where there is no such file."""
-
-    bios_khz: int | None
-    max_khz: int | None
-
-
-class Base(NamedTuple):
-    """A CPU's base frequency and the file it was taken from."""
-
-    khz: int
-    source: str
-
-
-class Zone(NamedTuple):
-    """A thermal zone; `trip_mc` is its lowest trip that slows the CPUs. Thousandths of a degree Celsius."""
-
-    kind: str
-    temp_mc: int | None
-    trip_mc: int | None
-
-
-class Cooling(NamedTuple):
-    """A cooling device; state 0 is no cooling."""
-
-    kind: str
-    state: int
-    max_state: int
-
-
 class Capping(NamedTuple):
     """A cooling device that holds clocks down now; `package` is None where it does not say whose."""
 
@@ -102,43 +59,6 @@ class Capping(NamedTuple):
     state: int
     package: int | None
     hot: bool | None  # None: not known
-
-
-@dataclass(frozen=True)
-class ThermalSample:
-    """The thermal state at one moment. An empty mapping means that this host has no such thing."""
-
-    places: Mapping[int, Place] = field(default_factory=dict)
-    throttles: Throttles = field(default_factory=dict)
-    thermal_interrupts: Mapping[int, int] = field(default_factory=dict)  # TRM by CPU
-    limits: Mapping[int, Limits] = field(default_factory=dict)  # of the isolated CPUs
-    base: Mapping[int, Base] = field(default_factory=dict)  # of the isolated CPUs
-    housekeeping_khz: Mapping[int, int] = field(default_factory=dict)
-    zones: Mapping[str, Zone] = field(default_factory=dict)
-    cooling: Mapping[str, Cooling] = field(default_factory=dict)
-
-
-def read_thermal(root: Sysroot, scope: Scope) -> ThermalSample:
-    """The thermal state now. What is absent or cannot be read is left out; TunectlError where there is no CPU at all.
-
-    Without isolated CPUs every CPU is judged.
-    """
-    # The base frequency is asked of a CPU that may be interrupted: `quiet` names those that may not.
-    cpus = {cpu.cpu: cpu for cpu in read_cpus(root, read_scope_facts(root), (), scope.isolated) if cpu.online}
-    judged = sorted(scope.isolated & cpus.keys()) or sorted(cpus)
-    housekeeping = sorted(scope.housekeeping & cpus.keys())
-    limits = {cpu: limit for cpu in judged if (limit := _limits(root, cpu)) != Limits(None, None)}
-    current = {cpu: _number(root, f"{_CPU}/cpu{cpu}/cpufreq/scaling_cur_freq") for cpu in housekeeping}
-    return ThermalSample(
-        places={number: Place(cpu.package or 0, min(cpu.smt_siblings)) for number, cpu in cpus.items()},
-        throttles=read_throttles(root, cpus),
-        thermal_interrupts=_thermal_interrupts(root),
-        limits=limits,
-        base={cpu: Base(khz, cpus[cpu].base_source) for cpu in judged if (khz := cpus[cpu].base_khz)},
-        housekeeping_khz={cpu: khz for cpu, khz in current.items() if khz},  # 0 means no data (5.3 to 5.18)
-        zones=_zones(root),
-        cooling=_cooling(root),
-    )
 
 
 def _number(root: Sysroot, path: str) -> int | None:
@@ -157,38 +77,25 @@ def throttle_path(cpu: int, whose: str) -> str:
     return f"{_CPU}/cpu{cpu}/thermal_throttle/{whose}_throttle_count"
 
 
-def limit_path(cpu: int, file: str) -> str:
-    """bios_limit or scaling_max_freq of a CPU."""
-    return f"{_CPU}/cpu{cpu}/cpufreq/{file}"
-
-
-def _limits(root: Sysroot, cpu: int) -> Limits:
-    files = ("bios_limit", "scaling_max_freq")
-    return Limits(*(plausible(_number(root, limit_path(cpu, file)), FREQUENCY) for file in files))
-
-
-def _thermal_interrupts(root: Sysroot) -> dict[int, int]:
-    interrupts = parse_interrupts(root.get_text("proc/interrupts"), rows=("TRM",))
-    row = interrupts.rows.get("TRM")
-    return dict(zip(interrupts.cpus, row.counts, strict=False)) if row else {}
-
-
 def quiet_zones(root: Sysroot) -> dict[str, str]:
     """{name: type} of the zones whose temperature no CPU is asked for."""
-    names = sorted(name for name in root.listdir(THERMAL) if name.startswith("thermal_zone"))
-    kinds = {name: root.get(f"{THERMAL}/{name}/type").strip() for name in names}
-    return {name: kind for name, kind in kinds.items() if kind not in _DISTURBING_ZONES}
+    return {name: kind for name, kind in _of_class(root, "thermal_zone").items() if kind not in _DISTURBING_ZONES}
 
 
-def _zones(root: Sysroot) -> dict[str, Zone]:
-    return {
-        name: Zone(
-            kind,
-            plausible(_number(root, f"{THERMAL}/{name}/temp"), TEMPERATURE),
-            lowest_trip(root, f"{THERMAL}/{name}"),
-        )
-        for name, kind in quiet_zones(root).items()
-    }
+def slowing_coolers(root: Sysroot) -> dict[str, str]:
+    """{name: type} of the cooling devices that slow CPUs or keep them idle."""
+    kinds = _of_class(root, "cooling_device")
+    return {name: kind for name, kind in kinds.items() if kind.startswith(SLOWING_COOLERS)}
+
+
+def _of_class(root: Sysroot, prefix: str) -> dict[str, str]:
+    names = sorted(name for name in root.listdir(THERMAL) if name.startswith(prefix))
+    return {name: root.get(f"{THERMAL}/{name}/type").strip() for name in names}
+
+
+def states_of(root: Sysroot, cooler: str) -> Range:
+    """What the state of a cooling device can be: never above its own max_state, where it says one."""
+    return COOLING.up_to(_number(root, f"{THERMAL}/{cooler}/max_state"))
 
 
 def lowest_trip(root: Sysroot, zone: str) -> int | None:
@@ -224,21 +131,21 @@ def read_capping(root: Sysroot) -> tuple[Capping, ...]:
     ACPI's (`Processor`) acts on every CPU of its own CPU's package (drivers/acpi/processor_thermal.c,
     cpufreq_set_cur_state).
     """
-    at_work = {name: cooling for name, cooling in _cooling(root).items() if cooling.state > 0}
-    capping = {name: cooling for name, cooling in at_work.items() if cooling.kind.startswith(SLOWING_COOLERS)}
-    capping = {name: cooling for name, cooling in capping.items() if not injects_idle(cooling.kind)}
-    if not capping:
-        return ()
-    hot = is_hot(_zones(root).values())
-    return tuple(
-        Capping(name, cooling.kind, cooling.state, _package(root, name), hot) for name, cooling in capping.items()
-    )
+    kinds = {name: kind for name, kind in slowing_coolers(root).items() if not injects_idle(kind)}
+    states = {name: plausible(_number(root, f"{THERMAL}/{name}/cur_state"), states_of(root, name)) for name in kinds}
+    at_work = {name: state for name, state in states.items() if state and state > 0}
+    hot = is_hot(_temperature_and_trip(root, f"{THERMAL}/{name}") for name in quiet_zones(root)) if at_work else None
+    return tuple(Capping(name, kinds[name], state, _package(root, name), hot) for name, state in at_work.items())
 
 
-def is_hot(zones: Iterable[Zone]) -> bool | None:
-    """Is a zone at a trip that slows the CPUs? None where no zone has both a temperature and such a trip."""
-    known = [(zone.temp_mc, zone.trip_mc) for zone in zones if zone.temp_mc is not None and zone.trip_mc]
-    return any(temp >= trip for temp, trip in known) if known else None
+def _temperature_and_trip(root: Sysroot, zone: str) -> tuple[int | None, int | None]:
+    return plausible(_number(root, f"{zone}/temp"), TEMPERATURE), lowest_trip(root, zone)
+
+
+def is_hot(zones: Iterable[tuple[float | None, float | None]]) -> bool | None:
+    """Is a zone, its temperature and its trip, at a trip that slows the CPUs? None where no zone has both."""
+    known = [(temperature, trip) for temperature, trip in zones if temperature is not None and trip is not None]
+    return any(temperature >= trip for temperature, trip in known) if known else None
 
 
 def _package(root: Sysroot, name: str) -> int | None:
@@ -249,13 +156,3 @@ def _package(root: Sysroot, name: str) -> int | None:
 def package_of(root: Sysroot, cpu: str) -> int | None:
     """The package of a CPU, by its number; None where that is not known."""
     return _number(root, f"{_CPU}/cpu{cpu}/topology/physical_package_id") if cpu.isdecimal() else None
-
-
-def _cooling(root: Sysroot) -> dict[str, Cooling]:
-    found = {}
-    for name in sorted(root.listdir(THERMAL)):
-        if name.startswith("cooling_device"):
-            state, most = (_number(root, f"{THERMAL}/{name}/{which}_state") for which in ("cur", "max"))
-            if state is not None and most and COOLING.holds(state) and state <= most:
-                found[name] = Cooling(root.get(f"{THERMAL}/{name}/type").strip(), state, most)
-    return found

@@ -22,7 +22,7 @@ from tunectl.cpulist import (
     parse_shown,
 )
 from tunectl.errors import UsageError
-from tunectl.host.plausible import FREQUENCY, problem
+from tunectl.host.plausible import FREQUENCY, SHARE, Range, problem
 from tunectl.model import Match, Scalar, Scope
 
 _DIGITS = 21  # of 64 bits, with a sign
@@ -70,15 +70,31 @@ def _want_khz(value: Any, scope: Scope) -> int | str:
     return value if value in ("hardware-max", "hardware-min") else _want_natural(value, scope)
 
 
-def _decode_khz(text: str) -> int:
-    value = integer(text)
-    if wrong := problem(value, FREQUENCY):
-        raise ValueError(wrong)
-    return value
+def _within(allowed: Range) -> Callable[[str], int]:
+    """A number as the kernel shows it; ValueError for one that cannot be true."""
+
+    def decode(text: str) -> int:
+        value = integer(text)
+        if wrong := problem(value, allowed):
+            raise ValueError(wrong)
+        return value
+
+    return decode
 
 
 # The two words stand for cpuinfo_max_freq and cpuinfo_min_freq of the CPU in question.
-KHZ = Codec("khz", 'kHz, "hardware-max" or "hardware-min"', _decode_khz, str, lambda value: value, _want_khz)
+KHZ = Codec("khz", 'kHz, "hardware-max" or "hardware-min"', _within(FREQUENCY), str, lambda value: value, _want_khz)
+
+
+def _want_percent(value: Any, scope: Scope) -> int:
+    if not SHARE.holds(_want_integer(value, scope)):
+        raise ValueError("not from 1 to 100")
+    return int(value)
+
+
+PERCENT = INT._replace(
+    name="percent", expects="a whole number from 1 to 100", decode=_within(SHARE), want=_want_percent
+)
 
 
 def _want_count(value: Any, scope: Scope) -> int | str:

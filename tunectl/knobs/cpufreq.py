@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tunectl.host.thermal import Capping, cooling_advice, package_of, read_capping
-from tunectl.knobs.codecs import CHOICE, INVERTED, KHZ, NATURAL, SWITCH, Codec, integer, mapped
+from tunectl.knobs.codecs import CHOICE, INVERTED, KHZ, PERCENT, SWITCH, Codec, integer, mapped
 from tunectl.knobs.drivers.pseudofile import FirstOf, PseudoFile
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob, View, judge_value, once
 from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar, Scope, Severity
@@ -134,7 +134,7 @@ KNOBS = (
     Knob(
         "cpufreq.max_perf_pct",
         PseudoFile(f"{_PSTATE}/max_perf_pct"),
-        NATURAL,
+        PERCENT,
         Lifetime.RUNTIME,
         Severity.SLOWER,
         match=Match.AT_LEAST,
@@ -148,7 +148,7 @@ KNOBS = (
     Knob(
         "cpufreq.min_perf_pct",
         PseudoFile(f"{_PSTATE}/min_perf_pct"),
-        NATURAL,
+        PERCENT,
         Lifetime.RUNTIME,
         Severity.SLOWER,
         match=Match.AT_LEAST,

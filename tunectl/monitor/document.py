@@ -2,20 +2,20 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from tunectl.cpulist import format_cpulist, parse_shown
-from tunectl.host.counters import rise
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.model import Alert, AlertFields, Condition, Freshness, Health, Sample, Snapshot, Status, Verdict
-from tunectl.monitor.rules.history import bits_of
+from tunectl.monitor.rules.history import History
 from tunectl.monitor.rules.subjects import members
+from tunectl.monitor.rules.thermal import throttled
 from tunectl.shapes import Amount, Count, Cpulist, Findings, Maybe, fields_of
 
-_OUTCOMES = {
+OUTCOMES = {
     Health.BAD: Outcome.DRIFTED,
     Health.GOOD: Outcome.COMPLIANT,
     Health.BETWEEN: Outcome.COMPLIANT,
@@ -158,7 +158,7 @@ def findings_of(conditions: Iterable[Condition]) -> list[Finding]:
         Finding(
             condition.rule,
             condition.subject,
-            _OUTCOMES[condition.health],
+            OUTCOMES[condition.health],
             condition.observed,
             condition.expected,
             condition.summary,
@@ -211,7 +211,7 @@ _OF_A_WINDOW = (
 
 def _latency(snapshot: Snapshot) -> Iterator[LatencyRow]:
     """Who sends latencies: the application, the sentinel. Empty where nobody does."""
-    by_name = _index(snapshot).by_name
+    by_name = {(sample.quantity, sample.subject): sample for sample in snapshot.samples}
     for sample in snapshot.of("latency_max_ns"):
         if sample.freshness is not Freshness.ABSENT:
             values = {name: number_of(by_name.get((f"latency_{name}", sample.subject))) for name in _OF_A_WINDOW}
@@ -223,24 +223,20 @@ _CLOCKS = ("core_khz", "frequency_khz", "sentinel_khz")
 _PER_SECOND = {"ticks_per_s": "timer_ticks", "calls_per_s": "function_calls", "reschedules_per_s": "reschedules"}
 
 
-class _Index(NamedTuple):
-    """The samples of one snapshot: of each CPU by quantity, and each by its own name."""
-
-    of_cpu: Mapping[int, Mapping[str, Sample]]
-    by_name: Mapping[tuple[str, str], Sample]
-
-
 def cpu_rows(status: Status, before: Snapshot | None) -> list[CpuRow]:
     """One row a CPU of the host, ascending."""
-    now, then = _index(status.snapshot), _index(before) if before else None
+    history = History()
+    for snapshot in filter(None, (before, status.snapshot)):
+        history.add(snapshot)
     seconds = status.snapshot.monotonic_s - before.monotonic_s if before else 0.0
-    landed = _landed(status.snapshot, then)
-    throttled = _throttled(status.snapshot, then)
+    of_cpu = _by_cpu(status.snapshot)
+    landed = _landed(history)
+    counted = _most_throttled(status.snapshot), throttled(history)
     alerts = _alerts(status)
     rows = []
-    for cpu in sorted(status.isolated | status.housekeeping | now.of_cpu.keys()):
-        mine = now.of_cpu.get(cpu, {})
-        rates: Any = {name: _rate(mine.get(quantity), then, seconds) for name, quantity in _PER_SECOND.items()}
+    for cpu in sorted(status.isolated | status.housekeeping | of_cpu.keys()):
+        mine = of_cpu.get(cpu, {})
+        rates: Any = {name: _rate(history, mine.get(quantity), seconds) for name, quantity in _PER_SECOND.items()}
         rows.append(
             CpuRow(
                 cpu=cpu,
@@ -251,7 +247,7 @@ def cpu_rows(status: Status, before: Snapshot | None) -> list[CpuRow]:
                 limit_khz=min(
                     (khz for name in ("bios_limit_khz", "max_khz") if (khz := number_of(mine.get(name)))), default=None
                 ),
-                **_throttles(mine, throttled),
+                **_throttles(mine, *counted),
                 **rates,
                 interrupts=landed.get(cpu, []),
                 alerts=alerts.get(cpu, []),
@@ -260,13 +256,14 @@ def cpu_rows(status: Status, before: Snapshot | None) -> list[CpuRow]:
     return rows
 
 
-def _index(snapshot: Snapshot) -> _Index:
+def _by_cpu(snapshot: Snapshot) -> Mapping[int, Mapping[str, Sample]]:
+    """The samples of each CPU by quantity."""
     of_cpu: dict[int, dict[str, Sample]] = defaultdict(dict)
     for sample in snapshot.samples:
         if sample.quantity != "interrupts":  # of a device: _landed has these
             for cpu in members(sample):
                 of_cpu[cpu][sample.quantity] = sample
-    return _Index(of_cpu, {(sample.quantity, sample.subject): sample for sample in snapshot.samples})
+    return of_cpu
 
 
 def _clock(mine: Mapping[str, Sample]) -> dict[str, Any]:
@@ -296,45 +293,35 @@ def _package(mine: Mapping[str, Sample]) -> int | None:
     return min(numbers, default=None)
 
 
-def _throttled(snapshot: Snapshot, then: _Index | None) -> Mapping[str, tuple[float, float]]:
-    """By core and package how often it was throttled, since boot and since the snapshot before.
-
-    Its CPUs count the same events, and need not count all: the largest count says most, and so does the largest rise.
-    """
-    found: dict[str, tuple[float, float]] = {}
+def _most_throttled(snapshot: Snapshot) -> Mapping[str, float]:
+    """By core and package how often it was throttled since boot: of its CPUs, the one that counted most."""
+    most: dict[str, float] = {}
     for sample in snapshot.of("core_throttles", "package_throttles"):
         if (count := number_of(sample)) is not None:
-            most, new = found.get(sample.whole, (0, 0))
-            found[sample.whole] = max(most, count), max(new, _rise(sample, then) or 0)
-    return found
+            most[sample.whole] = max(most.get(sample.whole, 0), count)
+    return most
 
 
-def _throttles(mine: Mapping[str, Sample], throttled: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
-    """Of the core and of its package together: either slows the CPU."""
-    counters = [mine[name].whole for name in ("core_throttles", "package_throttles") if name in mine]
-    counts = [throttled[whole] for whole in counters if whole in throttled]
+def _throttles(mine: Mapping[str, Sample], *counted: Mapping[str, float]) -> dict[str, Any]:
+    """Since boot and since the snapshot before, of the core and of its package together: either slows the CPU."""
+    wholes = [mine[name].whole for name in ("core_throttles", "package_throttles") if name in mine]
+    known = [[counts[whole] for whole in wholes if whole in counts] for counts in counted]
     return {
-        "throttles": sum(count for count, _ in counts) if counts else None,
-        "throttles_new": sum(new for _, new in counts) if counts else None,
+        name: sum(counts) if counts else None
+        for name, counts in zip(("throttles", "throttles_new"), known, strict=True)
     }
 
 
-def _rise(sample: Sample, then: _Index | None) -> float | None:
-    earlier = then.by_name.get((sample.quantity, sample.subject)) if then else None
-    now, before = number_of(sample), number_of(earlier)
-    return None if now is None or before is None else rise(int(before), int(now), bits_of(sample.quantity))
-
-
-def _rate(sample: Sample | None, then: _Index | None, seconds: float) -> float | None:
-    times = _rise(sample, then) if sample and seconds > 0 else None
+def _rate(history: History, sample: Sample | None, seconds: float) -> float | None:
+    times = history.rise(sample) if sample and seconds > 0 else None
     return None if times is None else round(times / seconds, 1)
 
 
-def _landed(snapshot: Snapshot, then: _Index | None) -> Mapping[int, list[str]]:
+def _landed(history: History) -> Mapping[int, list[str]]:
     """Device interrupts that came to each isolated CPU since the snapshot before: `eth0-rx-1 +3`."""
     found: dict[int, list[str]] = defaultdict(list)
-    for sample in snapshot.of("interrupts"):
-        if times := _rise(sample, then):
+    for sample in history.get("interrupts").values():
+        if times := history.rise(sample):
             for cpu in sample.cpus:
                 found[cpu].append(f"{sample.kind or sample.whole} +{times:g}")
     return found

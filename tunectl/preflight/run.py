@@ -21,14 +21,16 @@ from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.fairserver import may_serve
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.thermal import ThermalSample, read_thermal
 from tunectl.host.topology import Machine, read_machine
 from tunectl.hostfile.budget import Looser
-from tunectl.hostfile.config import HostConfig
-from tunectl.hostfile.shape import Thermal
+from tunectl.hostfile.config import HostConfig, kernel_config
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.pseudofile import is_spared
 from tunectl.model import Finding, HostId, NextBoot, Outcome, Plan, Scope
+from tunectl.monitor.model import Snapshot
+from tunectl.monitor.rules.history import Limits
+from tunectl.monitor.sources import HEAT, take_snapshot
+from tunectl.monitor.watched_host import WatchedHost
 from tunectl.preflight import beside
 from tunectl.preflight.feeding import Fed, measure_feed
 from tunectl.preflight.gate import NO_PROBLEM, STOP, Parts, Problem, Reason, decide
@@ -40,7 +42,7 @@ from tunectl.probe.loaded import planned, refusal, under
 from tunectl.probe.runner import run_jitter
 from tunectl.shapes import Jitter, LeftOut, replaced
 from tunectl.tuning.inspection import Inspection, config_or_proposal
-from tunectl.tuning.journal import peek
+from tunectl.tuning.journal import Journal, peek
 from tunectl.tuning.plan import idle_waivers, waive
 from tunectl.verdict import verdict_of
 from tunectl.wording import PROBE
@@ -111,15 +113,18 @@ def run_preflight(request: Request) -> Flight:
     facts = read_scope_facts(root)
     flight.machine = read_machine(root, facts)
     config = _config(request, facts, flight)
-    scope = config.scope if config else _fallback(facts)
-    flight.scope = scope
+    inspection = _inspection(request, flight.identity, config, facts)
+    flight.inspection = inspection if config else None
+    flight.scope = scope = inspection.config.scope
     request.stay_off(scope.isolated)
     flight.load = request.load if request.load is not None else config.load if config else ()
     flight.is_feed_asked = request.feed if request.feed is not None else bool(config and config.feed)
-    thermal = read_thermal(root, scope)
+    watched = WatchedHost(inspection)
+    cool = take_snapshot(watched, HEAT)
     stopped = _gather(request, flight, config, scope, facts)
     _look_longer(request, flight, config, facts)
-    _thermal(flight, thermal, read_thermal(root, scope), config)
+    _thermal(flight, cool, take_snapshot(watched, HEAT), inspection)
+    watched.close()
     problem = flight.probe_problem
     flight.unproved = (
         *to_prove(root.live, problem, flight.probe, flight.beside, flight.load),
@@ -164,7 +169,7 @@ def run_preflight(request: Request) -> Flight:
 def _gather(request: Request, flight: Flight, config: HostConfig | None, scope: Scope, facts: CpuFacts) -> str:
     """All that is found, one thing after the other. Ctrl-C ends it: returns when that was, "" where it did not come."""
     steps: dict[str, Callable[[], None]] = {
-        "the settings were read": lambda: _read_settings(request, flight, config),
+        "the settings were read": lambda: _read_settings(request, flight),
         "the checks ran": lambda: _check(request, flight, config, scope),
         "the probe measured": lambda: _measure(request, flight, config, scope, facts),
         "it was measured under load": lambda: _measure_loaded(request, flight, config, scope, facts),
@@ -180,13 +185,9 @@ def _gather(request: Request, flight: Flight, config: HostConfig | None, scope: 
     return ""
 
 
-def _read_settings(request: Request, flight: Flight, config: HostConfig | None) -> None:
-    if config:
+def _read_settings(request: Request, flight: Flight) -> None:
+    if flight.inspection:
         request.tell("reading the settings")
-        journal = peek(request.state, follow=request.root.live)
-        flight.inspection = Inspection(
-            request.root, flight.identity, config, journal, request.invocation, request.today
-        )
         flight.plan = flight.inspection.assess()
 
 
@@ -199,9 +200,13 @@ def _config(request: Request, facts: CpuFacts, flight: Flight) -> HostConfig | N
     return config
 
 
-def _fallback(facts: CpuFacts) -> Scope:
-    """Where no CPU can be isolated, the last one is measured."""
-    return Scope(facts.present, facts.online, frozenset({max(facts.online)}), facts.nr_cpus)
+def _inspection(request: Request, identity: HostId, config: HostConfig | None, facts: CpuFacts) -> Inspection:
+    """Where no CPU can be isolated, the last one is measured, and nothing was ever written."""
+    root = request.root
+    journal = peek(request.state, follow=root.live) if config else Journal(request.state)
+    last = Scope(facts.present, facts.online, frozenset({max(facts.online)}), facts.nr_cpus)
+    wanted = config or kernel_config(facts)._replace(scope=last)
+    return Inspection(root, identity, wanted, journal, request.invocation, request.today)
 
 
 def _check(request: Request, flight: Flight, config: HostConfig | None, scope: Scope) -> None:
@@ -335,22 +340,12 @@ def _look_longer(request: Request, flight: Flight, config: HostConfig | None, fa
         flight.check_verdict = verdict_of(flight.check, request.strict)
 
 
-def _thermal(flight: Flight, before: ThermalSample, after: ThermalSample, config: HostConfig | None) -> None:
-    limits = config.thermal if config else Thermal()
-    clocks = _clocks(flight.probe)
-    flight.thermal = judge_thermal(
-        before,
-        after,
-        base_khz_override=limits.base_frequency_khz,
-        min_ratio=limits.min_ratio,
-        probe_core_khz=clocks,
-    )
-    if config and flight.inspection:
-        findings = waive(flight.thermal["findings"], config.waivers, flight.inspection.today)
-        misspelt = [
-            waiver for waiver in config.waivers if waiver.knob.startswith("thermal.") and waiver.knob not in NAMES
-        ]
-        flight.thermal["findings"] = [*findings, *idle_waivers(misspelt, findings)]
+def _thermal(flight: Flight, before: Snapshot, after: Snapshot, inspection: Inspection) -> None:
+    config = inspection.config
+    flight.thermal = judge_thermal(before, after, Limits.of(config), _clocks(flight.probe))
+    findings = waive(flight.thermal["findings"], config.waivers, inspection.today)
+    misspelt = [waiver for waiver in config.waivers if waiver.knob.startswith("thermal.") and waiver.knob not in NAMES]
+    flight.thermal["findings"] = [*findings, *idle_waivers(misspelt, findings)]
 
 
 def _clocks(probe: Jitter | None) -> dict[int, tuple[float | None, float | None]]:

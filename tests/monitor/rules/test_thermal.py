@@ -116,6 +116,18 @@ def test_a_zone_without_a_trip_or_a_reading_is_not_judged() -> None:
     assert Watch().names(*[zone(60_000)] * 3) == []
 
 
+def test_a_zone_that_has_no_trip_at_all_is_not_judged() -> None:
+    absent = sample("trip_mc", "thermal_zone0", None, "thermal", freshness=Freshness.ABSENT)
+    assert healths("TemperatureHigh", [[*zone(99_000, None), absent]]) == [{}]
+
+
+def test_a_cool_host_that_is_cooled_was_told_to_by_hand() -> None:
+    (by_hand,) = (alert for _, _, alert in Watch().see([*cooling(3), *zone(40_000)]))
+    assert by_hand.fix == str(cooling_advice({"cooling_device0": "Processor"}, hot=False)) != str(ADVICE)
+    (by_heat,) = (alert for _, _, alert in Watch().see([*cooling(3), *zone(95_000)]))
+    assert by_heat.fix == str(ADVICE)
+
+
 def test_a_cooling_device_at_work_fires_and_is_evidence_of_a_throttle() -> None:
     assert Watch().names(cooling(0), cooling(3), cooling(0), cooling(0), cooling(0)) == [
         (1.0, "+CoolingActive[cooling_device0]"),

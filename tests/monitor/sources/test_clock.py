@@ -90,3 +90,9 @@ def test_its_gaps_are_windows_of_the_subject_sentinel(watched: Live, cpu: int) -
 def test_without_a_cpu_of_its_own_there_is_none(tmp_path: Path) -> None:
     (sample,) = SOURCE.read(Live(tmp_path, "").watched_host)
     assert (sample.freshness, sample.quantity) == (Freshness.ABSENT, "core_khz")
+
+
+@pytest.mark.parametrize("khz", [17.0, 3594.0, 4e12])
+def test_a_clock_that_cannot_be_is_no_data(khz: float) -> None:
+    sample = clock._sample(2, khz, Freshness.FRESH)
+    assert (sample.freshness, sample.value) == (Freshness.NO_DATA, None)

@@ -182,13 +182,13 @@ def test_a_trip_counts_for_what_it_does(lab4: Watched, kind: str, cooler: str, m
     host.write(f"{THERMAL}/thermal_zone0/trip_point_0_type", kind)
     host.write(f"{THERMAL}/thermal_zone0/mode", mode)
     host.write(f"{THERMAL}/cooling_device0/type", cooler)
-    assert [sample.value for sample in of(host.look(), "trip_mc").values()] == [trip] * (trip is not None)
+    assert [sample.value for sample in of(host.look(), "trip_mc").values()] == [trip]
 
 
 def test_a_passive_trip_to_which_another_zones_cooler_is_bound_slows_nobody(lab4: Watched) -> None:
     host = with_coolers(lab4)
     host.write(f"{THERMAL}/thermal_zone0/cdev0_trip_point", 3)
-    assert of(host.look(), "trip_mc") == {}
+    assert of(host.look(), "trip_mc")["thermal_zone0"].freshness is Freshness.ABSENT
 
 
 @pytest.mark.parametrize("number", [-274000, -273000, 0, 127000, 255000, 2147483647])
@@ -203,7 +203,7 @@ def test_a_temperature_that_cannot_be_is_no_data(lab4: Watched, number: int) -> 
 def test_a_trip_that_cannot_be_is_none(lab4: Watched, number: int) -> None:
     host = with_coolers(lab4)
     host.write(f"{THERMAL}/thermal_zone0/trip_point_0_temp", number)
-    assert of(host.look(), "trip_mc") == {}
+    assert of(host.look(), "trip_mc")["thermal_zone0"].freshness is Freshness.ABSENT
 
 
 @pytest.mark.parametrize("number", [0, 3500, 4294967295])
@@ -215,6 +215,14 @@ def test_a_limit_that_cannot_be_is_no_data_and_no_base(lab4: Watched, number: in
         found = of(snapshot, quantity)
         assert (found["cpu2"].freshness, found["cpu2"].value) == (Freshness.NO_DATA, None)
         assert found["cpu3"].freshness is Freshness.FRESH
+
+
+@pytest.mark.parametrize(("state", "is_known"), [(10, True), (11, False), (-2, False), (-1, True)])
+def test_a_cooling_device_is_never_above_its_own_largest_state(lab4: Watched, state: int, is_known: bool) -> None:
+    host = with_coolers(lab4)
+    host.write(f"{THERMAL}/cooling_device0/cur_state", state)
+    found = of(host.look(), "cooling_state")["cooling_device0"]
+    assert (found.freshness is Freshness.FRESH) == is_known
 
 
 def test_an_unreadable_zone_is_no_data_and_a_vanished_device_too(lab4: Watched) -> None:

@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from tunectl.fix import APPLY, Fix, in_turn, to_decide
 from tunectl.host.thermal import ADVICE
-from tunectl.monitor.model import Sample
+from tunectl.monitor.model import Health, Sample
 from tunectl.monitor.rules.history import History, number
-from tunectl.monitor.rules.subjects import cpu_of, packages
+from tunectl.monitor.rules.subjects import cpu_of, ghz, packages
 
+Bases = dict[int, tuple[float, str]]  # kHz, and where that comes from
+_NO_BASE = (0.0, "")
 _HYSTERESIS = 0.02  # of the base frequency, above the least
 _FIRM = to_decide(f"the firmware holds it down: {ADVICE}")
 _SOFT = in_turn(to_decide("see who lowered it (thermald, a cooling device, a profile)"), APPLY)
@@ -44,14 +46,22 @@ _LIMITS = tuple(kind for kind in KINDS if kind not in _MEASURED)
 
 
 class Fact(NamedTuple):
-    """One reading against its base frequency."""
+    """One reading against its base frequency; what is not known of the two is 0, and `why` says why."""
 
     kind: Kind
+    subject: str
     cpu: int | None  # None: of the whole package
     khz: float
     base_khz: float
     sample: Sample
     origin: str  # where the base frequency comes from
+    health: Health
+    why: str = ""
+
+    def said(self, whose: str) -> str:
+        """1.2 GHz, 34% of its base frequency of 3.5 GHz (base_frequency)"""
+        share = f"{self.khz / self.base_khz:.0%} of {whose} base frequency of {ghz(self.base_khz)} ({self.origin})"
+        return f"{ghz(self.khz)}, {share}"
 
 
 class Package:
@@ -62,6 +72,13 @@ class Package:
         self.between: list[Fact] = []
         self.high: list[Fact] = []
         self.unknown: dict[int | None, str] = {}  # why a CPU, or the package (None), could not be judged
+
+    def add(self, fact: Fact) -> None:
+        """One more reading of it."""
+        if fact.health is Health.UNKNOWN:
+            self.unknown[fact.cpu] = fact.why
+        else:
+            {Health.BAD: self.low, Health.BETWEEN: self.between, Health.GOOD: self.high}[fact.health].append(fact)
 
     def joined(self, other: Package) -> Package:
         """Both together, as one that is neither."""
@@ -105,20 +122,9 @@ def _limits(history: History) -> dict[str, Package]:
 def _sorted(history: History, kinds: tuple[Kind, ...]) -> dict[str, Package]:
     place = history.once(packages)
     found: dict[str, Package] = {}
-    for fact, cpu, subject, why in _facts(history, kinds):
-        name = subject if subject.startswith("package") else place.of(cpu)
-        package = found.get(name) or found.setdefault(name, Package())
-        if fact is None:
-            package.unknown[cpu] = why
-            continue
-        ratio, least = fact.khz / fact.base_khz, history.limits.min_ratio
-        is_low = ratio < least and (not fact.kind.is_noisy or _was_low(history, fact, least))
-        if is_low:
-            package.low.append(fact)
-        elif ratio < least + _HYSTERESIS and ratio < 1:
-            package.between.append(fact)
-        else:
-            package.high.append(fact)
+    for fact in facts(history, kinds):
+        name = fact.subject if fact.subject.startswith("package") else place.of(fact.cpu)
+        (found.get(name) or found.setdefault(name, Package())).add(fact)
     return found
 
 
@@ -128,32 +134,43 @@ def is_low(history: History, subject: str) -> bool:
     return package is not None and bool(package.low or package.between)
 
 
-def _facts(history: History, kinds: tuple[Kind, ...]) -> Iterator[tuple[Fact | None, int | None, str, str]]:
+def facts(history: History, kinds: tuple[Kind, ...] = KINDS) -> Iterator[Fact]:
+    """Every reading of these kinds, judged."""
     bases = history.while_same(("base_khz",), _bases)
-    lowest = min((base for base in bases.values()), default=None)
-    pinned = history.limits.base_khz
     for kind in kinds:
         for subject, sample in history.get(kind.quantity).items():
-            if sample.freshness == "absent":
-                continue
-            cpu, khz = cpu_of(subject), number(sample)
-            if pinned:
-                base: tuple[float, str] | None = (pinned, "the host file")
-            elif cpu is None:  # a package's: of efficient and fast cores together, the lower says no more than it knows
-                base = min((bases[cpu] for cpu in sample.cpus if cpu in bases), default=lowest)
-            else:
-                base = bases.get(cpu)
-            if not khz:
-                yield None, cpu, subject, sample.reason or f"{kind.quantity} has no fresh value"
-            elif base is None:
-                why = "the base frequency is unknown: set thermal.base_frequency_khz in the host file"
-                yield None, cpu, subject, why
-            else:
-                yield Fact(kind, cpu, khz, base[0], sample, base[1]), cpu, subject, ""
+            if sample.freshness != "absent":
+                cpu, khz = cpu_of(subject), number(sample) or 0.0
+                base_khz, origin = _base_of(history, bases, cpu, sample)
+                fact = Fact(kind, subject, cpu, khz, base_khz, sample, origin, Health.UNKNOWN)
+                yield _judged(history, fact)
 
 
-def _bases(history: History) -> dict[int, tuple[float, str]]:
-    found = {}
+def _base_of(history: History, bases: Bases, cpu: int | None, sample: Sample) -> tuple[float, str]:
+    if history.limits.base_khz:
+        return history.limits.base_khz, "the host file"
+    if cpu is not None:
+        return bases.get(cpu, _NO_BASE)
+    # A package's: of efficient and fast cores together, the lower says no more than it knows.
+    mine = [bases[cpu] for cpu in sample.cpus if cpu in bases]
+    return min(mine or bases.values(), default=_NO_BASE)
+
+
+def _judged(history: History, fact: Fact) -> Fact:
+    if not fact.khz:
+        return fact._replace(why=fact.sample.reason or f"{fact.kind.quantity} has no fresh value")
+    if not fact.base_khz:
+        why = "the base frequency is unknown: set thermal.base_frequency_khz in the host file"
+        return fact._replace(why=why)
+    ratio, least = fact.khz / fact.base_khz, history.limits.min_ratio
+    if ratio < least and (not fact.kind.is_noisy or _was_low(history, fact, least)):
+        return fact._replace(health=Health.BAD)
+    is_between = ratio < least + _HYSTERESIS and ratio < 1
+    return fact._replace(health=Health.BETWEEN if is_between else Health.GOOD)
+
+
+def _bases(history: History) -> Bases:
+    found: Bases = {}
     for subject, sample in history.get("base_khz").items():
         cpu, khz = cpu_of(subject), number(sample)
         if cpu is not None and khz:

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 
 from tunectl.cpulist import CpuSet, named_cpus
-from tunectl.fix import NOTHING
-from tunectl.host.thermal import ADVICE
 from tunectl.monitor.model import Condition, Health
 from tunectl.monitor.rules.clocks import KINDS, Fact, Kind, Package, survey
 from tunectl.monitor.rules.history import History
 from tunectl.monitor.rules.subjects import ghz
-from tunectl.monitor.rules.thermal import idle_injection, rises
+from tunectl.monitor.rules.thermal import mended, rises
 
 NAME = "FrequencyDrop"
 _NOTHING = "nothing says how fast it may run"
@@ -24,7 +22,7 @@ def judge(history: History) -> Iterator[Condition]:
         evidence = heat.said if heat and heat.count else ""
         dropped = _of_package(subject, package, lone, evidence)
         for condition in (dropped, *_of_cpus(history, subject, package, lone)):
-            yield condition if evidence else _with_its_cause(history, condition)
+            yield condition if evidence else condition._replace(fix=mended(condition.fix, history))
 
 
 def _of_package(subject: str, package: Package, lone: int | None, evidence: str) -> Condition:
@@ -37,12 +35,6 @@ def _of_package(subject: str, package: Package, lone: int | None, evidence: str)
         return Condition(NAME, subject, Health.GOOD, round(fact.khz), round(fact.base_khz), _source(fact))
     why = next(filter(None, package.unknown.values()), "") or _NOTHING
     return Condition(NAME, subject, Health.UNKNOWN, source="frequency", summary=why)
-
-
-def _with_its_cause(history: History, condition: Condition) -> Condition:
-    """A measured clock says nothing of the cause: where idle time is forced, no fan is to blame."""
-    cause = idle_injection(history) if condition.fix == ADVICE else NOTHING
-    return condition._replace(fix=cause) if cause else condition
 
 
 def _of_cpus(history: History, subject: str, package: Package, lone: int | None) -> Iterator[Condition]:
@@ -73,11 +65,10 @@ def _dropped(subject: str, low: list[Fact], evidence: str) -> Condition:
     worst = min(first, key=lambda fact: fact.khz / fact.base_khz)
     mine = _cpus(first)
     who = named_cpus(mine) if mine else "its CPUs"
-    share = f"{worst.khz / worst.base_khz:.0%} of their base frequency of {ghz(worst.base_khz)} ({worst.origin})"
     also = [_also(low, other, mine) for other in KINDS if other != kind and any(fact.kind == other for fact in low)]
     also += [f"since the last snapshot {evidence}"] if evidence else []
     cpus = mine | frozenset(fact.cpu for fact in low if fact.cpu is not None)
-    summary = "; ".join([f"{subject}: {kind.said.format(cpus=who)} {ghz(worst.khz)}, {share}", *also])
+    summary = "; ".join([f"{subject}: {kind.said.format(cpus=who)} {worst.said('their')}", *also])
     return Condition(
         NAME, subject, Health.BAD, round(worst.khz), round(worst.base_khz), _source(worst), summary, kind.fix, cpus
     )

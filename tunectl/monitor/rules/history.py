@@ -129,7 +129,7 @@ class History:
             return None if now is None else 0
         earlier = self._last(sample)
         then = number(earlier) if earlier is not None else None
-        return None if then is None else rise(int(then), int(now), bits_of(sample.quantity))
+        return None if then is None else rise(int(then), int(now), _bits_of(sample.quantity))
 
     def _last(self, sample: Sample) -> Sample | None:
         """The last fresh one of a counter that was not away meanwhile; one that could not be read is still the same."""
@@ -147,7 +147,7 @@ class History:
         return islice(reversed(self._seen), 1, None)
 
 
-def bits_of(quantity: str) -> int:
+def _bits_of(quantity: str) -> int:
     """How wide the kernel keeps a counter."""
     return THROTTLES if quantity.endswith("_throttles") else INTERRUPTS
 

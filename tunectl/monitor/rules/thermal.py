@@ -8,8 +8,8 @@ end of an event, so it decides only where there is no counter.
 from collections.abc import Iterator
 
 from tunectl.cpulist import named_cpus
-from tunectl.fix import NOTHING, Fix
-from tunectl.host.thermal import ADVICE, cooling_advice, injects_idle
+from tunectl.fix import Fix
+from tunectl.host.thermal import ADVICE, cooling_advice, injects_idle, is_hot
 from tunectl.monitor.model import Condition, Freshness, Health, Sample
 from tunectl.monitor.rules.clocks import is_low
 from tunectl.monitor.rules.history import History, number, unknown
@@ -28,11 +28,10 @@ class Heat:
     """What rose in one package since the last snapshot."""
 
     def __init__(self) -> None:
-        self.known = False  # a counter was read, now and before
         self.has_counter = False
         self.unknown = ""
         self.is_dark = False  # one that is sure to rise could not be read now
-        self.rises: dict[str, dict[str, int]] = {}  # by quantity, then by what the counter is of
+        self.rises: dict[str, dict[str, int]] = {}  # by quantity, then by what the counter is of; 0: it did not rise
         self.cpus: set[int] = set()
         self.sources: dict[str, None] = {}  # in order
 
@@ -42,14 +41,18 @@ class Heat:
         if rise is None:
             self.unknown = self.unknown or sample.reason or "counted for the first time"
             return
-        self.known = True
+        of_whole = self.rises.setdefault(sample.quantity, {})
+        whole = sample.whole or sample.subject
+        # The CPUs of a core, or of a package, count the same events, and need not count all.
+        of_whole[whole] = max(of_whole.get(whole, 0), rise)
         if rise:
-            of_whole = self.rises.setdefault(sample.quantity, {})
-            whole = sample.whole or sample.subject
-            # The CPUs of a core, or of a package, count the same events, and need not count all.
-            of_whole[whole] = max(of_whole.get(whole, 0), rise)
             self.cpus |= members(sample)
             self.sources[sample.source] = None
+
+    @property
+    def known(self) -> bool:
+        """Was a counter read, now and before?"""
+        return bool(self.rises)
 
     @property
     def can_tell(self) -> bool:
@@ -58,8 +61,8 @@ class Heat:
 
     @property
     def counts(self) -> dict[str, int]:
-        """By quantity."""
-        return {quantity: sum(by_whole.values()) for quantity, by_whole in self.rises.items()}
+        """By quantity, of those that rose."""
+        return {quantity: sum(of_whole.values()) for quantity, of_whole in self.rises.items() if any(of_whole.values())}
 
     @property
     def count(self) -> int:
@@ -89,12 +92,19 @@ def rises(history: History) -> dict[str, Heat]:
     return found
 
 
+def throttled(history: History) -> dict[str, int]:
+    """By core and package how often it was throttled since the last snapshot; one of which that is unknown has none."""
+    heats = history.once(rises).values()
+    risen = (of_whole for heat in heats for quantity, of_whole in heat.rises.items() if quantity != _TRM)
+    return {whole: count for of_whole in risen for whole, count in of_whole.items()}
+
+
 def judge_throttling(history: History) -> Iterator[Condition]:
     """ThermalThrottle: one condition a package."""
     for subject, heat in history.once(rises).items():
         source = ", ".join(heat.sources) or "throttle"
         if heat.count:
-            summary = f"{subject}: since the last snapshot {heat.said}"
+            summary = f"{subject}: {heat.said}"
             if heat.cpus:
                 summary += f" ({named_cpus(heat.cpus)})"
             yield Condition(NAME, subject, Health.BAD, heat.count, 0, source, summary, ADVICE, frozenset(heat.cpus))
@@ -127,14 +137,20 @@ def judge_zones(history: History) -> Iterator[Condition]:
         yield Condition("TemperatureHigh", subject, health, temp, trip, sample.source, summary, ADVICE, sample.cpus)
 
 
-def idle_injection(history: History) -> Fix:
-    """What ends the idle time that cooling devices force now; "" where none does."""
+def mended(fix: Fix, history: History) -> Fix:
+    """What mends a clock: where cooling devices force idle time now, no fan is to blame. Other advice stays."""
     forcing = {
         subject: sample.kind
         for subject, sample in history.get("cooling_state").items()
         if injects_idle(sample.kind) and (number(sample) or 0) > 0
     }
-    return cooling_advice(forcing) if forcing else NOTHING
+    return cooling_advice(forcing) if forcing and fix == ADVICE else fix
+
+
+def _is_hot(history: History) -> bool | None:
+    trips = history.get("trip_mc")
+    zones = history.get("temperature_mc").items()
+    return is_hot((number(sample), number(trips[subject])) for subject, sample in zones if subject in trips)
 
 
 def judge_cooling(history: History) -> Iterator[Condition]:
@@ -149,5 +165,6 @@ def judge_cooling(history: History) -> Iterator[Condition]:
         health = Health.BAD if state > 0 else Health.GOOD
         name = f"{subject} ({sample.kind})" if sample.kind else subject
         does = "it keeps CPUs idle by force, hot or not" if injects_idle(sample.kind) else "it slows CPUs to cool them"
-        summary, fix = f"{name} is at state {state:g}: {does}", cooling_advice({subject: sample.kind})
+        summary = f"{name} is at state {state:g}: {does}"
+        fix = cooling_advice({subject: sample.kind}, hot=history.once(_is_hot))
         yield Condition("CoolingActive", subject, health, state, 0, sample.source, summary, fix, sample.cpus)

@@ -37,6 +37,9 @@ SOURCES: tuple[Source, ...] = (
     audit.SOURCE,
 )
 
+# What tells of heat and of the clock, and starts nothing: preflight looks at these alone.
+HEAT: tuple[Source, ...] = (interrupts.SOURCE, throttle.SOURCE, limits.SOURCE, thermal.SOURCE, frequency.SOURCE)
+
 
 def take_snapshot(host: WatchedHost, sources: Iterable[Source] = SOURCES) -> Snapshot:
     """What every source says now. Never raises for what a source does.

@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
+from tunectl.host.plausible import FREQUENCY, problem
 from tunectl.host.run import Resident
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.model import Freshness, Sample
@@ -183,10 +184,8 @@ def read(host: WatchedHost) -> Iterator[Sample]:
         kept.base = _base(host, wanted.cpu)
     yield from kept.base
     freshness, why = _freshness(kept, host.taken_at)
-    cpus = frozenset({wanted.cpu})
-    value = kept.sentinel.core_khz
-    yield Sample("core_khz", f"cpu{wanted.cpu}", round(value) if value else None, _NAME, freshness, why, cpus)
-    for sample in kept.windows.samples(_SUBJECT, _NAME, cpus):
+    yield _sample(wanted.cpu, kept.sentinel.core_khz, freshness, why)
+    for sample in kept.windows.samples(_SUBJECT, _NAME, frozenset({wanted.cpu})):
         is_told = freshness is Freshness.FRESH or sample.freshness is not Freshness.FRESH
         yield sample if is_told else sample._replace(freshness=freshness, reason=why)
 
@@ -213,13 +212,17 @@ def _base(host: WatchedHost, cpu: int) -> tuple[Sample, ...]:
 def _asked(host: WatchedHost) -> Iterator[Sample]:
     for cpu in sorted(host.clocks_asked):
         yield from _base(host, cpu)
-        subject, cpus = f"cpu{cpu}", frozenset({cpu})
         try:
-            khz = round(sample_clock(cpu))
+            yield _sample(cpu, sample_clock(cpu), Freshness.FRESH)
         except TunectlError as error:
-            yield Sample("core_khz", subject, None, _NAME, Freshness.NO_DATA, error.message, cpus)
-        else:
-            yield Sample("core_khz", subject, khz, _NAME, cpus=cpus)
+            yield _sample(cpu, None, Freshness.NO_DATA, error.message)
+
+
+def _sample(cpu: int, khz: float | None, freshness: Freshness, why: str = "") -> Sample:
+    subject, cpus, value = f"cpu{cpu}", frozenset({cpu}), round(khz) if khz else None
+    if value is not None and (wrong := problem(value, FREQUENCY)):
+        return Sample("core_khz", subject, None, _NAME, Freshness.NO_DATA, wrong, cpus)
+    return Sample("core_khz", subject, value, _NAME, freshness, why, cpus)
 
 
 SOURCE = Source(

@@ -7,7 +7,6 @@ base_frequency says, and a base that sinks with the limit would hide it (docs/ke
 from collections.abc import Iterator
 
 from tunectl.host.plausible import FREQUENCY
-from tunectl.host.thermal import limit_path
 from tunectl.monitor.model import CLAMPED, Freshness, Sample
 from tunectl.monitor.open_files import Numbers
 from tunectl.monitor.watched_host import Source, WatchedHost
@@ -18,12 +17,16 @@ _UNKNOWN = "the base frequency is unknown: set thermal.base_frequency_khz in the
 Key = tuple[str, int]
 
 
+def _path(cpu: int, file: str) -> str:
+    return f"sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}"
+
+
 class _Kept:
     """The files of the judged CPUs."""
 
     def __init__(self, host: WatchedHost) -> None:
         keys = [(quantity, cpu) for quantity in _FILES for cpu in sorted(host.judged)]
-        self.numbers = Numbers(host.root, {key: limit_path(key[1], _FILES[key[0]]) for key in keys})
+        self.numbers = Numbers(host.root, {key: _path(key[1], _FILES[key[0]]) for key in keys})
         self.samples: dict[Key, Sample] = {}
         self.moved: set[str] = set()  # quantities that changed in the last refresh
         self.refresh()
@@ -42,7 +45,7 @@ class _Kept:
             elif key not in self.numbers.absent or self.samples.get(key):
                 reason = (
                     self.numbers.problem.get(key)
-                    or f"/{limit_path(cpu, _FILES[quantity])} holds {khz}, which is not plausible"
+                    or f"/{_path(cpu, _FILES[quantity])} holds {khz}, which is not plausible"
                 )
                 self.samples[key] = Sample(quantity, subject, None, _NAME, Freshness.NO_DATA, reason, cpus)
 

@@ -1,4 +1,4 @@
-"""Temperatures and what cools. /sys/class/thermal, as preflight reads it: no zone that asks a CPU.
+"""Temperatures and what cools. /sys/class/thermal; no zone that asks a CPU.
 
 Source: Documentation/driver-api/thermal/sysfs-api.rst. An ACPI zone's temperature is a method of the firmware, which
 may enter SMM and so stop every CPU: on a running host it is asked only every ten seconds.
@@ -6,14 +6,13 @@ may enter SMM and so stop every CPU: on a running host it is asked only every te
 
 from collections.abc import Iterator
 
-from tunectl.host.plausible import COOLING, TEMPERATURE, problem
-from tunectl.host.thermal import SLOWING_COOLERS, THERMAL, lowest_trip, quiet_zones
+from tunectl.host.plausible import TEMPERATURE, Range, problem
+from tunectl.host.thermal import THERMAL, lowest_trip, quiet_zones, slowing_coolers, states_of
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.open_files import Numbers
 from tunectl.monitor.watched_host import Source, WatchedHost
 
 _NAME = "thermal"
-_RANGES = {"temperature_mc": TEMPERATURE, "cooling_state": COOLING}
 _FIRMWARE = frozenset({"acpitz"})
 _FIRMWARE_S = 10.0
 _LISTED_S = 60.0  # zones and devices come and go with drivers
@@ -26,10 +25,9 @@ class _Kept:
         root = host.root
         self.listed_at = host.taken_at
         self.zones = quiet_zones(root)
-        self.trips = {name: lowest_trip(root, f"{THERMAL}/{name}") for name in self.zones}
-        names = [name for name in sorted(root.listdir(THERMAL)) if name.startswith("cooling_device")]
-        kinds = {name: root.get(f"{THERMAL}/{name}/type").strip() for name in names}
-        self.cooling = {name: kind for name, kind in kinds.items() if kind.startswith(SLOWING_COOLERS)}
+        self.trips = {name: _trip(host, name, kind) for name, kind in self.zones.items()}
+        self.cooling = slowing_coolers(root)
+        self.states = {name: states_of(root, name) for name in self.cooling}
         files = {name: f"{THERMAL}/{name}/temp" for name in self.zones}
         self.numbers = Numbers(root, files | {name: f"{THERMAL}/{name}/cur_state" for name in self.cooling})
         self.slow = {name for name, kind in self.zones.items() if kind in _FIRMWARE and root.live}
@@ -43,13 +41,20 @@ class _Kept:
         else:
             self.numbers.refresh([name for name in (*self.zones, *self.cooling) if name not in self.slow])
 
-    def sample(self, name: str, quantity: str, kind: str) -> Sample:
+    def sample(self, name: str, quantity: str, kind: str, allowed: Range) -> Sample:
         """What one of them holds."""
         value = self.numbers.value[name]
-        wrong = self.numbers.problem.get(name, "") if value is None else problem(value, _RANGES[quantity])
+        wrong = self.numbers.problem.get(name, "") if value is None else problem(value, allowed)
         if wrong:
             return Sample(quantity, name, None, _NAME, Freshness.NO_DATA, wrong, kind=kind)
         return Sample(quantity, name, value, _NAME, kind=kind)
+
+
+def _trip(host: WatchedHost, zone: str, kind: str) -> Sample:
+    if trip := lowest_trip(host.root, f"{THERMAL}/{zone}"):
+        return Sample("trip_mc", zone, trip, _NAME, kind=kind)
+    reason = f"{zone} has no trip that slows the CPUs or stops the host"
+    return Sample("trip_mc", zone, None, _NAME, Freshness.ABSENT, reason, kind=kind)
 
 
 def read(host: WatchedHost) -> Iterator[Sample]:
@@ -60,20 +65,16 @@ def read(host: WatchedHost) -> Iterator[Sample]:
         kept = host.keep(_NAME, lambda: _Kept(host))
     kept.refresh(host.taken_at)
     for name, kind in kept.zones.items():
-        yield kept.sample(name, "temperature_mc", kind)
-        if trip := kept.trips[name]:
-            yield Sample("trip_mc", name, trip, _NAME, kind=kind)
+        yield kept.sample(name, "temperature_mc", kind, TEMPERATURE)
+        yield kept.trips[name]
     for name, kind in kept.cooling.items():
-        yield kept.sample(name, "cooling_state", kind)
+        yield kept.sample(name, "cooling_state", kind, kept.states[name])
     if not kept.zones:
-        yield Sample(
-            "temperature_mc",
-            "host",
-            None,
-            _NAME,
-            Freshness.ABSENT,
-            "no thermal zone can be read without interrupting a CPU",
-        )
+        why = "no thermal zone can be read without interrupting a CPU"
+        yield Sample("temperature_mc", "host", None, _NAME, Freshness.ABSENT, why)
+    if not kept.cooling:
+        why = "no cooling device that would slow the CPUs"
+        yield Sample("cooling_state", "host", None, _NAME, Freshness.ABSENT, why)
 
 
 SOURCE = Source(
