@@ -500,8 +500,8 @@ class Jitter(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, str], Meta(description="Key of counters.irq to the kernel's own description."), Maybe
     ] = {}
     throttled_ns: Annotated[
-        Count,
-        Meta(description="For how long cpu.max throttled the probe's control groups."),
+        Count | None,
+        Meta(description="For how long cpu.max throttled the probe; null: one may stand outside what is seen."),
         Maybe,
     ] = 0
     attribution: Annotated[Attribution | None, Maybe] = None

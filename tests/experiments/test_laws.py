@@ -208,7 +208,7 @@ def one_thread(which: int, **changes: Any) -> Json:
 @pytest.mark.parametrize(
     ("sample", "changes", "of_run", "is_void"),
     [
-        *((sample, {"throttled_us": us}, {}, us > 0) for sample in (*ALL, SLEEPER) for us in (0, 1)),
+        *((sample, {"throttled_us": us}, {}, us != 0) for sample in (*ALL, SLEEPER) for us in (0, 1, None)),
         *((sample, {"receiver_ns": ms * MS}, {}, ms < 900) for sample in (SPINNER, FEED) for ms in (900, 899, 0)),
         *((HEDGE, one_thread(which, cpu_ns=900_000_000), {}, False) for which in range(3)),
         *((HEDGE, one_thread(which, cpu_ns=899_999_999), {}, True) for which in range(3)),

@@ -183,6 +183,12 @@ def test_a_throttled_cpu_was_nobody_elses() -> None:
     assert "CPU 2 was shared: other threads had it for 10% of the run" in said
 
 
+def test_who_had_the_cpu_is_not_said_where_nobody_knows_whether_it_was_throttled() -> None:
+    """Whether a limit held is not judged either, and nothing says that there was none."""
+    result = typed(explained(raw_run(raw_cpu(waited_ns=9 * 10**9), facts={"throttled_us": None})), Jitter)
+    assert (result.throttled_ns, result.cpus[0].shared, len(result.cpus[0].unfit)) == (None, "", 1)
+
+
 @pytest.mark.parametrize("said", CPUS)
 def test_what_a_cpu_was_like_is_said(said: str) -> None:
     wrong, right = CPUS[said]
@@ -243,7 +249,7 @@ def test_a_spinner_that_was_moved_neither_keeps_nor_breaks_a_limit(
     assert said in budget.reason
 
 
-@pytest.mark.parametrize("facts", [{"throttled_us": 5_000}, {"main_thread": []}], ids=str)
+@pytest.mark.parametrize("facts", [{"throttled_us": 5_000}, {"throttled_us": None}, {"main_thread": []}], ids=str)
 def test_a_probe_that_was_throttled_or_shares_the_cpu_with_itself_is_not_judged(facts: dict[str, Any]) -> None:
     budget = judge(typed(explained(raw_run(raw_cpu(2, (10_000, 600_010_000)), facts=facts)), Jitter), LIMITS)
     assert (budget.verdict, budget.broken) == ("not-judged", [])

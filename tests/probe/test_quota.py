@@ -1,4 +1,7 @@
-"""A cgroup's quota of CPU time beside real runs: what it stopped is void, and the same cgroup without one is not."""
+"""A cgroup's quota of CPU time beside real runs: what it stopped is void, and the same cgroup without one is not.
+
+Where a quota may stand outside what the probe sees, it does not say that there is none.
+"""
 
 import json
 import os
@@ -10,10 +13,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.cli.places import needs_mounts
 from tests.experiments.test_hedge_native import CPUS
 from tunectl.experiments.feed_cells import explained_feed
 from tunectl.experiments.hedge_cells import explained_hedge
 from tunectl.experiments.wake_cells import explained_wake
+from tunectl.probe.explain import explained
 
 pytestmark = [pytest.mark.slow, pytest.mark.pins]
 
@@ -49,10 +54,10 @@ def quota() -> Iterator[Quota]:
         place.rmdir()
 
 
-def measured(program: Path, quota: Quota, us: int | None, *words: str) -> Any:
+def measured(program: Path, quota: Quota, us: int | None, *words: str, prefix: tuple[str, ...] = ()) -> Any:
     quota.limit(us)
     enter = f'echo $$ > {quota.place}/cgroup.procs && exec "$@"'
-    argv = ["sh", "-c", enter, "sh", str(program), *words, "--intrude"]
+    argv = ["sh", "-c", enter, "sh", *prefix, str(program), *words, "--intrude"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
@@ -84,3 +89,36 @@ def test_hedge(program: Path, quota: Quota) -> None:
     assert stopped["reason"].startswith(STOPPED)
     (free,) = explained_hedge(measured(program, quota, None, *words))["cells"]
     assert "cgroup" not in free["reason"]
+
+
+# What of the control groups a program sees: all of them; those below its own, as in a container; and none.
+_SEES = {
+    "all": (),
+    "a namespace that mounts nothing": ("unshare", "-C"),
+    "nothing": ("unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"', "sh"),
+}
+
+
+@needs_mounts
+@pytest.mark.parametrize("sees", _SEES)
+def test_a_quota_that_is_not_seen_is_not_said_to_be_none(program: Path, quota: Quota, pair: str, sees: str) -> None:
+    """Each of the probe's experiments: jitter, and wake for those that are a pair."""
+    jitter = ("jitter", "--cpus", pair.partition(",")[0], "--duration", "0.5")
+    wake = ("wake", "--cpus", pair, "--case", "tcp:block:0", "--messages", "20000")
+    stopped = explained(measured(program, quota, _TENTH, *jitter, prefix=_SEES[sees]))
+    assert stopped["cpus"][0]["unfit"]
+    assert (stopped["throttled_ns"] is None) == (sees != "all")
+    (case,) = measured(program, quota, _TENTH, *wake, prefix=_SEES[sees])["cells"]
+    assert (case["throttled_us"] is None) == (sees != "all")
+
+
+@needs_mounts
+def test_a_quota_is_seen_where_its_group_is_all_that_is_seen(program: Path, quota: Quota, pair: str) -> None:
+    """As in a container, whose root is its own group: what that counts is known."""
+    kind = "-t cgroup -o cpu" if quota.place.parent == _V1 else "-t cgroup2"
+    mount = f'umount {quota.place.parent} && mount {kind} none {quota.place.parent} && exec "$@"'
+    prefix = ("unshare", "-C", "-m", "sh", "-c", mount, "sh")
+    words = ("jitter", "--cpus", pair.partition(",")[0], "--duration", "0.5")
+    assert explained(measured(program, quota, _TENTH, *words, prefix=prefix))["throttled_ns"] > 0
+    free = explained(measured(program, quota, None, *words, prefix=prefix))
+    assert not free["throttled_ns"]

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.experiments.capture import Replay
-from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Values, uneven
+from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Throttled, Values, uneven
 from tunectl.experiments.pair import (
     OTHERS_MOST,
     PairRun,
@@ -140,9 +140,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     sender_voluntary_switches: Annotated[
         Counted, Meta(description="It spins, so only a stop makes it leave its CPU.")
     ] = 0
-    throttled_us: Annotated[
-        Counted, Meta(description="How long the cgroups that hold the probe were out of their cpu.max.")
-    ] = 0
+    throttled_us: Throttled = 0
     receiver_ns: Annotated[Counted, Meta(description="CPU time of the receiver in the measured time.")] = 0
     receiver_ticks: Annotated[Counted, Meta(description="How long that was.")] = 0
     close_code: Annotated[Counted, Meta(description="With what the WebSocket reader failed; 0: it did not.")] = 0

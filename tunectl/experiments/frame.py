@@ -173,6 +173,8 @@ def require_online(root: Sysroot, cpus: CpuSet, said: str) -> None:
 
 Count = Annotated[int, Meta(ge=0)]
 Counted = Annotated[Count, Measured]  # in a case
+_THROTTLED = "How long a limit of cgroups (cpu.max) stopped the threads; null: one may stand outside what is seen."
+Throttled = Annotated[Count | None, Measured, Meta(description=_THROTTLED)]
 Values = Annotated[list[int], Meta(description="Value in ticks and how often it came, in turns; ascending.")]
 
 

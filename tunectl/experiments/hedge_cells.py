@@ -10,7 +10,18 @@ from msgspec import Meta
 
 from tunectl.cpulist import named_cpus
 from tunectl.experiments.ends import CLIENT_AND_SERVERS
-from tunectl.experiments.frame import CasesRun, Count, Counted, CpuFact, Experiment, HostFacts, Judged, Values, uneven
+from tunectl.experiments.frame import (
+    CasesRun,
+    Count,
+    Counted,
+    CpuFact,
+    Experiment,
+    HostFacts,
+    Judged,
+    Throttled,
+    Values,
+    uneven,
+)
 from tunectl.experiments.hedge_states import counts_of
 from tunectl.experiments.pair import (
     counter,
@@ -181,9 +192,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     threads: Annotated[
         list[Thread], Measured, Meta(description="The client, A and B; empty where it was simulated.")
     ] = []
-    throttled_us: Annotated[
-        Counted, Meta(description="How long the cgroups that hold the probe were out of their cpu.max.")
-    ] = 0
+    throttled_us: Throttled = 0
     throttled: Annotated[
         Count | None, Maybe, Meta(description="How often a server's core or package was; null where nobody counts.")
     ] = None

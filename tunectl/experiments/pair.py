@@ -57,10 +57,11 @@ def cpu_share(receiver_ns: int, receiver_ticks: int, hz: float) -> float:
     return min(receiver_ns / elapsed_ns, 1.0) if elapsed_ns else 0.0
 
 
-def why_throttled(throttled_us: int) -> str:
-    """Why the times of threads that a cgroup's cpu.max stopped for so long are no result; "" where it never did."""
+def why_throttled(throttled_us: int | None) -> str:
+    """Why the times of threads that a cgroup's cpu.max stopped for so long, or may have, are no result; or ""."""
     throttled = throttling(throttled_us)
-    return f"void: {throttled}: the delays hold that" if throttled else ""
+    may = "" if throttled_us else "may "
+    return f"void: {throttled}: the delays {may}hold that" if throttled else ""
 
 
 def why_no_spinner(share: float, receiver: int) -> str:

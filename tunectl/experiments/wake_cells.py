@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Values, uneven
+from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Throttled, Values, uneven
 from tunectl.experiments.pair import (
     OTHERS_MOST,
     PairRun,
@@ -84,9 +84,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     period_ticks: Counted = 0
     page_faults: Counted = 0
     preemptions: Annotated[Counted, Meta(description="Of the receiver.")] = 0
-    throttled_us: Annotated[
-        Counted, Meta(description="How long the cgroups that hold the probe were out of their cpu.max.")
-    ] = 0
+    throttled_us: Throttled = 0
     receiver_ns: Annotated[Counted, Meta(description="CPU time of the receiver, from the last warm-up to the end.")] = 0
     receiver_ticks: Annotated[Counted, Meta(description="How long that was.")] = 0
     napi_id: Counted = 0

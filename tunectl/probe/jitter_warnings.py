@@ -51,14 +51,18 @@ def _reasons(run: Run, cpu: Cpu) -> Iterator[str]:
         yield f"the probe's own main thread shares CPU {cpu.cpu}" if len(run.cpus) == 1 else _SHARES_ONE
 
 
-def throttling(us: int) -> str:
-    """For how long a cpu.max kept the probe off its CPUs; "" where none did."""
+def throttling(us: int | None) -> str:
+    """For how long a cpu.max kept the probe off its CPUs, or that nobody knows (None); "" where none did."""
+    if us is None:
+        return "whether cgroup throttling (a cpu.max outside what is seen here) stopped the probe is not known"
     stopped = f"cgroup throttling (cpu.max) stopped the probe, on all of its CPUs together for {us / 1e3:.1f} ms"
     return stopped if us else ""
 
 
 def shared(run: Run, cpu: Cpu) -> str:
     """Did other threads have this CPU for long? A limit that broke, did break; one that held, held beside them."""
+    if run.facts.throttled_us is None:
+        return ""
     others_ns = max(cpu.waited_ns - 1000 * run.facts.throttled_us, 0)  # a throttled thread waits, too, for nobody
     share = min(others_ns / 1e9 / run.seconds(cpu), 1.0) if cpu.run_ticks else 0.0
     return f"CPU {cpu.cpu} was shared: other threads had it for {share:.0%} of the run" if share >= _SHARED else ""

@@ -49,7 +49,7 @@ class Facts(msgspec.Struct, frozen=True):
     isolated: list[int]
     nohz_full: list[int]
     main_thread: list[int]  # the CPUs of the probe's threads that do not measure; empty: it shares a probed one
-    throttled_us: Count  # during the run, by the cpu.max of cgroups that hold the probe
+    throttled_us: Count | None  # how long a cpu.max stopped the spinners; None: one may stand outside what is seen
     user_hz: Annotated[int, Meta(gt=0, le=1000), Maybe] = 100  # the unit of /proc/stat
 
 

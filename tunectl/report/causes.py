@@ -64,8 +64,8 @@ def totals(result: Jitter) -> list[str]:
         text = f"at most {nanoseconds(most)} of what is not the kernel or not known was the hypervisor's"
         said.append(f"{text}: it kept these CPUs for {nanoseconds(stolen)} in all (steal)")
     if throttled:
-        most = min(max(throttled - kinds["throttle"], 0), kinds["unknown"])
-        text = f"at most {nanoseconds(most)} of what is not known was throttling"
+        most = min(max(throttled - kinds["throttle"], 0), kinds["thread"] + kinds["work"] + kinds["unknown"])
+        text = f"at most {nanoseconds(most)} of what threads had, or is not known, was throttling"
         said.append(f"{text}: the probe's control groups were throttled for {nanoseconds(throttled)} in all (cpu.stat)")
     return said
 

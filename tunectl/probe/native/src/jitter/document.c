@@ -108,7 +108,7 @@ static void write_conditions(struct json *j, const struct jitter_run *run, const
     json_bool(j, "memory_locked", w->locked);
     json_bool(j, "stayed", w->account_before.cpu == w->cpu && w->account_after.cpu == w->cpu);
     bool is_known = w->account_before.migrations != ACCOUNT_UNKNOWN;
-    json_real(j, "migrations", is_known ? (double)(w->account_after.migrations - w->account_before.migrations) : NAN, 0);
+    json_known(j, "migrations", is_known ? w->account_after.migrations - w->account_before.migrations : ACCOUNT_UNKNOWN);
     json_uint(j, "waited_ns", w->account_after.waited_ns - w->account_before.waited_ns);
     document_write_line(j, "fair_server_runtime", file_read(root, "/sys/kernel/debug/sched/fair_server/cpu%u/runtime", w->cpu));
     document_write_cpu(j, root, w->cpu);
@@ -148,7 +148,7 @@ static void write_facts(struct json *j, const struct jitter_run *run)
     write_cpus(j, "isolated", &facts->isolated);
     write_cpus(j, "nohz_full", &facts->nohz_full);
     write_cpus(j, "main_thread", &run->housekeeping);
-    json_uint(j, "throttled_us", run->throttled_us);
+    json_known(j, "throttled_us", run->throttled_us);
     json_uint(j, "user_hz", (uint64_t)sysconf(_SC_CLK_TCK));
     json_close(j, '}');
 }

@@ -123,6 +123,14 @@ static void interrupt(struct jitter_run *run)
     stop_now();
 }
 
+static struct throttle throttle_now(const struct jitter_run *run)
+{
+    struct throttle throttle = throttle_read("", atomic_load(&run->workers[0].tid));
+    for (size_t i = 0; i < run->n; i++)
+        throttle_add_wait(&throttle, atomic_load(&run->workers[i].tid));
+    return throttle;
+}
+
 /* Everything between here and "done" happens on the main thread only while no worker measures. */
 static void conduct(struct jitter_run *run)
 {
@@ -130,7 +138,7 @@ static void conduct(struct jitter_run *run)
     /* Libraries and stacks as well; where the limit forbids it, the workers have locked what they write to. */
     (void)mlockall(MCL_CURRENT);
     take_counters(&run->before, run->options->root);
-    uint64_t throttled_us = account_throttled_us(atomic_load(&run->workers[0].tid));
+    struct throttle before = throttle_now(run);
     run->at_s = time(NULL);
     control->start_ticks = ticks_now() + LEAD_US * control->microsecond_ticks;
     run->deadline_ticks = control->start_ticks + (uint64_t)(run->options->duration_s * run->clock.initial.hz);
@@ -147,7 +155,8 @@ static void conduct(struct jitter_run *run)
     if (run->options->wait_for_go)
         (void)fputs("done\n", stderr);
     take_counters(&run->after, run->options->root);
-    run->throttled_us = account_throttled_us(atomic_load(&run->workers[0].tid)) - throttled_us;
+    struct throttle after = throttle_now(run);
+    run->throttled_us = throttled_us(&before, &after);
     (void)pthread_barrier_wait(&control->barrier);
 }
 

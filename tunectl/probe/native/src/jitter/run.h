@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/account.h"
 #include "lib/tasks.h"
 #include "lib/clock.h"
 #include "lib/host.h"
@@ -161,7 +162,7 @@ struct jitter_run {
     _Atomic uint64_t deadline_ticks;    /* 0 before the measuring is begun */
     uint64_t threshold_ns;
     uint64_t default_threshold_ns;      /* by the loops of this run */
-    uint64_t throttled_us;              /* by a cgroup's cpu.max, of the run */
+    int64_t throttled_us;               /* by a limit of control groups, of the run; or ACCOUNT_UNKNOWN */
     const struct worker *reached;       /* whose gap ended the run, the first of those that were so long; NULL: none was */
     bool is_interrupted;
     int64_t at_s;                       /* CLOCK_REALTIME when the measuring began */

@@ -68,6 +68,12 @@ void json_uint(struct json *j, const char *key, uint64_t value)
     (void)fprintf(j->stream, "%" PRIu64, value);
 }
 
+void json_known(struct json *j, const char *key, int64_t value)
+{
+    begin_value(j, key);
+    (void)fprintf(j->stream, value < 0 ? "null" : "%" PRId64, value);
+}
+
 void json_put_counts(struct json *j, const struct json_count *counts)
 {
     for (; counts->key; counts++)

@@ -23,6 +23,8 @@ void json_string(struct json *j, const char *key, const char *text);
 void json_string_n(struct json *j, const char *key, const char *text, size_t length);
 
 void json_uint(struct json *j, const char *key, uint64_t value);
+/* One that is not known (below 0) is null. */
+void json_known(struct json *j, const char *key, int64_t value);
 /* Several of them: json_counts(j, {"sent", sent}, {"arrived", arrived}). */
 struct json_count {
     const char *key;

@@ -273,11 +273,20 @@ static bool work(struct pair *pair, int (*patience_ms)(const void *context))
     return true;
 }
 
+static struct throttle throttle_now(const struct pair *pair)
+{
+    struct throttle throttle = throttle_read("", getpid());
+    for (size_t i = 0; i < roles_of(pair)->n; i++)
+        throttle_add_wait(&throttle, atomic_load(&pair->ends[i].tid));
+    return throttle;
+}
+
 bool pair_work(struct pair *pair, int (*patience_ms)(const void *context))
 {
-    uint64_t before = account_throttled_us(getpid());
+    struct throttle before = throttle_now(pair);
     bool is_over = work(pair, patience_ms);
-    pair->throttled_us = account_throttled_us(getpid()) - before;
+    struct throttle after = throttle_now(pair);
+    pair->throttled_us = throttled_us(&before, &after);
     return is_over;
 }
 
@@ -344,7 +353,7 @@ static void write_case(struct json *j, const struct pair *pair)
     json_open(j, NULL, '{');
     e->write_asked(j, pair->run);
     json_string(j, "reason", pair->reason);
-    json_uint(j, "throttled_us", pair->throttled_us);
+    json_known(j, "throttled_us", pair->throttled_us);
     if (!pair->reason[0])
         e->write_measured(j, pair->run);
     json_close(j, '}');

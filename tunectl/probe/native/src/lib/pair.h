@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/account.h"
 #include "lib/tasks.h"
 #include "lib/clock.h"
 #include "lib/host.h"
@@ -90,7 +91,7 @@ struct pair {
     struct watch watch;
     bool is_locked;             /* its memory */
     uint64_t timer_slack_ns;    /* of the receiver */
-    uint64_t throttled_us;      /* by a cgroup's cpu.max, while they worked */
+    int64_t throttled_us;       /* by a limit of control groups, while they worked; or ACCOUNT_UNKNOWN */
     struct clock_offset offset;
     pthread_barrier_t barrier;
     struct pair_thread ends[ENDS_MOST];

@@ -55,26 +55,6 @@ bool tasks_are_all_seen(void);
 typedef void (*task_visitor)(const struct task *task, void *context);
 void tasks_visit(task_visitor visit, void *context);
 
-enum { ACCOUNT_UNKNOWN = -1 };
-
-/* The calling thread's at one moment. */
-struct account {
-    unsigned cpu;           /* where it runs */
-    uint64_t waited_ns;     /* runnable, while another thread had the CPU (CONFIG_SCHED_INFO; else 0) */
-    int64_t migrations;     /* ACCOUNT_UNKNOWN without CONFIG_SCHED_DEBUG */
-};
-
-struct account account_now(void);
-
-/*
- * For how long the cgroups that hold this process were out of their cpu.max, in us since they were made. 0 where no controller
- * counts that. One that waits for its CPU anyway is counted, too.
- */
-uint64_t account_throttled_us(pid_t pid);
-
-/* The number behind `key` at the beginning of a line and blanks or colons; `otherwise` where there is none. Pure. */
-int64_t account_value(const char *text, const char *key, int64_t otherwise);
-
 /*
  * Somebody else's threads that want the CPUs of a run: told from the kernel's account of threads, which is memory. Nothing here
  * is done on those CPUs, and no CPU is interrupted.
