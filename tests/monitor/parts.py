@@ -12,8 +12,11 @@ from tunectl.monitor.wakeup import Wakeup
 
 ISOLATED = frozenset({2, 3})
 HOUSEKEEPING = frozenset({0, 1})
-# They fire at the first bad condition, and resolve at the first good one.
-RULES = tuple(Rule(name, Severity.CRITICAL, "", "", lambda _: (), good=1) for name in ("ThermalThrottle", "KnobDrift"))
+# They fire at the first bad condition, and resolve at the first good one. What may be hot is looked at again.
+RULES = (
+    Rule("ThermalThrottle", Severity.CRITICAL, "", "", lambda _: (), good=1, looks_again=True),
+    Rule("KnobDrift", Severity.CRITICAL, "", "", lambda _: (), good=1),
+)
 
 
 def snapshot(value: int, at_s: float = 0.0, quantity: str = "package_throttles", subject: str = "package0") -> Snapshot:
@@ -22,11 +25,12 @@ def snapshot(value: int, at_s: float = 0.0, quantity: str = "package_throttles",
 
 
 def judge(seen: Snapshot) -> Iterator[Condition]:
-    """A value above 0 is bad."""
+    """A value above 0 is bad, one below it in between."""
     for sample in seen.samples:
-        bad = isinstance(sample.value, int) and sample.value > 0
+        value = sample.value if isinstance(sample.value, int) else 0
+        health = Health.BAD if value > 0 else Health.BETWEEN if value < 0 else Health.GOOD
         rule = "KnobDrift" if sample.quantity == "knob" else "ThermalThrottle"
-        yield Condition(rule, sample.subject, Health.BAD if bad else Health.GOOD, sample.value, 0)
+        yield Condition(rule, sample.subject, health, sample.value, 0)
 
 
 def alert(rule: str = "ThermalThrottle", subject: str = "package0") -> Alert:

@@ -103,6 +103,18 @@ def test_turns_that_were_missed_are_left_out() -> None:
     assert rig.looks == pytest.approx([0, 1, 8, 9, 10, 11, 12])  # caught up in no burst, and still on the grid
 
 
+@pytest.mark.parametrize(
+    ("quantity", "looks"), [("package_throttles", [0, 1, 2, 2.5, 3, 4, 5]), ("knob", [0, 1, 2, 3, 4, 5])]
+)
+def test_a_doubt_has_one_more_look_in_half_the_time(quantity: str, looks: list[float]) -> None:
+    """Only when it begins, and only of a rule that says so; a doubt that stays has the looks that all have."""
+    values = itertools.chain([0, 0], itertools.repeat(-1))
+    rig = Rig(lambda: snapshot(next(values), quantity=quantity))
+    rig.run(5)
+    assert rig.looks == pytest.approx(looks)
+    assert rig.told == []
+
+
 def test_an_event_is_looked_at_soon_and_a_burst_once() -> None:
     rig = Rig(interval_s=60)
     for number in range(10):

@@ -134,7 +134,8 @@ def _unquoted(written: str) -> str:
 
 def last_value(text: str, name: str) -> str:
     """What the last assignment of a variable gives it; "" where there is none."""
-    return next((assignment.value for assignment in reversed(list(assignments(text))) if assignment.name == name), "")
+    found = [match for line in text.split("\n") if (match := _LINE.match(line)) and match[1] == name]
+    return _unquoted(found[-1].string[found[-1].end() :]) if found else ""
 
 
 class _Reader:

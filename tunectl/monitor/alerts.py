@@ -60,6 +60,8 @@ class Alerts:
         self._rules = {rule.name: rule for rule in rules}
         self._order = {rule.name: number for number, rule in enumerate(rules)}
         self._tracks: dict[Identity, Track] = {}
+        self._doubtful: set[Identity] = set()
+        self.is_in_doubt = False  # something came to be doubtful in the last snapshot, and the next would tell
 
     @property
     def firing(self) -> tuple[Alert, ...]:
@@ -68,6 +70,9 @@ class Alerts:
 
     def step(self, snapshot: Snapshot, conditions: Iterable[Condition]) -> tuple[Alert, ...]:
         """The transitions of one snapshot. Of two conditions of one identity the first counts; unknown rules do not."""
+        conditions = tuple(conditions)
+        doubtful = {(each.rule, each.subject) for each in conditions if self._is_doubtful(each)}
+        self.is_in_doubt, self._doubtful = not doubtful <= self._doubtful, doubtful
         silent = silent_sources(snapshot) if self._tracks else {}
         mentioned = Mentioned(set(), set())
         transitions: list[Alert] = []
@@ -88,6 +93,10 @@ class Alerts:
         transitions += [fired for condition, track in bad for fired in self._fire(condition, track, snapshot)]
         self._tracks = {name: track for name, track in self._tracks.items() if track.alert or "x" in track.recent}
         return tuple(transitions)
+
+    def _is_doubtful(self, condition: Condition) -> bool:
+        rule = self._rules.get(condition.rule)
+        return condition.health is Health.BETWEEN and rule is not None and rule.looks_again
 
     def _track(self, condition: Condition, mentioned: Mentioned) -> Track | None:
         """What is remembered of it; None where it is well, or has been counted in this snapshot."""

@@ -32,6 +32,11 @@ class Cycle:
         self._recent: deque[Alert] = deque(maxlen=RECENT)
         self._cycles = 0
 
+    @property
+    def is_in_doubt(self) -> bool:
+        """Is the next look worth more than to wait for its time?"""
+        return self._alerts.is_in_doubt
+
     def step(self) -> tuple[Status, tuple[Alert, ...]]:
         """One cycle: everything there is to show, and the alerts that fired or were resolved in it."""
         wall, cpu = time.perf_counter(), time.thread_time()

@@ -136,6 +136,7 @@ def test_an_interrupt_that_is_balanced_among_good_cpus_costs_no_judgement(xeon: 
 def test_a_starved_host_has_slow_rounds_and_no_slow_looks(xeon: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each item takes 0.2 s of a CPU that others keep busy: the round gets longer, a snapshot does not."""
     target = "proc/sys/kernel/timer_migration"
+    monkeypatch.setattr(knobs, "_AT_ONCE", 1)  # a round of many items
     xeon.write(target, "1")
     xeon.look()
     kept: Any = xeon.watched_host.keep("drift", dict)

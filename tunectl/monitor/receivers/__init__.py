@@ -15,16 +15,21 @@ def open_receivers(settings: Monitor, host: HostId) -> tuple[Receiver, ...]:
     """A receiver for the log and for each webhook and hook of [monitor]. UsageError where an address is no address.
 
     They deliver at once and raise DeliveryError; the delivery queues keep, order and retry. To add a kind: one file
-    with an opener, and one line in the table below.
+    with an opener, imported where it is asked for.
     """
-    from tunectl.monitor.receivers import hook, logs, webhook  # ssl and http.client are slow to import
+    receivers: list[Receiver] = []
+    if settings.log != "none":
+        from tunectl.monitor.receivers import logs
 
-    log = {"journal": logs.open_journal, "syslog": logs.open_syslog}
-    receivers = [
-        *(log[name](host) for name in [settings.log] if name in log),
-        *(webhook.open_webhook(each, host, number) for number, each in enumerate(settings.webhooks)),
-        *(hook.open_hook(each, host, number) for number, each in enumerate(settings.hooks)),
-    ]
+        receivers.append({"journal": logs.open_journal, "syslog": logs.open_syslog}[settings.log](host))
+    if settings.webhooks:
+        from tunectl.monitor.receivers import webhook  # ssl and http.client cost 5 MB
+
+        receivers += [webhook.open_webhook(each, host, number) for number, each in enumerate(settings.webhooks)]
+    if settings.hooks:
+        from tunectl.monitor.receivers import hook
+
+        receivers += [hook.open_hook(each, host, number) for number, each in enumerate(settings.hooks)]
     unique: dict[str, Receiver] = {}
     for receiver in receivers:  # the same receiver twice would share one queue
         unique.setdefault(receiver.name, receiver)

@@ -20,6 +20,7 @@ class Rule(NamedTuple):
     judge: Callable[[History], Iterable[Condition]]
     bad: tuple[int, int] = (1, 1)  # fires when N of the last M snapshots were bad; unknown ones do not count
     good: int = 3  # resolves after so many good snapshots in a row; unknown ones between them do not count
+    looks_again: bool = False  # what first is in between is looked at once more in half the time: it may be trouble
     lasts: bool = False  # a subject that is no longer mentioned keeps its state; by default it is over after `good`
     explained_by: tuple[
         str, ...
@@ -37,6 +38,7 @@ RULES: tuple[Rule, ...] = (
         "a core that is held below its base frequency takes longer for every message, and often nothing else shows it",
         "bios_limit and scaling_max_freq, the core's clock against the TSC, a ticking CPU of the package",
         frequency.judge,
+        looks_again=True,
         explained_by=_SLOW,
     ),
     Rule(

@@ -19,6 +19,7 @@ from tunectl.tuning.journal import peek
 
 _HELD = 16384
 _MANY = 64  # files; a knob with more is watched by its files
+_AT_ONCE = 12  # knobs with few files: what every judgement looks at (the boot loader, the journal) costs as much as ten
 _EFFECTIVE = "/effective_affinity_list"
 # Constants of a boot, and counts that only explain: an interrupt that comes is seen in /proc/interrupts.
 _UNCHANGING = (
@@ -118,7 +119,8 @@ class Knobs:
         many = {name for name, files in self._files.items() if len(files) > _MANY and name not in _IN_TURN}
         few = [name for name in self.findings if name not in many]
         boot = [name for name in few if _of_the_boot(name)]  # they all read the same files: at once
-        self.few = [[name] for name in few if name not in boot] + ([boot] if boot else [])
+        others = [name for name in few if name not in boot]
+        self.few = [others[at : at + _AT_ONCE] for at in range(0, len(others), _AT_ONCE)] + ([boot] if boot else [])
         self.owners = {path: name for name in many for path in _telling(self._files[name])}
         self.texts = {path: self.texts[path] if path in self.texts else self.text(path) for path in self.owners}
         self._held.keep(self.owners)

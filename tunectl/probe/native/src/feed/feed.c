@@ -154,7 +154,7 @@ static int check(void *context)
     return status;
 }
 
-static const struct pair_experiment experiment = {
+const struct pair_experiment feed_experiment = {
     .command = &feed_command,
     .roles = &pair_sender_and_receiver,
     .prepare = {feed_prepare_sender, feed_prepare_receiver},
@@ -169,5 +169,5 @@ static const struct pair_experiment experiment = {
 int feed_main(int argc, char **argv)
 {
     static struct feed_run run;
-    return pair_main(&experiment, &run.pair, &run, argc, argv);
+    return pair_main(&feed_experiment, &run.pair, &run, argc, argv);
 }

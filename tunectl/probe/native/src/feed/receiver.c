@@ -170,8 +170,10 @@ static bool read_line(struct feed_run *run, int fd)
     _Alignas(16) char control[STAMPS_CONTROL];
     struct iovec part = {r->incoming + r->held, FEED_INCOMING - r->held};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+    const int flags = run->waiting->is_busy_poll ? 0 : MSG_DONTWAIT;
     r->read_begun = ticks_now();
-    ssize_t got = recvmsg(fd, &message, run->waiting->is_busy_poll ? 0 : MSG_DONTWAIT);
+    /* The kernel copies a header in and out again: only for a stamp. */
+    ssize_t got = run->stamps.is_on ? recvmsg(fd, &message, flags) : recv(fd, part.iov_base, part.iov_len, flags);
     r->read_over = ticks_after_loads();
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return true;

@@ -214,6 +214,7 @@ struct feed_run {
 };
 
 extern const struct command feed_command;
+extern const struct pair_experiment feed_experiment;
 
 int feed_main(int argc, char **argv);
 
