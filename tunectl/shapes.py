@@ -573,12 +573,13 @@ class JitterRuns(msgspec.Struct, frozen=True, kw_only=True):
 
 Deciding = words("arrival_ns", "interruptions_per_s", "stolen_ppm")
 _STAGES = tuple(f"{stage}_ns" for stage in FEED_STAGES)
-_OF_CASES = ("wake_ns", "receiver_cpu_percent", "due_to_book_ns", "answer_ns")
+_OF_CASES = ("wake_ns", "receiver_cpu_percent", "due_to_book_ns", "answer_ns", "due_to_had_ns")
 _OF_HEDGE = ("hedged_percent", "missed_percent", "utilisation_percent")
 _OF_GAPS = ("arrival_ns", "gap_ns", "max_ns", "interruptions_per_s", "stolen_ppm")
 _COMPARED = """arrival_ns: what a message at a random moment waits. gap_ns: of the gaps alone. due_to_book_ns and the \
 stages from send_ns on: of feed, a message from when it was due. answer_ns and three percentages: of hedge, a request \
-from when it was due, and what second copies cost."""
+from when it was due, and what second copies cost. due_to_had_ns: of contention, a buffer from \
+when it was due."""
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -651,9 +652,9 @@ class ComparedSide(msgspec.Struct, frozen=True, kw_only=True):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Two results of a probe side by side, or two sets of runs; docs/compare.md says how they are judged."""
 
-    kind: Annotated[str, words("jitter", "wake", "feed", "hedge")]
+    kind: Annotated[str, words("jitter", "wake", "feed", "hedge", "contention")]
     confidence: Annotated[float, Meta(ge=0.5, le=0.9999)]
-    judged: Annotated[Difference | None, Meta(description="null of wake, feed and hedge, where there is none.")]
+    judged: Annotated[Difference | None, Meta(description="null of a table of cases, where there is none.")]
     before: ComparedSide
     after: ComparedSide
     warnings: Annotated[list[str], Meta(description="What else differs between the runs, or limits what they say.")]
@@ -1220,8 +1221,88 @@ class Hedge(msgspec.Struct, frozen=True):
     tunectl_version: Annotated[str, Maybe] = ""
 
 
-CaseTable = Wake | Feed | Hedge  # results that are tables of cases
-AnyCase = Case | FeedCase | HedgeCase
+CONTENTION_STEPS = ("taking", "handing", "giving")
+_Ends = Annotated[list[Count], Meta(description="Of the sender and of the receiver.")]
+
+
+class ContentionCase(msgspec.Struct, frozen=True):
+    """One kind of buffers and of hand-over."""
+
+    buffers: Annotated[
+        str, words("malloc", "pool"), Meta(description="Whence the sender has them; pool: one of its own.")
+    ]
+    hand_over: Annotated[
+        str,
+        words("mutex", "futex", "ring"),
+        Meta(description="mutex: the receiver looks under a lock. futex: it sleeps. ring: it looks without a lock."),
+    ]
+    threads: Annotated[Count, Meta(description="That take buffers; those beyond two on other CPUs.")]
+    bytes: Annotated[Count, Meta(description="Of the largest buffer.")]
+    rate: Annotated[Count, Meta(description="Buffers a second.")]
+    n: Annotated[Count, Meta(description="Buffers the times are of.")]
+    histogram: Histogram
+    sent: Count = 0
+    allocations: Annotated[Count, Meta(description="Calls of malloc for these buffers.")] = 0
+    others_allocations: Annotated[Count, Meta(description="By threads beyond the two.")] = 0
+    sleeps: Annotated[_Ends, Meta(description="They left their CPUs by themselves: for a lock, or to wait.")] = []
+    preemptions: _Ends = []
+    page_faults: _Ends = []
+    taking_ns: Annotated[Spread | None, Meta(description="Until a buffer was there, each of its pages written to.")] = (
+        None
+    )
+    handing_ns: Annotated[Spread | None, Meta(description="From then until the receiver had it.")] = None
+    giving_ns: Annotated[Spread | None, Meta(description="Giving back an earlier one, by the receiver.")] = None
+    percentiles_ns: (
+        Annotated[
+            dict[str, Amount | None],
+            having(*PERCENTILES),
+            Meta(description="From when a buffer was due until the receiver had it."),
+        ]
+        | None
+    ) = None
+    max_ns: Amount | None = None
+    reason: Annotated[str, Meta(description="Why there is no result; else empty.")] = ""
+    is_void: Annotated[bool, Meta(description="Measured, and no result: all figures are null.")] = False
+    cpus: Annotated[list[Count], Meta(description="The sender's and the receiver's.")] = []
+    warnings: list[str] = []
+
+    @property
+    def counted(self) -> int:
+        """How many buffers the histogram holds."""
+        return self.n
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Cases with the same key are the same experiment."""
+        return self.buffers, self.hand_over, self.threads, self.bytes, self.rate
+
+    @property
+    def name(self) -> str:
+        """`malloc, futex`, without what all cases of a run share."""
+        return f"{self.buffers}, {self.hand_over}"
+
+    def at(self, percentile: str) -> float | None:
+        """`at("99.9")` from due to had, in ns; None where there is no result, or too few buffers for it."""
+        return self.percentiles_ns.get(percentile) if self.percentiles_ns else None
+
+
+class Contention(msgspec.Struct, frozen=True):
+    """What a lock and an allocator cost two threads that share them, step by step; docs/probe.md."""
+
+    kind: ClassVar[str] = "contention"
+    cases: list[Annotated[ContentionCase, by_result("percentiles_ns")]] = msgspec.field(name="cells")
+    duration_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
+    clock: CasesClock = CasesClock()
+    warnings: list[str] = []
+    interrupted: Annotated[bool, Meta(description="A signal ended the run before its time.")] = False
+    fifo_priority: Annotated[Count, Meta(description="0: the scheduling class was left alone.")] = 0
+    host: Annotated[Host, Maybe] = Host()
+    at: Annotated[str, Maybe] = ""
+    tunectl_version: Annotated[str, Maybe] = ""
+
+
+CaseTable = Wake | Feed | Hedge | Contention  # results that are tables of cases
+AnyCase = Case | FeedCase | HedgeCase | ContentionCase
 
 
 class Hardware(msgspec.Struct, frozen=True):

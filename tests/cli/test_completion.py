@@ -53,6 +53,7 @@ def asked(tunectl: Run, line: str, shell: str = "fish", **env: str) -> list[str]
         ("tunectl probe wake --mechanisms pipe,ti", ["pipe,timerfd"]),
         ("tunectl probe feed --tls k", ["ktls"]),
         ("tunectl probe hedge --stall co", ["common"]),
+        ("tunectl probe contention --hand-over mu", ["mutex"]),
         ("tunectl report ", ["file"]),
         ("tunectl show --root ", ["dir"]),
         ("tunectl --host ", ["file"]),

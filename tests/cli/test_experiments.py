@@ -1,4 +1,4 @@
-"""`tunectl probe wake`, `feed` and `hedge` as installed: formats, a file with the same, and the result after a signal.
+"""`tunectl probe wake`, `feed`, `hedge` and `contention`: formats, a file with the same, the result after a signal.
 
 What is wrong with their options is one line each: tests/golden/refused.py.
 """
@@ -74,6 +74,19 @@ TABLE = [
         id="hedge",
     ),
 ]
+TABLE.append(
+    pytest.param(
+        Experiment(
+            "contention",
+            f"{HERE} --buffers pool --hand-over futex,ring --duration 0.1",
+            ("buffers", "hand_over", "sent"),
+            [["pool", "futex", 2000], ["pool", "ring", 2000]],
+            f"{HERE} --hand-over ring --duration 60",
+        ),
+        id="contention",
+        marks=has_two,
+    )
+)
 each = pytest.mark.parametrize("of", TABLE)
 
 
@@ -112,14 +125,16 @@ def test_a_signal_still_gives_the_result(of: Experiment, number: signal.Signals)
     assert kept.get("stamp_cost_ns") is None  # what is under way ends; nothing new begins
 
 
-@pytest.mark.parametrize(("command", "cpus"), [("feed", "0,8000"), ("hedge", "0,8000,8001"), ("wake", "0,8000")])
+@pytest.mark.parametrize(
+    ("command", "cpus"), [("feed", "0,8000"), ("contention", "0,8000"), ("hedge", "0,8000,8001"), ("wake", "0,8000")]
+)
 def test_a_cpu_that_is_not_there_is_named_before_those_who_run_on_the_others(
     tunectl: Run, command: str, cpus: str
 ) -> None:
     assert complaint(tunectl("probe", command, "--cpus", cpus), 2) == "CPU 8000 is not online on this host"
 
 
-@pytest.mark.parametrize(("command", "count"), [("feed", 2), ("hedge", 3)])
+@pytest.mark.parametrize(("command", "count"), [("feed", 2), ("contention", 2), ("hedge", 3)])
 def test_one_cpu_for_all_is_refused(tunectl: Run, command: str, count: int) -> None:
     done = tunectl("probe", command, "--intrude", "--cpus", ",".join([str(ALLOWED[0])] * count))
     assert "another CPU than" in complaint(done, 2) or "a CPU of its own" in complaint(done, 2)

@@ -75,7 +75,7 @@ def test_a_page_has_what_is_typed(made: Path) -> None:
 def test_see_also_names_pages_that_are_there(made: Path) -> None:
     there = {one.stem for one in (made / "man/man1").iterdir()}
     for path in (made / "man/man1").iterdir():
-        named = {one.replace("\\-", "-") for one in re.findall(r"^\.BR (\S+) \(1\)", path.read_text(), re.MULTILINE)}
+        named = {one.replace("\\-", "-") for one in re.findall(r"^\.BR \\%(\S+) \(1\)", path.read_text(), re.MULTILINE)}
         assert named
         assert named <= there - {path.stem}
 

@@ -34,6 +34,7 @@ WORDS = {
     "probe wake": "--intrude",
     "probe feed": "--intrude",
     "probe hedge": "--simulate",
+    "probe contention": "--intrude --duration 0.05",
     "probe selftest": "--intrude",
     "preflight": "--window 0.05 --duration 0.1",
     "monitor": "--once --interval 0.1",

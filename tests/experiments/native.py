@@ -1,4 +1,4 @@
-"""How the tests of the three experiments start the native program."""
+"""How the tests of the experiments start the native program."""
 
 import json
 import signal

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import jsonschema
 import pytest
 
-from tests.experiments import feeds, hedges, wakes
+from tests.experiments import contentions, feeds, hedges, wakes
 from tests.experiments.feeds import GOOD, MS, message, pairs
 from tests.experiments.hedges import OWN
 from tests.experiments.wakes import CALM
 from tunectl.errors import TunectlError
+from tunectl.experiments.contention_cells import explained_contention
 from tunectl.experiments.feed_cells import explained_feed
 from tunectl.experiments.hedge_cells import explained_hedge
 from tunectl.experiments.wake_cells import explained_wake
@@ -57,12 +58,17 @@ def requests(**changes: Any) -> Json:
     return hedges.case([3_000] * 1000, **changes)
 
 
+def buffers(**changes: Any) -> Json:
+    return contentions.case([400] * 1000, **changes)
+
+
 SPINNER = Sample("wake", explained_wake, wakes.minimal, wakes.raw_document, 2)
 SLEEPER = SPINNER._replace(case=wakes.block)
 TIMER = SPINNER._replace(case=wakes.timer)
 FEED = Sample("feed", explained_feed, feeds.case, feeds.raw_document, 2)
 HEDGE = Sample("hedge", explained_hedge, requests, hedges.raw_document, 3)
-ALL = (SPINNER, FEED, HEDGE)
+CONTENTION = Sample("contention", explained_contention, buffers, contentions.raw_document, 2)
+ALL = (SPINNER, FEED, HEDGE, CONTENTION)
 each = pytest.mark.parametrize("sample", ALL, ids=[sample.experiment for sample in ALL])
 
 
@@ -74,7 +80,7 @@ def figures(cell: Json) -> list[Any]:
     return [part for value in found for part in (value.values() if isinstance(value, dict) else [value])]
 
 
-@pytest.mark.parametrize("name", ["wake", "feed", "hedge"])
+@pytest.mark.parametrize("name", ["wake", "feed", "hedge", "contention"])
 def test_the_schemas_are_some(name: str) -> None:
     for one in (schema(name), schema(f"{name}.raw")):
         jsonschema.Draft202012Validator.check_schema(one)
@@ -164,6 +170,17 @@ HEDGED: Json = {"won": [9_000, 9_100], "hedged": 5}
             {"below_floor": 1},
             {"won_latency": [7_899, 1, 9_000, 1]},
         ),
+        *rows(
+            CONTENTION,
+            {},
+            {"sent": 999},
+            {"taking": [400, 999]},
+            {"handing": [300]},
+            {"giving": [200, 1001]},
+            {"whole": []},
+            {"ends": [contentions.OWN]},
+            {"threads": 1},
+        ),
     ],
 )
 def test_a_case_whose_counts_do_not_balance_is_refused(sample: Sample, good: Json, changes: Json) -> None:
@@ -180,6 +197,7 @@ def test_a_case_whose_counts_do_not_balance_is_refused(sample: Sample, good: Jso
         (FEED, feeds.lossy([message()] * 90, 10), 10),
         (FEED, feeds.unsent([message()] * 90, [9_000] * 10), 0),
         (HEDGE, hedges.case([3_000] * 90, shed=4, shed_at=1, unanswered=6), 10),
+        (CONTENTION, contentions.case([400] * 90), 0),
     ],
 )
 def test_the_histogram_holds_what_came(sample: Sample, case: Json, missed: int, tmp_path: Path) -> None:
@@ -212,6 +230,11 @@ def one_thread(which: int, **changes: Any) -> Json:
         *((sample, {"receiver_ns": ms * MS}, {}, ms < 900) for sample in (SPINNER, FEED) for ms in (900, 899, 0)),
         *((HEDGE, one_thread(which, cpu_ns=900_000_000), {}, False) for which in range(3)),
         *((HEDGE, one_thread(which, cpu_ns=899_999_999), {}, True) for which in range(3)),
+        *((CONTENTION, contentions.end(at, cpu_ns=900_000_000), {}, False) for at in range(2)),
+        *((CONTENTION, contentions.end(at, cpu_ns=899_999_999), {}, True) for at in range(2)),
+        *((CONTENTION, contentions.end(at, preemptions=n), {}, n > 10) for at in range(2) for n in (10, 11)),
+        *((CONTENTION, contentions.end(at, cpu_ns=0) | {"hand_over": "futex"}, {}, at == 0) for at in range(2)),
+        (CONTENTION, contentions.end(1, sleeps=1000), {}, False),
         # a spinner is not asked who else ran, and a sleeper not how busy it was
         (SPINNER, busy(cpu_ns=900 * MS, cpu_slices=900) | {"preemptions": 5}, {}, False),
         (SLEEPER, {"receiver_ns": 0}, {}, False),
@@ -280,6 +303,8 @@ NOT_ONE: Json = {name: [] for name in ("delay", "after_send", "send_call", "late
         (FEED, feeds.case([])),
         (HEDGE, hedges.unmeasured("interrupted before it was measured")),
         (HEDGE, hedges.case()),
+        (CONTENTION, contentions.unmeasured("no CPU is left for more threads than two")),
+        (CONTENTION, contentions.case()),
     ],
 )
 def test_a_case_in_which_nothing_came_says_why_and_has_no_figure(sample: Sample, case: Json) -> None:
@@ -349,6 +374,9 @@ def negative(count: int) -> Json:
         (HEDGE, {"service": {"a": [3_300, 1000], "b": []}}, 0),
         (HEDGE, {"service": {"a": [3_301, 1000], "b": []}}, 1),
         (HEDGE, {"denied": 3, "shed_at": 4}, 1),
+        (CONTENTION, contentions.end(0, preemptions=1), 1),
+        (CONTENTION, contentions.end(1, sleeps=9, page_faults=9), 0),
+        (CONTENTION, {"handing": [-1, 1, 300, 999]}, 1),
         (HEDGE, {"hedged": 50, "budget": 0.05}, 0),
         (HEDGE, {"hedged": 45, "over_budget": 5, "budget": 0.05}, 0),  # a burst emptied the bucket for a while
         (HEDGE, {"hedged": 45, "over_budget": 5, "budget": 0.049}, 1),
@@ -371,22 +399,22 @@ def clock(**changes: Any) -> Json:
 @pytest.mark.parametrize(
     ("of_run", "counts"),
     [
-        ({"interrupted": True}, (1, 1, 1)),
-        ({"facts": {"is_locked": False}}, (1, 1, 1)),
-        ({"facts": {"shares_main": True}}, (1, 1, 1)),
-        ({"host_files": {"/sys/hypervisor/type": "xen\n"}}, (1, 1, 1)),
-        ({"host_files": {FLAGS: "flags\t: tsc\n"}}, (1, 1, 1)),
-        ({"host_files": REAL_TIME, "fifo_priority": 1}, (1, 1, 1)),
-        ({"host_files": REAL_TIME}, (0, 0, 0)),
-        (clock(drift_ppm=-21.0), (1, 1, 1)),
-        (clock(drift_ppm=19.0), (0, 0, 0)),
-        ({"last": {"is_isolated": False}}, (1, 1, 1)),
-        ({"last": {"governor": "powersave"}}, (1, 1, 1)),
-        ({"last": {"core_cpus": "2-4"}}, (1, 2, 2)),  # feed: and both spin; hedge: its servers, and with the client
-        ({"last": {"core_cpus": "3-4,7"}}, (0, 0, 1)),
+        ({"interrupted": True}, (1, 1, 1, 1)),
+        ({"facts": {"is_locked": False}}, (1, 1, 1, 1)),
+        ({"facts": {"shares_main": True}}, (1, 1, 1, 1)),
+        ({"host_files": {"/sys/hypervisor/type": "xen\n"}}, (1, 1, 1, 1)),
+        ({"host_files": {FLAGS: "flags\t: tsc\n"}}, (1, 1, 1, 1)),
+        ({"host_files": REAL_TIME, "fifo_priority": 1}, (1, 1, 1, 1)),
+        ({"host_files": REAL_TIME}, (0, 0, 0, 0)),
+        (clock(drift_ppm=-21.0), (1, 1, 1, 1)),
+        (clock(drift_ppm=19.0), (0, 0, 0, 0)),
+        ({"last": {"is_isolated": False}}, (1, 1, 1, 1)),
+        ({"last": {"governor": "powersave"}}, (1, 1, 1, 1)),
+        ({"last": {"core_cpus": "2-4"}}, (1, 2, 2, 1)),  # feed: and both spin; hedge: its servers, and with the client
+        ({"last": {"core_cpus": "3-4,7"}}, (0, 0, 1, 0)),
     ],
 )
-def test_what_makes_a_run_mean_less_is_warned_of(of_run: Json, counts: tuple[int, int, int]) -> None:
+def test_what_makes_a_run_mean_less_is_warned_of(of_run: Json, counts: tuple[int, int, int, int]) -> None:
     for sample, count in zip(ALL, counts, strict=True):
         cpus = [*[GOOD] * (sample.threads - 1), GOOD | of_run.get("last", {})]
         asked = {name: value for name, value in of_run.items() if name != "last"}
@@ -399,7 +427,7 @@ def test_what_makes_a_run_mean_less_is_warned_of(of_run: Json, counts: tuple[int
     ("sample", "changes", "of_run", "count"),
     [
         *((sample, {}, {"cpus": [3, 3]}, 1) for sample in (SPINNER, FEED)),
-        *((sample, {}, clock(offset_ticks=ends), 1) for sample in (SPINNER, FEED) for ends in APART),
+        *((sample, {}, clock(offset_ticks=ends), 1) for sample in (SPINNER, FEED, CONTENTION) for ends in APART),
         *((sample, {}, clock(offset_ticks=ends), 0) for sample in (SPINNER, FEED) for ends in ALIKE),
         (SPINNER, {}, {"facts": {"cpus": [GOOD, GOOD | {"core_cpus": "2-3"}]}}, 1),
         (SPINNER, {"idle_ms": 0.0}, {"facts": {"cpus": [GOOD, GOOD | {"core_cpus": "2-3"}]}}, 2),  # both spin

@@ -1,14 +1,18 @@
 """What `tunectl-probe` refuses of an experiment, in one line; and what it needs no privilege for."""
 
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from tests.probe.conftest import Probe
+from tunectl.experiments.contention import BUFFERS, HAND_OVERS
+from tunectl.experiments.contention_cells import CONTENTION
 from tunectl.experiments.hedge_cells import HEDGE
 
 from .native import document_of, words
@@ -87,6 +91,12 @@ _SIMULATED = "--simulate --duration 0.01"
         ("hedge --cpus 0,0,0", "--cpus: all three threads spin, so each needs a CPU of its own"),
         ("hedge --cpus 0,0,0 --shared --fifo 1", "each needs a CPU of its own"),
         ("hedge --cpus 0,0,99999", "CPU 99999 is not online on this host"),
+        ("contention --buffers arena", "--buffers arena: expected one of malloc, pool"),
+        ("contention --hand-over pipe", "--hand-over pipe: expected one of mutex, futex, ring"),
+        ("contention --threads 1", "--threads 1: expected a whole number from 2 to 64"),
+        ("contention --bytes 63", "--bytes 63: expected a whole number from 64 to 1048576"),
+        ("contention --rate 1000000", "--rate and --duration: at most 3999000 buffers"),
+        ("contention --intrude --cpus 0,0", "--cpus: the sender spins, so the receiver needs another CPU than 0"),
     ],
 )
 def test_a_wrong_request_is_one_line(probe: Probe, asked: str, said: str) -> None:
@@ -129,6 +139,28 @@ def test_feed_needs_no_privilege(unprivileged: list[str], pair: str) -> None:
         # In so short a time a busy machine may let no message come; what was not allowed would be said.
         assert (cell["failed"], cell["errno"]) == ("", 0), cell
         assert cell["due"] == 500
+
+
+@pytest.mark.slow
+@pytest.mark.pins
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="contention spins on two CPUs, and here is one")
+@pytest.mark.parametrize(("buffers", "hand_over"), [*product(BUFFERS, HAND_OVERS)])
+def test_contention_needs_no_privilege_and_loses_no_buffer(
+    unprivileged: list[str], pair: str, buffers: str, hand_over: str
+) -> None:
+    *drop, copy = unprivileged
+    argv = words(copy, "contention", "intrude", cpus=pair, buffers=buffers, hand_over=hand_over, duration=0.1)
+    (case,) = CONTENTION.read(document_of([*drop, *argv])).cases
+    assert (case.sent, case.allocations) == (2000, 2000 * (buffers == "malloc"))
+    assert min(case.taking[0], case.giving[0]) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.pins
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) != 2, reason="only of two CPUs is none left for a third thread")
+def test_where_no_cpu_is_left_more_threads_than_two_are_not_measured(probe: Probe, pair: str) -> None:
+    (case,) = json.loads(probe("contention", "--intrude", "--cpus", pair, "--threads", 3).stdout)["cells"]
+    assert case["reason"]
 
 
 def test_a_simulation_of_hedge_needs_no_privilege_and_no_cpu(unprivileged: list[str]) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tunectl.errors import UsageError
-from tunectl.experiments import feed, hedge, wake
+from tunectl.experiments import contention, feed, hedge, wake
+from tunectl.experiments.contention import BUFFERS, HAND_OVERS, ContentionRequest
 from tunectl.experiments.ends import Placed
 from tunectl.experiments.feed import FORMATS, TLS, TRANSPORTS, WAITS, FeedRequest
 from tunectl.experiments.hedge import MOST_REQUESTS, HedgeRequest
@@ -97,6 +98,17 @@ def test_the_words_of_a_case() -> None:
     assert one.cell == asked | {"shed_at": 4, "seed": 7, "reason": ""}
 
 
+def contention_cases(cpus: tuple[int, int] = (2, 3), **asked: Any) -> list[contention.Planned]:
+    return contention.plan(ContentionRequest(**asked), Placed(cpus))
+
+
+def test_every_kind_of_buffers_is_handed_over_in_every_way() -> None:
+    found = contention_cases(buffer_bytes=4096)
+    assert [(case.buffers, case.hand_over) for case in found] == list(product(BUFFERS, HAND_OVERS))
+    assert found[-1].words() == ["--buffers", "pool", "--hand-over", "ring"]
+    assert (found[0].title, found[0].cell["bytes"]) == ("malloc, mutex", 4096)
+
+
 def test_an_unmeasured_case_says_what_was_asked() -> None:
     (one,) = feed_cases(transport="udp")
     asked = {"transport": "udp", "format": "ws-json", "symbols": 1, "rate": 10_000, "burst": 1}
@@ -115,10 +127,16 @@ def test_an_unmeasured_case_says_what_was_asked() -> None:
             HedgeRequest(duration_s=0.25, fifo=7, intrude=True),
             ["--duration", "0.250000", "--fifo", "7", "--intrude"],
         ),
+        (
+            ContentionRequest(duration_s=0.25, fifo=7),
+            ["--threads", "2", "--bytes", "16384", "--rate", "20000", "--duration", "0.250000", "--fifo", "7"],
+        ),
         (HedgeRequest(simulate=True), ["--duration", "10.000000", "--simulate"]),
     ],
 )
-def test_the_words_that_all_cases_share(request_: FeedRequest | HedgeRequest, words: list[str]) -> None:
+def test_the_words_that_all_cases_share(
+    request_: FeedRequest | HedgeRequest | ContentionRequest, words: list[str]
+) -> None:
     assert list(request_.words()) == words
 
 
@@ -240,6 +258,11 @@ def test_a_receive_that_blocks_cannot_wait_for_two_lines() -> None:
             "--cpus 3,3: the sender spins, so the receiver needs another CPU than 3",
         ),
         (feed_cases, {"placed": ONE}, "the sender spins, so two CPUs are needed: only CPU 3 can be chosen here"),
+        (contention_cases, {"buffers": "arena"}, "--buffers arena: there is no 'arena'"),
+        (contention_cases, {"hand_over": "ring,pipe"}, "--hand-over ring,pipe: there is no 'pipe'"),
+        (contention_cases, {"duration_s": 0}, "--duration 0: seconds, above 0"),
+        (contention_cases, {"rate": 1_000_000}, "that is 5,000,000 buffers"),
+        (contention_cases, {"cpus": (3, 3)}, "the receiver needs another CPU than 3"),
         (hedge_cases, {"load": "0"}, "--load 0: expected numbers from 0.001 to 2"),
         (hedge_cases, {"load": "2.1"}, "--load 2.1: expected numbers"),
         (hedge_cases, {"load": "nan"}, "--load nan: expected numbers"),

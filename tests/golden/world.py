@@ -20,6 +20,8 @@ from tests.compare.hedges import hedge_document
 from tests.compare.runs import cpu_of, document, steady
 from tests.compare.wakes import cell, wake_document
 from tests.conftest import LOW_LATENCY, TUNECTL, write_host_file
+from tests.experiments.contentions import case as contention_case
+from tests.experiments.contentions import contention_document
 from tests.experiments.feeds import case, lossy, tail
 from tests.experiments.hedges import case as hedge_case
 from tests.experiments.hedges import tail as answers
@@ -70,6 +72,9 @@ def _results() -> dict[str, dict[str, object]]:
     tables = {
         "wake": wake_document(*cells),
         "feed": feed_document(case(tail(20_000)), lossy(tail(990), 10, transport="udp", format="binary")),
+        "contention": contention_document(
+            contention_case([400] * 20_000), contention_case([80] * 20_000, buffers="pool")
+        ),
         "hedge": hedge_document(
             *(hedge_case(answers(20_000), load=load) for load in (0.1, 0.85)),
             hedge_case(answers(20_000, 8_000), won=[8_000] * 200, hedged=1_000, delay="p95"),

@@ -445,6 +445,7 @@ RUNS = {
     "wake": ("--cpus", PAIR, "--messages", 100),
     "feed": ("--cpus", PAIR, "--duration", 0.05),
     "hedge": ("--cpus", f"{PAIR},{CPU}", "--duration", 0.05),
+    "contention": ("--cpus", PAIR, "--duration", 0.05),
 }
 
 

@@ -45,6 +45,7 @@ def test_no_cycle_and_no_experiment_that_another_room_includes() -> None:
 def test_every_experiment_is_a_folder_and_a_row_in_main() -> None:
     folders = {path.name for path in SRC.iterdir() if path.is_dir()} - {"lib"}
     assert includes(SRC)["main"] == {
+        "contention/run",
         "feed/run",
         "hedge/run",
         "jitter/run",

@@ -11,7 +11,7 @@ from tests.compare.wakes import cell, wake_document
 from tests.report.documents import HOST, body
 from tunectl.model import Document
 from tunectl.report import render
-from tunectl.shapes import Feed, Hedge, Jitter, JitterLoaded, JitterRuns, Preflight, Wake, typed
+from tunectl.shapes import Contention, Feed, Hedge, Jitter, JitterLoaded, JitterRuns, Preflight, Wake, typed
 
 EVIL = "<script>document.title='owned'</script>"
 JITTER = document(
@@ -72,6 +72,7 @@ def file(name: str, of: Mapping[str, Any], path: str = "x.json") -> dict[str, An
         "probe.wake": Wake,
         "probe.feed": Feed,
         "probe.hedge": Hedge,
+        "probe.contention": Contention,
     }
     return {"path": path, "name": name, "body": made, "result": typed(made, kinds[name]), "doubt": ""}
 

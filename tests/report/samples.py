@@ -8,7 +8,7 @@ from tests.compare.feeds import feed_document
 from tests.compare.hedges import hedge_document
 from tests.compare.runs import cpu_of, document, simulated
 from tests.compare.wakes import cell, wake_document
-from tests.experiments import feeds, hedges
+from tests.experiments import contentions, feeds, hedges
 from tests.fleet.made import NOW, asked, cage, preflight, session
 from tests.probe.samples import cpu_result, result
 from tunectl.compare.compared import compared, quiet_and_loaded
@@ -525,6 +525,18 @@ def _hedge() -> Body:
     return _without_header(made)
 
 
+def _contention() -> Body:
+    slow = [60_000 if at % 1000 == 500 else 400 + at % 97 for at in range(20_000)]
+    made = contentions.contention_document(
+        contentions.case(slow, **contentions.end(1, sleeps=1_200)),
+        contentions.case([80] * 20_000, buffers="pool"),
+        contentions.case([80] * 900, buffers="pool", hand_over="mutex", ends=[contentions.OWN | {"cpu_ns": 0}] * 2),
+        contentions.unmeasured("interrupted before it was measured", buffers="pool", hand_over="futex"),
+        facts={"cpus": [feeds.GOOD | {"is_isolated": False}, feeds.GOOD]},
+    )
+    return _without_header(made)
+
+
 def _compare() -> Body:
     before = document(cpu_of(simulated(1, 10.0), 10.0), cpu_of(simulated(2, 10.0), 10.0, cpu=3))
     quiet, other = cpu_of(simulated(3, 10.0, 20.0), 10.0), cpu_of(simulated(4, 10.0), 10.0, cpu=3)
@@ -690,6 +702,7 @@ SAMPLES: dict[str, Callable[[], Body]] = {
     "probe.wake": _wake,
     "probe.feed": _feed,
     "probe.hedge": _hedge,
+    "probe.contention": _contention,
     "compare": _compare,
     "report": lambda: {
         "written": "/tmp/report.html",

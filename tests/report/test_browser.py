@@ -96,7 +96,7 @@ def cut_at(page: str, width: int, place: Path) -> str:
 
 
 def test_no_column_is_hidden_in_a_window_of_600_pixels(tmp_path: Path) -> None:
-    names = ("probe.feed", "probe.hedge", "probe.wake")
+    names = ("probe.contention", "probe.feed", "probe.hedge", "probe.wake")
     pages = [full().raw, *(page(file(name, body(name))).raw for name in names)]
     assert [cut_at(one, 600, tmp_path) for one in pages] == [""] * len(pages)
     assert "Figures of each CPU" in cut_at(pages[0], 400, tmp_path)

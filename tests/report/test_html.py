@@ -77,7 +77,10 @@ def test_an_interrupt_named_script_stays_text() -> None:
     assert made.all("script") == []
 
 
-@pytest.mark.parametrize(("name", "fields"), [("feed", ("tls", "format")), ("hedge", ("delay",)), ("wake", ("way",))])
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [("feed", ("tls", "format")), ("hedge", ("delay",)), ("contention", ("hand_over",)), ("wake", ("way",))],
+)
 def test_text_of_a_table_stays_text(name: str, fields: tuple[str, ...]) -> None:
     made = body(f"probe.{name}")
     made["cells"] = [cell | {"reason": cell["reason"] and EVIL} | dict.fromkeys(fields, EVIL) for cell in made["cells"]]

@@ -24,7 +24,16 @@ def page(made: Document, width: int = 80) -> list[str]:
     return render(made, "text", width=width).splitlines()
 
 
-FIGURES = ("probe.jitter", "probe.jitter.runs", "probe.selftest", "probe.wake", "probe.feed", "probe.hedge", "compare")
+FIGURES = (
+    "probe.jitter",
+    "probe.jitter.runs",
+    "probe.selftest",
+    "probe.wake",
+    "probe.feed",
+    "probe.hedge",
+    "probe.contention",
+    "compare",
+)
 
 
 def too_wide(lines: list[str], width: int) -> list[str]:
@@ -182,7 +191,7 @@ def test_a_command_of_ours_is_never_broken(program: str, options: str, width: in
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
-@pytest.mark.parametrize("name", ["probe.feed", "probe.hedge", "probe.wake"])
+@pytest.mark.parametrize("name", ["probe.contention", "probe.feed", "probe.hedge", "probe.wake"])
 def test_no_word_and_no_figure_of_a_table_of_cases_is_cut(name: str, width: int) -> None:
     """What stands beside figures is broken between words, or the table is."""
     narrow, wide = (set(render_text(document(name), width=cells).split()) for cells in (width, 400))

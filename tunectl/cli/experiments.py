@@ -1,4 +1,4 @@
-"""tunectl probe wake, feed and hedge: a table of cases, each measured in its turn"""
+"""tunectl probe wake, feed, hedge and contention: a table of cases, each measured in its turn"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -11,9 +11,11 @@ from tunectl.cli.options import Options, intrude_option, pair_options, result_op
 from tunectl.cli.probing import Pair, code_of_cases, emit_and_write, end_by_signals, pair_of, refuse_taken, this_machine
 from tunectl.cli.values import some_of
 from tunectl.errors import UsageError
+from tunectl.experiments import contention as contentions
 from tunectl.experiments import feed as feeds
 from tunectl.experiments import hedge as hedges
 from tunectl.experiments import wake as wakes
+from tunectl.experiments.contention import ContentionRequest, run_contention
 from tunectl.experiments.ends import PairRequest, asked_cpus
 from tunectl.experiments.feed import FeedRequest, replayed, run_feed
 from tunectl.experiments.feed_budget import judge_feed
@@ -285,6 +287,66 @@ def hedge(options: Options, output: str | None, **asked: Any) -> int:
     with progress(options) as tell:
         result = run_hedge(request, tell)
     emit_and_write(options, "probe.hedge", read_identity(root), result, output)
+    return code_of_cases(result)
+
+
+@tunectl_command(
+    name="contention",
+    short_help="Locks and allocators: what they cost two threads that share them.",
+    exits={OK: "at least one case was measured"},
+    examples=(
+        Example("On two isolated CPUs:", "sudo tunectl probe contention"),
+        Example(
+            "Beside six more threads that take buffers, on other CPUs:",
+            "sudo tunectl probe contention --threads 8 --hand-over ring",
+        ),
+    ),
+)
+@_SENDER_AND_RECEIVER
+@_listed(
+    "--buffers",
+    ContentionRequest.buffers,
+    contentions.BUFFERS,
+    "Whence buffers come, the sender's own pool or malloc: ",
+)
+@_listed(
+    "--hand-over",
+    ContentionRequest.hand_over,
+    contentions.HAND_OVERS,
+    "Under a lock, to a sleeper, or without a lock: ",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(2, 64),
+    default=contentions.THREADS,
+    show_default=True,
+    metavar="N",
+    help="That take buffers and give them back; those beyond two on other CPUs than these.",
+)
+@click.option(
+    "--bytes", "buffer_bytes", type=click.IntRange(64, 1 << 20), default=contentions.BYTES, show_default=True,
+    metavar="N", help="Of the largest buffer.",
+)  # fmt: skip
+@click.option(
+    "--rate", type=click.IntRange(1, feeds.MOST_A_SECOND), default=contentions.RATE, show_default=True, metavar="N",
+    help="Buffers a second.",
+)  # fmt: skip
+@click.option(
+    "--duration", "duration_s", type=float, default=contentions.DURATION_S, show_default=True, metavar="S",
+    help="Of each case.",
+)  # fmt: skip
+@_fifo("Both threads")
+@intrude_option
+@result_option
+def contention(options: Options, output: str | None, **asked: Any) -> int:
+    """Locks and allocators: buffers from malloc or a pool, handed over by a mutex, a futex or a ring, step by step."""
+    pair = pair_of(options, asked["cpus"], asked["intrude"], output)
+    request = ContentionRequest(among=pair.among, **asked)
+    refuse_taken(pair.root, pair.facts, asked_cpus(request.cpus, pair.among), pair.config, request.intrude)
+    ENDING.keep()
+    with progress(options) as tell:
+        result = run_contention(request, tell)
+    emit_and_write(options, "probe.contention", read_identity(pair.root), result, output)
     return code_of_cases(result)
 
 

@@ -1,4 +1,4 @@
-"""tunectl probe: jitter, wake, feed, hedge and selftest"""
+"""tunectl probe: jitter, wake, feed, hedge, contention and selftest"""
 
 import os
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from functools import partial
 import click
 
 from tunectl.cli.command import check_output, emit, progress, stay_off, tunectl_command
-from tunectl.cli.experiments import feed, hedge, wake
+from tunectl.cli.experiments import contention, feed, hedge, wake
 from tunectl.cli.helped import DRIFTED, FAILED, OK, Example, Family
 from tunectl.cli.options import Options, intrude_option, load_option, result_option
 from tunectl.cli.probing import (
@@ -224,7 +224,7 @@ def selftest(options: Options, cpu: int | None, intrude: bool) -> int:
     return OK if result["passed"] else FAILED
 
 
-for _one in (jitter, wake, feed, hedge, selftest):
+for _one in (jitter, wake, feed, hedge, contention, selftest):
     command.add_command(_one)
 
 

@@ -1,4 +1,4 @@
-"""Two results that are tables of cases, as those of `wake`, `feed` and `hedge`, side by side. Pure."""
+"""Two results that are tables of cases, as those of `wake`, `feed`, `hedge` and `contention`, side by side. Pure."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -9,11 +9,28 @@ from tunectl.compare.judged import Measure
 from tunectl.compare.tables import LONGEST, ratio_of, row, without_bounds
 from tunectl.errors import TunectlError
 from tunectl.probe.lengths import Lengths
-from tunectl.shapes import FEED_STAGES, AnyCase, Bucket, CaseTable, FeedCase, HedgeCase, Row, RowGroup
+from tunectl.shapes import (
+    FEED_STAGES,
+    AnyCase,
+    Bucket,
+    Case,
+    CaseTable,
+    ContentionCase,
+    FeedCase,
+    HedgeCase,
+    Row,
+    RowGroup,
+)
 from tunectl.wording import few
 
 _SHARES = {"50": 0.5, "99": 0.01, "99.9": 0.001}
 _BUSY: Measure = ("receiver_cpu_percent", None)
+DueCase = FeedCase | HedgeCase | ContentionCase
+_DUE: dict[type[DueCase], str] = {
+    FeedCase: "due_to_book_ns",
+    HedgeCase: "answer_ns",
+    ContentionCase: "due_to_had_ns",
+}
 _ONE = "one observation has no bounds"
 _ONE_A_RUN = "one figure a run"
 # What two results have nothing in common of, and what to ask both for.
@@ -21,10 +38,12 @@ _ASKED = {
     "wake": ("wait method", "mechanisms and idle times"),
     "feed": ("case", "transports, formats, rates and so on"),
     "hedge": ("case", "loads, delays, service times and so on, both measured or both simulated"),
+    "contention": ("case", "buffers, hand-overs, threads, bytes and rate"),
 }
 _NO_FIGURE = {
     "due_to_book_ns": "no figure in one of the runs: too few messages, too many of them lost, or no result",
     "answer_ns": "no figure in one of the runs: too few requests, too many of them missed, or no result",
+    "due_to_had_ns": "no figure in one of the runs: too few buffers, or no result",
 }
 
 
@@ -38,6 +57,8 @@ def case_groups(before: CaseTable, after: CaseTable, confidence: float) -> list[
 
 def _rows(pair: tuple[AnyCase, AnyCase], confidence: float) -> list[Row]:
     before, after = pair
+    if isinstance(before, ContentionCase) and isinstance(after, ContentionCase):
+        return _due_rows(before, after, confidence)
     if isinstance(before, HedgeCase) and isinstance(after, HedgeCase):
         return [*_due_rows(before, after, confidence), *_hedge_rows(before, after)]
     if isinstance(before, FeedCase) and isinstance(after, FeedCase):
@@ -49,7 +70,7 @@ def _rows(pair: tuple[AnyCase, AnyCase], confidence: float) -> list[Row]:
 
 def _busy(case: AnyCase) -> float | None:
     """The receiver's CPU; of a void cell it is no cost."""
-    return case.receiver_cpu_percent if case.n and not isinstance(case, HedgeCase) else None
+    return case.receiver_cpu_percent if case.n and isinstance(case, Case | FeedCase) else None
 
 
 def _wake_rows(pair: Sequence[AnyCase], confidence: float) -> list[Row]:
@@ -62,8 +83,8 @@ def _wake_rows(pair: Sequence[AnyCase], confidence: float) -> list[Row]:
     return [*rows, without_bounds(LONGEST, [case.max_ns for case in pair], _ONE)]
 
 
-def _due_rows(before: FeedCase | HedgeCase, after: FeedCase | HedgeCase, confidence: float) -> list[Row]:
-    measure = "answer_ns" if isinstance(before, HedgeCase) else "due_to_book_ns"
+def _due_rows(before: DueCase, after: DueCase, confidence: float) -> list[Row]:
+    measure = _DUE[type(before)]
     rows = []
     for nines, share in _SHARES.items():
         sides = [_due(case, nines, share, confidence) for case in (before, after)]
@@ -72,7 +93,7 @@ def _due_rows(before: FeedCase | HedgeCase, after: FeedCase | HedgeCase, confide
     return [*rows, without_bounds(LONGEST, [before.max_ns, after.max_ns], _ONE)]
 
 
-def _due(case: FeedCase | HedgeCase, nines: str, share: float, confidence: float) -> Interval | None:
+def _due(case: DueCase, nines: str, share: float, confidence: float) -> Interval | None:
     """A percentile; no end above where something decides it that was never sent, or never came."""
     missing = case.n - case.counted if case.n else 0
     interval = gap_percentile(_sample(case, missing), share, confidence) if case.at(nines) is not None else None

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from tunectl.compare.cases import case_groups, nothing_in_common
 from tunectl.compare.conditions import (
     common_conditions,
+    contention_conditions,
     feed_conditions,
     hedge_conditions,
     jitter_conditions,
@@ -24,6 +25,7 @@ from tunectl.shapes import (
     CaseTable,
     ComparedSide,
     Comparison,
+    Contention,
     Difference,
     Feed,
     Hedge,
@@ -104,6 +106,8 @@ def _cases(
         warnings = [*common_conditions(first, second), *feed_conditions(first, second)]
     if isinstance(first, Hedge) and isinstance(second, Hedge):
         warnings = [*common_conditions(first, second), *hedge_conditions(first, second)]
+    if isinstance(first, Contention) and isinstance(second, Contention):
+        warnings = [*common_conditions(first, second), *contention_conditions(first, second)]
     groups = case_groups(first, second, confidence)
     if not groups:
         raise nothing_in_common(first, second, names)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tunectl.compare.tables import NAMES
 from tunectl.cpulist import format_cpulist, named_cpus
-from tunectl.shapes import CaseTable, Feed, Hedge, Jitter, Wake
+from tunectl.shapes import CaseTable, Contention, Feed, Hedge, Jitter, Wake
 
 _FIGURE = re.compile(r"(?<!CPU )(?<!CPUs )(?<!\d[-,])\b\d[\d.,]*")
 _LONGER = 1.1  # with a larger ratio of lengths the runs have different chances of a rare gap
@@ -155,6 +155,14 @@ def hedge_conditions(before: Hedge, after: Hedge) -> Iterator[str]:
         "the bounds assume that requests are independent of each other; those that wait in one queue are not, and then "
         "the bounds are too narrow"
     )
+
+
+def contention_conditions(before: Contention, after: Contention) -> Iterator[str]:
+    """Cases that only one run has, or that ran on other CPUs."""
+    yield from _alone(before, after)
+    yield from _differs("scheduling priority", *_priorities(before, after))
+    yield from _unusable(before, after)
+    yield "the bounds assume that buffers are independent of each other; those that wait for one lock are not"
 
 
 def _capture(result: Feed) -> str:

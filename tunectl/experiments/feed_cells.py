@@ -13,6 +13,7 @@ from tunectl.experiments.capture import Replay
 from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Throttled, Values, uneven
 from tunectl.experiments.pair import (
     OTHERS_MOST,
+    BusyPoll,
     PairRun,
     Peer,
     clock,
@@ -167,6 +168,8 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
 
 class RawFeed(PairRun[RawCase], frozen=True, kw_only=True):
     """What `tunectl-probe feed` counted, in ticks of its counter; docs/probe-feed.md has the definitions."""
+
+    busy_poll_us: BusyPoll
 
 
 def _contradiction(case: RawCase) -> str:

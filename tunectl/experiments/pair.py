@@ -38,10 +38,12 @@ class RunFacts(HostFacts, frozen=True, kw_only=True):
     cpus: Annotated[tuple[CpuFact, CpuFact], Meta(description="The sender's and the receiver's.")]
 
 
+BusyPoll = Annotated[Count, Meta(description="What SO_BUSY_POLL was set to in the busy-poll cells.")]
+
+
 class PairRun(CasesRun[RawCase], Generic[RawCase], frozen=True, kw_only=True):
     """The same of a sender and a receiver."""
 
-    busy_poll_us: Annotated[Count, Meta(description="What SO_BUSY_POLL was set to in the busy-poll cells.")]
     cpus: Annotated[tuple[Count, Count], Meta(description="The sender's and the receiver's.")]
     facts: RunFacts
 

@@ -11,6 +11,7 @@ from msgspec import Meta
 from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Throttled, Values, uneven
 from tunectl.experiments.pair import (
     OTHERS_MOST,
+    BusyPoll,
     PairRun,
     Peer,
     clock,
@@ -106,6 +107,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
 class RawWake(PairRun[RawCase], frozen=True, kw_only=True):
     """What `tunectl-probe wake` counted, in ticks of its counter; docs/probe-wake.md has the definitions."""
 
+    busy_poll_us: BusyPoll
     messages: Annotated[Count, Meta(description="Asked for in each case.")]
     bytes: Annotated[Count, Meta(description="Of each message.")]
     fds: Annotated[Count, Meta(description="In each poll and epoll set; all but the receiver's own are idle.")]

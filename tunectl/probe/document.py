@@ -11,6 +11,7 @@ import msgspec
 from tunectl.command import as_data
 from tunectl.durable import read_given
 from tunectl.errors import TunectlError
+from tunectl.experiments.contention_cells import CONTENTION, explained_contention
 from tunectl.experiments.feed_cells import FEED, explained_feed
 from tunectl.experiments.hedge_cells import HEDGE, explained_hedge
 from tunectl.experiments.wake_cells import WAKE, explained_wake
@@ -20,6 +21,7 @@ from tunectl.shapes import (
     AnyCase,
     Bucket,
     CaseTable,
+    Contention,
     Feed,
     Hedge,
     Jitter,
@@ -37,6 +39,7 @@ _EXPLAINED: dict[str, Callable[[Any], Any]] = {
     WAKE.raw_schema: explained_wake,
     FEED.raw_schema: explained_feed,
     HEDGE.raw_schema: explained_hedge,
+    CONTENTION.raw_schema: explained_contention,
 }
 _RAW = [schema.partition("/")[0] for schema in (JITTER_RAW, *_EXPLAINED)]  # explained by now, in this version
 
@@ -49,6 +52,7 @@ _KINDS: dict[str, type[Result]] = {
     "tunectl.probe.wake": Wake,
     "tunectl.probe.feed": Feed,
     "tunectl.probe.hedge": Hedge,
+    "tunectl.probe.contention": Contention,
     "tunectl.preflight": Preflight,
 }
 

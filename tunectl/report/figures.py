@@ -35,6 +35,7 @@ _NAMES = {
     "receiver_cpu_percent": "receiver's CPU",
     "due_to_book_ns": "due to book",
     "answer_ns": "due to answer",
+    "due_to_had_ns": "due to had",
     "hedged_percent": "hedged",
     "missed_percent": "missed",
     "utilisation_percent": "servers busy",
@@ -62,7 +63,12 @@ _OF_LOADED = (
     "jitter --load NAME --runs 5`"
 )
 _NO_VERDICT = "no verdict: the bounds of {} say what differs between these two runs, not between set-ups"
-_BOUNDED = {"wake": "wake-up times", "feed": "messages' times", "hedge": "answers' times"}
+_BOUNDED = {
+    "wake": "wake-up times",
+    "feed": "messages' times",
+    "hedge": "answers' times",
+    "contention": "buffers' times",
+}
 
 
 def wake_conditions(result: Wake) -> list[str]:

@@ -13,6 +13,7 @@ from tunectl.cli.report import Written
 from tunectl.cli.restore import Undoing
 from tunectl.cli.service import Service
 from tunectl.cli.verify import Verified
+from tunectl.experiments.contention_cells import RawContention
 from tunectl.experiments.feed_cells import RawFeed
 from tunectl.experiments.hedge_cells import RawHedge
 from tunectl.experiments.wake_cells import RawWake
@@ -29,6 +30,7 @@ from tunectl.shapes import (
     MEASURED,
     NOT_ALWAYS,
     Comparison,
+    Contention,
     Feed,
     Header,
     Hedge,
@@ -59,6 +61,8 @@ BODIES: dict[str, type[msgspec.Struct]] = {
     "monitor": MonitorBody,
     "plan": Planned,
     "preflight": Preflight,
+    "probe.contention": Contention,
+    "probe.contention.raw": RawContention,
     "probe.feed": Feed,
     "probe.feed.raw": RawFeed,
     "probe.hedge": Hedge,

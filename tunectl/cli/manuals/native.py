@@ -38,7 +38,10 @@ def native_pages(text: str) -> Iterator[Page]:
         ),
         commands=tuple(Item(experiment.name.rpartition(" ")[2], experiment.summary) for experiment in experiments),
         exits=(Item("0", "done"), Item("1", "failed"), Item("2", "wrong usage")),
-        see_also=("tunectl", *(f"tunectl probe {name}" for name in ("jitter", "wake", "feed", "hedge", "selftest"))),
+        see_also=(
+            "tunectl",
+            *(f"tunectl probe {name}" for name in ("jitter", "wake", "feed", "hedge", "contention", "selftest")),
+        ),
     )
     yield from experiments
 

@@ -63,7 +63,7 @@ _PROBE_VARIABLE = Item(
 _CIRCLES = (
     ("propose", "plan", "apply", "verify", "restore"),
     ("verify", "check", "probe", "preflight"),
-    ("probe jitter", "probe wake", "probe feed", "probe hedge", "compare", "report"),
+    ("probe jitter", "probe wake", "probe feed", "probe hedge", "probe contention", "compare", "report"),
     ("preflight", "fleet"),
     ("monitor", "service"),
     ("plan", "knobs"),

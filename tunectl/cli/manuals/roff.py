@@ -87,4 +87,4 @@ def _examples(page: Page) -> Iterator[str]:
 def _see_also(page: Page) -> Iterator[str]:
     named = list(dict.fromkeys(title(one) for one in page.see_also))
     for at, name in enumerate(named):
-        yield rf".BR {escaped(name)} (1){',' if at < len(named) - 1 else ''}"
+        yield rf".BR \%{escaped(name)} (1){',' if at < len(named) - 1 else ''}"

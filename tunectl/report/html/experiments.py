@@ -1,9 +1,10 @@
-"""What the page of `tunectl report` shows of `probe wake`, `feed` and `hedge`. Pure."""
+"""What the page of `tunectl report` shows of `probe wake`, `feed`, `hedge` and `contention`. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tunectl.report.charts import LogScale
+from tunectl.report.contention import contention_conditions, parts
 from tunectl.report.feed import DUE, OF_STAGES, due_row, feed_conditions, stage_rows
 from tunectl.report.figures import case_label, plain, wake_conditions
 from tunectl.report.hedge import FATES, HEADER, fates, figures, findings, hedge_conditions, title_of
@@ -16,19 +17,18 @@ from tunectl.report.html.charts import (
     stacked_bars,
     warmth,
 )
-from tunectl.shapes import FEED_STAGES, AnyCase, Case, CaseTable, Feed, Hedge, HedgeCase, Wake
+from tunectl.shapes import FEED_STAGES, AnyCase, Case, CaseTable, Contention, Feed, Hedge, HedgeCase, Wake
 from tunectl.wording import nanoseconds
 
 
 def cases_view(result: CaseTable) -> dict[str, Any]:
     """The tables and plots of an experiment, the cases that have none, and why."""
-    own = _wake(result) if isinstance(result, Wake) else _feed(result) if isinstance(result, Feed) else _hedge(result)
     silent = [case for case in result.cases if case.reason and not case.is_void]
     return {
         "kind": result.kind,
         "void": [f"{case_label(case)}: {case.reason}" for case in result.cases if case.is_void],
         "reasons": list(dict.fromkeys(f"{_unmeasured(case)}: {case.reason}" for case in silent)),
-        **own,
+        **_VIEWS[result.kind](result),
     }
 
 
@@ -124,3 +124,16 @@ def _of_stall(title: str, cases: Sequence[HedgeCase]) -> dict[str, Any]:
         "plot": load_plot(shown),
         "left_out": max(len(delays) - MAX_CURVES // 2, 0),
     }
+
+
+def _contention(result: Contention) -> dict[str, Any]:
+    warnings = [f"{case.name}: {text}" for case in result.cases if case.n for text in case.warnings]
+    return {"parts": parts(result), "conditions": contention_conditions(result), "warnings": warnings}
+
+
+_VIEWS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+    "wake": _wake,
+    "feed": _feed,
+    "hedge": _hedge,
+    "contention": _contention,
+}

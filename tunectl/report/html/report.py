@@ -74,6 +74,7 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
             "probe.wake": "wake probe",
             "probe.feed": "feed probe",
             "probe.hedge": "hedge probe",
+            "probe.contention": "contention probe",
         }[name],
         "host": result.host,
         "at": result.at,

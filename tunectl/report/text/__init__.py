@@ -27,6 +27,7 @@ _PAGES: dict[str, tuple[str, str]] = {
     "probe.wake": ("experiments", "wake"),
     "probe.feed": ("experiments", "feed"),
     "probe.hedge": ("experiments", "hedge"),
+    "probe.contention": ("experiments", "contention"),
     "preflight": ("preflight", "preflight"),
     "compare": ("compare", "compare"),
     "report": ("files", "report"),

@@ -1,8 +1,9 @@
-"""`tunectl probe wake`, `feed` and `hedge`: tables of cases, and what is said of those that are void or mean less."""
+"""`tunectl probe wake`, `feed`, `hedge`, `contention`: tables of cases, and what is said of those that are void."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tunectl.report.contention import contention_conditions, parts
 from tunectl.report.feed import DUE, OF_STAGES, due_row, feed_conditions, signed_ns, stage_rows
 from tunectl.report.figures import case_label, wake_conditions
 from tunectl.report.hedge import FATES, HEADER, fates, figures, findings, hedge_conditions, title_of
@@ -13,6 +14,7 @@ from tunectl.shapes import (
     FEED_STAGES,
     Case,
     CaseTable,
+    Contention,
     Feed,
     FeedCase,
     Hedge,
@@ -279,3 +281,21 @@ def _delays(page: TextPage, cases: Sequence[HedgeCase]) -> None:
     header = ("load", "second copy", *["stall"] * has_stall, *FATES)
     columns(page, rows, indent=2, right=range(2 + has_stall, len(header)), header=header)
     prose(page, _LEGEND, indent=2, style="dim")
+
+
+# ---- contention
+
+_OF_BUFFERS = (
+    "a buffer from when it was due, and its steps; a case is whence buffers come, and how they are handed over"
+)
+
+
+def contention(body: Mapping[str, Any], page: TextPage) -> None:
+    """Prints a tunectl.probe.contention/1 body."""
+    result = typed(body, Contention)
+    where = f"{_from_to(result, None)}, {plural(len(result.cases), 'case')}"
+    _opening(page, result, where, _OF_BUFFERS, contention_conditions(result))
+    for part in parts(result):
+        heading(page, part.title)
+        columns(page, part.rows, indent=2, right=range(1, len(part.header)), header=part.header)
+    _closing(page, result, "buffers")

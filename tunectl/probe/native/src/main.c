@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "contention/run.h"
 #include "feed/run.h"
 #include "hedge/run.h"
 #include "jitter/run.h"
@@ -18,6 +19,7 @@ static const struct {
     {&wake_command, wake_main},
     {&feed_command, feed_main},
     {&hedge_command, hedge_main},
+    {&contention_command, contention_main},
     {&sentinel_command, sentinel_main},
 };
 
@@ -26,7 +28,8 @@ enum { EXPERIMENTS = sizeof(experiments) / sizeof(*experiments) };
 static int print_help(void)
 {
     (void)printf("tunectl-probe measures how often, and for how long, a CPU is taken away from a spinning thread, and how long a\n"
-                 "waiting thread takes to have its message; and what a second copy of a late request gains.\n\n");
+                 "waiting thread takes to have its message; and what a second copy of a late request gains, and what\n"
+                 "locks and allocators cost.\n\n");
     for (size_t i = 0; i < EXPERIMENTS; i++)
         options_put_help(experiments[i].command);
     return options_end_output(OPTIONS_EXIT_STATUS);

@@ -39,7 +39,7 @@ struct option_row {
 static const struct option_row rows[] = {
     {OF_JITTER, "cpus", "LIST", TEXT, AT(cpus), 0, 0, NULL,
      "CPUs to probe, as in 2-5,8 (default: the isolated CPUs, else the nohz_full ones)"},
-    {OF_WAKE | OF_FEED, "cpus", "S,R", TEXT, AT(cpus), 0, 0, NULL,
+    {OF_WAKE | OF_FEED | OF_CONTENTION, "cpus", "S,R", TEXT, AT(cpus), 0, 0, NULL,
      "the sender's CPU and the receiver's (default: the last two isolated ones, else the last two allowed ones)"},
     {OF_HEDGE, "cpus", "C,A,B", TEXT, AT(cpus), 0, 0, NULL,
      "the client's CPU and those of both servers (default: the last three isolated ones, else the last three allowed ones)"},
@@ -63,6 +63,12 @@ static const struct option_row rows[] = {
     {OF_FEED, "format", "NAME", CHOICE, AT(format), 0, 0, "ws-json, json, binary", "ws-json (tcp only), json, binary"},
     {OF_FEED, "symbols", "N", NUMBER, AT(symbols), 1, 64, "1", "messages are of so many symbols, in turns"},
     {OF_FEED, "rate", "N", NUMBER, AT(rate), 1, 1e6, "10000", "messages a second"},
+    {OF_CONTENTION, "buffers", "FROM", CHOICE, AT(buffers), 0, 0, "malloc, pool", "malloc, or pool: the sender's own"},
+    {OF_CONTENTION, "hand-over", "BY", CHOICE, AT(hand_over), 0, 0, "mutex, futex, ring",
+     "mutex: the receiver looks under a lock; futex: it sleeps; ring: it looks without a lock"},
+    {OF_CONTENTION, "threads", "N", NUMBER, AT(threads), 2, 64, "2", "that take buffers; those beyond two are on other CPUs"},
+    {OF_CONTENTION, "bytes", "N", NUMBER, AT(buffer_bytes), 64, 1 << 20, "16384", "of the largest buffer"},
+    {OF_CONTENTION, "rate", "N", NUMBER, AT(rate), 1, 1e6, "20000", "buffers a second"},
     {OF_FEED, "burst", "N", NUMBER, AT(burst), 1, 256, "1", "so many are due together"},
     {OF_FEED, "plan", "FILE", TEXT, AT(plan), 0, 0, NULL,
      "for `tunectl probe feed --replay`: lines of ns and bytes, when each message is due and how long it is; --rate warms up"},
@@ -74,13 +80,13 @@ static const struct option_row rows[] = {
     {OF_FEED, "rcvbuf", "BYTES", NUMBER, AT(rcvbuf), 1, 1 << 30, "8388608",
      "of the sockets that receive datagrams, to be had beyond net.core.rmem_max with CAP_NET_ADMIN"},
     {OF_FEED, "phc", "DEVICE", TEXT, AT(phc), 0, 0, NULL, NULL},
-    {OF_JITTER | OF_FEED | OF_HEDGE, "duration", "S", SECONDS, AT(duration_s), 1e-6, 24 * 3600, "5", "seconds to measure"},
+    {OF_JITTER | OF_FEED | OF_HEDGE | OF_CONTENTION, "duration", "S", SECONDS, AT(duration_s), 1e-6, 24 * 3600, "5", "seconds to measure"},
     {OF_SENTINEL, "period", "S", SECONDS, AT(period_s), 0.1, 10, "1", "from line to line"},
     {OF_SENTINEL, "duty", "PERCENT", NUMBER, AT(duty_percent), 1, 100, "2",
      "of the time it spins, in ten stretches a period"},
     {OF_JITTER | OF_SENTINEL, "threshold-ns", "N", NUMBER, AT(threshold_ns), 1, 1e12, NULL,
      "shortest interruption reported (default: 16 turns of the loop, as a round figure)"},
-    {OF_JITTER | OF_WAKE | OF_SENTINEL | OF_FEED | OF_HEDGE, "fifo", "PRIO", NUMBER, AT(fifo_priority), 1, 99, NULL,
+    {OF_JITTER | OF_WAKE | OF_SENTINEL | OF_FEED | OF_HEDGE | OF_CONTENTION, "fifo", "PRIO", NUMBER, AT(fifo_priority), 1, 99, NULL,
      "measure under SCHED_FIFO with this priority, 1 to 99; low is enough"},
     {OF_JITTER, "events", "N", NUMBER, AT(gaps_capacity), 0, 1 << 26, "65536",
      "interruptions listed with their stamps, per CPU; beyond it they are\n"
@@ -104,7 +110,7 @@ static const struct option_row rows[] = {
     {OF_JITTER, "intrude", NULL, FLAG, AT(intrude), 0, 0, NULL,
      "spin also where a thread that can run nowhere else wants the CPU; without, such a CPU is left\n"
      "alone, or left within 10 ms, and is not measured"},
-    {OF_WAKE | OF_FEED | OF_HEDGE, "intrude", NULL, FLAG, AT(intrude), 0, 0, NULL,
+    {OF_WAKE | OF_FEED | OF_HEDGE | OF_CONTENTION, "intrude", NULL, FLAG, AT(intrude), 0, 0, NULL,
      "stay also where a thread that can run nowhere else wants one of the CPUs; without, it gets the CPU\n"
      "within 10 ms, and the run fails"},
     {OF_JITTER, "wait-for-go", NULL, FLAG, AT(wait_for_go), 0, 0, NULL,
@@ -122,7 +128,7 @@ static const struct option_row rows[] = {
     {OF_JITTER, "progress", NULL, FLAG, AT(shows_progress), 0, 0, NULL,
      "lines on standard error: the longest interruption of each CPU so far"},
     {OF_JITTER, "group", "FD", NUMBER, AT(group), 0, 1 << 20, "-1", NULL},
-    {OF_JITTER | OF_WAKE | OF_SENTINEL | OF_FEED | OF_HEDGE, "root", "DIR", TEXT, AT(root), 0, 0, "", NULL},
+    {OF_JITTER | OF_WAKE | OF_SENTINEL | OF_FEED | OF_HEDGE | OF_CONTENTION, "root", "DIR", TEXT, AT(root), 0, 0, "", NULL},
 };
 
 enum { ROWS = sizeof(rows) / sizeof(*rows), FIRST_ROW = 256, HELP = 512, VERSION = 513, HELP_COLUMN = 21 };

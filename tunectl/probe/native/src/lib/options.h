@@ -17,6 +17,7 @@ enum experiment {
     OF_SENTINEL = 4,
     OF_FEED = 8,
     OF_HEDGE = 16,
+    OF_CONTENTION = 32,
 };
 
 /* What was asked for. Whatever an experiment has no option for keeps its default. */
@@ -74,6 +75,12 @@ struct options {
     uint64_t seed;
     bool is_simulated;
     bool may_share;             /* several threads on a CPU */
+
+    /* contention; rate as of feed */
+    unsigned buffers;           /* enum contention_buffers */
+    unsigned hand_over;         /* enum contention_hand_over */
+    unsigned threads;
+    unsigned buffer_bytes;
 
     /* sentinel */
     int cpu;                    /* -1: none was named */

@@ -1,0 +1,93 @@
+"""`contention`, locks and allocators between two threads: what is asked for, which cases, and how each is measured."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+from tunectl.errors import UsageError
+from tunectl.experiments.contention_cells import explained_contention
+from tunectl.experiments.ends import SENDER_AND_RECEIVER, CaseRun, EndsRequest, Placed, given, place_request
+from tunectl.experiments.frame import Takes, check_duration, chosen
+from tunectl.shapes import ContentionCase, typed
+
+BUFFERS, HAND_OVERS = ("malloc", "pool"), ("mutex", "futex", "ring")
+RATE, DURATION_S, THREADS, BYTES = 20_000, 5.0, 2, 16_384  # where nothing else is asked for
+MOST_BUFFERS = 3_999_000  # of a case: the program keeps the stamps of each
+_WARM_UPS = 1000  # of the native program
+_CASE_S = 0.5  # beyond its schedule: the counter's rate
+
+
+@dataclass(frozen=True)
+class ContentionRequest(EndsRequest):
+    """The options of `tunectl probe contention`, lists as text."""
+
+    buffers: str = ",".join(BUFFERS)
+    hand_over: str = ",".join(HAND_OVERS)
+    threads: int = THREADS
+    buffer_bytes: int = BYTES
+    rate: int = RATE
+    duration_s: float = DURATION_S
+
+    def check(self) -> None:
+        """UsageError for a duration that is none, or for too many buffers."""
+        check_duration(self.duration_s)
+        count = round(self.rate * self.duration_s)
+        if not 1 <= count <= MOST_BUFFERS:
+            what = f"--rate {self.rate} for --duration {self.duration_s:g}: that is {count:,} buffers"
+            raise UsageError(what, f"from 1 to {MOST_BUFFERS:,} in a case")
+
+    def words(self) -> Iterator[str]:
+        """The program's arguments that are the same for each case."""
+        yield from given(threads=self.threads, bytes=self.buffer_bytes, rate=self.rate)
+        yield from ("--duration", f"{self.duration_s:.6f}")
+        yield from given(fifo=self.fifo, intrude=self.intrude)
+
+
+class Planned(NamedTuple):
+    """A case, and why it cannot be measured; "" where it can."""
+
+    buffers: str
+    hand_over: str
+    threads: int
+    bytes: int
+    rate: int
+    reason: str = ""
+
+    @property
+    def cell(self) -> dict[str, Any]:
+        """As the cell of a raw document in which nothing was counted."""
+        return self._asdict()
+
+    @property
+    def title(self) -> str:
+        """As the progress and all pages have it."""
+        return typed({**self.cell, "n": 0, "histogram": []}, ContentionCase).name
+
+    def words(self) -> list[str]:
+        """The program's arguments that say which case it is."""
+        return ["--buffers", self.buffers, "--hand-over", self.hand_over]
+
+
+def plan(request: ContentionRequest, placed: Placed) -> list[Planned]:
+    """The cases of a request, in their order. UsageError where it names what there is not."""
+    request.check()
+    if len(placed.cpus) == 1:
+        said = f"the sender spins, so the receiver needs another CPU than {placed.ends[0]}"
+        raise UsageError(f"--cpus {placed.text}: {said}", "name two, like 2,3")
+    buffers = chosen("--buffers", request.buffers, BUFFERS)
+    hand_overs = chosen("--hand-over", request.hand_over, HAND_OVERS)
+    of_all = (request.threads, request.buffer_bytes, request.rate)
+    return [Planned(*case, *of_all) for case in product(buffers, hand_overs)]
+
+
+def run_contention(request: ContentionRequest, on_progress: Callable[[str], None]) -> dict[str, Any]:
+    """The tunectl.probe.contention/1 document; `on_progress` is handed a line for each case.
+
+    Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
+    program's own reason when it fails; UsageError for a wrong request.
+    """
+    placed = place_request(SENDER_AND_RECEIVER, request)
+    takes = Takes(_WARM_UPS / request.rate, _CASE_S + request.duration_s)
+    run = CaseRun("contention", request.words(), placed, plan(request, placed), lambda _: takes, on_progress)
+    return run.noted(explained_contention(run.measure(run.counted)))

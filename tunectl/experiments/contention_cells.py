@@ -1,0 +1,165 @@
+"""What `tunectl-probe contention` counted, as types; which cases are void, and the cells and warnings. Pure."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Values, uneven
+from tunectl.experiments.pair import (
+    OTHERS_MOST,
+    PairRun,
+    clock,
+    cpu_share,
+    ended_early,
+    host,
+    pair_placement,
+    preempted,
+    real_time_limits,
+    why_no_spinner,
+    why_throttled,
+)
+from tunectl.experiments.tick_figures import FEWEST, Figures
+from tunectl.shapes import CONTENTION_STEPS, Measured
+from tunectl.wording import plural
+
+_ROLES = ("sender", "receiver")
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True):
+    """What a thread used from the last warm-up to the end."""
+
+    cpu_ns: Count = 0
+    ticks: Count = 0
+    preemptions: Count = 0
+    sleeps: Annotated[
+        Count, Meta(description="It left its CPU by itself: for a lock that another held, or to wait.")
+    ] = 0
+    page_faults: Count = 0
+
+
+class RawCase(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of buffers and of hand-over."""
+
+    buffers: Literal["malloc", "pool"]
+    hand_over: Literal["mutex", "futex", "ring"]
+    threads: Annotated[int, Meta(ge=2, description="That take buffers; those beyond two on other CPUs.")]
+    bytes: Annotated[int, Meta(gt=0, description="Of the largest buffer.")]
+    rate: Annotated[int, Meta(gt=0, description="Buffers a second.")]
+    reason: Annotated[str, Meta(description="Why it was not measured; else empty.")] = ""
+    sent: Annotated[Counted, Meta(description="Buffers, warm-ups left out; all of them arrived.")] = 0
+    allocations: Annotated[Counted, Meta(description="Calls of malloc for these.")] = 0
+    others_allocations: Annotated[Counted, Meta(description="By threads beyond the two.")] = 0
+    throttled_us: Annotated[
+        Counted, Meta(description="How long the cgroups that hold the probe were out of their cpu.max.")
+    ] = 0
+    taking: Annotated[
+        Values, Measured, Meta(description="Until a buffer was there, each of its pages written to.")
+    ] = []
+    handing: Annotated[Values, Measured, Meta(description="From then until the receiver had it.")] = []
+    giving: Annotated[Values, Measured, Meta(description="Giving back an earlier one, by the receiver.")] = []
+    whole: Annotated[Values, Measured, Meta(description="From due until the receiver had it.")] = []
+    ends: Annotated[tuple[End, End], Measured, Meta(description="The sender and the receiver.")] = (End(), End())
+
+
+class RawContention(PairRun[RawCase], frozen=True, kw_only=True):
+    """What `tunectl-probe contention` counted, in ticks of its counter; docs/probe.md has the definitions."""
+
+
+def _contradiction(case: RawCase) -> str:
+    if case.reason:
+        return ""
+    values = {name: getattr(case, name) for name in (*CONTENTION_STEPS, "whole")}
+    for name, pairs in values.items():
+        if len(pairs) % 2 == 0 and sum(pairs[1::2]) != case.sent:
+            return f"{name} holds {sum(pairs[1::2])} of {case.sent} buffers"
+    return uneven(values)
+
+
+def _why_nothing(case: RawCase) -> str:
+    return "" if case.sent else "interrupted before the first buffer"
+
+
+def why_void(case: RawCase, run: RawContention) -> str:
+    """Why the times of a measured case are no result; "" where they are one."""
+    if throttled := why_throttled(case.throttled_us):
+        return throttled
+    sleeps = (False, case.hand_over == "futex")
+    for end, cpu, may_sleep in zip(case.ends, run.cpus, sleeps, strict=True):
+        share = cpu_share(end.cpu_ns, end.ticks, run.clock.hz)
+        if reason := "" if may_sleep else why_no_spinner(share, cpu):
+            return reason
+        if end.preemptions > OTHERS_MOST * case.sent:
+            times = f"preempted {plural(end.preemptions, 'time')} in {plural(case.sent, 'buffer')}"
+            return f"void: the thread on CPU {cpu} was {times} (it may be in {100 * OTHERS_MOST:.0f} %)"
+    return ""
+
+
+def run_warnings(run: RawContention) -> list[str]:
+    """About the whole run."""
+    return [
+        *ended_early(run),
+        *pair_placement(run),
+        *real_time_limits(run),
+        *clock(run),
+        *host(run, run.facts, "the hypervisor may stop either CPU unseen, and steps hold that"),
+    ]
+
+
+def _case_warnings(case: RawCase, run: RawContention) -> list[str]:
+    return [*_of_ends(case), *_of_stamps(case, run)]
+
+
+def _of_ends(case: RawCase) -> Iterator[str]:
+    for role, end in zip(_ROLES, case.ends, strict=True):
+        yield from preempted(role, end.preemptions)
+
+
+def _of_stamps(case: RawCase, run: RawContention) -> Iterator[str]:
+    if case.handing and case.handing[0] < 0:
+        yield f"buffers were had before they were handed over, by the counters of CPUs {run.cpus[0]} and {run.cpus[1]}"
+
+
+def _counted(run: RawContention, judged: Judged) -> dict[str, Any]:
+    case, has = judged.case, judged.has_figures
+    spreads = {name: Figures(getattr(case, name), run.clock.hz) for name in (*CONTENTION_STEPS, "whole")}
+    whole = spreads["whole"].spread_ns(FEWEST) if has else None
+    steps = {name: spreads[name].spread_ns(FEWEST) if has else None for name in CONTENTION_STEPS}
+    return {
+        "n": case.sent if has else 0,
+        "sent": case.sent,
+        "allocations": case.allocations,
+        "others_allocations": case.others_allocations,
+        "sleeps": [end.sleeps for end in case.ends],
+        "preemptions": [end.preemptions for end in case.ends],
+        "page_faults": [end.page_faults for end in case.ends],
+        **{f"{name}_ns": steps[name] for name in CONTENTION_STEPS},
+        "percentiles_ns": {name: value for name, value in whole.items() if name[0].isdigit()} if whole else None,
+        "max_ns": whole["max"] if whole else None,
+        "histogram": spreads["whole"].histogram_ns() if has else [],
+    }
+
+
+CONTENTION = Experiment(
+    "contention",
+    RawContention,
+    kept=("tunectl_version", "host", "at", "duration_s", "interrupted", "fifo_priority"),
+    asked=("buffers", "hand_over", "threads", "bytes", "rate"),
+    contradiction=_contradiction,
+    why_nothing=_why_nothing,
+    why_void=why_void,
+    counted=_counted,
+    warnings=_case_warnings,
+)
+
+
+def explained_contention(raw: dict[str, Any]) -> dict[str, Any]:
+    """The tunectl.probe.contention/1 document of what `tunectl-probe contention` counted. Pure."""
+    run = CONTENTION.read(raw)
+    return {
+        **CONTENTION.opening(raw),
+        "clock": run.clock.shown(raw["clock"]),
+        "warnings": run_warnings(run),
+        "cells": CONTENTION.cells(run, CONTENTION.judged(run)),
+    }
