@@ -281,6 +281,28 @@ def test_no_moment_of_a_clock_that_was_set_is_delivered(world: World, tmp_path: 
     assert len(times) == 4
 
 
+@pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(hours=-1)])
+def test_a_resolve_by_a_clock_that_was_wrong_is_sent_again_once_it_is_set(
+    world: World, tmp_path: Path, ahead: timedelta
+) -> None:
+    """Alertmanager takes an end that is still to come for no end. What fires anew meanwhile is not ended."""
+    right = moment_now()
+    wrong = msgspec.structs.replace(right, at=timestamp(datetime.fromisoformat(right.at) + ahead))
+    shown = [wrong]
+    receiver = Receiver("them", world.deliver, repeat_s=60)
+    process = Process(tmp_path, receiver, lambda: world.now_s, moment=lambda: shown[-1])
+    ended = [over(fired(number)) for number in range(2)]
+    process.post([msgspec.structs.replace(alert, began=wrong, came=wrong) for alert in ended])
+    world.run(process, 600)
+    assert [alert.at for alert in world.alerts] == [wrong.at] * 2
+    shown.append(right)
+    process.post([fired(1)])
+    process.show(status(firing=(fired(1),)))
+    world.run(process, 600)
+    assert [alert.at for alert in world.alerts[2:] if alert.identity == ended[0].identity] == [right.at]
+    assert {alert.status.value for alert in world.alerts[2:] if alert.identity == ended[1].identity} == {"firing"}
+
+
 def test_after_a_restart_what_fires_is_said_at_once(world: World, tmp_path: Path) -> None:
     process = world.process(tmp_path, repeat_s=60)
     process.show(status(firing=(fired(),)))

@@ -13,7 +13,7 @@ from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import kernel_config
 from tunectl.hostfile.shape import Thermal
-from tunectl.model import Finding, HostId, Outcome, Scope
+from tunectl.model import Finding, HostId, Outcome, Scope, Severity
 from tunectl.monitor.rules.history import Limits
 from tunectl.monitor.sources import HEAT, take_snapshot
 from tunectl.monitor.watched_host import WatchedHost
@@ -100,11 +100,6 @@ def test_one_event_is_counted_once_for_a_core_and_once_for_a_package(xeon: Path)
     assert found["thermal.throttle[package1]"].outcome is Outcome.COMPLIANT
 
 
-def test_old_counts_are_no_event(xeon: Path) -> None:
-    write(f"{CPU}/cpu2/thermal_throttle/core_throttle_count", 900)(xeon)
-    assert judged(xeon, {2, 18})["verdict"] == "ok"
-
-
 def test_thermal_interrupts_tell_of_heat_where_nothing_counts_it(xeon: Path) -> None:
     def hot(host: Path) -> None:
         table = host / "proc/interrupts"
@@ -189,39 +184,6 @@ def test_the_probes_clock_is_judged(xeon: Path) -> None:
     assert bad["evidence"]["core_khz"]["2"] == {"before": 3600000.0, "after": 1200000.0}
 
 
-def test_a_zone_at_its_trip_and_a_cpu_that_cools_are_found(lab4: Path) -> None:
-    thermal = "sys/class/thermal"
-    for name, value in (
-        ("thermal_zone0/trip_point_0_type", "critical"),
-        ("thermal_zone0/trip_point_0_temp", 110000),
-        ("thermal_zone0/trip_point_1_type", "passive"),
-        ("thermal_zone0/trip_point_1_temp", 90000),
-        ("thermal_zone0/trip_point_2_type", "active"),  # a fan starts: nothing is slowed
-        ("thermal_zone0/trip_point_2_temp", 40000),
-        ("thermal_zone0/trip_point_3_type", "hot"),
-        ("thermal_zone0/trip_point_3_temp", -274000),  # off
-    ):
-        write(f"{thermal}/{name}", value)(lab4)
-    for number, kind in enumerate(("Processor", "Fan", "intel_powerclamp")):
-        (lab4 / f"{thermal}/cooling_device{number}").mkdir()
-        write(f"{thermal}/cooling_device{number}/type", kind)(lab4)
-        write(f"{thermal}/cooling_device{number}/max_state", 10)(lab4)
-        write(f"{thermal}/cooling_device{number}/cur_state", -1 if kind == "intel_powerclamp" else 0)(lab4)
-
-    bind_cooler(lab4, 0, 0, trip=1)
-
-    def hot(host: Path) -> None:
-        write(f"{thermal}/thermal_zone0/temp", 95000)(host)
-        write(f"{thermal}/cooling_device0/cur_state", 3)(host)
-        write(f"{thermal}/cooling_device1/cur_state", 10)(host)
-
-    assert judged(lab4, {2, 3})["verdict"] == "ok"
-    result = judged(lab4, {2, 3}, hot)
-    assert drifted(result) == ["thermal.zone[thermal_zone0]", "thermal.cooling[cooling_device0]"]
-    assert "acpitz" in by_target(result)["thermal.zone[thermal_zone0]"].reason
-    assert "fan" in str(by_target(result)["thermal.cooling[cooling_device0]"].fix)
-
-
 def test_forced_idle_time_is_named_as_itself_and_no_fan_is_blamed(xeon: Path) -> None:
     cooler = "sys/class/thermal/cooling_device7"
     (xeon / cooler).mkdir(parents=True)
@@ -232,6 +194,7 @@ def test_forced_idle_time_is_named_as_itself_and_no_fan_is_blamed(xeon: Path) ->
     assert off["thermal.cooling[cooling_device7]"].outcome == Outcome.COMPLIANT
     assert "fan" in str(off["thermal.clock[2]"].fix)
     on = by_target(judged(xeon, {2, 18}, write(f"{cooler}/cur_state", 30), clocks=slow))
+    assert on["thermal.cooling[cooling_device7]"].severity is Severity.STALL
     for target in ("thermal.cooling[cooling_device7]", "thermal.clock[2]"):
         assert str(on[target].fix).startswith(f"echo 0 | sudo tee /{cooler}/cur_state;")
         assert "fan" not in str(on[target].fix)
@@ -293,7 +256,9 @@ def test_what_a_source_cannot_read_is_unreadable_and_never_ok(xeon: Path) -> Non
     dark = judged(xeon, {2, 18}, lambda host: (host / "proc/interrupts").unlink())
     assert by_target(dark)["thermal.interrupts"].outcome is Outcome.UNREADABLE
     gone = f"{CPU}/cpu3/thermal_throttle/core_throttle_count"
-    blind = by_target(judged(xeon, {2, 18}, lambda host: (host / gone).unlink()))
+    result = judged(xeon, {2, 18}, lambda host: (host / gone).unlink())
+    blind = by_target(result)
+    assert result["verdict"] == "unknown"
     assert blind["thermal.throttle[package0]"].outcome is Outcome.UNREADABLE
     assert blind["thermal.throttle[package1]"].outcome is Outcome.COMPLIANT
 

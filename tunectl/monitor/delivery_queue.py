@@ -9,17 +9,18 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tunectl.monitor.model import Alert, AlertState, Status
-from tunectl.monitor.moments import moment_now, told
+from tunectl.monitor.model import Alert, AlertState, Moment, Status
+from tunectl.monitor.moments import is_moved, moment_now, told
 from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 from tunectl.monitor.store import SAVE_AGAIN_S, Delivery, Store
 
 LOG = logging.getLogger("tunectl.monitor.delivery")
 MOST = 1000  # alerts that wait for one receiver
 _IDLE_S = 3600.0
+_OVER_S = 3600.0  # so long a resolve is sent again where the wall clock turns out to have been wrong
 # After a reload, a thread of the settings before may still wait for its receiver. What it delivers comes first.
 _PATIENCE_S = 15.0
 _BUSY_AGAIN_S = 0.5
@@ -48,11 +49,13 @@ class DeliveryQueue:
         backoff: Backoff = Backoff(),  # noqa: B008 - a constant
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
+        moment: Callable[[], Moment] = moment_now,
     ) -> None:
         self.name = receiver.name
         self._receiver, self._store, self._most, self._backoff = receiver, store, most, backoff
-        self._clock, self._chance = clock, chance
+        self._clock, self._chance, self._moment = clock, chance, moment
         self._firing: dict[str, Alert] = {}  # by identity
+        self._over: dict[str, tuple[Alert, float]] = {}  # by identity: as it was sent, and until when it is remembered
         self._failures = 0  # in a row
         self._due_s = self._repeat_s = 0.0
         self._delivered_total = self._failures_total = self._lost_total = 0
@@ -124,15 +127,17 @@ class DeliveryQueue:
                 return pause_s if self._store.is_saved else min(pause_s, SAVE_AGAIN_S)
             if delivery:
                 delivery.is_busy = True
-            alerts = (delivery.alert,) if delivery else tuple(self._firing.values())
-        trouble = self._deliver(alerts)
+            alerts = (delivery.alert,) if delivery else tuple(self._again(self._moment()))
+            if not alerts:
+                return self._rest()
+        outcome = self._deliver(alerts)
         with self._store.lock:
             if delivery:
                 delivery.is_busy = False
-            if trouble:
-                self._failed(delivery, trouble)
+            if isinstance(outcome, DeliveryError):
+                self._failed(delivery, outcome)
             else:
-                self._succeeded(delivery)
+                self._succeeded(delivery, outcome)
             return max(0.0, self._due_s - self._clock())
 
     def _next(self, now_s: float) -> tuple[float, Delivery | None]:
@@ -143,27 +148,48 @@ class DeliveryQueue:
             if free is None or (waiting[0].is_busy and now_s < self._patient_s):
                 return _BUSY_AGAIN_S, None
             return self._due_s - now_s, free
-        if self._receiver.repeat_s and self._firing:
+        if self._receiver.repeat_s and (self._firing or self._over):
             return max(self._due_s, self._repeat_s) - now_s, None
         return _IDLE_S, None
 
-    def _deliver(self, alerts: Sequence[Alert]) -> DeliveryError | None:
+    def _again(self, now: Moment) -> Iterator[Alert]:
+        """What still fires; and what is over, where the clock that it was sent by has been set since.
+
+        An endsAt of a clock that ran ahead is still to come, and until then the alert fires for Alertmanager.
+        """
+        self._over = {name: over for name, over in self._over.items() if over[1] > self._clock()}
+        yield from self._firing.values()
+        over = (alert for name, (alert, _) in self._over.items() if name not in self._firing)
+        yield from (alert for alert in over if is_moved(alert, now))
+
+    def _rest(self) -> float:
+        """Until the next repeat, if there is one."""
+        pause_s = self._receiver.repeat_s or _IDLE_S
+        self._repeat_s = self._clock() + pause_s
+        return pause_s
+
+    def _deliver(self, alerts: Sequence[Alert]) -> Sequence[Alert] | DeliveryError:
+        """The alerts as they were sent, or why they were not."""
         try:
-            now = moment_now()
-            self._receiver.deliver([told(alert, now) for alert in alerts])
+            now = self._moment()
+            sent = [told(alert, now) for alert in alerts]
+            self._receiver.deliver(sent)
         except DeliveryError as error:
             return error
         except Exception as error:  # a defect of ours must not end the thread; its text could hold anything
             return DeliveryError(f"{type(error).__name__} in the receiver")
-        return None
+        return sent
 
-    def _succeeded(self, delivery: Delivery | None) -> None:
+    def _succeeded(self, delivery: Delivery | None, sent: Sequence[Alert]) -> None:
         now_s = self._due_s = self._clock()
         if self._failures:
             LOG.warning("%s: delivers again after %d failures", self.name, self._failures)
         self._failures = 0
         if self._receiver.repeat_s and (delivery is None or self._repeat_s <= now_s):
             self._repeat_s = now_s + self._receiver.repeat_s
+        if self._receiver.repeat_s:
+            over = (alert for alert in sent if alert.status is AlertState.RESOLVED)
+            self._over |= {alert.identity: (alert, now_s + _OVER_S) for alert in over}
         if delivery:
             self._delivered_total += 1
             self._store.remove([delivery])

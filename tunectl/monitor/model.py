@@ -21,6 +21,7 @@ Verdict = Literal["ok", "warning", "critical", "unknown"]
 
 # By knob the firmware's limit with which the kernel lowers it, a moment later (drivers/acpi/processor_perflib.c).
 CLAMPED = {"cpufreq.max_khz": "bios_limit_khz"}
+NO_BASE = "the base frequency is unknown: set thermal.base_frequency_khz in the host file"
 CONTESTED = "contested"  # of a `manager` that runs: it writes what is asked for here, or may undo it
 
 

@@ -29,6 +29,16 @@ def told(alert: Alert, now: Moment) -> Alert:
     return replace(alert, since=min(since, at), at=at)
 
 
+def is_moved(sent: Alert, now: Moment) -> bool:
+    """Would it be sent with another end, or another beginning, than it was?"""
+    again = told(sent, now)
+    return _is_step(sent.at, again.at) or _is_step(sent.since, again.since)
+
+
+def _is_step(one: str, other: str) -> bool:
+    return one != other and abs(datetime.fromisoformat(one) - datetime.fromisoformat(other)) >= _STEP
+
+
 def shown_by(now: Moment, moment: Moment) -> str:
     """What the wall clock, as it is set now, would have shown then; never what is still to come."""
     if moment.boot == now.boot != "":

@@ -35,7 +35,7 @@ from tunectl.preflight import beside
 from tunectl.preflight.feeding import Fed, measure_feed
 from tunectl.preflight.gate import NO_PROBLEM, STOP, Parts, Problem, Reason, decide
 from tunectl.preflight.headline import Waivers, count_waivers, headline
-from tunectl.preflight.thermal import NAMES, judge_thermal
+from tunectl.preflight.thermal import NAMES, judge_thermal, verdict_of_heat
 from tunectl.preflight.unproved import to_feed, to_finish, to_load, to_prove
 from tunectl.probe.budget import KEYS, judge, suggested_s
 from tunectl.probe.loaded import planned, refusal, under
@@ -345,7 +345,9 @@ def _thermal(flight: Flight, before: Snapshot, after: Snapshot, inspection: Insp
     flight.thermal = judge_thermal(before, after, Limits.of(config), _clocks(flight.probe))
     findings = waive(flight.thermal["findings"], config.waivers, inspection.today)
     misspelt = [waiver for waiver in config.waivers if waiver.knob.startswith("thermal.") and waiver.knob not in NAMES]
-    flight.thermal["findings"] = [*findings, *idle_waivers(misspelt, findings)]
+    verdict, reason = verdict_of_heat(findings)
+    whole = [*findings, *idle_waivers(misspelt, findings)]
+    flight.thermal |= {"verdict": verdict, "reason": reason, "findings": whole}
 
 
 def _clocks(probe: Jitter | None) -> dict[int, tuple[float | None, float | None]]:

@@ -5,7 +5,7 @@ there a rise is known. scaling_cur_freq is not a measurement on a CPU without a 
 discards samples older than 20 ms): it is shown and never judged.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.fix import NOTHING
@@ -60,15 +60,20 @@ def judge_thermal(
     history.add(after._replace(samples=(*after.samples, *measured)))
     findings = list(_worse(_judged(history.without_newest()), _judged(history)))
     findings += _silent(history, {finding.knob for finding in findings})
-    verdict, reason = _verdict(findings)
+    verdict, reason = verdict_of_heat(findings)
     return {"verdict": verdict, "reason": reason, "findings": findings, "evidence": _evidence(history, clocks or {})}
 
 
-def _verdict(findings: list[Finding]) -> tuple[str, str]:
-    bad = [finding for finding in findings if finding.outcome == Outcome.DRIFTED]
+def verdict_of_heat(findings: Sequence[Finding]) -> tuple[str, str]:
+    """ok, throttled or unknown, and why it is not ok; what is waived does not count."""
+    bad = [finding.reason for finding in findings if finding.outcome is Outcome.DRIFTED]
     if bad:
-        return "throttled", "; ".join(finding.reason for finding in bad)
-    if any(finding.knob in _CAN_SEE and finding.outcome == Outcome.COMPLIANT for finding in findings):
+        return "throttled", "; ".join(bad)
+    seeing = [finding for finding in findings if finding.knob in _CAN_SEE]
+    dark = dict.fromkeys(finding.reason for finding in seeing if finding.outcome is Outcome.UNREADABLE)
+    if dark:
+        return "unknown", "; ".join(dark)
+    if any(finding.outcome is Outcome.COMPLIANT for finding in seeing):
         return "ok", ""
     return "unknown", "this host shows nothing that would tell a throttled CPU (common for a virtual machine)"
 

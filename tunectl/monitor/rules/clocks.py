@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from tunectl.fix import APPLY, Fix, in_turn, to_decide
 from tunectl.host.thermal import ADVICE
-from tunectl.monitor.model import Health, Sample
+from tunectl.monitor.model import NO_BASE, Health, Sample
 from tunectl.monitor.rules.history import History, number
 from tunectl.monitor.rules.subjects import cpu_of, ghz, packages
 
 Bases = dict[int, tuple[float, str]]  # kHz, and where that comes from
-_NO_BASE = (0.0, "")
+_NOT_KNOWN = (0.0, "")
 _HYSTERESIS = 0.02  # of the base frequency, above the least
 _FIRM = to_decide(f"the firmware holds it down: {ADVICE}")
 _SOFT = in_turn(to_decide("see who lowered it (thermald, a cooling device, a profile)"), APPLY)
@@ -150,18 +150,17 @@ def _base_of(history: History, bases: Bases, cpu: int | None, sample: Sample) ->
     if history.limits.base_khz:
         return history.limits.base_khz, "the host file"
     if cpu is not None:
-        return bases.get(cpu, _NO_BASE)
+        return bases.get(cpu, _NOT_KNOWN)
     # A package's: of efficient and fast cores together, the lower says no more than it knows.
     mine = [bases[cpu] for cpu in sample.cpus if cpu in bases]
-    return min(mine or bases.values(), default=_NO_BASE)
+    return min(mine or bases.values(), default=_NOT_KNOWN)
 
 
 def _judged(history: History, fact: Fact) -> Fact:
     if not fact.khz:
         return fact._replace(why=fact.sample.reason or f"{fact.kind.quantity} has no fresh value")
     if not fact.base_khz:
-        why = "the base frequency is unknown: set thermal.base_frequency_khz in the host file"
-        return fact._replace(why=why)
+        return fact._replace(why=NO_BASE)
     ratio, least = fact.khz / fact.base_khz, history.limits.min_ratio
     if ratio < least and (not fact.kind.is_noisy or _was_low(history, fact, least)):
         return fact._replace(health=Health.BAD)

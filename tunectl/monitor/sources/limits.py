@@ -7,13 +7,12 @@ base_frequency says, and a base that sinks with the limit would hide it (docs/ke
 from collections.abc import Iterator
 
 from tunectl.host.plausible import FREQUENCY
-from tunectl.monitor.model import CLAMPED, Freshness, Sample
+from tunectl.monitor.model import CLAMPED, NO_BASE, Freshness, Sample
 from tunectl.monitor.open_files import Numbers
 from tunectl.monitor.watched_host import Source, WatchedHost
 
 _NAME = "limits"
 _FILES = {"bios_limit_khz": "bios_limit", "max_khz": "scaling_max_freq"}
-_UNKNOWN = "the base frequency is unknown: set thermal.base_frequency_khz in the host file"
 Key = tuple[str, int]
 
 
@@ -43,10 +42,8 @@ class _Kept:
             if khz is not None and FREQUENCY.holds(khz):
                 self.samples[key] = Sample(quantity, subject, khz, _NAME, cpus=cpus)
             elif key not in self.numbers.absent or self.samples.get(key):
-                reason = (
-                    self.numbers.problem.get(key)
-                    or f"/{_path(cpu, _FILES[quantity])} holds {khz}, which is not plausible"
-                )
+                implausible = f"/{_path(cpu, _FILES[quantity])} holds {khz}, which is not plausible"
+                reason = self.numbers.problem.get(key) or implausible
                 self.samples[key] = Sample(quantity, subject, None, _NAME, Freshness.NO_DATA, reason, cpus)
 
 
@@ -59,7 +56,7 @@ def _base(host: WatchedHost, cpu: int) -> Sample:
         known[cpu] = (khz, host.cpus[cpu].base_source)
     cpus = frozenset({cpu})
     if cpu not in known:
-        return Sample("base_khz", f"cpu{cpu}", None, _NAME, Freshness.NO_DATA, _UNKNOWN, cpus)
+        return Sample("base_khz", f"cpu{cpu}", None, _NAME, Freshness.NO_DATA, NO_BASE, cpus)
     return Sample("base_khz", f"cpu{cpu}", known[cpu][0], _NAME, reason=known[cpu][1], cpus=cpus)
 
 
