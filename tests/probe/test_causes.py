@@ -125,13 +125,26 @@ def test_under_fifo_it_is_the_share_of_real_time_threads_that_throttles() -> Non
 
 
 def test_where_the_kernel_counted_no_move_none_is_claimed() -> None:
-    """Some kernels leave a switch out of their trace; the thread was here all the same."""
+    """Some kernels leave a switch out of their trace; the thread was here all the same, and the other had this CPU."""
     gaps = [[1000, 10_000], [20_000, 21_000]]
     events: list[Event] = [(1200, to(KWORKER)), (20_500, TIMER)]
-    assert named(gaps, events, has_moved=False) == [UNSEEN, "local timer"]
+    assert named(gaps, events, has_moved=False) == ["thread t9", "local timer"]
     assert named(gaps, events, has_moved=True) == [
         "moved to another CPU",
         ELSEWHERE,
+    ]
+
+
+def test_a_throttle_is_named_where_the_trace_lacks_the_way_back() -> None:
+    gaps = [[1000, 70_000], [101_000, 170_000]]
+    events: list[Event] = [(1100, TIMER), (1200, IDLE), (40_000, TIMER), (101_200, IDLE), (169_900, back(0))]
+    assert named(gaps, events, has_moved=False) == [f"{THROTTLED} + local timer", THROTTLED]
+
+
+def test_who_had_the_cpu_of_a_thread_whose_way_from_it_is_lacking_is_not_known() -> None:
+    assert named([[1000, 2000], [20_000, 21_000]], [(900, Lost(OTHER)), (1500, TIMER)], has_moved=False) == [
+        UNSEEN,
+        OUTSIDE,
     ]
 
 

@@ -323,9 +323,11 @@ class _Joiner:
     def _named(self, end: int, is_blurred: bool) -> Named:
         if is_blurred and (self._away is not None or self._holder is None):
             return BLURRED
-        if self._away is not None and not self._has_moved:  # some kernels leave a switch out of their trace
+        if self._away is not None and not self._has_moved:
+            # Some kernels leave a switch out of their trace. It is on this CPU again: whoever was given that, had it.
             self._away = None
-            return UNSEEN
+            if self._left is None:
+                return UNSEEN
         if self._away is not None:  # the gap is over, and this CPU was not given back: the thread runs on another one
             return ELSEWHERE if self._left is None else self._label({**self._left[1], MOVED: end - self._left[0]})
         if self._holder is None:

@@ -8,18 +8,18 @@
 
 enum { SEARCH_PAUSE = 5 };  /* polls between two searches: a search reads every thread of the host */
 
-/*
- * The share of time from which on a thread wants a CPU: 3 ms of a second. Whoever runs for less is a gap of the measurement, like any
- * other; and a sum of time does not depend on which look happened to see it.
- */
-static const uint64_t WINDOW_NS = 1000000000, WANTS_NS = 3000000;
-
 /* A thread of somebody else that has nowhere else to run than on the run's CPUs, or was found running there. */
 struct resident {
     struct task task;
     struct task_account account;
-    uint64_t wanted_ns;     /* in this window: it ran, or waited for the CPU */
+    uint64_t wanted_ns;     /* beyond its share: it ran, or waited for the CPU */
     uint64_t pending_ns;    /* of that, what the kernel has not accounted yet: it does so when a wait ends */
+};
+
+/* What all of them want of a core of the run, beyond their share: whose it was, and for how many turns, does not matter. */
+struct demand {
+    struct cpus core;
+    uint64_t wanted_ns;
 };
 
 struct claims {
@@ -28,7 +28,8 @@ struct claims {
     struct cpus elsewhere;
     struct resident *residents;
     size_t n_residents;
-    uint64_t window_began_ns;
+    struct demand *demands;     /* of each of the run's CPUs */
+    size_t n_demands;
     uint64_t looked_ns;
     task_visitor heard;
     void *context;
@@ -69,12 +70,14 @@ struct claims *claims_new(const struct cpus *cpus, const struct cpus *elsewhere,
     if (!claims)
         return NULL;
     *claims = (struct claims){.facts = facts, .elsewhere = *elsewhere, .heard = heard, .context = context, .own = own};
-    for (unsigned cpu = cpus_next(cpus, 0); cpu < CPU_LIMIT; cpu = cpus_next(cpus, cpu + 1)) {
-        struct cpus core = host_core(facts, cpu);
-        CPU_OR_S(sizeof(core), claims->near.sets, claims->near.sets, core.sets);
+    claims->demands = calloc(cpus_count(cpus), sizeof(*claims->demands));
+    for (unsigned cpu = cpus_next(cpus, 0); claims->demands && cpu < CPU_LIMIT; cpu = cpus_next(cpus, cpu + 1)) {
+        struct cpus *core = &claims->demands[claims->n_demands++].core;
+        *core = host_core(facts, cpu);
+        CPU_OR_S(sizeof(*core), claims->near.sets, claims->near.sets, core->sets);
     }
     tasks_visit(keep_resident, claims);
-    claims->window_began_ns = claims->looked_ns = clock_ns(CLOCK_MONOTONIC);
+    claims->looked_ns = clock_ns(CLOCK_MONOTONIC);
     return claims;
 }
 
@@ -88,45 +91,77 @@ int claims_check(void)
 
 void claims_free(struct claims *claims)
 {
-    if (claims)
+    if (claims) {
         free(claims->residents);
+        free(claims->demands);
+    }
     free(claims);
 }
 
+uint64_t claims_beyond_share(uint64_t beyond_ns, uint64_t wanted_ns, uint64_t passed_ns)
+{
+    uint64_t share_ns = passed_ns * 3 / 1000;
+    uint64_t sum_ns = beyond_ns + wanted_ns;
+    return sum_ns > share_ns ? sum_ns - share_ns : 0;
+}
+
 /* How long it wanted its CPU since the last look, `passed_ns` ago. A wait that goes on is in no account yet. */
-static void add_wanted(struct resident *r, const struct task *now, uint64_t passed_ns)
+static uint64_t read_wanted(struct resident *r, const struct task *now, uint64_t passed_ns)
 {
     struct task_account account = task_account(r->task.pid, r->task.tid);
     uint64_t accounted_ns = account.ran_ns + account.waited_ns - r->account.ran_ns - r->account.waited_ns;
+    uint64_t wanted_ns = 0;
     if (accounted_ns > 0) {
-        r->wanted_ns += accounted_ns > r->pending_ns ? accounted_ns - r->pending_ns : 0;
+        wanted_ns = accounted_ns > r->pending_ns ? accounted_ns - r->pending_ns : 0;
         r->pending_ns = 0;
     } else if (now->state == 'R' && r->task.state == 'R' && account.slices == r->account.slices) {
-        r->wanted_ns += passed_ns;
+        wanted_ns = passed_ns;
         r->pending_ns += passed_ns;
     }
     r->account = account;
-    r->task = *now;
+    return wanted_ns;
+}
+
+/* What it wanted where it was not at both looks may have been another CPU's. */
+static void add_wanted(struct claims *claims, struct resident *r, uint64_t passed_ns)
+{
+    struct task now;
+    if (!task_read(&now, r->task.pid, r->task.tid)) {
+        r->wanted_ns = 0;
+        return;
+    }
+    uint64_t wanted_ns = read_wanted(r, &now, passed_ns);
+    if (!cpus_have(&claims->near, r->task.cpu) || !cpus_have(&claims->near, now.cpu))
+        wanted_ns = 0;
+    for (struct demand *d = claims->demands; d < claims->demands + claims->n_demands; d++)
+        d->wanted_ns += cpus_have(&d->core, now.cpu) ? wanted_ns : 0;
+    r->wanted_ns = claims_beyond_share(r->wanted_ns, wanted_ns, passed_ns);
+    r->task = now;
+}
+
+/* Whose demand it is above all; of those that are still there. */
+static const struct resident *first_of(const struct claims *claims, const struct demand *d)
+{
+    const struct resident *first = NULL;
+    for (const struct resident *r = claims->residents; r < claims->residents + claims->n_residents; r++)
+        if (cpus_have(&d->core, r->task.cpu) && r->wanted_ns > (first ? first->wanted_ns : 0))
+            first = r;
+    return first;
 }
 
 void claims_look(struct claims *claims)
 {
     uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-    bool is_new_window = now_ns - claims->window_began_ns >= WINDOW_NS;
-    for (size_t i = 0; i < claims->n_residents; i++) {
-        struct resident *r = &claims->residents[i];
-        struct task now;
-        if (!task_read(&now, r->task.pid, r->task.tid))
-            continue;
-        add_wanted(r, &now, now_ns - claims->looked_ns);
-        if (cpus_have(&claims->near, now.cpu) && r->wanted_ns >= WANTS_NS)
-            claims->heard(&now, claims->context);
-        if (is_new_window)
-            r->wanted_ns = 0;
-    }
+    uint64_t passed_ns = now_ns - claims->looked_ns;
     claims->looked_ns = now_ns;
-    if (is_new_window)
-        claims->window_began_ns = now_ns;
+    for (size_t i = 0; i < claims->n_residents; i++)
+        add_wanted(claims, &claims->residents[i], passed_ns);
+    for (struct demand *d = claims->demands; d < claims->demands + claims->n_demands; d++) {
+        d->wanted_ns = claims_beyond_share(d->wanted_ns, 0, passed_ns);
+        const struct resident *first = d->wanted_ns >= CLAIMS_WANTED_NS ? first_of(claims, d) : NULL;
+        if (first)
+            claims->heard(&first->task, claims->context);
+    }
 }
 
 static bool is_kept_already(const struct claims *claims, pid_t tid)

@@ -59,7 +59,7 @@ void tasks_visit(task_visitor visit, void *context);
  * Somebody else's threads that want the CPUs of a run: told from the kernel's account of threads, which is memory. Nothing here
  * is done on those CPUs, and no CPU is interrupted.
  */
-enum { CLAIMS_FIRST_LOOK_US = 20000 };
+enum { CLAIMS_FIRST_LOOK_US = 20000, CLAIMS_WANTED_NS = 3000000 };
 
 struct claims;
 
@@ -78,8 +78,17 @@ struct claims *claims_new(const struct cpus *cpus, const struct cpus *elsewhere,
                           task_visitor heard, void *context);
 void claims_free(struct claims *claims);
 
-/* Hands over those that may run nowhere else, or were found there, and wanted 3 ms of a second. Reads them alone. */
+/*
+ * Looks at those that may run nowhere else, or were found there. Of a core that all of them together wanted for 3 ms beyond a share of
+ * 3 ms a second, it hands over the one that wanted it most. Who wants less is a gap of the measurement, like any other. Reads them alone.
+ */
 void claims_look(struct claims *claims);
+
+/*
+ * What goes beyond that share, `passed_ns` after it was `beyond_ns`. A sum of time does not depend on when looks come: a late one sees no
+ * more. Pure.
+ */
+uint64_t claims_beyond_share(uint64_t beyond_ns, uint64_t wanted_ns, uint64_t passed_ns);
 
 /* From now on those are looked at, too, that have come since, and run. Reads every thread of the host. */
 void claims_search(struct claims *claims);
