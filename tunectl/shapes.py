@@ -316,9 +316,11 @@ class Cpu(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="What comes at regular intervals between 0.5 ms and 1.2 s, among the first listed events."),
         Maybe,
     ] = []
-    periods_searched_ns: Annotated[Count | None, Meta(description="From the run's start; null: all of it."), Maybe] = (
-        None
-    )
+    periods_searched_ns: Annotated[
+        Count | None,
+        Meta(description="From the run's start; null: all of it. 0: others had the CPU for most of the run."),
+        Maybe,
+    ] = None
 
     @property
     def counted(self) -> Counters:

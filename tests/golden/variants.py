@@ -87,6 +87,7 @@ _ROWS: tuple[tuple[str, str, Callable[[], Changes]], ...] = (
     ("a gap ended the run", "probe.jitter", lambda: _UNTIL),
     ("no gap ended the run", "probe.jitter", lambda: {"until": {"least_ns": 50_000, "gap": None}}),
     ("periods were searched in a part", "probe.jitter", lambda: _cpus(periods_searched_ns=820_000_000)),
+    ("others had the CPU", "probe.jitter", lambda: _cpus(periods_searched_ns=0)),
     ("all CPUs stood still", "probe.jitter", lambda: {"simultaneous_stops": _STOPS}),
     ("none stood still", "probe.jitter", lambda: {"simultaneous_stops": _STOPS | {"count": 0}}),
     ("a gap ended one of two runs", "probe.jitter.runs", _runs),

@@ -202,6 +202,25 @@ def test_what_a_long_pause_hides_is_not_missed() -> None:
     assert one.count == pytest.approx(3 * 250, abs=2)
 
 
+def test_what_may_be_a_multiple_is_not_told() -> None:
+    """Each second moment of a timer of 10 ms: at the others the CPU is always away, so nobody saw whether it came."""
+    random, length = Random(5), 20 * SECOND
+    pauses = [k * 20 * MS + random.uniform(6.2, 9.8) * MS for k in range(1000)]
+    seen = [one.start for one in comb(20 * MS, length, first=0)]
+    told = found(taken(length, (seen, lambda: 5e4, "timer"), (pauses, lambda: 4 * MS, "thread")), length)
+    assert [one for one in told if one.cause == "timer"] == []
+    (alone,) = found(comb(20 * MS, length), length)
+    assert alone.period_ns == 20 * MS
+
+
+@pytest.mark.parametrize(("gap_ms", "told", "searched_ns"), [(1.9, 1, None), (2.1, 0, 0)])
+def test_of_a_cpu_that_others_have_most_of_the_time_no_period_is_known(
+    gap_ms: float, told: int, searched_ns: int | None
+) -> None:
+    (cpu,) = explained(raw_run(of_run(comb(4 * MS, 5 * SECOND, gap=gap_ms * MS), 5)))["cpus"]
+    assert (len(cpu["periods"]), cpu["periods_searched_ns"]) == (told, searched_ns)
+
+
 def test_two_periods_at_once() -> None:
     random, length = Random(2), 20 * SECOND
     every = regular(random, length, SECOND, 0.0005)

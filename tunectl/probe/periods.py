@@ -6,6 +6,10 @@ from then on what else may have come at that moment.
 
 Of each kind so many gaps are looked at, from the run's start, that they are less than some 700 for each of the 12
 periods that a claim needs: what comes between more of its like shows in no window.
+
+A CPU that others have most of the time shows when the scheduler hands it over, and a timer only where the CPU happens
+to be ours: often each second or fifth of its moments alone. Of such a CPU no period is known. Elsewhere a period is
+known where its halves, thirds, fifths and sevenths could be seen as well.
 """
 
 from collections import Counter
@@ -29,6 +33,7 @@ from tunectl.probe.phase import (
     Series,
     evidence,
     in_phase,
+    is_regular,
     judged,
     nearest,
     refined,
@@ -40,6 +45,9 @@ MOST = 8
 LOOKED_AT = Period.searched  # gaps of a length and more, from the run's start
 THROTTLED = "as long as RT throttling or the deadline fair server takes"
 _HIDES = 50e3  # ns: what is so long hides what would have come meanwhile
+_AWAY = 1e6  # ns: so long is no interruption of the probe, but somebody else's turn
+_MOST_AWAY = 0.5  # of the run
+_BETWEEN_SEEN = 0.5  # of the moments between those of a period, against those of the period itself
 _GRID = 20e6  # ns: ticks come more often; of a tick only the longer gaps may be looked at
 _MEETS = 50e3  # ns: so much earlier or later than usual, two things that come at once may come
 _SCHEDULER = (30e6, 80e6)  # ns; both mechanisms take 50 ms of each second by default
@@ -89,7 +97,7 @@ class Found(NamedTuple):
     """The periods of one CPU's gaps, and how far they were looked for."""
 
     periods: list[Period]
-    searched_ns: int | None  # from the run's start; None where all gaps were searched
+    searched_ns: int | None  # from the run's start; None where all gaps were searched, 0 on a CPU that others had
 
 
 def find_periods(
@@ -105,6 +113,8 @@ def find_periods(
         [Gap((a - begin) * tick, (b - begin) * tick, label) for a, b, label in events], (end - begin) * tick
     )
     search.take_scheduler_pauses(is_fifo)
+    if search.is_away:
+        return Found(list(_described(search.claims)), 0)
     for least in search.levels():
         search.look(least)
     claims = sorted(_originals(list(search.settled())), key=lambda claim: claim.series.period)
@@ -125,6 +135,12 @@ class _Search:
         self.searched_ns: int | None = None
         self._gaps, self._length = gaps, length
         self._taken: set[Gap] = set()
+        self._away = [(gap.start, gap.end) for gap in gaps if gap.length >= _AWAY]
+
+    @property
+    def is_away(self) -> bool:
+        """Had others the CPU for most of the run?"""
+        return sum(end - start for start, end in self._away) > _MOST_AWAY * self._length
 
     def levels(self) -> Iterator[float]:
         """Least lengths, descending, each with gaps enough that were not in the one before; at last all."""
@@ -166,12 +182,26 @@ class _Search:
             slots = seen_slots(looked, comb.period, comb.phase, hit)
             whole = floor(claim.length / comb.period)
             hits = min(len(hit), whole)
-            if hits >= COVERAGE * slots:
+            if hits >= COVERAGE * slots and self._is_known(claim, comb, hit):
                 members = tuple(range(len(starts)))
                 series = Series(
                     comb.period, hits, max(hits, min(slots, whole)), members, comb.phase, comb.error, window
                 )
                 yield claim._replace(series=series)
+
+    def _is_known(self, claim: Claim, comb: Comb, hit: set[int]) -> bool:
+        """Would a shorter period have shown, and a longer one have been told from it, or was the CPU away meanwhile?"""
+        looked = Looked([], claim.length, self._away)
+        own = seen_slots(looked, comb.period, comb.phase, hit)
+        is_partly_seen = own < COVERAGE * floor(claim.length / comb.period)
+        if is_partly_seen and any(is_regular(hit, divisor) for divisor in _DIVISORS):
+            return False
+        for divisor in _DIVISORS:
+            moments = {slot * divisor for slot in hit}
+            between = seen_slots(looked, comb.period / divisor, comb.phase, moments) - own
+            if between < _BETWEEN_SEEN * (divisor - 1) * own:
+                return False
+        return True
 
     def _absorb(self, gaps: Iterable[Gap]) -> None:
         """What comes at a moment of a period that was found of longer gaps, and that had none, is of that period."""

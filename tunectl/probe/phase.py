@@ -232,13 +232,13 @@ def judged(looked: Looked, comb: Comb, window: float, spread: float = 1.0, least
     if evidence(len(hit), slots, chance) <= wanted(slots, window, spread):
         return None
     is_thin = hits / slots - chance < COVERAGE * (1 - chance)
-    if is_thin and any(_is_regular(hit, divisor) for divisor in (2, 3, 5)):
+    if is_thin and any(is_regular(hit, divisor) for divisor in (2, 3, 5)):
         return None
     members = tuple(index for _, index in near.values())
     return Series(period, hits, max(hits, min(slots, whole)), members, phase, comb.error, window, is_thin)
 
 
-def _is_regular(hit: set[int], divisor: int) -> bool:
+def is_regular(hit: set[int], divisor: int) -> bool:
     """Is it every second moment that was hit, or two of each five? Chance leaves out moments of any rank."""
     ranks = Counter(slot % divisor for slot in hit).values()
     return sum(hits > len(hit) / (4 * divisor) for hits in ranks) <= divisor / 2

@@ -286,14 +286,17 @@ def loads_of(load: Load | None) -> tuple[str, list[tuple[str, str, str]]]:
 
 
 def searched_of(result: Jitter) -> str:
-    """How far periods were looked for, as a sentence; "" where all gaps were searched."""
-    cut = {cpu.cpu: ns for cpu in result.cpus if (ns := cpu.periods_searched_ns) is not None}
+    """How far periods were looked for, in a sentence or two; "" where all gaps were searched."""
+    away = [cpu.cpu for cpu in result.cpus if cpu.periods_searched_ns == 0]
+    unknown = f"periods are not known of {named_cpus(away)}: others had the CPU for most of the run" if away else ""
+    cut = {cpu.cpu: ns for cpu in result.cpus if (ns := cpu.periods_searched_ns)}
     if not cut:
-        return ""
+        return unknown
     least, most = (nanoseconds(end(cut.values())) for end in (min, max))
     length = least if least == most else f"{least} to {most}"
     why = f"of the listed gaps at most {Period.searched:,} of a length and more are searched"
-    return f"periods of short gaps were looked for in the first {length} of {named_cpus(cut)} alone: {why}"
+    searched = f"periods of short gaps were looked for in the first {length} of {named_cpus(cut)} alone: {why}"
+    return f"{searched}; {unknown}" if unknown else searched
 
 
 _LIMITED = {
