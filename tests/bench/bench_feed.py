@@ -8,15 +8,13 @@ is noted. Unstamped UDP, 10,000 messages a second; the median from due to book, 
 waits as the probe does (poll0). Beyond that, one that spins on its receive saves poll(2), the call that poll0 is.
 """
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
-from tests.bench.pairs import measure_in_turns, ratio_of
+from tests.bench.pairs import measure_in_turns, median_of, ratio_of, run_json
 
 NATIVE = Path(__file__).parents[2] / "tunectl" / "probe" / "native"
 BARS = {"frame_ns": 50.0, "parse_ns_per_byte": 4.0}
@@ -30,7 +28,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as out:
         make = ["make", "-s", "-C", str(NATIVE), "all", "bench-feed", "bench-receiver", f"OUT={out}"]
         subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
-        alone = run([f"{out}/bench-feed", str(cpus[-1])])
+        alone = run_json([f"{out}/bench-feed", str(cpus[-1])])
         words = [*WORDS, "--cpus", ",".join(map(str, cpus))]
         ours, plain = [f"{out}/tunectl-probe", "feed", *words], [f"{out}/bench-receiver", *words]
         polling = ratio_of(measure_in_turns(rounds, lambda: median(ours), lambda: median(plain)))
@@ -41,23 +39,9 @@ def main() -> int:
     return 0 if all(alone[name] <= bar for name, bar in BARS.items()) and polling.value <= BAR else 1
 
 
-def run(argv: list[str], **more: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(
-        subprocess.run(argv, check=True, capture_output=True, env={**os.environ, **more}).stdout
-    )
-    return found
-
-
 def median(argv: list[str], **more: str) -> float:
     """From due to book, in ticks."""
-    told = run(argv, **more)["cells"][0]["total"]
-    counts = sorted(zip(told[::2], told[1::2], strict=True))
-    left = sum(count for _, count in counts) / 2
-    for ticks, count in counts:
-        left -= count
-        if left <= 0:
-            return float(ticks)
-    raise SystemExit("no message came")
+    return median_of(run_json(argv, **more)["cells"][0]["total"])
 
 
 if __name__ == "__main__":

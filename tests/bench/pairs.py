@@ -1,9 +1,12 @@
 """A ratio of two things that are measured in turns: what the machine does meanwhile, it does to both."""
 
+import json
+import os
 import statistics
+import subprocess
 from collections.abc import Callable, Sequence
 from math import comb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Ratio(NamedTuple):
@@ -37,3 +40,21 @@ def ratio_of(pairs: Sequence[tuple[float, float]]) -> Ratio:
         rank += 1
     rank = max(rank - 1, 0)
     return Ratio(statistics.median(ratios), ratios[rank], ratios[-1 - rank])
+
+
+def run_json(argv: list[str], **more: str) -> dict[str, Any]:
+    """What a program prints; `more` is added to its environment."""
+    done = subprocess.run(argv, check=True, capture_output=True, env={**os.environ, **more})
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def median_of(counts: Sequence[int]) -> float:
+    """Of values, each followed by how often it came."""
+    pairs = sorted(zip(counts[::2], counts[1::2], strict=True))
+    left = sum(count for _, count in pairs) / 2
+    for value, count in pairs:
+        left -= count
+        if left <= 0:
+            return float(value)
+    raise SystemExit("nothing came")

@@ -173,6 +173,28 @@ def test_a_message_has_as_many_bytes_as_were_asked_for(program: Path, pair: str,
     assert (document["bytes"], document["cells"][0]["sent"], document["cells"][0]["lost"]) == (1400, 9, 0)
 
 
+def has_vsock_loopback() -> bool:
+    try:
+        with socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM) as bound:
+            bound.bind((1, socket.VMADDR_PORT_ANY))  # VMADDR_CID_LOCAL has no name before Python 3.14
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif("not has_vsock_loopback()", reason="this kernel has no vsock_loopback, or it is not loaded")
+@pytest.mark.parametrize("way", ["block", "epoll", "minimal"])
+def test_vsock_carries_every_message(installed: Path, pair: str, way: str) -> None:
+    (cell,) = wake(pair, mechanisms="vsock", waiting=way, message_bytes=1400)["cells"]
+    assert (cell["sent"], cell["lost"]) == (5, 0)
+
+
+@pytest.mark.skipif("has_vsock_loopback()", reason="this kernel has vsock_loopback")
+def test_without_vsock_loopback_its_module_is_named(installed: Path, pair: str) -> None:
+    with pytest.raises(TunectlError, match="module vsock_loopback"):
+        wake(pair, mechanisms="vsock", waiting="block")
+
+
 def test_all_descriptors_of_a_set_are_there(program: Path, pair: str) -> None:
     argv = words(program, pair, "pipe:epoll:60000", fds=50)
     child = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)

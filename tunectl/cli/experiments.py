@@ -65,10 +65,11 @@ def _listed(name: str, usual: str, names: Sequence[str], text: str) -> Callable[
 @_SENDER_AND_RECEIVER
 @click.option(
     "--mechanisms",
+    "--transport",
     metavar="LIST",
     shell_complete=some_of(lambda: wakes.MECHANISMS),
-    help="Of channel, eventfd, pipe, unix, tcp, udp (together: messages), eventloop, timerfd, clock_nanosleep (timers) "
-    "[messages].",
+    help="Of channel, eventfd, pipe, unix, tcp, udp (together: messages), vsock, eventloop, timerfd, clock_nanosleep "
+    "(timers) [messages].",
 )
 @click.option(
     "--waiting",

@@ -34,7 +34,7 @@ WAYS = {
 }
 BETWEEN_HOSTS = ("tcp", "udp")
 MESSAGES = ("channel", "eventfd", "pipe", "unix", *BETWEEN_HOSTS)  # the default table
-MECHANISMS = (*MESSAGES, "eventloop", *TIMERS)
+MECHANISMS = (*MESSAGES, "vsock", "eventloop", *TIMERS)
 _GROUPS = {"messages": MESSAGES, "timers": TIMERS}
 _POLLING = ("poll", "epoll", "poll0", "epoll0")
 _LEAST_IDLES = "0,1,10,100"

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* So few that no queue overflows, however late the receiver gets a CPU. */
 enum { MESSAGES = 60 };
@@ -130,12 +131,27 @@ static void tables_are_whole(void)
         CHECK(wait_methods[i].needs && wait_methods[i].receive);
 }
 
+/* vsock needs a module, which a kernel may not have. */
+static bool is_here(const struct mechanism *mechanism)
+{
+    int fds[LOOPBACK_ENDS];
+    if (mechanism->connect != loopback_vsock)
+        return true;
+    bool is_open = loopback_vsock(fds) == 0;
+    for (size_t end = 0; end < LOOPBACK_ENDS; end++)
+        if (fds[end] >= 0)
+            (void)close(fds[end]);
+    return is_open;
+}
+
 void test_transport(void)
 {
     const size_t sizes[] = {sizeof(struct message), 1500};
     tables_are_whole();
     ring_keeps_order_and_says_when_it_is_full();
     for (size_t i = 0; i < mechanisms_n; i++) {
+        if (!is_here(&mechanisms[i]))
+            continue;
         for (size_t s = 0; s < 2; s++) {
             if (mechanisms[i].send)
                 nothing_is_there_at_first(&mechanisms[i], sizes[s]);

@@ -4,17 +4,17 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <linux/vm_sockets.h>     /* behind it: it takes sa_family_t from there */
 #include <unistd.h>
 
 /* A socket at the address, its port chosen by the kernel and left there. Returns 0 or -errno. */
-static int bound_socket(int *fd, int type, struct sockaddr_in *address)
+static int bound_socket(int *fd, int type, void *address, socklen_t length)
 {
-    socklen_t length = sizeof(*address);
-    *fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
-    if (*fd < 0 || bind(*fd, (struct sockaddr *)address, length) || getsockname(*fd, (struct sockaddr *)address, &length))
-        return -errno;
-    return 0;
+    struct sockaddr *at = address;
+    *fd = socket(at->sa_family, type | SOCK_CLOEXEC, 0);
+    return *fd < 0 || bind(*fd, at, length) || getsockname(*fd, at, &length) ? -errno : 0;
 }
 
 static struct sockaddr_in here(void)
@@ -28,9 +28,9 @@ int loopback_udp(int fds[LOOPBACK_ENDS])
     struct sockaddr_in from = here();
     struct sockaddr_in to = here();
     fds[LOOPBACK_SENDS] = -1;
-    int rc = bound_socket(&fds[LOOPBACK_RECEIVES], SOCK_DGRAM, &to);
+    int rc = bound_socket(&fds[LOOPBACK_RECEIVES], SOCK_DGRAM, &to, sizeof(to));
     if (!rc)
-        rc = bound_socket(&fds[LOOPBACK_SENDS], SOCK_DGRAM, &from);
+        rc = bound_socket(&fds[LOOPBACK_SENDS], SOCK_DGRAM, &from, sizeof(from));
     if (!rc && (connect(fds[LOOPBACK_SENDS], (struct sockaddr *)&to, sizeof(to)) ||
                 connect(fds[LOOPBACK_RECEIVES], (struct sockaddr *)&from, sizeof(from))))
         rc = -errno;
@@ -43,36 +43,49 @@ static int set_nodelay(int fd)
     return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) ? -errno : 0;
 }
 
-static int accept_own(int fds[LOOPBACK_ENDS], int listener, const struct sockaddr_in *to)
+static int accept_own(int fds[LOOPBACK_ENDS], int listener, const void *to, void *from, socklen_t length)
 {
-    struct sockaddr_in from = here();
-    struct sockaddr_in peer;
-    socklen_t length = sizeof(peer);
-    int rc = bound_socket(&fds[LOOPBACK_SENDS], SOCK_STREAM, &from);
+    struct sockaddr_storage peer = {0};
+    socklen_t peer_length = sizeof(peer);
+    int rc = bound_socket(&fds[LOOPBACK_SENDS], SOCK_STREAM, from, length);
     if (rc)
         return rc;
-    if (listen(listener, 1) || connect(fds[LOOPBACK_SENDS], (const struct sockaddr *)to, sizeof(*to)))
+    if (listen(listener, 1) || connect(fds[LOOPBACK_SENDS], to, length))
         return -errno;
-    fds[LOOPBACK_RECEIVES] = accept4(listener, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC);
+    fds[LOOPBACK_RECEIVES] = accept4(listener, (struct sockaddr *)&peer, &peer_length, SOCK_CLOEXEC);
     if (fds[LOOPBACK_RECEIVES] < 0)
         return -errno;
-    if (peer.sin_port != from.sin_port)     /* somebody else was faster */
-        return -ECONNABORTED;
-    rc = set_nodelay(fds[LOOPBACK_SENDS]);
-    return rc ? rc : set_nodelay(fds[LOOPBACK_RECEIVES]);
+    return memcmp(&peer, from, length) ? -ECONNABORTED : 0;     /* somebody else was faster */
+}
+
+/* A stream from one address to another. */
+static int stream(int fds[LOOPBACK_ENDS], void *to, void *from, socklen_t length)
+{
+    int listener;
+    fds[LOOPBACK_RECEIVES] = fds[LOOPBACK_SENDS] = -1;
+    int rc = bound_socket(&listener, SOCK_STREAM, to, length);
+    if (!rc)
+        rc = accept_own(fds, listener, to, from, length);
+    if (listener >= 0)
+        (void)close(listener);
+    return rc;
 }
 
 int loopback_tcp(int fds[LOOPBACK_ENDS])
 {
     struct sockaddr_in to = here();
-    int listener;
-    fds[LOOPBACK_RECEIVES] = fds[LOOPBACK_SENDS] = -1;
-    int rc = bound_socket(&listener, SOCK_STREAM, &to);
-    if (!rc)
-        rc = accept_own(fds, listener, &to);
-    if (listener >= 0)
-        (void)close(listener);
+    struct sockaddr_in from = here();
+    int rc = stream(fds, &to, &from, sizeof(to));
+    for (int end = 0; end < LOOPBACK_ENDS && !rc; end++)
+        rc = set_nodelay(fds[end]);
     return rc;
+}
+
+int loopback_vsock(int fds[LOOPBACK_ENDS])
+{
+    struct sockaddr_vm to = {.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_LOCAL, .svm_port = VMADDR_PORT_ANY};
+    struct sockaddr_vm from = to;
+    return stream(fds, &to, &from, sizeof(to));
 }
 
 int loopback_multicast(int fds[LOOPBACK_ENDS], unsigned group)
@@ -84,9 +97,9 @@ int loopback_multicast(int fds[LOOPBACK_ENDS], unsigned group)
     struct ip_mreq membership = {to.sin_addr, loopback};
     const int no_hop = 0;
     fds[LOOPBACK_SENDS] = -1;
-    int rc = bound_socket(&fds[LOOPBACK_RECEIVES], SOCK_DGRAM, &to);
+    int rc = bound_socket(&fds[LOOPBACK_RECEIVES], SOCK_DGRAM, &to, sizeof(to));
     if (!rc)
-        rc = bound_socket(&fds[LOOPBACK_SENDS], SOCK_DGRAM, &from);
+        rc = bound_socket(&fds[LOOPBACK_SENDS], SOCK_DGRAM, &from, sizeof(from));
     if (!rc && (setsockopt(fds[LOOPBACK_RECEIVES], IPPROTO_IP, IP_ADD_MEMBERSHIP, &membership, sizeof(membership)) ||
                 setsockopt(fds[LOOPBACK_SENDS], IPPROTO_IP, IP_MULTICAST_IF, &loopback, sizeof(loopback)) ||
                 setsockopt(fds[LOOPBACK_SENDS], IPPROTO_IP, IP_MULTICAST_TTL, &no_hop, sizeof(no_hop)) ||

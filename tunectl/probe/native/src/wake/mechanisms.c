@@ -211,6 +211,7 @@ const struct mechanism mechanisms[] = {
     {"unix", FD, 0, ends_open, stream_send, stream_take, take_until, take_until, connect_unix},
     {"tcp", FD | TRAIT_NAPI, SOCK_STREAM, ends_open, stream_send, stream_take, take_until, take_until, loopback_tcp},
     {"udp", FD | TRAIT_NAPI, SOCK_DGRAM, ends_open, stream_send, stream_take, take_until, take_until, loopback_udp},
+    {"vsock", FD, 0, ends_open, stream_send, stream_take, take_until, take_until, loopback_vsock},
     {"eventloop", TRAIT_EPOLL | TRAIT_LOOP, 0, eventloop_open, eventloop_send, ring_take, NULL, eventloop_run, NULL},
     {"timerfd", FD | TRAIT_FILE | TRAIT_TIMER, 0, timerfd_open, NULL, timerfd_take, take_until, take_until, NULL},
     {"clock_nanosleep", TRAIT_BLOCK | TRAIT_TIMER, 0, NULL, NULL, nanosleep_take, NULL, nanosleep_take, NULL},

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/loopback.h"
 #include "lib/options.h"
 #include "lib/thread.h"
 #include "lib/ticks.h"
@@ -54,7 +55,8 @@ static bool open_case(struct wake_run *run, struct transport *t)
     if (!rc)
         rc = wait_method_prepare(run->what.method, t, o->fds, o->busy_poll_us);
     if (rc)
-        pair_cannot(&run->pair, "be set up", rc);
+        pair_cannot(&run->pair, mechanism->connect == loopback_vsock ? "be set up (module vsock_loopback: is it there, and loaded?)"
+                                                                     : "be set up", rc);
     return rc == 0;
 }
 
