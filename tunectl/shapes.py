@@ -1245,7 +1245,6 @@ class ContentionCase(msgspec.Struct, frozen=True):
     histogram: Histogram
     sent: Count = 0
     allocations: Annotated[Count, Meta(description="Calls of malloc for these buffers.")] = 0
-    others_allocations: Annotated[Count, Meta(description="By threads beyond the two.")] = 0
     sleeps: Annotated[_Ends, Meta(description="They left their CPUs by themselves: for a lock, or to wait.")] = []
     preemptions: _Ends = []
     page_faults: _Ends = []

@@ -18,7 +18,6 @@ def case(taking: Iterable[int] = (), **changes: Any) -> dict[str, Any]:
         "reason": "",
         "sent": len(taken),
         "allocations": len(taken) if changes.get("buffers", "malloc") == "malloc" else 0,
-        "others_allocations": 0,
         "throttled_us": 0,
         "taking": pairs(taken),
         "handing": pairs([300] * len(taken)),

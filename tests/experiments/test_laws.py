@@ -376,7 +376,6 @@ def negative(count: int) -> Json:
         (HEDGE, {"denied": 3, "shed_at": 4}, 1),
         (CONTENTION, contentions.end(0, preemptions=1), 1),
         (CONTENTION, contentions.end(1, sleeps=9, page_faults=9), 0),
-        (CONTENTION, {"handing": [-1, 1, 300, 999]}, 1),
         (HEDGE, {"hedged": 50, "budget": 0.05}, 0),
         (HEDGE, {"hedged": 45, "over_budget": 5, "budget": 0.05}, 0),  # a burst emptied the bucket for a while
         (HEDGE, {"hedged": 45, "over_budget": 5, "budget": 0.049}, 1),

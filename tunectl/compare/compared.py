@@ -5,12 +5,11 @@ from collections.abc import Callable, Sequence
 from tunectl.compare.cases import case_groups, nothing_in_common
 from tunectl.compare.conditions import (
     common_conditions,
-    contention_conditions,
     feed_conditions,
-    hedge_conditions,
     jitter_conditions,
     load_condition,
     other_warnings,
+    request_conditions,
     set_conditions,
     wake_conditions,
 )
@@ -104,10 +103,8 @@ def _cases(
         warnings = [*common_conditions(first, second), *wake_conditions(first, second)]
     if isinstance(first, Feed) and isinstance(second, Feed):
         warnings = [*common_conditions(first, second), *feed_conditions(first, second)]
-    if isinstance(first, Hedge) and isinstance(second, Hedge):
-        warnings = [*common_conditions(first, second), *hedge_conditions(first, second)]
-    if isinstance(first, Contention) and isinstance(second, Contention):
-        warnings = [*common_conditions(first, second), *contention_conditions(first, second)]
+    if isinstance(first, Hedge | Contention) and isinstance(second, Hedge | Contention):
+        warnings = [*common_conditions(first, second), *request_conditions(first, second)]
     groups = case_groups(first, second, confidence)
     if not groups:
         raise nothing_in_common(first, second, names)

@@ -146,23 +146,18 @@ def feed_conditions(before: Feed, after: Feed) -> Iterator[str]:
     )
 
 
-def hedge_conditions(before: Hedge, after: Hedge) -> Iterator[str]:
-    """Cases that only one run has, or that ran on other CPUs; how the requests depend on each other."""
+_DEPENDENT = {
+    "hedge": "requests are independent of each other; those that wait in one queue are not",
+    "contention": "buffers are independent of each other; those that wait for one lock are not",
+}
+
+
+def request_conditions(before: Hedge | Contention, after: Hedge | Contention) -> Iterator[str]:
+    """Cases that only one run has, or that ran on other CPUs; how requests, or buffers, depend on each other."""
     yield from _alone(before, after)
     yield from _differs("scheduling priority", *_priorities(before, after))
     yield from _unusable(before, after)
-    yield (
-        "the bounds assume that requests are independent of each other; those that wait in one queue are not, and then "
-        "the bounds are too narrow"
-    )
-
-
-def contention_conditions(before: Contention, after: Contention) -> Iterator[str]:
-    """Cases that only one run has, or that ran on other CPUs."""
-    yield from _alone(before, after)
-    yield from _differs("scheduling priority", *_priorities(before, after))
-    yield from _unusable(before, after)
-    yield "the bounds assume that buffers are independent of each other; those that wait for one lock are not"
+    yield f"the bounds assume that {_DEPENDENT[before.kind]}, and then the bounds are too narrow"
 
 
 def _capture(result: Feed) -> str:

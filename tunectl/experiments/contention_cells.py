@@ -1,11 +1,11 @@
 """What `tunectl-probe contention` counted, as types; which cases are void, and the cells and warnings. Pure."""
 
-from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
+from tunectl.experiments.ends import SENDER_AND_RECEIVER
 from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Values, uneven
 from tunectl.experiments.pair import (
     OTHERS_MOST,
@@ -24,7 +24,7 @@ from tunectl.experiments.tick_figures import FEWEST, Figures
 from tunectl.shapes import CONTENTION_STEPS, Measured
 from tunectl.wording import plural
 
-_ROLES = ("sender", "receiver")
+_ROLES = SENDER_AND_RECEIVER.names
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +50,6 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     reason: Annotated[str, Meta(description="Why it was not measured; else empty.")] = ""
     sent: Annotated[Counted, Meta(description="Buffers, warm-ups left out; all of them arrived.")] = 0
     allocations: Annotated[Counted, Meta(description="Calls of malloc for these.")] = 0
-    others_allocations: Annotated[Counted, Meta(description="By threads beyond the two.")] = 0
     throttled_us: Annotated[
         Counted, Meta(description="How long the cgroups that hold the probe were out of their cpu.max.")
     ] = 0
@@ -108,17 +107,7 @@ def run_warnings(run: RawContention) -> list[str]:
 
 
 def _case_warnings(case: RawCase, run: RawContention) -> list[str]:
-    return [*_of_ends(case), *_of_stamps(case, run)]
-
-
-def _of_ends(case: RawCase) -> Iterator[str]:
-    for role, end in zip(_ROLES, case.ends, strict=True):
-        yield from preempted(role, end.preemptions)
-
-
-def _of_stamps(case: RawCase, run: RawContention) -> Iterator[str]:
-    if case.handing and case.handing[0] < 0:
-        yield f"buffers were had before they were handed over, by the counters of CPUs {run.cpus[0]} and {run.cpus[1]}"
+    return [text for role, end in zip(_ROLES, case.ends, strict=True) for text in preempted(role, end.preemptions)]
 
 
 def _counted(run: RawContention, judged: Judged) -> dict[str, Any]:
@@ -130,7 +119,6 @@ def _counted(run: RawContention, judged: Judged) -> dict[str, Any]:
         "n": case.sent if has else 0,
         "sent": case.sent,
         "allocations": case.allocations,
-        "others_allocations": case.others_allocations,
         "sleeps": [end.sleeps for end in case.ends],
         "preemptions": [end.preemptions for end in case.ends],
         "page_faults": [end.page_faults for end in case.ends],

@@ -210,7 +210,6 @@ static void *take_and_give(void *context)
         if (held[i])
             give(run, &own, held[i]);
         held[i] = take(run, &own, draw_bytes(run, &seed));
-        atomic_fetch_add(&run->allocations, run->pair.options->buffers == FROM_MALLOC);
         if (!i)
             sleep_ns(FURTHER_PAUSE_US * 1000);
     }
@@ -335,7 +334,7 @@ static void write_measured(struct json *j, void *context)
     size_t end = atomic_load(&run->arrived);
     size_t from = end < CONTENTION_WARM_UPS ? end : CONTENTION_WARM_UPS;
     uint64_t own = run->pair.options->buffers == FROM_MALLOC ? end - from : 0;
-    json_counts(j, {"sent", end - from}, {"allocations", own}, {"others_allocations", atomic_load(&run->allocations)});
+    json_counts(j, {"sent", end - from}, {"allocations", own});
     for (; of.which < DIFFERENCES; of.which++)
         values_write(j, names[of.which], from, end, take_difference, &of);
     json_open(j, "ends", '[');

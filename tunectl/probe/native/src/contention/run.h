@@ -66,7 +66,6 @@ struct contention_run {
     _Atomic size_t sent;            /* by the sender, and no more once it is over */
     _Atomic size_t arrived;
     _Atomic bool is_over;
-    _Atomic uint64_t allocations;   /* by the further threads, too */
 };
 
 extern const struct command contention_command;
