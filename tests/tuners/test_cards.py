@@ -231,7 +231,9 @@ def test_which_link_file_a_card_got_udev_remembers(host: Path) -> None:
     assert judged(host) == ([], [("link files", "net.rx_usecs", 4)])  # a recording: the file may be newer
     root = Sysroot(str(host))
     root.live = True
-    os.utime(host / "etc/systemd/network/10-md.link", (0, 0))
+    os.utime(host / "etc/systemd/network/10-md.link", (0, 0))  # a package keeps the time of its own file
+    assert [setting.named for setting in read_link_files(root) if setting.instance == CARD] == [True]
+    os.utime(host / "run/udev/data/n2", (4e9, 4e9))
     assert [setting.instance for setting in read_link_files(root)] == ["eno1"]
     os.utime(host / "run/udev/data/n2", (0, 0))
     assert [setting.named for setting in read_link_files(root) if setting.instance == CARD] == [True]

@@ -14,7 +14,7 @@ from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
 from tunectl.tuners import keyfiles, tools, tuned
-from tunectl.tuners.conflicts import FoundTuner, conflicts, notes_of, objection
+from tunectl.tuners.conflicts import FoundTuner, conflicts, describe, notes_of, objection
 from tunectl.tuners.find import read_tuners
 from tunectl.tuners.places import knob_at, places
 from tunectl.tuners.table import FILES, PROGRAMS
@@ -46,7 +46,7 @@ def found(root: Path, name: str) -> FoundTuner:
 
 
 def against(root: Path, name: str) -> list[str]:
-    return [str(one) for one in conflicts(found(root, name), OURS)]
+    return list(map(describe, conflicts(found(root, name), OURS)))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ DIRECTORIES = directories_of("udev/rules.d")
 _KEY = re.compile(
     r"""[\s,]*+([^\s={]+?)(?=[\s={]|[-+!:]=)(?:\{([^}]*)\})?\s*(==|!=|\+=|-=|:=|=)\s*[ei]*"((?:\\"|[^"])*+)\""""
 )
+_OF_UNITS = re.compile(r"SYSTEMD_WANTS|SYSTEMD_READY|\bTAG\s*(?:-=|:?=(?!=))")  # no other file needs a closer look
 _ACTIONS = ("add", "move")
 
 
@@ -74,8 +75,8 @@ def rules_against_units(root: Sysroot, ours: str) -> Iterator[tuple[Rule, Key]]:
     """
     names = [name for name in root.listdir("sys/class/net") if root.exists(f"sys/class/net/{name}/device")]
     for path in files_in_force(root, DIRECTORIES, ".rules"):
-        name, label = path.rpartition("/")[2], ""
-        rules = list(parse_rules(root.get_text(path), path)) if name != ours else []
+        name, label, text = path.rpartition("/")[2], "", root.get_text(path)
+        rules = list(parse_rules(text, path)) if name != ours and _OF_UNITS.search(text) else []
         labels = [key.value for rule in rules for key in rule.keys if key.name == "LABEL"]
         for rule in rules:
             goals = {key.name: key.value for key in rule.keys}

@@ -156,14 +156,14 @@ def _was_applied(root: Sysroot, card: Card, path: str, files: Iterable[str]) -> 
     """Was a .link file the card's when udev chose one? None where it does not say, or a part of the file is newer.
 
     It tries the files in the order of their names, and takes the first that matches (src/udev/net/link-config.c,
-    link_get_config). A recording keeps no times.
+    link_get_config). A recording keeps no times; a file that a package brought has an older one than its arrival.
     """
     name = path.rpartition("/")[2]
     if card.link_file <= name:
         return True if card.link_file == name else None
     try:
         chosen = root.lstat(card.database).st_mtime if root.live else 0.0
-        return None if any(root.lstat(file).st_mtime >= chosen for file in files) else False
+        return None if any(root.lstat(file).st_ctime >= chosen for file in files) else False
     except OSError:
         return None
 

@@ -50,7 +50,11 @@ class FoundTuner(NamedTuple):
 
 def said_of(place: str, does: str, key: str, value: str) -> str:
     """`FILE:LINE sets KEY = VALUE`, without the value where only the writer knows it."""
-    return f"{as_place(place)} {does} {key}" + (f" = {as_data(value)}" if value else "")
+    return f"{as_place(place)} {does} {_assigned(key, value)}"
+
+
+def _assigned(key: str, value: str) -> str:
+    return key + (f" = {as_data(value)}" if value else "")
 
 
 def key_of(setting: Setting) -> str:
@@ -59,18 +63,11 @@ def key_of(setting: Setting) -> str:
     return setting.key if is_said else f"{setting.key} of {setting.instance}"
 
 
-class Conflict(NamedTuple):
-    """One knob that two write. `value` is the other's text, "" where that shows only when it writes."""
-
-    knob: str
-    value: str
-    place: str  # file:line, "" where none says so
-    key: str = ""  # its name there
-    ends: Fix = NOTHING  # what ends it, where taking the line out does not
-
-    def __str__(self) -> str:
-        said = f"{self.key or self.knob}{' = ' if self.value else ''}{self.value and as_data(self.value)}"
-        return f"{said} ({as_place(self.place)})" if self.place else said
+def describe(setting: Setting) -> str:
+    """One phrase for people: `KEY = VALUE (FILE:LINE)`, or the knob where it stands in no file."""
+    if not setting.line:
+        return _assigned(setting.knob, setting.value)
+    return f"{_assigned(key_of(setting), setting.value)} ({as_place(setting.place)})"
 
 
 def is_at_work(tuner: FoundTuner) -> bool:
@@ -80,31 +77,23 @@ def is_at_work(tuner: FoundTuner) -> bool:
     return tuner.active or (tuner.enabled and tuner.once)
 
 
-def conflicts(tuner: FoundTuner, settings: Mapping[str, Any]) -> list[Conflict]:
-    """The knobs of `settings` ({knob: value}) that it sets otherwise. One that agrees is no matter."""
+def conflicts(tuner: FoundTuner, settings: Mapping[str, Any]) -> list[Setting]:
+    """What it sets of `settings` ({knob: value}) otherwise: "" where that shows only when it writes.
+
+    One that agrees is no matter.
+    """
     if not is_at_work(tuner):
         return []
     settings = {knob: value for knob, value in settings.items() if knob not in _SHARED}
     if tuner.settings or not tuner.overwrites:
-        sure = [
-            setting for setting in tuner.settings if setting.wins and not setting.named and setting.knob in settings
-        ]
-        against = [setting for setting in sure if _differs(setting, settings)]
-        return [
-            Conflict(
-                setting.knob,
-                setting.value,
-                *((setting.place, key_of(setting)) if setting.line else ("", "")),
-                setting.ends,
-            )
-            for setting in against
-        ]
+        sure = (setting for setting in tuner.settings if setting.wins and not setting.named)
+        return [setting for setting in sure if setting.knob in settings and _differs(setting, settings)]
     matching = (
         knob
         for knob in settings
         if knob not in _NO_TUNERS and any(fnmatchcase(knob, pattern) for pattern in tuner.overwrites)
     )
-    return [Conflict(knob, "", "") for knob in sorted(matching)]
+    return [Setting(knob, knob, "", "", 0, wins=True) for knob in sorted(matching)]
 
 
 def _differs(setting: Setting, settings: Mapping[str, Any]) -> bool:
@@ -127,7 +116,7 @@ def notes_of(tuners: Iterable[FoundTuner], settings: Mapping[str, Any]) -> list[
             continue  # its ban list is in the plan itself
         if against:
             name = f"{tuner.name} (profile {tuner.profile})" if tuner.profile else tuner.name
-            said.append(f"{name} writes {', '.join(map(str, against))}, {tuner.when}: {tuner.answer}")
+            said.append(f"{name} writes {', '.join(map(describe, against))}, {tuner.when}: {tuner.answer}")
     return said
 
 
@@ -200,7 +189,8 @@ def _objection(tuner: FoundTuner, settings: Mapping[str, Any], isolated: CpuSet,
     does = "runs" if tuner.active else "writes at each boot"
     leave = f"or leave those knobs to it, or waive check.other_tuners[{name}]"
     return Objection(
-        f"{name}{detail} {does} and overwrites knobs that tunectl sets, {tuner.when}: " + ", ".join(map(str, against)),
+        f"{name}{detail} {does} and overwrites knobs that tunectl sets, {tuner.when}: "
+        + ", ".join(map(describe, against)),
         to_type(argv("sudo", "systemctl", "disable", "--now", of=tuner.units or [name]), leave),
         "active" if tuner.active else "enabled",
         "inactive",
@@ -266,14 +256,14 @@ def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objecti
     )
 
 
-def _lines(tuner: FoundTuner, against: list[Conflict], settings: Mapping[str, Any]) -> Objection:
+def _lines(tuner: FoundTuner, against: list[Setting], settings: Mapping[str, Any]) -> Objection:
     """Lines of files: each can be taken out, or made to agree."""
-    lines = [said_of(conflict.place, tuner.does, conflict.key, conflict.value) for conflict in against]
-    texts = [f"{conflict.key} = {KNOBS[conflict.knob].codec.encode(settings[conflict.knob])}" for conflict in against]
+    lines = [said_of(setting.place, tuner.does, key_of(setting), setting.value) for setting in against]
+    texts = [f"{key_of(setting)} = {KNOBS[setting.knob].codec.encode(settings[setting.knob])}" for setting in against]
     wanted = list(dict.fromkeys(texts))  # several lines may need the same value
     said = [text for text in wanted if " " not in text.partition(" = ")[0]]  # a program's is no assignment
-    ends = dict.fromkeys(conflict.ends for conflict in against if conflict.ends)
-    takes = list(dict.fromkeys(conflict.place for conflict in against if not conflict.ends))
+    ends = dict.fromkeys(setting.ends for setting in against if setting.ends)
+    takes = list(dict.fromkeys(setting.place for setting in against if not setting.ends))
     agree = f"or say {'; '.join(said)} there"
     take = f"take {', '.join(map(as_place, takes))} out"
     if takes:
@@ -284,6 +274,6 @@ def _lines(tuner: FoundTuner, against: list[Conflict], settings: Mapping[str, An
     return Objection(
         f"{'; '.join(lines)}, {tuner.when}: another value than tunectl's",
         fix,
-        "; ".join(conflict.key + (f" = {conflict.value}" if conflict.value else "") for conflict in against),
+        "; ".join(_assigned(key_of(setting), setting.value) for setting in against),
         "; ".join(wanted),
     )
