@@ -234,6 +234,30 @@ def test_a_mask_that_the_kernel_manages_may_be_wider(tmp_path: Path, facts: Fact
     assert (judged.outcome, judged.observed) == (Outcome.COMPLIANT, "0")
 
 
+@pytest.mark.parametrize(
+    ("asked", "effective", "actions", "outcome"),
+    [
+        ("0-3", "", "", Outcome.COMPLIANT),
+        ("0-3", "3", "", Outcome.COMPLIANT),  # its driver has gone
+        ("0-3", "", "eth0", Outcome.DRIFTED),  # not started yet, and requested
+        ("0-3", "", "(null)", Outcome.DRIFTED),  # a chip's own, which passes the interrupts of others on
+        ("2-3", "", "", Outcome.DRIFTED),  # somebody has chosen these CPUs, and request_irq() keeps to them
+    ],
+)
+def test_an_interrupt_that_no_driver_uses_cannot_fire(
+    tmp_path: Path, asked: str, effective: str, actions: str, outcome: Outcome
+) -> None:
+    knob = KNOBS["irq.affinity"]
+    files = {**irq(asked, effective), "sys/kernel/irq/32/actions": actions}
+    reading = readings("irq.affinity", view(tmp_path, files), HOUSEKEEPING)["32"]
+    assert knob.judge is not None
+    refused = frozenset({Target("irq.affinity", "32")})
+    assert knob.judge(knob, HOUSEKEEPING, reading, Facts(live=True)).outcome is outcome
+    assert (knob.judge(knob, HOUSEKEEPING, reading, Facts(refused=refused)).outcome is Outcome.COMPLIANT) is (
+        outcome is Outcome.COMPLIANT
+    )
+
+
 def test_interrupts_that_share_their_masks_are_judged_alike(tmp_path: Path) -> None:
     """Thousands share a few pairs of texts: what was found right once is not worked out again, and nothing else is."""
     pairs = [("0-1", "0"), ("2-3", "0"), ("0-1", "2"), ("0-1", "0"), ("2-3", "0")]

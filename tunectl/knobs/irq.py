@@ -22,12 +22,16 @@ KEPT_OFF = to_decide(
 def judge_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """An interrupt is where it should be when it is delivered to housekeeping CPUs, and its mask has no others.
 
-    One that the kernel manages has a mask of its own, which nobody else can write: there the first is enough.
+    One that the kernel manages has a mask of its own, which nobody else can write: there the first is enough. One that
+    no driver uses cannot fire: the default mask, on which it would start, has a row of its own.
     """
     show = knob.codec.show
     if reading.facts is None:
         return Judgement(Outcome.COMPLIANT, show(reading.value), show(desired))
     found = reading.of_facts(IrqFacts)
+    if found.unused:
+        reason = f"no driver uses interrupt {reading.instance}: one that comes starts it on irq.default_affinity"
+        return Judgement(Outcome.COMPLIANT, show(reading.value), show(desired), reason)
     if facts.live and found.asked and found.asked <= desired:
         # Without interrupt remapping the kernel moves an interrupt inside its next occurrence.
         reason = f"accepted; the kernel moves it away from CPU {show(found.effective)} with its next interrupt"

@@ -3,7 +3,11 @@
 IrqAffinity is all of them, QueueIrqs those of the NICs that the host file names, each on one CPU of its own where there
 are enough.
 
-Source: kernel/irq/proc.c; Documentation/core-api/irq/irq-affinity.rst.
+One that nobody has requested cannot fire. What its mask shows is that of the boot: request_irq() puts an interrupt for
+which nobody has chosen CPUs on the default mask of that moment. Some refuse every write, such as the cascade of the two
+PICs, interrupt 2.
+Source: kernel/irq/proc.c; kernel/irq/manage.c, irq_setup_affinity(); arch/x86/kernel/i8259.c (i8259A_chip has no
+irq_set_affinity); Documentation/core-api/irq/irq-affinity.rst.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,6 +32,7 @@ class IrqFacts(NamedTuple):
     effective: CpuSet
     device: str | None  # "" for an interrupt without a driver; None where the host does not say
     settable: bool  # since 6.12 the kernel shows 0444 where it would refuse the write
+    unused: bool = False  # nobody has requested it, and nobody has chosen CPUs for it
 
 
 class IrqAffinity:
@@ -81,7 +86,9 @@ class IrqAffinity:
         mode, device = folder.mode(irq, "smp_affinity_list"), None
         with suppress(OSError):
             device = view.root.read_value(f"sys/kernel/irq/{irq}/actions")
-        return IrqFacts(asked, effective, device, mode is None or bool(mode & 0o222))
+        settable = mode is None or bool(mode & 0o222)
+        unused = settable and device == "" and asked >= view.scope.online
+        return IrqFacts(asked, effective, device, settable, unused)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """One write an interrupt."""
