@@ -26,6 +26,7 @@ TEMPERATURE = Range(-40_000, 125_000, frozenset({0}))
 TRIP = Range(1, 200_000)
 # kHz. 0 and 4294967295 are no clock, nor is a number of MHz where kHz are due.
 FREQUENCY = Range(10_000, 10_000_000)
+PERCENT = Range(1, 100)
 COUNT = Range(0, 2**64 - 1)
 # powerclamp says -1 while it is off; a state above the device's own largest is another matter.
 COOLING = Range(-1, 1024)

@@ -11,11 +11,15 @@ from typing import NamedTuple
 
 from tunectl.fix import APPLY, Fix, in_turn, to_decide
 from tunectl.host.thermal import ADVICE
-from tunectl.monitor.model import Sample
+from tunectl.monitor.model import Freshness, Sample, Value
 from tunectl.monitor.rules.history import History, number
-from tunectl.monitor.rules.subjects import cpu_of, packages
+from tunectl.monitor.rules.subjects import cpu_of, ghz, packages
 
 _HYSTERESIS = 0.02  # of the base frequency, above the least
+HIGHEST = "cpuinfo_max_freq"
+# Of a CPU's highest frequency, with turbo: the base of what is built for speed is above it. A low-power part's may be
+# below, and stands as a limit only where turbo is off.
+_HALF = 0.5
 _FIRM = to_decide(f"the firmware holds it down: {ADVICE}")
 _SOFT = in_turn(to_decide("see who lowered it (thermald, a cooling device, a profile)"), APPLY)
 
@@ -34,6 +38,7 @@ class Kind(NamedTuple):
 KINDS = (
     Kind("bios_limit_khz", "the firmware permits {cpus} no more than", _FIRM),
     Kind("max_khz", "scaling_max_freq permits {cpus} no more than", _SOFT),
+    Kind("max_perf_khz", "max_perf_pct of intel_pstate permits {cpus} no more than", _SOFT),
     Kind("core_khz", "by the core's own clock {cpus} ran at", ADVICE),
     Kind("sentinel_khz", "the CPUs that tick beside {cpus} ran at no more than", ADVICE, is_noisy=True),
 )
@@ -44,14 +49,14 @@ _LIMITS = tuple(kind for kind in KINDS if kind not in _MEASURED)
 
 
 class Fact(NamedTuple):
-    """One reading against its base frequency."""
+    """One reading against its base frequency; against its highest where the base is unknown, and does not matter."""
 
     kind: Kind
     cpu: int | None  # None: of the whole package
     khz: float
     base_khz: float
     sample: Sample
-    origin: str  # where the base frequency comes from
+    origin: str  # where the base frequency comes from; HIGHEST: it is the highest instead
 
 
 class Package:
@@ -62,19 +67,27 @@ class Package:
         self.between: list[Fact] = []
         self.high: list[Fact] = []
         self.unknown: dict[int | None, str] = {}  # why a CPU, or the package (None), could not be judged
+        self.doubtful: dict[int | None, str] = {}  # of these, what is held down by a limit, and nobody knows how far
 
     def joined(self, other: Package) -> Package:
         """Both together, as one that is neither."""
         both = Package()
         both.low, both.between, both.high = self.low + other.low, self.between + other.between, self.high + other.high
         both.unknown = {**self.unknown, **other.unknown}
+        both.doubtful = {**self.doubtful, **other.doubtful}
         return both
 
     @property
     def can_tell(self) -> bool:
         """Would a slow CPU show? A permitted maximum proves nothing while it is high."""
         lists = (self.low, self.between, self.high)
-        return any(fact.kind.quantity != "max_khz" for facts in lists for fact in facts)
+        return any(fact.kind.quantity not in ("max_khz", "max_perf_khz") for facts in lists for fact in facts)
+
+    @property
+    def doubts(self) -> list[str]:
+        """What nobody knows of the limits of CPUs that are not low for certain."""
+        low = {fact.cpu for fact in self.low}
+        return [why for cpu, why in self.doubtful.items() if cpu not in low]
 
     @property
     def lone_cpu(self) -> int | None:
@@ -90,7 +103,7 @@ def survey(history: History) -> dict[str, Package]:
     """Every reading there is, by package; a package nothing was read of has none."""
     place = history.once(packages)
     # Hundreds of limits, which hardly ever change; a few measurements, which always do.
-    limits = history.while_same(("base_khz", *(kind.quantity for kind in _LIMITS)), _limits, place)
+    limits = history.while_same(("base_khz", "highest_khz", *(kind.quantity for kind in _LIMITS)), _limits, place)
     found = _sorted(history, _MEASURED)
     for name, package in limits.items():
         other = found.get(name)
@@ -105,11 +118,13 @@ def _limits(history: History) -> dict[str, Package]:
 def _sorted(history: History, kinds: tuple[Kind, ...]) -> dict[str, Package]:
     place = history.once(packages)
     found: dict[str, Package] = {}
-    for fact, cpu, subject, why in _facts(history, kinds):
+    for fact, cpu, subject, why, limit in _facts(history, kinds):
         name = subject if subject.startswith("package") else place.of(cpu)
         package = found.get(name) or found.setdefault(name, Package())
         if fact is None:
             package.unknown[cpu] = why
+            if isinstance(limit, int):
+                package.doubtful[cpu] = f"cpu{cpu} may run at no more than {ghz(limit)}, and {why}"
             continue
         ratio, least = fact.khz / fact.base_khz, history.limits.min_ratio
         is_low = ratio < least and (not fact.kind.is_noisy or _was_low(history, fact, least))
@@ -128,7 +143,8 @@ def is_low(history: History, subject: str) -> bool:
     return package is not None and bool(package.low or package.between)
 
 
-def _facts(history: History, kinds: tuple[Kind, ...]) -> Iterator[tuple[Fact | None, int | None, str, str]]:
+def _facts(history: History, kinds: tuple[Kind, ...]) -> Iterator[tuple[Fact | None, int | None, str, str, Value]]:
+    """Each reading as a fact, with its CPU and subject; or why it is none, and the limit that nobody can judge."""
     bases = history.while_same(("base_khz",), _bases)
     lowest = min((base for base in bases.values()), default=None)
     pinned = history.limits.base_khz
@@ -137,19 +153,32 @@ def _facts(history: History, kinds: tuple[Kind, ...]) -> Iterator[tuple[Fact | N
             if sample.freshness == "absent":
                 continue
             cpu, khz = cpu_of(subject), number(sample)
+            limit = sample.value if kind in _LIMITS else None
             if pinned:
                 base: tuple[float, str] | None = (pinned, "the host file")
             elif cpu is None:  # a package's: of efficient and fast cores together, the lower says no more than it knows
                 base = min((bases[cpu] for cpu in sample.cpus if cpu in bases), default=lowest)
             else:
-                base = bases.get(cpu)
+                base = bases.get(cpu) or _highest(history, subject, khz)
             if not khz:
-                yield None, cpu, subject, sample.reason or f"{kind.quantity} has no fresh value"
+                yield None, cpu, subject, sample.reason or f"{kind.quantity} has no fresh value", limit
             elif base is None:
                 why = "the base frequency is unknown: set thermal.base_frequency_khz in the host file"
-                yield None, cpu, subject, why
+                yield None, cpu, subject, why, limit
             else:
-                yield Fact(kind, cpu, khz, base[0], sample, base[1]), cpu, subject, ""
+                yield Fact(kind, cpu, khz, base[0], sample, base[1]), cpu, subject, "", None
+
+
+def _highest(history: History, subject: str, khz: float | None) -> tuple[float, str] | None:
+    """What to hold a reading against where the base is unknown: near the highest frequency it is above any base.
+
+    Below half of it the CPU is held down whatever its base is, but where turbo is off. Between, nobody knows.
+    """
+    sample = history.get("highest_khz").get(subject)
+    if sample is None or not isinstance(sample.value, int) or not khz:
+        return None
+    is_low = sample.freshness is Freshness.FRESH and khz < sample.value * _HALF
+    return (sample.value, HIGHEST) if is_low or khz >= sample.value * history.limits.min_ratio else None
 
 
 def _bases(history: History) -> dict[int, tuple[float, str]]:

@@ -6,7 +6,7 @@ from tunectl.cpulist import CpuSet, named_cpus
 from tunectl.fix import NOTHING
 from tunectl.host.thermal import ADVICE
 from tunectl.monitor.model import Condition, Health
-from tunectl.monitor.rules.clocks import KINDS, Fact, Kind, Package, survey
+from tunectl.monitor.rules.clocks import HIGHEST, KINDS, Fact, Kind, Package, survey
 from tunectl.monitor.rules.history import History
 from tunectl.monitor.rules.subjects import ghz
 from tunectl.monitor.rules.thermal import idle_injection, rises
@@ -73,7 +73,8 @@ def _dropped(subject: str, low: list[Fact], evidence: str) -> Condition:
     worst = min(first, key=lambda fact: fact.khz / fact.base_khz)
     mine = _cpus(first)
     who = named_cpus(mine) if mine else "its CPUs"
-    share = f"{worst.khz / worst.base_khz:.0%} of their base frequency of {ghz(worst.base_khz)} ({worst.origin})"
+    which = "highest" if worst.origin == HIGHEST else "base"
+    share = f"{worst.khz / worst.base_khz:.0%} of their {which} frequency of {ghz(worst.base_khz)} ({worst.origin})"
     also = [_also(low, other, mine) for other in KINDS if other != kind and any(fact.kind == other for fact in low)]
     also += [f"since the last snapshot {evidence}"] if evidence else []
     cpus = mine | frozenset(fact.cpu for fact in low if fact.cpu is not None)

@@ -20,14 +20,14 @@ _DAEMONS = to_decide("what it watches is unknown now; only the daemon sees it: i
 
 
 def judge_frequency(history: History) -> Iterator[Condition]:
-    """FrequencyUnknown: would a slow CPU be seen at all?"""
+    """FrequencyUnknown: would a slow CPU be seen at all? One that is held down to nobody knows what would not."""
     heats, found = history.once(rises), history.once(survey)
     for subject in sorted({*heats, *found} - _absorbed(found)) or ["host"]:
         package, heat = found.get(subject, Package()), heats.get(subject)
-        if package.can_tell or (heat and heat.can_tell):
+        if not package.doubts and (package.can_tell or (heat and heat.can_tell)):
             yield Condition(NAME, subject, Health.GOOD, source="frequency")
         else:
-            why = next(iter(package.unknown.values()), "") or (heat.unknown if heat else "")
+            why = next(iter(package.doubts or package.unknown.values()), "") or (heat.unknown if heat else "")
             summary = f"{subject}: nobody knows whether its CPUs run slow"
             yield Condition(
                 NAME, subject, Health.BAD, None, None, "frequency", f"{summary}: {why}" if why else summary, _TELL
