@@ -8,7 +8,10 @@ import http.client
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
 from tunectl.hostfile.monitor import Address
@@ -94,5 +97,15 @@ def _said(status: int) -> str:
 
 
 def _seconds(text: str | None) -> float | None:
-    """A Retry-After in seconds; its other form, a date, is not used by what receives alerts."""
-    return min(float(text), _LONGEST_PAUSE_S) if text and text.isascii() and text.isdigit() else None
+    """A Retry-After in seconds from now: a number of them or a date (RFC 9110, 10.2.3); None where it is neither."""
+    if not text:
+        return None
+    if text.isascii() and text.isdigit():
+        return min(float(text), _LONGEST_PAUSE_S)
+    try:
+        date = parsedate_to_datetime(text)
+        # A date that names no zone is meant in UTC, as all dates of HTTP are.
+        pause_s = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return None
+    return min(max(pause_s, 0.0), _LONGEST_PAUSE_S)
