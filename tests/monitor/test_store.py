@@ -369,6 +369,50 @@ def test_a_page_that_cannot_be_read_hides_only_itself(tmp_path: Path, caplog: py
     goes_on(tmp_path)
 
 
+@pytest.mark.parametrize("pages", [1, 2, 8])
+def test_a_file_that_lost_its_last_pages_gives_what_stands_on_the_others(
+    tmp_path: Path, pages: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its header names more pages than it has, for which SQLite by itself refuses them all."""
+    filled(tmp_path, 200)
+    left = (tmp_path / FILE).read_bytes()[: -4096 * pages]
+    (tmp_path / FILE).write_bytes(left)
+    with opened(tmp_path) as store:
+        found = alerts_of(store)
+        assert store.state == {"alerts": {"count": 200}}
+        assert store.is_saved
+    assert found == [fired(number) for number in range(2, 2 + len(found))]
+    assert len(found) >= 198 - 11 * pages  # eleven rows a page
+    assert f"{len(found)} notifications that wait are kept" in caplog.text
+    assert "and what stood on pages that cannot be read" in caplog.text
+    goes_on(tmp_path)
+
+
+def test_a_file_cut_while_it_is_open_is_written_again_whole(tmp_path: Path) -> None:
+    filled(tmp_path, 60)
+    with opened(tmp_path) as store:
+        os.truncate(tmp_path / FILE, 4096 * 4)
+        store._disconnect()
+        add(store, [fired(99)])
+        assert store.is_saved
+    with opened(tmp_path) as store:
+        assert alerts_of(store) == [fired(number) for number in (*range(2, 60), 99)]
+
+
+def test_what_stands_between_two_pages_that_cannot_be_read_is_kept(tmp_path: Path) -> None:
+    filled(tmp_path, 60)
+    data = bytearray((tmp_path / FILE).read_bytes())
+    for text in (b'"package20"', b'"package40"'):
+        (page,) = (number for number in range(0, len(data), 4096) if text in data[number : number + 4096])
+        data[page : page + 8] = b"\xff" * 8
+    (tmp_path / FILE).write_bytes(data)
+    with opened(tmp_path) as store:
+        found = alerts_of(store)
+    assert fired(30) in found
+    assert found == [fired(number) for number in range(60) if fired(number) in found]
+    goes_on(tmp_path)
+
+
 def test_a_damaged_state_is_said_and_counted_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     filled(tmp_path)
     edited(tmp_path, "UPDATE state SET record = '00000000 {}'")

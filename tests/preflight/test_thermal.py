@@ -217,6 +217,9 @@ def test_an_unknown_base_is_not_guessed_from_turbo(lab4: Path) -> None:
         (lab4 / f"{CPU}/cpufreq/policy{number}/scaling_available_frequencies").unlink()
     cpuinfo = lab4 / "proc/cpuinfo"
     cpuinfo.write_text(cpuinfo.read_text().replace(" @ 3.50GHz", ""))
+    highest = int((lab4 / f"{CPU}/cpu2/cpufreq/cpuinfo_max_freq").read_text())
+    for number in (2, 3):  # as a base may be, and no more than that is known
+        (lab4 / f"{CPU}/cpu{number}/cpufreq/bios_limit").write_text(f"{highest * 6 // 10}\n")
     result = judged(lab4, {2, 3})
     assert by_target(result)["thermal.bios_limit[2]"].outcome == Outcome.UNREADABLE
     assert "base_frequency_khz" in by_target(result)["thermal.bios_limit[2]"].reason

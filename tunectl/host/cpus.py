@@ -68,15 +68,22 @@ def read_cpus(
             found = _read_caches(root, cpu)
             caches.update((sibling, found) for sibling in facts.siblings[cpu])
     places = {cpu: _number(root, f"cpu{cpu}/topology/physical_package_id") for cpu in sorted(facts.online)}
+    highest = {
+        cpu: plausible(_number(root, f"cpu{cpu}/cpufreq/cpuinfo_max_freq"), FREQUENCY) for cpu in sorted(facts.online)
+    }
     # A recorded host cannot be disturbed, but is read the same way, so that it tells the same.
     avoid = facts.quiet | quiet
-    bases = _read_bases(root, facts.online - avoid, {cpu: (places[cpu], kinds.get(cpu, "")) for cpu in facts.online})
+    # Where nothing names the kinds of cores, those whose highest frequencies lie far apart share no base frequency.
+    known = {cpu: khz for cpu, khz in highest.items() if khz}
+    alike = kinds or (classify_capacities(known) if known.keys() == highest.keys() else {})
+    groups = {cpu: (places[cpu], alike.get(cpu, "")) for cpu in facts.online}
+    bases = _read_bases(root, facts.online - avoid, groups)
     made = []
     for cpu in sorted(facts.present):
         if cpu not in facts.online:
             made.append(Cpu(cpu, online=False, numa_node=node_of.get(cpu)))
             continue
-        base, source = bases.get((places[cpu], kinds.get(cpu, "")), (None, ""))
+        base, source = bases.get(groups[cpu], (None, ""))
         made.append(
             Cpu(
                 cpu,
@@ -89,7 +96,7 @@ def read_cpus(
                 core_type=kinds.get(cpu, "unknown"),
                 caches=caches.get(cpu, ()),
                 min_khz=plausible(_number(root, f"cpu{cpu}/cpufreq/cpuinfo_min_freq"), FREQUENCY),
-                max_khz=plausible(_number(root, f"cpu{cpu}/cpufreq/cpuinfo_max_freq"), FREQUENCY),
+                max_khz=highest[cpu],
                 base_khz=base,
                 base_source=source,
                 governor=root.get(f"{_CPU}/cpu{cpu}/cpufreq/scaling_governor"),
@@ -114,12 +121,15 @@ def _core_types(root: Sysroot, facts: CpuFacts) -> dict[int, str]:
     return classify_capacities(capacities)
 
 
-def classify_capacities(capacities: Mapping[int, int]) -> dict[int, str]:
-    """Core types by cpu_capacity: within a fifth of the largest is performance. Empty where all are alike."""
-    top = max(capacities.values(), default=0)
-    if not top or min(capacities.values()) * 5 >= top * 4:  # favoured cores differ by a few per cent
+def classify_capacities(values: Mapping[int, int]) -> dict[int, str]:
+    """Core types by cpu_capacity or highest frequency: within a fifth of the largest is performance.
+
+    Empty where all are alike.
+    """
+    top, least = max(values.values(), default=0), min(values.values(), default=0)
+    if not top or least * 5 >= top * 4:  # favoured cores differ by a few per cent
         return {}
-    return {cpu: "performance" if value * 5 >= top * 4 else "efficiency" for cpu, value in capacities.items()}
+    return {cpu: "performance" if value * 5 >= top * 4 else "efficiency" for cpu, value in values.items()}
 
 
 def _read_caches(root: Sysroot, cpu: int) -> tuple[Cache, ...]:

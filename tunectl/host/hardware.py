@@ -49,7 +49,7 @@ def read_drivers(root: Sysroot, cpus: Iterable[Cpu]) -> Drivers:
         model=cpuinfo_field(cpuinfo, "model name"),
         cpufreq=root.get(f"{_CPU}/cpu{first}/cpufreq/scaling_driver"),
         cpufreq_status=status,
-        boost=_boost(root),
+        boost=read_boost(root),
         cpuidle=read_cpuidle_driver(root),
         cpuidle_governor=_named(root.get(f"{_CPU}/cpuidle/current_governor_ro")),
         idle_states=_idle_states(root, first),
@@ -79,7 +79,7 @@ def _named(text: str) -> str:
     return "" if text == "none" else text
 
 
-def _boost(root: Sysroot) -> bool | None:
+def read_boost(root: Sysroot) -> bool | None:
     """intel_pstate has its own switch, in the other sense; the generic file does not work there."""
     if no_turbo := root.get(f"{_CPU}/intel_pstate/no_turbo"):
         return no_turbo == "0"

@@ -33,8 +33,11 @@ class NewerVersionError(sqlite3.DatabaseError):
     """A newer version of tunectl wrote the file."""
 
 
-def open_database(path: str) -> sqlite3.Connection:
-    """The database, made where there is none; `check` says whether one that was there is ours."""
+def open_database(path: str, *, to_read: bool = False) -> sqlite3.Connection:
+    """The database, made where there is none; `check` says whether one that was there is ours.
+
+    `to_read`: one that lost its last pages is opened as well, for what stands on the others. `to_be_written` ends that.
+    """
     _make(f"{path}-journal")
     if not os.path.lexists(path):
         _create(path)
@@ -43,7 +46,8 @@ def open_database(path: str) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=0.1, isolation_level=None, check_same_thread=False)
     database.text_factory = lambda text: text.decode("utf-8", "replace")  # one damaged name must not hide the rest
     try:
-        for pragma in _PRAGMAS:
+        # By itself SQLite refuses every page of a file that has fewer than its header names (src/btree.c, lockBtree).
+        for pragma in (["writable_schema=ON"] if to_read else []) + _PRAGMAS:
             database.execute(f"PRAGMA {pragma}").fetchall()
         with suppress(OSError):  # the disk is full already: an acknowledgement may have to wait for space
             _make(f"{path}-journal", _JOURNAL_BYTES)
@@ -72,6 +76,11 @@ def _create(path: str) -> None:
     sync_directory(directory)
     with suppress(OSError):  # the directory itself may be new; we may not be allowed to open its parent
         sync_directory(os.path.dirname(directory))
+
+
+def to_be_written(database: sqlite3.Connection) -> None:
+    """From now on SQLite refuses a file that lost its last pages."""
+    database.execute("PRAGMA writable_schema=OFF")
 
 
 def check(database: sqlite3.Connection) -> None:

@@ -38,7 +38,9 @@ class CpuRow(msgspec.Struct, frozen=True, kw_only=True):
     frequency_health: Annotated[Freshness, Meta(description="Stale: the number says nothing about now.")]
     frequency_reason: str
     base_khz: Number
-    limit_khz: Annotated[Number, Meta(description="The lower of bios_limit and scaling_max_freq.")]
+    limit_khz: Annotated[
+        Number, Meta(description="The lowest of bios_limit, scaling_max_freq and what max_perf_pct permits.")
+    ]
     throttles: Annotated[Number, Meta(description="Of its core and its package, since boot.")]
     throttles_new: Annotated[Number, Meta(description="Since the look before.")]
     ticks_per_s: Number
@@ -218,6 +220,7 @@ def _latency(snapshot: Snapshot) -> Iterator[LatencyRow]:
             yield LatencyRow(subject=sample.subject, **values, health=sample.freshness, reason=sample.reason)
 
 
+_LIMITS = ("bios_limit_khz", "max_khz", "max_perf_khz")
 # The clock of a CPU, the best reading first: what it measured itself, its own file, its package's sentinel.
 _CLOCKS = ("core_khz", "frequency_khz", "sentinel_khz")
 _PER_SECOND = {"ticks_per_s": "timer_ticks", "calls_per_s": "function_calls", "reschedules_per_s": "reschedules"}
@@ -244,9 +247,7 @@ def cpu_rows(status: Status, before: Snapshot | None) -> list[CpuRow]:
                 package=_package(mine),
                 **_clock(mine),
                 base_khz=number_of(mine.get("base_khz")),
-                limit_khz=min(
-                    (khz for name in ("bios_limit_khz", "max_khz") if (khz := number_of(mine.get(name)))), default=None
-                ),
+                limit_khz=min((khz for name in _LIMITS if (khz := number_of(mine.get(name)))), default=None),
                 **_throttles(mine, *counted),
                 **rates,
                 interrupts=landed.get(cpu, []),

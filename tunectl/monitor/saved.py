@@ -16,6 +16,8 @@ _MOST_ID = 1 << 62
 _WAITING = """SELECT rowid, CAST(coalesce(receiver, '') AS TEXT), CAST(coalesce(alert, '') AS BLOB)
               FROM delivery WHERE NOT done ORDER BY rowid"""
 _BACKWARDS = f"{_WAITING} DESC"  # a damaged page in the middle hides what comes after it
+_ONE = _WAITING.replace("NOT done", "NOT done AND rowid = ?")
+_MOST_TRIES = 10_000  # rows that are looked for one by one; a monitor counts its notifications from 1
 _STATE = "SELECT CAST(coalesce(record, '') AS BLOB) FROM state"
 
 
@@ -51,6 +53,8 @@ def read_saved(database: sqlite3.Connection) -> Saved:
         if _tolerated(saved, lambda query=query: _read_waiting(database, query, saved)):  # type: ignore[misc]
             break
         saved.is_cut = True
+    else:
+        _read_between(database, saved)
     if not _tolerated(saved, lambda: _read_state(database, saved)):
         saved.is_state_lost = True
     if saved.damage is None:
@@ -70,8 +74,17 @@ def _tolerated(saved: Saved, read: Callable[[], None]) -> bool:
     return True
 
 
-def _read_waiting(database: sqlite3.Connection, query: str, saved: Saved) -> None:
-    for id_, receiver, record in database.execute(query):
+def _read_between(database: sqlite3.Connection, saved: Saved) -> None:
+    """What stands between two pages that cannot be read: neither end of the table leads there."""
+    known = saved.waiting.keys() | saved.bad.keys()
+    first = min(known, default=1)
+    for id_ in range(first, min(max(known, default=_MOST_ID), first + _MOST_TRIES)):
+        if id_ not in known:
+            _tolerated(saved, lambda id_=id_: _read_waiting(database, _ONE, saved, id_))  # type: ignore[misc]
+
+
+def _read_waiting(database: sqlite3.Connection, query: str, saved: Saved, *of: int) -> None:
+    for id_, receiver, record in database.execute(query, of):
         alert = alert_of(decode(record))
         id_ = -1 - len(saved.bad) - len(saved.waiting) if id_ is None else id_  # a damaged table need not number them
         if alert is None or id_ > _MOST_ID:

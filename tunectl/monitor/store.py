@@ -26,6 +26,7 @@ from tunectl.monitor.database import (
     open_database,
     record_of,
     set_aside,
+    to_be_written,
     transaction,
 )
 from tunectl.monitor.model import Alert
@@ -169,7 +170,7 @@ class Store:
             self._trouble = _REMOVED
         self._disconnect()
         self._occupancy.hold()
-        self._database = database = open_database(self.path)
+        self._database = database = open_database(self.path, to_read=not self._is_read)
         self._inode = inode(self.path)
         if self._is_read:
             check(database)  # what stands in this file is not known: everything is written again, under the same ids
@@ -178,6 +179,7 @@ class Store:
                 delivery.is_saved = False
         else:
             self._read(database)
+            to_be_written(database)
         return database
 
     def _set_aside(self, error: Exception) -> None:

@@ -9,6 +9,8 @@ import subprocess
 import time
 import traceback
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Literal
 
@@ -142,6 +144,35 @@ def test_a_pause_that_is_asked_for_is_kept_within_reason(receiver: Receiver) -> 
     assert failure(Webhook(receiver.url)).after_s == 7
     receiver.extra = {"Retry-After": "9" * 30}
     assert failure(Webhook(receiver.url)).after_s == 300
+
+
+def test_a_pause_may_be_a_date(receiver: Receiver) -> None:
+    receiver.acts = [429]
+    receiver.extra = {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(seconds=250), usegmt=True)}
+    pause_s = failure(Webhook(receiver.url)).after_s
+    assert pause_s is not None
+    assert 0 < pause_s <= 250
+
+
+@pytest.mark.parametrize(
+    ("text", "pause_s"),
+    [
+        ("Sun, 06 Nov 1994 08:49:37 GMT", 0),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", 0),
+        ("Sun Nov  6 08:49:37 1994", 0),
+        ("Fri, 06 Nov 2899 08:49:37 GMT", 300),
+        ("Fri, 06 Nov 99999999 08:49:37 GMT", None),
+        ("Sun, 06 Nov 2094 08:49:37 +9999999999", None),
+        ("soon", None),
+        ("-5", None),
+        ("1_0", None),
+    ],
+)
+def test_a_date_is_kept_within_the_same_reason_and_what_is_neither_is_ignored(
+    receiver: Receiver, text: str, pause_s: float | None
+) -> None:
+    receiver.acts, receiver.extra = [429], {"Retry-After": text}
+    assert failure(Webhook(receiver.url)).after_s == pause_s
 
 
 @pytest.mark.parametrize(

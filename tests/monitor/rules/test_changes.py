@@ -1,5 +1,7 @@
 """KnobDrift, ManagerStarted, DeviceChanged, CpuOffline, SourceLost."""
 
+import pytest
+
 from tests.monitor.series import BASE_KHZ, Watch, base, healths, limits, sample
 from tunectl.command import argv
 from tunectl.fix import to_type
@@ -178,6 +180,59 @@ def test_a_source_without_data_is_told_once_and_a_stale_one_is_not() -> None:
     assert set(healths("SourceLost", [half])[0].values()) == {Health.GOOD}
     stale = sample("core_khz", "cpu2", 3_500_000, "clock", freshness=Freshness.STALE)
     assert healths("SourceLost", [[stale]]) == [{"clock": Health.GOOD}]
+
+
+PARTS = {
+    "temperature_mc": "thermal",
+    "cooling_state": "thermal",
+    "bios_limit_khz": "limits",
+    "max_khz": "limits",
+    "core_throttles": "throttle",
+    "package_throttles": "throttle",
+}
+
+
+@pytest.mark.parametrize("quantity", PARTS)
+def test_a_part_that_could_be_read_and_cannot_any_more_is_lost_until_it_can_again(quantity: str) -> None:
+    source = PARTS[quantity]
+
+    def row(freshness: Freshness, value: int | None) -> list[Sample]:
+        dying = sample(quantity, "cpu3", value, source, freshness=freshness, reason="EIO", cpus={3})
+        return [dying, sample(quantity, "cpu2", 3, source, cpus={2}), sample("trip_mc", "cpu3", 95_000, source)]
+
+    well, dark = row(Freshness.FRESH, 3), row(Freshness.NO_DATA, None)
+    lost = [
+        (at, name)
+        for at, name, alert in Watch().see(well, *[dark] * 40, well, well, well)
+        if alert.rule == "SourceLost"
+    ]
+    assert lost == [(5.0, f"+SourceLost[{source}]"), (43.0, f"-SourceLost[{source}]")]
+    assert {health[source] for health in healths("SourceLost", [dark] * 5)} == {Health.GOOD}  # it never could be read
+
+
+def test_a_zone_that_nobody_judges_may_fall_silent() -> None:
+    """A radio that is switched off has no temperature."""
+    rows = [
+        [
+            sample("temperature_mc", "z", value, "thermal", freshness=freshness),
+            sample("cooling_state", "c", 0, "thermal"),
+        ]
+        for value, freshness in [(41_000, Freshness.FRESH), *[(None, Freshness.NO_DATA)] * 9]
+    ]
+    assert [name for _, name in Watch().names(*rows)] == []
+    assert {health["thermal"] for health in healths("SourceLost", rows)} == {Health.GOOD}
+
+
+@pytest.mark.parametrize(
+    ("quantity", "kept", "source"),
+    [("temperature_mc", "trip_mc", "thermal"), ("max_khz", "base_khz", "limits"), ("max_khz", "highest_khz", "limits")],
+)
+def test_what_is_read_once_and_kept_is_no_sign_of_life(quantity: str, kept: str, source: str) -> None:
+    known = sample(kept, "cpu2", 90_000, source)
+    dark = [known, sample(quantity, "cpu2", None, source, freshness=Freshness.NO_DATA)]
+    assert healths("SourceLost", [dark]) == [{source: Health.BAD}]
+    absent = [known, sample(quantity, "host", None, source, freshness=Freshness.ABSENT)]
+    assert healths("SourceLost", [absent]) == [{source: Health.GOOD}]
 
 
 def test_a_source_that_broke_off_is_lost_whatever_it_said_before() -> None:

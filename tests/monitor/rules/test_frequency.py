@@ -1,5 +1,7 @@
 """FrequencyDrop and FrequencyUnknown, and the naive rule beside them."""
 
+import pytest
+
 from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, healths, limits, sample
 from tunectl.host.thermal import ADVICE
 from tunectl.monitor.model import AlertState, Freshness, Health, Sample, Severity
@@ -137,6 +139,56 @@ def test_an_unknown_base_is_unknown_whatever_turbo_says() -> None:
     no_base = [sample("base_khz", "cpu2", None, "limits", freshness=Freshness.NO_DATA)]
     rows = [[*no_base, *limits(khz, {2})] for khz in (4_800_000, 1_200_000, 4_800_000)]
     assert [set(found.values()) for found in healths("FrequencyDrop", rows)] == [{Health.UNKNOWN}] * 3
+
+
+@pytest.mark.parametrize("quantity", ["bios_limit_khz", "max_khz", "max_perf_khz"])
+@pytest.mark.parametrize(
+    ("khz", "is_turbo_off", "drop", "unknown"),
+    [
+        (5_200_000, False, Health.GOOD, Health.GOOD),
+        (4_800_000, False, Health.GOOD, Health.GOOD),  # 0.92 of the highest is above any base
+        (4_679_000, False, Health.UNKNOWN, Health.BAD),
+        (2_600_000, False, Health.UNKNOWN, Health.BAD),
+        (2_599_000, False, Health.BAD, Health.GOOD),  # below half of it nobody asks for the base
+        (400_000, False, Health.BAD, Health.GOOD),
+        (5_200_000, True, Health.GOOD, Health.GOOD),
+        (3_200_000, True, Health.UNKNOWN, Health.BAD),
+        (400_000, True, Health.UNKNOWN, Health.BAD),  # perhaps the base of a low-power part
+    ],
+)
+def test_a_cap_without_a_base_is_held_against_the_highest_frequency(
+    quantity: str, khz: int, is_turbo_off: bool, drop: Health, unknown: Health
+) -> None:
+    """Fast cores are isolated and slow ones keep house, whose base is no other's; the throttle counters are at rest."""
+    freshness = Freshness.STALE if is_turbo_off else Freshness.FRESH
+    highest = [sample("highest_khz", f"cpu{cpu}", 5_200_000, "limits", freshness=freshness) for cpu in ISOLATED]
+    row = [*highest, *limits(khz, quantity=quantity), throttles(7)]
+    assert healths("FrequencyDrop", [row, row])[1]["package0"] is drop
+    assert healths("FrequencyUnknown", [row, row])[1]["package0"] is unknown
+
+
+def test_a_cap_without_a_base_says_what_it_is_held_against() -> None:
+    highest = [sample("highest_khz", f"cpu{cpu}", 5_200_000, "limits") for cpu in ISOLATED]
+    ((_, name, alert),) = Watch().see(
+        [*highest, *limits(5_200_000), throttles(7)], [*highest, *limits(2_300_000), throttles(7)]
+    )
+    assert (name, alert.observed, alert.expected, alert.cpus) == (
+        "+FrequencyDrop[package0]",
+        2_300_000,
+        5_200_000,
+        "2-5",
+    )
+
+
+def test_a_share_that_cannot_be_told_is_unknown_though_the_base_is_known() -> None:
+    """Turbo is off, and of which frequency max_perf_pct is a share the kernel does not show."""
+    shares = [
+        sample("max_perf_khz", f"cpu{cpu}", 2_800_000, "limits", freshness=Freshness.STALE, cpus={cpu})
+        for cpu in ISOLATED
+    ]
+    row = [*base(), *limits(BASE_KHZ), *shares, throttles(7)]
+    assert healths("FrequencyUnknown", [row, row])[1]["package0"] is Health.BAD
+    assert healths("FrequencyDrop", [row, row])[1]["package0"] is Health.GOOD
 
 
 def test_unknown_neither_fires_nor_resolves() -> None:

@@ -24,7 +24,7 @@ def judged(rule: str, rows: Sequence[Sequence[Sample]], subject: str, promised: 
 LEAST, ENOUGH = 3_150_000, 3_220_000  # 0.9 and 0.92 of 3.5 GHz
 
 
-@pytest.mark.parametrize("quantity", ["bios_limit_khz", "max_khz", "core_khz"])
+@pytest.mark.parametrize("quantity", ["bios_limit_khz", "max_khz", "max_perf_khz", "core_khz"])
 @pytest.mark.parametrize(
     ("khz", "health"), [(LEAST - 1, BAD), (LEAST, BETWEEN), (ENOUGH - 1, BETWEEN), (ENOUGH + 1, GOOD)]
 )

@@ -74,6 +74,81 @@ def test_the_base_is_kept_when_the_firmware_lowers_it(tmp_path: Path) -> None:
     assert of(host.look(), "base_khz")["cpu2"].value == 3500000
 
 
+PSTATE = f"{CPU}/intel_pstate"
+NAMED = ("sys/devices/cpu_core", "sys/devices/cpu_atom")
+
+
+@pytest.mark.parametrize("unnamed", [(), NAMED], ids=["named", "by their highest frequency"])
+def test_a_base_is_none_of_another_kind_of_core(tmp_path: Path, unnamed: tuple[str, ...]) -> None:
+    """The slow cores keep house: what they are asked says nothing of the fast ones, which are isolated."""
+    host = watch(tmp_path, "hybrid", set(range(8)))
+    for directory in unnamed:
+        shutil.rmtree(host.root / directory)
+    snapshot = host.look()
+    assert of(snapshot, "base_khz")["cpu2"].freshness is Freshness.NO_DATA
+    highest = of(snapshot, "highest_khz")
+    assert {(one.value, one.freshness) for one in highest.values()} == {(5100000, Freshness.FRESH)}
+    host.write(f"{PSTATE}/no_turbo", 1)
+    assert {one.freshness for one in of(host.look(), "highest_khz").values()} == {Freshness.STALE}
+
+
+@pytest.mark.parametrize("unnamed", [(), NAMED], ids=["named", "by their highest frequency"])
+def test_a_base_is_of_the_same_kind_of_core(tmp_path: Path, unnamed: tuple[str, ...]) -> None:
+    host = watch(tmp_path, "hybrid", {2, 3, 10})
+    for directory in unnamed:
+        shutil.rmtree(host.root / directory)
+    snapshot = host.look()
+    assert {name: one.value for name, one in of(snapshot, "base_khz").items()} == {
+        "cpu2": 3400000,
+        "cpu3": 3400000,
+        "cpu10": 2500000,
+    }
+    assert of(snapshot, "highest_khz") == {}
+
+
+def test_a_share_of_the_highest_frequency_holds_every_cpu_down(xeon: Watched) -> None:
+    """No CPU's own limits show max_perf_pct; intel_pstate rounds 30 % of 4.4 GHz up to a P-state."""
+    assert of(xeon.look(), "max_perf_khz") == {}
+    xeon.write(f"{PSTATE}/max_perf_pct", 30)
+    snapshot = xeon.look()
+    assert {name: one.value for name, one in of(snapshot, "max_perf_khz").items()} == {
+        "cpu2": 1400000,
+        "cpu18": 1400000,
+    }
+    assert {one.value for one in of(snapshot, "max_khz").values()} == {4400000}
+    xeon.write(f"{PSTATE}/max_perf_pct", 100)
+    assert of(xeon.look(), "max_perf_khz") == {}
+
+
+def test_a_share_counts_only_where_intel_pstate_is_at_work(xeon: Watched) -> None:
+    xeon.write(f"{PSTATE}/max_perf_pct", 30)
+    xeon.write(f"{PSTATE}/status", "off")
+    assert of(xeon.look(), "max_perf_khz") == {}
+
+
+@pytest.mark.parametrize("shown", [0, 101, "?"])
+def test_a_share_that_cannot_be_is_no_data(xeon: Watched, shown: object) -> None:
+    xeon.write(f"{PSTATE}/max_perf_pct", shown)
+    assert [(one.value, one.freshness) for one in of(xeon.look(), "max_perf_khz").values()] == [
+        (None, Freshness.NO_DATA)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("highest", "percent", "freshness"),
+    [(4400000, 50, Freshness.FRESH), (3500000, 80, Freshness.STALE), (3500000, 90, Freshness.FRESH)],
+)
+def test_a_share_of_what_is_not_shown_while_turbo_is_off(
+    xeon: Watched, highest: int, percent: int, freshness: Freshness
+) -> None:
+    """Some kernels show the base as the highest then, and mean a share of the turbo's: it is that much, or more."""
+    for cpu in (2, 18):
+        xeon.write(f"{CPU}/cpufreq/policy{cpu}/cpuinfo_max_freq", highest)
+    xeon.write(f"{PSTATE}/no_turbo", 1)
+    xeon.write(f"{PSTATE}/max_perf_pct", percent)
+    assert {one.freshness for one in of(xeon.look(), "max_perf_khz").values()} == {freshness}
+
+
 def test_a_virtual_machine_has_none(tmp_path: Path) -> None:
     snapshot = watch(tmp_path, "vm2", {1}).look()
     for quantity in ("bios_limit_khz", "max_khz"):

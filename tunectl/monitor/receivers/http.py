@@ -9,6 +9,8 @@ import socket
 import ssl
 import threading
 from collections.abc import Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
 from tunectl.hostfile.monitor import Address
@@ -65,7 +67,7 @@ def _exchange(
             answer = connection.getresponse()
         finally:
             timer.cancel()
-        return answer.status, _seconds(answer.getheader("Retry-After"))
+        return answer.status, _seconds(answer.getheader("Retry-After"), answer.getheader("Date"))
     except Exception:
         if late.is_set():
             raise TimeoutError from None
@@ -93,6 +95,23 @@ def _said(status: int) -> str:
         return str(status)
 
 
-def _seconds(text: str | None) -> float | None:
-    """A Retry-After in seconds; its other form, a date, is not used by what receives alerts."""
-    return min(float(text), _LONGEST_PAUSE_S) if text and text.isascii() and text.isdigit() else None
+def _seconds(text: str | None, answered: str | None) -> float | None:
+    """A Retry-After in seconds: a number of them, or a date (RFC 9110, 10.2.3); None where it is neither.
+
+    A date is the server's, and is held against the Date of its answer: this host's wall clock may be wrong.
+    """
+    if not text:
+        return None
+    if text.isascii() and text.isdigit():
+        return min(float(text), _LONGEST_PAUSE_S)
+    try:
+        pause_s = _utc_s(text) - _utc_s(answered or "")
+    except (ValueError, OverflowError):
+        return None
+    return min(max(pause_s, 0.0), _LONGEST_PAUSE_S)
+
+
+def _utc_s(text: str) -> float:
+    """A date of HTTP; one that names no zone is in UTC. ValueError where it is none."""
+    date = parsedate_to_datetime(text)
+    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()

@@ -129,7 +129,7 @@ def _messages(name: str, text: str) -> Row:
 _FREQUENCY = "What a CPU runs at, where that is known now; source: how it is known."
 _STALE = "What a file shows as a CPU's frequency where it is a fallback and no measurement."
 _FRESHNESS = "1 for how a CPU's frequency is known now: fresh, stale, no-data, absent."
-_LIMIT = "The highest frequency that the firmware (bios) or cpufreq (max) permits."
+_LIMIT = "The highest frequency that the firmware (bios), cpufreq (max) or max_perf_pct (percent) permits."
 _KERNEL = "Timer ticks, function calls and reschedules that an isolated CPU took."
 _CORE = "How often a physical core was throttled for heat, as each of its CPUs counted it."
 _PACKAGE = "How often a package was throttled for heat, as each of its CPUs counted it."
@@ -154,6 +154,7 @@ _TABLE: dict[str, Row] = {
     "base_khz": _row("cpu_base_frequency_hertz", "The frequency a CPU is sold with.", "cpu", scale=_KHZ),
     "bios_limit_khz": _row("cpu_frequency_limit_hertz", _LIMIT, "cpu", scale=_KHZ, limit="bios"),
     "max_khz": _row("cpu_frequency_limit_hertz", _LIMIT, "cpu", scale=_KHZ, limit="max"),
+    "max_perf_khz": _row("cpu_frequency_limit_hertz", _LIMIT, "cpu", scale=_KHZ, limit="percent"),
     "temperature_mc": _row("temperature_celsius", "Of a thermal zone that is no CPU's own.", "zone", scale=_MILLI),
     "trip_mc": _row("temperature_trip_celsius", "Where a thermal zone begins to slow the CPUs.", "zone", scale=_MILLI),
     "cooling_state": _row("cooling_state", "What a cooling device does now; 0 is nothing.", "device"),

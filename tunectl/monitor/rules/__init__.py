@@ -136,7 +136,7 @@ RULES: tuple[Rule, ...] = (
         "SourceLost",
         _WARNING,
         "what cannot be read is not watched",
-        "every source's own samples",
+        "every source's own samples, and each zone, limit or counter that could be read before",
         unknown.judge_sources,
         bad=(5, 5),
     ),

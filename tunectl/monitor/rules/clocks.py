@@ -11,13 +11,17 @@ from typing import NamedTuple
 
 from tunectl.fix import APPLY, Fix, in_turn, to_decide
 from tunectl.host.thermal import ADVICE
-from tunectl.monitor.model import NO_BASE, Health, Sample
+from tunectl.monitor.model import NO_BASE, Freshness, Health, Sample
 from tunectl.monitor.rules.history import History, number
 from tunectl.monitor.rules.subjects import cpu_of, ghz, packages
 
 Bases = dict[int, tuple[float, str]]  # kHz, and where that comes from
 _NOT_KNOWN = (0.0, "")
 _HYSTERESIS = 0.02  # of the base frequency, above the least
+_HIGHEST = "cpuinfo_max_freq"
+# Of a CPU's highest frequency, with turbo: the base of what is built for speed is above it. A low-power part's may be
+# below, and stands as a limit only where turbo is off.
+_HALF = 0.5
 _FIRM = to_decide(f"the firmware holds it down: {ADVICE}")
 _SOFT = in_turn(to_decide("see who lowered it (thermald, a cooling device, a profile)"), APPLY)
 
@@ -36,6 +40,7 @@ class Kind(NamedTuple):
 KINDS = (
     Kind("bios_limit_khz", "the firmware permits {cpus} no more than", _FIRM),
     Kind("max_khz", "scaling_max_freq permits {cpus} no more than", _SOFT),
+    Kind("max_perf_khz", "max_perf_pct of intel_pstate permits {cpus} no more than", _SOFT),
     Kind("core_khz", "by the core's own clock {cpus} ran at", ADVICE),
     Kind("sentinel_khz", "the CPUs that tick beside {cpus} ran at no more than", ADVICE, is_noisy=True),
 )
@@ -46,7 +51,10 @@ _LIMITS = tuple(kind for kind in KINDS if kind not in _MEASURED)
 
 
 class Fact(NamedTuple):
-    """One reading against its base frequency; what is not known of the two is 0, and `why` says why."""
+    """One reading against its base frequency, or against its highest where the base is unknown and does not matter.
+
+    What is not known of the two is 0, and `why` says why.
+    """
 
     kind: Kind
     subject: str
@@ -54,13 +62,14 @@ class Fact(NamedTuple):
     khz: float
     base_khz: float
     sample: Sample
-    origin: str  # where the base frequency comes from
+    origin: str  # where the base frequency comes from; _HIGHEST: it is the highest instead
     health: Health
     why: str = ""
 
     def said(self, whose: str) -> str:
         """1.2 GHz, 34% of its base frequency of 3.5 GHz (base_frequency)"""
-        share = f"{self.khz / self.base_khz:.0%} of {whose} base frequency of {ghz(self.base_khz)} ({self.origin})"
+        which = "highest" if self.origin == _HIGHEST else "base"
+        share = f"{self.khz / self.base_khz:.0%} of {whose} {which} frequency of {ghz(self.base_khz)} ({self.origin})"
         return f"{ghz(self.khz)}, {share}"
 
 
@@ -72,11 +81,15 @@ class Package:
         self.between: list[Fact] = []
         self.high: list[Fact] = []
         self.unknown: dict[int | None, str] = {}  # why a CPU, or the package (None), could not be judged
+        self.doubtful: dict[int | None, str] = {}  # of these, what is held down by a limit, and nobody knows how far
 
     def add(self, fact: Fact) -> None:
         """One more reading of it."""
         if fact.health is Health.UNKNOWN:
             self.unknown[fact.cpu] = fact.why
+            if fact.kind in _LIMITS and isinstance(fact.sample.value, int):
+                limit = ghz(fact.sample.value)
+                self.doubtful[fact.cpu] = f"cpu{fact.cpu} may run at no more than {limit}, and {fact.why}"
         else:
             {Health.BAD: self.low, Health.BETWEEN: self.between, Health.GOOD: self.high}[fact.health].append(fact)
 
@@ -85,13 +98,20 @@ class Package:
         both = Package()
         both.low, both.between, both.high = self.low + other.low, self.between + other.between, self.high + other.high
         both.unknown = {**self.unknown, **other.unknown}
+        both.doubtful = {**self.doubtful, **other.doubtful}
         return both
 
     @property
     def can_tell(self) -> bool:
         """Would a slow CPU show? A permitted maximum proves nothing while it is high."""
         lists = (self.low, self.between, self.high)
-        return any(fact.kind.quantity != "max_khz" for facts in lists for fact in facts)
+        return any(fact.kind.quantity not in ("max_khz", "max_perf_khz") for facts in lists for fact in facts)
+
+    @property
+    def doubts(self) -> list[str]:
+        """What nobody knows of the limits of CPUs that are not low for certain."""
+        low = {fact.cpu for fact in self.low}
+        return [why for cpu, why in self.doubtful.items() if cpu not in low]
 
     @property
     def lone_cpu(self) -> int | None:
@@ -107,7 +127,7 @@ def survey(history: History) -> dict[str, Package]:
     """Every reading there is, by package; a package nothing was read of has none."""
     place = history.once(packages)
     # Hundreds of limits, which hardly ever change; a few measurements, which always do.
-    limits = history.while_same(("base_khz", *(kind.quantity for kind in _LIMITS)), _limits, place)
+    limits = history.while_same(("base_khz", "highest_khz", *(kind.quantity for kind in _LIMITS)), _limits, place)
     found = _sorted(history, _MEASURED)
     for name, package in limits.items():
         other = found.get(name)
@@ -141,19 +161,31 @@ def facts(history: History, kinds: tuple[Kind, ...] = KINDS) -> Iterator[Fact]:
         for subject, sample in history.get(kind.quantity).items():
             if sample.freshness != "absent":
                 cpu, khz = cpu_of(subject), number(sample) or 0.0
-                base_khz, origin = _base_of(history, bases, cpu, sample)
+                base_khz, origin = _base_of(history, bases, cpu, khz, sample)
                 fact = Fact(kind, subject, cpu, khz, base_khz, sample, origin, Health.UNKNOWN)
                 yield _judged(history, fact)
 
 
-def _base_of(history: History, bases: Bases, cpu: int | None, sample: Sample) -> tuple[float, str]:
+def _base_of(history: History, bases: Bases, cpu: int | None, khz: float, sample: Sample) -> tuple[float, str]:
     if history.limits.base_khz:
         return history.limits.base_khz, "the host file"
     if cpu is not None:
-        return bases.get(cpu, _NOT_KNOWN)
+        return bases.get(cpu) or _highest(history, sample.subject, khz)
     # A package's: of efficient and fast cores together, the lower says no more than it knows.
     mine = [bases[cpu] for cpu in sample.cpus if cpu in bases]
     return min(mine or bases.values(), default=_NOT_KNOWN)
+
+
+def _highest(history: History, subject: str, khz: float) -> tuple[float, str]:
+    """What to hold a reading against where the base is unknown: near the highest frequency it is above any base.
+
+    Below half of it the CPU is held down whatever its base is, but where turbo is off. Between, nobody knows.
+    """
+    sample = history.get("highest_khz").get(subject)
+    if sample is None or not isinstance(sample.value, int):
+        return _NOT_KNOWN
+    is_low = sample.freshness is Freshness.FRESH and khz < sample.value * _HALF
+    return (sample.value, _HIGHEST) if is_low or khz >= sample.value * history.limits.min_ratio else _NOT_KNOWN
 
 
 def _judged(history: History, fact: Fact) -> Fact:

@@ -15,6 +15,10 @@ from tunectl.monitor.model import Condition, Freshness, Health, Sample, Snapshot
 
 T = TypeVar("T")
 
+# What is read of many: one of them that could be read and cannot any more is a loss, however many others still can.
+_PARTS = frozenset(
+    {"temperature_mc", "cooling_state", "bios_limit_khz", "max_khz", "core_throttles", "package_throttles"}
+)
 # Enough for a counter that could not be read for a while; what lasts longer is the alerts' business.
 DEPTH = 16
 
@@ -56,6 +60,7 @@ class History:
         self._seen: deque[Seen] = deque(maxlen=DEPTH)
         self._found: dict[object, object] = {}
         self._kept: dict[object, tuple[list[object], object]] = {}
+        self.lost: dict[tuple[str, str], Sample] = {}  # by quantity and subject: what was fresh, and has no data since
 
     def __len__(self) -> int:
         return len(self._seen)
@@ -63,13 +68,22 @@ class History:
     def add(self, snapshot: Snapshot) -> None:
         """The newest snapshot. Of two samples of one quantity and subject the last counts."""
         samples: dict[str, dict[str, Sample]] = {}
+        lost: dict[tuple[str, str], Sample] = {}
         for sample in snapshot.samples:
+            if sample.freshness is Freshness.NO_DATA and sample.quantity in _PARTS and self._could_be_read(sample):
+                lost[sample.quantity, sample.subject] = sample
             of_quantity = samples.get(sample[0])
             if of_quantity is None:
                 of_quantity = samples[sample[0]] = {}
             of_quantity[sample[1]] = sample
         self._seen.append(Seen(snapshot, samples))
+        self.lost = lost
         self._found.clear()
+
+    def _could_be_read(self, sample: Sample) -> bool:
+        before = self._seen[-1].get(sample.quantity).get(sample.subject) if self._seen else None
+        is_fresh = before is not None and before.freshness is Freshness.FRESH
+        return is_fresh or (sample.quantity, sample.subject) in self.lost
 
     def once(self, find: Callable[[History], T]) -> T:
         """find(self), computed once for each snapshot: several rules need the same."""
@@ -180,10 +194,14 @@ def unknown(rule: str, sample: Sample, why: str = "") -> Condition:
     return Condition(rule, sample.subject, Health.UNKNOWN, source=sample.source, summary=summary)
 
 
+# What is read once and kept: it is no sign that its source can still be read.
+_KEPT = frozenset({"base_khz", "highest_khz", "trip_mc"})
+
+
 def silent_sources(snapshot: Snapshot) -> dict[str, tuple[Freshness, str]]:
     """The sources that were read and gave nothing fresh, or raised: the worse of their states, and why."""
     fresh = Freshness.FRESH
-    heard = {sample.source for sample in snapshot.samples if sample.freshness is fresh}
+    heard = {sample.source for sample in snapshot.samples if sample.freshness is fresh and sample.quantity not in _KEPT}
     silent: dict[str, tuple[Freshness, str]] = {}
     for sample in [sample for sample in snapshot.samples if sample.freshness is not fresh]:
         source, freshness = sample.source, sample.freshness

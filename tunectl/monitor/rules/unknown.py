@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tunectl.fix import to_decide
 from tunectl.monitor.model import Condition, Freshness, Health
 from tunectl.monitor.rules.clocks import Package, survey
-from tunectl.monitor.rules.history import History, silent_sources
+from tunectl.monitor.rules.history import History, number, silent_sources
 from tunectl.monitor.rules.thermal import rises
 
 NAME = "FrequencyUnknown"
@@ -20,14 +20,14 @@ _DAEMONS = to_decide("what it watches is unknown now; only the daemon sees it: i
 
 
 def judge_frequency(history: History) -> Iterator[Condition]:
-    """FrequencyUnknown: would a slow CPU be seen at all?"""
+    """FrequencyUnknown: would a slow CPU be seen at all? One that is held down to nobody knows what would not."""
     heats, found = history.once(rises), history.once(survey)
     for subject in sorted({*heats, *found} - _absorbed(found)) or ["host"]:
         package, heat = found.get(subject, Package()), heats.get(subject)
-        if package.can_tell or (heat and heat.can_tell):
+        if not package.doubts and (package.can_tell or (heat and heat.can_tell)):
             yield Condition(NAME, subject, Health.GOOD, source="frequency")
         else:
-            why = next(iter(package.unknown.values()), "") or (heat.unknown if heat else "")
+            why = next(iter(package.doubts or package.unknown.values()), "") or (heat.unknown if heat else "")
             summary = f"{subject}: nobody knows whether its CPUs run slow"
             yield Condition(
                 NAME, subject, Health.BAD, None, None, "frequency", f"{summary}: {why}" if why else summary, _TELL
@@ -53,9 +53,17 @@ def judge_sources(history: History) -> Iterator[Condition]:
 
 
 def _lost(history: History) -> dict[str, str]:
+    trips = history.get("trip_mc")
+    # A zone without a trip is shown and not judged: it may come and go with its device.
+    parts = {
+        sample.source: f"{sample.subject}: {sample.reason}"
+        for (quantity, subject), sample in history.lost.items()
+        if quantity != "temperature_mc" or (subject in trips and number(trips[subject]) is not None)
+    }
     # Stale is a state of its own: the rules that need a fresh value say so themselves.
-    return {
+    whole = {
         source: reason
         for source, (freshness, reason) in silent_sources(history.now).items()
         if freshness is Freshness.NO_DATA
     }
+    return parts | whole
