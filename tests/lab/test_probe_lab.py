@@ -40,6 +40,20 @@ def test_every_gap_has_a_cause_and_the_instance_is_gone(installed: Lab) -> None:
 
 
 @pytest.mark.long
+def test_a_quota_is_named_for_nearly_all_of_its_time(installed: Lab) -> None:
+    """By the trace, and by the kernel's own account of the group."""
+    group = "/sys/fs/cgroup/tunectl-quota"
+    probe = f"{PREFIX}/bin/tunectl probe jitter --attribute --intrude --format json --cpus 1 --duration 4"
+    enter = f"mkdir -p {group}; echo 30000 100000 >{group}/cpu.max; echo $$ >{group}/cgroup.procs; exec {probe}"
+    installed.run("echo +cpu >/sys/fs/cgroup/cgroup.subtree_control")
+    document = json.loads(installed.run(f"sh -c '{enter}'", check=False).out)
+    (cpu,) = document["cpus"]
+    named_ns = sum(row["total_ns"] for row in cpu["causes"] if row["kind"] == "throttle")
+    assert cpu["unfit"]
+    assert named_ns >= 0.95 * document["throttled_ns"] > 10**9, document["throttled_ns"]
+
+
+@pytest.mark.long
 def test_the_irq_of_a_device_is_named(installed: Lab) -> None:
     irq, name = installed.run(
         'awk \'/virtio.*-input|virtio.*-req/ {sub(":", "", $1); print $1, $NF; exit}\' /proc/interrupts'

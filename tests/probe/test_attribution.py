@@ -203,6 +203,14 @@ def test_without_tracefs_the_counters_have_to_do_and_it_says_so(cpu: int) -> Non
 
 
 @pytest.mark.usefixtures("tracing")
+def test_where_the_trace_has_other_numbers_of_threads_nothing_is_named_by_it(cpu: int) -> None:
+    """In a PID namespace: the probe's own thread would be somebody else's."""
+    namespace = ("unshare", "-p", "-f", "-m", "sh", "-c", 'mount -t proc none /proc; exec "$@"', "sh")
+    document = attributed("--cpus", cpu, "--duration", SHORT_S, prefix=namespace)
+    assert (document["attribution"]["method"], "causes" in document["cpus"][0]) == ("counters", False)
+
+
+@pytest.mark.usefixtures("tracing")
 def test_without_permission_it_says_so(program: Path, cpu: int, tmp_path: Path) -> None:
     if shutil.which("setpriv") is None:
         pytest.skip("no setpriv here")

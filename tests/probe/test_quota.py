@@ -18,12 +18,18 @@ from tests.experiments.test_hedge_native import CPUS
 from tunectl.experiments.feed_cells import explained_feed
 from tunectl.experiments.hedge_cells import explained_hedge
 from tunectl.experiments.wake_cells import explained_wake
+from tunectl.probe.causes import UNSEEN, Kind
 from tunectl.probe.explain import explained
+
+from .test_attribution import attributed
+from .test_attribution import tracing as tracing  # a fixture
 
 pytestmark = [pytest.mark.slow, pytest.mark.pins]
 
 _V1, _V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
 _TENTH = 10_000  # us of each period of 100 ms
+# What a gap can be named after while the group stands still.
+_THROTTLED = (Kind.THROTTLE, Kind.THREAD, Kind.WORK, Kind.UNKNOWN)
 STOPPED = "void: cgroup throttling (cpu.max) stopped the probe, on all of its CPUs together for "
 
 
@@ -122,3 +128,25 @@ def test_a_quota_is_seen_where_its_group_is_all_that_is_seen(program: Path, quot
     assert explained(measured(program, quota, _TENTH, *words, prefix=prefix))["throttled_ns"] > 0
     free = explained(measured(program, quota, None, *words, prefix=prefix))
     assert not free["throttled_ns"]
+
+
+@pytest.mark.usefixtures("tracing")
+def test_what_a_quota_took_is_named(
+    program: Path, quota: Quota, cpu: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A CPU that others want has another thread while the group stands still, and the account says for how long.
+
+    So small a quota that the program gets more than it also where many share the CPU; tunectl itself has none.
+    """
+    entering = tmp_path / "tunectl-probe"
+    entering.write_text(f'#!/bin/sh\necho $$ > {quota.place}/cgroup.procs\nexec {program} "$@"\n')
+    entering.chmod(0o755)
+    monkeypatch.setenv("TUNECTL_PROBE", str(entering))
+    quota.limit(_TENTH // 2)
+    document = attributed("--cpus", cpu, "--duration", 2)
+    (one,) = document["cpus"]
+    taken = {kind: sum(row["total_ns"] for row in one["causes"] if row["kind"] == kind) for kind in Kind}
+    lacking = sum(row["total_ns"] for row in one["causes"] if row["cause"] == UNSEEN.label)
+    assert one["unfit"]
+    assert sum(taken[kind] for kind in _THROTTLED) >= 0.95 * document["throttled_ns"] > 0
+    assert lacking <= 0.05 * one["stolen_ns"]

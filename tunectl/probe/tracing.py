@@ -25,6 +25,7 @@ from contextlib import suppress
 from types import TracebackType
 
 from tunectl.cpulist import CpuSet
+from tunectl.host.procs import hidden_threads
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.tracefs import OwnInstance, TracePipe, events_of, find_place, mark
 from tunectl.probe.attribution import CpuTrace, Traced
@@ -40,6 +41,7 @@ _AS_TRACED = {"tsc": COUNTER}  # what tracing calls a counter of the probe, wher
 _FAULT = "exceptions/page_fault_user"
 # Nothing but events in the pages, and the latest ones kept, whatever options the host's main instance has.
 _OPTIONS = ("overwrite", "nostacktrace", "nouserstacktrace")
+_OTHER_NUMBERS = "the trace has the host's numbers of threads, and the probe's are others in this PID namespace"
 _NO_TRACEFS = "tracefs is not mounted (mount -t tracefs nodev /sys/kernel/tracing)"
 
 
@@ -115,6 +117,9 @@ class Tracer:
         main, *pairs = words.split()
         self._main = int(main)
         self._threads = {int(cpu): int(tid) for cpu, _, tid in (pair.partition(":") for pair in pairs)}
+        if hidden_threads(self._root):
+            self._reason = _OTHER_NUMBERS
+            return "go\n"
         place = find_place(self._root)
         if place is None:
             self._reason = _NO_TRACEFS
