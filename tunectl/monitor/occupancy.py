@@ -5,11 +5,11 @@ directory's path, which outlives the directory and ends with the process. Source
 """
 
 import errno
-import hashlib
 import logging
 import os
 import socket
 import struct
+import zlib
 
 from tunectl.errors import TunectlError
 from tunectl.host import lockfile
@@ -87,8 +87,8 @@ class Occupancy:
 
 def address_of(directory: str) -> str:
     """The name of a directory, whether or not it is there."""
-    name = hashlib.sha256(os.fsencode(os.path.realpath(directory))).hexdigest()[:32]
-    return f"\0tunectl-monitor-{name}"
+    path = os.fsencode(os.path.realpath(directory))
+    return f"\0tunectl-monitor-{zlib.crc32(path):08x}{zlib.adler32(path):08x}"  # hashlib would cost 3 MB
 
 
 def _occupant(address: str) -> Holder | None:

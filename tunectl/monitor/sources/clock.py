@@ -21,7 +21,6 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.windows import Gaps, Windows, judge_gaps
 from tunectl.monitor.watched_host import ALONE, Source, WatchedHost
-from tunectl.probe.runner import PROGRAM, document_of, fenced, start, stay
 from tunectl.shapes import Amount, Count
 
 SCHEMA = "tunectl.probe.sentinel/1"
@@ -56,13 +55,16 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 class Sentinel:
     """The program and what it said last. `look` is called once a snapshot, always from the same thread."""
 
-    def __init__(self, cpu: int, start: Callable[[Sequence[str], CpuSet], Resident] = stay) -> None:
+    def __init__(self, cpu: int, start: Callable[[Sequence[str], CpuSet], Resident] | None = None) -> None:
+        from tunectl.probe import runner  # a megabyte, and few hosts have a sentinel
+
+        self._runner = runner
         self.cpu = cpu
         self.problem = "it has not spoken yet"  # why it says nothing
         self.spoke_at: float | None = None  # when its last line was read
         self.core_khz: float | None = None  # the faster of its last two lines: a disturbance can only slow it down
         self.starts = 0
-        self._start = start
+        self._start = start or runner.stay
         self._program: Resident | None = None
         self._started_at = 0.0
         self._next_at = 0.0
@@ -87,7 +89,7 @@ class Sentinel:
             self._earlier_khz = reading.core_khz
             self.spoke_at = now
         if ended is not None:
-            self._bury(now, ended.removeprefix(f"{PROGRAM}: "))
+            self._bury(now, ended.removeprefix(f"{self._runner.PROGRAM}: "))
         return readings
 
     def _begin(self, now: float) -> None:
@@ -106,7 +108,7 @@ class Sentinel:
             if now - self._started_at >= _LONGEST_BACKOFF_S:
                 self._backoff_s = _FIRST_BACKOFF_S
         self._program = None
-        fence = fenced(Sysroot(), frozenset({self.cpu})) if self.spoke_at is None else ""
+        fence = self._runner.fenced(Sysroot(), frozenset({self.cpu})) if self.spoke_at is None else ""
         self.problem = f"the sentinel on CPU {self.cpu} ended: {why}" + (f" ({fence})" if fence else "")
         self.spoke_at = self.core_khz = self._earlier_khz = None
         self._next_at = now + self._backoff_s
@@ -132,6 +134,8 @@ def sample_clock(cpu: int) -> float:
 
     It takes the CPU from the thread that runs there for some 20 ms: on request only.
     """
+    from tunectl.probe.runner import PROGRAM, document_of, start
+
     words = ["sentinel", "--cpu", str(cpu), "--period", "0.1", "--duty", "20", "--lines", "1"]
     document = document_of(start(words, frozenset({cpu}), timeout_s=_SAMPLE_LIMIT_S))
     reading = _reading(json.dumps(document))

@@ -19,7 +19,7 @@ from tunectl.tuning.journal import peek
 
 _HELD = 16384
 _MANY = 64  # files; a knob with more is watched by its files
-_AT_ONCE = 12  # knobs with few files: what every judgement looks at (the boot loader, the journal) costs as much as ten
+_AT_ONCE = 40  # knobs with few files: what every judgement looks at (the boot loader, the journal) costs as much as ten
 _EFFECTIVE = "/effective_affinity_list"
 # Constants of a boot, and counts that only explain: an interrupt that comes is seen in /proc/interrupts.
 _UNCHANGING = (
