@@ -81,7 +81,7 @@ def _region(region: str, text: str, nr_cpus: int | None) -> int:
     if not match:
         raise _bad(text, f"'{region}' is not a CPU, a range, 'all', or range:used/group")
     if nr_cpus is None and ("N" in region or match["all"]):
-        raise _bad(text, f"'{region}' needs to know the last CPU of the host")
+        raise _bad(text, f"'{region}' has a word of the kernel's lists (N, all), which means nothing here")
     limit = nr_cpus or MAX_CPUS
 
     def number(part: str) -> int:

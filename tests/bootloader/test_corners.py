@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.bootloader.hosts import LINE, NEWEST, boot_findings, host, upcoming, wish
-from tests.hosts.boot_files import MACHINE_ID, image
+from tests.bootloader.trees import write
+from tests.hosts.boot_files import BLS_CFG, MACHINE_ID, image
 from tests.ran import Ran
 from tests.trees import differences, picture
 from tests.tuned import apply, inspection_on, restore
-from tunectl.bootloader.bls import default_entry as grub_default
 from tunectl.bootloader.bls import expanded, listed
 from tunectl.bootloader.entries import in_order, parse_entry, read_entries, version_key
+from tunectl.bootloader.families import FAMILIES
 from tunectl.bootloader.systemdboot import default_entry
 from tunectl.bootloader.uki import kernel_of, read_images, read_sections
 from tunectl.errors import UsageError
@@ -273,22 +274,28 @@ def test_which_entry_systemd_boot_boots(tmp_path: Path) -> None:
     assert default() == older
 
 
-def test_which_entry_grub_boots() -> None:
-    text = "title {0}\nversion {0}\nlinux /l\n"
-    entries = [entry for name in ("b", "a") if (entry := parse_entry(f"x/{name}.conf", text.format(name.upper())))]
-    chosen = [
-        grub_default(entries, environment)
-        for environment in (
-            {},
-            {"saved_entry": "a"},
-            {"saved_entry": "A"},
-            {"saved_entry": "1"},
-            {"saved_entry": "a", "next_entry": "b"},
-            {"saved_entry": "removed"},
-        )
-    ]
-    assert [entry.id for entry in chosen if entry] == ["b.conf", "a.conf", "a.conf", "a.conf", "b.conf", "b.conf"]
-    assert grub_default([], {}) is None
+@pytest.mark.parametrize(
+    ("environment", "boots"),
+    [
+        ({}, "12b"),
+        ({"saved_entry": "12a"}, "12a"),
+        ({"saved_entry": "Title of 12a"}, "12a"),
+        ({"saved_entry": "1"}, "12a"),
+        ({"saved_entry": "1a"}, "12b"),  # a number only as a whole
+        ({"saved_entry": "12a", "next_entry": "12b"}, "12b"),
+        ({"saved_entry": "removed"}, "12b"),
+        ({"saved_entry": "7"}, "12b"),
+    ],
+)
+def test_which_entry_grub_boots(environment: dict[str, str], boots: str, tmp_path: Path) -> None:
+    block = "".join(f"{name}={value}\n" for name, value in environment.items())
+    text = "title Title of 12{0}\nlinux /l\noptions {0}\n"
+    entries = {f"boot/loader/entries/12{name}.conf": text.format(name) for name in "ab"}
+    files = {"boot/grub2/grubenv": f"# GRUB Environment Block\n{block}", **entries}
+    menus: tuple[dict[str, str], ...] = ({}, {"boot/grub2/grub.cfg": BLS_CFG})
+    for menu in menus:
+        (point, *_) = FAMILIES["bls"].upcoming(write(tmp_path, {**files, **menu})).points
+        assert point.where == f"/boot/loader/entries/{boots}.conf"
 
 
 @pytest.mark.parametrize(

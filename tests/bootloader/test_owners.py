@@ -8,7 +8,7 @@ import pytest
 
 from tests.bootloader.hosts import LINE, WORDS, boot_findings, wish
 from tests.bootloader.test_detect import INFO, said
-from tests.hosts.boot_files import MACHINE_ID, image
+from tests.hosts.boot_files import BLS_CFG, MACHINE_ID, image
 from tests.hosts.builder import build, named
 from tests.tuned import apply, inspection_on
 from tunectl.bootloader.families import detect
@@ -72,10 +72,32 @@ SDBOOT = "etc/sdboot-manage.conf"
 OTHERS_ID = "9" * 32
 OTHERS = f"{ENTRIES}/{OTHERS_ID}-5.14.0-162.el9_1.x86_64.conf"
 OTHER_ENTRY = "title Older\nversion 5.14.0-162.el9_1.x86_64\nlinux /vmlinuz\noptions root=UUID=5f3c-0001 ro quiet\n"
+KERNELOPTS = OTHER_ENTRY.replace("root=UUID=5f3c-0001 ro quiet", "$kernelopts")
 OTHER_ROOT = OTHER_ENTRY.replace("5f3c-0001", "dead-beef")
 OWN_ID = {"etc/machine-id": f"{MACHINE_ID}\n"}
 NONE_SAVED = {"boot/grub2/grubenv": "# GRUB Environment Block\n"}
 SAVED_OTHER = {"boot/grub2/grubenv": f"# GRUB Environment Block\nsaved_entry={OTHERS_ID}-5.14.0-162.el9_1.x86_64\n"}
+# TuneD's words come from a variable, and its plugin puts that into the entries of later kernels.
+TUNED_PLUGIN, OWN_PLUGINS = "usr/lib/kernel/install.d/92-tuned.install", "etc/kernel/install.d"
+BY_TUNED = {
+    f"{ENTRIES}/{MACHINE_ID}-6.1.0-39-amd64.conf": OTHER_ENTRY.replace("quiet", "quiet $tuned_params"),
+    "boot/grub2/grubenv": f"# GRUB Environment Block\nsaved_entry={MACHINE_ID}-6.1.0-39-amd64\ntuned_params={LINE}\n",
+    "etc/default/grub": 'GRUB_CMDLINE_LINUX="quiet"\nGRUB_ENABLE_BLSCFG=true\n',
+    "etc/kernel/cmdline": "root=UUID=5f3c-0001 ro quiet\n",
+}
+TUNED = {**BY_TUNED, TUNED_PLUGIN: "#!/bin/bash\n"}
+# The entry of an older kernel, which lost its words, and what chooses it or something else.
+OLDER = {f"{ENTRIES}/{MACHINE_ID}-5.14.0-70.el9.x86_64.conf": OTHER_ENTRY}
+SAVED_OLDER = {"boot/grub2/grubenv": f"# GRUB Environment Block\nsaved_entry={MACHINE_ID}-5.14.0-70.el9.x86_64\n"}
+SAVED_WINDOWS = {"boot/grub2/grubenv": "# GRUB Environment Block\nsaved_entry=osprober-efi-1\n"}
+WINDOWS = "menuentry 'Windows' --id osprober-efi-1 {\n  chainloader /EFI/Microsoft/Boot/bootmgfw.efi\n}\n"
+
+
+def menu_of(default: str) -> dict[str, str]:
+    """RHEL's grub.cfg with another default, and another system behind the entries."""
+    return {"boot/grub2/grub.cfg": BLS_CFG.replace("${saved_entry}", default) + WINDOWS}
+
+
 HAND = f"title Arch\nlinux /vmlinuz-linux\ninitrd /initramfs-linux.img\noptions {OWN_LINE}\n"
 
 GLOBAL = "sys/firmware/efi/efivars/{}-8be4df61-93ca-11d2-aa0d-00e098032b8c"
@@ -122,8 +144,15 @@ RIGHT_AND_SILENT = [
         "etc/zipl.conf": "[defaultboot]\ndefaultauto\ntarget=/boot\n", "proc/cmdline": f"{OWN_LINE} BOOT_IMAGE=0",
     }, "bls", "rhel"),
     Case("machine-id-made-anew", Outcome.COMPLIANT, {"etc/machine-id": f"{OTHERS_ID}\n"}, "bls", "rhel"),
+    Case("machine-id-made-anew-and-kernelopts", Outcome.COMPLIANT, {
+        "etc/machine-id": f"{OTHERS_ID}\n", f"{ENTRIES}/{MACHINE_ID}-6.1.0-39-amd64.conf": KERNELOPTS,
+        "boot/grub2/grubenv": f"# GRUB Environment Block\nkernelopts={OWN_LINE}\n",
+    }, "bls", "rhel"),
     Case("images-entry-not-chosen", Outcome.COMPLIANT, {**OWN_ID, OTHERS: OTHER_ENTRY}, "bls", "rhel"),
     Case("images-entry-in-systemd-boot", Outcome.COMPLIANT, {**OWN_ID, OTHERS: OTHER_ENTRY}, "systemd-boot"),
+    Case("tuned", Outcome.COMPLIANT, TUNED, "bls", "rhel"),
+    Case("saved-entry-not-asked-for", Outcome.COMPLIANT, {**OLDER, **SAVED_OLDER, **menu_of("0")}, "bls", "rhel"),
+    Case("windows-behind-the-entries", Outcome.COMPLIANT, menu_of("${saved_entry}"), "bls", "rhel"),
     Case("suse-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/opensuse/grub.cfg": SUSE_STUB}, "suse-grub", "suse"),
     Case("suse-bls", Outcome.COMPLIANT, SUSE_BLS, "suse-grub", "suse"),
     Case("another-systems-menu", Outcome.COMPLIANT, {
@@ -176,6 +205,17 @@ SABOTAGED = [
     Case("another-systems-entry-configured", Outcome.DRIFTED, {
         **OWN_ID, OTHERS: OTHER_ROOT, "boot/loader/loader.conf": f"default {OTHERS_ID}-*\n",
     }, "systemd-boot", names=OTHERS),
+    Case("tuned-without-its-plugin", Outcome.DRIFTED, BY_TUNED, "bls", "rhel", "etc/kernel/cmdline"),
+    Case("tuned-with-its-plugin-masked", Outcome.DRIFTED, {**TUNED, f"{OWN_PLUGINS}/92-tuned.install": ""}, "bls",
+         "rhel", "etc/kernel/cmdline"),
+    Case("tuned-of-another-profile", Outcome.DRIFTED, {**TUNED, **NONE_SAVED}, "bls", "rhel", f"{MACHINE_ID}-6.1.0"),
+    Case("tuned-in-systemd-boot", Outcome.DRIFTED, {
+        "etc/kernel/cmdline": "quiet\n", TUNED_PLUGIN: "#!/bin/bash\n",  # it expands no variable
+    }, "systemd-boot", names="etc/kernel/cmdline"),
+    Case("older-entry-saved", Outcome.DRIFTED, {**OLDER, **SAVED_OLDER}, "bls", "rhel", "5.14.0-70"),
+    Case("older-entry-in-grub-cfg", Outcome.DRIFTED, {**OLDER, **menu_of(f"{MACHINE_ID}-5.14.0-70.el9.x86_64")}, "bls",
+         "rhel", "5.14.0-70"),
+    Case("windows-saved", Outcome.UNREADABLE, {**SAVED_WINDOWS, **menu_of("${saved_entry}")}, "bls", "rhel", "Windows"),
     Case("by-hand", Outcome.DRIFTED, {
         "boot/loader/entries/arch.conf": HAND.replace(LINE, ""), "boot/loader/loader.conf": "default arch.conf\n",
     }, "systemd-boot", names="arch.conf"),
@@ -222,6 +262,26 @@ def test_nothing_is_written_for_a_loader_that_is_not_ours(case: Case, tmp_path: 
     apply(tree)
     assert not (tree / "etc/default/grub.d/99-tunectl.cfg").exists()
     assert not [change for change in inspection_on(tree).assess().changes if change.knob in WORDS]
+
+
+@pytest.mark.parametrize(("mode", "outcome"), [(0o755, Outcome.COMPLIANT), (0o644, Outcome.DRIFTED)])
+@pytest.mark.parametrize("loader", ["bls", "systemd-boot"])
+def test_what_an_operators_plugin_does_to_later_entries_is_not_known(
+    loader: str, mode: int, outcome: Outcome, tmp_path: Path
+) -> None:
+    """kernel-install runs those that may be executed. The next boot has the words by its entry."""
+    plugin = f"{OWN_PLUGINS}/60-words.install"
+    files = {"etc/kernel/cmdline": "quiet\n", plugin: "#!/bin/sh\n"}
+    tree = tree_of(Case("", outcome, files, loader, "rhel" if loader == "bls" else "debian"), tmp_path)
+    (tree / plugin).chmod(mode)
+    findings = boot_findings(tree)
+    finding = findings["boot.isolcpus"]
+    assert finding.outcome is outcome
+    assert (plugin if outcome is Outcome.COMPLIANT else "etc/kernel/cmdline") in finding.next_from
+    assert ("nextboot" in findings) is (outcome is Outcome.COMPLIANT)
+    assert (finding.points or {})["next_boot"] == (
+        "unknown" if outcome is Outcome.COMPLIANT else "managed_irq,domain,2-3"
+    )
 
 
 @shown([case for case in SABOTAGED if case.name.startswith("images-entry")])

@@ -212,7 +212,10 @@ def test_custom_cfg_beside_blscfg_that_names_the_default(tmp_path: Path) -> None
     place.write_text(ENTRY + "set default=mine\n")
     finding = boot_findings(tree)["boot.isolcpus"]
     assert (finding.outcome, finding.next) == (Outcome.COMPLIANT, NextBoot.UNKNOWN)
-    assert "/boot/grub2/custom.cfg:4 makes another entry the default" in finding.next_from
+    assert "'mine' (/boot/grub2/custom.cfg:1)" in finding.next_from
+    assert "/boot/grub2/custom.cfg:4" in finding.next_from
+    place.write_text("surprise me\n")
+    assert "/boot/grub2/custom.cfg may name the default entry" in boot_findings(tree)["boot.isolcpus"].next_from
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,30 @@ from tests.hosts.spec import HostSpec
 from tests.hosts.tree import Tree
 
 MACHINE_ID = "0123456789abcdef0123456789abcdef"
+# As RHEL 9's grub2-mkconfig writes it, shortened.
+BLS_CFG = """\
+if [ -s $prefix/grubenv ]; then
+  load_env
+fi
+if [ "${next_entry}" ] ; then
+   set default="${next_entry}"
+   set next_entry=
+   save_env next_entry
+   set boot_once=true
+else
+   set default="${saved_entry}"
+fi
+insmod blscfg
+blscfg
+if [ "$grub_platform" = "efi" ]; then
+  menuentry 'UEFI Firmware Settings' $menuentry_id_option 'uefi-firmware' {
+    fwsetup
+  }
+fi
+if [ -f  ${config_directory}/custom.cfg ]; then
+  source ${config_directory}/custom.cfg
+fi
+"""
 
 
 def write_boot(tree: Tree, spec: HostSpec) -> None:
@@ -74,7 +98,7 @@ def _bls(tree: Tree, spec: HostSpec, arguments: str) -> None:
             f"initrd /initramfs-{version}.img $tuned_initrd\noptions {arguments} $tuned_params\n"
             "grub_users $grub_users\ngrub_class rhel\n",
         )
-    tree.text("boot/grub2/grub.cfg", "insmod blscfg\nblscfg\n")
+    tree.text("boot/grub2/grub.cfg", BLS_CFG)
     environment = f"# GRUB Environment Block\nsaved_entry={MACHINE_ID}-{spec.kernel}\n"
     tree.text("boot/grub2/grubenv", environment.ljust(1024, "#"))
     tree.text("usr/sbin/grubby", "#!/bin/sh\nexit 0\n", 0o755)

@@ -7,30 +7,35 @@ from RHEL 9.3 on it leaves the entries alone; grubby is not run either (docs/boo
 Source: RHEL 9.3 release notes (boot loader); Fedora's 20-grub.install and blscfg.c (variables, order of the menu).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from tunectl.bootloader.editor import Holder, Look, files_family, read, variable
 from tunectl.bootloader.entries import (
+    TUNED_WORD,
     Entry,
     entry_files,
     entry_point,
     own_line,
     read_entries,
     source_of_entries,
+    tuned_adds,
     version_key,
     wrongly_chosen,
 )
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.grubdisk import PREFIX, Disk
 from tunectl.bootloader.grubmenu import BootEntry
-from tunectl.bootloader.grubrun import Halt, Script, parse_grubenv
+from tunectl.bootloader.grubrun import IMPORTED, Halt, Script, parse_grubenv
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
 from tunectl.bootloader.grubsettings import GRUBENVS, LINUX, MAIN, evaluate_settings
 from tunectl.bootloader.grubstart import FILES as STARTS
 from tunectl.bootloader.grubstart import starts_elsewhere
+from tunectl.bootloader.grubstate import Entry as Shown
+from tunectl.bootloader.grubstate import State
 from tunectl.bootloader.grubsyntax import Unfollowed
-from tunectl.command import as_data
+from tunectl.command import as_data, quoted
 from tunectl.host.sysroot import Sysroot
 
 _RANK = {"~": -1, "+": 1}  # blscfg.c, vercmp(): any other separator only parts two segments
@@ -46,8 +51,9 @@ def _look(root: Sysroot) -> Look:
         entries = listed(read_entries(root, ("boot",)))
         settings = read(root, MAIN)
         environment = parse_grubenv(next((text for path in reversed(GRUBENVS) if (text := read(root, path))), ""))
-        default = default_entry(entries, environment)
-        kernel_cmdline, made_from = source_of_entries(root, own_line(default, entries) if default else "")
+        menu = _menu(root, entries, environment)
+        default = default_entry(entries, menu)
+        kernel_cmdline, made_from = source_of_entries(root, own_line(entries, default))
     except OSError as error:
         return Look((), cannot_read(error))
     if default is None:
@@ -57,17 +63,23 @@ def _look(root: Sysroot) -> Look:
         entry = elsewhere.entry
         boots = (Point(entry.at, entry.args),) if isinstance(entry, BootEntry) else ()
         return Look((), Upcoming(boots, why))
-    if by := _decided_elsewhere(root):
-        return Look((), Upcoming((), f"{by}, and which entry that is cannot be told"))
-    points = [entry_point(root, default, expanded(default.line, environment)), made_from]
-    expand = partial(expanded, environment=environment)
+    expand = partial(expanded, environment=menu.values)
     holders = [kernel_cmdline]
     holders += [entry.holder._replace(expand=expand) for entry in entries if entry.ours and entry.options]
+    later = [made_from]
     if settings is not None:
         holders.insert(0, Holder(MAIN, variable(LINUX)))
-        points.append(Point(f"{LINUX} in /{MAIN}", _assigned(settings)))
+        later.append(Point(f"{LINUX} in /{MAIN}", _assigned(settings), added=made_from.added))
+    if isinstance(default, str):
+        return Look(tuple(holders), Upcoming((), default))
+    if tuned_adds(root):
+        later = [
+            point if point.line is None else point._replace(line=expand(f"{point.line} {TUNED_WORD}"))
+            for point in later
+        ]
+    points = (entry_point(root, default, expand(default.line)), *later)
     problem, again = wrongly_chosen(default)
-    return Look(tuple(holders), Upcoming(tuple(points), problem, again=again), _refusal(root, default))
+    return Look(tuple(holders), Upcoming(points, problem, again=again), _refusal(root, default))
 
 
 def listed(entries: Iterable[Entry]) -> list[Entry]:
@@ -79,12 +91,51 @@ def listed(entries: Iterable[Entry]) -> list[Entry]:
     return sorted(entries, key=names, reverse=True)
 
 
-def default_entry(entries: list[Entry], environment: dict[str, str]) -> Entry | None:
-    """What GRUB boots: next_entry once, or saved_entry, by the entry's id, title or place; otherwise the first."""
+def _menu(root: Sysroot, entries: Sequence[Entry], environment: dict[str, str]) -> State:
+    """The state that grub.cfg comes to, with these entries in its menu.
+
+    Where it cannot be followed to its end, it is taken to be as grub2-mkconfig leaves it: grubenv chooses.
+    """
+    shown = tuple(Shown(one.title, one.id.removesuffix(".conf"), False, (), (), one.path, one.path) for one in entries)
+    script = Script(Disk(root, "boot/grub2"), imports=True)
+    with suppress(Unfollowed, Halt):
+        script.run_file(f"{PREFIX}/grub.cfg")
+        at = next((n for n, entry in enumerate(script.state.entries) if entry.id == IMPORTED), None)
+        if at is not None:
+            before, place, after = script.state.entries[:at], script.state.entries[at], script.state.entries[at + 1 :]
+            script.state.entries = (*before, *(one._replace(doubt=place.doubt) for one in shown), *after)
+            return script.state
     wanted = environment.get("next_entry") or environment.get("saved_entry") or "0"
-    named = (entry for entry in entries if wanted in (entry.id.removesuffix(".conf"), entry.title))
-    number = int(wanted) if wanted.isdecimal() and int(wanted) < len(entries) else 0
-    return next(named, entries[number] if entries else None)
+    state = State({**environment, "default": wanted}, entries=shown)
+    if by := _decided_elsewhere(root):
+        state.doubt("default", by)
+    return state
+
+
+def default_entry(entries: Sequence[Entry], menu: State) -> Entry | str | None:
+    """What GRUB boots; a text: why that is none of these entries, or cannot be told. None where its menu is empty."""
+    if not menu.entries:
+        return None
+    entry, doubt = _picked(menu.entries, menu.values.get("default", ""))
+    if why := menu.doubts.get("default") or doubt:
+        return f"which entry is the default cannot be told: {why}"
+    by = menu.origins.get("default")
+    who = f", and {f'{as_data(by.variable)} in ' if by.variable else ''}{as_data(by.where)} decides that" if by else ""
+    other = f"the default entry is {quoted(entry.title)} ({as_data(entry.at)}), none of /boot/loader/entries{who}"
+    return next((one for one in entries if one.path == entry.at), other)
+
+
+def _picked(entries: Sequence[Shown], wanted: str) -> tuple[Shown, str]:
+    """(the entry with this id, title or number, otherwise the first; why that may be another one).
+
+    Upstream's GRUB takes a number first, also one with which a machine id begins; this one only all of `wanted`.
+    Source: the changelog of grub2 in Fedora and RHEL, "Fix menu entry selection based on ID and title" (rhbz#1640979).
+    """
+    by_id = next((entry for entry in entries if entry.id == wanted), None)
+    if named := by_id or next((entry for entry in entries if entry.title == wanted), None):
+        return named, named.doubt
+    place = int(wanted) if wanted.isdecimal() and int(wanted) < len(entries) else 0
+    return entries[place], next((entry.doubt for entry in entries[: place + 1] if entry.doubt), "")
 
 
 def expanded(line: str, environment: dict[str, str]) -> str:

@@ -24,6 +24,10 @@ from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
 CMDLINE = "etc/kernel/cmdline"
 _VENDORS = "usr/lib/kernel/cmdline"
+# What kernel-install runs for each new kernel: of two files with one name the first is it.
+_PLUGINS, _VENDORS_PLUGINS = "etc/kernel/install.d", "usr/lib/kernel/install.d"
+_TUNED, TUNED_WORD = "92-tuned.install", "$tuned_params"
+_TUNEDS = (f"{_PLUGINS}/{_TUNED}", f"{_VENDORS_PLUGINS}/{_TUNED}")
 # Each entry gets these again by itself: from the loader and from kernel-install.
 _ADDED = ("BOOT_IMAGE", "initrd", "systemd.machine_id")
 # $BOOT is the EFI system partition or a partition of its own; distributions mount either at one of these.
@@ -74,7 +78,7 @@ class Entry(NamedTuple):
 
 def entry_files(places: Iterable[str] = PLACES) -> tuple[str, ...]:
     """What read_entries() and source_of_entries() read, as shell patterns; not /etc/machine-id, which is private."""
-    return (*(f"{place}/loader/entries/*.conf" for place in places), CMDLINE, _VENDORS)
+    return (*(f"{place}/loader/entries/*.conf" for place in places), CMDLINE, _VENDORS, *_TUNEDS)
 
 
 def version_key(version: str, rank: Mapping[str, int] = _RANK) -> tuple[tuple[int, int | str], ...]:
@@ -195,7 +199,7 @@ def read_entries(root: Sysroot, places: Iterable[str] = PLACES) -> list[Entry]:
         for name in sorted(_names(root, directory)):
             entry = parse_entry(f"{directory}/{name}", read(root, f"{directory}/{name}") or "")
             if entry:
-                entry = entry._replace(foreign=_named_another(entry, mine) and _root_of(entry.line) != booted)
+                entry = entry._replace(foreign=_named_another(entry, mine) and _boots_another(entry.line, booted))
                 found.setdefault(root.resolve(entry.path), entry)
     return list(found.values())
 
@@ -220,9 +224,16 @@ def _root_of(line: str) -> frozenset[Arg]:
     return frozenset(arg for arg in parse_cmdline(line) if arg.key in _ROOT)
 
 
-def own_line(default: Entry, entries: Iterable[Entry]) -> str:
+def _boots_another(line: str, booted: frozenset[Arg]) -> bool:
+    """Is its root file system certainly another? A variable may hold the words (RHEL 8's $kernelopts)."""
+    root = _root_of(line)
+    return root != booted and bool(root or "$" not in line)
+
+
+def own_line(entries: Sequence[Entry], default: object = None) -> str:
     """The line that the entries of this system's later kernels would take over, where nothing else says theirs."""
-    return next((entry.line for entry in (default, *entries) if not entry.foreign), "")
+    own = [entry for entry in entries if not entry.foreign]
+    return next((entry.line for entry in own if entry == default), own[0].line if own else "")
 
 
 def in_order(entries: Sequence[Entry]) -> list[Entry]:
@@ -242,9 +253,24 @@ def source_of_entries(root: Sysroot, default_line: str) -> tuple[Holder, Point]:
     # Needed for a file that exists, too: it may be the one that we made from this line.
     new = " ".join((vendors or _portable(default_line)).split())
     if text is not None:
-        return Holder(CMDLINE, LINE, new), Point(f"/{CMDLINE}", " ".join(text.split()))
+        return Holder(CMDLINE, LINE, new), Point(f"/{CMDLINE}", " ".join(text.split()), added=_added(root))
     where = f"/{_VENDORS}" if vendors else f"/{CMDLINE}, which is not there"
-    return Holder(CMDLINE, LINE, new), Point(where, new if vendors else "")
+    return Holder(CMDLINE, LINE, new), Point(where, new if vendors else "", added=_added(root))
+
+
+def tuned_adds(root: Sysroot) -> bool:
+    """Does TuneD's plugin put its word into each new entry of this host? Another file of its name would be run instead.
+
+    Source: TuneD's 92-tuned.install; kernel-install(8), FILES.
+    """
+    return root.exists(_TUNEDS[1]) and _TUNED not in root.listdir(_PLUGINS)
+
+
+def _added(root: Sysroot) -> str:
+    """Why new entries may have other words than their source: the operator's plugins are programs, and not followed."""
+    names = sorted(name for name in root.listdir(_PLUGINS) if name.endswith(".install"))
+    run = [f"/{_PLUGINS}/{name}" for name in names if (root.mode(f"{_PLUGINS}/{name}") or 0) & 0o111]
+    return f"what {as_data(run[0])} does to the entries of later kernels is not followed" if run else ""
 
 
 def _portable(line: str) -> str:

@@ -24,6 +24,7 @@ class Point(NamedTuple):
     line: str | None
     why: str = ""
     errno: int | None = None  # of a file that could not be read
+    added: str = ""  # why it may have more words than that; "" where it has not
 
 
 class Upcoming(NamedTuple):

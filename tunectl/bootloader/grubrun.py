@@ -37,6 +37,7 @@ _FEATURES = (
 # When it takes the place of another, the other's arguments go, and the new ones with them (docs/kernel-facts.md).
 SECOND_KERNEL = "a second kernel that it loads, whose arguments GRUB for BIOS loses"
 _BLOCK = "# GRUB Environment Block\n"
+IMPORTED = "blscfg"
 _MAX_STEPS = 50_000
 _MAX_DEPTH = 64
 _MAX_VARIABLE = 1 << 14
@@ -66,7 +67,8 @@ class _Leave(Exception):  # noqa: N818 - a signal inside this module
 class Script:
     """GRUB at work: its state, and what it can do to it."""
 
-    def __init__(self, disk: Disk, platform: str = "", without: tuple[str, ...] = ()) -> None:
+    def __init__(self, disk: Disk, platform: str = "", without: tuple[str, ...] = (), *, imports: bool = False) -> None:
+        """With `imports`, blscfg puts one entry into the menu that stands for all that it shows (IMPORTED)."""
         values = {f"feature_{name}": "y" for name in _FEATURES.split()}
         values |= {"prefix": PREFIX, "root": OWN} | ({"grub_platform": platform} if platform else {})
         self.state = State(values)
@@ -98,6 +100,8 @@ class Script:
             "true": lambda node, texts: True,
             "unset": self._unset,
         }
+        if imports:
+            self._commands["blscfg"] = self._blscfg
 
     def run_file(self, path: str) -> None:
         """The commands of a file, by the name that GRUB knows it by. Halt and Unfollowed as they come."""
@@ -427,6 +431,10 @@ class Script:
         self._add(
             Entry(title, options.get("--id", title), texts[0] == "submenu", tuple(args), node.block, file, node.at)
         )
+        return True
+
+    def _blscfg(self, node: Command, texts: list[str]) -> Status:
+        self._add(Entry("", IMPORTED, False, (), (), node.at, node.at))
         return True
 
     def _add(self, entry: Entry) -> None:

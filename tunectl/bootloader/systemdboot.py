@@ -60,7 +60,7 @@ def _of_entries(root: Sysroot, default: Entry, texts: Sequence[Entry]) -> Look:
         return Look((*own, *holders), Upcoming((point, place), problem, again=again))
     if not made_by_kernel_install(default):
         return Look(holders, Upcoming((point,), problem, again=again))
-    kernel_cmdline, made_from = source_of_entries(root, own_line(default, texts))
+    kernel_cmdline, made_from = source_of_entries(root, own_line(texts, default))
     return Look((kernel_cmdline, *holders), Upcoming((point, made_from), problem, again=again))
 
 

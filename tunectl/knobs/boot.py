@@ -38,6 +38,7 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
         return None if value is None else knob.codec.show(value)
 
     in_force = found.accepted and (right(found.booted) or found.by_effect)
+    will_have = right(found.next.value) and not found.next.later
     points: dict[str, Scalar] = {
         "asked": shown(desired),
         "next_boot": shown(found.next.value) if found.next.known else "unknown",
@@ -50,7 +51,7 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
         observed = shown(found.booted) if by_line else found.kernel
         observed = _UNDONE if found.undone else _ALWAYS if found.always else observed
         made = Judgement(outcome, observed, shown(desired), reason, fix, changeable, points=points)
-        return made._replace(next=_next(found, right(found.next.value)), next_from=_says(found))
+        return made._replace(next=_next(found, will_have), next_from=_says(found))
 
     name = knob.driver.describe()[0]
     argument = name.rstrip("=") if desired is True else name + knob.codec.encode(desired)
@@ -60,11 +61,11 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
         reason = f"this boot had {argument}, and what it switches off is {_UNDONE}: {found.undone}"
         return judged(Outcome.DRIFTED, reason, found.ends, changeable=False)
     if in_force:
-        return judged(*_in_force(found, argument, will_have=right(found.next.value)))
+        return judged(*_in_force(found, argument, will_have=will_have))
     if right(found.booted):
         reason = f"this boot had {argument}, and the kernel did not accept it: {found.evidence}"
         return judged(Outcome.DRIFTED, reason, to_decide(f"{found.likely} (dmesg names the cause)"), changeable=False)
-    if found.next.known and right(found.next.value):
+    if found.next.known and will_have:
         return judged(*_configured(found, facts, argument))
     return judged(*_not_in_force(knob, found, argument))
 
@@ -110,7 +111,8 @@ def _not_in_force(knob: Knob, boot_facts: BootFacts, argument: str) -> _Said:
         return Outcome.DRIFTED, reason, _find_out(boot_facts), False
     else:
         why = boot_facts.obstacle or boot_facts.next.problem
-        reason += f"; the next will have {_what(knob, boot_facts.next.value)}" + (f": {why}" if why else "")
+        but = ", but " if boot_facts.next.later else ": "
+        reason += f"; the next will have {_what(knob, boot_facts.next.value)}" + (f"{but}{why}" if why else "")
     return Outcome.DRIFTED, reason, *_mend(boot_facts, argument)
 
 

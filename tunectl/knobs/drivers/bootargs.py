@@ -197,11 +197,14 @@ class BootArg(NamedTuple):
             found = self._value(knob, view, args, want)
             if self.key in WORDS and in_force and words_of(args) == words_of(in_force):
                 found = want if not _gives(knob, found, want) else found
-            if not _gives(knob, found, want):
+            if not _gives(knob, found, want) and number and point.added:
+                unknown = unknown or point._replace(why=point.added)
+            elif not _gives(knob, found, want):
                 why = upcoming.problem
                 lost = f"the next kernel's entry would not have it: it is not in {point.where}"
                 problem, where = lost if number else why, point.where
-                return Next(value=found, known=True, problem=problem, later=bool(number), where=where)
+                has = value if number else found
+                return Next(value=has, known=True, problem=problem, later=bool(number), where=where)
             value = value if number else found
         if unknown:
             return Next(value=None, known=False, problem=unknown.why, errno=unknown.errno)
