@@ -68,6 +68,12 @@ def _tour(platform: Platform) -> Part:
     return _lab(f"tour-{platform.name}", plays, "test_platforms_lab.py", "-k", " or ".join(words))
 
 
+def _causes(platform: str) -> Part:
+    plays = f"a CPU interrupted in a dozen known ways, and each named: {PLATFORMS[platform].what}"
+    words = ("-m", "lab", "tests/lab/test_causes_lab.py")
+    return _tests(f"causes-{platform}", plays, *words, TUNECTL_LAB="required", TUNECTL_LAB_PLATFORM=platform)
+
+
 _CAGE = "test_ansible_lab.py"
 _FIRST_HALF = "roll_takes or second_run or may_trade or drift_is_found"
 PARTS = (
@@ -92,6 +98,7 @@ PARTS = (
          "test_product.py", "test_lab_itself.py"),
     _lab("isolation", "isolation without a reboot, the probe on a real kernel",
          "test_runtime_isolation_lab.py", "test_probe_lab.py"),
+    *map(_causes, ("bookworm", "trixie")),
     _lab("monitor", "ten failed fans, repair, hardening", "test_monitor_lab.py", "-k", "not load_without"),
     _lab("soak", "ten minutes of load without an alarm", "test_monitor_lab.py", "-k", "load_without"),
     _lab("tutorial", "docs/tutorial.md, typed line by line on a server that nobody has tuned", "test_tutorial_lab.py"),
