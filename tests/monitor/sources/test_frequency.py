@@ -136,6 +136,27 @@ def test_a_cpu_without_a_tick_is_not_read_though_the_host_file_does_not_name_it(
     assert seen["cpu4"].freshness is Freshness.FRESH
 
 
+def test_a_core_of_another_kind_does_not_speak_for_the_isolated_ones(tmp_path: Path) -> None:
+    """Turbo is off: an efficient core at its base is no sign that the fast ones are slow, and a fast one is."""
+    host = watch(tmp_path, "hybrid", {2, 3})
+    for cpu in range(16):
+        host.write(f"{CPU}/cpufreq/policy{cpu}/scaling_governor", "performance")
+    host.look()
+    assert tick(host, [9], 2499871)["package0"].value is None
+    fast = tick(host, [0, 9], 3399871)["package0"]
+    assert (fast.value, fast.freshness) == (3399871, Freshness.FRESH)
+
+
+def test_efficient_cores_speak_for_efficient_ones(tmp_path: Path) -> None:
+    host = watch(tmp_path, "hybrid", {10, 11})
+    for cpu in range(16):
+        host.write(f"{CPU}/cpufreq/policy{cpu}/scaling_governor", "performance")
+    host.look()
+    tick(host, [0], 3399871)
+    slow = tick(host, [9], 1199954)["package0"]
+    assert (slow.value, slow.freshness) == (1199954, Freshness.FRESH)
+
+
 def test_a_machine_without_cpufreq_has_no_sentinel(tmp_path: Path) -> None:
     snapshot = watch(tmp_path, "vm2", {1}).look()
     assert of(snapshot, "frequency_khz") == {}

@@ -186,15 +186,17 @@ def _sentinels(host: WatchedHost, kept: _Kept, samples: Mapping[int, Sample]) ->
         kept.busy.refresh(kept.cpus)
         eager |= {cpu for cpu in kept.cpus if kept.busy.share(cpu) >= _BUSY}
     for package, members in host.packages.items():
-        mine = {cpu: samples[cpu] for cpu in members if cpu in samples}
         isolated = members & host.isolated
+        # An efficient core at its best is slower than a fast one's base, and says nothing of it; nor the other way.
+        bases = {host.cpus[cpu].base_khz for cpu in isolated or members}
+        mine = {cpu: samples[cpu] for cpu in members if cpu in samples and host.cpus[cpu].base_khz in bases}
         yield _sentinel(host, f"package{package}", mine, isolated or members, eager)
 
 
 def _sentinel(host: WatchedHost, subject: str, mine: Mapping[int, Sample], cpus: CpuSet, eager: set[int]) -> Sample:
     fresh = {cpu: float(sample.value or 0) for cpu, sample in mine.items() if sample.freshness is Freshness.FRESH}
     if not mine:
-        reason = "no housekeeping CPU of this package shows its frequency"
+        reason = "no housekeeping CPU of this package and kind shows its frequency"
         return Sample("sentinel_khz", subject, None, _NAME, Freshness.ABSENT, reason, cpus)
     if not fresh:
         reasons = {sample.reason: cpu for cpu, sample in sorted(mine.items(), reverse=True)}
