@@ -89,7 +89,7 @@ DECISIONS: frozenset[str] = frozenset(
         "take the backslash out above /…:…",
         "… (dmesg names the cause)",
         "fix that (…)",
-        "fix that (… is a rescue entry, and the default)",
+        "fix that (… is …, and the default)",
         "name another entry in GRUB_DEFAULT of /etc/default/grub, then …",
         "add … to the kernel's line of the entry at …",
         "choose an entry that boots Linux",
@@ -168,6 +168,8 @@ ELSEWHERE: dict[str, str] = {
     "sudo systemctl set-property … AllowedCPUs=…; for the next boot, say AllowedCPUs=… at …": (
         "tests/checks/test_threads_check.py"
     ),
+    "sudo systemctl add-wants … …": "tests/knobs/test_unitboot.py",
+    "sudo sed -i '…s/^/#/' … && sudo udevadm control --reload": "tests/knobs/test_unitfile.py",
     "sudo systemctl mask …": "tests/knobs/test_switched_off.py",
     "end the program that holds them: …": "tests/checks/test_residue_check.py",
     "sudo rm …; or end the program that pinned them": "tests/host/test_observers.py",
