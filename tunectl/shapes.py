@@ -716,6 +716,21 @@ class CasesClock(Counter, frozen=True, kw_only=True):
     offset_most_ns: Annotated[Figure | None, Maybe] = None
 
 
+class CasesTable(msgspec.Struct, frozen=True, kw_only=True):
+    """What every table of cases says of its run."""
+
+    duration_s: Annotated[
+        float, Meta(ge=0, le=1e8), Meta(description="Of the measured times of all cases together.")
+    ] = 0.0
+    clock: CasesClock = CasesClock()
+    warnings: list[str] = []
+    interrupted: Annotated[bool, Meta(description="A signal ended the run before its time.")] = False
+    fifo_priority: Annotated[Count, Meta(description="0: the scheduling class was left alone.")] = 0
+    host: Annotated[Host, Maybe] = Host()
+    at: Annotated[str, Maybe] = ""
+    tunectl_version: Annotated[str, Maybe] = ""
+
+
 class Peer(msgspec.Struct, frozen=True):
     """The other host of a round trip."""
 
@@ -993,29 +1008,19 @@ class FeedReplay(msgspec.Struct, frozen=True):
     ] = 0
 
 
-class Feed(msgspec.Struct, frozen=True):
+class Feed(CasesTable, frozen=True):
     """What a message of market data takes from when it is due to the book, stage by stage; docs/probe-feed.md."""
 
     kind: ClassVar[str] = "feed"
     cases: list[Annotated[FeedCase, by_result("due_to_book_ns")]] = msgspec.field(name="cells")
-    duration_s: Annotated[
-        float, Meta(ge=0, le=1e8), Meta(description="Of the measured times of all cases together.")
-    ] = 0.0
-    clock: CasesClock = CasesClock()
     peer: Annotated[Peer | None, Meta(description="The other host of --connect.")] = None
     interface: Annotated[str | None, Meta(description="Of this host, that leads to the peer.")] = None
     replay: Annotated[FeedReplay | None, Meta(description="Null: messages were due by rate and burst.")] = None
     stamp_cost_ns: Annotated[
         Figure | None, Meta(description="By how much the median is longer with time stamps, of the first stamped case.")
     ] = None
-    warnings: list[str] = []
-    interrupted: Annotated[bool, Meta(description="A signal ended the run before its time.")] = False
-    fifo_priority: Annotated[Count, Meta(description="0: the scheduling class was left alone.")] = 0
     busy_poll_us: Annotated[Count, Meta(description="What SO_BUSY_POLL was set to in the busy-poll cells.")] = 0
     budget: Budget = Budget()
-    host: Annotated[Host, Maybe] = Host()
-    at: Annotated[str, Maybe] = ""
-    tunectl_version: Annotated[str, Maybe] = ""
 
     def held(self, budget: Budget) -> Feed:
         """The same, held to a budget."""
@@ -1035,20 +1040,15 @@ class Speedup(msgspec.Struct, frozen=True):
     max: Amount | None = None
 
 
-class Wake(msgspec.Struct, frozen=True):
+class Wake(CasesTable, frozen=True):
     """How long a message takes to a waiting thread, by mechanism, wait method and idle time; docs/probe-wake.md."""
 
     kind: ClassVar[str] = "wake"
     cases: list[Annotated[Case, by_result("percentiles_ns")]] = msgspec.field(name="cells")
     messages: Annotated[Count, Meta(description="Asked for in each case.")] = 0
-    duration_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
-    clock: CasesClock = CasesClock()
     peer: Annotated[Peer | None, Meta(description="The other host of --connect.")] = None
     speedups: list[Speedup] = []
     timer_slack_ns: Annotated[Count | None, Meta(description="Of the receiver: the probe sets it to 1.")] = None
-    warnings: list[str] = []
-    interrupted: Annotated[bool, Meta(description="A signal ended the run before its time.")] = False
-    fifo_priority: Annotated[Count, Meta(description="0: the scheduling class was left alone.")] = 0
     busy_poll_us: Annotated[Count, Meta(description="What SO_BUSY_POLL was set to in the busy-poll cells.")] = 0
     bytes: Annotated[Count, Meta(description="Of each message.")] = 32
     fds: Annotated[Count, Meta(description="In each poll and epoll set; all but the receiver's own are idle.")] = 1
@@ -1058,9 +1058,6 @@ class Wake(msgspec.Struct, frozen=True):
     has_warm_sender: Annotated[
         bool, Meta(description="The sender kept itself warm between messages; false with --cold-sender.")
     ] = True
-    host: Annotated[Host, Maybe] = Host()
-    at: Annotated[str, Maybe] = ""
-    tunectl_version: Annotated[str, Maybe] = ""
 
 
 class HedgeCase(msgspec.Struct, frozen=True):
@@ -1205,22 +1202,12 @@ class HedgeCase(msgspec.Struct, frozen=True):
         return self.percentiles_ns.get(percentile) if self.percentiles_ns else None
 
 
-class Hedge(msgspec.Struct, frozen=True):
+class Hedge(CasesTable, frozen=True):
     """What a second copy of each late request gains and costs: one client, two servers; docs/probe-hedge.md."""
 
     kind: ClassVar[str] = "hedge"
     cases: list[Annotated[HedgeCase, by_result("percentiles_ns")]] = msgspec.field(name="cells")
     simulated: Annotated[bool, Meta(description="On simulated time: no measurement of this host.")] = False
-    duration_s: Annotated[
-        float, Meta(ge=0, le=1e8), Meta(description="Of the measured times of all cases together.")
-    ] = 0.0
-    clock: CasesClock = CasesClock()
-    warnings: list[str] = []
-    interrupted: Annotated[bool, Meta(description="A signal ended the run before its time.")] = False
-    fifo_priority: Annotated[Count, Meta(description="0: the scheduling class was left alone.")] = 0
-    host: Annotated[Host, Maybe] = Host()
-    at: Annotated[str, Maybe] = ""
-    tunectl_version: Annotated[str, Maybe] = ""
 
 
 CONTENTION_STEPS = ("taking", "handing", "giving")
@@ -1287,19 +1274,11 @@ class ContentionCase(msgspec.Struct, frozen=True):
         return self.percentiles_ns.get(percentile) if self.percentiles_ns else None
 
 
-class Contention(msgspec.Struct, frozen=True):
+class Contention(CasesTable, frozen=True):
     """What a lock and an allocator cost two threads that share them, step by step; docs/probe.md."""
 
     kind: ClassVar[str] = "contention"
     cases: list[Annotated[ContentionCase, by_result("percentiles_ns")]] = msgspec.field(name="cells")
-    duration_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
-    clock: CasesClock = CasesClock()
-    warnings: list[str] = []
-    interrupted: Annotated[bool, Meta(description="A signal ended the run before its time.")] = False
-    fifo_priority: Annotated[Count, Meta(description="0: the scheduling class was left alone.")] = 0
-    host: Annotated[Host, Maybe] = Host()
-    at: Annotated[str, Maybe] = ""
-    tunectl_version: Annotated[str, Maybe] = ""
 
 
 CaseTable = Wake | Feed | Hedge | Contention  # results that are tables of cases

@@ -100,7 +100,6 @@ DECISIONS: frozenset[str] = frozenset(
         "look at it yourself: tunectl cannot tell what boots there",
         "nothing of ours goes where somebody else's threads run: check again when they spin, or do not run; "
         "`tunectl check --intrude` takes time from them",
-        "decide what /…:… shall require: there is no …",
         "decide about …: it holds for other units, too; drop-ins of those may say it instead",
         "boot again with isolcpus= for all of these CPUs, or without it: boot.isolcpus says what comes next",
         "take … out of the kernel command line, where your boot loader has it…",

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.experiments.ends import SENDER_AND_RECEIVER
-from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Values, uneven
+from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Throttled, Values, uneven
 from tunectl.experiments.pair import (
     OTHERS_MOST,
     PairRun,
@@ -50,9 +50,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     reason: Annotated[str, Meta(description="Why it was not measured; else empty.")] = ""
     sent: Annotated[Counted, Meta(description="Buffers, warm-ups left out; all of them arrived.")] = 0
     allocations: Annotated[Counted, Meta(description="Calls of malloc for these.")] = 0
-    throttled_us: Annotated[
-        Counted, Meta(description="How long the cgroups that hold the probe were out of their cpu.max.")
-    ] = 0
+    throttled_us: Throttled = 0
     taking: Annotated[
         Values, Measured, Meta(description="Until a buffer was there, each of its pages written to.")
     ] = []
