@@ -211,7 +211,8 @@ def test_without_a_host_file_a_reload_finds_one_and_keeps_it(host: Path, tmp_pat
 
 
 def test_a_monitor_in_the_foreground_ends_with_its_terminal(host: Path, tmp_path: Path) -> None:
-    with running(host, tmp_path / "run") as monitor:
+    """Wherever the tests were started: below nohup(1), what they start would ignore the signal, too."""
+    with running(host, tmp_path / "run", wrapped=("env", "--default-signal=HUP")) as monitor:
         monitor.wait_for(lambda: bool(monitor.transitions()))
         assert monitor.end(signal.SIGHUP) == 0
     assert not says(monitor, "reload")
