@@ -24,9 +24,11 @@ from tunectl.experiments.link import serve_pair
 from tunectl.experiments.wake import WakeRequest, run_wake
 from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity
+from tunectl.host.sysroot import Sysroot
 from tunectl.shapes import Feed, plain, typed
 
 F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
 _MOST_MESSAGES = 10_000_000
 _MOST_AT_ONCE = 256
 _MOST_SEED = 10**15
@@ -41,6 +43,12 @@ _CLIENT_AND_SERVERS = click.option(
 def _fifo(who: str) -> Callable[[F], F]:
     return click.option(
         "--fifo", type=click.IntRange(1, 99), metavar="PRIO", help=f"{who} as SCHED_FIFO at this priority."
+    )
+
+
+def _duration(usual: float) -> Callable[[F], F]:
+    return click.option(
+        "--duration", "duration_s", type=float, default=usual, show_default=True, metavar="S", help="Of each case."
     )
 
 
@@ -102,10 +110,7 @@ def wake(options: Options, output: str | None, **asked: Any) -> int:
     if request.listen:
         serve_pair("wake", request, wakes.far_words, _heard)
         return OK
-    with progress(options) as tell:
-        result = run_wake(request, tell)
-    emit_and_write(options, "probe.wake", read_identity(pair.root), result, output)
-    return code_of_cases(result)
+    return _measured(options, pair.root, "wake", run_wake, request, output)
 
 
 @tunectl_command(
@@ -260,10 +265,7 @@ def feed(options: Options, replay: str | None, speed: float | None, output: str 
     shell_complete=some_of(lambda: hedges.STALLS),
     help=f"Who stalls for 300 us, 1 % of the time: {', '.join(hedges.STALLS)} (both at the same instants) [none].",
 )
-@click.option(
-    "--duration", "duration_s", type=float, default=hedges.DURATION_S, show_default=True, metavar="S",
-    help="Of each case.",
-)  # fmt: skip
+@_duration(hedges.DURATION_S)
 @click.option(
     "--seed",
     type=click.IntRange(0, _MOST_SEED),
@@ -285,10 +287,7 @@ def hedge(options: Options, output: str | None, **asked: Any) -> int:
     elif output is not None:
         check_output(output)
     ENDING.keep()
-    with progress(options) as tell:
-        result = run_hedge(request, tell)
-    emit_and_write(options, "probe.hedge", read_identity(root), result, output)
-    return code_of_cases(result)
+    return _measured(options, root, "hedge", run_hedge, request, output)
 
 
 @tunectl_command(
@@ -332,10 +331,7 @@ def hedge(options: Options, output: str | None, **asked: Any) -> int:
     "--rate", type=click.IntRange(1, feeds.MOST_A_SECOND), default=contentions.RATE, show_default=True, metavar="N",
     help="Buffers a second.",
 )  # fmt: skip
-@click.option(
-    "--duration", "duration_s", type=float, default=contentions.DURATION_S, show_default=True, metavar="S",
-    help="Of each case.",
-)  # fmt: skip
+@_duration(contentions.DURATION_S)
 @_fifo("Both threads")
 @intrude_option
 @result_option
@@ -345,9 +341,21 @@ def contention(options: Options, output: str | None, **asked: Any) -> int:
     request = ContentionRequest(among=pair.among, **asked)
     refuse_taken(pair.root, pair.facts, asked_cpus(request.cpus, pair.among), pair.config, request.intrude)
     ENDING.keep()
+    return _measured(options, pair.root, "contention", run_contention, request, output)
+
+
+def _measured(
+    options: Options,
+    root: Sysroot,
+    name: str,
+    run: Callable[[R, Callable[[str], None]], dict[str, Any]],
+    request: R,
+    output: str | None,
+) -> int:
+    """Measures the cases and emits the result; the exit code."""
     with progress(options) as tell:
-        result = run_contention(request, tell)
-    emit_and_write(options, "probe.contention", read_identity(pair.root), result, output)
+        result = run(request, tell)
+    emit_and_write(options, f"probe.{name}", read_identity(root), result, output)
     return code_of_cases(result)
 
 

@@ -142,10 +142,4 @@ CONTENTION = Experiment(
 
 def explained_contention(raw: dict[str, Any]) -> dict[str, Any]:
     """The tunectl.probe.contention/1 document of what `tunectl-probe contention` counted. Pure."""
-    run = CONTENTION.read(raw)
-    return {
-        **CONTENTION.opening(raw),
-        "clock": run.clock.shown(raw["clock"]),
-        "warnings": run_warnings(run),
-        "cells": CONTENTION.cells(run, CONTENTION.judged(run)),
-    }
+    return CONTENTION.explained(raw, run_warnings)

@@ -310,6 +310,16 @@ class Experiment(Generic[Run]):
         """How the result begins: with what the raw document says of the whole run."""
         return {"schema": f"tunectl.probe.{self.name}/1", **{name: raw[name] for name in self.kept}}
 
+    def explained(self, raw: dict[str, Any], warnings: Callable[[Run], list[str]]) -> dict[str, Any]:
+        """The result of what the program counted; `warnings` are about the whole run. TunectlError as read()."""
+        run = self.read(raw)
+        return {
+            **self.opening(raw),
+            "clock": run.clock.shown(raw["clock"]),
+            "warnings": warnings(run),
+            "cells": self.cells(run, self.judged(run)),
+        }
+
     def cells(self, run: Run, judgements: Iterable[Judged], **of_all: Any) -> list[dict[str, Any]]:
         """A cell for each case; `of_all` is the same in every one."""
         return [self._cell(run, judged, of_all) for judged in judgements]

@@ -578,10 +578,4 @@ HEDGE = Experiment(
 
 def explained_hedge(raw: dict[str, Any]) -> dict[str, Any]:
     """The tunectl.probe.hedge/1 document of what `tunectl-probe hedge` counted. Pure."""
-    run = HEDGE.read(raw)
-    return {
-        **HEDGE.opening(raw),
-        "clock": run.clock.shown(raw["clock"]),
-        "warnings": run_warnings(run),
-        "cells": HEDGE.cells(run, HEDGE.judged(run)),
-    }
+    return HEDGE.explained(raw, run_warnings)

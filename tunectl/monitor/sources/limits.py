@@ -80,8 +80,7 @@ def _max_perf(host: WatchedHost, kept: _Kept) -> Iterator[Sample]:
     """max_perf_khz: what intel_pstate permits all CPUs in percent of their highest; no CPU's own limits show it."""
     kept.percent.refresh()
     percent = kept.percent.value[_PERCENT]
-    is_off = host.root.get(f"{_PSTATE}/status") == "off"
-    if _PERCENT in kept.percent.absent or percent == SHARE.most or is_off:
+    if _PERCENT in kept.percent.absent or percent == SHARE.most or host.root.get(f"{_PSTATE}/status") == "off":
         return
     if percent is None or not SHARE.holds(percent):
         reason = kept.percent.problem.get(_PERCENT, f"/{_PSTATE}/{_PERCENT} holds {percent}, which is not plausible")
