@@ -162,7 +162,10 @@ def test_the_receiver_allocates_nothing_but_what_it_is_asked_to(program: Path, p
         for waiting in ("poll", "poll0"):
             assert ended(transport=transport, format=form, waiting=waiting) == 0
     assert ended(alloc=1) == ENDED
-    assert measured(program, pair, duration=0.05, rate=1000, alloc=3)["allocations"] in range(150, 157)
+    cell = measured(program, pair, duration=0.05, rate=1000, alloc=3)
+    assert cell["due"] == 50 == cell["arrived"] + cell["unsent"]  # on a busy machine the last ones are not sent
+    assert cell["allocations"] in range(3 * cell["arrived"], 3 * cell["arrived"] + 7)
+    assert cell["arrived"]
 
 
 def test_a_signal_ends_it_early_with_what_came(program: Path, pair: str) -> None:
