@@ -6,19 +6,19 @@ sched_fair_server_show() and sched_fair_server_write(); commit "sched/fair: Fair
 """
 
 import errno
-from functools import lru_cache
 from typing import NamedTuple
 
 from tunectl import kinds
 from tunectl.cpulist import CpuSet
 from tunectl.fix import NOTHING, Fix, to_type
+from tunectl.host.symbols import has_symbol
 from tunectl.host.sysroot import Sysroot
 
 _DEBUGFS = "sys/kernel/debug"
 DIRECTORY = f"{_DEBUGFS}/sched/fair_server"
 _MOUNT = to_type(kinds.mount_debugfs())
 RUNTIME = f"{DIRECTORY}/cpu{{cpu}}/runtime"
-_SYMBOL = " dl_server_start"  # the kernel has the function wherever it has fair servers
+_FUNCTION = "dl_server_start"  # the kernel has the function wherever it has fair servers
 
 
 class FairServer(NamedTuple):
@@ -38,7 +38,7 @@ def read_fair_server(root: Sysroot, cpus: CpuSet) -> FairServer:
     if root.exists("sys/kernel/debug/sched"):
         return FairServer(False)
     # Without root, or with debugfs switched off: the kernel's list of symbols is open to all.
-    exists = _has_symbol(root)
+    exists = has_symbol(root, _FUNCTION)
     if exists is False:
         return FairServer(False)
     if _is_empty(root, _DEBUGFS):
@@ -76,10 +76,3 @@ def _runtimes(root: Sysroot, cpus: CpuSet) -> FairServer:
             why = "the kernel's lockdown closes debugfs, to root too" if locked else error.strerror
             return FairServer(True, problem=f"/{path}: {why}", closed=locked)
     return FairServer(True, tuple(found))
-
-
-@lru_cache(maxsize=4)
-def _has_symbol(root: Sysroot) -> bool | None:
-    """Once for a root: the list is megabytes long, and of a boot's kernel always the same."""
-    text = root.get_text("proc/kallsyms")
-    return _SYMBOL in text if text else None

@@ -26,6 +26,7 @@ _ENDLESS_NUMBER = bytes(100)
 _AS_ZEROS = bytes(0 if byte in b"0123456789" else 1 for byte in range(256))
 # Names of threads and interrupts may hold any bytes: at the most 64 in each of 4,096. Each costs a call to be escaped.
 _MOST_ESCAPES = 1 << 20
+_PART = 1 << 16
 _NULL = os.makedev(1, 3)  # systemd masks a file by a link to it. Documentation/admin-guide/devices.txt
 _READ = os.O_RDONLY | os.O_CLOEXEC
 _T = TypeVar("_T")
@@ -242,6 +243,15 @@ class Sysroot:
         if look:
             look.files[path] = data
         return data
+
+    def parts(self, path: str) -> Iterator[bytes]:
+        """A file of any length, one read after the other. OSError where it is absent or may not be read."""
+        fd = self.open(path)
+        try:
+            while part := os.read(fd, _PART):
+                yield part
+        finally:
+            os.close(fd)
 
     def read_text(self, path: str) -> str:
         """A whole file as text; bytes that are not UTF-8 are shown as escapes. OSError where it is no text at all."""

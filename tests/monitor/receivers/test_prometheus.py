@@ -384,6 +384,14 @@ def test_a_port_that_is_taken_is_tried_again(caplog: pytest.LogCaptureFixture, m
     made.close()
 
 
+@pytest.mark.parametrize("name", ["a..b.invalid", f"{'a' * 64}.invalid"])
+def test_a_name_that_no_host_can_have_is_said_and_ends_nothing(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    made = Endpoint(*parse_listen(f"{name}:9750"))
+    made.show(status())
+    made.close()
+    assert f"cannot listen on {name}" in caplog.text
+
+
 @pytest.mark.parametrize(
     "listen",
     [

@@ -15,6 +15,7 @@ from tunectl.command import Command, all_of, argv, as_data
 from tunectl.cpulist import CpuSet
 from tunectl.fix import NOTHING, REBOOT, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import read_cpu_list
+from tunectl.host.symbols import has_symbol
 from tunectl.host.systemdconf import systemd_version
 from tunectl.knobs.drivers.bootargs import loaded_by
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, NextWord, Step, View, once
@@ -125,8 +126,7 @@ def _secondary(view: View) -> CpuSet:
 
 def _of_apic(view: View) -> dict[int, int]:
     """The CPU of each APIC ID; none where this kernel does not know the word that goes by them."""
-    symbols = view.root.get_text("proc/kallsyms")
-    if symbols and _SETS_APIC not in symbols:
+    if has_symbol(view.root, _SETS_APIC) is False:
         return {}
     found = _APIC.findall(view.root.get_text("proc/cpuinfo"))
     return {int(apic): int(cpu) for cpu, apic in found}

@@ -107,8 +107,10 @@ class Endpoint:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """Listens there, and is asked without waiting."""
-    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    """Listens there, and is asked without waiting. OSError where it cannot."""
+    # As bytes: for a str Python imports IDNA, though the name is ASCII, and a label that is empty or long is a
+    # UnicodeError there.
+    family, *_, address = socket.getaddrinfo(host.encode(), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
