@@ -17,7 +17,7 @@ from tunectl.model import Finding, HostId, Outcome, Scope, Severity
 from tunectl.monitor.rules.history import Limits
 from tunectl.monitor.sources import HEAT, take_snapshot
 from tunectl.monitor.watched_host import WatchedHost
-from tunectl.preflight.thermal import NAMES, Core, judge_thermal
+from tunectl.preflight.thermal import NAMES, Core, judge_thermal, verdict_of_heat
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.journal import Journal
 
@@ -45,7 +45,9 @@ def judged(
     before = take_snapshot(looked_at, HEAT)
     edit(host)
     after = take_snapshot(looked_at, HEAT)
-    return judge_thermal(before, after, Limits.of(looked_at.config), clocks)
+    findings, evidence = judge_thermal(before, after, Limits.of(looked_at.config), clocks)
+    verdict, reason = verdict_of_heat(findings)
+    return {"verdict": verdict, "reason": reason, "findings": findings, "evidence": evidence}
 
 
 def by_target(result: dict[str, Any]) -> dict[str, Finding]:
@@ -137,6 +139,21 @@ def test_a_lowered_maximum_is_found_and_min_ratio_decides(lab4: Path) -> None:
     assert drifted(judged(lab4, {2, 3}, edit)) == ["thermal.max_frequency[2]"]
     assert drifted(judged(lab4, {2, 3}, min_ratio=0.6)) == []
     assert drifted(judged(lab4, {2, 3}, base_frequency_khz=2400000)) == []
+
+
+def test_a_share_of_the_highest_frequency_caps_a_clock_whose_own_limit_is_high(xeon: Path) -> None:
+    share = f"{CPU}/intel_pstate/max_perf_pct"
+    low = judged(xeon, {2, 18}, write(share, 30))
+    assert drifted(low) == ["thermal.max_frequency[2]", "thermal.max_frequency[18]"]
+    found = by_target(low)["thermal.max_frequency[2]"]
+    assert (found.observed, found.desired) == (1400000, 3150000)
+    assert (low["verdict"], drifted(judged(xeon, {2, 18}))) == ("throttled", drifted(low)), "it stood at the start"
+    write(share, 90)(xeon)
+    assert drifted(judged(xeon, {2, 18})) == []
+    write(f"{CPU}/cpufreq/policy2/scaling_max_freq", 1200000)(xeon)  # the lower of the two is in force
+    assert by_target(judged(xeon, {2, 18}))["thermal.max_frequency[2]"].observed == 1200000
+    write(share, "?")(xeon)
+    assert by_target(judged(xeon, {2, 18}))["thermal.max_frequency"].outcome is Outcome.UNREADABLE
 
 
 @pytest.mark.parametrize(("temp", "is_hot"), [(89_999, False), (90_000, True)])

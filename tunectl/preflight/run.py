@@ -342,12 +342,12 @@ def _look_longer(request: Request, flight: Flight, config: HostConfig | None, fa
 
 def _thermal(flight: Flight, before: Snapshot, after: Snapshot, inspection: Inspection) -> None:
     config = inspection.config
-    flight.thermal = judge_thermal(before, after, Limits.of(config), _clocks(flight.probe))
-    findings = waive(flight.thermal["findings"], config.waivers, inspection.today)
+    judged, evidence = judge_thermal(before, after, Limits.of(config), _clocks(flight.probe))
+    findings = waive(judged, config.waivers, inspection.today)
     misspelt = [waiver for waiver in config.waivers if waiver.knob.startswith("thermal.") and waiver.knob not in NAMES]
     verdict, reason = verdict_of_heat(findings)
     whole = [*findings, *idle_waivers(misspelt, findings)]
-    flight.thermal |= {"verdict": verdict, "reason": reason, "findings": whole}
+    flight.thermal = {"verdict": verdict, "reason": reason, "findings": whole, "evidence": evidence}
 
 
 def _clocks(probe: Jitter | None) -> dict[int, tuple[float | None, float | None]]:

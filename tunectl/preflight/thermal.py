@@ -5,7 +5,7 @@ there a rise is known. scaling_cur_freq is not a measurement on a CPU without a 
 discards samples older than 20 ms): it is shown and never judged.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.fix import NOTHING
@@ -13,7 +13,7 @@ from tunectl.host.plausible import FREQUENCY, problem
 from tunectl.host.thermal import injects_idle
 from tunectl.model import Finding, Match, Outcome, Severity
 from tunectl.monitor.document import OUTCOMES
-from tunectl.monitor.model import Condition, Freshness, Sample, Snapshot
+from tunectl.monitor.model import Condition, Freshness, Health, Sample, Snapshot
 from tunectl.monitor.rules.clocks import KINDS, Fact, facts
 from tunectl.monitor.rules.history import History, Limits, number
 from tunectl.monitor.rules.thermal import judge_cooling, judge_throttling, judge_zones, mended, rises
@@ -32,7 +32,7 @@ _KINDS = {
     "thermal.throttle": _Kind("throttle", ("package_throttles",)),
     "thermal.interrupts": _Kind("interrupts", ("thermal_interrupts",)),
     "thermal.bios_limit": _Kind("limits", ("bios_limit_khz",)),
-    "thermal.max_frequency": _Kind("limits", ("max_khz",)),
+    "thermal.max_frequency": _Kind("limits", ("max_khz", "max_perf_khz")),
     "thermal.clock": _Kind("probe", ("core_khz",)),
     "thermal.zone": _Kind("thermal", ("temperature_mc", "trip_mc")),
     "thermal.cooling": _Kind("thermal", ("cooling_state",)),
@@ -42,17 +42,19 @@ NAMES = frozenset(_KINDS)  # of all findings here
 # keeps thermal events to itself.
 _CAN_SEE = NAMES - {"thermal.interrupts", "thermal.max_frequency"}
 _CLOCKS = {
-    _KINDS[name].quantities[0]: name for name in ("thermal.bios_limit", "thermal.max_frequency", "thermal.clock")
+    quantity: name
+    for name in ("thermal.bios_limit", "thermal.max_frequency", "thermal.clock")
+    for quantity in _KINDS[name].quantities
 }
+_WORST_FIRST = (Health.BAD, Health.UNKNOWN, Health.BETWEEN, Health.GOOD)
 
 
 def judge_thermal(
     before: Snapshot, after: Snapshot, limits: Limits, clocks: Mapping[int, Core] | None = None
-) -> dict[str, Any]:
-    """{"verdict": "ok"|"throttled"|"unknown", "reason", "findings", "evidence"} for the time between two looks.
+) -> tuple[list[Finding], dict[str, Any]]:
+    """The findings of the time between two looks, and what was read at the later one.
 
-    `clocks` is what the probe measured on each CPU, before and after its run. No data is no "ok"; what is absent is
-    unsupported.
+    `clocks` is what the probe measured on each CPU, before and after its run. What is absent is unsupported.
     """
     measured = tuple(_measured(cpu, both) for cpu, both in sorted((clocks or {}).items()))
     history = History(limits)
@@ -60,12 +62,11 @@ def judge_thermal(
     history.add(after._replace(samples=(*after.samples, *measured)))
     findings = list(_worse(_judged(history.without_newest()), _judged(history)))
     findings += _silent(history, {finding.knob for finding in findings})
-    verdict, reason = verdict_of_heat(findings)
-    return {"verdict": verdict, "reason": reason, "findings": findings, "evidence": _evidence(history, clocks or {})}
+    return findings, _evidence(history, clocks or {})
 
 
 def verdict_of_heat(findings: Sequence[Finding]) -> tuple[str, str]:
-    """ok, throttled or unknown, and why it is not ok; what is waived does not count."""
+    """ok, throttled or unknown, and why it is not ok; what is waived does not count, and no data is no "ok"."""
     bad = [finding.reason for finding in findings if finding.outcome is Outcome.DRIFTED]
     if bad:
         return "throttled", "; ".join(bad)
@@ -104,7 +105,7 @@ def _judged(history: History) -> Iterator[Finding]:
         heat = heats[condition.subject]
         if heat.has_counter or heat.count:
             yield _finding("thermal.throttle" if heat.has_counter else "thermal.interrupts", condition)
-    for fact in facts(history, tuple(kind for kind in KINDS if kind.quantity in _CLOCKS)):
+    for fact in _clocks(history):
         yield _of_clock(fact, history)
     for condition in judge_zones(history):
         yield _in_celsius(_finding("thermal.zone", condition))
@@ -127,13 +128,23 @@ def _in_celsius(finding: Finding) -> Finding:
     return finding._replace(observed=hot, desired=f"below {trip}")
 
 
+def _clocks(history: History) -> Iterable[Fact]:
+    """One of each name and CPU: of the two limits that software sets, the worse one is in force."""
+    worst: dict[tuple[str, int | None], Fact] = {}
+    for fact in facts(history, tuple(kind for kind in KINDS if kind.quantity in _CLOCKS)):
+        key = _CLOCKS[fact.kind.quantity], fact.cpu
+        worst[key] = min(worst.get(key, fact), fact, key=lambda each: (_WORST_FIRST.index(each.health), each.khz))
+    return worst.values()
+
+
 def _of_clock(fact: Fact, history: History) -> Finding:
     name, outcome = _CLOCKS[fact.kind.quantity], OUTCOMES[fact.health]
+    instance = "" if fact.cpu is None else str(fact.cpu)
     khz, severity = round(fact.khz) or None, Severity.SLOWER
     if outcome is Outcome.UNREADABLE:
-        return Finding(name, str(fact.cpu), outcome, khz, reason=fact.why, severity=severity)
+        return Finding(name, instance, outcome, khz, reason=fact.why, severity=severity)
     least = round(history.limits.min_ratio * fact.base_khz)
-    finding = Finding(name, str(fact.cpu), outcome, khz, least, severity=severity, match=Match.AT_LEAST)
+    finding = Finding(name, instance, outcome, khz, least, severity=severity, match=Match.AT_LEAST)
     if outcome is Outcome.COMPLIANT:
         return finding
     reason = f"{fact.kind.said.format(cpus=f'CPU {fact.cpu}')} {fact.said('its')}"
