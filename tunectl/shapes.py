@@ -301,6 +301,11 @@ class Cpu(msgspec.Struct, frozen=True, kw_only=True):
         Count, Meta(description="Interruptions not in `events`, which was full; histogram and totals hold them.")
     ]
     events_lost_max_ns: Annotated[Count, Meta(description="The longest that is not in `events`."), Maybe] = 0
+    complete_until_ns: Annotated[
+        Count | None,
+        Meta(description="From the run's start: so far all are in `events`, then long ones alone; null: to its end."),
+        Maybe,
+    ] = None
     series: Annotated[Series | None, Maybe] = None
     events: Annotated[
         list[Event],
@@ -313,12 +318,12 @@ class Cpu(msgspec.Struct, frozen=True, kw_only=True):
     trace: Trace | UnsetType | None = UNSET
     periods: Annotated[
         list[Period],
-        Meta(description="What comes at regular intervals between 0.5 ms and 1.2 s, among the first listed events."),
+        Meta(description="What comes at regular intervals between 0.5 ms and 1.2 s, among the listed events."),
         Maybe,
     ] = []
     periods_searched_ns: Annotated[
         Count | None,
-        Meta(description="From the run's start; null: all of it. 0: others had the CPU for most of the run."),
+        Meta(description="So far, those of short gaps; null: the whole run. 0: others had the CPU for most of it."),
         Maybe,
     ] = None
 
@@ -526,6 +531,14 @@ class Jitter(msgspec.Struct, frozen=True, kw_only=True):
     def seconds(self, cpu: Cpu) -> float:
         """How long this CPU was measured: its own length where stated, else the run's."""
         return cpu.duration_ns / 1e9 or self.duration_s
+
+    def complete_ns(self, cpu: Cpu) -> float:
+        """From this CPU's start: so long every one of its interruptions is listed."""
+        if len(cpu.events) == cpu.interruptions:
+            return self.seconds(cpu) * 1e9
+        if cpu.complete_until_ns is None:  # an older document: nothing is listed behind the last one that had room
+            return (cpu.events[-1][1] - cpu.tsc_start) * 1e9 / self.clock.hz if cpu.events and cpu.tsc_start else 0.0
+        return float(cpu.complete_until_ns)
 
     @property
     def left_out(self) -> str:

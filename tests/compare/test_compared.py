@@ -9,7 +9,9 @@ import pytest
 from tests.compare.reading import Read, compared
 from tests.compare.runs import cpu_of, document, simulated, steady
 from tests.compare.wakes import cell, wake_document
+from tunectl.compare.estimate import sample
 from tunectl.errors import TunectlError
+from tunectl.shapes import Jitter, typed
 
 NOISY = cpu_of(simulated(1, 10.0), 10.0)
 GAPS_ALIKE = simulated(2, 10.0)
@@ -93,6 +95,16 @@ def test_the_series_tells_where_the_list_was_full(read: Read) -> None:
     assert verdict(fewer) == {"arrival_ns": "none", "interruptions_per_s": "lower", "stolen_ppm": "lower"}
     other = compared(read("a", sides[0]), read("b", {**sides[2], "threshold_ns": 200, "at": "2026-11-21T10:00:00Z"}))
     assert other["judged"]["outcome"] == "cannot-tell"  # a series has gaps over its own threshold
+
+
+def test_long_gaps_behind_the_time_in_which_all_are_listed_are_no_part_of_it() -> None:
+    listed = [(at * 100_000_000, 2_000) for at in range(50)]
+    long = [(5_010_000_000, 90_000), (9_000_000_000, 90_000)]
+    changes = {"interruptions": 100, "events_lost": 48, "complete_until_ns": 5_000_000_000}
+    result = typed(document(cpu_of([*listed, *long], 10.0, **changes)), Jitter)
+    some = sample(result, result.cpus, 0)
+    assert some.covered == 0.5
+    assert [ns for part in some.parts for ns in part] == [2_000] * 50
 
 
 def test_runs_of_other_lengths_have_no_verdict(read: Read) -> None:

@@ -1,6 +1,7 @@
 """What follows from the raw facts of a run: figures, percentiles, and warnings, each beside its nearest innocent."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,18 @@ def test_figures_of_a_run() -> None:
     assert cpu["loop_ns"] == {"mean": 10.0, "min": 9.9, "recording": 20.0}
     assert cpu["histogram"] == [[500, 501, 1], [1000, 1001, 1], [3000, 3001, 1]]
     assert cpu["duration_ns"] == 10**10
+
+
+@pytest.mark.parametrize(("lost_max", "long"), [(800, "10 s"), (60_000, "50 ms")])
+def test_a_list_that_was_too_short_says_what_it_has(lost_max: int, long: str) -> None:
+    """All gaps until the first that was lost; long ones to the end, or where one was lost until the last listed."""
+    gaps = ((10_000, 11_000), (50_001_000, 50_100_000))
+    full = raw_cpu(2, *gaps, lost=3, complete_until=20_001_000, events_lost_max_ticks=lost_max, stolen_ticks=200_000)
+    full["histogram"].append([*full["histogram"].pop()[:3], 199_000])
+    document = explained(raw_run(full, raw_cpu(3), long_ticks=50_000))
+    (warning,) = [text for text in document["warnings"] if "too short for CPU 2" in text]
+    assert re.findall(r"[\d.]+ (?:ms|s|µs|%)|\d+%", warning) == ["20 ms", long, "50 µs", "50%"]
+    assert [cpu["complete_until_ns"] for cpu in document["cpus"]] == [20_000_000, None]
 
 
 def test_a_run_that_was_one_gap_has_the_turn_that_was_timed_before_it() -> None:

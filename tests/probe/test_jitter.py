@@ -186,6 +186,19 @@ def test_events_that_do_not_fit_are_counted(jitter: Jitter, cpu: int) -> None:
     assert any("list of events was too short" in warning for warning in document["warnings"])
 
 
+def test_behind_a_list_full_of_short_gaps_long_ones_alone_are_listed(
+    probe: Callable[..., subprocess.CompletedProcess[str]], cpu: int
+) -> None:
+    words = ("jitter", "--intrude", "--cpus", cpu, "--duration", GAPS_S, "--threshold-ns", 60, "--events", 64)
+    written = json.loads(probe(*words).stdout)
+    (one,) = written["cpus"]
+    behind = [end - start for start, end, _ in one["events"] if start > one["complete_until"]]
+    assert one["tsc_start"] < one["complete_until"] <= one["tsc_end"]
+    assert len(behind) <= 8
+    assert min(behind, default=written["long_ticks"]) >= written["long_ticks"] > written["threshold_ticks"]
+    assert len(one["events"]) - len(behind) >= min(56, one["interruptions"])
+
+
 def test_all_cpus_start_together(jitter: Jitter) -> None:
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:

@@ -1,6 +1,7 @@
 """A period is claimed where distinct periods were hit, in phase, more often than chance allows; by simulation."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -354,6 +355,57 @@ def test_a_list_that_was_full_ends_what_is_looked_at() -> None:
     (whole,) = explained(raw_run(of_run(ticks, 5)))["cpus"]
     assert whole["periods"] == []
     assert (full["periods_searched_ns"], whole["periods_searched_ns"]) == (int(ticks[-1].start), None)
+
+
+def full_list(long: Moments, long_us: float, capacity: int = 24576) -> dict[str, Any]:
+    """A run of 30 s whose list is filled by short gaps, 22,000 a second, in the first one; and `long` ones."""
+    random, listed, lost = Random(3), list[Gap](), list[Gap]()
+    storm = poisson(random, 1.2 * SECOND, 22_000), short(random), "storm"
+    length_us = partial(random.uniform, 0.9 * long_us, 1.1 * long_us)
+    for gap in taken(30 * SECOND, storm, (long, lambda: length_us() * 1e3, "timer")):
+        room = capacity - capacity // 8 * (gap.length < 50_000)
+        (listed if len(listed) < room else lost).append(gap)
+    cpu = of_run(listed, 30, lost=len(lost)) | {
+        "complete_until": 1000 + int(lost[0].start),
+        "events_lost_max_ticks": int(max(gap.length for gap in lost)),
+    }
+    document = explained(raw_run(cpu, long_ticks=50_000))
+    assert document["cpus"][0]["complete_until_ns"] == int(lost[0].start)
+    return document
+
+
+TIMER = [at + 1e4 * Random(at).random() for at in (3.3 * MS + k * 10 * MS for k in range(2999))]
+
+
+def test_a_timer_of_long_gaps_is_found_in_the_whole_run_where_short_ones_filled_the_list() -> None:
+    (cpu,) = full_list(TIMER, 300)["cpus"]
+    (period,) = cpu["periods"]
+    assert (period["count"], period["coverage"]) == (len(TIMER), 1.0)
+    assert abs(period["period_ns"] - 10 * MS) < 10
+    assert period["mean_ns"] == pytest.approx(300_000, rel=0.01)
+    assert 0 < cpu["periods_searched_ns"] <= cpu["complete_until_ns"] < 1.2 * SECOND
+
+
+def test_where_long_gaps_fill_the_list_as_well_their_time_is_looked_at() -> None:
+    """1,024 places for long gaps are room for some ten seconds of them."""
+    (cpu,) = full_list(TIMER, 300, 8192)["cpus"]
+    (period,) = cpu["periods"]
+    assert (period["count"], period["coverage"]) == (pytest.approx(1024, abs=50), 1.0)
+    assert cpu["complete_until_ns"] < 0.5 * SECOND
+
+
+@pytest.mark.parametrize("long_us", [47, 50, 53])
+def test_a_timer_whose_gaps_are_long_only_at_times_is_found_while_all_are_listed(long_us: float) -> None:
+    (cpu,) = full_list(TIMER, long_us)["cpus"]
+    (period,) = cpu["periods"]
+    assert (period["count"], period["coverage"]) == (pytest.approx(cpu["complete_until_ns"] / 10 / MS, abs=1), 1.0)
+    assert period["mean_ns"] == pytest.approx(long_us * 1e3, rel=0.03)
+
+
+def test_long_gaps_at_random_beyond_a_full_list_are_no_period() -> None:
+    for capacity in (8192, 24576):
+        (cpu,) = full_list(poisson(Random(1), 30 * SECOND, 100), 300, capacity)["cpus"]
+        assert cpu["periods"] == []
 
 
 @pytest.mark.parametrize("length", [5_000, MS])

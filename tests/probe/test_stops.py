@@ -167,3 +167,14 @@ def test_it_is_said_why_nobody_can_tell() -> None:
 def test_beyond_the_list_nothing_is_compared() -> None:
     """The list of CPU 3 was full after its second gap."""
     assert told(raw_cpu(2, *TOGETHER), raw_cpu(3, *TOGETHER[:2], lost=3))["count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("long_ticks", "lost_max", "count"), [(50_000, 40_000, 5), (50_000, 90_000, 4), (200_000, 90_000, 3)]
+)
+def test_long_stops_are_counted_also_where_short_gaps_filled_the_list(
+    long_ticks: int, lost_max: int, count: int
+) -> None:
+    """In the whole run; where long ones were lost as well, until the last that is listed; short ones while all are."""
+    full = raw_cpu(3, *TOGETHER, lost=3, complete_until=TOGETHER[3][0], events_lost_max_ticks=lost_max)
+    assert told(raw_cpu(2, *TOGETHER), full, long_ticks=long_ticks)["count"] == count

@@ -136,6 +136,8 @@ def test_a_gap_beyond_the_list_has_its_story() -> None:
     gap = gap_of(listed_too_few(2, GAP), listed_too_few(3, GAP), traced=traced)
     assert (gap["cause"], gap["events"]) == ("local timer", [[100, "local timer"]])
     assert [one[:2] for one in gap["others"][0]["gaps"]] == [[0, 60_000]]
+    long = raw_cpu(3, (GAP[0] + 9, GAP[1])) | {"events_lost": 1, "latest": [[GAP[0] - 5, GAP[0] + 5]]}
+    assert [at for at, _, _ in gap_of(raw_cpu(2, GAP), long)["others"][0]["gaps"]] == [-5, 9]
     (said,) = gap_of(raw_cpu(2, GAP), listed_too_few(3))["unseen"][1:]
     assert said == "the gaps of CPU 3 at that time are not kept any more (--events)"
 

@@ -76,13 +76,13 @@ def _groups(result: Jitter, cpu: Cpu, threshold_ns: float) -> Iterable[tuple[flo
 
 
 def _covered(result: Jitter, cpu: Cpu) -> float:
-    """The share of the run in which every gap is listed with its time: the list ends where it was full."""
+    """The share of the run in which every gap is listed with its time: until the list was full."""
     if _complete(cpu):
         return 1.0
-    run_ticks = span_ns(result, cpu) * result.clock.hz / 1e9
-    if not cpu.events_lost or len(cpu.events) < SLICES or not run_ticks:
+    run_ns = span_ns(result, cpu)
+    if not cpu.events_lost or len(cpu.events) < SLICES or not run_ns:
         return 0.0
-    return min((cpu.events[-1][1] - cpu.tsc_start) / run_ticks, 1.0) if cpu.tsc_start else 0.0
+    return min(result.complete_ns(cpu) / run_ns, 1.0)
 
 
 def _cut(result: Jitter, cpu: Cpu, threshold_ns: float, covered: float) -> list[list[float]]:
@@ -94,8 +94,8 @@ def _cut(result: Jitter, cpu: Cpu, threshold_ns: float, covered: float) -> list[
     first = cpu.tsc_start or (cpu.events[0][0] if cpu.events else 0)
     for start, end, _ in cpu.events:
         place = int((start - first) * ns / part_ns)
-        if (length := (end - start) * ns) > threshold_ns and place <= PARTS:
-            parts[max(min(place, PARTS - 1), 0)].append(length)
+        if (length := (end - start) * ns) > threshold_ns and place < PARTS:
+            parts[max(place, 0)].append(length)
     return parts
 
 

@@ -12,7 +12,7 @@ from tunectl.probe.attribution import Attributed, Gaps, Traced, attributed
 from tunectl.probe.counter import shown_clock
 from tunectl.probe.jitter_warnings import shared, unfit, warnings_of
 from tunectl.probe.lengths import buckets_ns
-from tunectl.probe.periods import THROTTLED, Found, find_periods, pauses_warning
+from tunectl.probe.periods import THROTTLED, Found, Short, find_periods, pauses_warning
 from tunectl.probe.raw import Run
 from tunectl.probe.stops import stops_of
 from tunectl.probe.story import ended_by, story_of
@@ -92,6 +92,7 @@ def _cpu(run: Run, cpu: raw.Cpu, gaps: Gaps, found: Attributed) -> Cpu:
         events_lost=cpu.events_lost,
         events_lost_max_ns=run.ns(cpu.events_lost_max_ticks),
         series=_series(run, cpu),
+        complete_until_ns=run.ns(run.listed_until(cpu) - cpu.tsc_start) if cpu.events_lost else None,
         events=gaps.events,
         causes=gaps.causes,
         trace=gaps.trace,
@@ -103,15 +104,15 @@ def _cpu(run: Run, cpu: raw.Cpu, gaps: Gaps, found: Attributed) -> Cpu:
 def _periods(run: Run, cpu: raw.Cpu, gaps: Gaps, found: Attributed) -> Found:
     """In the time that the list of events covers, and how far of that was searched."""
     events = [(start, end, found.labels[label]) for start, end, label in gaps.events]
-    is_cut = bool(events and cpu.events_lost)
-    begin, end, hz = cpu.tsc_start, events[-1][0] if is_cut else cpu.tsc_end, run.clock.hz
-    periods = find_periods(events, begin, end, hz, run.fifo_priority > 0)
+    begin, end = cpu.tsc_start, run.listed_until(cpu, run.long_ticks)
+    short = Short(run.long_ticks, run.listed_until(cpu))
+    periods = find_periods(events, begin, end, run.clock.hz, run.fifo_priority > 0, short)
     error = (run.clock.error_ppm or run.clock.initial_error_ppm) / 1e6
     known = [
         replace(period, error_ns=round(period.error_ns + error * period.period_ns, 3)) for period in periods.periods
     ]
-    is_short = periods.searched_ns is None and is_cut
-    return Found(known, run.ns(end - begin) if is_short else periods.searched_ns)
+    is_short = periods.searched_ns is None and end < cpu.tsc_end
+    return Found(known, max(run.ns(end - begin), 1) if is_short else periods.searched_ns)
 
 
 def _paused(run: Run, cpus: list[Cpu]) -> list[str]:

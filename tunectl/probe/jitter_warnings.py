@@ -1,6 +1,6 @@
 """What makes a result of `probe jitter` mean less than it seems to, one sentence each. Pure."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tunectl.cpulist import format_cpulist, named_cpus
 from tunectl.probe.hostfiles import number
@@ -101,12 +101,8 @@ def _result(run: Run) -> Iterator[str]:
         )
     if not run.counted.has_interrupts:
         yield "/proc/interrupts could not be read: interrupts, the tick among them, were not counted"
-    yield from _for_cpus(
-        run,
-        lambda cpu: cpu.events_lost,
-        "the list of events was too short for ",
-        ": histogram and totals hold every interruption, `events` does not (see --events)",
-    )
+    if full := [cpu for cpu in run.cpus if cpu.events_lost]:
+        yield _not_all_listed(run, full)
     faults = "the probe itself took page faults while measuring on "
     yield from _for_cpus(run, lambda cpu: cpu.counters.page_faults, faults)
     yield from _for_cpus(
@@ -119,6 +115,21 @@ def _result(run: Run) -> Iterator[str]:
         if abs(ppm := conservation_ppm(cpu, run.clock.hz)) > CONSERVED_PPM:
             length = "the run's length on the kernel's clock"
             yield f"on CPU {cpu.cpu} loops and gaps add up to {ppm:.0f} ppm more than {length}"
+
+
+def _not_all_listed(run: Run, full: Sequence[Cpu]) -> str:
+    """What `events` has of these CPUs; of several the least."""
+
+    def first(least: int) -> str:
+        return nanoseconds(min(run.ns(run.listed_until(cpu, least) - cpu.tsc_start) for cpu in full))
+
+    share = min(sum(end - start for start, end, _ in cpu.events) / max(cpu.stolen_ticks, 1) for cpu in full)
+    least = nanoseconds(run.ns(run.long_ticks))
+    long = f" and of the first {first(run.long_ticks)} those of {least} and more" if run.long_ticks else ""
+    return (
+        f"the list of events was too short for {named_cpus(cpu.cpu for cpu in full)}: histogram and totals hold every "
+        f"interruption, `events` all of the first {first(0)}{long}: {share:.0%} of the stolen time (see --events)"
+    )
 
 
 def _isolation(run: Run) -> Iterator[str]:

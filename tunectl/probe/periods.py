@@ -4,6 +4,9 @@
 more, and so on: what is long is rare, and stands out among its like. What belongs to a period is taken out, and hides
 from then on what else may have come at that moment.
 
+Where the list of gaps was full of short ones, these are searched until then, and long ones in the whole run: they and
+what hides them are all known.
+
 Of each kind so many gaps are looked at, from the run's start, that they are less than some 700 for each of the 12
 periods that a claim needs: what comes between more of its like shows in no window.
 
@@ -47,6 +50,7 @@ THROTTLED = "as long as RT throttling or the deadline fair server takes"
 _HIDES = 50e3  # ns: what is so long hides what would have come meanwhile
 _AWAY = 1e6  # ns: so long is no interruption of the probe, but somebody else's turn
 _MOST_AWAY = 0.5  # of the run
+_WHOLE = 0.95  # of the moments of a period: less may have shorter gaps, too
 _BETWEEN_SEEN = 0.5  # of the moments between those of a period, against those of the period itself
 _GRID = 20e6  # ns: ticks come more often; of a tick only the longer gaps may be looked at
 _MEETS = 50e3  # ns: so much earlier or later than usual, two things that come at once may come
@@ -93,6 +97,16 @@ class Claim(NamedTuple):
         return median(gap.length for gap in self.gaps)
 
 
+class Short(NamedTuple):
+    """Gaps shorter than `below` are known until `until` alone; both in ticks."""
+
+    below: float = 0.0
+    until: float = 0.0
+
+
+_NONE_SHORT = Short()
+
+
 class Found(NamedTuple):
     """The periods of one CPU's gaps, and how far they were looked for."""
 
@@ -101,16 +115,24 @@ class Found(NamedTuple):
 
 
 def find_periods(
-    events: Sequence[tuple[float, float, str]], begin: float, end: float, hz: float, is_fifo: bool = False
+    events: Sequence[tuple[float, float, str]],
+    begin: float,
+    end: float,
+    hz: float,
+    is_fifo: bool = False,
+    short: Short = _NONE_SHORT,
 ) -> Found:
     """The periods of one CPU's gaps, at most eight, the shortest first.
 
     `events` are (start, end, cause) in order of time, on a counter of `hz` that stood at `begin` when the run began,
-    and at `end` when it or its list of gaps ended. `is_fifo` says that the probe itself ran under SCHED_FIFO.
+    and at `end` when it or its list of gaps ended; that of `short` ones may have ended before. `is_fifo` says that the
+    probe itself ran under SCHED_FIFO.
     """
     tick = SECOND / hz
     search = _Search(
-        [Gap((a - begin) * tick, (b - begin) * tick, label) for a, b, label in events], (end - begin) * tick
+        [Gap((a - begin) * tick, (b - begin) * tick, label) for a, b, label in events],
+        (end - begin) * tick,
+        Short(short.below * tick, (short.until - begin) * tick),
     )
     search.take_scheduler_pauses(is_fifo)
     if search.is_away:
@@ -130,12 +152,17 @@ def pauses_warning(cpus: Iterable[int]) -> str:
 class _Search:
     """The gaps of one CPU, and what was found of them so far."""
 
-    def __init__(self, gaps: list[Gap], length: float) -> None:
+    def __init__(self, gaps: list[Gap], length: float, short: Short) -> None:
         self.claims: list[Claim] = []
-        self.searched_ns: int | None = None
-        self._gaps, self._length = gaps, length
+        self._gaps, self._length, self._short = gaps, length, short
+        self._searched = min(length, short.until) if short.below else length
         self._taken: set[Gap] = set()
         self._away = [(gap.start, gap.end) for gap in gaps if gap.length >= _AWAY]
+
+    @property
+    def searched_ns(self) -> int | None:
+        """How far all gaps were searched; None for the whole length."""
+        return max(floor(self._searched), 1) if self._searched < self._length else None
 
     @property
     def is_away(self) -> bool:
@@ -143,24 +170,20 @@ class _Search:
         return sum(end - start for start, end in self._away) > _MOST_AWAY * self._length
 
     def levels(self) -> Iterator[float]:
-        """Least lengths, descending, each with gaps enough that were not in the one before; at last all."""
-        lengths = sorted((gap.length for gap in self._gaps), reverse=True)
-        before, level = 0, lengths[0] if lengths else 0.0
-        for at, length in enumerate(lengths):
-            if length < level / _STEP:
-                if at > max(_MORE * before, before + 5):
-                    before = at
-                    yield lengths[at - 1]
-                level = length
-        if len(lengths) > before:
-            yield lengths[-1]
+        """Least lengths, descending: first of the gaps that are known over the whole length, then of those beside."""
+        below, until = self._short
+        yield from _levels(gap.length for gap in self._gaps if gap.length >= below)
+        yield from (level for level in _levels(gap.length for gap in self._gaps if gap.start < until) if level < below)
 
     def look(self, least: float) -> None:
         """For periods of gaps of this length and more."""
-        gaps, length = [gap for gap in self._gaps if gap.length >= least], self._length
+        length = self._short.until if least < self._short.below else self._length
+        gaps = [gap for gap in self._gaps if gap.length >= least and gap.start < length]
         if len(gaps) > LOOKED_AT:
             length = gaps[LOOKED_AT].start
-            self.searched_ns = floor(length)
+        self._searched = min(self._searched, length)
+        if least < self._short.below:
+            self.claims = [self._shortened(claim) for claim in self.claims]
         self._absorb(gaps[:LOOKED_AT])
         while len(self.claims) < 2 * MOST:
             fresh = [gap for gap in gaps[:LOOKED_AT] if gap not in self._taken]
@@ -203,6 +226,13 @@ class _Search:
                 return False
         return True
 
+    def _shortened(self, claim: Claim) -> Claim:
+        """What has too few long gaps is judged with its short ones, as far as these are known."""
+        until = self._short.until
+        if claim.series.hits >= _WHOLE * claim.series.slots or until < LEAST_PERIODS * claim.series.period:
+            return claim
+        return claim._replace(gaps=[gap for gap in claim.gaps if gap.start < until], length=min(claim.length, until))
+
     def _absorb(self, gaps: Iterable[Gap]) -> None:
         """What comes at a moment of a period that was found of longer gaps, and that had none, is of that period."""
         for at, claim in enumerate(self.claims):
@@ -242,6 +272,20 @@ class _Search:
         ):
             self.claims.append(claim)
             self._taken.update(gap for gap in like if gap.length <= _SCHEDULER[1])
+
+
+def _levels(lengths: Iterable[float]) -> Iterator[float]:
+    """Least lengths, descending, each with gaps enough that were not in the one before; at last all."""
+    ordered = sorted(lengths, reverse=True)
+    before, level = 0, ordered[0] if ordered else 0.0
+    for at, length in enumerate(ordered):
+        if length < level / _STEP:
+            if at > max(_MORE * before, before + 5):
+                before = at
+                yield ordered[at - 1]
+            level = length
+    if len(ordered) > before:
+        yield ordered[-1]
 
 
 def _shortest(looked: Looked) -> Series | None:

@@ -114,6 +114,7 @@ class Cpu(msgspec.Struct, frozen=True):
     events_lost: Count
     events: list[tuple[int, int, int]]
     events_lost_max_ticks: Annotated[Count, Maybe] = 0
+    complete_until: Annotated[Count, Maybe] = 0  # on the counter: all gaps before are listed; 0 in older documents
     latest: Annotated[list[tuple[Count, Count]], Maybe] = []  # of the gaps that are not among `events` the last ones
     clock_half_widths: Annotated[tuple[Count, Count] | None, Maybe] = None  # how far off each of clock_readings may be
 
@@ -169,6 +170,7 @@ class Run(msgspec.Struct, frozen=True, dict=True):
     files_after: dict[str, str]
     cpus: list[Cpu]
     not_measured: list[LeftOut]
+    long_ticks: Annotated[Count, Maybe] = 0  # gaps so long are listed beyond complete_until, too; 0: none are
     until: Annotated[Until | None, Maybe] = None
     injected: Annotated[Injected, Maybe] = Injected()
 
@@ -195,6 +197,17 @@ class Run(msgspec.Struct, frozen=True, dict=True):
     def ns(self, ticks: float) -> int:
         """Whole ns, rounded down."""
         return min(int(ticks * 1e9 / self.clock.hz), (1 << 63) - 1)
+
+    def listed_until(self, cpu: Cpu, least: float = 0) -> int:
+        """So far, on the counter, every gap of `least` ticks and more is listed."""
+        if not cpu.events_lost:
+            return cpu.tsc_end
+        complete = max(cpu.complete_until, cpu.tsc_start)
+        if least < self.long_ticks:
+            return complete
+        if cpu.events_lost_max_ticks < self.long_ticks:
+            return cpu.tsc_end
+        return max(cpu.events[-1][0] if cpu.events else 0, complete)
 
     def seconds(self, cpu: Cpu) -> float:
         """How long this CPU was measured."""

@@ -122,15 +122,24 @@ def stops_of(run: Run, attributed: Attributed) -> Stops:
     """`simultaneous_stops` of a run whose gaps have their causes; `count` is None where nobody can tell."""
     if reason := _not_seen(run, attributed):
         return Stops(reason=reason)
+    # Where a list was full: the long ones in the whole run before all of those until then.
+    classes = (run.long_ticks, 0) if run.long_ticks and any(cpu.events_lost for cpu in run.cpus) else (0,)
+    found = (_stops(run, attributed, least) for least in classes)
+    stops = next((stops for stops in found if stops), None)
+    return replace(stops, explanation=_explanation(run)) if stops else Stops(count=0)
+
+
+def _stops(run: Run, attributed: Attributed, least: int) -> Stops | None:
+    """Of the gaps of `least` ticks and more, as far as all CPUs have these listed."""
     begin, tick = max(cpu.tsc_start for cpu in run.cpus), 1e9 / run.clock.hz
-    end = min(cpu.events[-1][0] if cpu.events_lost and cpu.events else cpu.tsc_end for cpu in run.cpus)
+    end = min(run.listed_until(cpu, least) for cpu in run.cpus)
 
     def outside(events: Sequence[Event]) -> list[Gap]:
         listed = ((start, stop) for start, stop, label in events if label in attributed.outside)
-        return [((start - begin) * tick, (stop - begin) * tick) for start, stop in listed if begin <= start < end]
+        asked = ((start, stop) for start, stop in listed if begin <= start < end and stop - start >= least)
+        return [((start - begin) * tick, (stop - begin) * tick) for start, stop in asked]
 
-    stops = find_stops([outside(cpu.events) for cpu in attributed.gaps], max((end - begin) * tick, 1.0))
-    return replace(stops, explanation=_explanation(run)) if stops else Stops(count=0)
+    return find_stops([outside(cpu.events) for cpu in attributed.gaps], max((end - begin) * tick, 1.0))
 
 
 def _not_seen(run: Run, attributed: Attributed) -> str:

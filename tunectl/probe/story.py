@@ -85,7 +85,7 @@ class _Seen:
     def gaps_at(self, start: int, end: int) -> Iterator[tuple[int, int, str]]:
         """(ns from the begin of that gap, length in ns, cause) of each gap of this CPU that has any of its time."""
         listed = [(one[0], one[1]) for one in self._listed[bisect_right(self._listed, start, key=itemgetter(1)) :]]
-        for gap in [*listed, *self.cpu.latest]:
+        for gap in sorted([*listed, *self.cpu.latest]):
             if gap[0] < end and gap[1] > start:
                 yield self._since(start, gap[0]), self._run.ns(gap[1] - gap[0]), self.cause(gap)
 

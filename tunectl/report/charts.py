@@ -52,10 +52,11 @@ def timeline(result: Jitter, cpu: Cpu, slices: int) -> list[Slice | None]:
         return []
     begin, tick = cpu.tsc_start or (events[0][0] if events else 0), 1e9 / result.clock.hz
     gaps = [((start - begin) * tick, (end - start) * tick) for start, end, _ in events]
-    return _from_gaps(gaps, slices, run_ns, whole)
+    known = slices if whole else min(int(result.complete_ns(cpu) / run_ns * slices), slices)
+    return _from_gaps(gaps, slices, run_ns, known)
 
 
-def _from_gaps(gaps: Sequence[tuple[float, float]], slices: int, length: float, whole: bool) -> list[Slice | None]:
+def _from_gaps(gaps: Sequence[tuple[float, float]], slices: int, length: float, known: int) -> list[Slice | None]:
     """A gap is shown in every slice of which it took any time, and its time is split among them."""
     width = length / slices
     longest, stolen = [0.0] * slices, [0.0] * slices
@@ -67,7 +68,6 @@ def _from_gaps(gaps: Sequence[tuple[float, float]], slices: int, length: float, 
             stolen[at] += max(taken, 0.0)
             if at == first or taken > 0:
                 longest[at] = max(longest[at], ns)
-    known = slices if whole else min(int(gaps[-1][0] / width), slices)
     made = [Slice(ns, min(took / width, 1.0)) for ns, took in zip(longest, stolen, strict=True)]
     return [one if at < known else None for at, one in enumerate(made)]
 

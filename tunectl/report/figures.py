@@ -294,7 +294,9 @@ def searched_of(result: Jitter) -> str:
         return unknown
     least, most = (nanoseconds(end(cut.values())) for end in (min, max))
     length = least if least == most else f"{least} to {most}"
+    full = all(ns == cpu.complete_until_ns for cpu in result.cpus if (ns := cpu.periods_searched_ns))
     why = f"of the listed gaps at most {Period.searched:,} of a length and more are searched"
+    why = "the list of gaps was then full of short ones (--events)" if full else why
     searched = f"periods of short gaps were looked for in the first {length} of {named_cpus(cut)} alone: {why}"
     return f"{searched}; {unknown}" if unknown else searched
 

@@ -120,7 +120,8 @@ static void write_cpu(struct json *j, const struct jitter_run *run, const struct
     json_open(j, NULL, '{');
     json_counts(j, {"cpu", w->cpu}, {"tsc_start", w->totals.start}, {"tsc_end", w->totals.end}, {"interruptions", r->gaps_total},
                 {"stolen_ticks", r->stolen_ticks}, {"max_ticks", r->max_ticks}, {"events_lost", r->gaps_lost},
-                {"events_lost_max_ticks", r->lost_max_ticks});
+                {"events_lost_max_ticks", r->lost_max_ticks},
+                {"complete_until", r->gaps_lost ? r->first_lost_ticks : w->totals.end});
     write_loop(j, w);
     write_readings(j, w);
     write_conditions(j, run, w);
@@ -184,7 +185,8 @@ int jitter_write(const struct jitter_run *run)
 {
     struct json j = document_begin(&jitter_command, &run->facts, run->at_s);
     json_counts(&j, {"threshold_ns", run->threshold_ns}, {"default_threshold_ns", run->default_threshold_ns},
-                {"threshold_ticks", run->control.threshold_ticks}, {"fifo_priority", (uint64_t)run->options->fifo_priority});
+                {"threshold_ticks", run->control.threshold_ticks}, {"long_ticks", run->control.long_ticks},
+                {"fifo_priority", (uint64_t)run->options->fifo_priority});
     json_real(&j, "duration_requested_s", run->options->duration_s, 6);
     json_bool(&j, "interrupted", run->is_interrupted);
     write_until(&j, run);

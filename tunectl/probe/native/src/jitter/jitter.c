@@ -13,6 +13,11 @@
 
 enum {
     LEAD_US = 20000,    /* from "go" to the common start: the warm-up takes 3 ms, the rest is for CPUs that are shared */
+    /*
+     * Ticks, interrupts and softirqs take a few us and come by the thousand; what takes ten times as long is few. It is also what
+     * hides what else would have come meanwhile, and a search over the whole run has to know all of that (periods.py).
+     */
+    LONG_US = 50,
 };
 
 /* What the kernel counted is read before and after, and written as it stands: Python takes the difference. */
@@ -177,6 +182,7 @@ static int init_workers(struct jitter_run *run)
     if (!run->workers || init_barrier(run))
         return print_error(EXIT_FAILED, "out of memory");
     run->control.gaps_capacity = run->options->gaps_capacity;
+    run->control.long_ticks = LONG_US * run->control.microsecond_ticks;
     run->control.fifo_priority = run->options->fifo_priority;
     run->control.is_guarded = cpus_count(&run->housekeeping) > 0;
     run->stretch_s = series_stretch_s(run->options->duration_s);

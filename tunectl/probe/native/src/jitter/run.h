@@ -30,6 +30,7 @@ struct run_control {
     uint64_t microsecond_ticks;
     uint64_t stretch_ticks;     /* of the series */
     size_t gaps_capacity;
+    uint64_t long_ticks;        /* a gap so long is listed also where the list is full of shorter ones */
     uint64_t until_ticks;       /* a gap so long ends the run of all; UINT64_MAX: none does */
     bool is_guarded;            /* somebody watches over the workers, and tells each when to stop */
     int fifo_priority;          /* 0: leave the scheduling class alone */

@@ -69,6 +69,7 @@ static void measure(struct worker *w)
     struct usage before = usage_now();
     series_begin(&w->recorder.series, start, w->control->stretch_ticks);
     w->recorder.until_ticks = w->control->until_ticks;
+    w->recorder.long_ticks = w->control->long_ticks;
     do
         first = ticks_now();
     while (first < start && !worker_has_left(w));

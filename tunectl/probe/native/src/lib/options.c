@@ -89,8 +89,8 @@ static const struct option_row rows[] = {
     {OF_JITTER | OF_WAKE | OF_SENTINEL | OF_FEED | OF_HEDGE | OF_CONTENTION, "fifo", "PRIO", NUMBER, AT(fifo_priority), 1, 99, NULL,
      "measure under SCHED_FIFO with this priority, 1 to 99; low is enough"},
     {OF_JITTER, "events", "N", NUMBER, AT(gaps_capacity), 0, 1 << 26, "65536",
-     "interruptions listed with their stamps, per CPU; beyond it they are\n"
-     "counted, in the histogram and in events_lost"},
+     "interruptions listed with their stamps, per CPU, the last eighth for those of 50 us and more;\n"
+     "beyond it they are counted, in the histogram and in events_lost"},
     {OF_JITTER, "until", "NS", NUMBER, AT(until_ns), 1, 1e12, NULL,
      "end on all CPUs at the first interruption of so many ns or more; a line on standard error says which,\n"
      "\"until\" with its CPU and both stamps"},

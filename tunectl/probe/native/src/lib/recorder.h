@@ -6,6 +6,9 @@
  * counted in `gaps_lost`; the last GAPS_LATEST of them are kept. recorder_finish then adds the listed ones to histogram,
  * series and totals.
  *
+ * Short gaps come by the thousand a second, long ones are few, and they are what matters. So short ones leave the last
+ * eighth of the list to long ones, which then stand in it over the whole run. It stays one list, in the order of time.
+ *
  * Gaps that touch are one interruption. Behind an interruption the caches are cold, and the turn in which it was recorded
  * may be longer than the threshold itself: counted by itself, it would be an interruption of our own making. So
  * the CPU counts as back only after one whole quiet turn.
@@ -112,10 +115,12 @@ struct recorder {
     void *arena;                /* which holds all of these */
     size_t arena_bytes;
     uint64_t until_ticks;       /* a gap so long ends the loop; UINT64_MAX: none does */
+    uint64_t long_ticks;        /* a gap so long may have the last eighth of the list; 0: any may */
     struct gap open;            /* the latest gap, which may still grow; end 0 when there is none */
     uint64_t turns_merged;      /* gaps that were added to the one before */
     size_t gaps_listed;
     uint64_t gaps_lost;
+    uint64_t first_lost_ticks;  /* where the first of them began: all gaps before are listed */
     uint64_t gaps_total;        /* this and the rest are right after recorder_finish */
     uint64_t stolen_ticks;
     uint64_t max_ticks;
@@ -145,9 +150,17 @@ static inline void recorder_account(struct recorder *r, const struct gap *gap)
         r->max_ticks = length;
 }
 
+/* How many gaps the list may have before one of this length is left out. */
+static inline size_t recorder_room(const struct recorder *r, uint64_t length)
+{
+    return length < r->long_ticks ? r->gaps_capacity - r->gaps_capacity / 8 : r->gaps_capacity;
+}
+
 static inline void recorder_commit(struct recorder *r)
 {
-    if (r->gaps_listed == r->gaps_capacity) {
+    if (r->gaps_listed >= recorder_room(r, r->open.end - r->open.start)) {
+        if (!r->gaps_lost)
+            r->first_lost_ticks = r->open.start;
         r->latest[r->gaps_lost++ % GAPS_LATEST] = r->open;
         recorder_account(r, &r->open);
         return;
