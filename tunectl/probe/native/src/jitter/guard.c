@@ -10,7 +10,10 @@
 #include "lib/thread.h"
 #include "lib/ticks.h"
 
-enum { GIVEN_S = 10 };      /* for a worker to get its CPU, and, after the deadline, to be done */
+enum {
+    GIVEN_S = 10,           /* for a worker to get its CPU, and, after the deadline, to be done */
+    BREAK_MS = 500,         /* between two looks: this process, or the whole machine, was stopped */
+};
 
 static double seconds_since(const struct jitter_run *run, uint64_t ticks)
 {
@@ -105,11 +108,26 @@ static void give_up(struct jitter_run *run, struct worker *w, const char *what, 
     }
 }
 
+/* A worker that was stopped together with its guard was kept from its CPU by nobody: such time does not count. */
+static void notice_break(struct jitter_run *run)
+{
+    struct guard *g = &run->guard;
+    if (seconds_since(run, g->looked_ticks) * 1000 > (double)BREAK_MS)
+        g->watching_ticks = ticks_now();
+    g->looked_ticks = ticks_now();
+}
+
+static double seconds_watched_since(const struct jitter_run *run, uint64_t ticks)
+{
+    if (!ticks)
+        return 0.0;
+    return seconds_since(run, ticks > run->guard.watching_ticks ? ticks : run->guard.watching_ticks);
+}
+
 static void look_at_deadlines(struct jitter_run *run)
 {
-    uint64_t started = atomic_load(&run->workers_started);
-    double starting_s = started ? seconds_since(run, started) : 0.0;
-    double late_s = run->deadline_ticks ? seconds_since(run, run->deadline_ticks) : 0.0;
+    double starting_s = seconds_watched_since(run, atomic_load(&run->workers_started));
+    double late_s = seconds_watched_since(run, run->deadline_ticks);
     for (size_t i = 0; i < run->n; i++) {
         struct worker *w = &run->workers[i];
         int stage = atomic_load(&w->stage);
@@ -168,6 +186,7 @@ static void look(void *context)
         end(run);
     if (run->guard.claims)
         look_at_claims(run);
+    notice_break(run);
     look_at_deadlines(run);
     for (struct worker *w = run->workers; w < run->workers + run->n; w++) {
         /* A signal that ends the run is for all; the workers look at deadlines of their own. */

@@ -142,6 +142,8 @@ struct guard {
     struct claims *claims;              /* NULL where nobody makes a worker leave */
     pid_t *tids;                        /* of the workers that may be kept from their CPU; else 0 */
     uint64_t shown_ticks;               /* when a line of progress was written last */
+    uint64_t looked_ticks;              /* last */
+    uint64_t watching_ticks;            /* since when no look came much too late */
 };
 
 struct jitter_run {
