@@ -29,7 +29,7 @@ from tunectl.bootloader.grubdisk import PREFIX, Disk
 from tunectl.bootloader.grubmenu import BootEntry
 from tunectl.bootloader.grubrun import IMPORTED, Halt, Script, parse_grubenv
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
-from tunectl.bootloader.grubsettings import GRUBENVS, LINUX, MAIN, evaluate_settings
+from tunectl.bootloader.grubsettings import GRUBENVS, LINUX, MAIN, evaluate_settings, read_sh
 from tunectl.bootloader.grubstart import FILES as STARTS
 from tunectl.bootloader.grubstart import starts_elsewhere
 from tunectl.bootloader.grubstate import Entry as Shown
@@ -69,7 +69,7 @@ def _look(root: Sysroot) -> Look:
     later = [made_from]
     if settings is not None:
         holders.insert(0, Holder(MAIN, variable(LINUX)))
-        later.append(Point(f"{LINUX} in /{MAIN}", _assigned(settings), added=made_from.added))
+        later.append(Point(f"{LINUX} in /{MAIN}", _assigned(root, settings), added=made_from.added))
     if isinstance(default, str):
         return Look(tuple(holders), Upcoming((), default))
     if tuned_adds(root):
@@ -163,8 +163,8 @@ def _decided_elsewhere(root: Sysroot) -> str:
     return f"{as_data(origin.where) if origin else '/boot/grub2/custom.cfg'} makes another entry the default"
 
 
-def _assigned(settings: str) -> str | None:
-    variables = evaluate_settings([("/" + MAIN, settings)])
+def _assigned(root: Sysroot, settings: str) -> str | None:
+    variables = evaluate_settings([("/" + MAIN, settings)], read_sh(root))
     return None if variables.problem or variables.unknown(LINUX) else variables.text(LINUX)
 
 
