@@ -37,7 +37,8 @@ def test_clocksource(host: Sysroot) -> None:
     counter = next((name for name in _COUNTERS if name in available), None)
     if counter:
         now = write(counter, "/sys/devices/system/clocksource/clocksource0/current_clocksource")
-        note = f"for the next boot, {by_hand_fix(word)}" if word else ""
+        lasts = "it holds until the next boot; the knob clocksource.current in the host file does it at each"
+        note = f"for the next boot, {by_hand_fix(word)}" if word else lasts
         failing(
             f"the clocksource is {current}, though {counter} is there{asked}",
             to_type(now, note),

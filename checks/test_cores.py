@@ -26,7 +26,7 @@ def test_whole_core(isolated_core: CpuSet, cpu_facts: CpuFacts, scope: Scope) ->
             f"CPU {isolated} is isolated and its SMT sibling {others} is not: they share one physical core",
             to_decide(
                 f"isolate {format_cpulist(isolated_core)} together, or switch the sibling off: "
-                f"{write('0', f'/sys/devices/system/cpu/cpu{min(left)}/online')}"
+                f"{write('0', f'/sys/devices/system/cpu/cpu{min(left)}/online')} (until the next boot)"
             ),
             observed=isolated,
             desired=format_cpulist(isolated_core),

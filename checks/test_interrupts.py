@@ -2,6 +2,7 @@
 
 from tunectl import kinds
 from tunectl.checking import Severity, costs, failing, watches
+from tunectl.checking.outcomes import IRQ_HOLDS
 from tunectl.checking.window import Landed, Window, device_interrupts, some
 from tunectl.cpulist import format_cpulist
 from tunectl.fix import Fix, in_turn, to_type
@@ -38,4 +39,4 @@ def _fix(one: Landed, housekeeping: str, mode: int | None) -> Fix:
     # Since 6.12 the mode says that the kernel places it (kernel/irq/proc.c); before, only a refused write does.
     if mode == 0o444:
         return KEPT_OFF
-    return to_type(kinds.move_interrupt(one.irq, housekeeping))
+    return to_type(kinds.move_interrupt(one.irq, housekeeping), IRQ_HOLDS)

@@ -6,6 +6,7 @@ from tunectl import kinds
 from tunectl.checking import Severity, costs, failing, needs_sight, watches
 from tunectl.checking.groups import Group, group_of, to_keep_off
 from tunectl.checking.kthreads import knob_of, read_placement, strays
+from tunectl.checking.outcomes import IRQ_HOLDS, THREAD_HOLDS, WORK_HOLDS
 from tunectl.checking.placing import calmed, is_declared, moved
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import Trader, strangers
@@ -20,6 +21,11 @@ from tunectl.host.scheduling import scheduling_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
 from tunectl.wording import plural, seconds_of
+
+_NOT_REAL_TIME = to_decide(
+    "for its next start, take its real-time scheduling from it where that is asked for: CPUSchedulingPolicy= of its "
+    "unit, chrt(1), sched_setscheduler(2)"
+)
 
 
 @costs(Severity.STALL)
@@ -103,7 +109,10 @@ def test_housekeeping_starved(window: Window, scope: Scope, traders: list[Trader
     ]
     failing(
         f"in {seconds_of(window.seconds)} nothing else could run on housekeeping CPUs: {some(seen)}",
-        in_turn(*(calmed(run.thread, traders, scope.housekeeping & scope.online) for run in runs)),
+        in_turn(
+            *(calmed(run.thread, traders, scope.housekeeping & scope.online) for run in runs),
+            NOTHING if all(is_declared(run.thread, traders) for run in runs) else _NOT_REAL_TIME,
+        ),
         observed=format_cpulist(frozenset(found)),
         desired="",
     )
@@ -162,12 +171,13 @@ def _fix(
     if one.pinned and not is_declared(thread, traders):
         # One that spins under real-time scheduling would take a housekeeping CPU from everybody instead.
         calm = calmed(thread, traders, housekeeping) if one.run.ran else NOTHING
-        note = f"if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = {cpu}"
+        declare = f"if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = {cpu}"
+        note = f"{THREAD_HOLDS}; {declare}"
         away = to_type(kinds.move_thread(thread.tid, format_cpulist(housekeeping)), note)
         return in_turn(calm, away, to_keep_off(root, thread, cpu))
     if thread.comm.startswith("kworker/u"):
-        return to_type(kinds.move_workqueues(format_cpulist(housekeeping)))
+        return to_type(kinds.move_workqueues(format_cpulist(housekeeping)), WORK_HOLDS)
     if thread.interrupt is not None and thread.interrupt in delivered:
         # The kernel moves the thread along; one that came alone goes alone.
-        return to_type(kinds.move_interrupt(thread.interrupt, format_cpulist(housekeeping)))
+        return to_type(kinds.move_interrupt(thread.interrupt, format_cpulist(housekeeping)), IRQ_HOLDS)
     return moved(thread, traders, housekeeping)

@@ -6,6 +6,7 @@ from contextlib import suppress
 from tunectl import kinds
 from tunectl.checking import Match, Severity, compliant, costs, failing, unknown, unsupported, watches
 from tunectl.checking.ipis import PER_S, SHORTEST_S, allowed
+from tunectl.checking.placing import at_next_start
 from tunectl.checking.residue import page_movers
 from tunectl.checking.traders import Defaults, Trader, cpus_for, is_stopped, loose, named, pollers, sleeps, span_of
 from tunectl.checking.window import Window, some
@@ -186,7 +187,10 @@ def _refuse_sharing(trader: Trader, beside: list[Trader], thread: Thread, how: s
     home = [one for one in (trader, *beside) if one.thread.allowed != frozenset({one.declared.cpu})]
     failing(
         f"{as_data(trader.declared.name)} polls on CPU {thread.cpu} ({how}), and {others}",
-        in_turn(*(to_type(kinds.move_thread(one.thread.tid, str(one.declared.cpu))) for one in home)),
+        in_turn(
+            *(to_type(kinds.move_thread(one.thread.tid, str(one.declared.cpu))) for one in home),
+            *(at_next_start(one.declared) for one in home),
+        ),
         observed=len(beside),
         desired=0,
     )

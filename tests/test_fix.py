@@ -32,6 +32,10 @@ ONE, TWO, CHOOSE = to_type(argv("sudo", "one")), to_type(argv("sudo", "two"), "i
         (in_turn(ONE, TWO, CHOOSE), "sudo one; sudo two; it was on; choose"),
         (in_turn(ONE, APPLY, REBOOT), "sudo one && sudo tunectl apply, then reboot"),
         (in_turn(TWO, APPLY), "sudo two; it was on, then sudo tunectl apply"),  # a note is no part of a command
+        (
+            in_turn(noted(ONE, "it was on"), TWO, ONE),
+            "sudo one; sudo two; it was on; sudo one",
+        ),  # once, behind the last
         (in_turn(CHOOSE, APPLY), "choose, then sudo tunectl apply"),
         (apply("by hand: this"), "sudo tunectl apply; by hand: this"),
         (add_words("nohz_full=2"), "add nohz_full=2 to the kernel command line yourself, then reboot"),

@@ -52,8 +52,9 @@ class Fix(NamedTuple):
         return bool(self.tasks)
 
     def __str__(self) -> str:
-        before = (None, *self.tasks)
-        return "".join(_joint(one, task) + task.said for one, task in zip(before, self.tasks, strict=False))
+        before, after = (None, *self.tasks), (*self.tasks[1:], None)
+        each = zip(before, self.tasks, after, strict=False)
+        return "".join(_joint(earlier, task) + _unless_repeated(task, later) for earlier, task, later in each)
 
     @property
     def is_typed(self) -> bool:
@@ -69,6 +70,12 @@ class Fix(NamedTuple):
 def of_tasks(tasks: Sequence[Task]) -> Fix:
     """The fix that asks for these tasks in this order; each is asked for once."""
     return Fix(tuple(dict.fromkeys(tasks)))
+
+
+def _unless_repeated(task: Task, later: Task | None) -> str:
+    """A task with its note, but for one that the next command bears as well."""
+    same = later and task.kind is later.kind is Kind.TYPE and task.note == later.note
+    return str(task.text) if same else task.said
 
 
 def _joint(before: Task | None, task: Task) -> str:

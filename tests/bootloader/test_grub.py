@@ -180,6 +180,16 @@ def test_a_recorded_hosts_files_are_never_run(text: str, tmp_path: Path) -> None
     assert not made.exists()
 
 
+@pytest.mark.parametrize(("shell", "added"), [("bash", "console=tty0 isolcpus=2-3"), ("dash", None)])
+def test_what_an_operator_appends_is_known_where_sh_is_bash(shell: str, added: str | None, tmp_path: Path) -> None:
+    more = 'GRUB_CMDLINE_LINUX="console=tty0"\nGRUB_CMDLINE_LINUX+=" isolcpus=2-3"\n'
+    root = grub_host(tmp_path, {"etc/default/grub.d/1.cfg": more})
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/sh").symlink_to(shell)
+    settings = configured(root)
+    assert (None if settings.problem else settings.linux) == added
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

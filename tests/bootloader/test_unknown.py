@@ -9,11 +9,14 @@ from tests.bootloader.test_nextboot import LiveTree
 from tests.bootloader.trees import grub_cfg, grub_host
 from tests.hosts.builder import build, named
 from tests.nobody import as_nobody, needs_root, open_to_all
+from tests.trees import write
 from tests.tuned import apply, inspection_on
 from tunectl.bootloader.family import Upcoming
 from tunectl.bootloader.grub import render_dropin
 from tunectl.bootloader.grubsettings import DROPIN
 from tunectl.bootloader.nextboot import next_boot
+from tunectl.cpulist import CpuSet
+from tunectl.host.ask import ANSWERS, KARGS
 from tunectl.model import NextBoot, Outcome
 
 ISOLATED = frozenset({2, 3})
@@ -108,6 +111,26 @@ def test_a_source_that_lost_a_word_is_drift_and_apply_mends_it(loader: str, path
     assert path in finding.reason
     apply(tree)
     assert boot_findings(tree)["boot.nohz_full"].outcome is Outcome.COMPLIANT
+
+
+@pytest.mark.parametrize(
+    ("answer", "booted", "outcome", "following"),
+    [
+        (LINE, frozenset(), Outcome.PENDING_REBOOT, NextBoot.SAME),
+        (LINE, ISOLATED, Outcome.COMPLIANT, NextBoot.SAME),
+        ("ro quiet", ISOLATED, Outcome.DRIFTED, NextBoot.OTHER),
+        ("", ISOLATED, Outcome.COMPLIANT, NextBoot.UNKNOWN),  # an older recording
+        ("", frozenset(), Outcome.DRIFTED, NextBoot.UNKNOWN),
+    ],
+)
+def test_rpm_ostree_is_asked_what_a_staged_deployment_boots_with(
+    answer: str, booted: CpuSet, outcome: Outcome, following: NextBoot, tmp_path: Path
+) -> None:
+    tree = host(tmp_path, "rpm-ostree", tuned_boot=booted)
+    write(tree, KARGS.needs, "")
+    write(tree, f"{ANSWERS}/{KARGS.name}", answer and f"root=UUID=5f3c {answer}\n")
+    finding = boot_findings(tree)["boot.nohz_full"]
+    assert (finding.outcome, finding.next) == (outcome, following)
 
 
 OURS = {DROPIN: render_dropin(WORDS), "boot/grub/grub.cfg": grub_cfg(args=f"console=ttyS0 quiet {LINE}")}

@@ -98,7 +98,7 @@ def test_a_file_is_rewritten_around_its_line(form: Form, text: str, line: str, r
     assert form.render(text, (line,)).rstrip("\n") == text.rstrip("\n")
 
 
-@pytest.mark.parametrize("text", ["A=quiet\n", 'A="a \\"b\\""\n', "A=`b`\n", "A='a'b\n", 'A="a\nb"\n'])
+@pytest.mark.parametrize("text", ["A=quiet\n", 'A="a \\"b\\""\n', "A=`b`\n", "A='a'b\n", 'A="a\nb"\n', 'A+=" b"\n'])
 def test_what_cannot_be_edited_safely_is_said(text: str) -> None:
     assert variable("A").lines(text) == "A is not one plain text in quotes"
 

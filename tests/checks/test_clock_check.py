@@ -24,7 +24,7 @@ def test_another_clock_is_found_on_a_recording_too(lab4: Path, judge: Judge) -> 
     finding = judge(lab4, {2}, CHECK)["check.clocksource"]
     assert finding.outcome == Outcome.DRIFTED
     assert (finding.observed, finding.desired) == ("hpet", "tsc")
-    assert str(finding.fix) == f"echo tsc | sudo tee /{CLOCK}/current_clocksource"
+    assert str(*finding.fix.commands) == f"echo tsc | sudo tee /{CLOCK}/current_clocksource"
 
 
 def test_a_tsc_the_kernel_gave_up_is_found(lab4: Path, judge: Judge) -> None:

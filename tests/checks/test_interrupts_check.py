@@ -23,7 +23,7 @@ def test_an_interrupt_on_an_isolated_cpu_is_found(lab4: Path, judge: Judge) -> N
     assert hit.outcome == Outcome.DRIFTED
     assert "IRQ 31 (virtio0-input.0)" in hit.reason
     assert hit.observed == 1000  # 500 a second, for two seconds
-    assert str(hit.fix) == "echo 0-1 | sudo tee /proc/irq/31/smp_affinity_list"
+    assert str(*hit.fix.commands) == "echo 0-1 | sudo tee /proc/irq/31/smp_affinity_list"
     assert clean.outcome == Outcome.COMPLIANT
 
 

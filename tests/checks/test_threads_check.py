@@ -22,7 +22,7 @@ def test_a_sleeping_thread_pinned_to_an_isolated_cpu_is_found(lab4: Path, judge:
     found = judge(lab4, {2, 3}, CHECK, processes=[Process(700, "stray worker) x", cpu=2, allowed="2")])
     assert found[TARGET].outcome == Outcome.DRIFTED
     assert "'stray worker) x' (pid 700) is pinned here and sleeps" in found[TARGET].reason
-    assert str(found[TARGET].fix).startswith("sudo taskset -cp 0-1 700; if it is the trading thread itself, declare")
+    assert str(*found[TARGET].fix.commands) == "sudo taskset -cp 0-1 700"
     assert found["check.movable_threads[3]"].outcome == Outcome.COMPLIANT
 
 
@@ -126,7 +126,7 @@ def test_a_sleeping_kernel_thread_is_named_by_its_mask(lab4: Path, judge: Judge,
     found = judge(lab4, {2, 3}, CHECK, processes=[process])
     assert found[TARGET].outcome == Outcome.DRIFTED
     assert f"{process.comm} (pid {process.pid}) may run on CPUs {process.allowed} " in found[TARGET].reason
-    assert str(found[TARGET].fix) == f"sudo taskset -cp 0-1 {process.pid}"
+    assert str(*found[TARGET].fix.commands) == f"sudo taskset -cp 0-1 {process.pid}"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,8 @@ def test_a_sleeping_kernel_thread_is_named_by_its_mask(lab4: Path, judge: Judge,
 )
 def test_what_a_knob_moves_apply_moves(lab4: Path, judge: Judge, process: Process, knob: str, fix: str) -> None:
     found = judge(lab4, {2, 3}, CHECK, {knob: {0, 1}}, processes=[process])[TARGET]
-    assert (found.outcome, str(found.fix)) == (Outcome.DRIFTED, fix)
+    assert found.outcome is Outcome.DRIFTED
+    assert str(found.fix).startswith(fix)
 
 
 def test_unbound_work_is_named_by_the_mask_of_the_workqueues(lab4: Path, judge: Judge) -> None:
@@ -149,7 +150,7 @@ def test_unbound_work_is_named_by_the_mask_of_the_workqueues(lab4: Path, judge: 
     mask.write_text("f\n")
     finding = judge(lab4, {2, 3}, CHECK, processes=[worker])[TARGET]
     command = "echo 3 | sudo tee /sys/devices/virtual/workqueue/cpumask"
-    assert (finding.outcome, str(finding.fix)) == (Outcome.DRIFTED, command)
+    assert (finding.outcome, str(*finding.fix.commands)) == (Outcome.DRIFTED, command)
     mask.write_text("3\n")  # the worker is left over from before, and dies as it is
     assert judge(lab4, {2, 3}, CHECK, processes=[worker])[TARGET].outcome == Outcome.COMPLIANT
 
@@ -205,7 +206,7 @@ def test_without_isolation_by_the_kernel_the_fix_is_to_isolate(lab4: Path, judge
     found = judge(lab4, {2}, CHECK, processes=[Process(n, "web", 2, "0-3", 0.1) for n in range(800, 808)])
     assert found[TARGET].observed == 8
     moved = "; ".join(f"sudo taskset -cp 0-1,3 {pid}" for pid in range(800, 808))  # each of them, and no "more"
-    assert str(found[TARGET].fix) == f"{moved} && sudo tunectl apply, then reboot"
+    assert "; ".join(map(str, found[TARGET].fix.commands)) == f"{moved}; sudo tunectl apply; sudo reboot"
     (lab4 / "sys/devices/system/cpu/isolated").write_text("2\n")
 
 

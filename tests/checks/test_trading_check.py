@@ -294,6 +294,10 @@ OUTRANKS = "check.trading_outranks[rx]"
 MOVED = "echo 0-1 | sudo tee /proc/irq/31/smp_affinity_list; sudo taskset -cp 0-1 731"
 
 
+def _typed(finding: Finding) -> str:
+    return "; ".join(map(str, finding.fix.commands))
+
+
 def delivered(host: Path, cpus: str) -> Path:
     (quiet(host) / "proc/irq/31/effective_affinity_list").write_text(f"{cpus}\n")
     return host
@@ -321,7 +325,7 @@ def test_a_thread_that_outranks_those_of_its_cards_interrupts(
     irq = replace(IRQ_THREAD, rt_priority=thread)
     own = replace(OWN, pid=20, policy=1, rt_priority=99)  # lab4 has a ksoftirqd/2 with this pid
     found = judge(delivered(lab4, "2"), {2, 3}, CHECK, trading=(declared,), processes=[irq, own, RX])[OUTRANKS]
-    assert (found.outcome, str(found.fix or "")) == (Outcome.DRIFTED if fix else Outcome.COMPLIANT, fix)
+    assert (found.outcome, _typed(found)) == (Outcome.DRIFTED if fix else Outcome.COMPLIANT, fix)
     assert f"irq/31-eth0-rx-0 (pid 731, fifo {thread})" in found.reason or not fix
 
 
@@ -338,7 +342,7 @@ def test_what_the_threads_of_interrupts_leave_is_the_cpus_own_to_do(lab4: Path, 
     assert (
         "priority: ksoftirqd/2 (pid 710, other); ktimers/2 (pid 741, fifo 1); rcuc/2 (pid 742, fifo 1) never run"
     ) in found.reason
-    assert str(found.fix) == MOVED
+    assert _typed(found) == MOVED
     offloaded = Process(744, "rcuop/2", cpu=0, allowed="0-1", flags=KTHREAD)
     found = found_on(lab4, judge, RX, ORDERBOOK, over, *own, offloaded)[OUTRANKS]
     assert "rcuc" not in found.reason
@@ -360,16 +364,16 @@ def test_threads_of_interrupts_that_are_no_rivals_are_silent(lab4: Path, judge: 
 def test_a_thread_left_behind_by_its_interrupt_is_moved_alone(lab4: Path, judge: Judge) -> None:
     """A cpuset partition that ends leaves it all CPUs; a managed interrupt's thread has a mask of its own."""
     wide = replace(IRQ_THREAD, cpu=0, allowed="0-3")
-    assert str(found_on(quiet(lab4), judge, RX, ORDERBOOK, wide)[OUTRANKS].fix) == "sudo taskset -cp 0-1 731"
+    assert _typed(found_on(quiet(lab4), judge, RX, ORDERBOOK, wide)[OUTRANKS]) == "sudo taskset -cp 0-1 731"
     (delivered(lab4, "2") / "proc/irq/31/smp_affinity_list").chmod(0o444)  # since 6.12 a managed one shows so
-    assert str(found_on(lab4, judge, RX, ORDERBOOK, IRQ_THREAD)[OUTRANKS].fix) == "sudo taskset -cp 0-1 731"
+    assert _typed(found_on(lab4, judge, RX, ORDERBOOK, IRQ_THREAD)[OUTRANKS]) == "sudo taskset -cp 0-1 731"
 
 
 def test_a_thread_comes_to_the_cpu_of_its_interrupt_with_the_next_one(lab4: Path, judge: Judge) -> None:
     """Before the session nothing came yet; that of a managed interrupt stays where somebody put it."""
     elsewhere = replace(IRQ_THREAD, cpu=0, allowed="0")
     found = found_on(delivered(lab4, "2"), judge, RX, ORDERBOOK, elsewhere)
-    assert str(found[OUTRANKS].fix) == "echo 0-1 | sudo tee /proc/irq/31/smp_affinity_list"
+    assert _typed(found[OUTRANKS]) == "echo 0-1 | sudo tee /proc/irq/31/smp_affinity_list"
     assert "irq/31-eth0-rx-0" in found["check.trading_fed[rx]"].reason
     (lab4 / "proc/irq/31/smp_affinity_list").chmod(0o444)
     found = found_on(lab4, judge, RX, ORDERBOOK, elsewhere)

@@ -110,7 +110,7 @@ def test_two_pollers_on_one_cpu(lab4: Path, judge: Judge) -> None:
     assert "what process 700 busy-polls cannot be seen: a recorded host has no options of sockets" in apart.reason
     found = seen(lab4, judge, opened, replace(ORDERBOOK, cpu=2, allowed="2"), declared=both)["check.trading_polls[rx]"]
     assert "polls on CPU 2 (busy_read=50), and so does book" in found.reason
-    assert str(found.fix) == "sudo taskset -cp 3 701"
+    assert str(*found.fix.commands) == "sudo taskset -cp 3 701"
     place.write_text("0\n")
     assert seen(lab4, judge, opened)["check.trading_polls[rx]"].outcome == Outcome.UNREADABLE
 

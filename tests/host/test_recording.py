@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.hosts.builder import NAMES, HostFactory, build_named
+from tunectl.bootloader.grubsettings import read_sh
 from tunectl.host.identity import read_identity
 from tunectl.host.recording import FILES, expand, record
 from tunectl.host.sysroot import Sysroot
@@ -67,6 +68,15 @@ def test_no_link_leaves_the_archive(host_root: HostFactory, tmp_path: Path) -> N
                 inside = os.path.normpath(os.path.join(os.path.dirname(entry.name), entry.linkname))
                 assert not inside.startswith(".."), entry.name
                 assert not entry.linkname.startswith("/"), entry.name
+
+
+def test_which_shell_reads_the_scripts_is_recorded(host_root: HostFactory, tmp_path: Path) -> None:
+    host = host_root("lab4")
+    (host / "usr/bin").mkdir(parents=True)
+    (host / "bin").symlink_to("usr/bin")
+    (host / "usr/bin/sh").symlink_to("bash")
+    record(Sysroot(str(host)), str(tmp_path / "host.tar.gz"))
+    assert read_sh(unpacked(tmp_path / "host.tar.gz", tmp_path / "copy")) == "bash"
 
 
 def test_no_secrets_are_asked_for() -> None:

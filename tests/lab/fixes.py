@@ -30,6 +30,8 @@ DECISIONS: frozenset[str] = frozenset(
         "sched_setscheduler(2))",
         "find what changes it: its own code, or a tool that places threads",
         "have its unit live where that CPU is: Slice=isolated.slice (`tunectl threads unit`)",
+        "for its next start, take its real-time scheduling from it where that is asked for: CPUSchedulingPolicy= of "
+        "its unit, chrt(1), sched_setscheduler(2)",
         "for its next start, lift that limit where it is set (…)",
         "decide which one it is: …",
         "decide which one it is, and say whose: …",
@@ -142,24 +144,27 @@ ELSEWHERE: dict[str, str] = {
     "sudo chmod +x /etc/grub.d/10_linux && …": "tests/bootloader/test_grubmakers.py",
     "sudo systemctl daemon-reload": "tests/lab/test_runtime_isolation_lab.py",
     "reboot into the boot menu's default entry, unedited": "tests/tuning/test_plan.py",
-    "isolate … together, or switch the sibling off: echo 0 | sudo tee /sys/devices/system/cpu/cpu…/online": (
-        "tests/checks/test_cores_check.py"
-    ),
+    "isolate … together, or switch the sibling off: echo 0 | sudo tee /sys/devices/system/cpu/cpu…/online (until the "
+    "next boot)": ("tests/checks/test_cores_check.py"),
     "bring it back: echo 1 | sudo tee /sys/devices/system/cpu/cpu…/online; then: tunectl verify": (
         "tests/monitor/rules/test_changes.py"
     ),
     "sudo systemctl disable --now …; or leave those knobs to it, or waive check.other_tuners[…]": (
         "tests/checks/test_tuners_check.py"
     ),
-    "echo … | sudo tee /sys/devices/virtual/workqueue/cpumask": "tests/checks/test_threads_check.py",
-    "echo 0 | sudo tee /proc/sys/kernel/numa_balancing": "tests/checks/test_ipis_check.py",
-    "echo 0 | sudo tee /sys/kernel/mm/ksm/run": "tests/checks/test_ipis_check.py",
+    "echo … | sudo tee /sys/devices/virtual/workqueue/cpumask; it holds until the next boot; "
+    "the knob workqueue.cpumask in the host file does it at each": "tests/checks/test_threads_check.py",
+    "echo 0 | sudo tee /proc/sys/kernel/numa_balancing; it holds until the next boot; "
+    "the knob mm.numa_balancing in the host file does it at each": "tests/checks/test_ipis_check.py",
+    "echo 0 | sudo tee /sys/kernel/mm/ksm/run; it holds until the next boot; "
+    "the knob mm.ksm in the host file does it at each": "tests/checks/test_ipis_check.py",
     "echo … | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource; for the next boot, …": (
         "tests/checks/test_clock_check.py"
     ),
     "sudo mount -t tracefs tracefs /sys/kernel/tracing": "tests/checks/test_ipis_check.py",
     "leave one runnable thread on CPU …, no POSIX CPU timer (setitimer, timer_create) and no perf event; then: "
-    "echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu…/runtime": "tests/checks/test_tick_check.py",
+    "echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu…/runtime (until the next boot; the knob "
+    "kernel.fair_server_runtime_ns in the host file does it at each)": "tests/checks/test_tick_check.py",
     "echo 0 | sudo tee …/function_profile_enabled": "tests/checks/test_residue_check.py",
     "have … (pid …) leave CPU … out, or end it: …": "tests/checks/test_ipis_check.py",
     "sudo … … unset … && …": "tests/bootloader/test_grub.py",

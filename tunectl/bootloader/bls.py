@@ -29,7 +29,7 @@ from tunectl.bootloader.grubdisk import PREFIX, Disk
 from tunectl.bootloader.grubmenu import BootEntry
 from tunectl.bootloader.grubrun import IMPORTED, Halt, Script, parse_grubenv
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
-from tunectl.bootloader.grubsettings import GRUBENVS, LINUX, MAIN, evaluate_settings
+from tunectl.bootloader.grubsettings import GRUBENVS, LINUX, MAIN, evaluate_settings, read_sh
 from tunectl.bootloader.grubstart import FILES as STARTS
 from tunectl.bootloader.grubstart import starts_elsewhere
 from tunectl.bootloader.grubstate import Entry as Shown
@@ -38,6 +38,7 @@ from tunectl.bootloader.grubsyntax import Unfollowed
 from tunectl.command import as_data, quoted
 from tunectl.host.sysroot import Sysroot
 
+_CUSTOM = "boot/grub2/custom.cfg"
 _RANK = {"~": -1, "+": 1}  # blscfg.c, vercmp(): any other separator only parts two segments
 
 
@@ -69,7 +70,7 @@ def _look(root: Sysroot) -> Look:
     later = [made_from]
     if settings is not None:
         holders.insert(0, Holder(MAIN, variable(LINUX)))
-        later.append(Point(f"{LINUX} in /{MAIN}", _assigned(settings), added=made_from.added))
+        later.append(Point(f"{LINUX} in /{MAIN}", _assigned(root, settings), added=made_from.added))
     if isinstance(default, str):
         return Look(tuple(holders), Upcoming((), default))
     if tuned_adds(root):
@@ -107,8 +108,8 @@ def _menu(root: Sysroot, entries: Sequence[Entry], environment: dict[str, str]) 
             return script.state
     wanted = environment.get("next_entry") or environment.get("saved_entry") or "0"
     state = State({**environment, "default": wanted}, entries=shown)
-    if by := _decided_elsewhere(root):
-        state.doubt("default", by)
+    if root.exists(_CUSTOM):
+        state.doubt("default", f"/{_CUSTOM} may name the default entry")
     return state
 
 
@@ -148,23 +149,8 @@ def expanded(line: str, environment: dict[str, str]) -> str:
     return kernel_text(expand_all(words, environment))
 
 
-def _decided_elsewhere(root: Sysroot) -> str:
-    """What in custom.cfg, which grub.cfg reads behind the entries, makes another entry the default; "" for nothing."""
-    script = Script(Disk(root, "boot/grub2"))
-    try:
-        script.run_file(f"{PREFIX}/custom.cfg")
-    except Unfollowed as hidden:
-        return f"/boot/grub2/custom.cfg may name the default entry: {hidden.why}"
-    except Halt as end:
-        return f"{as_data(end.at)} boots at once"
-    if "default" not in script.state.values.keys() | script.state.doubts.keys():
-        return ""
-    origin = script.state.origins.get("default")
-    return f"{as_data(origin.where) if origin else '/boot/grub2/custom.cfg'} makes another entry the default"
-
-
-def _assigned(settings: str) -> str | None:
-    variables = evaluate_settings([("/" + MAIN, settings)])
+def _assigned(root: Sysroot, settings: str) -> str | None:
+    variables = evaluate_settings([("/" + MAIN, settings)], read_sh(root))
     return None if variables.problem or variables.unknown(LINUX) else variables.text(LINUX)
 
 
@@ -185,4 +171,4 @@ def _refusal(root: Sysroot, default: Entry) -> str:
     return ""
 
 
-FAMILY: Family = files_family(look, (*entry_files(("boot",)), MAIN, "boot/grub2/custom.cfg", *GRUBENVS, *STARTS))
+FAMILY: Family = files_family(look, (*entry_files(("boot",)), MAIN, _CUSTOM, *GRUBENVS, *STARTS))

@@ -57,6 +57,8 @@ def _render_options(text: str, lines: Lines) -> str:
 def variable(name: str) -> Form:
     """A file of shell assignments: the words between the quotes of the last assignment of one variable."""
 
+    appended = re.compile(rf"^\s*(?:export\s+)?{name}\+=", re.MULTILINE)  # an assignment behind it would undo it
+
     def last(text: str) -> Assignment | None:
         return next((assignment for assignment in reversed(list(assignments(text))) if assignment.name == name), None)
 
@@ -68,7 +70,7 @@ def variable(name: str) -> Form:
 
     def lines(text: str) -> Lines | str:
         assignment = last(text)
-        where = place(text, assignment) if assignment else slice(0, 0)
+        where = place(text, assignment) if assignment else None if appended.search(text) else slice(0, 0)
         return (text[where],) if where else f"{name} is not one plain text in quotes"
 
     def render(text: str, lines: Lines) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tunectl.bootloader import bls, grub, grubstart, kernelstub, ostree, owners, raspberrypi, started, systemdboot
 from tunectl.bootloader.entries import PLACES
 from tunectl.bootloader.family import Family, Journaled, Point, Upcoming, Write
-from tunectl.bootloader.grubsettings import GRUB2_CFG, GRUB_CFG, MAIN, evaluate_settings
+from tunectl.bootloader.grubsettings import GRUB2_CFG, GRUB_CFG, MAIN, evaluate_settings, read_sh
 from tunectl.bootloader.owners import NAMELESS, OWNERS, Owner, matching, registered
 from tunectl.bootloader.started import DIRECT, STUB, Start, read_start
 from tunectl.command import as_data
@@ -167,7 +167,7 @@ def _evidence(root: Sysroot) -> Iterator[tuple[str, str]]:
     settings = list(present((MAIN, GRUB_CFG, GRUB2_CFG)))
     own = list(present(_LOADER_CONF))
     kind = "suse-grub" if any("suse" in name for name in system) else "grub"
-    bls = evaluate_settings([(MAIN, root.get_text(MAIN))]).text("GRUB_ENABLE_BLSCFG") == "true"
+    bls = evaluate_settings([(MAIN, root.get_text(MAIN))], read_sh(root)).text("GRUB_ENABLE_BLSCFG") == "true"
     red_hat = system & RED_HAT and (settings or (entries and not own))
     if (bls or red_hat) and not (_has_own_entries(root) and not entries):
         yield (

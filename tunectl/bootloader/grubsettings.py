@@ -20,7 +20,7 @@ from tunectl.bootloader.grubscript import MAX_EXPANDED, Word, expand, kernel_tex
 from tunectl.command import Command, as_data
 from tunectl.errors import TunectlError, words_of
 from tunectl.host import shellvars
-from tunectl.host.shellvars import Piece, Value, Variables
+from tunectl.host.shellvars import SH, Piece, Value, Variables
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
 MAIN = "etc/default/grub"
@@ -95,7 +95,7 @@ def configured(root: Sysroot, without_ours: bool = False, *, overlay: Mapping[st
         except OSError as error:
             if error.errno not in ABSENT_ERRNOS:  # a dangling link is skipped, as `[ -e ]` does
                 return Configured(problem=f"cannot read {as_data(f'/{path}')}: {error.strerror}", errno=error.errno)
-    variables = evaluate_settings(read)
+    variables = evaluate_settings(read, read_sh(root))
     files = tuple(name for name, _ in read)
     unknown = variables.unknown(LINUX) or variables.unknown(DEFAULT)
     problem = variables.problem or (f"needs a shell: {as_data(unknown)}" if unknown else None)
@@ -104,9 +104,14 @@ def configured(root: Sysroot, without_ours: bool = False, *, overlay: Mapping[st
     return _settings_of(root, variables, files, problem)
 
 
-def evaluate_settings(files: Iterable[tuple[str, str]]) -> Variables:
+def evaluate_settings(files: Iterable[tuple[str, str]], sh: str = "") -> Variables:
     """The variables that these (name, text) leave. GRUB_* is empty where neither they nor grub-mkconfig set it."""
-    return shellvars.evaluate(files, lambda name: name.startswith("GRUB_") and not _MKCONFIGS_OWN.fullmatch(name))
+    return shellvars.evaluate(files, lambda name: name.startswith("GRUB_") and not _MKCONFIGS_OWN.fullmatch(name), sh)
+
+
+def read_sh(root: Sysroot) -> str:
+    """The shell that /bin/sh is, `dash` or `bash`: grub-mkconfig is a script for it. "" where nothing says."""
+    return root.readlink(SH).rpartition("/")[2]
 
 
 def settings_files(root: Sysroot, *, without_ours: bool = False) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tunectl import kinds
+from tunectl.checking.outcomes import IRQ_HOLDS
 from tunectl.checking.window import Run, Window
 from tunectl.command import as_data
 from tunectl.cpulist import CpuSet, parse_cpumask
@@ -167,7 +168,7 @@ def moved_away(servers: Iterable[Server], irqs: Sequence[Irq], cpu: int, houseke
     for thread, cpus in servers:
         irq = known.get(thread.interrupt) if thread.interrupt is not None else None
         if irq and cpu in irq.where and irq.settable is not False:
-            fixes.append(to_type(kinds.move_interrupt(irq.irq, housekeeping)))
+            fixes.append(to_type(kinds.move_interrupt(irq.irq, housekeeping), IRQ_HOLDS))
         if irq and cpu in cpus:
             fixes.append(to_type(kinds.move_thread(thread.pid, housekeeping)))
     return in_turn(*fixes)

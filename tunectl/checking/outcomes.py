@@ -14,6 +14,11 @@ needs_sight = pytest.mark.needs_sight
 # Of a check that does not say what it costs: most of them look at what runs on an isolated CPU.
 OF_CHECKS = Severity.INTERRUPT
 
+# How long a command holds that is typed now; what a knob asks for, tunectl does again at each boot.
+THREAD_HOLDS = "it holds until the thread is started anew"
+IRQ_HOLDS = "it holds until the next boot; the knob irq.affinity in the host file does it at each"
+WORK_HOLDS = "it holds until the next boot; the knob workqueue.cpumask in the host file does it at each"
+
 
 class Settled(Exception):  # noqa: N818 - an answer, not an error
     """A check has its answer. Raised by the functions below, read by the plugin."""

@@ -6,6 +6,7 @@ A declared thread goes to the CPU of its declaration, with the scheduling that s
 from collections.abc import Sequence
 
 from tunectl import kinds
+from tunectl.checking.outcomes import THREAD_HOLDS
 from tunectl.checking.traders import Trader, declared_scheduling
 from tunectl.command import argv, as_data
 from tunectl.cpulist import CpuSet, format_cpulist
@@ -32,7 +33,8 @@ def is_declared(thread: Thread, traders: Sequence[Trader]) -> bool:
 def moved(thread: Thread, traders: Sequence[Trader], housekeeping: CpuSet) -> Fix:
     """What moves a thread to where it belongs."""
     home = home_of(thread, traders)
-    return to_type(kinds.move_thread(thread.tid, format_cpulist(housekeeping if home is None else {home})))
+    cpus = format_cpulist(housekeeping if home is None else {home})
+    return to_type(kinds.move_thread(thread.tid, cpus), THREAD_HOLDS)
 
 
 def calmed(thread: Thread, traders: Sequence[Trader], housekeeping: CpuSet) -> Fix:

@@ -83,10 +83,12 @@ def uncertain(observers: Iterable[Observer]) -> list[str]:
     return [f"{observer.perf_events} of {observer.holder.name}" for observer in observers if observer.perf_events]
 
 
+_NUMA_HOLDS = "it holds until the next boot; the knob mm.numa_balancing in the host file does it at each"
+_KSM_HOLDS = "it holds until the next boot; the knob mm.ksm in the host file does it at each"
 # It does where the file says one of these.
 _MOVERS = {
-    "proc/sys/kernel/numa_balancing": ("123", to_type(kinds.stop_numa_balancing())),
-    "sys/kernel/mm/ksm/run": ("1", to_type(kinds.stop_merging_pages())),
+    "proc/sys/kernel/numa_balancing": ("123", to_type(kinds.stop_numa_balancing(), _NUMA_HOLDS)),
+    "sys/kernel/mm/ksm/run": ("1", to_type(kinds.stop_merging_pages(), _KSM_HOLDS)),
 }
 
 

@@ -142,7 +142,8 @@ def _mends(cpu: int, served: bool | None) -> Fix:
     alone = f"leave one runnable thread on CPU {cpu}, no POSIX CPU timer (setitimer, timer_create) and no perf event"
     if served:
         off = write("0", f"/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime")
-        return to_decide(f"{alone}; then: {off}")
+        lasts = "(until the next boot; the knob kernel.fair_server_runtime_ns in the host file does it at each)"
+        return to_decide(f"{alone}; then: {off} {lasts}")
     unknown = "; or see as root whether a fair server serves there: tunectl check"
     return to_decide(alone + unknown if served is None else alone)
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from tunectl.errors import UsageError
 from tunectl.experiments.contention_cells import explained_contention
 from tunectl.experiments.ends import SENDER_AND_RECEIVER, CaseRun, EndsRequest, Placed, given, place_request
-from tunectl.experiments.frame import Takes, check_duration, chosen
-from tunectl.shapes import ContentionCase, typed
+from tunectl.experiments.frame import Takes, check_duration, chosen, uncounted
+from tunectl.shapes import ContentionCase
 
 BUFFERS, HAND_OVERS = ("malloc", "pool"), ("mutex", "futex", "ring")
 RATE, DURATION_S, THREADS, BYTES = 20_000, 5.0, 2, 16_384  # where nothing else is asked for
@@ -62,7 +62,7 @@ class Planned(NamedTuple):
     @property
     def title(self) -> str:
         """As the progress and all pages have it."""
-        return typed({**self.cell, "n": 0, "histogram": []}, ContentionCase).name
+        return uncounted(self.cell, ContentionCase).name
 
     def words(self) -> list[str]:
         """The program's arguments that say which case it is."""

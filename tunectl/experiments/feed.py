@@ -22,11 +22,11 @@ from tunectl.experiments.ends import (
     place_request,
 )
 from tunectl.experiments.feed_cells import TWO_LINES, RoundTrip, explained_feed
-from tunectl.experiments.frame import LONGEST_S, Takes, check_duration, chosen, listed, within
+from tunectl.experiments.frame import LONGEST_S, Takes, check_duration, chosen, listed, uncounted, within
 from tunectl.experiments.link import SMALLEST, Asked, Link, linked
 from tunectl.host.nics import ALL, Stamping, read_nic_drops, read_softnet_drops, read_stamping
 from tunectl.host.sysroot import Sysroot
-from tunectl.shapes import FeedCase, typed
+from tunectl.shapes import FeedCase
 
 MOST_A_SECOND = 1_000_000
 RATE, DURATION_S = 10_000, 10.0  # where nothing else is asked for
@@ -125,7 +125,7 @@ class Planned(NamedTuple):
     @property
     def title(self) -> str:
         """As the progress and all pages have it."""
-        return typed({**self.cell, "n": 0, "histogram": []}, FeedCase).name
+        return uncounted(self.cell, FeedCase).name
 
     @property
     def warm_up_s(self) -> float:

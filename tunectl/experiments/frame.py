@@ -17,7 +17,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.probe.counter import shown_clock
 from tunectl.probe.hostfiles import Machine, machine_of
 from tunectl.probe.runner import document_of, start
-from tunectl.shapes import Counter, Maybe, Measured
+from tunectl.shapes import Counter, Maybe, Measured, Shape, typed
 
 _INTERRUPTED = "interrupted before it was measured"
 _LONG_WARM_UP_S = 1.0  # it is named
@@ -43,6 +43,11 @@ class PlannedCase(Protocol):
 
     def words(self) -> list[str]:
         """The program's arguments that say which one it is."""
+
+
+def uncounted(cell: dict[str, Any], shape: type[Shape]) -> Shape:
+    """The cell of a planned case as a result has it: its names are the same before it is measured and after."""
+    return typed({**cell, "n": 0, "histogram": []}, shape)
 
 
 class Takes(NamedTuple):

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from tunectl.errors import UsageError
 from tunectl.experiments.ends import CLIENT_AND_SERVERS, CaseRun, EndsRequest, Placed, given, place_request
-from tunectl.experiments.frame import Takes, check_duration, chosen, listed, within
+from tunectl.experiments.frame import Takes, check_duration, chosen, listed, uncounted, within
 from tunectl.experiments.hedge_cells import explained_hedge, natural_share
 from tunectl.host.counters import THROTTLES, rises
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import Throttles, read_throttles
-from tunectl.shapes import HedgeCase, typed
+from tunectl.shapes import HedgeCase
 
 MOST_REQUESTS = 5_990_000  # of a case: the program keeps what became of each of them
 MOST_SERVICE_NS = 100_000_000
@@ -88,7 +88,7 @@ class Planned(NamedTuple):
     @property
     def title(self) -> str:
         """As the progress and all pages have it."""
-        return typed({**self.cell, "n": 0, "histogram": []}, HedgeCase).name
+        return uncounted(self.cell, HedgeCase).name
 
     def words(self) -> list[str]:
         """The program's arguments that say which case it is."""

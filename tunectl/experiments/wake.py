@@ -15,10 +15,10 @@ from tunectl.experiments.ends import (
     given,
     place_request,
 )
-from tunectl.experiments.frame import Takes, chosen, listed, within
+from tunectl.experiments.frame import Takes, chosen, listed, uncounted, within
 from tunectl.experiments.link import SMALLEST, Asked, Link, linked
 from tunectl.experiments.wake_cells import TIMERS, explained_wake
-from tunectl.shapes import Case, typed
+from tunectl.shapes import Case
 
 _USUAL_MESSAGES = 99
 SLEEPING, SPINNING, BUSY_POLL = "sleeping", "spinning", "busy-poll"
@@ -77,7 +77,7 @@ class Planned(NamedTuple):
     @property
     def title(self) -> str:
         """As the progress and all pages have it."""
-        return typed({**self.cell, "n": 0, "max_ns": None, "histogram": []}, Case).label
+        return uncounted({**self.cell, "max_ns": None}, Case).label
 
     @property
     def cell(self) -> dict[str, Any]:

@@ -51,7 +51,11 @@ SHOW = Question(
 )
 # systemctl(1), --version: "systemd 255 (255.4-1)", and a line of what it was built with. It asks nobody.
 VERSION = Question("systemctl-version", ("/usr/bin/systemctl", "--version"))
-QUESTIONS = (SHOW, VERSION)  # what a snapshot writes down the answers to
+# rpm-ostree(1), kargs: without an option it prints the line of the deployment that boots next
+# (src/app/rpmostree-builtin-kargs.cxx), for which the daemon's GetDeploymentBootConfig reads, and begins no transaction
+# (src/daemon/rpmostreed-os.cxx). Asked where one is staged: before the shutdown no entry has its line.
+KARGS = Question("rpm-ostree-kargs", ("/usr/bin/rpm-ostree", "kargs"), "run/ostree/staged-deployment")
+QUESTIONS = (SHOW, VERSION, KARGS)  # what a snapshot writes down the answers to
 
 # Variables of units that a recording may hold; any other may be a secret.
 _HARMLESS_VARIABLES = ("IRQBALANCE_",)

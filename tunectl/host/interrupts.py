@@ -75,7 +75,7 @@ def parse_interrupts(
     """The table; with `rows` only these labels, with `cpus` only these columns. A line that is no row is skipped."""
     # Not splitlines(): a device may have put \x0b or \x85 into its name.
     header, *lines = text.split("\n")
-    columns = [int(number) for number in _CPU_COLUMN.findall(header)]
+    columns = parse_columns(header)
     wanted = None if cpus is None else [index for index, cpu in enumerate(columns) if cpu in cpus]
     found: dict[str, Row] = {}
     for line in lines:
@@ -83,21 +83,37 @@ def parse_interrupts(
         label = label.strip()
         if colon and label and (rows is None or label in rows):
             found[label] = _row(rest, len(columns), wanted)
-    kept = columns if wanted is None else [columns[index] for index in wanted]
+    kept = columns if wanted is None else (columns[index] for index in wanted)
     return Interrupts(tuple(kept), found)
 
 
-def _row(rest: str, columns: int, wanted: list[int] | None) -> Row:
+def parse_columns(header: str) -> tuple[int, ...]:
+    """The CPUs that have a column, in the file's order. Pure."""
+    return tuple(int(number) for number in _CPU_COLUMN.findall(header))
+
+
+def split_row(rest: str, columns: int) -> tuple[list[str], str]:
+    """What follows a row's colon: its counts as text, at most one for each column, and its description. Pure."""
     fields = rest.split(None, columns)
     counts = columns
     # int() takes more than the kernel prints, but whole rows at once: only odd ones go field by field.
     if len(fields) < columns or not "".join(fields[:columns]).isdecimal():
         counts = next((n for n, text in enumerate(fields[:columns]) if not text.isdecimal()), min(len(fields), columns))
         fields = rest.split(None, counts)
-    description = fields[counts].strip() if len(fields) > counts else ""
-    if wanted is not None and counts == columns:
-        return Row(tuple([int(fields[index]) for index in wanted]), description)
-    return Row(tuple(map(int, fields[:counts])), description)
+    return fields[:counts], fields[counts].strip() if len(fields) > counts else ""
+
+
+def last_words(description: str) -> str:
+    """What is bound to an interrupt, of a row's description: `IO-APIC    9-fasteoi   acpi`. Pure."""
+    words = description.split("  ")  # chip, hwirq and actions stand apart by two spaces or more
+    return words[-1].strip() if len(words) > 1 else description.rpartition(" ")[2]
+
+
+def _row(rest: str, columns: int, wanted: list[int] | None) -> Row:
+    counts, description = split_row(rest, columns)
+    if wanted is not None and len(counts) == columns:
+        counts = [counts[index] for index in wanted]
+    return Row(tuple(map(int, counts)), description)
 
 
 REALTIME, VERSION = "sys/kernel/realtime", "proc/version"
@@ -159,7 +175,8 @@ def _read(lines: Folder, described: Folder, name: str, table: Interrupts, settab
     node = lines.get(name, "node")
     return Irq(
         int(name),
-        _name(described.get(name, "actions"), row.description if row else ""),
+        # /sys/kernel/irq came with 4.9, and a container may hide it.
+        described.get(name, "actions").strip() or (last_words(row.description) if row else ""),
         described.get(name, "chip_name"),
         shown_cpus(lines.get(name, "smp_affinity_list")),
         shown_cpus(lines.get(name, "effective_affinity_list")),
@@ -167,11 +184,3 @@ def _read(lines: Folder, described: Folder, name: str, table: Interrupts, settab
         int(node) if node.isdecimal() else None,
         dict(compress(zip(table.cpus, row.counts, strict=False), row.counts)) if row else {},
     )
-
-
-def _name(actions: str, description: str) -> str:
-    """What is bound to it. /sys/kernel/irq came with 4.9, and a container may hide it: then the table's last words."""
-    if actions := actions.strip():
-        return actions
-    words = description.split("  ")  # chip, hwirq and actions stand apart by two spaces or more
-    return words[-1].strip() if len(words) > 1 else description.rpartition(" ")[2]

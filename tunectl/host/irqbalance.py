@@ -92,11 +92,11 @@ def shows_empty_is_unset(environ: str, bans: CpuSet | None, automatic: CpuSet) -
 
 
 def _configured(root: Sysroot) -> Ban:
-    said, state = read_unit(root, UNIT), read_unit_state(root, UNIT)
+    unit_lines, state = read_unit(root, UNIT), read_unit_state(root, UNIT)
     loaded = state if state and state.load == "loaded" and not state.needs_reload else None
-    values, ignored = _of_unit(said, loaded), ""
+    values, ignored = _of_unit(unit_lines, loaded), ""
     # EnvironmentFile= beats Environment= wherever they stand (systemd.exec(5)).
-    for path in _environment_files(root, said, loaded):
+    for path in _environment_files(root, unit_lines, loaded):
         for assigned in parse_environment_file(root.get_text(path)):
             place = f"/{path}:{assigned.line}"
             if not is_meant_as_ban(assigned.name):
@@ -111,15 +111,17 @@ def _configured(root: Sysroot) -> Ban:
                 values[assigned.name] = (assigned.value, place)
             else:
                 ignored = f"{place}: systemd leaves the line out, {as_data(assigned.name)} is no name of a variable"
-    for line in in_force(said, "Service", "UnsetEnvironment"):
+    for line in in_force(unit_lines, "Service", "UnsetEnvironment"):
         values = {name: value for name, value in values.items() if name not in line.value.split()}
     ban = _ban(values)._replace(ignored=ignored)
-    guilty = _dropping(said)
+    guilty = _dropping(unit_lines)
     if not guilty:
         return ban
     starts = guilty.key == "ExecStart"
     # Without the line that drops the packaged command, the unit would have none at all.
-    mending = taking_out([line for line in _of_drop_ins(said) if line.key == "ExecStart"] if starts else [guilty], UNIT)
+    mending = taking_out(
+        [line for line in _of_drop_ins(unit_lines) if line.key == "ExecStart"] if starts else [guilty], UNIT
+    )
     restart = to_type(all_of(mending.commands).then(kinds.restart_irqbalance())) if mending.is_typed else mending
     dropped = f"{guilty} says {guilty.key}={guilty.value}"
     return ban._replace(dropped=dropped, ends=restart, unread=f"{dropped}; this is not followed" if starts else "")
@@ -130,10 +132,10 @@ def is_meant_as_ban(name: str) -> bool:
     return name.rpartition(" ")[2] in (LIST, MASK)
 
 
-def _of_unit(said: Sequence[Said], loaded: UnitState | None) -> dict[str, tuple[str, str]]:
+def _of_unit(unit_lines: Sequence[Said], loaded: UnitState | None) -> dict[str, tuple[str, str]]:
     """{name: (value, place)} of Environment=: as systemd has read it, or else as we read the unit's files."""
     values: dict[str, tuple[str, str]] = {}
-    for line in in_force(said, "Service", "Environment"):
+    for line in in_force(unit_lines, "Service", "Environment"):
         with suppress(ValueError):  # systemd takes none of a line where a quote has no partner
             values |= _bans(shlex.split(line.value), str(line))
     if loaded is None:
@@ -142,31 +144,31 @@ def _of_unit(said: Sequence[Said], loaded: UnitState | None) -> dict[str, tuple[
     return {name: (value, values.get(name, ("", place))[1]) for name, (value, place) in known.items()}
 
 
-def _environment_files(root: Sysroot, said: Sequence[Said], loaded: UnitState | None) -> Iterator[str]:
+def _environment_files(root: Sysroot, unit_lines: Sequence[Said], loaded: UnitState | None) -> Iterator[str]:
     """The files that the unit reads, without a leading slash, in order.
 
     Every distribution's unit names one. Where none is named and systemd does not say so itself, the unit was not
     recorded whole, or an init script runs.
     """
-    if loaded is None and not any(line.key == "EnvironmentFile" for line in said):
+    if loaded is None and not any(line.key == "EnvironmentFile" for line in unit_lines):
         yield from _FILES
-    declared = [line.value.removeprefix("-") for line in in_force(said, "Service", "EnvironmentFile")]
+    declared = [line.value.removeprefix("-") for line in in_force(unit_lines, "Service", "EnvironmentFile")]
     for place in loaded.environment_files if loaded else declared:
         directory, _, pattern = place.lstrip("/").rpartition("/")
         names = sorted(root.listdir(directory)) if set("*?[") & set(pattern) else [pattern]
         yield from (f"{directory}/{name}" for name in names if name == pattern or fnmatchcase(name, pattern))
 
 
-def _of_drop_ins(said: Sequence[Said]) -> list[Said]:
-    return [line for line in said if line.section == "Service" and not line.file.endswith(f"/{UNIT}")]
+def _of_drop_ins(unit_lines: Sequence[Said]) -> list[Said]:
+    return [line for line in unit_lines if line.section == "Service" and not line.file.endswith(f"/{UNIT}")]
 
 
-def _dropping(said: Sequence[Said]) -> Said | None:
+def _dropping(unit_lines: Sequence[Said]) -> Said | None:
     """The line of a drop-in that keeps a ban from the daemon's environment, or may do so; None where none does."""
-    has_files = in_force(said, "Service", "EnvironmentFile")
-    unset = in_force(said, "Service", "UnsetEnvironment")
-    starts = in_force(said, "Service", "ExecStart")
-    for line in _of_drop_ins(said):
+    has_files = in_force(unit_lines, "Service", "EnvironmentFile")
+    unset = in_force(unit_lines, "Service", "UnsetEnvironment")
+    starts = in_force(unit_lines, "Service", "ExecStart")
+    for line in _of_drop_ins(unit_lines):
         if line.key == "EnvironmentFile" and not line.value and not has_files:
             return line
         if (line in unset and {LIST, MASK} & set(line.value.split())) or (line in starts and _hides(line)):
@@ -209,18 +211,18 @@ def read_running_ban(root: Sysroot, pid: int) -> Ban | None:
 
 def _ban(values: Mapping[str, tuple[str, str]]) -> Ban:
     """Versions differ in which variable wins where both say something: only what both ban is sure to be banned."""
-    said = [
+    lists = [
         (parse, *values[name])
         for name, parse in ((LIST, parse_cpulist), (MASK, parse_cpumask))
         if name in values and (values[name][0] or name == LIST)  # an empty mask counts as none
     ]
     try:
-        sets = [parse(value) if value else frozenset[int]() for parse, value, _ in said]
+        sets = [parse(value) if value else frozenset[int]() for parse, value, _ in lists]
     except UsageError as error:
-        return Ban(None, said[0][2], str(error))
+        return Ban(None, lists[0][2], str(error))
     if not sets:
         return Ban(None, "")
-    return Ban(frozenset.intersection(*sets), ", ".join(source for _, _, source in said))
+    return Ban(frozenset.intersection(*sets), ", ".join(source for _, _, source in lists))
 
 
 _SOCKETS = "proc/net/unix"

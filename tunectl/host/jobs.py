@@ -138,31 +138,31 @@ def read_service_jobs(root: Sysroot, besides: frozenset[str]) -> Iterator[Job]:
 
     `besides`: units that are left out.
     """
-    ours = {name for one in read_unit(root, _BEFORE_US[0]) if one.key == "After" for name in one.value.split()}
+    ours = {name for line in read_unit(root, _BEFORE_US[0]) if line.key == "After" for name in line.value.split()}
     for unit, starter in _started(root).items():
         if unit in besides or unit in ours:
             continue
-        said = read_unit(root, unit.replace(unit[unit.find("@") : unit.rfind(".")], "@") if "@" in unit else unit)
-        before = {name for one in said if one.key == "Before" for name in one.value.split()}
+        unit_lines = read_unit(root, unit.replace(unit[unit.find("@") : unit.rfind(".")], "@") if "@" in unit else unit)
+        before = {name for line in unit_lines if line.key == "Before" for name in line.value.split()}
         if starter == unit and before & set(_BEFORE_US):
             continue
-        commands = in_force(said, "Service", *_EXECS, *_SILENT_EXECS)
+        commands = in_force(unit_lines, "Service", *_EXECS, *_SILENT_EXECS)
         starts = [command for command in commands if command.key == "ExecStart"]
-        given = (word for one in in_force(said, "Service", "Environment") for word in words_of(one.value))
+        given = (word for line in in_force(unit_lines, "Service", "Environment") for word in words_of(line.value))
         environment = dict(word.partition("=")[::2] for word in given)
-        for one in commands:
-            own = unit.startswith("tunectl-") and "/tunectl" in one.value  # ours: verify, apply, monitor
-            if own or one.key in _SILENT_EXECS or "/rc.local" in one.value:  # read_rc_local() has what that runs
+        for line in commands:
+            own = unit.startswith("tunectl-") and "/tunectl" in line.value  # ours: verify, apply, monitor
+            if own or line.key in _SILENT_EXECS or "/rc.local" in line.value:  # read_rc_local() has what that runs
                 continue
-            alone = starter if commands == [one] and f".d/{one.file.rpartition('/')[2]}" not in one.file else ""
-            command = _filled_in(_specified(one.value.lstrip(MARKS), unit), environment)
-            if _may_write(root, unit, said, one.value):
-                yield Job(one.file, one.line, command, unit, alone, needed=starts == [one])
+            alone = starter if commands == [line] and f".d/{line.file.rpartition('/')[2]}" not in line.file else ""
+            command = _filled_in(_specified(line.value.lstrip(MARKS), unit), environment)
+            if _may_write(root, unit, unit_lines, line.value):
+                yield Job(line.file, line.line, command, unit, alone, needed=starts == [line])
 
 
-def _may_write(root: Sysroot, unit: str, said: Sequence[Said], command: str) -> bool:
+def _may_write(root: Sysroot, unit: str, unit_lines: Sequence[Said], command: str) -> bool:
     """May a command of a service do what root may, by its user, capabilities, or a mark?"""
-    values = {one.key: one.value for one in said if one.section == "Service"}
+    values = {line.key: line.value for line in unit_lines if line.section == "Service"}
     is_set = {key for key in ("DynamicUser", "PermissionsStartOnly") if values.get(key, "").lower() in YES}
     marks = command[: len(command) - len(command.lstrip(MARKS))]
     if values.get("AmbientCapabilities") or "PermissionsStartOnly" in is_set or "+" in marks or "!" in marks:
@@ -199,6 +199,6 @@ def _started(root: Sysroot) -> dict[str, str]:
         if unit.endswith(".service"):
             found.setdefault(unit, unit)
         elif unit.endswith(".timer") and not mask_of(root, unit):
-            service = next((one.value for one in read_unit(root, unit) if one.key == "Unit"), "")
+            service = next((line.value for line in read_unit(root, unit) if line.key == "Unit"), "")
             found.setdefault(service or unit.removesuffix(".timer") + ".service", unit)
     return {unit: starter for unit, starter in found.items() if "/" not in unit and not mask_of(root, unit)}

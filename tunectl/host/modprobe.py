@@ -66,4 +66,4 @@ def taking_out_lines(lines: Iterable[Barred]) -> Command:
         by_file.setdefault(line.file, []).append(
             f"{line.line},{line.last}d" if line.last > line.line else f"{line.line}d"
         )
-    return all_of(argv("sudo", "sed", "-i", ";".join(said), of=[f"/{file}"]) for file, said in by_file.items())
+    return all_of(argv("sudo", "sed", "-i", ";".join(edits), of=[f"/{file}"]) for file, edits in by_file.items())

@@ -61,7 +61,7 @@ def look(
 
 def declared(root: Sysroot, trading: Iterable[Trading]) -> dict[Key, str]:
     """The host file's own threads that run now, by name."""
-    return {(thread.pid, thread.tid): one.name for one in trading for thread in find_threads(root, one)}
+    return {(thread.pid, thread.tid): trader.name for trader in trading for thread in find_threads(root, trader)}
 
 
 def occupants(
@@ -75,7 +75,7 @@ def occupants(
             continue
         for cpu in place.cpus & (place.siblings.get(now.cpu, frozenset()) | {now.cpu}):
             found.setdefault(cpu, []).append(Occupant(now, names.get(key, "")))
-    return {cpu: sorted(found[cpu], key=lambda one: not one.name) for cpu in sorted(found)}
+    return {cpu: sorted(found[cpu], key=lambda occupant: not occupant.name) for cpu in sorted(found)}
 
 
 def _wants(then: Thread | None, now: Thread) -> bool:

@@ -32,6 +32,7 @@ from tunectl.host.ask import ANSWERS, QUESTIONS, answer_to_record
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.ethtool import paths_of
 from tunectl.host.secrets import Taken, is_secret_file, without_secrets
+from tunectl.host.shellvars import SH
 from tunectl.host.sysroot import ABSENT_ERRNOS, MARK, Sysroot
 from tunectl.shapes import Count, Maybe, plain
 
@@ -175,6 +176,7 @@ def record(
             recorder.file(path)
     for path in PRESENCE:
         recorder.presence(path)
+    recorder.link(SH)
     for pattern in DIRECTORIES:
         for path in expand(root, pattern):
             recorder.directory(path)

@@ -129,10 +129,10 @@ class Resident:
 
     def ended(self) -> str | None:
         """Why it is not there any more: its last words, or its exit status; None while it runs."""
-        said = [line for line in self.words() if line.strip()]
+        lines = [line for line in self.words() if line.strip()]
         if self._child.poll() is None:
             return None
-        return reason_of(self._child.returncode, said)
+        return reason_of(self._child.returncode, lines)
 
     def words(self) -> list[str]:
         """The lines of its stderr so far, the last of them."""
@@ -183,11 +183,11 @@ def _kill_all(group: int) -> None:
         time.sleep(_LOOK_S)
 
 
-def reason_of(returncode: int, said: Sequence[str]) -> str:
+def reason_of(returncode: int, lines: Sequence[str]) -> str:
     """Why a program failed: its last words, or else how it ended. One that was killed had no time for words."""
     if returncode < 0:
         return f"it was killed by {_signal(-returncode)}"
-    return cut_line(said[-1]) if said else f"it ended with status {returncode}"
+    return cut_line(lines[-1]) if lines else f"it ended with status {returncode}"
 
 
 def _signal(number: int) -> str:

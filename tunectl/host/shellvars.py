@@ -5,7 +5,7 @@ command substitution in it is unknown, and a command, a condition or a redirecti
 gives each line that looks like an assignment, whatever the other lines are, as many daemons read such files; what
 systemd makes of one, environmentfiles.py reads. What only a shell can tell is never guessed.
 Source: POSIX.1-2017, Shell Command Language, 2.2 Quoting, 2.6.2 Parameter Expansion, 2.6.3 Command Substitution,
-2.9.1 Simple Commands.
+2.9.1 Simple Commands; bash(1), PARAMETERS (`+=`).
 """
 
 import re
@@ -13,6 +13,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from tunectl.command import as_data
+
+SH = "bin/sh"  # a link to the shell that scripts are read by
 # A recorded host is not trusted: `A=$A$A`, forty times, is a terabyte.
 _MAX_VALUE = 1 << 16
 _MAX_PIECES = 4096
@@ -39,9 +42,9 @@ _IN_QUOTES = re.compile(rf"(?P<text>[^\"$`\\]+)|\\(?P<escaped>.)|{_EXPANSION}", 
 _INNER_VARIABLE = re.compile(rf"(\$(?:{_NAME}|\{{{_NAME}\}}))")
 _BLANK = r"(?:[ \t]|\\\n)"
 _BETWEEN = re.compile(rf"(?:{_BLANK}|\n|#[^\n]*)*+")
-_ASSIGNMENT = re.compile(rf"(export{_BLANK}+)?({_NAME})=")
+_ASSIGNMENT = re.compile(rf"(export{_BLANK}+)?({_NAME})(\+?)=")
 _UNSET = re.compile(rf"unset{_BLANK}+({_NAME})(?!\\\n)")
-_ANOTHER = re.compile(rf"{_BLANK}+({_NAME})=")  # of the same command
+_ANOTHER = re.compile(rf"{_BLANK}+()({_NAME})(\+?)=")  # of the same command
 _END = re.compile(rf"{_BLANK}*+(?:(?<![^\s;])#[^\n]*)?(?:\n|;(?!;)|\Z)")
 _GLOB = re.compile(r"[*?[]")
 _LINE = re.compile(rf"\s*(?:export\s+)?({_NAME})=")
@@ -62,7 +65,10 @@ Value = tuple[Piece, ...]
 
 
 class NeedsShell(Exception):  # noqa: N818 - a signal inside this module, not an error of ours
-    """The text from here on is more than plain assignments."""
+    """The text from here on is more than plain assignments; its words say what it needs."""
+
+    def __init__(self, why: str = "needs a shell") -> None:
+        super().__init__(why)
 
 
 class Variables(NamedTuple):
@@ -96,20 +102,23 @@ def nothing_is_empty(name: str) -> bool:
     return False
 
 
-def evaluate(files: Iterable[tuple[str, str]], empty: Callable[[str], bool] = nothing_is_empty) -> Variables:
+def evaluate(
+    files: Iterable[tuple[str, str]], empty: Callable[[str], bool] = nothing_is_empty, shell: str = ""
+) -> Variables:
     """The variables once each (name, text) was read in order, as `. FILE` in one shell would leave them.
 
-    `empty` says of a variable that the files do not set whether it is certain to be empty. A `problem` reads
-    `needs a shell: NAME:LINE`, and what stands behind that line has not been looked at.
+    `empty` says of a variable that the files do not set whether it is certain to be empty. `shell` is the shell's name
+    where that is known: NAME+=VALUE appends in bash, also as sh; to dash it is the name of a command, which is not
+    found. A `problem` reads `needs a shell: NAME:LINE`, and what stands behind that line has not been looked at.
     """
     values: dict[str, Value] = {}
     assigned: dict[str, str] = {}
     for name, text in files:
         reader = _Reader(name, text, values, empty)
         try:
-            reader.read_file(assigned)
-        except NeedsShell:
-            return Variables(values, assigned, f"needs a shell: {reader.where()}")
+            reader.read_file(assigned, shell)
+        except NeedsShell as why:
+            return Variables(values, assigned, f"{why}: {reader.where()}")
     return Variables(values, assigned, None)
 
 
@@ -157,7 +166,7 @@ class _Reader:
             self._at = match.end()
         return match
 
-    def read_file(self, assigned: dict[str, str]) -> None:
+    def read_file(self, assigned: dict[str, str], shell: str) -> None:
         """Every command of the file; `assigned`: where each name was, last. NeedsShell where one is no assignment."""
         while self._take(_BETWEEN) and self._at < len(self._text):
             command = None if "\0" in self._text else self._take(_ASSIGNMENT)
@@ -165,15 +174,17 @@ class _Reader:
             if unset:
                 self._values.pop(unset[1], None)
                 assigned[unset[1]] = self.where()
-            name = command and command[2]
-            while name:
-                where = self.where()
+            target = command
+            while target:
+                where, name = self.where(), target[2]
                 if name in _SHELLS_OWN:
                     raise NeedsShell
-                self._values[name] = self.word(splits=bool(command and command[1]))
+                if target[3] and shell != "bash":
+                    raise NeedsShell(f"+= needs bash, and sh is {as_data(shell, 'not known')}")
+                before = self._variable(name) if target[3] else ()
+                self._values[name] = _value([*before, *self.word(splits=bool(command and command[1]))])
                 assigned[name] = where
-                another = self._take(_ANOTHER)
-                name = another and another[1]
+                target = self._take(_ANOTHER)
             if not (command or unset) or not self._take(_END):
                 raise NeedsShell
 

@@ -69,8 +69,8 @@ def find_program() -> str:
 
 def version_of(program: str) -> str:
     """`stress-ng 0.15.06`, as it says itself."""
-    said = run([program, "--version"], timeout_s=10).stdout.split()
-    return f"{PROGRAM} {said[2]}" if said[1:2] == ["version"] and len(said) > 2 else f"{PROGRAM} of unknown version"
+    words = run([program, "--version"], timeout_s=10).stdout.split()
+    return f"{PROGRAM} {words[2]}" if words[1:2] == ["version"] and len(words) > 2 else f"{PROGRAM} of unknown version"
 
 
 def check_room(root: Sysroot, memory_mib: int, disk_mib: int) -> None:

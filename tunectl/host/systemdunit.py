@@ -60,13 +60,13 @@ def read_unit(root: Sysroot, unit: str) -> list[Said]:
     ]
 
 
-def in_force(said: Iterable[Said], section: str, *keys: str) -> list[Said]:
+def in_force(lines: Iterable[Said], section: str, *keys: str) -> list[Said]:
     """The assignments of list-like keys that count: an empty one drops those of its key before it."""
-    found: list[Said] = []
-    for one in said:
-        if one.section == section and one.key in keys:
-            found = [*found, one] if one.value else [old for old in found if old.key != one.key]
-    return found
+    kept: list[Said] = []
+    for line in lines:
+        if line.section == section and line.key in keys:
+            kept = [*kept, line] if line.value else [old for old in kept if old.key != line.key]
+    return kept
 
 
 def words_of(command: str) -> list[str]:
@@ -84,8 +84,8 @@ def taking_out(guilty: Sequence[Said], *names: str) -> Fix:
     for file in dict.fromkeys(one.file for one in guilty):
         lines = sorted((one for one in guilty if one.file == file), key=lambda one: one.line)
         if not any(f"/{name}.d/" in file for name in names):
-            said = "it holds for other units, too; drop-ins of those may say it instead"
-            shared.append(to_decide(f"decide about {', '.join(map(as_data, lines))}: {said}"))
+            scope = "it holds for other units, too; drop-ins of those may say it instead"
+            shared.append(to_decide(f"decide about {', '.join(map(as_data, lines))}: {scope}"))
             continue
         script = ";".join(f"{line.line},{line.last}d" if line.last > line.line else f"{line.line}d" for line in lines)
         commands.append(argv("sudo", "sed", "-i", script, of=[f"/{file}"]))

@@ -131,8 +131,8 @@ def _settings(hostfile: HostFile, profile: Profile, scope: Scope, origin: str) -
         try:
             settings.append(Setting(name, codec.want(value, scope), reason))
         except ValueError as error:
-            said = str(value).lower() if isinstance(value, bool) else repr(value)  # as TOML has it
-            raise UsageError(f"{where}: {said}: {error}", f"{codec.expects}, or {UNMANAGED}") from error
+            shown = str(value).lower() if isinstance(value, bool) else repr(value)  # as TOML has it
+            raise UsageError(f"{where}: {shown}: {error}", f"{codec.expects}, or {UNMANAGED}") from error
     order = list(KNOBS)
     return tuple(sorted(settings, key=lambda setting: order.index(setting.knob)))
 
@@ -189,18 +189,21 @@ def trading_threads(
     threads: list[Trading] = []
     for number, row in enumerate(rows):
         where = f"{origin}: threads[{number}]"
-        one = _declared(row, scope, where)
+        thread = _declared(row, scope, where)
         for other in threads:
-            if other.name == one.name:
-                raise UsageError(f"{where}: there is a thread named '{one.name}' already", "give it a name of its own")
-            if other.cpu == one.cpu:
-                raise UsageError(f"{where}.cpu: CPU {one.cpu} is {other.name}'s", "give each trading thread its own")
-        threads.append(one)
+            if other.name == thread.name:
+                raise UsageError(
+                    f"{where}: there is a thread named '{thread.name}' already", "give it a name of its own"
+                )
+            if other.cpu == thread.cpu:
+                raise UsageError(f"{where}.cpu: CPU {thread.cpu} is {other.name}'s", "give each trading thread its own")
+        threads.append(thread)
     known = {*interfaces, *(trading.name for trading in threads)}
-    for number, one in enumerate(threads):
-        for feeder in one.fed_by:
-            if feeder not in known or feeder == one.name:
-                hint = f"one of {', '.join(sorted(known - {one.name}))}" if known - {one.name} else "see [network]"
+    for number, thread in enumerate(threads):
+        for feeder in thread.fed_by:
+            if feeder not in known or feeder == thread.name:
+                others = sorted(known - {thread.name})
+                hint = f"one of {', '.join(others)}" if others else "see [network]"
                 raise UsageError(f"{origin}: threads[{number}].fed_by: nothing else here is named '{feeder}'", hint)
     # Who says nothing of his feeders is fed by the market-data interfaces.
     return tuple(trading if trading.fed_by else trading._replace(fed_by=tuple(interfaces)) for trading in threads)

@@ -17,6 +17,7 @@ from tunectl.model import Lifetime, Match, NextBoot, Outcome, Reading, Scalar, S
 _Said = tuple[Outcome, str, Fix, bool]  # outcome, reason, fix, can apply do it
 _UNDONE = "switched on again"
 _ALWAYS = "always"
+_UNKNOWN = "whether the next will have it is not known"
 _PARAMETERS = "Documentation/admin-guide/kernel-parameters.txt"
 
 
@@ -107,12 +108,13 @@ def _not_in_force(knob: Knob, boot_facts: BootFacts, argument: str) -> _Said:
         others = "its boot loader's settings are not tunectl's to write"
         reason += f", and {boot_facts.refusal if boot_facts.place else others}"
     elif not boot_facts.next.known and boot_facts.next.problem and (hidden or not boot_facts.obstacle):
-        reason += f"; whether the next will have it is not known: {boot_facts.next.problem}"
+        reason += f"; {_UNKNOWN}: {boot_facts.next.problem}"
         return Outcome.DRIFTED, reason, _find_out(boot_facts), False
     else:
         why = boot_facts.obstacle or boot_facts.next.problem
         but = ", but " if boot_facts.next.later else ": "
-        reason += f"; the next will have {_what(knob, boot_facts.next.value)}" + (f"{but}{why}" if why else "")
+        will_have = f"the next will have {_what(knob, boot_facts.next.value)}"
+        reason += f"; {will_have if boot_facts.next.known else _UNKNOWN}" + (f"{but}{why}" if why else "")
     return Outcome.DRIFTED, reason, *_mend(boot_facts, argument)
 
 

@@ -5,7 +5,8 @@ into the CPU's cache, and each piece is compared with what it was. Where a line 
 CPUs are compared; only columns that changed are parsed as numbers.
 
 kernel/irq/proc.c and arch/x86/kernel/irq.c print each count in a field of constant width after the label's colon, so
-the columns of the isolated CPUs are slices of the line. A row that does not fit this is split at its spaces.
+the columns of the isolated CPUs are slices of the line. Header, descriptions and rows that do not fit this are split by
+host/interrupts.py, whose own reader takes every number of every row: too much to do each second.
 """
 
 import io
@@ -18,10 +19,9 @@ from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
 from tunectl.durable import read_up_to
-from tunectl.host.interrupts import PRIVATE, TIMERS
+from tunectl.host.interrupts import PRIVATE, TIMERS, last_words, parse_columns, split_row
 from tunectl.host.sysroot import LARGEST, Sysroot
 
-_CPU = re.compile(rb"CPU(\d+)")
 _WIDTH = 11  # a space and ten digits: an unsigned int, in every kernel that is still kept
 
 
@@ -50,7 +50,7 @@ class Layout(NamedTuple):
 
 def lay_out(header: bytes, lines: Sequence[bytes], isolated: frozenset[int]) -> Layout:
     """The shape of a table."""
-    cpus = tuple(int(number) for number in _CPU.findall(header))
+    cpus = parse_columns(header.decode("ascii", "replace"))
     columns = tuple(index for index, cpu in enumerate(cpus) if cpu in isolated)
     rows = [Row(line, len(cpus)) for line in lines]
     return Layout(rows, cpus, tuple(cpus[index] for index in columns), columns, _slices(columns))
@@ -78,9 +78,7 @@ def counts_of(line: bytes, row: Row, layout: Layout) -> tuple[int, ...]:
     """A row's count for each of the layout's CPUs; fewer where it has fewer (ERR, MIS)."""
     if row.cells >= 0:
         return tuple(map(int, line[row.cells : row.cells + _WIDTH * len(layout.cpus)].split()))
-    fields = line[len(row.tag) :].split(None, len(layout.cpus))[: len(layout.cpus)]
-    whole = next((n for n, field in enumerate(fields) if not field.isdigit()), len(fields))
-    return tuple(map(int, fields[:whole]))
+    return tuple(map(int, _split(line, row, layout)[0]))
 
 
 def isolated_counts(line: bytes, row: Row, layout: Layout) -> tuple[int, ...]:
@@ -112,14 +110,11 @@ def differ(one: bytes, other: bytes, row: Row, layout: Layout) -> bool:
 
 def description_of(line: bytes, row: Row, layout: Layout) -> str:
     """What stands behind the counts: `IO-APIC    9-fasteoi   acpi`, `Rescheduling interrupts`."""
-    rest = line[len(row.tag) :].decode("utf-8", "backslashreplace").split(None, len(layout.cpus))
-    return rest[len(layout.cpus)].strip() if len(rest) > len(layout.cpus) else ""
+    return _split(line, row, layout)[1]
 
 
-def name_of(line: bytes, row: Row, layout: Layout) -> str:
-    """What is bound to the interrupt: the words after chip and trigger, `40-edge  eth0-rx-0`."""
-    words = description_of(line, row, layout).split("  ")
-    return words[-1].strip() if len(words) > 1 else words[0].rpartition(" ")[2]
+def _split(line: bytes, row: Row, layout: Layout) -> tuple[list[str], str]:
+    return split_row(line[len(row.tag) :].decode("utf-8", "backslashreplace"), len(layout.cpus))
 
 
 PATH = "proc/interrupts"
@@ -282,7 +277,7 @@ class InterruptTable:
         if row.label.startswith("IPI"):
             return _NAMED.get(description_of(line, row, self._layout), "")
         if row.label.isdigit() and any(name in line for name in _TIMERS):
-            return _NAMED.get(name_of(line, row, self._layout), "")
+            return _NAMED.get(last_words(description_of(line, row, self._layout)), "")
         return ""
 
     def _update(self, changed: list[Changed]) -> None:
@@ -301,9 +296,8 @@ class InterruptTable:
         counts = zip(layout.wanted, isolated_counts(line, row, layout), strict=False)
         self.landings += 1
         # A count that wrapped may stand at 0.
-        self.landed[int(row.label)] = Landed(
-            {cpu: count for cpu, count in counts if count or cpu in came_to}, name_of(line, row, layout)
-        )
+        landed = {cpu: count for cpu, count in counts if count or cpu in came_to}
+        self.landed[int(row.label)] = Landed(landed, last_words(description_of(line, row, layout)))
 
 
 def _fill(file: io.FileIO, piece: bytearray, start: int) -> int:

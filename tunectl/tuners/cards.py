@@ -174,7 +174,7 @@ def _holds(card: Card, key: str, value: str) -> bool | None:
     if not what:
         return None
     patterns = value.removeprefix("!").split()
-    holds = is_meant(card, what, [one.replace("-", ":") for one in patterns] if what == "address" else patterns)
+    holds = is_meant(card, what, [pattern.replace("-", ":") for pattern in patterns] if what == "address" else patterns)
     if holds is None or (key == "PermanentMACAddress" and not holds):  # it may have been changed since
         return None
     return holds is not value.startswith("!")
@@ -392,7 +392,7 @@ def _netplan_values(text: str) -> Iterator[tuple[str, str, str, int]]:
         if not match or line.lstrip().startswith("#"):
             continue
         indent, key = len(match[1]), match[2] or match[3] or match[4]
-        above = [*(one for one in above if one[0] < indent), (indent, key)]
+        above = [*(outer for outer in above if outer[0] < indent), (indent, key)]
         keys = [name for _, name in above]
         if keys[0] == "network" and len(keys) > 3 and match[5]:
             for inner, value in _flow(match[5]):

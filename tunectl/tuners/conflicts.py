@@ -109,15 +109,15 @@ def _differs(setting: Setting, settings: Mapping[str, Any]) -> bool:
 
 def notes_of(tuners: Iterable[FoundTuner], settings: Mapping[str, Any]) -> list[str]:
     """One sentence for each tuner that is against us: what it writes, when, and what `apply` does about it."""
-    said = []
+    notes = []
     for tuner in tuners:
         against = conflicts(tuner, settings)
         if tuner.name == "irqbalance" and "irqbalance.banned_cpus" in settings:
             continue  # its ban list is in the plan itself
         if against:
             name = f"{tuner.name} (profile {tuner.profile})" if tuner.profile else tuner.name
-            said.append(f"{name} writes {', '.join(map(describe, against))}, {tuner.when}: {tuner.answer}")
-    return said
+            notes.append(f"{name} writes {', '.join(map(describe, against))}, {tuner.when}: {tuner.answer}")
+    return notes
 
 
 class Objection(NamedTuple):
@@ -228,7 +228,7 @@ def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objecti
     ]
     if not known:
         return None
-    ban = min(known, key=lambda one: len(isolated & bans(one)))
+    ban = min(known, key=lambda candidate: len(isolated & bans(candidate)))
     missing = isolated - bans(ban)
     if not missing:
         return None
@@ -261,16 +261,16 @@ def _lines(tuner: FoundTuner, against: list[Setting], settings: Mapping[str, Any
     lines = [said_of(setting.place, tuner.does, key_of(setting), setting.value) for setting in against]
     texts = [f"{key_of(setting)} = {KNOBS[setting.knob].codec.encode(settings[setting.knob])}" for setting in against]
     wanted = list(dict.fromkeys(texts))  # several lines may need the same value
-    said = [text for text in wanted if " " not in text.partition(" = ")[0]]  # a program's is no assignment
+    assignments = [text for text in wanted if " " not in text.partition(" = ")[0]]  # a program's is no assignment
     ends = dict.fromkeys(setting.ends for setting in against if setting.ends)
     takes = list(dict.fromkeys(setting.place for setting in against if not setting.ends))
-    agree = f"or say {'; '.join(said)} there"
+    agree = f"or say {'; '.join(assignments)} there"
     take = f"take {', '.join(map(as_place, takes))} out"
     if takes:
         line = takes[0] if len(takes) == 1 else ""
-        fix = in_turn(*ends, to_decide(f"{take}, {agree}" if said else take, line=line))
+        fix = in_turn(*ends, to_decide(f"{take}, {agree}" if assignments else take, line=line))
     else:
-        fix = noted(in_turn(*ends), agree if said else "")
+        fix = noted(in_turn(*ends), agree if assignments else "")
     return Objection(
         f"{'; '.join(lines)}, {tuner.when}: another value than tunectl's",
         fix,

@@ -147,8 +147,8 @@ def _ethtool(arguments: list[str]) -> Iterator[Write]:
             yield Write(0, knob=knob, key=f"ethtool {option} {card} {words[0]}", named=True, instance=_clean(card))
     elif kind:
         for knob, key, value in net_settings(kind, " ".join(words)):
-            said = f"ethtool {option} {card} {key.rpartition(' ')[2]}"
-            yield Write(0, said, knob, _clean(value), instance=_clean(card))
+            typed = f"ethtool {option} {card} {key.rpartition(' ')[2]}"
+            yield Write(0, typed, knob, _clean(value), instance=_clean(card))
 
 
 def _names(*knobs: str, if_given: str = "") -> Callable[[list[str]], Iterator[Write]]:
