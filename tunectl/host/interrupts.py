@@ -97,7 +97,8 @@ def _row(rest: str, columns: int, wanted: list[int] | None) -> Row:
     description = fields[counts].strip() if len(fields) > counts else ""
     if wanted is not None and counts == columns:
         return Row(tuple([int(fields[index]) for index in wanted]), description)
-    return Row(tuple(map(int, fields[:counts])), description)
+    # Nearly all of a large table are zeros, and int() takes longer than all the rest.
+    return Row(tuple([0 if text == "0" else int(text) for text in fields[:counts]]), description)
 
 
 REALTIME, VERSION = "sys/kernel/realtime", "proc/version"
