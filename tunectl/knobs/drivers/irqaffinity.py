@@ -155,7 +155,7 @@ class QueueIrqs(IrqAffinity):
         """Also right only if it may go nowhere else: otherwise the next change of any mask may move it."""
         reading = self.read(knob, view, irqs, irq, own, {})._replace(wanted=own)
         if reading.state is State.READ and reading.facts is None:
-            asked = parse_shown(view.root.get(f"proc/irq/{irq}/smp_affinity_list"))
+            asked = parse_shown(irqs.lines.get(irq, "smp_affinity_list"))
             if asked != own:
                 return reading._replace(facts=self.facts(view, irqs, irq, asked, reading.value))
         return reading
