@@ -6,6 +6,7 @@ one fix of several. Pure.
 
 from collections.abc import Sequence
 from enum import IntEnum, auto
+from functools import lru_cache
 from typing import NamedTuple
 
 from tunectl import kinds
@@ -52,8 +53,7 @@ class Fix(NamedTuple):
         return bool(self.tasks)
 
     def __str__(self) -> str:
-        before = (None, *self.tasks)
-        return "".join(_joint(one, task) + task.said for one, task in zip(before, self.tasks, strict=False))
+        return _drawn(self.tasks)
 
     @property
     def is_typed(self) -> bool:
@@ -69,6 +69,13 @@ class Fix(NamedTuple):
 def of_tasks(tasks: Sequence[Task]) -> Fix:
     """The fix that asks for these tasks in this order; each is asked for once."""
     return Fix(tuple(dict.fromkeys(tasks)))
+
+
+@lru_cache
+def _drawn(tasks: tuple[Task, ...]) -> str:
+    """Once: thousands of findings have the same fix."""
+    before = (None, *tasks)
+    return "".join(_joint(one, task) + task.said for one, task in zip(before, tasks, strict=False))
 
 
 def _joint(before: Task | None, task: Task) -> str:

@@ -274,7 +274,7 @@ class Typed(NamedTuple):
 
     def finding(self, finding: Finding) -> Finding:
         """The same finding, whose fix can be typed here."""
-        return finding._replace(fix=self.fix(finding.fix))
+        return finding._replace(fix=self.fix(finding.fix)) if finding.fix else finding
 
     def body(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """A document's fields, with all that they say to type. What the probe measured says nothing of the kind."""
