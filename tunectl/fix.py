@@ -6,6 +6,7 @@ one fix of several. Pure.
 
 from collections.abc import Sequence
 from enum import IntEnum, auto
+from functools import lru_cache
 from typing import NamedTuple
 
 from tunectl import kinds
@@ -52,9 +53,7 @@ class Fix(NamedTuple):
         return bool(self.tasks)
 
     def __str__(self) -> str:
-        before, after = (None, *self.tasks), (*self.tasks[1:], None)
-        each = zip(before, self.tasks, after, strict=False)
-        return "".join(_joint(earlier, task) + _unless_repeated(task, later) for earlier, task, later in each)
+        return _drawn(self.tasks)
 
     @property
     def is_typed(self) -> bool:
@@ -70,6 +69,14 @@ class Fix(NamedTuple):
 def of_tasks(tasks: Sequence[Task]) -> Fix:
     """The fix that asks for these tasks in this order; each is asked for once."""
     return Fix(tuple(dict.fromkeys(tasks)))
+
+
+@lru_cache
+def _drawn(tasks: tuple[Task, ...]) -> str:
+    """Once: thousands of findings have the same fix."""
+    before, after = (None, *tasks), (*tasks[1:], None)
+    each = zip(before, tasks, after, strict=False)
+    return "".join(_joint(earlier, task) + _unless_repeated(task, later) for earlier, task, later in each)
 
 
 def _unless_repeated(task: Task, later: Task | None) -> str:

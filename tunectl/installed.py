@@ -5,7 +5,6 @@ Only some commands need the extras of pyproject.toml. docs/dependencies.md says 
 
 import os
 import re
-import shlex
 import site
 import sys
 from collections.abc import Iterator
@@ -75,6 +74,8 @@ def needed(what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
+        import shlex  # only for the message
+
         module = (error.name or "").partition(".")[0]
         if module not in EXTRAS:
             raise

@@ -12,6 +12,7 @@ import pytest
 
 from tests.trees import differences, picture
 from tunectl.host.folder import open_folder
+from tunectl.host.nonintrusive import TracingSysroot
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 from tunectl.host.writable import TEMPORARY, WritableSysroot
 
@@ -475,6 +476,38 @@ def test_a_folder_that_cannot_be_listed_is_not_absent(tree: Path, monkeypatch: p
         assert folder.names == []
         assert folder.problem is not None
         assert folder.problem.errno == errno.EIO
+
+
+def test_a_folder_reads_each_file_once_in_one_look_and_anew_in_the_next(tree: Path) -> None:
+    mask = tree / "proc/irq/1/mask"
+    mask.parent.mkdir(parents=True)
+    root = Sysroot(str(tree))
+    shown = []
+    for text in ("0-3", "0-1"):
+        mask.write_text(f"{text}\n")
+        with root.one_look():
+            with open_folder(root, "proc/irq") as folder:
+                shown.append(folder.read_value("1", "mask"))
+            mask.write_text("2\n")
+            with open_folder(root, "proc/irq") as again:
+                shown.append(again.read_value("1", "mask"))
+    with open_folder(root, "proc/irq") as outside:
+        shown.append(outside.read_value("1", "mask"))
+    assert shown == ["0-3", "0-3", "0-1", "0-1", "2"]
+
+
+def test_each_knob_is_seen_to_open_what_it_rests_on_though_another_read_it_in_this_look(tree: Path) -> None:
+    (tree / "proc/irq/1").mkdir(parents=True)
+    (tree / "proc/irq/1/mask").write_text("0-3\n")
+    root = TracingSysroot(str(tree), frozenset())
+    seen = []
+    with root.one_look():
+        for _ in range(2):
+            root.begin()
+            with open_folder(root, "proc/irq") as folder:
+                folder.read_value("1", "mask")
+            seen.append(list(root.files))
+    assert seen == [["proc/irq/1/mask"]] * 2
 
 
 def test_a_folder_of_the_running_host() -> None:

@@ -16,7 +16,7 @@ import click
 import msgspec
 
 from tunectl import kinds
-from tunectl.cli.helped import Command
+from tunectl.cli.helped import Command, terminal_width
 from tunectl.cli.main import COMMANDS
 from tunectl.cli.options import Options, merged, shared_options
 from tunectl.command import Command as Commands
@@ -115,7 +115,7 @@ def emit(
 
     terminal = is_terminal(sys.stdout)
     colour = terminal and may_colour()
-    width = _width() if terminal or "COLUMNS" in os.environ else 100
+    width = terminal_width(100) if terminal or "COLUMNS" in os.environ else 100
     shown = typed(options).body(fields_of(body))
     recorded = "" if open_root(options).live else os.path.abspath(options.root)
     document = Document(name, identity, now(), shown, tuple(_findings_in(shown)), options.verbose, recorded)
@@ -151,12 +151,6 @@ def _findings_in(body: Mapping[str, Any]) -> Iterator[Finding]:
 def is_terminal(stream: IO[str] | None) -> bool:
     """Is a person at the other end? Nobody is where the stream was closed before we started."""
     return stream is not None and stream.isatty()
-
-
-def _width() -> int:
-    import shutil  # slow to import, and only needed for a terminal
-
-    return shutil.get_terminal_size((100, 24)).columns
 
 
 def stay_off(root: Sysroot, isolated: CpuSet, thread: int = 0, otherwise: CpuSet = frozenset()) -> None:
@@ -280,7 +274,7 @@ class Typed(NamedTuple):
 
     def finding(self, finding: Finding) -> Finding:
         """The same finding, whose fix can be typed here."""
-        return finding._replace(fix=self.fix(finding.fix))
+        return finding._replace(fix=self.fix(finding.fix)) if finding.fix else finding
 
     def body(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """A document's fields, with all that they say to type. What the probe measured says nothing of the kind."""

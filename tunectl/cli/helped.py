@@ -3,7 +3,9 @@
 A group without a table of its own names the commands in it, with the whole of each summary.
 """
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import click
@@ -68,6 +70,15 @@ class Family(Helped, click.Group):
         """The summaries; click's own table would cut them."""
         with formatter.section("Commands"):
             formatter.write_dl(self.summaries(ctx))
+
+
+def terminal_width(otherwise: int) -> int:
+    """The columns that COLUMNS or the terminal has, else `otherwise`; without shutil, which is slow to import."""
+    if given := int(os.environ.get("COLUMNS", 0)):
+        return given
+    with suppress(OSError):  # standard output is closed, or is no terminal
+        return os.get_terminal_size().columns or otherwise
+    return otherwise
 
 
 def summary_of(command: click.Command) -> str:

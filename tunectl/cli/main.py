@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from tunectl.cli import helped
-from tunectl.cli.helped import Example, Family
+from tunectl.cli.helped import Example, Family, terminal_width
 from tunectl.cli.options import Options, shared_options
 from tunectl.errors import TunectlError, shortened
 from tunectl.host.ending import ENDING
@@ -41,6 +41,8 @@ COMMANDS = {
     "snapshot": "Record this host's files as one archive for --root.",
 }
 
+
+_WIDEST_HELP = 100  # columns
 
 # No fault of ours: of open files, memory or processes there are no more.
 _SCARCE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
@@ -87,7 +89,9 @@ _EXAMPLES = (
 
 
 @click.group(
-    cls=Lazy, examples=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=Lazy,
+    examples=_EXAMPLES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": _WIDEST_HELP},
 )
 @click.version_option(None, "--version", package_name="tunectl", message="tunectl %(version)s")
 @shared_options(top=True)
@@ -145,7 +149,8 @@ def _forget_odd_sizes() -> None:
 
 def _run() -> int:
     try:
-        code = cli(standalone_mode=False)
+        # As click works it out; but that it would import shutil for that.
+        code = cli(standalone_mode=False, terminal_width=max(min(terminal_width(80), _WIDEST_HELP) - 2, 50))
         return code if isinstance(code, int) else helped.OK
     except click.UsageError as error:
         if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # since click 8.2

@@ -14,7 +14,6 @@ import click
 from tunectl import installed
 from tunectl.cli.values import a_path, one_of, some_of
 from tunectl.cli.values import loads as loads_known
-from tunectl.command import one_line
 from tunectl.errors import UsageError
 from tunectl.installed import HOST_FILE, STATE
 
@@ -171,6 +170,8 @@ def merged(ctx: click.Context, given: dict[str, Any], formats: tuple[str, ...]) 
     options = options._replace(**own)
     if options.fmt not in formats:
         raise UsageError(f"--format {options.fmt}: '{ctx.info_name}' writes {', '.join(formats)}")
+    from tunectl.command import one_line  # no help text needs it
+
     for name in ("root", "host", "state"):
         one_line(getattr(options, name) or "", f"--{name}")
     _require_root(options.root)

@@ -9,6 +9,7 @@ from tunectl.cli.options import Options
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.guest import read_guest
 from tunectl.host.identity import read_identity
+from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
 from tunectl.report.findings import counts
 from tunectl.tuners.find import read_tuners
@@ -26,7 +27,12 @@ from tunectl.tuning.show import Roles, roles_of_kernel, show_body
 def command(options: Options) -> int:
     """This host: CPUs, SMT siblings, caches, NUMA, NICs, interrupts, drivers, what is tuned, who else tunes."""
     root = open_root(options)
-    inspection = _inspection(options)
+    with root.one_look():
+        return _show(options, root)
+
+
+def _show(options: Options, root: Sysroot) -> int:
+    inspection = _inspection(options, root)
     facts = read_scope_facts(root)
     isolated = inspection.config.scope.isolated if inspection else facts.quiet
     stay_off(root, isolated)
@@ -42,8 +48,8 @@ def command(options: Options) -> int:
     return OK
 
 
-def _inspection(options: Options) -> Inspection | None:
+def _inspection(options: Options, root: Sysroot) -> Inspection | None:
     """The inspection of the host file; None without one. A file that was named must exist."""
     if not options.host and not os.path.exists(options.host_path):
         return None
-    return open_inspection(open_root(options), options.host_path, options.state_path, options.invocation, today())
+    return open_inspection(root, options.host_path, options.state_path, options.invocation, today())

@@ -13,7 +13,8 @@ _OF_LINKS = 0o777  # which no attribute of the kernel has
 class Folder:
     """An open directory of directories that all hold the same files: /proc/irq.
 
-    The way to it is walked once, and what many of the files hold is decoded once.
+    The way to it is walked once, what many of the files hold is decoded once, and within one look (Sysroot.one_look)
+    each file is read once.
     """
 
     def __init__(
@@ -30,12 +31,19 @@ class Folder:
         self._path = path
         self._fd = fd
         self._texts: dict[bytes, str] = {}
+        self._known = root.values_of(path)
         # A link to a directory may lead out of a recorded host; the listing says of all at once which are none.
         self._straight = {entry.name for entry in entries if root.live or entry.is_dir(follow_symlinks=False)}
 
     def read_value(self, name: str, file: str) -> str:
         """The attribute `file` in directory `name`; as Sysroot.read_value."""
         path = f"{name}/{file}"
+        text = self._known.get(path)
+        if text is None:
+            text = self._known[path] = self._read(name, path)
+        return text
+
+    def _read(self, name: str, path: str) -> str:
         if name not in self._straight:
             return self._root.read_value(f"{self._path}/{path}")
         try:

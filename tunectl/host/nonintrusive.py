@@ -93,6 +93,10 @@ class TracingSysroot(NonIntrusiveSysroot):
         self.files[path] = None
         return super().read_bytes(path, size, offset)
 
+    def values_of(self, folder: str) -> dict[str, str]:
+        """Nothing is remembered: each knob has to be seen to open what it rests on."""
+        return {}
+
     def open_below(self, directory: int, path: str) -> int:
         """A file below an open directory."""
         self.files[f"{self._open_directories.get(directory, '')}/{path}"] = None

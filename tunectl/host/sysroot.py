@@ -47,6 +47,7 @@ class _Look(NamedTuple):
     names: dict[str, dict[str, None] | None]  # what is in a directory; None: there is no such directory
     files: dict[str, bytes]
     worked_out: dict[str, tuple[Any, Refusals]]  # by name; and what was denied to that
+    values: dict[str, dict[str, str]]  # of a folder's directories (host/folder.py)
 
 
 class Sysroot:
@@ -69,11 +70,15 @@ class Sysroot:
         Only where nothing is written meanwhile. The next look remembers nothing of this one.
         """
         outer = self._look
-        self._look = outer or _Look({}, {}, {})
+        self._look = outer or _Look({}, {}, {}, {})
         try:
             yield
         finally:
             self._look = outer
+
+    def values_of(self, folder: str) -> dict[str, str]:
+        """Where this look remembers what the attributes below a folder hold; outside of one nobody remembers it."""
+        return self._look.values.setdefault(folder, {}) if self._look else {}
 
     def once(self, name: str, work: Callable[[], _T]) -> _T:
         """What `work` finds on this host: asked once in a look, and what was denied to it is noted each time."""

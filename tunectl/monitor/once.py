@@ -3,9 +3,9 @@
 import time
 from collections.abc import Callable
 
-from tunectl.monitor.assembly import SEVERITIES, Watcher
 from tunectl.monitor.model import Condition, Health, Snapshot, Status, Verdict
 from tunectl.monitor.rules import RULES
+from tunectl.monitor.watcher import SEVERITIES, Watcher
 
 # What these find is that something is unknown: that is no warning.
 BLIND = frozenset({"FrequencyUnknown", "SourceLost"})

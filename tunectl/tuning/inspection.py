@@ -20,7 +20,6 @@ from tunectl.host.identity import read_identity
 from tunectl.host.modprobe import read_barred
 from tunectl.host.refusals import AS_ROOT, CHOOSES, Doubt, callers, mending
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_topology
 from tunectl.hostfile.config import HostConfig, resolve
 from tunectl.hostfile.monitor import sla_notes
 from tunectl.hostfile.shape import HostFile
@@ -29,8 +28,6 @@ from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.bootline import next_words
 from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, JOURNAL_IN_PART, Driver, Facts, Lasting, View
 from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, Severity, State, Target
-from tunectl.tuners.conflicts import notes_of
-from tunectl.tuners.find import read_tuners
 from tunectl.tuning.evidence import missing
 from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
@@ -108,6 +105,9 @@ class Inspection(NamedTuple):
 
     def tuner_notes(self) -> list[str]:
         """Who else writes what is asked for here, and what `apply` does about each; for plan and apply."""
+        from tunectl.tuners.conflicts import notes_of  # fourteen modules of other people's grammars: verify reads none
+        from tunectl.tuners.find import read_tuners
+
         found = read_tuners(self.root, self.config.interfaces)
         return notes_of(found, {setting.knob: setting.value for setting in self.config.settings})
 
@@ -280,7 +280,8 @@ def read_config(host_path: str, facts: CpuFacts, root: Sysroot | None = None) ->
 
 def proposed_config(root: Sysroot, facts: CpuFacts, host_path: str) -> tuple[HostConfig | None, list[str]]:
     """What tunectl itself would ask of this host, and what it says of that; None where no CPU can be isolated."""
-    from tunectl.tuning.propose import propose  # only without a host file
+    from tunectl.host.topology import read_topology  # only without a host file
+    from tunectl.tuning.propose import propose
 
     quiet = facts.quiet
     proposal = propose(read_topology(root, quiet=quiet))

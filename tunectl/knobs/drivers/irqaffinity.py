@@ -11,7 +11,7 @@ irq_set_affinity); Documentation/core-api/irq/irq-affinity.rst.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from tunectl.command import as_data
@@ -19,7 +19,7 @@ from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
 from tunectl.errors import UsageError
 from tunectl.host.folder import Folder, open_folder
 from tunectl.host.nics import read_local_cpus, read_vectors
-from tunectl.host.sysroot import ABSENT_ERRNOS
+from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 from tunectl.knobs.drivers.nicfile import absent, interfaces
 from tunectl.knobs.row import Batch, Knob, Step, View, missing
 from tunectl.model import Reading, State
@@ -35,28 +35,41 @@ class IrqFacts(NamedTuple):
     unused: bool = False  # nobody has requested it, and nobody has chosen CPUs for it
 
 
+class _Open(NamedTuple):
+    """Thousands of interrupts, read below two directories that are held open."""
+
+    lines: Folder  # /proc/irq: where each may go
+    described: Folder  # /sys/kernel/irq: what is bound to it
+
+
+@contextmanager
+def _open_irqs(root: Sysroot) -> Iterator[_Open]:
+    with open_folder(root, "proc/irq") as lines, open_folder(root, "sys/kernel/irq") as described:
+        yield _Open(lines, described)
+
+
 class IrqAffinity:
     """All of /proc/irq/N."""
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading an interrupt; value: where it is delivered (or, where the kernel does not say, may be)."""
         good: dict[tuple[str, str], CpuSet] = {}  # thousands of interrupts share a few pairs of texts
-        with open_folder(view.root, "proc/irq") as folder:
-            numbers = sorted(filter(str.isdecimal, folder.names), key=int)
+        with _open_irqs(view.root) as irqs:
+            numbers = sorted(filter(str.isdecimal, irqs.lines.names), key=int)
             if gone := missing(knob.name, view, "proc/irq"):
                 yield gone
-            elif folder.problem:
-                yield _unlisted(knob, "", folder.problem)
+            elif irqs.lines.problem:
+                yield _unlisted(knob, "", irqs.lines.problem)
             elif not numbers:
                 yield Reading(knob.name, "", State.ABSENT, reason="/proc/irq lists no interrupt")
             for number in numbers:
-                yield self.read(knob, view, folder, number, want, good)
+                yield self.read(knob, view, irqs, number, want, good)
 
     def read(
-        self, knob: Knob, view: View, folder: Folder, irq: str, want: CpuSet, good: dict[tuple[str, str], CpuSet]
+        self, knob: Knob, view: View, irqs: _Open, irq: str, want: CpuSet, good: dict[tuple[str, str], CpuSet]
     ) -> Reading:
         """One interrupt; `good` remembers what was found to satisfy `want`."""
-        read = folder.read_value
+        read = irqs.lines.read_value
         try:
             shown = read(irq, "smp_affinity_list")
             try:  # absent before 4.14, and empty until the interrupt is first started
@@ -76,16 +89,16 @@ class IrqAffinity:
         if value <= want and asked <= want and value:
             good[shown, delivered] = value
             return Reading(knob.name, irq, State.READ, value)
-        facts = self.facts(view, folder, irq, asked, effective)
+        facts = self.facts(view, irqs, irq, asked, effective)
         # Where it is now is right, and the mask lets it go elsewhere.
         lax = facts.settable and value <= want and not asked.isdisjoint(want)
         return Reading(knob.name, irq, State.READ, asked if lax else value, facts=facts)
 
-    def facts(self, view: View, folder: Folder, irq: str, asked: CpuSet, effective: CpuSet) -> IrqFacts:
+    def facts(self, view: View, irqs: _Open, irq: str, asked: CpuSet, effective: CpuSet) -> IrqFacts:
         """Read only for an interrupt that is not where it should be."""
-        mode, device = folder.mode(irq, "smp_affinity_list"), None
+        mode, device = irqs.lines.mode(irq, "smp_affinity_list"), None
         with suppress(OSError):
-            device = view.root.read_value(f"sys/kernel/irq/{irq}/actions")
+            device = irqs.described.read_value(irq, "actions")
         settable = mode is None or bool(mode & 0o222)
         unused = settable and device == "" and asked >= view.scope.online
         return IrqFacts(asked, effective, device, settable, unused)
@@ -122,27 +135,27 @@ class QueueIrqs(IrqAffinity):
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading an interrupt; `wanted` is the CPU that is to be its own."""
-        with open_folder(view.root, "proc/irq") as folder:
+        with _open_irqs(view.root) as irqs:
             for nic, problem in interfaces(view):
-                if folder.problem:
-                    yield _unlisted(knob, nic, folder.problem)
+                if irqs.lines.problem:
+                    yield _unlisted(knob, nic, irqs.lines.problem)
                     continue
-                irqs = () if problem else read_vectors(view.root, nic)
-                if not irqs:
+                vectors = () if problem else read_vectors(view.root, nic)
+                if not vectors:
                     reason = problem or f"{as_data(nic)} has no interrupt of its own"
                     yield Reading(knob.name, nic, absent(nic), reason=reason)
-                if irqs and not want & view.scope.online:
+                if vectors and not want & view.scope.online:
                     reason = f"none of the CPUs {format_cpulist(want)} is online: there is nowhere to place them"
                     yield Reading(knob.name, nic, State.UNREADABLE, reason=reason)
-                local = read_local_cpus(view.root, nic) if irqs else frozenset[int]()
-                for irq, cpu in spread(irqs, want & view.scope.online, local).items():
-                    yield self._pinned(knob, view, folder, str(irq), frozenset({cpu}))
+                local = read_local_cpus(view.root, nic) if vectors else frozenset[int]()
+                for irq, cpu in spread(vectors, want & view.scope.online, local).items():
+                    yield self._pinned(knob, view, irqs, str(irq), frozenset({cpu}))
 
-    def _pinned(self, knob: Knob, view: View, folder: Folder, irq: str, own: CpuSet) -> Reading:
+    def _pinned(self, knob: Knob, view: View, irqs: _Open, irq: str, own: CpuSet) -> Reading:
         """Also right only if it may go nowhere else: otherwise the next change of any mask may move it."""
-        reading = self.read(knob, view, folder, irq, own, {})._replace(wanted=own)
+        reading = self.read(knob, view, irqs, irq, own, {})._replace(wanted=own)
         if reading.state is State.READ and reading.facts is None:
-            asked = parse_shown(view.root.get(f"proc/irq/{irq}/smp_affinity_list"))
+            asked = parse_shown(irqs.lines.get(irq, "smp_affinity_list"))
             if asked != own:
-                return reading._replace(facts=self.facts(view, folder, irq, asked, reading.value))
+                return reading._replace(facts=self.facts(view, irqs, irq, asked, reading.value))
         return reading

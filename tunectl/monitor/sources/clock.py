@@ -6,7 +6,6 @@ it died.
 `monitor --once --clock LIST` takes a single short sample of CPUs that somebody names.
 """
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Literal
 
@@ -121,7 +120,7 @@ class Sentinel:
             self._program = None
 
 
-def _reading(line: str) -> Reading | None:
+def _reading(line: str | bytes) -> Reading | None:
     """None for a line that is not ours: it is ignored, and the last one becomes stale."""
     try:
         return msgspec.json.decode(line, type=Reading)
@@ -138,7 +137,7 @@ def sample_clock(cpu: int) -> float:
 
     words = ["sentinel", "--cpu", str(cpu), "--period", "0.1", "--duty", "20", "--lines", "1"]
     document = document_of(start(words, frozenset({cpu}), timeout_s=_SAMPLE_LIMIT_S))
-    reading = _reading(json.dumps(document))
+    reading = _reading(msgspec.json.encode(document))
     if reading is None:
         raise TunectlError(f"{PROGRAM}: expected a line of schema {SCHEMA}")
     return reading.core_khz

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import logging
 import os
 import select
 import socket
@@ -37,7 +36,6 @@ _BUFFER_BYTES = 1 << 20
 # Read at each look: SO_RXQ_OVFL tells of a drop only with the next datagram, which may never come.
 _SO_MEMINFO, _MEMINFO = 55, struct.Struct("=9I")
 _STEPS = 1000  # of a window: so exactly is it kept when a latency came
-LOG = logging.getLogger("tunectl.monitor.latency")
 
 
 class Arrived(NamedTuple):
@@ -259,7 +257,10 @@ class _Kept:
             return error.message
         self.socket.close()
         self.socket = fresh
-        LOG.warning("somebody removed %s: it is there again; what was sent meanwhile is not known", fresh.address)
+        import logging  # slow to import, and only for this message
+
+        log = logging.getLogger("tunectl.monitor.latency")
+        log.warning("somebody removed %s: it is there again; what was sent meanwhile is not known", fresh.address)
         return ""
 
     def close(self) -> None:
