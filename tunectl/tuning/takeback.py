@@ -1,4 +1,4 @@
-"""A part of the journal backwards: what a change that nobody confirmed wrote goes back, and the rest stays journaled."""
+"""A part of the journal backwards: what an unconfirmed change wrote goes back, and the rest stays journaled."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
