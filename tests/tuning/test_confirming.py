@@ -480,3 +480,11 @@ def test_a_call_that_writes_fails_at_the_deadline(host: Host, stride: int, numbe
         failing_at(place, changes, number, tried, lasting=number == errno.ENOSPC)
         host.is_due()
         came_back(host, f"call {place}")
+
+
+def test_what_not_everybody_may_read_stays_so(host: Host) -> None:
+    (host.tree / "etc/tunectl/host.toml").chmod(0o640)
+    host.arm()
+    host.confirm()
+    modes = [(Path(host.state) / name).stat().st_mode & 0o777 for name in ("trial.json", "confirmed.json")]
+    assert modes == [0o600, 0o600]

@@ -18,13 +18,13 @@ from tunectl.host.refusals import CHOOSES, mending
 from tunectl.host.writable import WritableSysroot
 from tunectl.hostfile.profile import NO_TEXTS, Texts
 from tunectl.model import Document
-from tunectl.shapes import Findings, HostFile, Maybe, Notes, NotRun, Reboot, fields_of
+from tunectl.shapes import Findings, HostFile, Maybe, Notes, NotRun, Reboot, Waits, fields_of
 from tunectl.tuning.apply import Applied as Nothing
 from tunectl.tuning.apply import Became, Result
 from tunectl.tuning.confirming import Chosen, Ended, Wanted, apply_set, choose_set, end_when_due
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.transaction import Run, planned, require_root
-from tunectl.tuning.trial import Waits, read_set
+from tunectl.tuning.trial import read_set
 from tunectl.verdict import Verdict, verdict_of
 
 

@@ -12,17 +12,17 @@ from tunectl.cli.options import Options, wait_option
 from tunectl.cli.restore import Row, rows_of
 from tunectl.host.identity import read_identity
 from tunectl.host.writable import WritableSysroot
-from tunectl.shapes import Maybe, Notes, NotRun, Time
+from tunectl.shapes import Maybe, Notes, NotRun, Time, TrialKind
 from tunectl.tuning.confirming import Ended, confirm
 from tunectl.tuning.transaction import require_root
-from tunectl.tuning.trial import Kind, Status
+from tunectl.tuning.trial import Status
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a change that had to be confirmed."""
 
     id: str
-    kind: Kind
+    kind: TrialKind
     status: Annotated[Status, Meta(description="Armed: it waits still.")]
     ended_at: Annotated[Time, Maybe] = ""
     why: Annotated[str, Meta(description="What took it back.")] = ""

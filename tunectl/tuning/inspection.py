@@ -32,12 +32,13 @@ from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.bootline import next_words
 from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, JOURNAL_IN_PART, Driver, Facts, Lasting, View
 from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, Severity, State, Target
+from tunectl.shapes import Unconfirmed
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
 from tunectl.tuning.evidence import missing
 from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
-from tunectl.tuning.trial import CONFIRM, Unconfirmed, unconfirmed_of
+from tunectl.tuning.trial import CONFIRM, unconfirmed_of
 
 
 def observe(view: View, settings: Iterable[Setting]) -> list[Reading]:

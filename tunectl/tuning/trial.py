@@ -17,7 +17,7 @@ from enum import Enum
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta, UnsetType
+from msgspec import Meta
 
 from tunectl import durable
 from tunectl.command import argv
@@ -25,7 +25,7 @@ from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
 from tunectl.model import Held
-from tunectl.shapes import Maybe, Shape, Time, typed
+from tunectl.shapes import Shape, TrialKind, Unconfirmed, typed
 from tunectl.tuning.records import InForce, held_record
 
 NAME, CONFIRMED = "trial.json", "confirmed.json"
@@ -33,7 +33,6 @@ _LARGEST = 4 << 20  # bytes: a host file and its profiles have at most one MiB e
 PARAMETER = "tunectl.try"  # on the kernel's line of a boot that is tried
 CONFIRM = argv("sudo", "tunectl", "confirm")
 
-Kind = Literal["runtime", "boot"]
 Status = Literal["armed", "confirmed", "returned"]
 
 
@@ -55,7 +54,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """One change that waits for its confirmation, or what became of the last one."""
 
     id: Annotated[str, Meta(pattern="^[0-9a-f]{8}$")]
-    kind: Kind
+    kind: TrialKind
     status: Status = "armed"
     boot_id: str  # of the boot in which it was armed
     deadline_s: float  # on CLOCK_BOOTTIME of that boot
@@ -76,17 +75,6 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     def is_over(self) -> bool:
         """Is nothing waited for any more?"""
         return self.status != "armed"
-
-
-class Unconfirmed(msgspec.Struct, frozen=True):
-    """A change that is taken back unless it is confirmed."""
-
-    id: Annotated[str, Meta(description="What `tunectl confirm` is given.")]
-    kind: Annotated[Kind, Meta(description="Of this boot, or of a boot that is tried.")]
-    back_at: Annotated[Time, Meta(description="When it is taken back, as the wall clock stands now."), Maybe] = ""
-
-
-Waits = Annotated[Unconfirmed | UnsetType, Meta(description="Where a change waits for its confirmation."), Maybe]
 
 
 class Due(Enum):
