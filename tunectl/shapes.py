@@ -75,7 +75,11 @@ class Unconfirmed(msgspec.Struct, frozen=True):
 
     id: Annotated[str, Meta(description="What `tunectl confirm` is given.")]
     kind: Annotated[TrialKind, Meta(description="Of this boot, or of a boot that is tried.")]
-    back_at: Annotated[Time, Meta(description="When it is taken back, as the wall clock stands now."), Maybe] = ""
+    back_at: Annotated[
+        Time | Literal[""],
+        Meta(description="When it is taken back, as the wall clock stands now; empty for a boot that is tried."),
+        Maybe,
+    ] = ""
 
 
 Waits = Annotated[Unconfirmed | UnsetType, Meta(description="A change that waits for its confirmation.")]

@@ -23,6 +23,7 @@ SERVICES = {
     "repair": ("tunectl-repair.path", "tunectl-repair.service"),
 }
 RETURN, DEADLINE = "tunectl-return.service", "tunectl-deadline.service"
+TRY_TIMER, TRY_SERVICE = "tunectl-try.timer", "tunectl-try.service"
 # Places that PrivateTmp= and ProtectHome= would hide from the unit, were the program there.
 _TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
 _HOMES = ("/home/", "/root/", "/run/user/")
@@ -55,6 +56,18 @@ def trial_units(invocation: Sequence[str], state: str, *, reaches: bool = False)
     found = []
     for file, confining in ((RETURN, lines), (DEADLINE, talking if reaches else lines)):
         text = read_shipped(f"systemd/{file}.in").replace("@CONFINED@", confining)
+        for key, value in values.items():
+            text = text.replace(f"@{key}@", value)
+        found.append(Unit(f"{DIRECTORY}/{file}", text))
+    return tuple(found)
+
+
+def try_units(trial_id: str, seconds: int) -> tuple[Unit, ...]:
+    """What boots a host again whose tried boot does not prove itself, by systemd alone."""
+    values = {"ID": trial_id, "SECONDS": str(seconds), "UNSET": UNSET}
+    found = []
+    for file in (TRY_TIMER, TRY_SERVICE):
+        text = read_shipped(f"systemd/{file}.in")
         for key, value in values.items():
             text = text.replace(f"@{key}@", value)
         found.append(Unit(f"{DIRECTORY}/{file}", text))

@@ -126,6 +126,7 @@ def test_at_boot_the_confirmed_host_file_is_put_in_force(tunectl: Tunectl, tree:
     assert swappiness.read_text() == "0\n"
     is_due(tree)
     tunectl("deadline", "--root", tree)
-    swappiness.write_text("60\n")  # as a kernel begins
-    assert tunectl("apply", "--yes", "--runtime", "--root", tree, env=BY_SYSTEMD).code == 4
-    assert swappiness.read_text() == "1\n"
+    for _ in range(2):
+        swappiness.write_text("60\n")  # as a kernel begins
+        assert tunectl("apply", "--yes", "--runtime", "--root", tree, env=BY_SYSTEMD).code == 4
+        assert swappiness.read_text() == "1\n"

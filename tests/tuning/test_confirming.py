@@ -69,9 +69,8 @@ class Host:
 
     def apply(self, wanted: Wanted | None, *, joins: bool = False) -> Run:
         inspection = inspection_on(self.root)
-        return apply_set(
-            inspection, self.root, self.state, wanted, joins=joins, runtime_only=False, wait_s=0, adopt=False
-        )
+        chosen = read_set(inspection.config)
+        return apply_set(inspection, self.root, self.state, chosen, wanted, joins=joins, runtime_only=False, wait_s=0)
 
     def arm(self, length_s: float = 600) -> Run:
         return self.apply(Wanted(length_s))

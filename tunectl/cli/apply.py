@@ -25,6 +25,7 @@ from tunectl.tuning.confirming import Chosen, Ended, Wanted, apply_set, choose_s
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.transaction import Run, planned, require_root
 from tunectl.tuning.trial import read_set
+from tunectl.tuning.tryboot import try_boot
 from tunectl.verdict import Verdict, verdict_of
 
 
@@ -71,9 +72,25 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
     metavar="T",
     help="Take everything back unless `tunectl confirm` comes within this time, such as 10m; so does a reboot.",
 )
+@click.option("--try-boot", "tries", is_flag=True, help="The next boot alone has the boot arguments; nothing else.")
+@click.option("--attended", is_flag=True, help="With --try-boot: somebody at the console can type a passphrase.")
+@click.option(
+    "--confirm-by", type=click.Choice(["verify"]), help="With --try-boot: confirm it once everything is in force."
+)
 @wait_option
-def command(options: Options, yes: bool, runtime: bool, adopt: bool, within_s: float | None, wait_s: float) -> int:
+def command(
+    options: Options,
+    yes: bool,
+    runtime: bool,
+    adopt: bool,
+    within_s: float | None,
+    tries: bool,
+    attended: bool,
+    confirm_by: str | None,
+    wait_s: float,
+) -> int:
     """Put the host file in force: every write journaled before it is made, and read back after it."""
+    _check(within_s is not None or runtime, tries, attended or confirm_by is not None)
     root, state = WritableSysroot(options.root), options.state_path
     inspection = _inspect(options, root)
     require_root(root, "apply")
@@ -84,15 +101,20 @@ def command(options: Options, yes: bool, runtime: bool, adopt: bool, within_s: f
         raise TunectlError("an earlier change that nobody confirmed could not be taken back", "sudo tunectl deadline")
     chosen = Chosen(read_set(inspection.config))
     if _is_unattended():
-        chosen = choose_set(root, state, inspection.identity.boot_id, chosen.set or read_set(inspection.config))
+        chosen = choose_set(root, state, inspection.identity.boot_id, read_set(inspection.config))
     if ended or chosen.why:
         inspection = _inspect(options, root, chosen.set.texts if chosen.set and chosen.why else NO_TEXTS)
-    if not yes:
+    if not yes and not tries:
         _ask(inspection, runtime)
     wanted = Wanted(within_s) if within_s is not None else None
-    if chosen.set:
+    if tries:
+        confirms = confirm_by is not None
+        run = try_boot(inspection, root, state, attended=attended, confirms=confirms, wait_s=wait_s, adopt=adopt)
+    elif chosen.set:
         joins = _is_unattended()
-        run = apply_set(inspection, root, state, wanted, joins=joins, runtime_only=runtime, wait_s=wait_s, adopt=adopt)
+        run = apply_set(
+            inspection, root, state, chosen.set, wanted, joins=joins, runtime_only=runtime, wait_s=wait_s, adopt=adopt
+        )
     else:
         run = Run(Nothing([], [], []), planned(inspection, runtime), inspection)
     body = _body(run, _said(ended, chosen, run, wanted))
@@ -102,6 +124,13 @@ def command(options: Options, yes: bool, runtime: bool, adopt: bool, within_s: f
     if run.applied.failed or any(result.result == "failed" and not result.gone for result in run.applied.results):
         return FAILED
     return exit_code(body.verdict, options.fmt) if chosen.set else OK
+
+
+def _check(of_this_boot: bool, tries: bool, of_a_try: bool) -> None:
+    if tries and of_this_boot:
+        raise UsageError("--try-boot writes nothing in this boot: it goes with neither --confirm-within nor --runtime")
+    if of_a_try and not tries:
+        raise UsageError("--attended and --confirm-by go with --try-boot")
 
 
 def _inspect(options: Options, root: WritableSysroot, texts: Texts = NO_TEXTS) -> Inspection:

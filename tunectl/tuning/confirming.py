@@ -12,7 +12,7 @@ from tunectl.cpulist import format_cpulist
 from tunectl.errors import TunectlError
 from tunectl.host.writable import WritableSysroot
 from tunectl.knobs.row import Step
-from tunectl.shapes import replaced
+from tunectl.shapes import TrialKind, replaced
 from tunectl.tuning.apply import write_own_files
 from tunectl.tuning.commands import Notified, reload_monitor, run_commands
 from tunectl.tuning.inspection import Inspection
@@ -22,6 +22,7 @@ from tunectl.tuning.takeback import Before, Taken, take_back
 from tunectl.tuning.transaction import (
     Around,
     Run,
+    disarm,
     io_errors_end_the_run,
     require_boot_id,
     require_private,
@@ -34,22 +35,23 @@ from tunectl.tuning.trial import (
     HostSet,
     Trial,
     boot_time,
-    decide,
+    due_now,
     forget_trial,
     new_id,
     noted_in_force,
     now_utc,
     read_confirmed,
-    read_set,
     read_trial,
     write_confirmed,
     write_trial,
 )
-from tunectl.units import DIRECTORY, RETURN, trial_units
+from tunectl.units import DIRECTORY, RETURN, Unit, trial_units
 
-_WANTS = f"{DIRECTORY}/sysinit.target.wants"
-_LINK = f"{_WANTS}/{RETURN}"
+_RELOAD = ("reload-systemd",)
 EXPIRED, REBOOTED = "nobody confirmed it in time", "the host booted before it was confirmed"
+UNTRIED = "the boot that was to be tried did not come up, or another entry was booted"
+UNPROVED = "the boot that was tried did not prove itself, and the host booted the old line again"
+PROVED = "the boot that was tried was not confirmed before the host booted again"
 
 
 class Wanted(NamedTuple):
@@ -77,28 +79,29 @@ def apply_set(
     inspection: Inspection,
     root: WritableSysroot,
     state: str,
-    wanted: Wanted | None,
+    chosen: HostSet,
+    wanted: Wanted | None = None,
     *,
     joins: bool = False,
     runtime_only: bool,
     wait_s: float,
     adopt: bool = False,
 ) -> Run:
-    """`apply`: what is `wanted` to be confirmed is armed first; anything else becomes the confirmed set.
+    """`apply` of the set that the inspection was made with.
 
+    What is `wanted` to be confirmed is armed first; anything else becomes the confirmed set.
     While a change waits for its confirmation, another one that is to be confirmed joins it, with a new deadline; one
     that `joins` is put in force as a part of it; any other is refused. TunectlError.
     """
-    active = _active(read_trial(state, root))
-    chosen = read_set(inspection.config)
-    if wanted:
-        _require_systemd(root)
+    active = active_of(read_trial(state, root))
+    if wanted and not (active and active.tries):
+        require_systemd(root)
         arm = partial(_arm, state, chosen, wanted)
         around = Around(arm, partial(_count_from_now, state, root, wanted), always=active is not None)
     elif active and joins:
         around = Around()
     elif active:
-        raise _unconfirmed(active)
+        raise unconfirmed(active)
     else:
         is_known = inspection.journal.is_new or _texts(read_confirmed(state, root)) == chosen.texts
         around = Around(partial(_refuse_unconfirmed, state), lambda _: write_confirmed(state, chosen), not is_known)
@@ -109,24 +112,26 @@ def _texts(known: HostSet | None) -> dict[str, str]:
     return known.texts if known else {}
 
 
-def _active(trial: Trial | None) -> Trial | None:
+def active_of(trial: Trial | None) -> Trial | None:
+    """The trial, while anything is waited for."""
     return None if trial is None or trial.is_over else trial
 
 
-def _unconfirmed(trial: Trial) -> TunectlError:
+def unconfirmed(trial: Trial) -> TunectlError:
+    """Why nothing else is written, and what ends that."""
     keeps = CONFIRM.then(argv("sudo", "tunectl", "apply"))
     return TunectlError(f"the change {trial.id} is not confirmed yet; nothing was changed", keeps)
 
 
 def _refuse_unconfirmed(state: str, inspection: Inspection, root: WritableSysroot) -> Notified:
     """One may have been armed while the lock was waited for."""
-    if active := _active(read_trial(state, root)):
-        raise _unconfirmed(active)
+    if active := active_of(read_trial(state, root)):
+        raise unconfirmed(active)
     return Notified([], {})
 
 
-def _require_systemd(root: WritableSysroot) -> None:
-    """Without it nobody would take the change back."""
+def require_systemd(root: WritableSysroot) -> None:
+    """TunectlError without it: nobody would take the change back."""
     place = "run/systemd/system" if root.live else DIRECTORY
     if not root.exists(place):
         raise TunectlError(f"no systemd runs this host (there is no /{place}): nobody would take the change back")
@@ -134,48 +139,76 @@ def _require_systemd(root: WritableSysroot) -> None:
 
 def _arm(state: str, chosen: HostSet, wanted: Wanted, inspection: Inspection, root: WritableSysroot) -> Notified:
     """The record, the units, and the one that waits is started: before anything else is written."""
-    journal, boot_id = inspection.journal, inspection.identity.boot_id
-    earlier = _active(read_trial(state, root))
-    deadline_s = boot_time() + wanted.length_s
-    isolated = format_cpulist(inspection.config.scope.isolated)
-    if earlier:
-        trial = replaced(earlier, deadline_s=deadline_s, set=chosen, isolated=isolated)
-    else:
-        trial = Trial(
-            id=new_id(),
-            kind="runtime",
-            boot_id=boot_id,
-            deadline_s=deadline_s,
-            mark=journal.next_number,
-            set=chosen,
-            held=noted_in_force(journal.held),
-            words=journal.newest.words,
-            isolated=isolated,
-        )
-    write_trial(state, trial)
-    written = write_own_files(root, list(_units(root, inspection.invocation, state)), journal, boot_id)
-    started = run_commands(root, ["start-deadline"])
-    failed = {**written.failed, **started.failed}
-    if failed and not earlier:
-        take_back(root, journal, boot_id, _from(journal, trial.mark))
-        forget_trial(state)
-    if failed:
-        raise TunectlError(f"nobody would take the change back: {'; '.join(failed.values())}; nothing was changed")
-    return Notified([*written.not_run, *started.not_run], {})
+    earlier = active_of(read_trial(state, root))
+    steps = own_steps(inspection.invocation, state)
+    trial = replaced(
+        earlier or new_trial("runtime", new_id(), chosen, inspection),
+        deadline_s=boot_time() + wanted.length_s,
+        set=chosen,
+        isolated=format_cpulist(inspection.config.scope.isolated),
+        own=tuple(step.path for step in steps),
+    )
+    return write_armed(state, trial, steps, "start-deadline", inspection, root, is_new=earlier is None)
 
 
-def _units(root: WritableSysroot, invocation: tuple[str, ...], state: str) -> list[Step]:
-    """The files that do not stand as they should."""
-    reload = ("reload-systemd",)
+def new_trial(kind: TrialKind, trial_id: str, chosen: HostSet, inspection: Inspection) -> Trial:
+    """A trial that begins with the next entry of the journal."""
+    return Trial(
+        id=trial_id,
+        kind=kind,
+        boot_id=inspection.identity.boot_id,
+        deadline_s=0.0,
+        mark=inspection.journal.next_number,
+        set=chosen,
+        held=noted_in_force(inspection.journal.held),
+        words=inspection.journal.newest.words,
+        isolated=format_cpulist(inspection.config.scope.isolated),
+    )
+
+
+def own_steps(invocation: tuple[str, ...], state: str) -> list[Step]:
+    """The units of every trial."""
     units = trial_units(invocation or ("/usr/bin/tunectl",), state)
-    steps = [Step("file", unit.path, unit.text, (), commands=reload) for unit in units]
-    steps.insert(1, Step("link", _LINK, f"/{DIRECTORY}/{RETURN}", (), commands=reload))
-    return [step for step in steps if step.content not in (root.link_target(step.path), root.get_text(step.path))]
+    return [*(unit_step(unit) for unit in units), link_step("sysinit.target", RETURN)]
+
+
+def unit_step(unit: Unit) -> Step:
+    """One unit file."""
+    return Step("file", unit.path, unit.text, (), commands=_RELOAD)
+
+
+def link_step(target: str, unit: str) -> Step:
+    """The link by which a target wants a unit."""
+    return Step("link", f"{DIRECTORY}/{target}.wants/{unit}", f"/{DIRECTORY}/{unit}", (), commands=_RELOAD)
+
+
+def write_armed(
+    state: str,
+    trial: Trial,
+    steps: list[Step],
+    starts: str,
+    inspection: Inspection,
+    root: WritableSysroot,
+    *,
+    is_new: bool = True,
+) -> Notified:
+    """The record, then the files, then the program that makes it so. TunectlError, and nothing of it stands then."""
+    journal, boot_id = inspection.journal, inspection.identity.boot_id
+    write_trial(state, trial)
+    missing = [one for one in steps if one.content not in (root.link_target(one.path), root.get_text(one.path))]
+    written = write_own_files(root, missing, journal, boot_id)
+    started = run_commands(root, [starts])
+    if failed := [*written.failed.values(), *started.failed.values()]:
+        if is_new:
+            take_back(root, journal, boot_id, _from(journal, trial.mark))
+            forget_trial(state)
+        raise TunectlError(f"{'; '.join(failed)}; nothing else was changed")
+    return Notified([*written.not_run, *started.not_run], {})
 
 
 def _count_from_now(state: str, root: WritableSysroot, wanted: Wanted, inspection: Inspection) -> None:
     """Once everything is written, whoever is to confirm it has all of the time."""
-    if active := _active(read_trial(state, root)):
+    if active := active_of(read_trial(state, root)):
         write_trial(state, replaced(active, deadline_s=boot_time() + wanted.length_s))
 
 
@@ -185,8 +218,8 @@ def end_when_due(root: WritableSysroot, state: str, boot_id: str, *, wait_s: flo
     TunectlError where it cannot: what was not brought back stays journaled, and the trial armed.
     """
     trial = read_trial(state, root)
-    due = decide(trial, boot_id, boot_time())
-    if trial is None or due is Due.WAIT or trial.status == "returned":
+    due = due_now(trial, root, boot_id)
+    if trial is None or due in (Due.WAIT, Due.REBOOT) or trial.status == "returned":
         return Ended(trial, due) if trial else None
     with io_errors_end_the_run(), hold(state, wait_s):
         ended = _end(root, state, boot_id)
@@ -199,9 +232,13 @@ def end_when_due(root: WritableSysroot, state: str, boot_id: str, *, wait_s: flo
 def _end(root: WritableSysroot, state: str, boot_id: str) -> Ended | None:
     """Under the lock: it may have been confirmed, or restored, meanwhile."""
     trial = read_trial(state, root)
-    due = decide(trial, boot_id, boot_time())
-    if trial is None or due is Due.WAIT:
+    due = due_now(trial, root, boot_id)
+    if trial is None or due in (Due.WAIT, Due.REBOOT):
         return Ended(trial, due) if trial else None
+    if due is Due.TRIED and trial.tries:
+        trial = replaced(trial, tries=replaced(trial.tries, boot_id=boot_id))
+        write_trial(state, trial)
+        return Ended(trial, due_now(trial, root, boot_id))
     journal = _journal_of(root, state, boot_id)
     if trial.status == "confirmed":
         return _finish(root, state, boot_id, trial, journal)
@@ -209,13 +246,22 @@ def _end(root: WritableSysroot, state: str, boot_id: str) -> Ended | None:
         return Ended(trial, due)
     if journal.is_new:
         raise TunectlError(f"{journal.path} is gone: what stood before the change {trial.id} is not known")
+    disarmed = disarm(root, trial)
     before = Before(trial.held_before(), trial.words)
     taken = take_back(root, journal, boot_id, _from(journal, trial.mark), before)
     if taken.complete:
-        why = EXPIRED if boot_id == trial.boot_id else REBOOTED
-        trial = replaced(trial, status="returned", ended_at=now_utc(), why=why)
+        trial = replaced(trial, status="returned", ended_at=now_utc(), why=_why(trial, boot_id))
         write_trial(state, trial)
-    return Ended(trial, due, taken, tuple(taken.outcome.not_run))
+    return Ended(trial, due, taken, (*disarmed.not_run, *taken.outcome.not_run))
+
+
+def _why(trial: Trial, boot_id: str) -> str:
+    """What ends a trial now."""
+    if trial.tries:
+        was_there = trial.tries.boot_id
+        proved = PROVED if trial.tries.proved_at else UNPROVED
+        return proved if was_there else UNTRIED
+    return EXPIRED if boot_id == trial.boot_id else REBOOTED
 
 
 def _journal_of(root: WritableSysroot, state: str, boot_id: str) -> Journal:
@@ -240,7 +286,7 @@ def confirm(root: WritableSysroot, state: str, boot_id: str, trial_id: str = "",
         raise TunectlError("no change waits for a confirmation")
     with io_errors_end_the_run(), hold(state, wait_s):
         trial = read_trial(state, root)
-        _require_confirmable(trial, boot_id, trial_id)
+        _require_confirmable(trial, root, boot_id, trial_id)
         assert trial
         was_confirmed = trial.status == "confirmed"
         if not was_confirmed:
@@ -250,21 +296,21 @@ def confirm(root: WritableSysroot, state: str, boot_id: str, trial_id: str = "",
         return ended._replace(was_confirmed=was_confirmed)
 
 
-def _require_confirmable(trial: Trial | None, boot_id: str, trial_id: str) -> None:
+def _require_confirmable(trial: Trial | None, root: WritableSysroot, boot_id: str, trial_id: str) -> None:
     if trial is None:
         raise TunectlError("no change waits for a confirmation: a restore took everything back meanwhile")
     if trial_id and trial_id != trial.id:
         raise TunectlError(f"{trial_id} is not the change that was made last: that is {trial.id}")
     if trial.status == "returned":
         raise TunectlError(f"too late: the change {trial.id} was taken back at {trial.ended_at}: {trial.why}")
-    if decide(trial, boot_id, boot_time()) is Due.TAKE_BACK:
-        why = EXPIRED if boot_id == trial.boot_id else REBOOTED
-        raise TunectlError(f"too late: the change {trial.id} is taken back: {why}")
+    if due_now(trial, root, boot_id) is Due.TAKE_BACK:
+        raise TunectlError(f"too late: the change {trial.id} is taken back: {_why(trial, boot_id)}")
 
 
 def _finish(root: WritableSysroot, state: str, boot_id: str, trial: Trial, journal: Journal) -> Ended:
     """What follows a confirmation, as far as it is not done yet: while the units are journaled, it is not."""
-    places = {f"{DIRECTORY}/{RETURN}", _LINK, _WANTS, *(unit.path for unit in trial_units(("/x",), state))}
+    places = {*trial.own, *(path.rpartition("/")[0] for path in trial.own if ".target.wants/" in path)}
+    places -= {f"{DIRECTORY}/multi-user.target.wants"}  # it may hold by now what stays
     units = {seq for seq, entry in journal.entries.items() if seq >= trial.mark and entry.path in places}
     if not units:
         return Ended(trial, Due.NOTHING)
@@ -285,12 +331,14 @@ def choose_set(root: WritableSysroot, state: str, boot_id: str, host: HostSet) -
     trial = read_trial(state, root)
     if trial is None or trial.status == "confirmed":
         return Chosen(host)
-    if decide(trial, boot_id, boot_time()) is Due.WAIT:
+    is_to_come = trial.tries is not None and boot_id == trial.boot_id  # it is put in force by the next boot alone
+    if not trial.is_over and not is_to_come:
         why = f"the host file as the change {trial.id} had it, which waits for its confirmation"
         return Chosen(trial.set, "" if trial.set.texts == host.texts else why)
     confirmed = read_confirmed(state, root)
     if trial.set.texts != host.texts or _texts(confirmed) == host.texts:
         return Chosen(host)
-    why = f"{host.host_file} is what the change {trial.id} had put in force, which was taken back: {trial.why}"
+    what = f"which was taken back: {trial.why}" if trial.is_over else "which the next boot tries"
+    why = f"{host.host_file} is what the change {trial.id} puts in force, {what}"
     what = "the host file that was confirmed last is in force" if confirmed else "none was ever confirmed"
     return Chosen(confirmed, f"{why}; {what}")

@@ -104,7 +104,8 @@ class Inspection(NamedTuple):
         notes = [f"{doubt}: {CHOOSES}; {mending([doubt])}" for doubt in self.doubts()]
         try:
             if change := unconfirmed_of(self.journal.directory, self.root, self.identity.boot_id):
-                notes.append(f"unconfirmed, back at {change.back_at}: `{CONFIRM}` keeps the change")
+                until = f"back at {change.back_at}" if change.back_at else "tried for one boot alone"
+                notes.append(f"unconfirmed, {until}: `{CONFIRM} {change.id}` keeps the change")
         except TunectlError as error:
             notes.append(f"whether a change waits for its confirmation is not known: {error}")
         loader = detect(self.root, self.config.bootloader)

@@ -17,14 +17,14 @@ from tunectl.model import Outcome, Plan
 from tunectl.tuning import newest
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, notify, pending_notifications
-from tunectl.tuning.commands import Notified, reload_monitor
+from tunectl.tuning.commands import Notified, reload_monitor, run_commands
 from tunectl.tuning.evidence import GONE, lasting, left_standing, missing, own_group
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.journal import NAME, Journal, is_first, load, peek
 from tunectl.tuning.lock import DirectoryGoneError, hold, make_directory, remove_directories
 from tunectl.tuning.loss import held_now
 from tunectl.tuning.plan import runtime_part
-from tunectl.tuning.trial import forget
+from tunectl.tuning.trial import Trial, forget, read_trial
 from tunectl.wording import few
 
 # A driver may answer to a change by setting up new interrupts: they are moved in a second pass. And systemd and the
@@ -45,12 +45,13 @@ class Run(NamedTuple):
 class Around(NamedTuple):
     """What a run of apply does under its lock: before its first write, with what it did not run; and after its last.
 
-    Without `before` nothing is asked for beside the writes. `always`: also where there is nothing to write.
+    `always`: also where there is nothing to write.
     """
 
     before: Callable[[Inspection, WritableSysroot], Notified] | None = None
     after: Callable[[Inspection], None] | None = None
     always: bool = False
+    alone: bool = False  # no setting is written
 
 
 def require_root(root: WritableSysroot, purpose: str) -> None:
@@ -117,6 +118,9 @@ def _locked_apply(
             with io_errors_end_the_run(journal):
                 decide_open_writes(root, journal)
                 told = around.before(inspection, root) if around.before else Notified([], {})
+                if around.alone:
+                    journal.end(inspection.identity.boot_id, inspection.own_words())
+                    return Run(Applied([], told.not_run, []), plan, inspection)
                 run = _passes(inspection, root, runtime_only, first, told)
                 if around.after:
                     around.after(inspection)
@@ -238,6 +242,12 @@ def planned(inspection: Inspection, runtime_only: bool) -> Plan:
     return runtime_part(plan) if runtime_only else plan
 
 
+def disarm(root: WritableSysroot, trial: Trial) -> Notified:
+    """Takes back that the next boot takes our entry, where it is still to be taken."""
+    is_to_come = trial.tries and not trial.is_over and not trial.tries.boot_id
+    return run_commands(root, [trial.tries.disarm] if trial.tries and is_to_come else [])
+
+
 class Undone(NamedTuple):
     """What restore did."""
 
@@ -276,7 +286,10 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
         notes = _of_damage(journal)
         notes += [] if journal.entries else ["nothing to restore: the journal holds no change", *_kept_aside(journal)]
         group = own_group(root)
+        disarmed = _disarm(root, state)
         outcome = backwards.restore(root, journal, boot_id, force=force)
+        outcome = outcome._replace(not_run=[*disarmed.not_run, *outcome.not_run])
+        notes += disarmed.failed.values()
         failed = bool(outcome.failed_commands) or any(result.result == "failed" for result in outcome.results)
         standing = () if failed else left_standing(root, journal, group)
         set_aside = bool(journal.damaged or standing)
@@ -309,6 +322,14 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
     kept = [] if failed else journal.remove_directories(root.root)
     kept += [lock.trouble] if lock.trouble else []
     return Undone(outcome, [*notes, *kept], not (failed or kept or standing), set_aside, standing)
+
+
+def _disarm(root: WritableSysroot, state: str) -> Notified:
+    """No later boot is tried. A boot loader that finds its entry gone takes the default one: a failure is only told."""
+    with suppress(TunectlError):  # a record that is not ours: the journal is restored all the same
+        if trial := read_trial(state, root):
+            return disarm(root, trial)
+    return Notified([], {})
 
 
 def _is_directory(path: str) -> bool:

@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Meta
 
 from tunectl import durable
+from tunectl.bootloader.oneshot import tried_id
 from tunectl.command import argv
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
@@ -30,7 +31,6 @@ from tunectl.tuning.records import InForce, held_record
 
 NAME, CONFIRMED = "trial.json", "confirmed.json"
 _LARGEST = 4 << 20  # bytes: a host file and its profiles have at most one MiB each
-PARAMETER = "tunectl.try"  # on the kernel's line of a boot that is tried
 CONFIRM = argv("sudo", "tunectl", "confirm")
 
 Status = Literal["armed", "confirmed", "returned"]
@@ -50,6 +50,17 @@ class HostSet(msgspec.Struct, frozen=True):
         return {self.host_file: self.text, **self.profiles}
 
 
+class Tries(msgspec.Struct, frozen=True):
+    """Of a boot that is tried: what it boots with, and what has become of it."""
+
+    line: str
+    loads: dict[str, str]  # of the kernel, the initial RAM disks or the image: path and SHA-256
+    disarm: str  # the name in tuning/commands.py of what takes back that the next boot takes it
+    confirms: bool = False  # it is confirmed by itself, once it is proved
+    boot_id: str = ""  # of the tried boot, once it is there
+    proved_at: str = ""  # UTC, once every setting was seen in force
+
+
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """One change that waits for its confirmation, or what became of the last one."""
 
@@ -57,13 +68,15 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     kind: TrialKind
     status: Status = "armed"
     boot_id: str  # of the boot in which it was armed
-    deadline_s: float  # on CLOCK_BOOTTIME of that boot
+    deadline_s: float  # on CLOCK_BOOTTIME: of that boot; of a boot that is tried, on that one's
     mark: Annotated[int, Meta(ge=1)]  # the number of its first entry in the journal
     set: HostSet
     held: InForce | None  # what was in force before
     words: tuple[str, ...]  # our boot arguments before
     isolated: str  # the CPUs that who waits keeps off, as a list
     reach: str = ""  # HOST:PORT that has to answer; "" where nothing is watched
+    own: tuple[str, ...] = ()  # the files that are there for its sake alone, and go when it ends
+    tries: Tries | None = None  # of the kind "boot"
     ended_at: str = ""  # UTC, for people
     why: str = ""  # what ended it
 
@@ -83,15 +96,37 @@ class Due(Enum):
     NOTHING = "nothing"
     WAIT = "wait"
     TAKE_BACK = "take back"
+    TRIED = "tried"  # this is the boot that is tried, and nobody has noted it yet
+    REBOOT = "reboot"  # it did not prove itself in time
 
 
-def decide(trial: Trial | None, boot_id: str, now_s: float) -> Due:
-    """What is due: in another boot than that of its arming, and from its deadline on, it is taken back. Pure."""
+def decide(trial: Trial | None, boot_id: str, now_s: float, tried: str = "") -> Due:
+    """What is due: in another boot than that of its arming, and from its deadline on, it is taken back. Pure.
+
+    `tried` is the id on the line of this boot. A boot that is tried may stay as long as it likes, once it is proved.
+    """
     if trial is None or trial.is_over:
         return Due.NOTHING
+    if trial.tries and boot_id != trial.boot_id:
+        return _decide_tried(trial, trial.tries, boot_id, now_s, tried)
+    if trial.tries:
+        return Due.WAIT
     if boot_id != trial.boot_id or now_s >= trial.deadline_s:
         return Due.TAKE_BACK
     return Due.WAIT
+
+
+def _decide_tried(trial: Trial, tries: Tries, boot_id: str, now_s: float, tried: str) -> Due:
+    if not tries.boot_id and tried == trial.id:
+        return Due.TRIED
+    if tries.boot_id != boot_id:
+        return Due.TAKE_BACK
+    return Due.REBOOT if not tries.proved_at and now_s >= trial.deadline_s else Due.WAIT
+
+
+def due_now(trial: Trial | None, root: Sysroot, boot_id: str) -> Due:
+    """What is due on this host now."""
+    return decide(trial, boot_id, boot_time(), tried_id(root.get_text("proc/cmdline")))
 
 
 def boot_time() -> float:
@@ -198,5 +233,7 @@ def unconfirmed_of(state: str, root: Sysroot, boot_id: str) -> Unconfirmed | Non
     trial = read_trial(state, root)
     if trial is None or trial.is_over:
         return None
-    left_s = trial.deadline_s - boot_time() if decide(trial, boot_id, boot_time()) is Due.WAIT else 0.0
+    if trial.tries:
+        return Unconfirmed(trial.id, trial.kind)
+    left_s = trial.deadline_s - boot_time() if boot_id == trial.boot_id else 0.0
     return Unconfirmed(trial.id, trial.kind, now_utc(max(0.0, left_s)))
