@@ -278,7 +278,12 @@ def test_only_apply_and_restore_hold_a_writable_root() -> None:
         "tunectl.tuning.apply",
         "tunectl.tuning.restore",
         "tunectl.tuning.transaction",
+        "tunectl.tuning.takeback",
+        "tunectl.tuning.confirming",
+        "tunectl.tuning.tryboot",
         "tunectl.cli.apply",
+        "tunectl.cli.confirm",
+        "tunectl.cli.deadline",
         "tunectl.cli.restore",
     }
 

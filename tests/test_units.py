@@ -17,7 +17,7 @@ from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers import exitlatency, hotplug
 from tunectl.knobs.drivers.confined import UNSET
 from tunectl.knobs.drivers.unitfile import render
-from tunectl.units import SERVICES, ours, units_of, warnings
+from tunectl.units import SERVICES, ours, trial_units, try_units, units_of, warnings
 
 PROGRAM = ("/opt/tunectl/bin/tunectl",)
 EXPOSURES = {
@@ -26,6 +26,9 @@ EXPOSURES = {
     "tunectl-apply.service": 5.0,
     "tunectl-repair.service": 5.0,
     "tunectl-reapply@.service": 5.0,
+    "tunectl-return.service": 5.0,
+    "tunectl-deadline.service": 5.0,
+    "tunectl-try.service": 3.0,
 }
 needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
 
@@ -42,6 +45,9 @@ def written(place: Path, invocation: tuple[str, ...] = PROGRAM) -> list[Path]:
             path = place / Path(unit.path).name
             path.write_text(unit.text)
             paths.append(path)
+    for unit in (*trial_units((str(program), *invocation[1:]), "/var/lib/tunectl"), *try_units("0123abcd", 600)):
+        paths.append(place / Path(unit.path).name)
+        paths[-1].write_text(unit.text)
     return paths
 
 
@@ -74,6 +80,8 @@ def test_every_unit_is_confined(tmp_path: Path, name: str) -> None:
 def services(invocation: tuple[str, ...] = PROGRAM) -> dict[str, str]:
     """The text of every service that we write or ship."""
     texts = {Path(unit.path).name: unit.text for name in SERVICES for unit in units_of(name, invocation)}
+    of_a_trial = (*trial_units(invocation, "/var/lib/tunectl"), *try_units("0123abcd", 600))
+    texts |= {Path(unit.path).name: unit.text for unit in of_a_trial}
     texts |= {"tunectl-latency.service": exitlatency.render(3), "tunectl-reapply@.service": hotplug.render(invocation)}
     return {name: text for name, text in texts.items() if name.endswith(".service")}
 
@@ -146,11 +154,32 @@ def test_no_path_that_the_tables_write_is_read_only_to_the_units(state: str) -> 
     assert any(path.startswith("/etc/default/grub") for path in boots)
     units = [unit for name in ("apply", "repair") for unit in units_of(name, invocation)]
     texts = [unit.text for unit in units if unit.path.endswith(".service")]
+    texts += [unit.text for unit in trial_units(invocation, state)]
     for text in (*texts, hotplug.render(invocation)):
         wanted = {*named, *boots, *PLACES_OF_BOOT_FILES, "/run/lock/lvm", f"{state}/journal.jsonl", state}
         assert [path for path in sorted(wanted) if read_only(text, path)] == []
         assert read_only(text, "/usr/bin/tunectl")
         assert read_only(text, "/srv/other")
+
+
+def test_what_takes_a_change_back_needs_its_journal_and_its_program_and_no_network() -> None:
+    returns, waits = trial_units(("/opt/a b/tunectl", "--state", "/srv/state"), "/srv/state")
+    assert key(returns.text, "RequiresMountsFor") == ['/srv/state "/opt/a b"']
+    assert key(returns.text, "DefaultDependencies") == ["no"]
+    assert key(returns.text, "ExecStart") == ['"/opt/a b/tunectl" --state /srv/state deadline --boot']
+    assert {"network-pre.target", "tunectl-apply.service"} <= {
+        word for words in key(returns.text, "Before") for word in words.split()
+    }
+    assert key(waits.text, "Restart") == ["on-failure"]
+
+
+def test_what_boots_a_tried_boot_again_is_systemds_alone() -> None:
+    timer, service = try_units("0123abcd", 600)
+    assert key(timer.text, "OnBootSec") == ["600"]
+    assert key(service.text, "ExecStart") == ["/usr/bin/systemctl --force reboot"]
+    for unit in (timer, service):
+        assert key(unit.text, "ConditionKernelCommandLine") == ["tunectl.try=0123abcd"]
+        assert key(unit.text, "RequiresMountsFor") == []
 
 
 def test_a_command_below_tmp_is_not_hidden_from_apply() -> None:

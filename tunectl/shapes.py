@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from math import ceil, floor, log10
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -67,6 +67,22 @@ HostFile = Annotated[str, Meta(description="The host file that was read."), Mayb
 Strict = Annotated[bool, Meta(description="Does what cannot be read fail, too?"), Maybe]
 Notes = Annotated[list[str], Meta(description="What the reader should know beside the result."), Maybe]
 Reboot = Annotated[bool, Meta(description="Does something take effect only with the next boot?")]
+TrialKind = Literal["runtime", "boot"]
+
+
+class Unconfirmed(msgspec.Struct, frozen=True):
+    """A change that is taken back unless it is confirmed."""
+
+    id: Annotated[str, Meta(description="What `tunectl confirm` is given.")]
+    kind: Annotated[TrialKind, Meta(description="Of this boot, or of a boot that is tried.")]
+    back_at: Annotated[
+        Time | Literal[""],
+        Meta(description="When it is taken back, as the wall clock stands now; empty for a boot that is tried."),
+        Maybe,
+    ] = ""
+
+
+Waits = Annotated[Unconfirmed | UnsetType, Meta(description="A change that waits for its confirmation.")]
 NotRun = Annotated[list[str], Meta(description="Programs that a recorded host cannot run, one command line each.")]
 
 
@@ -1355,6 +1371,7 @@ class Section(msgspec.Struct, frozen=True):
     ] = ""
     findings: list[JudgedTarget] = []
     notes: Notes = []
+    unconfirmed: Waits = UNSET
 
 
 class Thermal(msgspec.Struct, frozen=True):
@@ -1423,6 +1440,7 @@ class Preflight(msgspec.Struct, frozen=True):
     check: Section | None = None
     thermal: Thermal | None = None
     notes: Annotated[list[str], Meta(description="What the reader should know beside the result.")] = []
+    unconfirmed: Waits = UNSET
     intrude: Annotated[bool, Meta(description="Was it asked to measure beside others' threads?"), Maybe] = False
     host: Annotated[Host, Maybe] = Host()
     at: Annotated[str, Maybe] = ""

@@ -22,6 +22,8 @@ SERVICES = {
     "apply": ("tunectl-apply.service",),
     "repair": ("tunectl-repair.path", "tunectl-repair.service"),
 }
+RETURN, DEADLINE = "tunectl-return.service", "tunectl-deadline.service"
+TRY_TIMER, TRY_SERVICE = "tunectl-try.timer", "tunectl-try.service"
 # Places that PrivateTmp= and ProtectHome= would hide from the unit, were the program there.
 _TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
 _HOMES = ("/home/", "/root/", "/run/user/")
@@ -39,6 +41,43 @@ def units_of(name: str, invocation: Sequence[str], options: Sequence[str] = ()) 
     if name not in SERVICES:
         raise UsageError(f"there is no service '{name}'", "one of " + ", ".join(SERVICES))
     return tuple(Unit(f"{DIRECTORY}/{file}", _text(file, invocation, options)) for file in SERVICES[name])
+
+
+def trial_units(invocation: Sequence[str], state: str, *, reaches: bool = False) -> tuple[Unit, ...]:
+    """What takes back a change that nobody confirms: at its deadline, and early in any other boot.
+
+    Each is ours as a whole and lives as long as the change is not confirmed: `apply` writes them through the journal.
+    `reaches`: the one that waits also asks another host whether it answers.
+    """
+    program = " ".join(map(quoted, invocation))
+    lines = confined(invocation)
+    talking = lines.replace("AF_NETLINK", "AF_NETLINK AF_INET AF_INET6").replace("IPAddressDeny=any\n", "")
+    values = {"TUNECTL": program, "UNSET": UNSET, "NEEDS": _needed(invocation, state)}
+    found = []
+    for file, confining in ((RETURN, lines), (DEADLINE, talking if reaches else lines)):
+        text = read_shipped(f"systemd/{file}.in").replace("@CONFINED@", confining)
+        for key, value in values.items():
+            text = text.replace(f"@{key}@", value)
+        found.append(Unit(f"{DIRECTORY}/{file}", text))
+    return tuple(found)
+
+
+def try_units(trial_id: str, seconds: int) -> tuple[Unit, ...]:
+    """What boots a host again whose tried boot does not prove itself, by systemd alone."""
+    values = {"ID": trial_id, "SECONDS": str(seconds), "UNSET": UNSET}
+    found = []
+    for file in (TRY_TIMER, TRY_SERVICE):
+        text = read_shipped(f"systemd/{file}.in")
+        for key, value in values.items():
+            text = text.replace(f"@{key}@", value)
+        found.append(Unit(f"{DIRECTORY}/{file}", text))
+    return tuple(found)
+
+
+def _needed(invocation: Sequence[str], state: str) -> str:
+    """Where the journal and the program lie, for RequiresMountsFor=."""
+    places = [state, *(file.rpartition("/")[0] or "/" for file in program_files(invocation))]
+    return " ".join(map(quoted, dict.fromkeys(places)))
 
 
 def _text(file: str, invocation: Sequence[str], options: Sequence[str]) -> str:

@@ -6,20 +6,26 @@ from typing import Annotated
 
 import click
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from tunectl.cli.command import emit, is_terminal, now, stay_off, today, tunectl_command
-from tunectl.cli.helped import FAILED, VERDICT, Example, exit_code
+from tunectl.cli.helped import FAILED, OK, VERDICT, Example, exit_code
 from tunectl.cli.options import Options, wait_option
 from tunectl.cli.plan import Row, row_of
+from tunectl.cli.values import Duration
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.refusals import CHOOSES, mending
 from tunectl.host.writable import WritableSysroot
+from tunectl.hostfile.profile import NO_TEXTS, Texts
 from tunectl.model import Document
-from tunectl.shapes import Findings, HostFile, Maybe, Notes, NotRun, Reboot, fields_of
+from tunectl.shapes import Findings, HostFile, Maybe, Notes, NotRun, Reboot, Waits, fields_of
+from tunectl.tuning.apply import Applied as Nothing
 from tunectl.tuning.apply import Became, Result
+from tunectl.tuning.confirming import Chosen, Ended, Wanted, apply_set, choose_set, end_when_due
 from tunectl.tuning.inspection import Inspection, open_inspection
-from tunectl.tuning.transaction import Run, planned, require_root, run_apply
+from tunectl.tuning.transaction import Run, planned, require_root
+from tunectl.tuning.trial import read_set
+from tunectl.tuning.tryboot import try_boot
 from tunectl.verdict import Verdict, verdict_of
 
 
@@ -42,6 +48,7 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Annotated[Verdict, Meta(description="After the writes.")]
     not_run: NotRun
     findings: Annotated[Findings, Maybe] = ()
+    unconfirmed: Waits = UNSET
     notes: Notes
 
 
@@ -51,29 +58,97 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
         Example("See what would change, say yes, and have it made:", "sudo tunectl apply"),
         Example("In a script:", "sudo tunectl apply --yes"),
         Example("Only what needs no reboot:", "sudo tunectl apply --runtime --yes"),
+        Example("Have it all taken back unless it is confirmed in time:", "sudo tunectl apply --confirm-within 10m"),
+        Example("", "sudo tunectl confirm"),
     ),
 )
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--runtime", is_flag=True, help="Only what lasts until the next boot; the boot loader is left alone.")
 @click.option("--adopt", is_flag=True, help="Where the journal is gone: take what stands now for the original.")
+@click.option(
+    "--confirm-within",
+    "within_s",
+    type=Duration(),
+    metavar="T",
+    help="Take everything back unless `tunectl confirm` comes within this time, such as 10m; so does a reboot.",
+)
+@click.option("--try-boot", "tries", is_flag=True, help="The next boot alone has the boot arguments; nothing else.")
+@click.option("--attended", is_flag=True, help="With --try-boot: somebody at the console can type a passphrase.")
+@click.option(
+    "--confirm-by", type=click.Choice(["verify"]), help="With --try-boot: confirm it once everything is in force."
+)
 @wait_option
-def command(options: Options, yes: bool, runtime: bool, adopt: bool, wait_s: float) -> int:
+def command(
+    options: Options,
+    yes: bool,
+    runtime: bool,
+    adopt: bool,
+    within_s: float | None,
+    tries: bool,
+    attended: bool,
+    confirm_by: str | None,
+    wait_s: float,
+) -> int:
     """Put the host file in force: every write journaled before it is made, and read back after it."""
-    root = WritableSysroot(options.root)
-    inspection = open_inspection(root, options.host_path, options.state_path, options.invocation, today())
+    _check(within_s is not None or runtime, tries, attended or confirm_by is not None)
+    root, state = WritableSysroot(options.root), options.state_path
+    inspection = _inspect(options, root)
     require_root(root, "apply")
     _require_owned(inspection)
     stay_off(root, inspection.config.scope.isolated)
-    if not yes:
+    ended = end_when_due(root, state, inspection.identity.boot_id, wait_s=wait_s)
+    if ended and not ended.complete:
+        raise TunectlError("an earlier change that nobody confirmed could not be taken back", "sudo tunectl deadline")
+    chosen = Chosen(read_set(inspection.config))
+    if _is_unattended():
+        chosen = choose_set(root, state, inspection.identity.boot_id, read_set(inspection.config))
+    if ended or chosen.why:
+        inspection = _inspect(options, root, chosen.set.texts if chosen.set and chosen.why else NO_TEXTS)
+    if not yes and not tries:
         _ask(inspection, runtime)
-    run = run_apply(inspection, root, options.state_path, runtime_only=runtime, wait_s=wait_s, adopt=adopt)
-    body = _body(run)
+    wanted = Wanted(within_s) if within_s is not None else None
+    if tries:
+        confirms = confirm_by is not None
+        run = try_boot(inspection, root, state, attended=attended, confirms=confirms, wait_s=wait_s, adopt=adopt)
+    elif chosen.set:
+        joins = _is_unattended()
+        run = apply_set(
+            inspection, root, state, chosen.set, wanted, joins=joins, runtime_only=runtime, wait_s=wait_s, adopt=adopt
+        )
+    else:
+        run = Run(Nothing([], [], []), planned(inspection, runtime), inspection)
+    body = _body(run, _said(ended, chosen, run, wanted))
     made = f"the changes were made, and the journal is {body.journal}"
     done = made if run.applied.results else "nothing was changed"
     emit(options, "apply", inspection.identity, body, done=done)
     if run.applied.failed or any(result.result == "failed" and not result.gone for result in run.applied.results):
         return FAILED
-    return exit_code(body.verdict, options.fmt)
+    return exit_code(body.verdict, options.fmt) if chosen.set else OK
+
+
+def _check(of_this_boot: bool, tries: bool, of_a_try: bool) -> None:
+    if tries and of_this_boot:
+        raise UsageError("--try-boot writes nothing in this boot: it goes with neither --confirm-within nor --runtime")
+    if of_a_try and not tries:
+        raise UsageError("--attended and --confirm-by go with --try-boot")
+
+
+def _inspect(options: Options, root: WritableSysroot, texts: Texts = NO_TEXTS) -> Inspection:
+    return open_inspection(root, options.host_path, options.state_path, options.invocation, today(), texts=texts)
+
+
+def _is_unattended() -> bool:
+    """Did systemd start it, and nobody watches?"""
+    return "INVOCATION_ID" in os.environ and not is_terminal(sys.stdin)
+
+
+def _said(ended: Ended | None, chosen: Chosen, run: Run, wanted: Wanted | None) -> list[str]:
+    """What became of an earlier change, which host file it was, and whether there is anything to confirm."""
+    said = [f"the change {ended.trial.id} was taken back first: {ended.trial.why}"] if ended and ended.taken else []
+    said += [chosen.why] if chosen.why else []
+    return said + (
+        ["nothing was to be changed: there is nothing to confirm"] if wanted and not run.applied.results else []
+    )
 
 
 def _require_owned(inspection: Inspection) -> None:
@@ -81,8 +156,7 @@ def _require_owned(inspection: Inspection) -> None:
 
     Nobody is where systemd started it: untuned the host would be no safer, and the note says it.
     """
-    unattended = "INVOCATION_ID" in os.environ and not is_terminal(sys.stdin)
-    if not unattended and (doubts := inspection.doubts()):
+    if not _is_unattended() and (doubts := inspection.doubts()):
         said = "; ".join(map(str, doubts))
         raise TunectlError(f"{said}: {CHOOSES}; nothing was changed", mending(doubts))
 
@@ -106,7 +180,7 @@ def _made(result: Result) -> Made:
     return Made(**msgspec.structs.asdict(row), result=result.result, errno=result.errno, message=result.message)
 
 
-def _body(run: Run) -> Applied:
+def _body(run: Run, said: list[str]) -> Applied:
     return Applied(
         host_file=run.inspection.config.origin,
         changes=list(map(_made, run.applied.results)),
@@ -116,5 +190,6 @@ def _body(run: Run) -> Applied:
         verdict=verdict_of(run.plan.findings, False),
         not_run=run.applied.not_run,
         findings=run.plan.findings,
-        notes=[*run.applied.failed, *run.notes, *run.inspection.notes(), *run.inspection.tuner_notes()],
+        unconfirmed=run.inspection.unconfirmed(),
+        notes=[*said, *run.applied.failed, *run.notes, *run.inspection.notes(), *run.inspection.tuner_notes()],
     )

@@ -27,6 +27,8 @@ COMMANDS = {
     "knobs": "The catalogue: what can be tuned, why, and from which source.",
     "plan": "What apply would change; writes nothing.",
     "apply": "Put the host file in force, through the journal.",
+    "confirm": "Keep a change that would be taken back.",
+    "deadline": "What the units of an unconfirmed change run: take back what is due.",
     "verify": "Observe again and compare: each finding with its reason and fix.",
     "restore": "The journal backwards: the host as it was before apply.",
     "check": "The behavioural checks on this host.",

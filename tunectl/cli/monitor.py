@@ -158,6 +158,6 @@ def _once(options: Options, inspection: Inspection, seconds: float, notes: list[
     watcher.watched_host.clocks_asked = clocks
     status, first = look_twice(watcher, seconds)
     judged = verdict_of(status)
-    body = monitor_body(status._replace(firing=(), recent=()), first, judged, notes)
+    body = monitor_body(status._replace(firing=(), recent=()), first, judged, notes, inspection.unconfirmed())
     emit(options, "monitor", inspection.identity, body)
     return exit_code(judged[0], options.fmt)

@@ -2,12 +2,13 @@
 
 import click
 import msgspec
+from msgspec import UNSET
 
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.helped import VERDICT, Example, exit_code
 from tunectl.cli.options import Options
 from tunectl.model import Change, Lifetime, Scalar
-from tunectl.shapes import Findings, HostFile, Notes, Reboot
+from tunectl.shapes import Findings, HostFile, Notes, Reboot, Waits
 from tunectl.tuning.inspection import open_inspection
 from tunectl.verdict import verdict_of
 
@@ -30,6 +31,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     changes: list[Row]
     reboot_required: Reboot
     findings: Findings
+    unconfirmed: Waits = UNSET
     notes: Notes
 
 
@@ -52,6 +54,7 @@ def command(options: Options, candidate: str | None) -> int:
         changes=list(map(row_of, plan.changes)),
         reboot_required=plan.reboot_required,
         findings=plan.findings,
+        unconfirmed=inspection.unconfirmed(),
         notes=[*inspection.notes(), *inspection.choices(), *inspection.tuner_notes()],
     )
     emit(options, "plan", inspection.identity, body)

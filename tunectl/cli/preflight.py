@@ -100,6 +100,7 @@ def _body(flight: Flight, strict: bool, intrude: bool, how: Typed) -> dict[str, 
         "intrude": intrude,
         "thermal": {**flight.thermal, "findings": flight.thermal["findings"]},
         "notes": flight.notes,
+        **({"unconfirmed": waits} if (waits := flight.inspection and flight.inspection.unconfirmed()) else {}),
     }
 
 

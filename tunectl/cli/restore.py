@@ -20,6 +20,7 @@ from tunectl.shapes import Maybe, Notes, NotRun, Reboot, fields_of
 from tunectl.tuning.evidence import may_be_tuned
 from tunectl.tuning.inspection import open_inspection
 from tunectl.tuning.restore import BECAME
+from tunectl.tuning.restore import Outcome as Brought
 from tunectl.tuning.transaction import Undone, preview_restore, require_root, run_restore
 from tunectl.wording import few
 
@@ -135,22 +136,20 @@ def _may_be_tuned(options: Options, root: WritableSysroot, undone: Undone) -> tu
 def _body(root: Sysroot, undone: Undone) -> Undoing:
     outcome = undone.outcome
     return Undoing(
-        results=[
-            Row(
-                result.path,
-                list(map(str, result.targets)),
-                result.result,
-                result.observed,
-                result.before,
-                result.message,
-            )
-            for result in outcome.results
-        ],
+        results=rows_of(outcome),
         standing=list(undone.standing),
         not_run=outcome.not_run,
         notes=[*outcome.failed_commands, *undone.notes],
         reboot_required=_reboots(root, undone),
     )
+
+
+def rows_of(outcome: Brought) -> list[Row]:
+    """What became of each file, as documents have it."""
+    return [
+        Row(result.path, list(map(str, result.targets)), result.result, result.observed, result.before, result.message)
+        for result in outcome.results
+    ]
 
 
 def _reboots(root: Sysroot, undone: Undone) -> bool:

@@ -6,6 +6,7 @@ Each reads names only: a directory of the kernel's, of sessions. No file of a CP
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,25 @@ def some_of(values: Callable[[], Iterable[str]]) -> Complete:
         return [before + comma + value for value in values() if value.startswith(last) and value not in given]
 
     return complete
+
+
+_DURATION = re.compile("([1-9][0-9]{0,5})([smh])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+_LONGEST_S = 24 * 3600
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3
+    """A number of seconds, minutes or hours: 20s, 10m, 2h; at most a day."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """In seconds."""
+        match = _DURATION.fullmatch(str(value))
+        seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
+        if not 1 <= seconds <= _LONGEST_S:
+            self.fail(f"'{value}': expected a time from 1s to 24h, such as 30s, 10m or 2h.", param, ctx)
+        return float(seconds)
 
 
 def a_path(kind: str = "file", names: Complete | None = None) -> Complete:

@@ -1,12 +1,13 @@
 """tunectl verify"""
 
 import msgspec
+from msgspec import UNSET
 
 from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.helped import VERDICT, Example, exit_code
 from tunectl.cli.options import Options, strict_option
 from tunectl.model import Plan
-from tunectl.shapes import Findings, HostFile, Notes, Strict
+from tunectl.shapes import Findings, HostFile, Notes, Strict, Waits
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.verdict import Verdict, verdict_of
 
@@ -18,6 +19,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     strict: Strict = False
     host_file: HostFile = ""
     findings: Findings
+    unconfirmed: Waits = UNSET
     notes: Notes = []
 
 
@@ -48,5 +50,6 @@ def verify_body(inspection: Inspection, plan: Plan, strict: bool) -> Verified:
         strict=strict,
         host_file=inspection.config.origin,
         findings=plan.findings,
+        unconfirmed=inspection.unconfirmed(),
         notes=inspection.notes(),
     )

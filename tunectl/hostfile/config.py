@@ -14,7 +14,7 @@ from tunectl.host.scheduling import BY_PRIORITY
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.budget import Looser, looser, merged, of_feed
 from tunectl.hostfile.monitor import check_monitor
-from tunectl.hostfile.profile import Profile, load_profile
+from tunectl.hostfile.profile import NO_TEXTS, Profile, Texts, load_profile
 from tunectl.hostfile.shape import HostFile, Monitor, Thermal, ThreadRow, WaiverRow
 from tunectl.knobs import KNOBS
 from tunectl.model import NEXT_BOOT, Scope, Setting, Trading, Waiver, parse_target
@@ -43,13 +43,15 @@ class HostConfig(NamedTuple):
     files: tuple[str, ...] = ()  # of the site, that all this was read from
 
 
-def resolve(hostfile: HostFile, facts: CpuFacts, origin: str, root: Sysroot | None = None) -> HostConfig:
+def resolve(
+    hostfile: HostFile, facts: CpuFacts, origin: str, root: Sysroot | None = None, texts: Texts = NO_TEXTS
+) -> HostConfig:
     """Host file + profile + topology -> desired. UsageError names the file and the key of what cannot be.
 
-    `root` is the host's, where `origin` is a file that may lie in a recorded one.
+    `root` is the host's, where `origin` is a file that may lie in a recorded one; profiles among `texts` are not read.
     """
     scope = _scope(hostfile, facts, origin)
-    profile = load_profile(hostfile.profile, os.path.dirname(origin) or ".", f"{origin}: profile", root)
+    profile = load_profile(hostfile.profile, os.path.dirname(origin) or ".", f"{origin}: profile", root, texts)
     shipped = {key: limit.value for key, limit in profile.budget.items()}
     limits = merged(hostfile.budget, shipped, origin)
     if not 0 < hostfile.thermal.min_ratio <= 1:

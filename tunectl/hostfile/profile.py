@@ -1,7 +1,9 @@
 """Profiles: what a kind of host wants, each value with its reason. Shipped ones lie in tunectl/profiles."""
 
 import os
+from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -16,6 +18,8 @@ from tunectl.hostfile.toml import read_toml
 # What a site's own profile is measured by where it inherits none of ours: the strictest.
 _MEASURE = "low-latency"
 SHIPPED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "profiles")
+Texts = Mapping[str, str]  # by path, of files as they were when they were read
+NO_TEXTS: Texts = MappingProxyType({})
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -66,32 +70,41 @@ def shipped() -> list[str]:
     return sorted(name.removesuffix(".toml") for name in os.listdir(SHIPPED) if name.endswith(".toml"))
 
 
-def load_profile(name: str, relative_to: str = ".", asked_by: str = "", root: Sysroot | None = None) -> Profile:
+def load_profile(
+    name: str, relative_to: str = ".", asked_by: str = "", root: Sysroot | None = None, texts: Texts = NO_TEXTS
+) -> Profile:
     """The values and limits of a profile and of those it inherits. `name` is a shipped one, or a path.
 
     UsageError, naming file and key, for a missing, malformed or circular profile; `asked_by` is the `FILE: KEY` that
-    names it. Of a recorded host (`root`) a profile that its own host file names is a file of that host.
+    names it. Of a recorded host (`root`) a profile that its own host file names is a file of that host. A profile among
+    `texts` is not read again.
     """
-    profile = _load(name, relative_to, asked_by, (), root)
-    return profile if profile.measures else profile._replace(measures=_load(_MEASURE, ".", "", (), None).measures)
+    profile = _load(name, relative_to, asked_by, (), root, texts)
+    if profile.measures:
+        return profile
+    return profile._replace(measures=_load(_MEASURE, ".", "", (), None, NO_TEXTS).measures)
 
 
-def _load(name: str, relative_to: str, asked_by: str, heirs: tuple[str, ...], root: Sysroot | None) -> Profile:
-    path = _find(name, relative_to, f"{asked_by}: " if asked_by else "", root)
+def _load(
+    name: str, relative_to: str, asked_by: str, heirs: tuple[str, ...], root: Sysroot | None, texts: Texts
+) -> Profile:
+    text = texts.get(place := os.path.join(relative_to, name))
+    by = f"{asked_by}: " if asked_by else ""
+    path = _find(name, relative_to, by, root) if text is None else _place(root, relative_to, name)
     if path in heirs:
         chain = " -> ".join(os.path.basename(file) for file in (*heirs[heirs.index(path) :], path))
         raise UsageError(f"{path}: inherits: the profile inherits itself: {chain}", "break the circle")
-    profile = _shipped_file(path) if os.path.dirname(path) == SHIPPED else read_toml(path, ProfileFile)
+    profile = _shipped_file(path) if os.path.dirname(path) == SHIPPED else read_toml(path, ProfileFile, text)
     budget = {key: limit for key, limit in msgspec.structs.asdict(profile.budget).items() if limit is not None}
     for key, limit in budget.items():
         check_limit(key, limit.value, f"{path}: budget.{key}.value")
     inherited = Profile({}, {}, {})
     if profile.inherits:
-        inherited = _load(profile.inherits, os.path.dirname(path), f"{path}: inherits", (*heirs, path), root)
+        inherited = _load(profile.inherits, os.path.dirname(path), f"{path}: inherits", (*heirs, path), root, texts)
     # A site's own profile makes no limit of ours any wider, so only ours are measures.
     is_ours = os.path.realpath(os.path.dirname(path)) == os.path.realpath(SHIPPED)
     own = {key: Measure(limit.value, name) for key, limit in budget.items()} if is_ours else {}
-    files = inherited.files if is_ours else (os.path.join(relative_to, name), *inherited.files)
+    files = inherited.files if is_ours else (place, *inherited.files)
     limits = {**inherited.budget, **budget}
     return Profile({**inherited.knobs, **profile.knobs}, limits, {**inherited.measures, **own}, files)
 

@@ -18,16 +18,13 @@ _PROSE = re.compile(r"(^|\.)(reason|description|command\[[1-9]\d*\])$")
 _OF_PROSE = str.maketrans("\n\t", "  ")
 
 
-def read_toml(path: str, shape: type[T]) -> T:
-    """A TOML file of a known shape. UsageError names the file, and the line or the key, and what would be right."""
+def read_toml(path: str, shape: type[T], text: str | None = None) -> T:
+    """A TOML file of a known shape. UsageError names the file, and the line or the key, and what would be right.
+
+    With a `text`, that is what the file held when it was read.
+    """
     try:
-        data = read_regular(path, _LARGEST)
-    except OSError as error:
-        if error.errno == errno.EFBIG:
-            raise UsageError(f"{path}: {error.strerror}", "no host file and no profile is") from error
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    try:
-        document = tomllib.loads(data.decode())
+        document = tomllib.loads(_read(path) if text is None else text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is one; so are a number or nesting beyond measure
         raise UsageError(f"{path}: not TOML: {error}") from error
     _refuse_control(document, f"{path}: ", "")
@@ -35,6 +32,15 @@ def read_toml(path: str, shape: type[T]) -> T:
         return msgspec.convert(document, shape)
     except msgspec.ValidationError as error:
         raise _explain(path, error, shape, document) from error
+
+
+def _read(path: str) -> str:
+    try:
+        return read_regular(path, _LARGEST).decode()
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise UsageError(f"{path}: {error.strerror}", "no host file and no profile is") from error
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _refuse_control(value: Any, where: str, key: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.model import Finding, Outcome
@@ -13,7 +13,7 @@ from tunectl.monitor.model import Alert, AlertFields, Condition, Freshness, Heal
 from tunectl.monitor.rules.history import History
 from tunectl.monitor.rules.subjects import members
 from tunectl.monitor.rules.thermal import throttled
-from tunectl.shapes import Amount, Count, Cpulist, Findings, Maybe, fields_of
+from tunectl.shapes import Amount, Count, Cpulist, Findings, Maybe, Unconfirmed, Waits, fields_of
 
 OUTCOMES = {
     Health.BAD: Outcome.DRIFTED,
@@ -123,11 +123,16 @@ class MonitorBody(msgspec.Struct, frozen=True, kw_only=True):
         Findings,
         Meta(description="Every rule's judgement of every subject: drifted is bad, unreadable is no fresh data."),
     ]
+    unconfirmed: Waits = UNSET
     notes: Annotated[list[str], Meta(description="What could not be seen, and why.")]
 
 
 def monitor_body(
-    status: Status, before: Snapshot | None, judged: tuple[Verdict, list[str]], notes: Iterable[str] = ()
+    status: Status,
+    before: Snapshot | None,
+    judged: tuple[Verdict, list[str]],
+    notes: Iterable[str] = (),
+    unconfirmed: Unconfirmed | UnsetType = UNSET,
 ) -> dict[str, Any]:
     """The fields of tunectl.monitor/1; `before` is the snapshot before that of the status: rises are counted from it.
 
@@ -148,6 +153,7 @@ def monitor_body(
         sources=sources_of(status.snapshot),
         own={name: round(value, 6) for name, value in status.own.items()},
         findings=findings_of(status.conditions),
+        unconfirmed=unconfirmed,
         notes=list(notes),
     )
     fields: dict[str, Any] = fields_of(body)

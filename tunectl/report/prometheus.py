@@ -72,6 +72,10 @@ def _about(document: Document) -> Iterator[Metric]:
     made, add = _gauge(document, "report_timestamp_seconds", "When this report was made, since the epoch.")
     add(at)
     yield made
+    if document.body.get("unconfirmed"):
+        waits, add = _gauge(document, "unconfirmed", "1 where a change waits for its confirmation.")
+        add(1)
+        yield waits
 
 
 def _findings(document: Document) -> Iterator[Metric]:

@@ -97,6 +97,16 @@ def execute(root: WritableSysroot, view: View, changes: Sequence[Change], journa
     return Applied(ordered, notified.not_run, list(notified.failed.values()))
 
 
+def write_own_files(root: WritableSysroot, steps: Sequence[Step], journal: Journal, boot_id: str) -> Notified:
+    """Files that no setting asks for, through the journal. TunectlError or OSError where one does not stand then."""
+    for step in steps:
+        for directory in _missing_directories(root, step):
+            _journaled(root, step._replace(kind="directory", path=directory, commands=()), journal, boot_id)
+        if problem := _journaled(root, step, journal, boot_id):
+            raise TunectlError(problem)
+    return notify(root, journal)
+
+
 def pending_notifications(journal: Journal) -> dict[int, tuple[str, ...]]:
     """The commands of the entries whose programs have not been run since the change, perhaps in an earlier run."""
     return {

@@ -15,6 +15,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import groups_of
 from tunectl.knobs.drivers import exitlatency
 from tunectl.knobs.drivers.systemdcpus import unsettled_slices
+from tunectl.units import DEADLINE, TRY_TIMER
 
 MONITOR = "tunectl-monitor.service"
 COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -30,6 +31,9 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "reexec-systemd": (("/usr/bin/systemctl", "daemon-reexec"),),  # a reload alone does not read system.conf
     "hold-latency": (("/usr/bin/systemctl", "restart", exitlatency.NAME),),
     "reload-monitor": (("/usr/bin/systemctl", "try-reload-or-restart", MONITOR),),  # starts none
+    "stop-try": (("/usr/bin/systemctl", "stop", TRY_TIMER),),
+    "reboot": (("/usr/bin/systemctl", "reboot"),),
+    "start-deadline": (("/usr/bin/systemctl", "start", DEADLINE),),  # never named in the journal
 }
 # Once the file is gone (restore removed it) the other program is run: a unit that is not there cannot be restarted.
 _ONCE_GONE = {"hold-latency": (exitlatency.UNIT, ("/usr/bin/systemctl", "stop", exitlatency.NAME))}
@@ -62,7 +66,10 @@ _NEEDS_SYSTEMD = (
     "reexec-systemd",
     "hold-latency",
     "reload-monitor",
+    "start-deadline",
     "start-in-slices",
+    "stop-try",
+    "reboot",
 )
 _TIMEOUT_S = 300
 

@@ -19,6 +19,7 @@ from tunectl.knobs.row import View
 from tunectl.model import Finding, Outcome, Scalar, Target
 from tunectl.tuning.journal import Journal
 from tunectl.tuning.newest import Newest
+from tunectl.units import DEADLINE, DIRECTORY, RETURN
 from tunectl.wording import few
 
 _HEADS = (WRITTEN_BY_APPLY, "# Written by tunectl: the boot arguments")  # how the files begin that are ours
@@ -158,7 +159,8 @@ def _upcoming_words(view: View, key: str) -> Iterator[str]:
 
 def _files(root: Sysroot) -> Iterator[str]:
     described = (path for knob in KNOBS.values() for path in knob.driver.describe())
-    for path in dict.fromkeys((*described, f"/{DROPIN}")):
+    units = (f"/{DIRECTORY}/{name}" for name in (RETURN, DEADLINE))
+    for path in dict.fromkeys((*described, *units, f"/{DROPIN}")):
         if path.startswith("/etc/") and path[1:] not in (UNIT, LINK) and _is_ours(root, path[1:]):
             yield path
 

@@ -7,11 +7,13 @@ from contextlib import suppress
 from functools import cache
 from typing import NamedTuple, TypeGuard
 
+from msgspec import UNSET, UnsetType
+
 from tunectl import kinds
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.bootloader.families import FAMILIES, detect
 from tunectl.cpulist import format_cpulist
-from tunectl.errors import UsageError
+from tunectl.errors import TunectlError, UsageError
 from tunectl.fix import to_decide
 from tunectl.host.cpusets import CpuFacts, read_cpu_list, read_scope_facts
 from tunectl.host.guest import read_guest
@@ -22,15 +24,18 @@ from tunectl.host.refusals import AS_ROOT, CHOOSES, Doubt, callers, mending
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig, resolve
 from tunectl.hostfile.monitor import sla_notes
+from tunectl.hostfile.profile import NO_TEXTS, Texts
 from tunectl.hostfile.shape import HostFile
 from tunectl.hostfile.toml import read_toml
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.bootline import next_words
 from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, JOURNAL_IN_PART, Driver, Facts, Lasting, View
 from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, Severity, State, Target
+from tunectl.shapes import Unconfirmed
 from tunectl.tuning.evidence import missing
 from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
+from tunectl.tuning.trial import CONFIRM, unconfirmed_of
 
 
 def observe(view: View, settings: Iterable[Setting]) -> list[Reading]:
@@ -85,9 +90,21 @@ class Inspection(NamedTuple):
                 found += self.root.doubts(file, callers())
         return list(dict.fromkeys(found))
 
+    def unconfirmed(self) -> Unconfirmed | UnsetType:
+        """The change that is taken back unless it is confirmed; UNSET where none waits, or that is not known."""
+        with suppress(TunectlError):
+            return unconfirmed_of(self.journal.directory, self.root, self.identity.boot_id) or UNSET
+        return UNSET
+
     def notes(self) -> list[str]:
         """What concerns the whole host: the boot loader, a journal that was cut off, interfaces that are not there."""
         notes = [f"{doubt}: {CHOOSES}; {mending([doubt])}" for doubt in self.doubts()]
+        try:
+            if change := unconfirmed_of(self.journal.directory, self.root, self.identity.boot_id):
+                until = f"back at {change.back_at}" if change.back_at else "tried for one boot alone"
+                notes.append(f"unconfirmed, {until}: `{CONFIRM} {change.id}` keeps the change")
+        except TunectlError as error:
+            notes.append(f"whether a change waits for its confirmation is not known: {error}")
         loader = detect(self.root, self.config.bootloader)
         if not loader.supported and self._wants_boot_arguments():
             notes.append(f"boot arguments are not tunectl's to write here: {loader.refusal}")
@@ -305,14 +322,25 @@ def config_or_proposal(
 
 
 def open_inspection(
-    root: Sysroot, host_path: str, state: str, invocation: tuple[str, ...], today: str, *, candidate: str | None = None
+    root: Sysroot,
+    host_path: str,
+    state: str,
+    invocation: tuple[str, ...],
+    today: str,
+    *,
+    candidate: str | None = None,
+    texts: Texts = NO_TEXTS,
 ) -> Inspection:
     """Reads host file, topology and journal. UsageError for a host file that is missing or does not fit.
 
-    With a `candidate`, that file is read as if it lay at `host_path`: what would be, before it is put there.
+    With a `candidate`, that file is read as if it lay at `host_path`: what would be, before it is put there. With
+    `texts`, the host file and its profiles are these, as an earlier apply read them.
     """
     facts = read_scope_facts(root)
-    if candidate:
+    if texts:
+        config = resolve(read_toml(host_path, HostFile, texts[host_path]), facts, host_path, root, texts)
+        config = config._replace(files=(host_path, *config.files))
+    elif candidate:
         config = resolve(read_toml(candidate, HostFile), facts, host_path, root)
     else:
         config = read_config(host_path, facts, root)

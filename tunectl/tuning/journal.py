@@ -169,6 +169,28 @@ class Journal:
             raise TunectlError(f"cannot write the journal {self.path}: {error.strerror}; {done}") from error
         self._good_size, self._lines = len(data), len(records)
 
+    def part(self, numbers: Iterable[int]) -> "Journal":
+        """These entries alone: by them `restore` goes back to what stood before them, with our earlier words in it.
+
+        Where somebody edited the file between two of them, the file as he made it, without any word of ours.
+        """
+        entries: dict[int, Entry] = {}
+        last: dict[str, str] = {}
+        for seq in sorted(numbers):
+            entry = self.entries[seq]
+            follows = last.get(entry.path, entry.before) == entry.before
+            if entry.kind == "edit" and entry.before is not None and follows:
+                entry = entry._replace(undo=entry.before)
+            if entry.errno is None:
+                last[entry.path] = entry.after
+            entries[seq] = entry
+        return Journal(self.directory, entries, root=self.root, follow=self.follow)
+
+    @property
+    def next_number(self) -> int:
+        """The number that the next entry will have."""
+        return self._seq + 1
+
     def edits(self) -> dict[str, tuple[str | None, str]]:
         """Of each file that was edited: what it was without us, and what we wrote last."""
         found: dict[str, tuple[str | None, str]] = {}

@@ -4,7 +4,7 @@ import datetime
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import NamedTuple
@@ -17,13 +17,14 @@ from tunectl.model import Outcome, Plan
 from tunectl.tuning import newest
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, notify, pending_notifications
-from tunectl.tuning.commands import Notified, reload_monitor
+from tunectl.tuning.commands import Notified, reload_monitor, run_commands
 from tunectl.tuning.evidence import GONE, lasting, left_standing, missing, own_group
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.journal import NAME, Journal, is_first, load, peek
 from tunectl.tuning.lock import DirectoryGoneError, hold, make_directory, remove_directories
 from tunectl.tuning.loss import held_now
 from tunectl.tuning.plan import runtime_part
+from tunectl.tuning.trial import Trial, forget, read_trial
 from tunectl.wording import few
 
 # A driver may answer to a change by setting up new interrupts: they are moved in a second pass. And systemd and the
@@ -41,6 +42,18 @@ class Run(NamedTuple):
     notes: tuple[str, ...] = ()  # what went wrong after it, and makes it no failure
 
 
+class Around(NamedTuple):
+    """What a run of apply does under its lock: before its first write, with what it did not run; and after its last.
+
+    `always`: also where there is nothing to write.
+    """
+
+    before: Callable[[Inspection, WritableSysroot], Notified] | None = None
+    after: Callable[[Inspection], None] | None = None
+    always: bool = False
+    alone: bool = False  # no setting is written
+
+
 def require_root(root: WritableSysroot, purpose: str) -> None:
     """On the running host, writing needs root. TunectlError otherwise."""
     if root.live and os.geteuid() != 0:
@@ -56,12 +69,13 @@ def run_apply(
     runtime_only: bool,
     wait_s: float,
     adopt: bool = False,
+    around: Around = Around(),  # noqa: B008 - a tuple
 ) -> Run:
     """Plan, apply, verify, under the lock; then the monitor is told. Nothing is made where nothing is to be changed.
 
     Where an earlier journal is gone, only with `adopt`: what stands now is then taken for the original.
     """
-    locked = partial(_locked_apply, inspection, root, state, runtime_only=runtime_only, wait_s=wait_s, adopt=adopt)
+    locked = partial(_locked_apply, inspection, root, state, runtime_only, wait_s, adopt, around)
     try:
         run = locked()
     except DirectoryGoneError:  # the host is as it was before the apply that a restore has just undone
@@ -76,28 +90,41 @@ def _old_settings(told: Notified) -> tuple[str, ...]:
 
 
 def _locked_apply(
-    inspection: Inspection, root: WritableSysroot, state: str, *, runtime_only: bool, wait_s: float, adopt: bool
+    inspection: Inspection,
+    root: WritableSysroot,
+    state: str,
+    runtime_only: bool,
+    wait_s: float,
+    adopt: bool,
+    around: Around,
 ) -> Run:
     plan = planned(inspection, runtime_only)
-    begins = adopt and inspection.journal_gone()
+    begins = around.always or (adopt and inspection.journal_gone())
     if not plan.changes and not pending_notifications(inspection.journal) and not begins:
         return Run(Applied([], [], []), plan, inspection)
-    with _io_errors_end_the_run(), _state_directory(state) as created:
+    with io_errors_end_the_run(), _state_directory(state) as created:
         require_private(root, state)
         with hold(state, wait_s):
             journal = load(state, follow=root.live)
-            _require_same_host(journal, root, state)
-            _require_whole(journal)
-            _require_boot_id(root, inspection.identity.boot_id)
+            require_same_host(journal, root, state)
+            require_whole(journal)
+            require_boot_id(root, inspection.identity.boot_id)
             inspection = inspection._replace(root=root, journal=journal)
             adopted = _adopted(inspection, adopt)
             first = is_first(journal, inspection.identity.boot_id)
             journal.prune(inspection.identity.boot_id)
             journal.start(inspection.identity.boot_id, root.root, created, adopted)
             journal.settle()
-            with _io_errors_end_the_run(journal):
+            with io_errors_end_the_run(journal):
                 decide_open_writes(root, journal)
-                return _passes(inspection, root, runtime_only, first)
+                told = around.before(inspection, root) if around.before else Notified([], {})
+                if around.alone:
+                    journal.end(inspection.identity.boot_id, inspection.own_words())
+                    return Run(Applied([], told.not_run, []), plan, inspection)
+                run = _passes(inspection, root, runtime_only, first, told)
+                if around.after:
+                    around.after(inspection)
+                return run
 
 
 @contextmanager
@@ -121,7 +148,7 @@ def _state_directory(state: str) -> Iterator[tuple[str, ...]]:
 
 
 @contextmanager
-def _io_errors_end_the_run(journal: Journal | None = None) -> Iterator[None]:
+def io_errors_end_the_run(journal: Journal | None = None) -> Iterator[None]:
     """An error of the disk that no single change explains becomes a TunectlError.
 
     `journal`: of an apply that has begun. What it wrote by then restore undoes; of any other run it would undo nothing.
@@ -135,7 +162,7 @@ def _io_errors_end_the_run(journal: Journal | None = None) -> Iterator[None]:
         raise TunectlError(f"{where}{error.strerror or error}", hint) from error
 
 
-def _require_whole(journal: Journal) -> None:
+def require_whole(journal: Journal) -> None:
     if journal.damaged:
         raise TunectlError(
             f"{journal.damage}; nothing was changed", "`sudo tunectl restore` brings back what the other lines tell"
@@ -159,10 +186,10 @@ def _adopted(inspection: Inspection, adopt: bool) -> tuple[str, ...]:
     return (*stands, *own_group(inspection.root), *settled)
 
 
-def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, first: bool) -> Run:
+def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, first: bool, told: Notified) -> Run:
     results: dict[str, Result] = {}
     earlier = notify(root, inspection.journal)
-    not_run = dict.fromkeys(earlier.not_run)
+    not_run = dict.fromkeys([*told.not_run, *earlier.not_run])
     failed = dict.fromkeys(earlier.failed.values())
     plan = planned(inspection._replace(settling=first), runtime_only)
     before = plan
@@ -215,6 +242,12 @@ def planned(inspection: Inspection, runtime_only: bool) -> Plan:
     return runtime_part(plan) if runtime_only else plan
 
 
+def disarm(root: WritableSysroot, trial: Trial) -> Notified:
+    """Takes back that the next boot takes our entry, where it is still to be taken."""
+    is_to_come = trial.tries and not trial.is_over and not trial.tries.boot_id
+    return run_commands(root, [trial.tries.disarm] if trial.tries and is_to_come else [])
+
+
 class Undone(NamedTuple):
     """What restore did."""
 
@@ -230,7 +263,7 @@ def run_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: floa
 
     What somebody changed since stays in the journal, to be restored by `force`.
     """
-    with _io_errors_end_the_run():
+    with io_errors_end_the_run():
         if not _is_directory(state):
             return _without_journal(root, Journal(state)) or _nothing("nothing to restore: apply never ran here")
         try:
@@ -246,18 +279,23 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
     require_private(root, state)
     with hold(state, wait_s) as lock:
         journal = load(state, follow=root.live)
-        _require_same_host(journal, root, state)
-        _require_boot_id(root, boot_id)
+        require_same_host(journal, root, state)
+        require_boot_id(root, boot_id)
         if lost := _without_journal(root, journal):
             return lost
         notes = _of_damage(journal)
         notes += [] if journal.entries else ["nothing to restore: the journal holds no change", *_kept_aside(journal)]
         group = own_group(root)
+        disarmed = _disarm(root, state)
         outcome = backwards.restore(root, journal, boot_id, force=force)
+        outcome = outcome._replace(not_run=[*disarmed.not_run, *outcome.not_run])
+        notes += disarmed.failed.values()
         failed = bool(outcome.failed_commands) or any(result.result == "failed" for result in outcome.results)
         standing = () if failed else left_standing(root, journal, group)
         set_aside = bool(journal.damaged or standing)
         left = [result.path for result in outcome.results if result.result == "changed-since"]
+        if not failed:  # before the journal goes: a trial without its journal could not be taken back
+            forget(state)
         if failed:
             notes.append(f"the journal {journal.path} is kept: run restore again once the cause is mended")
         elif set_aside:
@@ -286,6 +324,14 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
     return Undone(outcome, [*notes, *kept], not (failed or kept or standing), set_aside, standing)
 
 
+def _disarm(root: WritableSysroot, state: str) -> Notified:
+    """No later boot is tried. A boot loader that finds its entry gone takes the default one: a failure is only told."""
+    with suppress(TunectlError):  # a record that is not ours: the journal is restored all the same
+        if trial := read_trial(state, root):
+            return disarm(root, trial)
+    return Notified([], {})
+
+
 def _is_directory(path: str) -> bool:
     """OSError where that cannot be known: it must not pass for a host on which apply never ran."""
     try:
@@ -308,7 +354,7 @@ def preview_restore(root: Sysroot, state: str, boot_id: str, *, force: bool) -> 
     return Undone(outcome, notes, not (journal.unreadable or standing), bool(journal.damaged), standing)
 
 
-def _require_same_host(journal: Journal, root: WritableSysroot, state: str) -> None:
+def require_same_host(journal: Journal, root: WritableSysroot, state: str) -> None:
     """A state directory that was named on the command line may belong to another host's root."""
     inside = os.path.realpath(state).startswith(root.root.rstrip("/") + "/") and not root.live
     if journal.root and journal.root != root.root and not inside:
@@ -318,7 +364,7 @@ def _require_same_host(journal: Journal, root: WritableSysroot, state: str) -> N
         )
 
 
-def _require_boot_id(root: WritableSysroot, boot_id: str) -> None:
+def require_boot_id(root: WritableSysroot, boot_id: str) -> None:
     """Values of another boot are forgotten: a boot id that could not be read must not pass for another boot's."""
     if boot_id:
         return

@@ -8,6 +8,7 @@ import msgspec
 
 from tunectl.cli.apply import Applied
 from tunectl.cli.check import Checked
+from tunectl.cli.confirm import Tried
 from tunectl.cli.plan import Planned
 from tunectl.cli.report import Written
 from tunectl.cli.restore import Undoing
@@ -80,6 +81,7 @@ BODIES: dict[str, type[msgspec.Struct]] = {
     "show": Show,
     "snapshot": Recorded,
     "threads.unit": DropIn,
+    "trial": Tried,
     "verify": Verified,
 }
 # The same of a document that has no header, or its own.

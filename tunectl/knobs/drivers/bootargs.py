@@ -12,6 +12,7 @@ from tunectl.bootloader.cmdline import RULES, Arg, Rule, lookup, parse_cmdline, 
 from tunectl.bootloader.families import AMBIGUOUS, FAMILIES, FILES, Loader, detect, upcoming_of
 from tunectl.bootloader.family import BootPlan, Conflict, Family, Point, Upcoming
 from tunectl.bootloader.housekeeping import WORDS, Machine, explain, shares_of, value_of, words_of
+from tunectl.bootloader.oneshot import tried_line
 from tunectl.bootloader.words import Desired, given
 from tunectl.command import argv, as_data
 from tunectl.cpulist import MAX_CPUS, CpuSet, Isolcpus, format_cpulist, named_cpus, parse_shown
@@ -351,6 +352,11 @@ def boot_of(view: View) -> Boot:
     plan = family.plan(view.root, _desired(view), same, view.journaled) if family else None
     settled = plan is not None and all(view.root.get_text(write.path) == write.content for write in plan.writes)
     return Boot(loader, family, upcoming, plan, settled)
+
+
+def tried_by(view: View, line: str, trial_id: str) -> str:
+    """The line of a boot that is tried: this one with every boot argument that is wanted."""
+    return tried_line(view.root, line, _desired(view), partial(_same, machine_for(view)), trial_id)
 
 
 def _desired(view: View) -> tuple[Desired, ...]:

@@ -177,6 +177,7 @@ _TABLE: dict[str, Row] = {
     "latency_bad_pairs": _messages("latency_bad_pairs", "Pairs from the application that were done before due."),
     "latency_dropped": _messages("latency_dropped", "Datagrams from the application that the kernel dropped."),
     "knob": _row("knob_drifted", _DRIFTED, "knob", "target", value=_drifted, most=MOST),
+    "unconfirmed_s": _row("unconfirmed_seconds", "Until a change that nobody confirmed is taken back."),
     "manager": _row("manager_active", "1 where another program that tunes runs.", "manager", value=_active, most=MOST),
 }
 # A quantity has one metric, but a CPU's frequency has three, whichever way it is known.

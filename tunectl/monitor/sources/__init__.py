@@ -19,6 +19,7 @@ from tunectl.monitor.sources import (
     limits,
     thermal,
     throttle,
+    trial,
     tuners,
 )
 from tunectl.monitor.watched_host import Source, WatchedHost
@@ -30,6 +31,7 @@ SOURCES: tuple[Source, ...] = (
     limits.SOURCE,
     thermal.SOURCE,
     tuners.SOURCE,
+    trial.SOURCE,
     drift.SOURCE,
     frequency.SOURCE,
     clock.SOURCE,

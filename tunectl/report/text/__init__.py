@@ -18,6 +18,7 @@ _PAGES: dict[str, tuple[str, str]] = {
     "plan": ("changes", "plan"),
     "apply": ("changes", "apply"),
     "restore": ("changes", "restore"),
+    "trial": ("changes", "trial"),
     "verify": ("findings", "judged"),
     "check": ("findings", "judged"),
     "probe.jitter": ("probe_jitter", "jitter"),

@@ -172,13 +172,34 @@ def restore(body: Mapping[str, Any], page: TextPage) -> None:
     if tuned := body.get("may_be_tuned"):
         heading(page, f"May still be tuned: as the host file asks, and what it was before is not known ({len(tuned)})")
         _tuned(page, tuned)
+    _became(page, results)
+    not_run(page, body)
+    reboot(page, body)
+    notes(page, body.get("notes", ()))
+
+
+def _became(page: TextPage, results: Sequence[Mapping[str, Any]]) -> None:
     for result, (title, in_full) in _RESULTS.items():
         members = [each for each in results if each["result"] == result]
         if members:
             heading(page, f"{title} ({len(members)})")
             (_in_full if in_full else _in_brief)(page, members)
+
+
+_TRIALS = {
+    "armed": ("waits for its confirmation", "bold yellow"),
+    "confirmed": ("is confirmed, and stays", "bold green"),
+    "returned": ("was taken back", "bold yellow"),
+}
+
+
+def trial(body: Mapping[str, Any], page: TextPage) -> None:
+    """Prints a tunectl.trial/1 body."""
+    said, style = _TRIALS.get(body["status"], (printable(body["status"]), "bold"))
+    why = f": {printable(body['why'])}" if body.get("why") else ""
+    prose(page, f"The change {printable(body['id'])} {said}{why}.", style=style)
+    _became(page, body["results"])
     not_run(page, body)
-    reboot(page, body)
     notes(page, body.get("notes", ()))
 
 

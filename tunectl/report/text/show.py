@@ -52,6 +52,10 @@ def _system(page: TextPage, body: Mapping[str, Any]) -> None:
         rows.append(("this boot", said or "isolates none"))
     if loader := body.get("bootloader"):
         rows.append(("boot loader", f"{loader['name']}, by {', '.join(loader['evidence'])}".removesuffix(", by ")))
+    if waits := body.get("unconfirmed"):
+        rows.append(
+            ("unconfirmed", f"back at {waits['back_at']}" if waits.get("back_at") else "tried for one boot alone")
+        )
     columns(page, [(label, printable(text)) for label, text in rows], styles=("dim", "cyan"))
     if not sets["isolated"]:
         prose(page, "no CPU is isolated; `tunectl propose` says which could be", style="yellow")

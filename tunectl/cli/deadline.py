@@ -1,0 +1,86 @@
+"""tunectl deadline"""
+
+import time
+
+import click
+
+from tunectl.cli.command import emit, stay_off, tunectl_command
+from tunectl.cli.confirm import of_set, tried
+from tunectl.cli.helped import FAILED, OK, Example
+from tunectl.cli.options import Options
+from tunectl.cpulist import parse_cpulist
+from tunectl.host.identity import read_identity
+from tunectl.host.writable import WritableSysroot
+from tunectl.tuning.commands import run_commands
+from tunectl.tuning.confirming import Ended, end_when_due
+from tunectl.tuning.transaction import require_root
+from tunectl.tuning.trial import Due, Trial, boot_time, due_now, read_trial
+from tunectl.tuning.tryboot import confirm_boot, prove
+from tunectl.wording import few
+
+_SLICE_S = 1.0  # sleep(3) does not count what the host sleeps, and nobody tells that it was confirmed
+_PROOF_S = 5.0  # between two looks at a boot that is tried: services come up meanwhile
+_WAIT_S = 600.0  # an apply or a restore at work has its own limits
+
+
+@tunectl_command(
+    exits={OK: "nothing is due any more, or yet"},
+    examples=(Example("Take back now what is due, after its unit failed:", "sudo tunectl deadline --boot"),),
+)
+@click.option("--boot", is_flag=True, help="Do not wait: take back only what is due now.")
+def command(options: Options, boot: bool) -> int:
+    """Wait until an unconfirmed change is due, and take it back; end at once when it is confirmed.
+
+    It is what the units run that `apply --confirm-within` writes. Of a recorded host nothing is waited for.
+    """
+    root = WritableSysroot(options.root)
+    require_root(root, "deadline")
+    identity = read_identity(root)
+    ended = end_when_due(root, options.state_path, identity.boot_id, wait_s=_WAIT_S)
+    if ended and ended.due is Due.WAIT and ended.trial.tries and not boot:
+        return _prove(options, root, ended.trial)
+    while ended and ended.due is Due.WAIT and root.live and not boot:
+        stay_off(root, parse_cpulist(ended.trial.isolated))
+        _sleep(root, options.state_path)
+        ended = end_when_due(root, options.state_path, identity.boot_id, wait_s=_WAIT_S)
+    if ended is None:
+        return OK
+    emit(options, "trial", identity, tried(ended, _said(ended)))
+    return OK if ended.complete else FAILED
+
+
+def _prove(options: Options, root: WritableSysroot, trial: Trial) -> int:
+    """The boot that is tried: its runtime values, again and again until all is in force or its time is over."""
+    inspection = of_set(options, root, trial)
+    stay_off(root, inspection.config.scope.isolated)
+    identity, state = inspection.identity, options.state_path
+    while due_now(read_trial(state, root), root, identity.boot_id) is Due.WAIT and identity.boot_id != trial.boot_id:
+        left = prove(of_set(options, root, trial), root, state, wait_s=_WAIT_S)
+        if not left:
+            if trial.tries and trial.tries.confirms:
+                confirm_boot(of_set(options, root, trial), root, state, trial.id, wait_s=_WAIT_S)
+            break
+        click.echo(f"not in force yet: {few(left)}", err=True)
+        if not root.live:
+            break
+        time.sleep(_PROOF_S)
+    ended = end_when_due(root, state, identity.boot_id, wait_s=_WAIT_S)
+    if ended is None:
+        return OK
+    emit(options, "trial", identity, tried(ended, []))
+    if ended.due is Due.REBOOT:
+        run_commands(root, ["reboot"])
+    return OK if ended.complete else FAILED
+
+
+def _sleep(root: WritableSysroot, state: str) -> None:
+    trial = read_trial(state, root)
+    time.sleep(min(_SLICE_S, max(0.05, trial.deadline_s - boot_time())) if trial else 0.0)
+
+
+def _said(ended: Ended) -> list[str]:
+    return [f"it is due in {ended.trial.deadline_s - boot_time():.0f} s"] if _waits(ended) else []
+
+
+def _waits(ended: Ended) -> bool:
+    return ended.due is Due.WAIT and not ended.trial.tries

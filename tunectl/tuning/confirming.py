@@ -1,0 +1,344 @@
+"""A change that takes itself back: armed before its first write, then confirmed in time or taken back.
+
+Each step leaves on disk what the next run goes on from: the record before the units, the units before the first write
+of the change, "confirmed" before the units go, and "returned" only once everything went back.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+from tunectl.command import argv
+from tunectl.cpulist import format_cpulist
+from tunectl.errors import TunectlError
+from tunectl.host.writable import WritableSysroot
+from tunectl.knobs.row import Step
+from tunectl.shapes import TrialKind, replaced
+from tunectl.tuning.apply import write_own_files
+from tunectl.tuning.commands import Notified, reload_monitor, run_commands
+from tunectl.tuning.inspection import Inspection
+from tunectl.tuning.journal import Journal, load
+from tunectl.tuning.lock import hold
+from tunectl.tuning.takeback import Before, Taken, take_back
+from tunectl.tuning.transaction import (
+    Around,
+    Run,
+    disarm,
+    io_errors_end_the_run,
+    require_boot_id,
+    require_private,
+    require_same_host,
+    run_apply,
+)
+from tunectl.tuning.trial import (
+    CONFIRM,
+    Due,
+    HostSet,
+    Trial,
+    boot_time,
+    due_now,
+    forget_trial,
+    new_id,
+    noted_in_force,
+    now_utc,
+    read_confirmed,
+    read_trial,
+    write_confirmed,
+    write_trial,
+)
+from tunectl.units import DIRECTORY, RETURN, Unit, trial_units
+
+_RELOAD = ("reload-systemd",)
+EXPIRED, REBOOTED = "nobody confirmed it in time", "the host booted before it was confirmed"
+UNTRIED = "the boot that was to be tried did not come up, or another entry was booted"
+UNPROVED = "the boot that was tried did not prove itself, and the host booted the old line again"
+PROVED = "the boot that was tried was not confirmed before the host booted again"
+
+
+class Wanted(NamedTuple):
+    """How long a change may stand unconfirmed."""
+
+    length_s: float
+
+
+class Ended(NamedTuple):
+    """What became of a trial: its record as it stands now, what is due, and what was brought back for it."""
+
+    trial: Trial
+    due: Due
+    taken: Taken | None = None
+    not_run: tuple[str, ...] = ()
+    was_confirmed: bool = False  # before this run
+
+    @property
+    def complete(self) -> bool:
+        """Is nothing left to be tried again?"""
+        return self.taken is None or self.taken.complete
+
+
+def apply_set(
+    inspection: Inspection,
+    root: WritableSysroot,
+    state: str,
+    chosen: HostSet,
+    wanted: Wanted | None = None,
+    *,
+    joins: bool = False,
+    runtime_only: bool,
+    wait_s: float,
+    adopt: bool = False,
+) -> Run:
+    """`apply` of the set that the inspection was made with.
+
+    What is `wanted` to be confirmed is armed first; anything else becomes the confirmed set.
+    While a change waits for its confirmation, another one that is to be confirmed joins it, with a new deadline; one
+    that `joins` is put in force as a part of it; any other is refused. TunectlError.
+    """
+    active = active_of(read_trial(state, root))
+    if wanted and not (active and active.tries):
+        require_systemd(root)
+        arm = partial(_arm, state, chosen, wanted)
+        around = Around(arm, partial(_count_from_now, state, root, wanted), always=active is not None)
+    elif active and joins:
+        around = Around()
+    elif active:
+        raise unconfirmed(active)
+    else:
+        is_known = inspection.journal.is_new or _texts(read_confirmed(state, root)) == chosen.texts
+        around = Around(partial(_refuse_unconfirmed, state), lambda _: write_confirmed(state, chosen), not is_known)
+    return run_apply(inspection, root, state, runtime_only=runtime_only, wait_s=wait_s, adopt=adopt, around=around)
+
+
+def _texts(known: HostSet | None) -> dict[str, str]:
+    return known.texts if known else {}
+
+
+def active_of(trial: Trial | None) -> Trial | None:
+    """The trial, while anything is waited for."""
+    return None if trial is None or trial.is_over else trial
+
+
+def unconfirmed(trial: Trial) -> TunectlError:
+    """Why nothing else is written, and what ends that."""
+    keeps = CONFIRM.then(argv("sudo", "tunectl", "apply"))
+    return TunectlError(f"the change {trial.id} is not confirmed yet; nothing was changed", keeps)
+
+
+def _refuse_unconfirmed(state: str, inspection: Inspection, root: WritableSysroot) -> Notified:
+    """One may have been armed while the lock was waited for."""
+    if active := active_of(read_trial(state, root)):
+        raise unconfirmed(active)
+    return Notified([], {})
+
+
+def require_systemd(root: WritableSysroot) -> None:
+    """TunectlError without it: nobody would take the change back."""
+    place = "run/systemd/system" if root.live else DIRECTORY
+    if not root.exists(place):
+        raise TunectlError(f"no systemd runs this host (there is no /{place}): nobody would take the change back")
+
+
+def _arm(state: str, chosen: HostSet, wanted: Wanted, inspection: Inspection, root: WritableSysroot) -> Notified:
+    """The record, the units, and the one that waits is started: before anything else is written."""
+    earlier = active_of(read_trial(state, root))
+    steps = own_steps(inspection.invocation, state)
+    trial = replaced(
+        earlier or new_trial("runtime", new_id(), chosen, inspection),
+        deadline_s=boot_time() + wanted.length_s,
+        set=chosen,
+        isolated=format_cpulist(inspection.config.scope.isolated),
+        own=tuple(step.path for step in steps),
+    )
+    return write_armed(state, trial, steps, "start-deadline", inspection, root, is_new=earlier is None)
+
+
+def new_trial(kind: TrialKind, trial_id: str, chosen: HostSet, inspection: Inspection) -> Trial:
+    """A trial that begins with the next entry of the journal."""
+    return Trial(
+        id=trial_id,
+        kind=kind,
+        boot_id=inspection.identity.boot_id,
+        deadline_s=0.0,
+        mark=inspection.journal.next_number,
+        set=chosen,
+        held=noted_in_force(inspection.journal.held),
+        words=inspection.journal.newest.words,
+        isolated=format_cpulist(inspection.config.scope.isolated),
+    )
+
+
+def own_steps(invocation: tuple[str, ...], state: str) -> list[Step]:
+    """The units of every trial."""
+    units = trial_units(invocation or ("/usr/bin/tunectl",), state)
+    return [*(unit_step(unit) for unit in units), link_step("sysinit.target", RETURN)]
+
+
+def unit_step(unit: Unit) -> Step:
+    """One unit file."""
+    return Step("file", unit.path, unit.text, (), commands=_RELOAD)
+
+
+def link_step(target: str, unit: str) -> Step:
+    """The link by which a target wants a unit."""
+    return Step("link", f"{DIRECTORY}/{target}.wants/{unit}", f"/{DIRECTORY}/{unit}", (), commands=_RELOAD)
+
+
+def write_armed(
+    state: str,
+    trial: Trial,
+    steps: list[Step],
+    starts: str,
+    inspection: Inspection,
+    root: WritableSysroot,
+    *,
+    is_new: bool = True,
+) -> Notified:
+    """The record, then the files, then the program that makes it so. TunectlError, and nothing of it stands then."""
+    journal, boot_id = inspection.journal, inspection.identity.boot_id
+    write_trial(state, trial)
+    missing = [one for one in steps if one.content not in (root.link_target(one.path), root.get_text(one.path))]
+    written = write_own_files(root, missing, journal, boot_id)
+    started = run_commands(root, [starts])
+    if failed := [*written.failed.values(), *started.failed.values()]:
+        if is_new:
+            take_back(root, journal, boot_id, _from(journal, trial.mark))
+            forget_trial(state)
+        raise TunectlError(f"{'; '.join(failed)}; nothing else was changed")
+    return Notified([*written.not_run, *started.not_run], {})
+
+
+def _count_from_now(state: str, root: WritableSysroot, wanted: Wanted, inspection: Inspection) -> None:
+    """Once everything is written, whoever is to confirm it has all of the time."""
+    if active := active_of(read_trial(state, root)):
+        write_trial(state, replaced(active, deadline_s=boot_time() + wanted.length_s))
+
+
+def end_when_due(root: WritableSysroot, state: str, boot_id: str, *, wait_s: float) -> Ended | None:
+    """Takes back what is due, and finishes what a kill left of a confirmation; None where no trial is known.
+
+    TunectlError where it cannot: what was not brought back stays journaled, and the trial armed.
+    """
+    trial = read_trial(state, root)
+    due = due_now(trial, root, boot_id)
+    if trial is None or due in (Due.WAIT, Due.REBOOT) or trial.status == "returned":
+        return Ended(trial, due) if trial else None
+    with io_errors_end_the_run(), hold(state, wait_s):
+        ended = _end(root, state, boot_id)
+    if ended and ended.taken:
+        told = reload_monitor(root)
+        ended = ended._replace(not_run=(*ended.not_run, *told.not_run))
+    return ended
+
+
+def _end(root: WritableSysroot, state: str, boot_id: str) -> Ended | None:
+    """Under the lock: it may have been confirmed, or restored, meanwhile."""
+    trial = read_trial(state, root)
+    due = due_now(trial, root, boot_id)
+    if trial is None or due in (Due.WAIT, Due.REBOOT):
+        return Ended(trial, due) if trial else None
+    if due is Due.TRIED and trial.tries:
+        trial = replaced(trial, tries=replaced(trial.tries, boot_id=boot_id))
+        write_trial(state, trial)
+        return Ended(trial, due_now(trial, root, boot_id))
+    journal = _journal_of(root, state, boot_id)
+    if trial.status == "confirmed":
+        return _finish(root, state, boot_id, trial, journal)
+    if trial.is_over:
+        return Ended(trial, due)
+    if journal.is_new:
+        raise TunectlError(f"{journal.path} is gone: what stood before the change {trial.id} is not known")
+    disarmed = disarm(root, trial)
+    before = Before(trial.held_before(), trial.words)
+    taken = take_back(root, journal, boot_id, _from(journal, trial.mark), before)
+    if taken.complete:
+        trial = replaced(trial, status="returned", ended_at=now_utc(), why=_why(trial, boot_id))
+        write_trial(state, trial)
+    return Ended(trial, due, taken, (*disarmed.not_run, *taken.outcome.not_run))
+
+
+def _why(trial: Trial, boot_id: str) -> str:
+    """What ends a trial now."""
+    if trial.tries:
+        was_there = trial.tries.boot_id
+        proved = PROVED if trial.tries.proved_at else UNPROVED
+        return proved if was_there else UNTRIED
+    return EXPIRED if boot_id == trial.boot_id else REBOOTED
+
+
+def _journal_of(root: WritableSysroot, state: str, boot_id: str) -> Journal:
+    require_private(root, state)
+    journal = load(state, follow=root.live)
+    require_same_host(journal, root, state)
+    require_boot_id(root, boot_id)
+    return journal
+
+
+def _from(journal: Journal, mark: int) -> set[int]:
+    """The entries of the trial."""
+    return {seq for seq in journal.entries if seq >= mark}
+
+
+def confirm(root: WritableSysroot, state: str, boot_id: str, trial_id: str = "", *, wait_s: float) -> Ended:
+    """The change stays: its set is the confirmed one from now on, and its units go.
+
+    TunectlError where nothing waits, where it came back already or is about to, and for another trial's id.
+    """
+    if read_trial(state, root) is None:
+        raise TunectlError("no change waits for a confirmation")
+    with io_errors_end_the_run(), hold(state, wait_s):
+        trial = read_trial(state, root)
+        _require_confirmable(trial, root, boot_id, trial_id)
+        assert trial
+        was_confirmed = trial.status == "confirmed"
+        if not was_confirmed:
+            trial = replaced(trial, status="confirmed", ended_at=now_utc())
+            write_trial(state, trial)
+        ended = _finish(root, state, boot_id, trial, _journal_of(root, state, boot_id))
+        return ended._replace(was_confirmed=was_confirmed)
+
+
+def _require_confirmable(trial: Trial | None, root: WritableSysroot, boot_id: str, trial_id: str) -> None:
+    if trial is None:
+        raise TunectlError("no change waits for a confirmation: a restore took everything back meanwhile")
+    if trial_id and trial_id != trial.id:
+        raise TunectlError(f"{trial_id} is not the change that was made last: that is {trial.id}")
+    if trial.status == "returned":
+        raise TunectlError(f"too late: the change {trial.id} was taken back at {trial.ended_at}: {trial.why}")
+    if due_now(trial, root, boot_id) is Due.TAKE_BACK:
+        raise TunectlError(f"too late: the change {trial.id} is taken back: {_why(trial, boot_id)}")
+
+
+def _finish(root: WritableSysroot, state: str, boot_id: str, trial: Trial, journal: Journal) -> Ended:
+    """What follows a confirmation, as far as it is not done yet: while the units are journaled, it is not."""
+    places = {*trial.own, *(path.rpartition("/")[0] for path in trial.own if ".target.wants/" in path)}
+    places -= {f"{DIRECTORY}/multi-user.target.wants"}  # it may hold by now what stays
+    units = {seq for seq, entry in journal.entries.items() if seq >= trial.mark and entry.path in places}
+    if not units:
+        return Ended(trial, Due.NOTHING)
+    write_confirmed(state, trial.set)
+    taken = take_back(root, journal, boot_id, units)
+    return Ended(trial, Due.NOTHING, None if taken.complete else taken, tuple(taken.outcome.not_run))
+
+
+class Chosen(NamedTuple):
+    """What an apply that nobody watches puts in force: a set, or None for nothing; and why it is not the host file."""
+
+    set: HostSet | None
+    why: str = ""
+
+
+def choose_set(root: WritableSysroot, state: str, boot_id: str, host: HostSet) -> Chosen:
+    """The host file; but while a change waits, its set, and for one that was taken back the confirmed set."""
+    trial = read_trial(state, root)
+    if trial is None or trial.status == "confirmed":
+        return Chosen(host)
+    is_to_come = trial.tries is not None and boot_id == trial.boot_id  # it is put in force by the next boot alone
+    if not trial.is_over and not is_to_come:
+        why = f"the host file as the change {trial.id} had it, which waits for its confirmation"
+        return Chosen(trial.set, "" if trial.set.texts == host.texts else why)
+    confirmed = read_confirmed(state, root)
+    if trial.set.texts != host.texts or _texts(confirmed) == host.texts:
+        return Chosen(host)
+    what = f"which was taken back: {trial.why}" if trial.is_over else "which the next boot tries"
+    why = f"{host.host_file} is what the change {trial.id} puts in force, {what}"
+    what = "the host file that was confirmed last is in force" if confirmed else "none was ever confirmed"
+    return Chosen(confirmed, f"{why}; {what}")

@@ -1,0 +1,239 @@
+"""A change that nobody has confirmed yet: its record beside the journal, and what has to become of it.
+
+`trial.json` says which entries of the journal belong to it, until when it may stand, and which host file it came from;
+`confirmed.json` has the host file that was in force before, so that a boot does not put in force what was taken back.
+The time is counted on CLOCK_BOOTTIME: no step of the wall clock moves it, and a host that sleeps ages, too. Another
+boot than the one in which it was armed is the end of it.
+"""
+
+import datetime
+import os
+import secrets
+import stat
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from enum import Enum
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from tunectl import durable
+from tunectl.bootloader.oneshot import tried_id
+from tunectl.command import argv
+from tunectl.errors import TunectlError
+from tunectl.host.sysroot import Sysroot
+from tunectl.hostfile.config import HostConfig
+from tunectl.model import Held
+from tunectl.shapes import Shape, TrialKind, Unconfirmed, typed
+from tunectl.tuning.records import InForce, held_record
+
+NAME, CONFIRMED = "trial.json", "confirmed.json"
+_LARGEST = 4 << 20  # bytes: a host file and its profiles have at most one MiB each
+CONFIRM = argv("sudo", "tunectl", "confirm")
+
+Status = Literal["armed", "confirmed", "returned"]
+
+
+class HostSet(msgspec.Struct, frozen=True):
+    """What is put in force together: the host file and the site's own profiles, as they were read."""
+
+    host_file: str
+    text: str
+    profiles: dict[str, str] = {}
+    private: bool = False  # not everybody may read one of them: nor what holds their text
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """By path, as hostfile/ asks for them; two sets are the same where these are."""
+        return {self.host_file: self.text, **self.profiles}
+
+
+class Tries(msgspec.Struct, frozen=True):
+    """Of a boot that is tried: what it boots with, and what has become of it."""
+
+    line: str
+    loads: dict[str, str]  # of the kernel, the initial RAM disks or the image: path and SHA-256
+    disarm: str  # the name in tuning/commands.py of what takes back that the next boot takes it
+    confirms: bool = False  # it is confirmed by itself, once it is proved
+    boot_id: str = ""  # of the tried boot, once it is there
+    proved_at: str = ""  # UTC, once every setting was seen in force
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """One change that waits for its confirmation, or what became of the last one."""
+
+    id: Annotated[str, Meta(pattern="^[0-9a-f]{8}$")]
+    kind: TrialKind
+    status: Status = "armed"
+    boot_id: str  # of the boot in which it was armed
+    deadline_s: float  # on CLOCK_BOOTTIME: of that boot; of a boot that is tried, on that one's
+    mark: Annotated[int, Meta(ge=1)]  # the number of its first entry in the journal
+    set: HostSet
+    held: InForce | None  # what was in force before
+    words: tuple[str, ...]  # our boot arguments before
+    isolated: str  # the CPUs that who waits keeps off, as a list
+    reach: str = ""  # HOST:PORT that has to answer; "" where nothing is watched
+    own: tuple[str, ...] = ()  # the files that are there for its sake alone, and go when it ends
+    tries: Tries | None = None  # of the kind "boot"
+    ended_at: str = ""  # UTC, for people
+    why: str = ""  # what ended it
+
+    def held_before(self) -> Mapping[str, Held] | None:
+        """What was in force before, by knob."""
+        return self.held.held() if self.held else None
+
+    @property
+    def is_over(self) -> bool:
+        """Is nothing waited for any more?"""
+        return self.status != "armed"
+
+
+class Due(Enum):
+    """What has to become of a trial now."""
+
+    NOTHING = "nothing"
+    WAIT = "wait"
+    TAKE_BACK = "take back"
+    TRIED = "tried"  # this is the boot that is tried, and nobody has noted it yet
+    REBOOT = "reboot"  # it did not prove itself in time
+
+
+def decide(trial: Trial | None, boot_id: str, now_s: float, tried: str = "") -> Due:
+    """What is due: in another boot than that of its arming, and from its deadline on, it is taken back. Pure.
+
+    `tried` is the id on the line of this boot. A boot that is tried may stay as long as it likes, once it is proved.
+    """
+    if trial is None or trial.is_over:
+        return Due.NOTHING
+    if trial.tries and boot_id != trial.boot_id:
+        return _decide_tried(trial, trial.tries, boot_id, now_s, tried)
+    if trial.tries:
+        return Due.WAIT
+    if boot_id != trial.boot_id or now_s >= trial.deadline_s:
+        return Due.TAKE_BACK
+    return Due.WAIT
+
+
+def _decide_tried(trial: Trial, tries: Tries, boot_id: str, now_s: float, tried: str) -> Due:
+    if not tries.boot_id and tried == trial.id:
+        return Due.TRIED
+    if tries.boot_id != boot_id:
+        return Due.TAKE_BACK
+    return Due.REBOOT if not tries.proved_at and now_s >= trial.deadline_s else Due.WAIT
+
+
+def due_now(trial: Trial | None, root: Sysroot, boot_id: str) -> Due:
+    """What is due on this host now."""
+    return decide(trial, boot_id, boot_time(), tried_id(root.get_text("proc/cmdline")))
+
+
+def boot_time() -> float:
+    """Seconds since this machine booted, those asleep among them."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def now_utc(later_s: float = 0.0) -> str:
+    """The wall clock in so many seconds, for people: UTC, RFC 3339."""
+    at = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=later_s)
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def new_id() -> str:
+    """A name that no other trial has had."""
+    return secrets.token_hex(4)
+
+
+def noted_in_force(held: Mapping[str, Held] | None) -> InForce | None:
+    """What the journal notes as in force, as the record has it."""
+    return None if held is None else typed(held_record(held), InForce)
+
+
+def read_set(config: HostConfig) -> HostSet:
+    """The files that a configuration was read from. TunectlError where one is gone."""
+    host_file, *profiles = config.files
+    try:
+        texts = {path: durable.read_regular(path, _LARGEST).decode() for path in (host_file, *profiles)}
+        private = not all(os.stat(path).st_mode & stat.S_IROTH for path in texts)
+    except OSError as error:
+        raise TunectlError(f"cannot read {error.filename}: {error.strerror}") from error
+    return HostSet(host_file, texts.pop(host_file), texts, private)
+
+
+def read_trial(state: str, root: Sysroot) -> Trial | None:
+    """The trial of this state directory. TunectlError for a file that is not as we write it, or may be another's."""
+    return _read(os.path.join(state, NAME), Trial, root)
+
+
+def read_confirmed(state: str, root: Sysroot) -> HostSet | None:
+    """The set that was in force without a trial, or was confirmed. TunectlError as read_trial()."""
+    return _read(os.path.join(state, CONFIRMED), HostSet, root)
+
+
+def _read(path: str, shape: type[Shape], root: Sysroot) -> Shape | None:
+    try:
+        data = durable.read_regular(path, _LARGEST, follow=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise TunectlError(f"cannot read {path}: {error.strerror}") from error
+    _require_roots(path, root)
+    try:
+        return msgspec.json.decode(data, type=shape)
+    except msgspec.DecodeError as error:
+        raise TunectlError(f"{path}: not as tunectl writes it: {error}", "sudo tunectl restore") from error
+
+
+def _require_roots(path: str, root: Sysroot) -> None:
+    """On the running host it decides what is written as root: nobody else may have written it."""
+    status = os.lstat(path)
+    if root.live and (status.st_uid != 0 or status.st_mode & 0o022):
+        raise TunectlError(f"{path} can be written by others than root: it is not believed")
+
+
+def write_trial(state: str, trial: Trial) -> None:
+    """On disk before it returns. TunectlError."""
+    _write(state, NAME, trial, private=trial.set.private)
+
+
+def write_confirmed(state: str, confirmed: HostSet) -> None:
+    """On disk before it returns. TunectlError."""
+    _write(state, CONFIRMED, confirmed, private=confirmed.private)
+
+
+def _write(state: str, name: str, record: msgspec.Struct, *, private: bool) -> None:
+    path = os.path.join(state, name)
+    try:
+        data, mode = msgspec.json.encode(record) + b"\n", 0o600 if private else 0o644
+        durable.replace_file(path, data, mode=mode, beside=f"{path}.new")
+    except OSError as error:
+        raise TunectlError(f"cannot write {path}: {error.strerror}; nothing was changed after that") from error
+
+
+def forget(state: str) -> None:
+    """No trial and no confirmed set is known any more, once all was restored. OSError."""
+    forget_trial(state)
+    _remove(state, CONFIRMED)
+
+
+def forget_trial(state: str) -> None:
+    """No trial is known any more. OSError."""
+    _remove(state, NAME)
+
+
+def _remove(state: str, name: str) -> None:
+    for path in (f"{os.path.join(state, name)}.new", os.path.join(state, name)):
+        with suppress(FileNotFoundError):
+            durable.remove_file(path)
+
+
+def unconfirmed_of(state: str, root: Sysroot, boot_id: str) -> Unconfirmed | None:
+    """The change that waits for its confirmation, for a document; None where none does. TunectlError."""
+    trial = read_trial(state, root)
+    if trial is None or trial.is_over:
+        return None
+    if trial.tries:
+        return Unconfirmed(trial.id, trial.kind)
+    left_s = trial.deadline_s - boot_time() if boot_id == trial.boot_id else 0.0
+    return Unconfirmed(trial.id, trial.kind, now_utc(max(0.0, left_s)))

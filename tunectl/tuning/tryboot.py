@@ -1,0 +1,193 @@
+"""A boot that is tried: an entry of ours that one boot takes, what proves that boot, and what makes it permanent.
+
+The permanent configuration stays as it was until the boot has proved itself and somebody has confirmed it. Any other
+boot than the one that was tried is refused.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from functools import partial
+
+from tunectl.bootloader.family import Default, OnceEntry
+from tunectl.bootloader.oneshot import refusals, tried_id
+from tunectl.command import argv
+from tunectl.errors import TunectlError, UsageError
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.writable import WritableSysroot
+from tunectl.knobs import KNOBS
+from tunectl.knobs.codecs import satisfies
+from tunectl.knobs.drivers.bootargs import loaded_by, tried_by
+from tunectl.knobs.row import Step
+from tunectl.model import NEXT_BOOT, Finding, NextBoot, Outcome
+from tunectl.shapes import replaced
+from tunectl.tuning.commands import Notified, run_commands
+from tunectl.tuning.confirming import (
+    Ended,
+    active_of,
+    apply_set,
+    confirm,
+    link_step,
+    new_trial,
+    own_steps,
+    require_systemd,
+    unconfirmed,
+    unit_step,
+    write_armed,
+)
+from tunectl.tuning.inspection import Inspection
+from tunectl.tuning.lock import hold
+from tunectl.tuning.transaction import Around, Run, io_errors_end_the_run, run_apply
+from tunectl.tuning.trial import HostSet, Trial, Tries, new_id, now_utc, read_set, read_trial, write_trial
+from tunectl.units import DEADLINE, TRY_TIMER, try_units
+
+LENGTH_S = 600  # from its start on, for the proof
+_FAILS = (Outcome.DRIFTED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
+_AGAIN = argv("sudo", "tunectl", "apply", "--try-boot")
+
+
+def try_boot(
+    inspection: Inspection,
+    root: WritableSysroot,
+    state: str,
+    *,
+    attended: bool = False,
+    confirms: bool = False,
+    wait_s: float,
+    adopt: bool = False,
+) -> Run:
+    """Has the next boot, and that alone, take the host file's boot arguments; no setting is written.
+
+    `attended`: somebody is at the console who can type a passphrase. `confirms`: it is confirmed by itself, once it is
+    proved. TunectlError with every reason why it cannot be.
+    """
+    require_systemd(root)
+    if active := active_of(read_trial(state, root)):
+        raise unconfirmed(active)
+    trial_id = new_id()
+    entry, tries = _plan(inspection, trial_id, attended)
+    arm = partial(_arm, state, read_set(inspection.config), trial_id, entry, replaced(tries, confirms=confirms))
+    around = Around(arm, always=True, alone=True)
+    return run_apply(inspection, root, state, runtime_only=False, wait_s=wait_s, adopt=adopt, around=around)
+
+
+def _plan(inspection: Inspection, trial_id: str, attended: bool) -> tuple[OnceEntry, Tries]:
+    """The entry, and what its boot will be known by. TunectlError."""
+    root, view = inspection.root, inspection.view()
+    loaded = loaded_by(view)
+    reasons = [one for one in refusals(root, loaded.family, loaded.loader.name) if not (one.attended and attended)]
+    if reasons:
+        helps = "--attended, where somebody is at the console" if all(one.attended for one in reasons) else None
+        raise TunectlError(f"no boot can be tried here: {'; '.join(one.why for one in reasons)}", helps)
+    default = _default(inspection)
+    if default is None or loaded.family is None or loaded.family.once is None:
+        raise TunectlError("no boot can be tried here: the default entry's line is not known")
+    line = tried_by(view, default.line, trial_id)
+    entry = loaded.family.once.entry(root, trial_id, line)
+    return entry, Tries(line, {path: _fingerprint(root, path) for path in default.loads}, entry.disarm)
+
+
+def _default(inspection: Inspection) -> Default | None:
+    """What the default entry boots, without our words; None where that is not known."""
+    family = loaded_by(inspection.view()).family
+    return family.once.default(inspection.root, inspection.journal.edits()) if family and family.once else None
+
+
+def _fingerprint(root: Sysroot, path: str) -> str:
+    return hashlib.sha256(root.read_bytes(path)).hexdigest() if root.exists(path) else ""
+
+
+def _arm(
+    state: str,
+    chosen: HostSet,
+    trial_id: str,
+    entry: OnceEntry,
+    tries: Tries,
+    inspection: Inspection,
+    root: WritableSysroot,
+) -> Notified:
+    """The record, the units, the entry; and the boot loader is told last."""
+    if active := active_of(read_trial(state, root)):
+        raise unconfirmed(active)
+    steps = [
+        *own_steps(inspection.invocation, state),
+        link_step("multi-user.target", DEADLINE),
+        *map(unit_step, try_units(trial_id, LENGTH_S)),
+        *(link_step(target, TRY_TIMER) for target in ("sysinit.target", "emergency.target", "rescue.target")),
+        *(Step(write.kind, write.path, write.content, (), pristine=write.pristine) for write in entry.writes),
+    ]
+    own = tuple(step.path for step in steps)
+    trial = replaced(new_trial("boot", trial_id, chosen, inspection), deadline_s=float(LENGTH_S), own=own, tries=tries)
+    return write_armed(state, trial, steps, entry.arm, inspection, root)
+
+
+def prove(inspection: Inspection, root: WritableSysroot, state: str, *, wait_s: float) -> list[str]:
+    """In the boot that is tried: puts the runtime values of its set in force. The targets that are not in force yet.
+
+    Where none is left, that is noted, and nothing boots the host again.
+    """
+    if (trial := active_of(read_trial(state, root))) is None:
+        return []
+    run = apply_set(inspection, root, state, trial.set, joins=True, runtime_only=True, wait_s=wait_s)
+    if left := unproved(run.plan.findings):
+        return left
+    with io_errors_end_the_run(), hold(state, wait_s):
+        trial = active_of(read_trial(state, root))
+        if trial and trial.tries and not trial.tries.proved_at:
+            write_trial(state, replaced(trial, tries=replaced(trial.tries, proved_at=now_utc())))
+    run_commands(root, ["stop-try"])
+    return []
+
+
+def unproved(findings: Iterable[Finding]) -> list[str]:
+    """The targets that are not in force now. What the next boot will have is not asked: it has the old line. Pure."""
+    return [one.target for one in findings if one.outcome in _FAILS and not _is_of_next_boot(one)]
+
+
+def _is_of_next_boot(finding: Finding) -> bool:
+    """Is only the permanent configuration another? Then what this boot has of the argument is as it was asked for."""
+    if finding.knob == NEXT_BOOT:
+        return True
+    if not finding.points or finding.outcome is not Outcome.DRIFTED or finding.observed is None:
+        return False
+    decode = KNOBS[finding.knob].codec.decode
+    try:
+        return satisfies(finding.match, decode(str(finding.observed)), decode(str(finding.desired)))
+    except (ValueError, UsageError):  # in words: what this boot has is undone
+        return finding.observed == finding.desired
+
+
+def confirm_boot(inspection: Inspection, root: WritableSysroot, state: str, trial_id: str, *, wait_s: float) -> Ended:
+    """The boot that was tried becomes the permanent one: its arguments are written, and read back.
+
+    `inspection` is of the trial's set. TunectlError for any other boot, for one that did not prove itself, and where
+    the default entry loads another kernel or initial RAM disk by now.
+    """
+    trial = active_of(read_trial(state, root))
+    if trial and trial.tries:
+        _require_tried(trial, trial.tries, inspection, trial_id)
+        run = apply_set(inspection, root, state, trial.set, joins=True, runtime_only=False, wait_s=wait_s)
+        lost = [one.target for one in run.plan.findings if one.next in (NextBoot.OTHER, NextBoot.UNKNOWN)]
+        if lost or run.applied.failed:
+            why = "; ".join([*run.applied.failed, *(f"the next boot would not have {target}" for target in lost)])
+            raise TunectlError(f"the change {trial.id} is not confirmed: {why}", "sudo tunectl verify")
+    return confirm(root, state, inspection.identity.boot_id, trial_id, wait_s=wait_s)
+
+
+def _require_tried(trial: Trial, tries: Tries, inspection: Inspection, trial_id: str) -> None:
+    """Is this the boot that was tried, and does the default entry still load what it loaded?"""
+    root, boot_id = inspection.root, inspection.identity.boot_id
+    if not trial_id:
+        raise TunectlError("a boot that was tried is confirmed by its id", f"sudo tunectl confirm {trial.id}")
+    if trial_id != trial.id:
+        raise TunectlError(f"{trial_id} is not the change that was made last: that is {trial.id}")
+    if boot_id == trial.boot_id:
+        raise TunectlError(f"the boot that {trial.id} tries is still to come", "sudo reboot")
+    if boot_id != tries.boot_id or tried_id(root.get_text("proc/cmdline")) != trial.id:
+        raise TunectlError(f"this is not the boot that {trial.id} tried")
+    if not tries.proved_at:
+        raise TunectlError(f"this boot has not proved itself yet ({', '.join(unproved(inspection.assess().findings))})")
+    if changed := [path for path, known in tries.loads.items() if _fingerprint(root, path) != known]:
+        raise TunectlError(f"/{changed[0]} is not what this boot was tried with", str(_AGAIN))
+    default = _default(inspection)
+    if default is None or set(default.loads) != set(tries.loads):
+        raise TunectlError("the default entry boots another kernel by now than the boot that was tried", str(_AGAIN))
