@@ -280,6 +280,7 @@ def test_only_apply_and_restore_hold_a_writable_root() -> None:
         "tunectl.tuning.transaction",
         "tunectl.tuning.takeback",
         "tunectl.tuning.confirming",
+        "tunectl.tuning.repairing",
         "tunectl.cli.apply",
         "tunectl.cli.confirm",
         "tunectl.cli.deadline",

@@ -23,6 +23,7 @@ from tunectl.tuning.apply import Applied as Nothing
 from tunectl.tuning.apply import Became, Result
 from tunectl.tuning.confirming import Chosen, Ended, Wanted, apply_set, choose_set, end_when_due
 from tunectl.tuning.inspection import Inspection, open_inspection
+from tunectl.tuning.repairing import was_taken_back
 from tunectl.tuning.transaction import Run, planned, require_root
 from tunectl.tuning.trial import read_set
 from tunectl.verdict import Verdict, verdict_of
@@ -71,8 +72,17 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
     metavar="T",
     help="Take everything back unless `tunectl confirm` comes within this time, such as 10m; so does a reboot.",
 )
+@click.option("--unless-worse", is_flag=True, help="Of a repair: go back where it mends not all and something drifts.")
 @wait_option
-def command(options: Options, yes: bool, runtime: bool, adopt: bool, within_s: float | None, wait_s: float) -> int:
+def command(
+    options: Options,
+    yes: bool,
+    runtime: bool,
+    adopt: bool,
+    within_s: float | None,
+    unless_worse: bool,
+    wait_s: float,
+) -> int:
     """Put the host file in force: every write journaled before it is made, and read back after it."""
     root, state = WritableSysroot(options.root), options.state_path
     inspection = _inspect(options, root)
@@ -87,12 +97,24 @@ def command(options: Options, yes: bool, runtime: bool, adopt: bool, within_s: f
         chosen = choose_set(root, state, inspection.identity.boot_id, chosen.set or read_set(inspection.config))
     if ended or chosen.why:
         inspection = _inspect(options, root, chosen.set.texts if chosen.set and chosen.why else NO_TEXTS)
+    plan = planned(inspection, runtime) if unless_worse else None
+    if plan and (why := was_taken_back(state, root, inspection.identity.boot_id, plan)):
+        chosen = Chosen(None, why)
     if not yes:
         _ask(inspection, runtime)
     wanted = Wanted(within_s) if within_s is not None else None
     if chosen.set:
-        joins = _is_unattended()
-        run = apply_set(inspection, root, state, wanted, joins=joins, runtime_only=runtime, wait_s=wait_s, adopt=adopt)
+        run = apply_set(
+            inspection,
+            root,
+            state,
+            wanted,
+            joins=_is_unattended(),
+            runtime_only=runtime,
+            wait_s=wait_s,
+            adopt=adopt,
+            unless_worse=unless_worse,
+        )
     else:
         run = Run(Nothing([], [], []), planned(inspection, runtime), inspection)
     body = _body(run, _said(ended, chosen, run, wanted))

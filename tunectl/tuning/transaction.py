@@ -24,6 +24,7 @@ from tunectl.tuning.journal import NAME, Journal, is_first, load, peek
 from tunectl.tuning.lock import DirectoryGoneError, hold, make_directory, remove_directories
 from tunectl.tuning.loss import held_now
 from tunectl.tuning.plan import runtime_part
+from tunectl.tuning.takeback import Before
 from tunectl.tuning.trial import forget
 from tunectl.wording import few
 
@@ -45,12 +46,14 @@ class Run(NamedTuple):
 class Around(NamedTuple):
     """What a run of apply does under its lock: before its first write, with what it did not run; and after its last.
 
-    Without `before` nothing is asked for beside the writes. `always`: also where there is nothing to write.
+    Without `before` nothing is asked for beside the writes. `always`: also where there is nothing to write. `judge` is
+    handed how the host stood and what the run came to, and may take it back.
     """
 
     before: Callable[[Inspection, WritableSysroot], Notified] | None = None
     after: Callable[[Inspection], None] | None = None
     always: bool = False
+    judge: Callable[[Plan, Run, Before], Run] | None = None
 
 
 def require_root(root: WritableSysroot, purpose: str) -> None:
@@ -117,7 +120,9 @@ def _locked_apply(
             with io_errors_end_the_run(journal):
                 decide_open_writes(root, journal)
                 told = around.before(inspection, root) if around.before else Notified([], {})
+                stood = Before(journal.held, journal.newest.words)
                 run = _passes(inspection, root, runtime_only, first, told)
+                run = around.judge(plan, run, stood) if around.judge else run
                 if around.after:
                     around.after(inspection)
                 return run
