@@ -281,6 +281,7 @@ def test_only_apply_and_restore_hold_a_writable_root() -> None:
         "tunectl.tuning.takeback",
         "tunectl.tuning.confirming",
         "tunectl.tuning.tryboot",
+        "tunectl.tuning.repairing",
         "tunectl.cli.apply",
         "tunectl.cli.confirm",
         "tunectl.cli.deadline",

@@ -215,7 +215,7 @@ def test_the_monitor_asks_where_the_path_unit_listens() -> None:
     (monitor,) = units_of("monitor", PROGRAM, ("--repair",))
     assert key(path.text, "PathChanged") == [f"/run/{key(monitor.text, 'RuntimeDirectory')[0]}/{REQUEST}"]
     assert key(monitor.text, "ExecStart") == ["/opt/tunectl/bin/tunectl monitor --repair"]
-    assert key(service.text, "ExecStart") == ["/opt/tunectl/bin/tunectl apply --yes --runtime"]
+    assert key(service.text, "ExecStart") == ["/opt/tunectl/bin/tunectl apply --yes --runtime --unless-worse"]
 
 
 def test_words_of_the_command_line_are_systemds() -> None:

@@ -45,3 +45,13 @@ def test_once_mended_the_count_starts_anew(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(TunectlError, match="cannot write"):
         Repair(str(tmp_path / "gone")).consider([DRIFT], 0.0)
+
+
+def test_what_a_repair_only_made_worse_is_told_once_and_asked_for_no_more(tmp_path: Path) -> None:
+    worse: set[str] = set()
+    repair = Repair(str(tmp_path), taken_back=lambda: frozenset(worse))
+    repair.consider([DRIFT], 0.0)
+    worse.add("irq.affinity[42]")
+    told = {second: said for second in range(1, 10_000) if (said := repair.consider([DRIFT], float(second)))}
+    assert list(told) == [60]
+    assert "made things worse" in told[60]

@@ -23,6 +23,7 @@ from tunectl.tuning.apply import Applied as Nothing
 from tunectl.tuning.apply import Became, Result
 from tunectl.tuning.confirming import Chosen, Ended, Wanted, apply_set, choose_set, end_when_due
 from tunectl.tuning.inspection import Inspection, open_inspection
+from tunectl.tuning.repairing import was_taken_back
 from tunectl.tuning.transaction import Run, planned, require_root
 from tunectl.tuning.trial import read_set
 from tunectl.tuning.tryboot import try_boot
@@ -77,6 +78,7 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
 @click.option(
     "--confirm-by", type=click.Choice(["verify"]), help="With --try-boot: confirm it once everything is in force."
 )
+@click.option("--unless-worse", is_flag=True, help="Of a repair: go back where it mends not all and something drifts.")
 @wait_option
 def command(
     options: Options,
@@ -87,6 +89,7 @@ def command(
     tries: bool,
     attended: bool,
     confirm_by: str | None,
+    unless_worse: bool,
     wait_s: float,
 ) -> int:
     """Put the host file in force: every write journaled before it is made, and read back after it."""
@@ -104,6 +107,9 @@ def command(
         chosen = choose_set(root, state, inspection.identity.boot_id, read_set(inspection.config))
     if ended or chosen.why:
         inspection = _inspect(options, root, chosen.set.texts if chosen.set and chosen.why else NO_TEXTS)
+    plan = planned(inspection, runtime) if unless_worse else None
+    if plan and (why := was_taken_back(state, root, inspection.identity.boot_id, plan)):
+        chosen = Chosen(None, why)
     if not yes and not tries:
         _ask(inspection, runtime)
     wanted = Wanted(within_s) if within_s is not None else None
@@ -111,9 +117,17 @@ def command(
         confirms = confirm_by is not None
         run = try_boot(inspection, root, state, attended=attended, confirms=confirms, wait_s=wait_s, adopt=adopt)
     elif chosen.set:
-        joins = _is_unattended()
         run = apply_set(
-            inspection, root, state, chosen.set, wanted, joins=joins, runtime_only=runtime, wait_s=wait_s, adopt=adopt
+            inspection,
+            root,
+            state,
+            chosen.set,
+            wanted,
+            joins=_is_unattended(),
+            runtime_only=runtime,
+            wait_s=wait_s,
+            adopt=adopt,
+            unless_worse=unless_worse,
         )
     else:
         run = Run(Nothing([], [], []), planned(inspection, runtime), inspection)

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import click
 
@@ -27,6 +28,7 @@ from tunectl.monitor.store import Store
 from tunectl.monitor.wakeup import RELOADING, STOPPING, DeviceEvents
 from tunectl.monitor.watched_host import Lasting
 from tunectl.tuning.inspection import Inspection
+from tunectl.tuning.repairing import taken_back
 
 
 def run_daemon(
@@ -43,7 +45,8 @@ def run_daemon(
     store = Store(os.path.join(_directory("STATE_DIRECTORY") or options.state_path, "monitor"))
     directory = _directory("RUNTIME_DIRECTORY")
     lasting = Lasting()
-    places = Places(store, lasting, Repair(directory) if directory else None, interval_s, repair)
+    vain = partial(taken_back, options.state_path, inspection.root, inspection.identity.boot_id)
+    places = Places(store, lasting, Repair(directory, taken_back=vain) if directory else None, interval_s, repair)
     events = DeviceEvents(lambda: daemon.wakeup.poke())
     first = iter([inspection])
 

@@ -5,7 +5,7 @@ A drifted knob is asked for once; while it stays drifted, again after a pause th
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError
@@ -30,10 +30,12 @@ class Asked(NamedTuple):
 class Repair:
     """Decides when a repair is asked for, and asks."""
 
-    def __init__(self, directory: str, pause_s: float = PAUSE_S) -> None:
-        """`directory` is the service's RuntimeDirectory."""
+    def __init__(
+        self, directory: str, pause_s: float = PAUSE_S, taken_back: Callable[[], frozenset[str]] = frozenset
+    ) -> None:
+        """`directory` is the service's RuntimeDirectory; `taken_back` tells what a repair only made worse."""
         self.path = os.path.join(directory, REQUEST)
-        self._pause_s = pause_s
+        self._pause_s, self._taken_back = pause_s, taken_back
         self._asked = Asked(frozenset(), 0, 0.0)
 
     def consider(self, firing: Iterable[Alert], now_s: float) -> str:
@@ -49,6 +51,9 @@ class Repair:
         tries = asked.tries if drifted <= asked.identities else 0
         if now_s < asked.again_s or tries > MAX_TRIES:
             return ""
+        if drifted <= {f"{RULE}[{target}]" for target in self._taken_back()}:
+            self._asked = Asked(drifted, MAX_TRIES + 1, now_s)
+            return f"repair: of {few(drifted)} made things worse and was taken back: not asked for any more"
         pause = self._pause_s * 2**tries
         self._asked = Asked(drifted | asked.identities, tries + 1, now_s + pause)
         if tries == MAX_TRIES:

@@ -18,6 +18,7 @@ from tunectl.tuning.commands import Notified, reload_monitor, run_commands
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.journal import Journal, load
 from tunectl.tuning.lock import hold
+from tunectl.tuning.repairing import back_where_worse
 from tunectl.tuning.takeback import Before, Taken, take_back
 from tunectl.tuning.transaction import (
     Around,
@@ -86,12 +87,14 @@ def apply_set(
     runtime_only: bool,
     wait_s: float,
     adopt: bool = False,
+    unless_worse: bool = False,
 ) -> Run:
     """`apply` of the set that the inspection was made with.
 
     What is `wanted` to be confirmed is armed first; anything else becomes the confirmed set.
     While a change waits for its confirmation, another one that is to be confirmed joins it, with a new deadline; one
-    that `joins` is put in force as a part of it; any other is refused. TunectlError.
+    that `joins` is put in force as a part of it; any other is refused. With `unless_worse` it goes back where it made
+    things worse. TunectlError.
     """
     active = active_of(read_trial(state, root))
     if wanted and not (active and active.tries):
@@ -105,6 +108,8 @@ def apply_set(
     else:
         is_known = inspection.journal.is_new or _texts(read_confirmed(state, root)) == chosen.texts
         around = Around(partial(_refuse_unconfirmed, state), lambda _: write_confirmed(state, chosen), not is_known)
+    if unless_worse:
+        around = around._replace(judge=partial(back_where_worse, root, state))
     return run_apply(inspection, root, state, runtime_only=runtime_only, wait_s=wait_s, adopt=adopt, around=around)
 
 

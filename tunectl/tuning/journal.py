@@ -187,6 +187,11 @@ class Journal:
         return Journal(self.directory, entries, root=self.root, follow=self.follow)
 
     @property
+    def numbers_of_run(self) -> set[int]:
+        """The entries of this run of apply."""
+        return {seq for seq in self.entries if seq >= self._first}
+
+    @property
     def next_number(self) -> int:
         """The number that the next entry will have."""
         return self._seq + 1

@@ -24,6 +24,7 @@ from tunectl.tuning.journal import NAME, Journal, is_first, load, peek
 from tunectl.tuning.lock import DirectoryGoneError, hold, make_directory, remove_directories
 from tunectl.tuning.loss import held_now
 from tunectl.tuning.plan import runtime_part
+from tunectl.tuning.takeback import Before
 from tunectl.tuning.trial import Trial, forget, read_trial
 from tunectl.wording import few
 
@@ -45,13 +46,15 @@ class Run(NamedTuple):
 class Around(NamedTuple):
     """What a run of apply does under its lock: before its first write, with what it did not run; and after its last.
 
-    `always`: also where there is nothing to write.
+    `always`: also where there is nothing to write. `judge` is handed how the host stood and what the run came to, and
+    may take it back.
     """
 
     before: Callable[[Inspection, WritableSysroot], Notified] | None = None
     after: Callable[[Inspection], None] | None = None
     always: bool = False
     alone: bool = False  # no setting is written
+    judge: Callable[[Plan, Run, Before], Run] | None = None
 
 
 def require_root(root: WritableSysroot, purpose: str) -> None:
@@ -121,7 +124,9 @@ def _locked_apply(
                 if around.alone:
                     journal.end(inspection.identity.boot_id, inspection.own_words())
                     return Run(Applied([], told.not_run, []), plan, inspection)
+                stood = Before(journal.held, journal.newest.words)
                 run = _passes(inspection, root, runtime_only, first, told)
+                run = around.judge(plan, run, stood) if around.judge else run
                 if around.after:
                     around.after(inspection)
                 return run

@@ -29,7 +29,7 @@ from tunectl.model import Held
 from tunectl.shapes import Shape, TrialKind, Unconfirmed, typed
 from tunectl.tuning.records import InForce, held_record
 
-NAME, CONFIRMED = "trial.json", "confirmed.json"
+NAME, CONFIRMED, WORSE = "trial.json", "confirmed.json", "worse.json"
 _LARGEST = 4 << 20  # bytes: a host file and its profiles have at most one MiB each
 CONFIRM = argv("sudo", "tunectl", "confirm")
 
@@ -163,15 +163,17 @@ def read_set(config: HostConfig) -> HostSet:
 
 def read_trial(state: str, root: Sysroot) -> Trial | None:
     """The trial of this state directory. TunectlError for a file that is not as we write it, or may be another's."""
-    return _read(os.path.join(state, NAME), Trial, root)
+    return read_record(state, NAME, Trial, root)
 
 
 def read_confirmed(state: str, root: Sysroot) -> HostSet | None:
     """The set that was in force without a trial, or was confirmed. TunectlError as read_trial()."""
-    return _read(os.path.join(state, CONFIRMED), HostSet, root)
+    return read_record(state, CONFIRMED, HostSet, root)
 
 
-def _read(path: str, shape: type[Shape], root: Sysroot) -> Shape | None:
+def read_record(state: str, name: str, shape: type[Shape], root: Sysroot) -> Shape | None:
+    """A file beside the journal, None where it is not there. TunectlError for one that others may have written."""
+    path = os.path.join(state, name)
     try:
         data = durable.read_regular(path, _LARGEST, follow=False)
     except (FileNotFoundError, NotADirectoryError):
@@ -194,15 +196,16 @@ def _require_roots(path: str, root: Sysroot) -> None:
 
 def write_trial(state: str, trial: Trial) -> None:
     """On disk before it returns. TunectlError."""
-    _write(state, NAME, trial, private=trial.set.private)
+    write_record(state, NAME, trial, private=trial.set.private)
 
 
 def write_confirmed(state: str, confirmed: HostSet) -> None:
     """On disk before it returns. TunectlError."""
-    _write(state, CONFIRMED, confirmed, private=confirmed.private)
+    write_record(state, CONFIRMED, confirmed, private=confirmed.private)
 
 
-def _write(state: str, name: str, record: msgspec.Struct, *, private: bool) -> None:
+def write_record(state: str, name: str, record: msgspec.Struct, *, private: bool = False) -> None:
+    """On disk before it returns. TunectlError."""
     path = os.path.join(state, name)
     try:
         data, mode = msgspec.json.encode(record) + b"\n", 0o600 if private else 0o644
@@ -212,9 +215,9 @@ def _write(state: str, name: str, record: msgspec.Struct, *, private: bool) -> N
 
 
 def forget(state: str) -> None:
-    """No trial and no confirmed set is known any more, once all was restored. OSError."""
-    forget_trial(state)
-    _remove(state, CONFIRMED)
+    """No trial, no confirmed set and no repair is known any more, once all was restored. OSError."""
+    for name in (NAME, CONFIRMED, WORSE):
+        _remove(state, name)
 
 
 def forget_trial(state: str) -> None:
