@@ -85,6 +85,37 @@ class BootPlan(NamedTuple):
     remedy: Fix = NOTHING
 
 
+class Refusal(NamedTuple):
+    """Why a line cannot be tried for one boot, in words. `attended`: somebody at the console can help it."""
+
+    why: str
+    attended: bool = False
+
+
+class Default(NamedTuple):
+    """What the default entry boots: its line without our words, and the files that it loads, as paths on the host."""
+
+    line: str
+    loads: tuple[str, ...]  # the kernel, then the initrds; of a unified image the image
+
+
+class OnceEntry(NamedTuple):
+    """An entry of ours that one boot takes. The names are those of tuning/commands.py."""
+
+    writes: tuple[Write, ...]  # of the kinds "file" and "edit": journaled, so that they go when the trial ends
+    arm: str  # has the next boot take the entry; to be run last
+    disarm: str  # takes that back, where it is still ours; to be run before the entry goes
+
+
+class Once(NamedTuple):
+    """How a family boots an entry of ours for one boot. None of it writes; each may raise OSError."""
+
+    refusals: Callable[[Sysroot], tuple[Refusal, ...]]  # none: it can
+    default: Callable[[Sysroot, Journaled], Default | None]  # None where that is not known
+    entry: Callable[[Sysroot, str, str], OnceEntry]  # (root, the trial's id, its whole line), where nothing refuses
+    armed: Callable[[Sysroot], str]  # the entry that the next boot alone takes, by its name, whoever chose it; ""
+
+
 class Family(NamedTuple):
     """One kind of boot configuration. `commands` are names in tuning/commands.py, run once the files stand."""
 
@@ -96,3 +127,4 @@ class Family(NamedTuple):
     commands: tuple[str, ...] = ()
     remedy: Fix = NOTHING  # what an operator runs when the files are right and the boot loader has not taken them
     confirm: Callable[[Sysroot, Sequence[Desired], Same], str | None] | None = None  # the files by their real reader
+    once: Once | None = None  # None: it boots no entry for one boot alone
