@@ -54,7 +54,7 @@ def test_another_line_has_no_id(line: str) -> None:
 def test_our_entries_are_known_by_their_name() -> None:
     assert is_our_entry(entry_name(ID))
     assert is_our_entry(f"{entry_name(ID)}.conf")
-    assert not is_our_entry("tunectl-try-")
+    assert not is_our_entry("A-tunectl-try-")
     assert not is_our_entry("Debian")
 
 

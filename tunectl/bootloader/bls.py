@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 
+from tunectl.bootloader import grubonce, onceentries
 from tunectl.bootloader.editor import Holder, Look, files_family, read, variable
 from tunectl.bootloader.entries import (
     TUNED_WORD,
@@ -18,18 +19,19 @@ from tunectl.bootloader.entries import (
     entry_files,
     entry_point,
     own_line,
+    parse_fields,
     read_entries,
     source_of_entries,
     tuned_adds,
     version_key,
     wrongly_chosen,
 )
-from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
+from tunectl.bootloader.family import Family, Once, Point, Refusal, Upcoming, cannot_read
 from tunectl.bootloader.grubdisk import PREFIX, Disk
 from tunectl.bootloader.grubmenu import BootEntry
 from tunectl.bootloader.grubrun import IMPORTED, Halt, Script, parse_grubenv
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
-from tunectl.bootloader.grubsettings import GRUBENVS, LINUX, MAIN, evaluate_settings
+from tunectl.bootloader.grubsettings import GRUB2_CFG, GRUBENVS, LINUX, MAIN, evaluate_settings
 from tunectl.bootloader.grubstart import FILES as STARTS
 from tunectl.bootloader.grubstart import starts_elsewhere
 from tunectl.bootloader.grubstate import Entry as Shown
@@ -185,4 +187,36 @@ def _refusal(root: Sysroot, default: Entry) -> str:
     return ""
 
 
-FAMILY: Family = files_family(look, (*entry_files(("boot",)), MAIN, "boot/grub2/custom.cfg", *GRUBENVS, *STARTS))
+def _default(root: Sysroot) -> Entry | None:
+    """The default entry, as the look found it."""
+    places = [point.where for point in look(root).upcoming.points[:1]]
+    found = (entry for entry in read_entries(root, ("boot",)) if [f"/{entry.path}"] == places and not entry.tried)
+    return next(found, None)
+
+
+def _once_refusals(root: Sysroot) -> tuple[Refusal, ...]:
+    default = _default(root)
+    asked = grubonce.asks_for_a_password(root, GRUB2_CFG) if default and _names_users(root, default) else ()
+    return (*grubonce.refusals(root, GRUB2_CFG), *asked, *onceentries.refusals(_ENTRIES, root))
+
+
+def _names_users(root: Sysroot, entry: Entry) -> bool:
+    """Is an entry kept to some users? kernel-install writes the name of a variable there, which is mostly not set.
+
+    Source: Fedora's blscfg.c, create_entry().
+    """
+    users = parse_fields(read(root, entry.path) or "").get("grub_users", [""])[-1]
+    return bool(grubonce.environment(root, GRUB2_CFG).get("grub_users")) if users == "$grub_users" else bool(users)
+
+
+_ENTRIES = onceentries.Entries(look, _default, "choose-grub-once", "unchoose-grub-once")
+FAMILY: Family = files_family(
+    look, (*entry_files(("boot",)), MAIN, "boot/grub2/custom.cfg", *GRUBENVS, *STARTS)
+)._replace(
+    once=Once(
+        _once_refusals,
+        partial(onceentries.default, _ENTRIES),
+        partial(onceentries.entry, _ENTRIES),
+        partial(grubonce.armed, menu=GRUB2_CFG),
+    )
+)

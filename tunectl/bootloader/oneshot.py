@@ -3,24 +3,32 @@
 A tried line has an id on it, by which the boot that was tried knows itself, and words that have a kernel that panicked
 or an initramfs that stopped at its prompt boot again: the next boot is then the old one.
 Source: kernel-parameters.txt (panic=); kernel/params.c, unknown_bootoption(): a word with a dot in its key is taken for
-a module's, and handed to nobody; initramfs-tools(7), panic; dracut.cmdline(7), rd.shell, rd.emergency.
+a module's, and handed to nobody; initramfs-tools(7), panic; dracut.cmdline(7), rd.shell, rd.emergency; crypttab(5);
+systemd's TPM2_PCR_MEASUREMENTS.
 """
 
 import re
 from collections.abc import Sequence
 
-from tunectl.bootloader.cmdline import kernel_args, length_problem, parse_cmdline
+from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.bootloader.family import Family, Refusal
 from tunectl.bootloader.started import boots_next
 from tunectl.bootloader.words import Desired, Same, append, merge
+from tunectl.command import as_data, quoted
 from tunectl.host.sysroot import Sysroot
 
-PREFIX = "tunectl-try-"  # of an entry's name
+# Of an entry's name. Menus are in the order of versions, the newest first, and there an A alone is below every other
+# name: so ours never becomes the first, which boots where nothing else is chosen.
+# Source: systemd's strverscmp_improved(), efi_loader_entry_name_valid() (no tilde); rpm's rpmvercmp(), as in blscfg.c.
+PREFIX = "A-tunectl-try-"
 KEY = "tunectl.try"
 _ID = re.compile(r"[0-9a-f]{8}")
 _PANIC = "panic=30"  # seconds
 _DRACUT = ("usr/lib/dracut", "usr/bin/dracut")
 _DRACUTS = ("rd.shell=0", "rd.emergency=reboot")
+_CRYPTTAB = "etc/crypttab"
+# Arch's encrypt hook; dracut and systemd-cryptsetup-generator(8).
+_UNLOCKED_BY_LINE = ("cryptdevice", "rd.luks.uuid", "rd.luks.name", "luks.uuid", "luks.name")
 
 
 def entry_name(trial_id: str) -> str:
@@ -63,11 +71,35 @@ def refusals(root: Sysroot, family: Family | None, name: str) -> tuple[Refusal, 
     """Why the boot loader `name` cannot try a line for one boot on this host; () where it can."""
     if family is None or family.once is None:
         return (Refusal(f"tunectl cannot have {name} boot an entry once"),)
-    other = boots_next(root)
-    return (*((Refusal(other),) if other else ()), *family.once.refusals(root))
+    told = [Refusal(other)] if (other := boots_next(root)) else []
+    armed = family.once.armed(root)
+    if armed:
+        who = "an earlier try" if is_our_entry(armed) else "somebody"
+        told.append(Refusal(f"{who} has chosen {quoted(armed)} for the next boot already"))
+    return (*told, *_asks_at_boot(root), *family.once.refusals(root))
 
 
-def length_refusal(lead: str, line: str) -> tuple[Refusal, ...]:
-    """A line that the kernel would cut, with what the loader puts in front of it."""
-    too_long = length_problem(f"{lead} {line}".strip())
-    return (Refusal(too_long),) if too_long else ()
+def _asks_at_boot(root: Sysroot) -> tuple[Refusal, ...]:
+    """A passphrase that somebody has to type, or a TPM that may no longer give the key.
+
+    A TPM gives a key for what it has measured, and boot loaders have it measure the kernel's line (PCR 8, 12).
+    """
+    told = [_asked_for(line) for line in root.get_text(_CRYPTTAB).splitlines()]
+    args = kernel_args(parse_cmdline(root.get_text("proc/cmdline")))
+    told += [f"{as_data(arg)} is on this boot's line" for arg in args if arg.key in _UNLOCKED_BY_LINE]
+    why = next(filter(None, told), "")
+    return (Refusal(f"the boot may wait for a passphrase: {why}", attended=True),) if why else ()
+
+
+def _asked_for(line: str) -> str:
+    """What of a line of crypttab(5) may need somebody at the console; "" for nothing. A key file asks nobody."""
+    words = line.split()
+    if len(words) < 2 or words[0].startswith("#"):
+        return ""
+    key, options = (*words[2:4], "", "")[:2]
+    given = {option.partition("=")[0] for option in options.split(",")}
+    if "noauto" in given:
+        return ""
+    if "tpm2-device" in given:
+        return f"a TPM unlocks {as_data(words[0])} in /{_CRYPTTAB}, and it may have measured the line"
+    return f"/{_CRYPTTAB} has no key file for {as_data(words[0])}" if key in ("", "none", "-") else ""
