@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.bootloader.family import Family, Refusal
+from tunectl.bootloader.hang import DRACUT, PANIC, arming, has_dracut
 from tunectl.bootloader.started import boots_next
 from tunectl.bootloader.words import Desired, Same, append, merge
 from tunectl.command import as_data, quoted
@@ -23,9 +24,6 @@ from tunectl.host.sysroot import Sysroot
 PREFIX = "A-tunectl-try-"
 KEY = "tunectl.try"
 _ID = re.compile(r"[0-9a-f]{8}")
-_PANIC = "panic=30"  # seconds
-_DRACUT = ("usr/lib/dracut", "usr/bin/dracut")
-_DRACUTS = ("rd.shell=0", "rd.emergency=reboot")
 _CRYPTTAB = "etc/crypttab"
 # Arch's encrypt hook; dracut and systemd-cryptsetup-generator(8).
 _UNLOCKED_BY_LINE = ("cryptdevice", "rd.luks.uuid", "rd.luks.name", "luks.uuid", "luks.name")
@@ -55,10 +53,9 @@ def tried_line(root: Sysroot, line: str, desired: Sequence[Desired], same: Same,
     """
     words = [f"{KEY}={trial_id}"]
     if not _reboots_after_panic(line):
-        words.append(_PANIC)
-    if any(map(root.exists, _DRACUT)):
-        words += _DRACUTS
-    return append(merge((line,), desired, same), " ".join(words))[0]
+        words.append(PANIC)
+    words += [DRACUT] if has_dracut(root) else []
+    return append(merge((line,), desired, same), " ".join(filter(None, [*words, arming(root)])))[0]
 
 
 def _reboots_after_panic(line: str) -> bool:

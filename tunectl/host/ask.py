@@ -51,7 +51,9 @@ SHOW = Question(
 )
 # systemctl(1), --version: "systemd 255 (255.4-1)", and a line of what it was built with. It asks nobody.
 VERSION = Question("systemctl-version", ("/usr/bin/systemctl", "--version"))
-QUESTIONS = (SHOW, VERSION)  # what a snapshot writes down the answers to
+# systemd-system.conf(5), RuntimeWatchdogSec=; org.freedesktop.systemd1(5), RuntimeWatchdogUSec: "30s", or "0" for none.
+WATCHDOG = Question("systemctl-watchdog", ("/usr/bin/systemctl", "show", "--property=RuntimeWatchdogUSec"), _SYSTEMD)
+QUESTIONS = (SHOW, VERSION, WATCHDOG)  # what a snapshot writes down the answers to
 
 # Variables of units that a recording may hold; any other may be a secret.
 _HARMLESS_VARIABLES = ("IRQBALANCE_",)
