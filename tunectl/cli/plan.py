@@ -10,7 +10,7 @@ from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_comman
 from tunectl.cli.helped import VERDICT, Example, exit_code
 from tunectl.cli.options import Options
 from tunectl.model import Change, Lifetime, Scalar
-from tunectl.shapes import Findings, HostFile, Notes, Reboot
+from tunectl.shapes import Findings, HostFile, Maybe, Notes, Reboot
 from tunectl.tuning.inspection import open_inspection
 from tunectl.verdict import verdict_of
 
@@ -41,7 +41,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     host_file: HostFile = ""
     changes: list[Row]
     reboot_required: Reboot
-    hang: Annotated[list[Hang], msgspec.Meta(description="What ends a hang of the boot that the changes need.")] = []
+    hang: Annotated[list[Hang], msgspec.Meta(description="What ends a hang of the boot that it needs."), Maybe] = []
     findings: Findings
     notes: Notes
 
