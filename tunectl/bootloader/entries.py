@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tunectl.bootloader.cmdline import Arg, parse_cmdline
 from tunectl.bootloader.editor import LINE, OPTIONS, Holder, read
 from tunectl.bootloader.family import Point
-from tunectl.bootloader.oneshot import is_our_entry
+from tunectl.bootloader.oneshot import KEY, is_our_entry
 from tunectl.command import as_data
 from tunectl.fix import NOTHING, Fix, to_decide
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
@@ -30,7 +30,7 @@ _PLUGINS, _VENDORS_PLUGINS = "etc/kernel/install.d", "usr/lib/kernel/install.d"
 _TUNED, TUNED_WORD = "92-tuned.install", "$tuned_params"
 _TUNEDS = (f"{_PLUGINS}/{_TUNED}", f"{_VENDORS_PLUGINS}/{_TUNED}")
 # Each entry gets these again by itself: from the loader and from kernel-install.
-_ADDED = ("BOOT_IMAGE", "initrd", "systemd.machine_id")
+_ADDED = ("BOOT_IMAGE", "initrd", "systemd.machine_id", KEY)
 # $BOOT is the EFI system partition or a partition of its own; distributions mount either at one of these.
 PLACES = ("boot", "efi", "boot/efi")
 _COUNTER = re.compile(r"\+[0-9]+(-[0-9]+)?$")  # boot counting: tries left, tries done
@@ -268,7 +268,7 @@ def source_of_entries(root: Sysroot, default_line: str) -> tuple[Holder, Point]:
     text = read(root, CMDLINE)
     vendors = read(root, _VENDORS)
     # Needed for a file that exists, too: it may be the one that we made from this line.
-    new = " ".join((vendors or _portable(default_line)).split())
+    new = " ".join((vendors or portable(default_line)).split())
     if text is not None:
         return Holder(CMDLINE, LINE, new), Point(f"/{CMDLINE}", " ".join(text.split()), added=_added(root))
     where = f"/{_VENDORS}" if vendors else f"/{CMDLINE}, which is not there"
@@ -290,8 +290,8 @@ def _added(root: Sysroot) -> str:
     return f"what {as_data(run[0])} does to the entries of later kernels is not followed" if run else ""
 
 
-def _portable(line: str) -> str:
-    """An entry's line without what belongs to that entry alone."""
+def portable(line: str) -> str:
+    """A line without what belongs to its entry, or to its boot, alone."""
     words = line.split()
     if '"' in line:  # a quoted value may hold spaces: every word of it stays
         return line

@@ -7,7 +7,7 @@ programs that are run once for each thing of a host.
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tunectl.bootloader import grubonce, systemdboot
+from tunectl.bootloader import grubonce, kexec, systemdboot
 from tunectl.bootloader.entries import PLACES
 from tunectl.bootloader.uki import kernel_of, read_images
 from tunectl.errors import TunectlError, words_of
@@ -59,6 +59,8 @@ _FOR_EACH: dict[str, Callable[[Sysroot], list[tuple[str, ...]]]] = {
     "unchoose-grub-once": grubonce.unchoosing,
     "choose-systemd-boot-once": systemdboot.choosing,
     "unchoose-systemd-boot-once": systemdboot.unchoosing,
+    "load-kexec": kexec.loading,
+    "unload-kexec": kexec.unloading,
 }
 KNOWN = frozenset((*COMMANDS, *_FOR_EACH))
 # Without a running systemd (a container, a chroot) systemctl reaches nobody.
