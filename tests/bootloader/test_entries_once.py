@@ -125,6 +125,10 @@ OF_BLS: dict[str, tuple[Callable[[Sysroot], object], list[bool]]] = {
         [False],
     ),
     "no code for next_entry": (lambda root: change(root, "boot/grub2/grub.cfg", "save_env", "true"), [False]),
+    "custom.cfg chooses": (
+        lambda root: write(Path(root.root), {"boot/grub2/custom.cfg": f"set default={SAVED}\n"}),
+        [False],
+    ),
     "no environment block": (lambda root: change(root, "boot/grub2/grubenv", "# GRUB", "# OTHER"), [False]),
     "btrfs": (lambda root: write(Path(root.root), {MOUNTS: mounted("btrfs")}), [True]),
     "a line in kernelopts": (lambda root: change(root, DEFAULT, "options ", "options $kernelopts "), [False]),

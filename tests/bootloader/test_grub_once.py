@@ -43,12 +43,14 @@ def the_once() -> Once:
 
 
 once = the_once()
+END_OF_HEADER = "### END /etc/grub.d/00_header ###\n"
+MINE = "### BEGIN /etc/grub.d/06_mine ###\ndefault=1\n### END /etc/grub.d/06_mine ###\n"
 
 
 def menu(args: str = "console=ttyS0 quiet") -> str:
     """grub.cfg with the marks of grub-mkconfig, which goes on with custom.cfg."""
     head, entries, rest = grub_cfg(args=args).partition("set timeout_style=menu\n")
-    return f"### BEGIN /etc/grub.d/00_header ###\n{head}### END /etc/grub.d/00_header ###\n{entries}{rest}{GOES_ON}"
+    return f"### BEGIN /etc/grub.d/00_header ###\n{head}{END_OF_HEADER}{entries}{rest}{GOES_ON}"
 
 
 def a_host(below: Path, files: Mapping[str, str] | None = None) -> Sysroot:
@@ -130,6 +132,7 @@ HARD = {
     "an earlier try of ours": {"boot/grub/grubenv": block(next_entry="A-tunectl-try-00000000")},
     "custom.cfg chooses": {CUSTOM: "set default=1\n"},
     "a script chooses": {"boot/grub/grub.cfg": menu() + "set default=1\n"},
+    "a script before the entries chooses": {"boot/grub/grub.cfg": menu().replace(END_OF_HEADER, END_OF_HEADER + MINE)},
     "no environment block": {"boot/grub/grubenv": ""},
     "the ESP has a menu of its own": {"boot/efi/EFI/debian/grub.cfg": "menuentry 'Own' {\nlinux /vmlinuz ro\n}\n"},
     "no grub.cfg that can be read as one": {"boot/grub/grub.cfg": menu() + "}\n"},

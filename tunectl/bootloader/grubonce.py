@@ -10,6 +10,7 @@ import re
 
 from tunectl.bootloader.editor import read
 from tunectl.bootloader.family import Refusal
+from tunectl.bootloader.grubcfg import section_at, section_marks
 from tunectl.bootloader.grubrun import parse_grubenv
 from tunectl.bootloader.grubsettings import DEFAULT_GRUBENV, menu_path
 from tunectl.bootloader.onceentries import standing_names
@@ -21,6 +22,9 @@ from tunectl.host.sysroot import Sysroot
 # grub-mkconfig writes `set default="${next_entry}"`, and takes next_entry back before anything boots.
 _TAKES = re.compile(r'^[ \t]*set[ \t]+default="\$\{next_entry\}"', re.MULTILINE)
 _CLEARS = re.compile(r"^[ \t]*save_env[ \t]+next_entry\b", re.MULTILINE)
+_DEFAULT = re.compile(r"^(?!.*\"x\$default\" = ).*\bdefault=", re.MULTILINE)  # not 10_linux's mending of old titles
+_HEADER = "/etc/grub.d/00_header"
+_ENTRIES = re.compile(r"^[ \t]*(?:menuentry|submenu|blscfg)\b", re.MULTILINE)
 _PASSWORD = re.compile(r"^[ \t]*set[ \t]+superusers=", re.MULTILINE)
 _HEAD, _SIZE = "# GRUB Environment Block\n", 1024
 _EDITORS = ("usr/bin/grub-editenv", "usr/bin/grub2-editenv")
@@ -46,12 +50,28 @@ def refusals(root: Sysroot, menu: str) -> tuple[Refusal, ...]:
     told: list[Refusal] = []
     if not (_TAKES.search(text) and _CLEARS.search(text)):
         told.append(Refusal(f"/{menu} has no code for next_entry, as grub-mkconfig writes it"))
+    elif by := _chosen_later(text, f"/{menu}") or _chosen_later(
+        root.get_text(custom_cfg(root)), f"/{custom_cfg(root)}"
+    ):
+        told.append(Refusal(f"{by} chooses an entry after next_entry was taken"))
     held = root.get_text(block)
     if len(held) != _SIZE or not held.startswith(_HEAD):
         told.append(Refusal(f"/{block} is no environment block of {_SIZE} bytes (`grub-editenv - create` makes one)"))
     elif why := _cannot_clear(root, block):
         told.append(Refusal(f"GRUB could not clear next_entry, and each boot would take it: {why}", attended=True))
     return tuple(told)
+
+
+def _chosen_later(text: str, path: str) -> str:
+    """Where, as FILE:LINE, something behind the script that takes next_entry names an entry; "" for nowhere."""
+    marks, taken = section_marks(text), _TAKES.search(text)
+    entries = _ENTRIES.search(text, taken.end()) if taken else None
+    for match in _DEFAULT.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        behind = not taken or (entries and match.start() > entries.start())
+        if behind or section_at(marks, line) not in (_HEADER, ""):
+            return f"{path}:{line}"
+    return ""
 
 
 def _cannot_clear(root: Sysroot, block: str) -> str:

@@ -12,7 +12,7 @@ from tunectl.bootloader import grubonce
 from tunectl.bootloader.cmdline import length_problem
 from tunectl.bootloader.editor import read
 from tunectl.bootloader.family import OnceEntry, Refusal, Write
-from tunectl.bootloader.grubcfg import LOADERS, MenuEntry, Refused, parse, read_entries, section_at, section_marks
+from tunectl.bootloader.grubcfg import LOADERS, MenuEntry, Refused, parse, read_entries
 from tunectl.bootloader.grubmenu import BootEntry, evaluate
 from tunectl.bootloader.grubsettings import menu_path
 from tunectl.bootloader.grubstart import starts_elsewhere
@@ -23,8 +23,6 @@ from tunectl.host.sysroot import Sysroot
 
 _LINUX = re.compile(r"(?P<load>\S+[ \t]+(?P<image>[^\s'\"\\$]+))[ \t]*(?P<line>[^\n]*)")
 _FOR_LATER = re.compile(r"^[ \t]*(?:savedefault|recordfail)[ \t]*\n", re.MULTILINE)
-_DEFAULT = re.compile(r"^(?!.*\"x\$default\" = ).*\bdefault=", re.MULTILINE)  # not 10_linux's mending of old titles
-_TAKES_NEXT_ENTRY = "/00_header"
 _CUSTOM = re.compile(r"^[ \t]*(?:source|\.)[ \t]+\S*/custom\.cfg[ \t]*$", re.MULTILINE)
 
 
@@ -67,27 +65,17 @@ def refusals(root: Sysroot) -> tuple[Refusal, ...]:
     menu, made = menu_path(root), read_default(root)
     if isinstance(made, str):
         return (Refusal(made),)
-    text, custom = root.read_text(menu), grubonce.custom_cfg(root)
+    text = root.read_text(menu)
     told = []
     goes_on = _CUSTOM.search(text)
     if not goes_on:
         told.append(f"/{menu} does not go on with custom.cfg")
     elif text.count("\n", 0, goes_on.start()) < made.entry.line:
         told.append(f"the default entry stands behind custom.cfg in /{menu}: ours would change its number")
-    if by := _sets_default(text, f"/{menu}") or _sets_default(root.get_text(custom), f"/{custom}"):
-        told.append(f"{by} chooses an entry after next_entry was taken")
     if elsewhere := starts_elsewhere(root, menu):
         told.append(f"GRUB starts with {as_data(f'/{elsewhere.path}')}, which does not go on with /{menu}")
     asked = () if is_unrestricted(made.entry) else grubonce.asks_for_a_password(root, menu)
     return (*map(Refusal, told), *grubonce.refusals(root, menu), *asked)
-
-
-def _sets_default(text: str, path: str) -> str:
-    """Where, as FILE:LINE, something but the script that takes next_entry names the default entry; "" for nowhere."""
-    marks = section_marks(text)
-    lines = (text.count("\n", 0, match.start()) + 1 for match in _DEFAULT.finditer(text))
-    line = next((line for line in lines if not section_at(marks, line).endswith(_TAKES_NEXT_ENTRY)), 0)
-    return f"{path}:{line}" if line else ""
 
 
 def loaded_files(root: Sysroot, made: Made) -> tuple[str, ...]:

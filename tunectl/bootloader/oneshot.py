@@ -68,10 +68,10 @@ def refusals(root: Sysroot, once: Once | None, name: str) -> tuple[Refusal, ...]
     """Why `name`, a boot loader or kexec, cannot try a line for one boot on this host; () where it can."""
     if once is None:
         return (Refusal(f"tunectl cannot have {name} boot an entry once"),)
-    told = [Refusal(other)] if (other := boots_next(root)) else []
-    if armed := once.armed(root):
+    if armed := once.armed(root):  # what is the default otherwise is not seen
         who = "an earlier try" if is_our_entry(armed) else "somebody"
-        told.append(Refusal(f"{who} has chosen {quoted(armed)} for the next boot already"))
+        return (Refusal(f"{who} has chosen {quoted(armed)} for the next boot already"),)
+    told = [Refusal(other)] if (other := boots_next(root)) else []
     return (*told, *_asks_at_boot(root), *once.refusals(root))
 
 
