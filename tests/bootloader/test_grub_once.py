@@ -87,6 +87,11 @@ def test_the_entry_is_the_default_one_with_the_tried_line(tmp_path: Path) -> Non
     ]
 
 
+def test_a_title_with_braces(tmp_path: Path) -> None:
+    root = a_host(tmp_path, {"boot/grub/grub.cfg": menu().replace("'Debian GNU/Linux'", "'Debian {12} GNU/Linux'", 1)})
+    assert tried(root, FAMILY).writes[0].content.splitlines()[2] == "\tload_video"
+
+
 def test_an_operators_custom_cfg_is_kept_to_the_byte(tmp_path: Path) -> None:
     root = a_host(tmp_path)
     place = tmp_path / CUSTOM

@@ -50,9 +50,7 @@ def refusals(root: Sysroot, menu: str) -> tuple[Refusal, ...]:
     told: list[Refusal] = []
     if not (_TAKES.search(text) and _CLEARS.search(text)):
         told.append(Refusal(f"/{menu} has no code for next_entry, as grub-mkconfig writes it"))
-    elif by := _chosen_later(text, f"/{menu}") or _chosen_later(
-        root.get_text(custom_cfg(root)), f"/{custom_cfg(root)}"
-    ):
+    elif by := _chosen_later(root, menu) or _chosen_later(root, custom_cfg(root)):
         told.append(Refusal(f"{by} chooses an entry after next_entry was taken"))
     held = root.get_text(block)
     if len(held) != _SIZE or not held.startswith(_HEAD):
@@ -62,15 +60,16 @@ def refusals(root: Sysroot, menu: str) -> tuple[Refusal, ...]:
     return tuple(told)
 
 
-def _chosen_later(text: str, path: str) -> str:
+def _chosen_later(root: Sysroot, path: str) -> str:
     """Where, as FILE:LINE, something behind the script that takes next_entry names an entry; "" for nowhere."""
+    text = root.get_text(path)
     marks, taken = section_marks(text), _TAKES.search(text)
     entries = _ENTRIES.search(text, taken.end()) if taken else None
     for match in _DEFAULT.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
         behind = not taken or (entries and match.start() > entries.start())
         if behind or section_at(marks, line) not in (_HEADER, ""):
-            return f"{path}:{line}"
+            return f"/{path}:{line}"
     return ""
 
 
@@ -88,11 +87,8 @@ def _cannot_clear(root: Sysroot, block: str) -> str:
 def asks_for_a_password(root: Sysroot, menu: str) -> tuple[Refusal, ...]:
     """An entry that is kept to some users: GRUB asks for a password where it knows superusers."""
     where = next((path for path in (menu, custom_cfg(root)) if _PASSWORD.search(root.get_text(path))), "")
-    return (
-        (Refusal(f"/{where} sets superusers, and GRUB would ask for a password before it boots the entry", True),)
-        if where
-        else ()
-    )
+    why = f"/{where} sets superusers, and GRUB would ask for a password before it boots the entry"
+    return (Refusal(why, attended=True),) if where else ()
 
 
 def choosing(root: Sysroot) -> list[tuple[str, ...]]:

@@ -105,7 +105,8 @@ def once_entry(root: Sysroot, trial_id: str, line: str) -> OnceEntry:
 
 def render(made: Made, trial_id: str, line: str) -> str:
     """The text of our entry: what the default one does, and its own line."""
-    body = made.entry.text.partition("{")[2].replace(made.entry.linux, f"{made.load} {line}")
+    last = parse(made.entry.text)[0].words[-1]  # of the head; a title may have braces in it
+    body = made.entry.text[last.at + len(last.raw) :].partition("{")[2].replace(made.entry.linux, f"{made.load} {line}")
     free = " --unrestricted" if is_unrestricted(made.entry) else ""
     head = f"menuentry 'tunectl tries {trial_id}' --id '{entry_name(trial_id)}'{free} {{"
     return f"{head}{_FOR_LATER.sub('', body)}\n"
