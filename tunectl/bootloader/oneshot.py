@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
-from tunectl.bootloader.family import Once, Refusal
+from tunectl.bootloader.family import Family, Once, Refusal
 from tunectl.bootloader.hang import DRACUT, PANIC, arming, has_dracut
 from tunectl.bootloader.started import boots_next
 from tunectl.bootloader.words import Desired, Same, append, merge
@@ -64,10 +64,15 @@ def _reboots_after_panic(line: str) -> bool:
     return bool(values and re.fullmatch(r"-?[1-9][0-9]*", values[-1]))
 
 
-def refusals(root: Sysroot, once: Once | None, name: str) -> tuple[Refusal, ...]:
-    """Why `name`, a boot loader or kexec, cannot try a line for one boot on this host; () where it can."""
-    if once is None:
+def refusals(root: Sysroot, family: Family | None, name: str) -> tuple[Refusal, ...]:
+    """Why the boot loader `name` cannot try a line for one boot on this host; () where it can."""
+    if family is None or family.once is None:
         return (Refusal(f"tunectl cannot have {name} boot an entry once"),)
+    return refusals_of(root, family.once)
+
+
+def refusals_of(root: Sysroot, once: Once) -> tuple[Refusal, ...]:
+    """The same of a way to boot an entry once: a boot loader's, or kexec."""
     if armed := once.armed(root):  # what is the default otherwise is not seen
         who = "an earlier try" if is_our_entry(armed) else "somebody"
         return (Refusal(f"{who} has chosen {quoted(armed)} for the next boot already"),)
