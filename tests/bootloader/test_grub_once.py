@@ -50,7 +50,8 @@ MINE = "### BEGIN /etc/grub.d/06_mine ###\ndefault=1\n### END /etc/grub.d/06_min
 def menu(args: str = "console=ttyS0 quiet") -> str:
     """grub.cfg with the marks of grub-mkconfig, which goes on with custom.cfg."""
     head, entries, rest = grub_cfg(args=args).partition("set timeout_style=menu\n")
-    return f"### BEGIN /etc/grub.d/00_header ###\n{head}{END_OF_HEADER}{entries}{rest}{GOES_ON}"
+    made = f"### BEGIN /etc/grub.d/10_linux ###\n{entries}{rest}### END /etc/grub.d/10_linux ###\n"
+    return f"### BEGIN /etc/grub.d/00_header ###\n{head}{END_OF_HEADER}{made}{GOES_ON}"
 
 
 def a_host(below: Path, files: Mapping[str, str] | None = None) -> Sysroot:
