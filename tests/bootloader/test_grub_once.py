@@ -140,6 +140,7 @@ HARD = {
     "a script chooses": {"boot/grub/grub.cfg": menu() + "set default=1\n"},
     "a script before the entries chooses": {"boot/grub/grub.cfg": menu().replace(END_OF_HEADER, END_OF_HEADER + MINE)},
     "no environment block": {"boot/grub/grubenv": ""},
+    "an environment block outside of the file": {"boot/grub/grubenv": block(env_block="512+1")},
     "the ESP has a menu of its own": {"boot/efi/EFI/debian/grub.cfg": "menuentry 'Own' {\nlinux /vmlinuz ro\n}\n"},
     "no grub.cfg that can be read as one": {"boot/grub/grub.cfg": menu() + "}\n"},
     "a recovery entry": {"boot/grub/grub.cfg": menu().replace('default="0"', 'default="1>1"')},

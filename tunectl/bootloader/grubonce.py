@@ -55,6 +55,8 @@ def refusals(root: Sysroot, menu: str) -> tuple[Refusal, ...]:
     held = root.get_text(block)
     if len(held) != _SIZE or not held.startswith(_HEAD):
         told.append(Refusal(f"/{block} is no environment block of {_SIZE} bytes (`grub-editenv - create` makes one)"))
+    elif "env_block" in environment(root, menu):  # SUSE's GRUB on btrfs: next_entry is not in the file
+        told.append(Refusal(f"/{block} has GRUB keep its variables elsewhere (env_block), where tunectl does not look"))
     elif why := _cannot_clear(root, block):
         told.append(Refusal(f"GRUB could not clear next_entry, and each boot would take it: {why}", attended=True))
     return tuple(told)
