@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 
-from tunectl.bootloader import grubonce, onceentries
+from tunectl.bootloader import grubonce
 from tunectl.bootloader.editor import Holder, Look, files_family, read, variable
 from tunectl.bootloader.entries import (
     TUNED_WORD,
@@ -26,7 +26,7 @@ from tunectl.bootloader.entries import (
     version_key,
     wrongly_chosen,
 )
-from tunectl.bootloader.family import Family, Once, Point, Refusal, Upcoming, cannot_read
+from tunectl.bootloader.family import Family, Point, Refusal, Upcoming, cannot_read
 from tunectl.bootloader.grubdisk import PREFIX, Disk
 from tunectl.bootloader.grubmenu import BootEntry
 from tunectl.bootloader.grubrun import IMPORTED, Halt, Script, parse_grubenv
@@ -37,6 +37,7 @@ from tunectl.bootloader.grubstart import starts_elsewhere
 from tunectl.bootloader.grubstate import Entry as Shown
 from tunectl.bootloader.grubstate import State
 from tunectl.bootloader.grubsyntax import Unfollowed
+from tunectl.bootloader.onceentries import Entries, once_by_entries
 from tunectl.command import as_data, quoted
 from tunectl.host.sysroot import Sysroot
 
@@ -197,7 +198,7 @@ def _default(root: Sysroot) -> Entry | None:
 def _once_refusals(root: Sysroot) -> tuple[Refusal, ...]:
     default = _default(root)
     asked = grubonce.asks_for_a_password(root, GRUB2_CFG) if default and _names_users(root, default) else ()
-    return (*grubonce.refusals(root, GRUB2_CFG), *asked, *onceentries.refusals(_ENTRIES, root))
+    return (*grubonce.refusals(root, GRUB2_CFG), *asked)
 
 
 def _names_users(root: Sysroot, entry: Entry) -> bool:
@@ -209,14 +210,7 @@ def _names_users(root: Sysroot, entry: Entry) -> bool:
     return bool(grubonce.environment(root, GRUB2_CFG).get("grub_users")) if users == "$grub_users" else bool(users)
 
 
-_ENTRIES = onceentries.Entries(look, _default, "choose-grub-once", "unchoose-grub-once")
+_ENTRIES = Entries(look, _default, "choose-grub-once", "unchoose-grub-once")
 FAMILY: Family = files_family(
     look, (*entry_files(("boot",)), MAIN, "boot/grub2/custom.cfg", *GRUBENVS, *STARTS)
-)._replace(
-    once=Once(
-        _once_refusals,
-        partial(onceentries.default, _ENTRIES),
-        partial(onceentries.entry, _ENTRIES),
-        partial(grubonce.armed, menu=GRUB2_CFG),
-    )
-)
+)._replace(once=once_by_entries(_ENTRIES, _once_refusals, partial(grubonce.armed, menu=GRUB2_CFG)))

@@ -8,12 +8,13 @@ Source: UAPI Group, Boot Loader Specification; systemd-stub(7), .cmdline; system
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import length_problem
 from tunectl.bootloader.editor import Look, line_without_ours, read
 from tunectl.bootloader.entries import PLACES, Entry, loaded_files, place_of, unloadable
-from tunectl.bootloader.family import Default, Journaled, OnceEntry, Refusal, Write
+from tunectl.bootloader.family import Default, Journaled, Once, OnceEntry, Refusal, Write
 from tunectl.bootloader.oneshot import entry_name, is_our_entry
 from tunectl.bootloader.uki import read_sections
 from tunectl.command import as_data
@@ -35,7 +36,19 @@ class Entries(NamedTuple):
     disarm: str
 
 
-def refusals(family: Entries, root: Sysroot) -> tuple[Refusal, ...]:
+def once_by_entries(
+    family: Entries, own: Callable[[Sysroot], tuple[Refusal, ...]], armed: Callable[[Sysroot], str]
+) -> Once:
+    """What such a family does; `own` are the reasons that its loader has besides."""
+    return Once(
+        lambda root: (*own(root), *_refusals(family, root)),
+        partial(_default, family),
+        partial(_entry, family),
+        armed,
+    )
+
+
+def _refusals(family: Entries, root: Sysroot) -> tuple[Refusal, ...]:
     """Why no entry of ours can stand beside the default one; () where it can."""
     found, standing = family.look(root), family.default(root)
     why = found.upcoming.problem or found.refusal
@@ -57,7 +70,7 @@ def _without_space(root: Sysroot, place: str) -> str:
     return f"/{place} has {free} bytes left, and an entry needs up to {_NEEDED}" if free < _NEEDED else ""
 
 
-def default(family: Entries, root: Sysroot, journaled: Journaled) -> Default | None:
+def _default(family: Entries, root: Sysroot, journaled: Journaled) -> Default | None:
     """The default entry, its line without our words; of an image without what addons put behind it."""
     entry = family.default(root)
     if entry is None:
@@ -66,7 +79,7 @@ def default(family: Entries, root: Sysroot, journaled: Journaled) -> Default | N
     return Default(line_without_ours(family.look, root, " ".join(line.split()), journaled), loaded_files(root, entry))
 
 
-def entry(family: Entries, root: Sysroot, trial_id: str, line: str) -> OnceEntry:
+def _entry(family: Entries, root: Sysroot, trial_id: str, line: str) -> OnceEntry:
     """The file of the entry. UsageError where the kernel would cut the line, or the loader not take its letters."""
     made_of = family.default(root)
     assert made_of  # nothing refused

@@ -7,9 +7,7 @@ Source: loader.conf(5), systemd-boot(7), the Boot Loader Interface (EFI variable
 import fnmatch
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 
-from tunectl.bootloader import onceentries
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.bootloader.editor import Holder, Look, files_family, read
 from tunectl.bootloader.entries import (
@@ -26,7 +24,8 @@ from tunectl.bootloader.entries import (
     source_of_entries,
     wrongly_chosen,
 )
-from tunectl.bootloader.family import Family, Once, Point, Refusal, Upcoming, cannot_read
+from tunectl.bootloader.family import Family, Point, Refusal, Upcoming, cannot_read
+from tunectl.bootloader.onceentries import Entries, once_by_entries, standing_names
 from tunectl.bootloader.oneshot import is_our_entry
 from tunectl.bootloader.owners import ENTRY_MAKERS, IMAGE_MAKERS, maker, source_of
 from tunectl.bootloader.started import is_secure_boot, read_start, takes_one_shots, variable
@@ -69,7 +68,7 @@ def _once_refusals(root: Sysroot) -> tuple[Refusal, ...]:
         told.append(f"Secure Boot holds {as_data(f'/{default.path}')} to the line inside it")
     if not root.exists(BOOTCTL):
         told.append(f"there is no /{BOOTCTL}, which chooses an entry for one boot")
-    return (*map(Refusal, told), *onceentries.refusals(_ENTRIES, root))
+    return tuple(map(Refusal, told))
 
 
 def _armed(root: Sysroot) -> str:
@@ -78,7 +77,7 @@ def _armed(root: Sysroot) -> str:
 
 def choosing(root: Sysroot) -> list[tuple[str, ...]]:
     """What has the next boot take our entry."""
-    return [(f"/{BOOTCTL}", "set-oneshot", name) for name in onceentries.standing_names(root)]
+    return [(f"/{BOOTCTL}", "set-oneshot", name) for name in standing_names(root)]
 
 
 def unchoosing(root: Sysroot) -> list[tuple[str, ...]]:
@@ -164,19 +163,12 @@ def _configured(root: Sysroot) -> str:
     return ""
 
 
-_ENTRIES = onceentries.Entries(look, _default, "choose-systemd-boot-once", "unchoose-systemd-boot-once")
+_ENTRIES = Entries(look, _default, "choose-systemd-boot-once", "unchoose-systemd-boot-once")
 FAMILY: Family = files_family(
     look,
     (*entry_files(), *_LOADER_CONF),
     ("kernel-install",),
     to_decide("run `kernel-install add` for the kernel that will boot"),
-)._replace(
-    once=Once(
-        _once_refusals,
-        partial(onceentries.default, _ENTRIES),
-        partial(onceentries.entry, _ENTRIES),
-        _armed,
-    )
-)
+)._replace(once=once_by_entries(_ENTRIES, _once_refusals, _armed))
 # openSUSE's grub2-bls: its GRUB reads the same entries in the same order (bli and blscfg), and no /etc/default/grub.
 SUSE_BLS: Family = files_family(look, (*entry_files(), *_LOADER_CONF))
