@@ -84,6 +84,16 @@ def test_the_tried_line_has_systemd_feed_a_watchdog_where_it_may(name: str, tmp_
     assert line.removeprefix(f"ro tunectl.try={ID} {PANIC}").strip() == {"line": what}.get(by, "")
 
 
+@pytest.mark.parametrize(
+    ("line", "words", "seconds"),
+    [("ro panic=5", "panic=5", 5), ("ro panic=-1", "panic=-1", 0), ("ro panic=5 panic=0", PANIC, 30)],
+)
+def test_an_operators_own_words_for_a_panic(line: str, words: str, seconds: int, tmp_path: Path) -> None:
+    files = {"proc/cmdline": f"{line}\n", "usr/sbin/update-initramfs": "", **UNFED}
+    found = {cover.phase: cover for cover in covers(write(tmp_path, files))}
+    assert (found["panic"].what, found["panic"].seconds, found["initramfs"].what) == (words, seconds, words)
+
+
 def test_plan_says_it_where_it_asks_for_a_boot(tunectl: Callable[..., Ran], tmp_path: Path) -> None:
     tree = host(tmp_path, "bls")
     write(tree, UNFED)

@@ -7,8 +7,10 @@ wdog_reboot_handler(); initramfs-tools(7), panic; dracut.cmdline(7), rd.shell, r
 systemd.watchdog_sec.
 """
 
+import re
 from typing import Literal, NamedTuple
 
+from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.watchdog import Watchdog, is_fed_by_systemd, read_watchdogs
 
@@ -43,7 +45,7 @@ def covers(root: Sysroot) -> list[Cover]:
     return [
         Cover("loader", *early),
         Cover("kernel", *early),  # until something opens a watchdog
-        Cover("panic", "line", PANIC, 30),
+        _panic(root),
         _prompt(root),
         _running(root, watchdogs),
     ]
@@ -56,9 +58,20 @@ def _early(watchdogs: tuple[Watchdog, ...]) -> tuple[By, str]:
     return ("bmc" if bmcs.active else "unknown"), bmcs.identity
 
 
+def own_panic(line: str) -> str:
+    """The operator's own panic= that has a kernel boot again; "" for none. 0 waits for ever, -1 for no time."""
+    words = [str(arg) for arg in kernel_args(parse_cmdline(line)) if arg.key == "panic"]
+    return words[-1] if words and re.fullmatch(r"panic=-?[1-9][0-9]*", words[-1]) else ""
+
+
+def _panic(root: Sysroot) -> Cover:
+    words = own_panic(root.get_text("proc/cmdline")) or PANIC
+    return Cover("panic", "line", words, max(int(words.partition("=")[2]), 0))
+
+
 def _prompt(root: Sysroot) -> Cover:
     """At the prompt of an initramfs: `panic=` has initramfs-tools boot again, and other words dracut."""
-    words = [PANIC] if any(map(root.exists, _INITRAMFS_TOOLS)) else []
+    words = [_panic(root).what] if any(map(root.exists, _INITRAMFS_TOOLS)) else []
     words += [DRACUT] if has_dracut(root) else []
     return Cover("initramfs", "line", " ".join(words)) if words else Cover("initramfs", "unknown")
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.bootloader.family import Family, Once, Refusal
-from tunectl.bootloader.hang import DRACUT, PANIC, arming, has_dracut
+from tunectl.bootloader.hang import DRACUT, PANIC, arming, has_dracut, own_panic
 from tunectl.bootloader.started import boots_next
 from tunectl.bootloader.words import Desired, Same, append, merge
 from tunectl.command import as_data, quoted
@@ -51,17 +51,9 @@ def tried_line(root: Sysroot, line: str, desired: Sequence[Desired], same: Same,
 
     UsageError for a desired argument that would need quoting.
     """
-    words = [f"{KEY}={trial_id}"]
-    if not _reboots_after_panic(line):
-        words.append(PANIC)
-    words += [DRACUT] if has_dracut(root) else []
-    return append(merge((line,), desired, same), " ".join(filter(None, [*words, arming(root)])))[0]
-
-
-def _reboots_after_panic(line: str) -> bool:
-    """Has the operator's own line a panic= that boots again? 0 waits for ever, a negative number for no time."""
-    values = [arg.value or "" for arg in kernel_args(parse_cmdline(line)) if arg.key == "panic"]
-    return bool(values and re.fullmatch(r"-?[1-9][0-9]*", values[-1]))
+    panic = "" if own_panic(line) else PANIC
+    words = (f"{KEY}={trial_id}", panic, DRACUT if has_dracut(root) else "", arming(root))
+    return append(merge((line,), desired, same), " ".join(filter(None, words)))[0]
 
 
 def refusals(root: Sysroot, family: Family | None, name: str) -> tuple[Refusal, ...]:
