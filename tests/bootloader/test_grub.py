@@ -216,7 +216,7 @@ def grub_mkconfig(root: Sysroot, below: Path) -> str:
     """What the real grub-mkconfig writes for a tree: /etc/default and /boot are the tree's, in a mount namespace."""
     scripts = below / "grub.d"
     scripts.mkdir()
-    for name in ("00_header", "10_linux"):  # the others ask for disks a container does not have
+    for name in ("00_header", "10_linux", "41_custom"):  # the others ask for disks a container does not have
         shutil.copy2(f"/etc/grub.d/{name}", scripts)
     script = (
         'mount --bind "$1" /etc/default; mount --bind "$2" /boot; mount --bind "$3" /etc/grub.d; exec grub-mkconfig'

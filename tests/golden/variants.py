@@ -71,6 +71,13 @@ def _runs() -> Changes:
 
 
 # What is otherwise, in which document, and the fields that say so.
+_HANG = [
+    {"phase": "loader", "by": "nothing", "what": "", "seconds": None},
+    {"phase": "kernel", "by": "bmc", "what": "IPMI", "seconds": None},
+    {"phase": "panic", "by": "line", "what": "panic=30", "seconds": 30},
+    {"phase": "initramfs", "by": "unknown", "what": "", "seconds": None},
+    {"phase": "userspace", "by": "watchdog", "what": "i6300ESB timer", "seconds": 60},
+]
 _ROWS: tuple[tuple[str, str, Callable[[], Changes]], ...] = (
     ("the hypervisor took more than is unexplained", "probe.jitter", lambda: _taken(30_000_000)),
     *(
@@ -109,6 +116,7 @@ _ROWS: tuple[tuple[str, str, Callable[[], Changes]], ...] = (
     ("feed not judged", "preflight", lambda: _fed({"due_to_book_p99_9_ns": 60_000}, "not-judged")),
     ("feed without a limit", "preflight", lambda: _fed({}, "not-judged")),
     ("nothing to plan", "plan", lambda: {"changes": [], "reboot_required": False, "findings": []}),
+    ("what ends a hang", "plan", lambda: {"hang": _HANG}),
     ("nothing to apply", "apply", lambda: {"changes": [], "verdict": "compliant", "not_run": [], "notes": []}),
 )  # fmt: skip
 _HTML = ("probe.jitter", "probe.jitter.runs", "probe.jitter.loaded", "probe.wake", "preflight")

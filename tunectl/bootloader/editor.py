@@ -242,6 +242,11 @@ def our_words(look: Callable[[Sysroot], Look], root: Sysroot, journaled: Journal
     return tuple(swap.ours for swap in known if swap.ours in stand)
 
 
+def line_without_ours(look: Callable[[Sysroot], Look], root: Sysroot, line: str, journaled: Journaled) -> str:
+    """A line that may have our words, from one of the files or from a later one that was made of it, without them."""
+    return take_out((line,), _memory(look(root).holders, journaled))[0]
+
+
 def _words_of(holder: Holder, root: Sysroot) -> list[str]:
     try:
         lines = holder.form.lines(read(root, holder.path) or "")

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from tunectl.bootloader.cmdline import Arg, parse_cmdline
 from tunectl.bootloader.editor import LINE, OPTIONS, Holder, read
 from tunectl.bootloader.family import Point
+from tunectl.bootloader.oneshot import KEY, is_our_entry
 from tunectl.command import as_data
 from tunectl.fix import NOTHING, Fix, to_decide
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
@@ -29,7 +30,7 @@ _PLUGINS, _VENDORS_PLUGINS = "etc/kernel/install.d", "usr/lib/kernel/install.d"
 _TUNED, TUNED_WORD = "92-tuned.install", "$tuned_params"
 _TUNEDS = (f"{_PLUGINS}/{_TUNED}", f"{_VENDORS_PLUGINS}/{_TUNED}")
 # Each entry gets these again by itself: from the loader and from kernel-install.
-_ADDED = ("BOOT_IMAGE", "initrd", "systemd.machine_id")
+_ADDED = ("BOOT_IMAGE", "initrd", "systemd.machine_id", KEY)
 # $BOOT is the EFI system partition or a partition of its own; distributions mount either at one of these.
 PLACES = ("boot", "efi", "boot/efi")
 _COUNTER = re.compile(r"\+[0-9]+(-[0-9]+)?$")  # boot counting: tries left, tries done
@@ -59,6 +60,7 @@ class Entry(NamedTuple):
     signed: bool = False  # an image
     loads: tuple[str, ...] = ()  # the kernel and the initrds that its file names
     foreign: bool = False  # another system's on this disk
+    tried: bool = False  # tunectl's own, which one boot takes (oneshot.py)
 
     @property
     def rescue(self) -> bool:
@@ -67,8 +69,8 @@ class Entry(NamedTuple):
 
     @property
     def ours(self) -> bool:
-        """Is it one of this system, and not for repairs? Only such a one is edited."""
-        return not (self.rescue or self.foreign)
+        """Is it one of this system, neither for repairs nor for one boot? Only such a one is edited."""
+        return not (self.rescue or self.foreign or self.tried)
 
     @property
     def holder(self) -> Holder:
@@ -114,7 +116,8 @@ def parse_fields(text: str) -> dict[str, list[str]]:
 def parse_entry(path: str, text: str) -> Entry | None:
     """An entry that boots a Linux kernel; None for another one (a program, a device tree, an empty file)."""
     fields = parse_fields(text)
-    if "linux" not in fields and "uki" not in fields:
+    tried = is_our_entry(path.rpartition("/")[2])
+    if not fields.keys() & ({"linux", "uki", "efi"} if tried else {"linux", "uki"}):
         return None
     name, exhausted = uncounted(path.rpartition("/")[2].removesuffix(".conf"))
 
@@ -134,7 +137,8 @@ def parse_entry(path: str, text: str) -> Entry | None:
         exhausted,
         sum(1 for one in fields.get("options", []) if one),
         max(leads, key=len),
-        loads=(*fields.get("linux", [])[-1:], *fields.get("initrd", [])),
+        loads=(*fields.get("linux", fields.get("efi", []))[-1:], *fields.get("initrd", [])),
+        tried=tried,
     )
 
 
@@ -155,7 +159,7 @@ def unloadable(root: Sysroot, entry: Entry) -> str:
 
     A recorded host has no kernels: there only a file that is missing among others of its kind is missed.
     """
-    place = entry.path.partition("/loader/entries/")[0]
+    place = place_of(entry)
     for name in (word for names in entry.loads for word in names.split() if "$" not in word):
         path = name.replace("\\", "/").lstrip("/")
         places = dict.fromkeys((f"{place}/{path}", path))
@@ -163,6 +167,19 @@ def unloadable(root: Sysroot, entry: Entry) -> str:
         if why is None and (root.live or any(_has_others(root, place) for place in places)):
             return f"{as_data(f'/{entry.path}')} loads {as_data(name)}, which is not there or empty"
     return ""
+
+
+def loaded_files(root: Sysroot, entry: Entry) -> tuple[str, ...]:
+    """The kernel and the initrds that an entry loads, as paths on the host, as far as they are there; or its image."""
+    place = place_of(entry)
+    paths = [word.replace("\\", "/").lstrip("/") for names in entry.loads for word in names.split()]
+    found = [next((one for one in (f"{place}/{path}", path) if root.exists(one)), "") for path in paths]
+    return tuple(filter(None, found)) if entry.loads else (entry.path,)
+
+
+def place_of(entry: Entry) -> str:
+    """Where its partition is mounted."""
+    return re.split("/loader/entries/|/EFI/Linux/", entry.path)[0]
 
 
 def _lack_of(root: Sysroot, path: str) -> str:
@@ -183,7 +200,7 @@ def _has_others(root: Sysroot, path: str) -> bool:
 
 def wrongly_chosen(default: Entry) -> tuple[str, Fix]:
     """(what is wrong with a default entry that is not ours, what to do): the entry itself stays as it is."""
-    if default.ours:
+    if default.ours or default.tried:
         return "", NOTHING
     whose = "a rescue entry" if default.rescue else "another system's, by its machine-id and its root="
     problem = f"{as_data(f'/{default.path}')} is {whose}, and the default"
@@ -232,7 +249,7 @@ def _boots_another(line: str, booted: frozenset[Arg]) -> bool:
 
 def own_line(entries: Sequence[Entry], default: object = None) -> str:
     """The line that the entries of this system's later kernels would take over, where nothing else says theirs."""
-    own = [entry for entry in entries if not entry.foreign]
+    own = [entry for entry in entries if not (entry.foreign or entry.tried)]
     return next((entry.line for entry in own if entry == default), own[0].line if own else "")
 
 
@@ -251,7 +268,7 @@ def source_of_entries(root: Sysroot, default_line: str) -> tuple[Holder, Point]:
     text = read(root, CMDLINE)
     vendors = read(root, _VENDORS)
     # Needed for a file that exists, too: it may be the one that we made from this line.
-    new = " ".join((vendors or _portable(default_line)).split())
+    new = " ".join((vendors or portable(default_line)).split())
     if text is not None:
         return Holder(CMDLINE, LINE, new), Point(f"/{CMDLINE}", " ".join(text.split()), added=_added(root))
     where = f"/{_VENDORS}" if vendors else f"/{CMDLINE}, which is not there"
@@ -273,8 +290,8 @@ def _added(root: Sysroot) -> str:
     return f"what {as_data(run[0])} does to the entries of later kernels is not followed" if run else ""
 
 
-def _portable(line: str) -> str:
-    """An entry's line without what belongs to that entry alone."""
+def portable(line: str) -> str:
+    """A line without what belongs to its entry, or to its boot, alone."""
     words = line.split()
     if '"' in line:  # a quoted value may hold spaces: every word of it stays
         return line

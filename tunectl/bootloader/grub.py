@@ -10,9 +10,19 @@ import re
 from collections.abc import Sequence
 
 from tunectl import kinds
+from tunectl.bootloader import grubonce, grubtry
 from tunectl.bootloader.cmdline import Arg, Rule, kernel_args, lookup, same_key
-from tunectl.bootloader.editor import Holder, Look, our_words, plan_edits, read, variable, without_ours
-from tunectl.bootloader.family import BootPlan, Conflict, Family, Journaled, Upcoming, Write
+from tunectl.bootloader.editor import (
+    Holder,
+    Look,
+    line_without_ours,
+    our_words,
+    plan_edits,
+    read,
+    variable,
+    without_ours,
+)
+from tunectl.bootloader.family import BootPlan, Conflict, Default, Family, Journaled, Once, Refusal, Upcoming, Write
 from tunectl.bootloader.grubsettings import (
     DEFAULT,
     DIRECTORY,
@@ -29,7 +39,7 @@ from tunectl.bootloader.grubsettings import (
 from tunectl.bootloader.grubstart import FILES as STARTS
 from tunectl.bootloader.grubstart import starts_elsewhere
 from tunectl.bootloader.nextboot import next_boot, next_length_problem
-from tunectl.bootloader.words import Desired, Same, checked, given, is_safe, written
+from tunectl.bootloader.words import Desired, Same, Swap, checked, given, is_safe, take_out, written
 from tunectl.command import as_data, as_place
 from tunectl.errors import UsageError
 from tunectl.fix import NOTHING, Fix, to_type
@@ -155,7 +165,24 @@ def _ours(root: Sysroot, journaled: Journaled) -> tuple[str, ...]:
 
 
 def _stripped(root: Sysroot, journaled: Journaled) -> tuple[Write, ...]:
-    return without_ours(look, root, journaled) if read(root, MAIN) is not None else ()
+    edited = without_ours(look, root, journaled) if read(root, MAIN) is not None else ()
+    return (*edited, *grubtry.without_ours(root))
+
+
+def _once_refusals(root: Sysroot) -> tuple[Refusal, ...]:
+    """What is tried has to be what the settings come to: a menu that was not made of them since is refused, too."""
+    stale = next_boot(root).problem
+    return (*((Refusal(stale),) if stale else ()), *grubtry.refusals(root))
+
+
+def _default(root: Sysroot, journaled: Journaled) -> Default | None:
+    """The default entry. Its initrds are those beside the kernel, by the names in its file."""
+    made = grubtry.read_default(root)
+    if isinstance(made, str):
+        return None
+    ours = [Swap(word, None) for word in parse_dropin(root.get_text(DROPIN)) or ()]
+    line = take_out((line_without_ours(look, root, made.line, journaled),), ours)[0]
+    return Default(line, grubtry.loaded_files(root, made))
 
 
 def _confirm(root: Sysroot, desired: Sequence[Desired], same: Same) -> str | None:
@@ -163,5 +190,13 @@ def _confirm(root: Sysroot, desired: Sequence[Desired], same: Same) -> str | Non
 
 
 FAMILY = Family(
-    next_boot, _plan, _ours, _stripped, (*FILES, *STARTS), ("update-grub",), to_type(kinds.update_grub()), _confirm
+    next_boot,
+    _plan,
+    _ours,
+    _stripped,
+    (*FILES, *STARTS),
+    ("update-grub",),
+    to_type(kinds.update_grub()),
+    _confirm,
+    Once(_once_refusals, _default, grubtry.once_entry, lambda root: grubonce.armed(root, menu_path(root))),
 )

@@ -26,8 +26,9 @@ OTHER = "other"
 # The firmware's own variables: two bytes behind the attributes, the number of a boot entry.
 _GLOBAL = "sys/firmware/efi/efivars/{}-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
-_READ = ("LoaderInfo", "LoaderEntrySelected", "StubInfo")
-FILES = (*map(_VARIABLE.format, _READ), *map(_GLOBAL.format, ("BootNext", "BootCurrent")), _TYPE)
+_READ = ("LoaderInfo", "LoaderEntrySelected", "StubInfo", "LoaderFeatures", "LoaderEntryOneShot")
+FILES = (*map(_VARIABLE.format, _READ), *map(_GLOBAL.format, ("BootNext", "BootCurrent", "SecureBoot")), _TYPE)
+_TAKES_ONE_SHOTS = 1 << 3  # EFI_LOADER_FEATURE_ENTRY_ONESHOT
 
 
 class Start(NamedTuple):
@@ -72,6 +73,23 @@ def boots_next(root: Sysroot) -> str:
     if chosen is None or chosen == _number(root, "BootCurrent"):
         return ""
     return f"BootNext has the firmware start its entry {chosen:04X} next (`efibootmgr --delete-bootnext` takes it back)"
+
+
+def takes_one_shots(root: Sysroot) -> bool:
+    """Did this boot's loader say that it boots an entry once (LoaderEntryOneShot)?"""
+    try:
+        data = root.read_bytes(_VARIABLE.format("LoaderFeatures"))
+    except OSError:
+        return False
+    return bool(int.from_bytes(data[4:12], "little") & _TAKES_ONE_SHOTS)
+
+
+def is_secure_boot(root: Sysroot) -> bool:
+    """Does the firmware start signed programs alone? UEFI specification, 3.3: SecureBoot is 1."""
+    try:
+        return root.read_bytes(_GLOBAL.format("SecureBoot"))[4:5] == b"\1"
+    except OSError:
+        return False
 
 
 def _number(root: Sysroot, name: str) -> int | None:

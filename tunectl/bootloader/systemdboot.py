@@ -24,14 +24,17 @@ from tunectl.bootloader.entries import (
     source_of_entries,
     wrongly_chosen,
 )
-from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
+from tunectl.bootloader.family import Family, Point, Refusal, Upcoming, cannot_read
+from tunectl.bootloader.onceentries import Entries, once_by_entries, standing_names
+from tunectl.bootloader.oneshot import is_our_entry
 from tunectl.bootloader.owners import ENTRY_MAKERS, IMAGE_MAKERS, maker, source_of
-from tunectl.bootloader.started import variable
+from tunectl.bootloader.started import is_secure_boot, read_start, takes_one_shots, variable
 from tunectl.bootloader.uki import is_of_kernel_install, kernel_of, read_images, rebuild_refusal
 from tunectl.command import argv, as_data
 from tunectl.fix import NOTHING, Fix, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
 
+BOOTCTL = "usr/bin/bootctl"
 _LOADER_CONF = tuple(f"{place}/loader/loader.conf" for place in PLACES)
 
 
@@ -46,6 +49,40 @@ def look(root: Sysroot) -> Look:
         return _of_image(root, default, texts) if default in images else _of_entries(root, default, texts)
     except OSError as error:
         return Look((), cannot_read(error))
+
+
+def _default(root: Sysroot) -> Entry | None:
+    """The default entry, as it is where none is chosen for one boot."""
+    entries = [entry for entry in (*read_entries(root), *read_images(root, PLACES)) if not entry.tried]
+    return default_entry(root, in_order(entries), once=False)
+
+
+def _once_refusals(root: Sysroot) -> tuple[Refusal, ...]:
+    told = []
+    if read_start(root).loader != "systemd-boot":
+        told.append("this boot did not come from systemd-boot, which LoaderInfo would tell")
+    elif not takes_one_shots(root):
+        told.append("this systemd-boot boots no entry once (LoaderFeatures)")
+    default = _default(root)
+    if default and not default.loads and is_secure_boot(root):
+        told.append(f"Secure Boot holds {as_data(f'/{default.path}')} to the line inside it")
+    if not root.exists(BOOTCTL):
+        told.append(f"there is no /{BOOTCTL}, which chooses an entry for one boot")
+    return tuple(map(Refusal, told))
+
+
+def _armed(root: Sysroot) -> str:
+    return variable(root, "LoaderEntryOneShot")
+
+
+def choosing(root: Sysroot) -> list[tuple[str, ...]]:
+    """What has the next boot take our entry."""
+    return [(f"/{BOOTCTL}", "set-oneshot", name) for name in standing_names(root)]
+
+
+def unchoosing(root: Sysroot) -> list[tuple[str, ...]]:
+    """What takes that back, where it is still ours."""
+    return [(f"/{BOOTCTL}", "set-oneshot", "")] if is_our_entry(_armed(root)) else []
 
 
 def _of_entries(root: Sysroot, default: Entry, texts: Sequence[Entry]) -> Look:
@@ -102,9 +139,13 @@ def _stale(root: Sysroot, image: Entry, source: str) -> tuple[str, Fix]:
     )
 
 
-def default_entry(root: Sysroot, entries: list[Entry]) -> Entry | None:
-    """What systemd-boot boots: chosen for one boot, by `bootctl set-default`, by loader.conf, or the menu's first."""
-    for wanted in (variable(root, "LoaderEntryOneShot"), variable(root, "LoaderEntryDefault"), _configured(root)):
+def default_entry(root: Sysroot, entries: list[Entry], *, once: bool = True) -> Entry | None:
+    """What systemd-boot boots: chosen for one boot, by `bootctl set-default`, by loader.conf, or the menu's first.
+
+    Not `once`: whatever is chosen for one boot.
+    """
+    chosen = _armed(root) if once else ""
+    for wanted in (chosen, variable(root, "LoaderEntryDefault"), _configured(root)):
         if wanted == "@saved":
             wanted = variable(root, "LoaderEntryLastBooted")
         if wanted:
@@ -122,11 +163,12 @@ def _configured(root: Sysroot) -> str:
     return ""
 
 
+_ENTRIES = Entries(look, _default, "choose-systemd-boot-once", "unchoose-systemd-boot-once")
 FAMILY: Family = files_family(
     look,
     (*entry_files(), *_LOADER_CONF),
     ("kernel-install",),
     to_decide("run `kernel-install add` for the kernel that will boot"),
-)
+)._replace(once=once_by_entries(_ENTRIES, _once_refusals, _armed))
 # openSUSE's grub2-bls: its GRUB reads the same entries in the same order (bli and blscfg), and no /etc/default/grub.
 SUSE_BLS: Family = files_family(look, (*entry_files(), *_LOADER_CONF))

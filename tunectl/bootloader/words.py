@@ -86,17 +86,28 @@ def merge(lines: Lines, desired: Iterable[Desired], same: Same) -> Lines:
 def _put(lines: Lines, want: Desired) -> Lines:
     key, _, rule = want
     words = _words(lines)
-    end = next((n for n, word in enumerate(words) if word.text == "--"), len(words))
-    mine = [word for word in words[:end] if same_key(word.arg.key, key)]
+    mine = [word for word in words[: _end_of_kernels(words)] if same_key(word.arg.key, key)]
     valued = [word for word in mine if word.arg.value is not None]
     if rule is Rule.FIRST and valued:
         return _replace(lines, valued[0], written(want))
     if rule is Rule.LAST and mine:
         return _replace(lines, (valued or mine)[-1], written(want))
+    return append(lines, written(want))
+
+
+def _end_of_kernels(words: Sequence[_Word]) -> int:
+    """Where the kernel's own words end: what is behind a `--` goes to init."""
+    return next((n for n, word in enumerate(words) if word.text == "--"), len(words))
+
+
+def append(lines: Lines, more: str) -> Lines:
+    """The lines with `more` as the last of the kernel's own words."""
+    words = _words(lines)
+    end = _end_of_kernels(words)
     if end < len(words):
-        return _replace(lines, words[end], f"{written(want)} --")
+        return _replace(lines, words[end], f"{more} --")
     last = lines[-1].rstrip()
-    return (*lines[:-1], f"{last} {written(want)}{lines[-1][len(last) :]}" if last else written(want))
+    return (*lines[:-1], f"{last} {more}{lines[-1][len(last) :]}" if last else more)
 
 
 def swaps(before: Lines, after: Lines) -> tuple[Swap, ...]:

@@ -1,14 +1,17 @@
 """tunectl plan"""
 
+from typing import Annotated
+
 import click
 import msgspec
 from msgspec import UNSET
 
+from tunectl.bootloader.hang import By, Phase, covers
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.helped import VERDICT, Example, exit_code
 from tunectl.cli.options import Options
 from tunectl.model import Change, Lifetime, Scalar
-from tunectl.shapes import Findings, HostFile, Notes, Reboot, Waits
+from tunectl.shapes import Findings, HostFile, Maybe, Notes, Reboot, Waits
 from tunectl.tuning.inspection import open_inspection
 from tunectl.verdict import verdict_of
 
@@ -24,12 +27,22 @@ class Row(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Hang(msgspec.Struct, frozen=True):
+    """What boots the host again where it hangs in one phase of a boot."""
+
+    phase: Phase
+    by: By
+    what: Annotated[str, msgspec.Meta(description="The watchdog's own name, or words on the kernel's line.")]
+    seconds: int | None
+
+
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """What `tunectl plan` says that apply would write."""
 
     host_file: HostFile = ""
     changes: list[Row]
     reboot_required: Reboot
+    hang: Annotated[list[Hang], msgspec.Meta(description="What ends a hang of the boot that it needs."), Maybe] = []
     findings: Findings
     unconfirmed: Waits = UNSET
     notes: Notes
@@ -49,10 +62,12 @@ def command(options: Options, candidate: str | None) -> int:
     inspection = open_inspection(open_root(options), *paths, options.invocation, today(), candidate=candidate)
     stay_off(inspection.root, inspection.config.scope.isolated)
     plan = inspection.assess()
+    boots = any(change.knob.startswith("boot.") for change in plan.changes)
     body = Planned(
         host_file=inspection.config.origin,
         changes=list(map(row_of, plan.changes)),
         reboot_required=plan.reboot_required,
+        hang=[Hang(*cover) for cover in covers(inspection.root)] if boots else [],
         findings=plan.findings,
         unconfirmed=inspection.unconfirmed(),
         notes=[*inspection.notes(), *inspection.choices(), *inspection.tuner_notes()],

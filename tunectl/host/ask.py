@@ -55,7 +55,9 @@ VERSION = Question("systemctl-version", ("/usr/bin/systemctl", "--version"))
 # (src/app/rpmostree-builtin-kargs.cxx), for which the daemon's GetDeploymentBootConfig reads, and begins no transaction
 # (src/daemon/rpmostreed-os.cxx). Asked where one is staged: before the shutdown no entry has its line.
 KARGS = Question("rpm-ostree-kargs", ("/usr/bin/rpm-ostree", "kargs"), "run/ostree/staged-deployment")
-QUESTIONS = (SHOW, VERSION, KARGS)  # what a snapshot writes down the answers to
+# systemd-system.conf(5), RuntimeWatchdogSec=; org.freedesktop.systemd1(5), RuntimeWatchdogUSec: "30s", or "0" for none.
+WATCHDOG = Question("systemctl-watchdog", ("/usr/bin/systemctl", "show", "--property=RuntimeWatchdogUSec"), _SYSTEMD)
+QUESTIONS = (SHOW, VERSION, KARGS, WATCHDOG)  # what a snapshot writes down the answers to
 
 # Variables of units that a recording may hold; any other may be a secret.
 _HARMLESS_VARIABLES = ("IRQBALANCE_",)

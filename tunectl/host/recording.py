@@ -308,6 +308,8 @@ FILES = (
     *_below("sys/class/hwmon/hwmon*", "name"),
     *_below("sys/class/dmi/id", "sys_vendor product_name bios_version chassis_asset_tag"),
     *_below("sys/hypervisor", "type"),
+    *_below("sys/class/watchdog/watchdog*", "identity state timeout"),
+    *_below("sys", "class/misc/watchdog/dev module/ipmi_watchdog/initstate"),
     *_below("sys/fs/cgroup", "cpuset.cpus.effective cpuset.cpus.isolated"),
     *_below("sys/fs/cgroup/*", "cpuset.cpus cpuset.cpus.effective cpuset.cpus.partition"),
     *_below("etc", "os-release kernel/install.conf"),

@@ -7,6 +7,7 @@ programs that are run once for each thing of a host.
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from tunectl.bootloader import grubonce, kexec, systemdboot
 from tunectl.bootloader.entries import PLACES
 from tunectl.bootloader.uki import kernel_of, read_images
 from tunectl.errors import TunectlError, words_of
@@ -57,6 +58,13 @@ def _starts_in_slices(root: Sysroot) -> list[tuple[str, ...]]:
 _FOR_EACH: dict[str, Callable[[Sysroot], list[tuple[str, ...]]]] = {
     "kernel-install": _kernel_installs,
     "start-in-slices": _starts_in_slices,
+    # an entry of ours for one boot: which, the file of the entry tells
+    "choose-grub-once": grubonce.choosing,
+    "unchoose-grub-once": grubonce.unchoosing,
+    "choose-systemd-boot-once": systemdboot.choosing,
+    "unchoose-systemd-boot-once": systemdboot.unchoosing,
+    "load-kexec": kexec.loading,
+    "unload-kexec": kexec.unloading,
 }
 KNOWN = frozenset((*COMMANDS, *_FOR_EACH))
 # Without a running systemd (a container, a chroot) systemctl reaches nobody.

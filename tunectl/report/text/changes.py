@@ -26,6 +26,20 @@ from tunectl.wording import few, plural
 
 MAX_VALUES = 8  # lines of one knob in one block; further lines are only counted
 _LIFETIMES = {"runtime": "this boot", "boot": "next boot"}
+_PHASES = {
+    "loader": "firmware, boot loader",
+    "kernel": "kernel, until a watchdog is open",
+    "panic": "kernel that panicked",
+    "initramfs": "initramfs at its prompt",
+    "userspace": "from then on",
+}
+_COVERS = {
+    "watchdog": "{what}{after}",
+    "bmc": "the BMC's timer, if the firmware leaves it running",
+    "line": "with --try-boot{after} ({what})",
+    "nothing": "nothing",
+    "unknown": "not known",
+}
 Changes = Sequence[Mapping[str, Any]]
 
 
@@ -41,9 +55,23 @@ def plan(body: Mapping[str, Any], page: TextPage) -> None:
         prose(page, f"As it stands: {brief(found)}.")
     change_blocks(page, changes)
     reboot(page, body)
+    hang(page, body.get("hang", ()))
     rest = (finding for finding in _beside(changes, found) if finding.outcome is not Outcome.COMPLIANT)
     findings(page, groups(rest))
     notes(page, body.get("notes", ()))
+
+
+def hang(page: TextPage, covers: Iterable[Mapping[str, Any]]) -> None:
+    """What ends a hang of the next boot, a line a phase."""
+    rows = [(_PHASES[cover["phase"]], _ended_by(cover)) for cover in covers]
+    if rows:
+        heading(page, "What boots the host again where that boot hangs")
+        columns(page, rows, styles=("", "cyan"))
+
+
+def _ended_by(cover: Mapping[str, Any]) -> str:
+    after = f" after {cover['seconds']} s" if cover.get("seconds") else ""
+    return _COVERS[cover["by"]].format(what=printable(cover.get("what") or ""), after=after)
 
 
 def _beside(changes: Changes, found: Iterable[Finding]) -> list[Finding]:

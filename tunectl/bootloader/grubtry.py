@@ -1,0 +1,120 @@
+"""Our entry in GRUB's menu: a copy of the default one with another line, in custom.cfg, which grub.cfg goes on with.
+
+It is the menu's last but for what later scripts print, so that no number of an entry before it changes. What the
+default entry does for boots to come (savedefault, recordfail) is left out.
+Source: grub-mkconfig's 10_linux and 41_custom; Debian's 10_linux (recordfail); GRUB manual, 16.1.1 (menuentry).
+"""
+
+import re
+from typing import NamedTuple
+
+from tunectl.bootloader import grubonce
+from tunectl.bootloader.cmdline import length_problem
+from tunectl.bootloader.editor import read
+from tunectl.bootloader.family import OnceEntry, Refusal, Write
+from tunectl.bootloader.grubcfg import LOADERS, MenuEntry, Refused, parse, read_entries
+from tunectl.bootloader.grubmenu import BootEntry, evaluate
+from tunectl.bootloader.grubsettings import menu_path
+from tunectl.bootloader.grubstart import starts_elsewhere
+from tunectl.bootloader.oneshot import entry_name
+from tunectl.command import as_data
+from tunectl.errors import UsageError
+from tunectl.host.sysroot import Sysroot
+
+_LINUX = re.compile(r"(?P<load>\S+[ \t]+(?P<image>[^\s'\"\\$]+))[ \t]*(?P<line>[^\n]*)")
+_FOR_LATER = re.compile(r"^[ \t]*(?:savedefault|recordfail)[ \t]*\n", re.MULTILINE)
+_CUSTOM = re.compile(r"^[ \t]*(?:source|\.)[ \t]+\S*/custom\.cfg[ \t]*$", re.MULTILINE)
+
+
+class Made(NamedTuple):
+    """The default entry, as far as ours is made of it."""
+
+    entry: MenuEntry
+    load: str  # the command and its kernel, as written
+    image: str
+    line: str
+
+
+def read_default(root: Sysroot) -> Made | str:
+    """The default entry of grub.cfg, whatever is chosen for one boot; a text: why ours cannot be made of it.
+
+    OSError where grub.cfg cannot be read.
+    """
+    menu = menu_path(root)
+    text = read(root, menu)
+    if text is None:
+        return f"there is no /{menu}"
+    found = evaluate(root, menu, ("next_entry",)).entry
+    if not isinstance(found, BootEntry):
+        return found.why
+    try:
+        entry = next((one for one in read_entries(text) if f"/{menu}:{one.line}" == found.at), None)
+    except Refused as error:
+        return f"/{menu} has {error}"
+    if entry is None or found.recovery:
+        return f"the default entry is the one at {as_data(found.at)}, of which tunectl makes none"
+    loads = [command for command in entry.commands if command.bare().name in LOADERS]
+    match = _LINUX.fullmatch(entry.linux)
+    if len(loads) != 1 or not match or entry.text.count(entry.linux) != 1:
+        return f"what the entry at {as_data(found.at)} loads is not one kernel with one line"
+    return Made(entry, match["load"], match["image"], match["line"])
+
+
+def refusals(root: Sysroot) -> tuple[Refusal, ...]:
+    """Why GRUB would not boot an entry of ours once on this host; () where it would."""
+    menu, made = menu_path(root), read_default(root)
+    if isinstance(made, str):
+        return (Refusal(made),)
+    text = root.read_text(menu)
+    told = []
+    goes_on = _CUSTOM.search(text)
+    if not goes_on:
+        told.append(f"/{menu} does not go on with custom.cfg")
+    elif text.count("\n", 0, goes_on.start()) < made.entry.line:
+        told.append(f"the default entry stands behind custom.cfg in /{menu}: ours would change its number")
+    if elsewhere := starts_elsewhere(root, menu):
+        told.append(f"GRUB starts with {as_data(f'/{elsewhere.path}')}, which does not go on with /{menu}")
+    asked = () if is_unrestricted(made.entry) else grubonce.asks_for_a_password(root, menu)
+    return (*map(Refusal, told), *grubonce.refusals(root, menu), *asked)
+
+
+def loaded_files(root: Sysroot, made: Made) -> tuple[str, ...]:
+    """The kernel and the initrds that the entry loads, as paths on the host, as far as they are there."""
+    paths = [word.lstrip("/") for word in (made.image, *made.entry.initrd.split()[1:])]
+    found = (next((one for one in (f"boot/{path}", path) if root.exists(one)), "") for path in paths)
+    return tuple(filter(None, found))
+
+
+def is_unrestricted(entry: MenuEntry) -> bool:
+    """May anybody start it, where GRUB has superusers?"""
+    return any(word.raw == "--unrestricted" for command in parse(entry.text)[:1] for word in command.words)
+
+
+def once_entry(root: Sysroot, trial_id: str, line: str) -> OnceEntry:
+    """Our entry in custom.cfg, beside what the operator has there. UsageError where the kernel would cut the line."""
+    made = read_default(root)
+    assert not isinstance(made, str)  # nothing refused
+    if too_long := length_problem(f"BOOT_IMAGE={made.image} {line}"):
+        raise UsageError(too_long)
+    path = grubonce.custom_cfg(root)
+    text = read(root, path)
+    content = grubonce.with_block(text, trial_id, render(made, trial_id, line))
+    pristine = None if text is None else grubonce.without_block(text)
+    return OnceEntry((Write("edit", path, content, pristine),), "choose-grub-once", "unchoose-grub-once")
+
+
+def render(made: Made, trial_id: str, line: str) -> str:
+    """The text of our entry: what the default one does, and its own line."""
+    last = parse(made.entry.text)[0].words[-1]  # of the head; a title may have braces in it
+    body = made.entry.text[last.at + len(last.raw) :].partition("{")[2].replace(made.entry.linux, f"{made.load} {line}")
+    free = " --unrestricted" if is_unrestricted(made.entry) else ""
+    head = f"menuentry 'tunectl tries {trial_id}' --id '{entry_name(trial_id)}'{free} {{"
+    return f"{head}{_FOR_LATER.sub('', body)}\n"
+
+
+def without_ours(root: Sysroot) -> tuple[Write, ...]:
+    """custom.cfg without our entry, where it holds one."""
+    path = grubonce.custom_cfg(root)
+    text = read(root, path)
+    clean = grubonce.without_block(text or "")
+    return (Write("edit", path, clean, clean),) if text and clean != text else ()

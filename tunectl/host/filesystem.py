@@ -1,0 +1,71 @@
+"""The file system that a file is on, and what the kernel has put between it and the disks.
+
+A boot loader sees disks where the kernel sees LVM, RAID and encryption, and writes to few file systems.
+Source: proc_pid_mountinfo(5); Documentation/ABI/testing/sysfs-block-dm (dm/uuid, whose beginning names who made the
+device: LVM-, CRYPT-, DMRAID-, mpath-); Documentation/admin-guide/md.rst (the directory md of an array).
+"""
+
+import re
+from typing import NamedTuple
+
+from tunectl.host.sysroot import Sysroot
+
+_MOUNTS = "proc/self/mountinfo"
+_PATHS_TO_ONE_DISK = "mpath-"
+_PART = re.compile(r"part[0-9]+-")
+
+
+class Place(NamedTuple):
+    """Where a file lies."""
+
+    kind: str  # the file system's: ext4, vfat
+    read_only: bool
+    layers: tuple[str, ...] = ()  # between it and the disks, as one says it: "LVM", "encryption", "software RAID"
+
+
+class _Mount(NamedTuple):
+    point: str
+    device: str  # MAJOR:MINOR
+    read_only: bool
+    kind: str
+
+
+def read_place(root: Sysroot, path: str) -> Place | None:
+    """The file system of a path, links followed; None where the mounts are not known (a recording)."""
+    file = "/" + root.real(path)
+    found = None
+    for mount in _parse_mounts(root.get_text(_MOUNTS)):
+        inside = mount.point == "/" or f"{file}/".startswith(f"{mount.point}/")
+        if inside and (found is None or len(mount.point) >= len(found.point)):  # a later mount hides an earlier one
+            found = mount
+    return Place(found.kind, found.read_only, _layers(root, found.device)) if found else None
+
+
+def _parse_mounts(text: str) -> list[_Mount]:
+    mounts = []
+    for line in text.splitlines():
+        mine, _, theirs = line.partition(" - ")
+        words, rest = mine.split(), theirs.split()
+        if len(words) < 6 or len(rest) < 3:
+            continue
+        options = f"{words[5]},{rest[2]}".split(",")
+        mounts.append(_Mount(_unescaped(words[4]), words[2], "ro" in options, rest[0]))
+    return mounts
+
+
+def _unescaped(text: str) -> str:
+    """A space, a tab, a newline and a backslash stand as their octal numbers."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
+
+
+def _layers(root: Sysroot, device: str) -> tuple[str, ...]:
+    """What makes a block device of others. A partition of an array is below the array's own directory."""
+    block = root.real(f"sys/dev/block/{device}")
+    places = (block, block.rpartition("/")[0])
+    layers = ["software RAID"] if any(root.exists(f"{place}/md") for place in places) else []
+    mapped = next((uuid for place in places if (uuid := root.get(f"{place}/dm/uuid"))), "")
+    by = _PART.sub("", mapped, count=1)
+    if root.exists(f"{block}/dm") and not by.startswith(_PATHS_TO_ONE_DISK):
+        names = {"LVM-": "LVM", "CRYPT-": "encryption", "DMRAID-": "firmware RAID"}
+        layers.append(next((name for begin, name in names.items() if by.startswith(begin)), "the device mapper"))
+    return tuple(layers)
