@@ -1,0 +1,173 @@
+"""The text of a grub.cfg as grub-mkconfig writes it: its entries, and which script of /etc/grub.d wrote each. Pure.
+
+Source: grub-mkconfig (the marks around what each script prints); grub-core/script/parser.y (commands and blocks);
+grub-core/commands/menuentry.c (the options of an entry).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tunectl.bootloader.grubscript import Word, split_words
+
+LOADERS = ("linux", "linux16", "linuxefi")
+_INITRDS = ("initrd", "initrd16", "initrdefi")
+_MARK = re.compile(r"^### (BEGIN|END) (/\S+) ###", re.MULTILINE)
+_KEYWORDS = ("then", "else", "do")  # a command may follow on the same line
+_WITH_VALUE = ("--class", "--users", "--hotkey", "--id")
+_ID_OPTION = "menuentry_id_option"  # 00_header sets it to --id
+
+
+class Refused(Exception):  # noqa: N818 - GRUB's verdict on a text, not an error of ours
+    """GRUB finds a syntax error in a text; `line` is where."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(f"a syntax error in line {line}")
+        self.line = line
+
+
+class Command(NamedTuple):
+    """A command of a script, keywords such as `if` and `then` in front, and what is in braces behind it."""
+
+    line: int
+    words: tuple[Word, ...]
+    text: str  # as it stands in the file, braces included
+    block: tuple[Command, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        """Its first word as written."""
+        return self.words[0].raw
+
+    def bare(self) -> Command:
+        """The command behind `then`, `else` or `do`; the keyword alone where none follows."""
+        words = self.words
+        while len(words) > 1 and words[0].raw in _KEYWORDS:
+            words = words[1:]
+        return self._replace(words=words, text=self.text[words[0].at - self.words[0].at :])
+
+
+class MenuEntry(NamedTuple):
+    """A menuentry or a submenu."""
+
+    title: str
+    id: str  # the title where it has none of its own
+    text: str  # all of it, `menuentry 'Debian' … {` to `}`
+    line: int
+    section: str = ""  # the script that printed it, `/etc/grub.d/10_linux`; "" where no mark tells
+    inside: tuple[str, ...] = ()  # the titles of the submenus around it, the outermost first
+    linux: str = ""  # its last command that loads a kernel, as written; "" for none, as in a submenu
+    initrd: str = ""
+    commands: tuple[Command, ...] = ()
+    submenu: bool = False
+
+
+def parse(text: str) -> tuple[Command, ...]:
+    """The commands of a script, in their order. Refused where GRUB would not take it."""
+    lines = [at for at, char in enumerate(text) if char == "\n"]
+    blocks: list[list[Command]] = [[]]
+    heads: list[list[Word]] = []
+    words: list[Word] = []
+
+    def ended(head: Sequence[Word], end: int, block: list[Command] | None = None) -> Command:
+        start = head[0].at
+        inner = None if block is None else tuple(block)
+        return Command(bisect_left(lines, start) + 1, tuple(head), text[start:end], inner)
+
+    for word in (*split_words(text), Word((), len(text), "\n")):
+        if not word.mark:
+            words.append(word)
+            continue
+        if (
+            word.mark not in ("{", "}", ";", "\n")
+            or (word.mark == "{" and not words)
+            or (word.mark == "}" and not heads)
+        ):
+            raise Refused(bisect_left(lines, word.at) + 1)
+        if word.mark == "{":
+            heads.append(words)
+            blocks.append([])
+        elif words:
+            blocks[-1].append(ended(words, words[-1].at + len(words[-1].raw)))
+        words = []
+        if word.mark == "}":
+            inner = blocks.pop()
+            blocks[-1].append(ended(heads.pop(), word.at + 1, inner))
+    if heads:
+        raise Refused(bisect_left(lines, heads[-1][0].at) + 1)
+    return tuple(blocks[0])
+
+
+def read_entries(text: str) -> list[MenuEntry]:
+    """Every menuentry and submenu of a grub.cfg, in their order, whatever they depend on. Refused as parse() says."""
+    marks = section_marks(text)
+    return list(_entries(parse(text), marks, ()))
+
+
+def _entries(commands: Sequence[Command], marks: list[tuple[int, str]], inside: tuple[str, ...]) -> Iterator[MenuEntry]:
+    for command in map(Command.bare, commands):
+        entry = entry_of(command, section_at(marks, command.line), inside)
+        if entry:
+            yield entry
+        yield from _entries(command.block or (), marks, (*inside, entry.title) if entry else inside)
+
+
+def entry_of(command: Command, section: str = "", inside: tuple[str, ...] = ()) -> MenuEntry | None:
+    """The entry that a command adds to the menu; None for another command."""
+    if command.name not in ("menuentry", "submenu") or command.block is None:
+        return None
+    options, titles = _options(command.words[1:])
+    if not titles or not titles[0]:
+        return None
+    loads = {
+        kind: [inner.text for inner in map(Command.bare, command.block) if inner.name in kind]
+        for kind in (LOADERS, _INITRDS)
+    }
+    return MenuEntry(
+        titles[0],
+        options.get("--id", titles[0]),
+        command.text,
+        command.line,
+        section,
+        inside,
+        "".join(loads[LOADERS][-1:]),
+        "".join(loads[_INITRDS][-1:]),
+        command.block,
+        command.name == "submenu",
+    )
+
+
+def _options(words: Sequence[Word]) -> tuple[dict[str, str], list[str]]:
+    """(the options of an entry that take a value, its other words)."""
+    options: dict[str, str] = {}
+    others: list[str] = []
+    texts = ["--id" if word.raw.strip('"${}') == _ID_OPTION else shown(word) for word in words]
+    while texts:
+        text = texts.pop(0)
+        name, equals, value = text.partition("=")
+        if name in _WITH_VALUE:
+            options[name] = value if equals else texts.pop(0) if texts else ""
+        elif text != "--unrestricted":
+            others.append(text)
+    return options, others
+
+
+def shown(word: Word) -> str:
+    """The text of a word, its variables as written."""
+    return "".join(f"${part.text}" if part.variable else part.text for part in word.parts)
+
+
+def section_marks(text: str) -> list[tuple[int, str]]:
+    """(line, the script whose part begins there; "" where it ends) of each mark that grub-mkconfig wrote."""
+    return [
+        (text.count("\n", 0, match.start()) + 1, match[2] if match[1] == "BEGIN" else "")
+        for match in _MARK.finditer(text)
+    ]
+
+
+def section_at(marks: Sequence[tuple[int, str]], line: int) -> str:
+    """The script of /etc/grub.d that printed a line; "" between their parts, and in a text without marks."""
+    return next((script for at, script in reversed(marks) if at < line), "")
