@@ -188,7 +188,7 @@ def test_a_line_that_may_decide_what_boots_is_named(text: str, line: int, tmp_pa
     for found in (live(tmp_path, files), next_boot(grub_host(tmp_path, files))):
         assert found.points[0].line is None
         assert f"/boot/grub/custom.cfg:{line}" in found.points[0].why
-        assert f"/boot/grub/custom.cfg:{line}" in str(found.points[0].fix)
+        assert "/boot/grub/custom.cfg" in str(found.points[0].fix)
 
 
 @pytest.mark.parametrize("text", ["set default=$(date)\n", "source $prefix/custom.cfg\n", "if true; then\nfi\n"])
