@@ -264,6 +264,11 @@ def test_a_variable_that_the_environment_block_may_have(block: str, args: str) -
     assert boots(text, f"# GRUB Environment Block\n{block}") == BootEntry("x", "/k", args, False)
 
 
+@pytest.mark.parametrize("name", ["root", "prefix", "chosen", "grub_cpu", "1"])
+def test_a_variable_of_grubs_own_is_not_known(name: str) -> None:
+    assert not isinstance(boots(f"submenu s {{ menuentry x {{ linux /k a=${name}; }}; }}\n"), BootEntry)
+
+
 def test_variables_of_a_submenu_are_those_that_are_exported() -> None:
     text = "set a=x\nset b=y\nexport b\nsubmenu s { menuentry x { linux /k a=$a b=$b; }; }\n"
     assert boots(text) == BootEntry("s>x", "/k", "a= b=y", False)

@@ -41,7 +41,7 @@ _OTHER_LOADERS = re.compile(r"chainloader|multiboot2?|ntldr|freedos|\w+bsd|xen_h
 # Each goes on with what is not read here.
 _ELSEWHERE = re.compile(r"\w*configfile|\w+_source|normal|eval|uki|while|until|blscfg")
 _CHOOSING = ("default", "fallback", "next_entry", "saved_entry")
-_MACHINES_OWN = re.compile(r"(feature|grub|net|pxe)_\w+|cmdpath|lang|[\d#*@?].*")
+_MACHINES_OWN = re.compile(r"(feature|grub|net|pxe|config)_\w+|root|prefix|chosen|cmdpath|lang|[\d#*@?].*")
 _SETS = re.compile(r"(?:\s(?:--set|--var|-s|-v)[= ](?:\d+:)?|^(?:read|unset|for) )(\w+)")
 _UUID = re.compile(r"\broot=uuid=([0-9a-z-]+)")
 _NUMBER = re.compile(r"\s*(?:0x([0-9a-f]{1,9})|0([0-7]{1,9})|(?!0x)([0-9]{1,9}))", re.IGNORECASE)
