@@ -1,13 +1,63 @@
-"""Made-up GRUB configurations, several files each: the seed decides."""
+"""Made-up menus as grub-mkconfig writes them, with what distributions and people add: the seed decides."""
 
 import random
-from collections.abc import Callable
+
+from tests.bootloader.trees import grub_cfg
 
 Files = dict[str, str]  # names beside grub.cfg
 
-_NAMES = ("a", "b", "c")
-_VALUES = ("", "x", "y z", "1", "0", "it", "2>1", "A", "x-y", " p ")
-_TITLES = ("A", "B", "C d", "E>F", "1G", "H")
+_CUSTOM = """\
+### BEGIN /etc/grub.d/41_custom ###
+if [ -f  ${config_directory}/custom.cfg ]; then
+  source ${config_directory}/custom.cfg
+elif [ -z "${config_directory}" -a -f  $prefix/custom.cfg ]; then
+  source $prefix/custom.cfg
+fi
+### END /etc/grub.d/41_custom ###
+"""
+_NAMES = (
+    *(
+        "0",
+        "1",
+        "2",
+        "3",
+        "1>0",
+        "1>1",
+        "1>2",
+        "1>9",
+        "99",
+        "01",
+        "0x1",
+        "08",
+        "2x",
+        "",
+        "no such entry",
+        "more",
+        "x-y",
+    ),
+    *(
+        "gnulinux-simple-5f3c",
+        "gnulinux-advanced-5f3c>gnulinux-5.10.0-advanced-5f3c",
+        "Debian GNU/Linux",
+        "E>>F",
+        "id3",
+    ),
+)
+# Lines of a section of somebody's own; some of them decide, some look as if they did.
+_ADDED = (
+    "set t='a b'\n",
+    "set t=c\nexport t\n",
+    'if [ -n "$next_entry" ]; then set t=d; fi\n',
+    "insmod part_gpt\n",
+    "function pick { set default=1; }\n",
+    "if [ -n \"$extra_cmdline\" ]; then\n  submenu 'snapshot' { true; }\nfi\n",
+    "if [ \"$grub_platform\" = x ]; then\n  menuentry 'more' { linux /k9; }\nfi\n",
+    "set default=1\n",
+    "if [ -s $prefix/grubenv ]; then set default=2; fi\n",
+    "source $prefix/site.cfg\n",
+    "source $prefix/missing.cfg\n",
+    "unset t\n",
+)
 
 
 class Maker:
@@ -15,161 +65,45 @@ class Maker:
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
-        self._files: Files = {}
         self._kernels = 0
-        self._functions: list[str] = []
 
     def files(self) -> Files:
         """grub.cfg, grubenv perhaps, and what grub.cfg reads."""
-        if self._random.random() < 0.7:
-            names = ("saved_entry", "next_entry", "prev_saved_entry", *_NAMES)
-            lines = [f"{name}={self._default()}" for name in names if self._random.random() < 0.4]
+        default = self._one((*_NAMES, *(("${saved_entry}",) * 9))).replace('"', "")
+        menu = grub_cfg(default, "quiet " + self._one(("", "$t", '"$t"', "a=$t"))).replace("\tload_video\n", "")
+        own, early = (
+            f"### BEGIN /etc/grub.d/{name} ###\n{self._one(('', self._part()))}### END /etc/grub.d/{name} ###\n"
+            for name in ("42_own", "01_own")
+        )
+        files = {
+            "grub.cfg": menu.replace("### BEGIN /etc/grub.d/10", f"{early}### BEGIN /etc/grub.d/10") + _CUSTOM + own
+        }
+        for name in ("custom.cfg", "site.cfg"):
+            if self._random.random() < 0.4:
+                files[name] = self._part()
+        if self._random.random() < 0.8:
+            names = ("saved_entry", "next_entry", "prev_saved_entry", "t")
+            lines = [f"{name}={self._one(_NAMES)}" for name in names if self._random.random() < 0.5]
             block = "\n".join(["# GRUB Environment Block", *lines, ""])
-            self._files["grubenv"] = block + "#" * (1024 - len(block))
-        text = self._header() + self._body(3, 8) + self._entry(2) + self._body(2, 3)
-        return {**self._files, "grub.cfg": text}
+            files["grubenv"] = block + "#" * (1024 - len(block))
+        return files
 
     def _one(self, choices: tuple[str, ...]) -> str:
         return self._random.choice(choices)
 
-    def _default(self) -> str:
-        first = self._one((*_TITLES, "0", "1", "2", "3", "99", "0x1", "01", "08", "2x", "-1", "id1", "id2", "id3", ""))
-        first = first.replace(">", ">>")
-        return first + (">" + self._one(("0", "1", "A", "B", "id2", "9")) if self._random.random() < 0.3 else "")
+    def _part(self) -> str:
+        made = [self._entry() if self._random.random() < 0.4 else self._one(_ADDED) for _ in range(3)]
+        return "".join(made[: self._random.randint(0, 3)])
 
-    def _header(self) -> str:
-        return self._one(
-            (
-                "",
-                "load_env\n",
-                "if [ -s $prefix/grubenv ]; then\n  set have_grubenv=true\n  load_env\nfi\n"
-                'if [ "${next_entry}" ] ; then\n   set default="${next_entry}"\n   set next_entry=\n'
-                '   save_env next_entry\n   set boot_once=true\nelse\n   set default="${saved_entry}"\nfi\n',
-                f'set default="{self._default()}"\n',
-                "load_env -f $prefix/grubenv saved_entry\nset default=$saved_entry\n",
-            )
-        )
-
-    def _word(self) -> str:
-        name, value = self._one(_NAMES), self._one(_VALUES)
-        return self._one(
-            (
-                f"${name}",
-                f'"${name}"',
-                f"${{{name}}}",
-                f"'{value}'",
-                f'"{value}-${name}"',
-                f"k{name}=${name}",
-                "w\\ w",
-                '""',
-            )
-        )
-
-    def _test(self) -> str:
-        one, other = f'"${self._one(_NAMES)}"', f"'{self._one(_VALUES)}'"
-        return self._one(
-            (
-                f"[ {one} = {other} ]",
-                f"[ x{one} != x{other} ]",
-                f"[ -n {one} ]",
-                f"[ -z {one} -o {one} == {other} ]",
-                f"[ {one} -a {other} ]",
-                f"test ${self._one(_NAMES)}",
-                f"[ 1{one} -lt 12 ]",
-                f"[ ! ( {one} '<' {other} ) ]",
-                f"[ -f $prefix/{self._one(('f0.cfg', 'grubenv', 'none'))} ]",
-                "[ -d $prefix ]",
-                "true",
-                "false",
-                f"! [ {one} ]",
-                "[ $# -ge 1 ]",
-            )
-        )
-
-    def _body(self, depth: int, most: int) -> str:
-        makers: tuple[Callable[[int], str], ...] = (
-            *((self._set,) * 4),
-            *((self._if,) * 3),
-            *((self._entry,) * 3),
-            self._for,
-            self._call,
-            self._source,
-            self._default_set,
-            self._unset,
-        )
-        return "".join(self._random.choice(makers)(depth) for _ in range(self._random.randint(1, most)))
-
-    def _set(self, depth: int) -> str:
-        return self._one(("set ", "")) + f"{self._one(_NAMES)}={self._word()}\n"
-
-    def _unset(self, depth: int) -> str:
-        return f"{self._one(('unset', 'export', 'export'))} {self._one((*_NAMES, 'default'))}\n"
-
-    def _default_set(self, depth: int) -> str:
-        return f'set default="{self._default()}"\n'
-
-    def _if(self, depth: int) -> str:
-        if not depth:
-            return self._set(depth)
-        text = f"if {self._test()}; then\n{self._body(depth - 1, 2)}"
-        if self._random.random() < 0.4:
-            text += f"elif {self._test()} ; then\n{self._body(depth - 1, 2)}"
-        if self._random.random() < 0.5:
-            text += f"else\n{self._body(depth - 1, 2)}"
-        return text + "fi\n"
-
-    def _for(self, depth: int) -> str:
-        if not depth:
-            return self._set(depth)
-        leave = (
-            f"if {self._test()}; then {self._one(('break', 'continue'))}; fi\n" if self._random.random() < 0.5 else ""
-        )
-        return (
-            f"for {self._one(_NAMES)} in {self._word()} m {self._word()}; do\n{leave}{self._body(depth - 1, 2)}done\n"
-        )
-
-    def _call(self, depth: int) -> str:
-        if not self._functions:
-            return self._set(depth)
-        return f"{self._random.choice(self._functions)} {self._word()} {self._word()}\n"
-
-    def _source(self, depth: int) -> str:
-        if not depth or len(self._files) > 3:
-            return self._set(depth)
-        name = f"f{len(self._files)}.cfg"
-        self._files[name] = ""  # its place is taken
-        self._files[name] = self._body(depth - 1, 3)
-        command = self._one(("source", "source", ".", "configfile"))
-        path = self._one(("${prefix}", "$config_directory")) + f"/{self._one((name, name, name, 'missing'))}"
-        return (
-            f"if [ -f {path} ]; then\n  {command} {path}\nfi\n"
-            if self._random.random() < 0.6
-            else f"{command} {path}\n"
-        )
-
-    def _function(self) -> str:
-        name = f"fun{len(self._functions)}"
-        self._functions.append(name)
-        inner = f'{self._one(_NAMES)}="$1"\nif {self._test()}; then return {self._one(("0", "1"))}; fi\n'
-        return f"function {name} {{\n{inner}set {self._one(_NAMES)}=$2\n}}\n"
-
-    def _entry(self, depth: int) -> str:
-        title = f"'{self._one(_TITLES)}'"
-        option = self._one(("", "--class x ", f"--id id{self._random.randint(1, 3)} ", "--unrestricted "))
-        if depth and self._random.random() < 0.3:
-            return f"submenu {option}{title} {{\n{self._body(depth - 1, 3)}{self._entry(0)}}}\n"
-        if self._random.random() < 0.08:
-            return f"menuentry {option}{title} {{\n  echo none\n}}\n"
+    def _entry(self) -> str:
         self._kernels += 1
-        inner = f"if {self._test()}; then linux /other {self._word()}; fi\n" if self._random.random() < 0.3 else ""
-        before = self._set(0) if self._random.random() < 0.4 else ""
-        line = f"  linux /k{self._kernels} {self._word()} {self._word()} $1\n"
-        return f"menuentry {title} {option}{{\n{before}{line}{inner}  initrd /i\n}}\n"
+        title = self._one(("'more'", "'E>F'", "1st", '"x-y"', "'more' --id id3"))
+        line = f"linux /k{self._kernels} " + self._one(("quiet", "$t x", '"$t" $1', "a;"))
+        block = self._one((line, line, f"set t=own\n  {line}", f"if true; then {line}; fi", "true"))
+        entry = f"menuentry {title} --class x {{\n  {block}\n}}\n"
+        return f"submenu 'sub' {{\n{entry}}}\n" if self._random.random() < 0.2 else entry
 
 
 def made(seed: int) -> Files:
-    """The files of one configuration; functions are only allowed at the top of grub.cfg."""
-    maker = Maker(seed)
-    head = "".join(maker._function() for _ in range(seed % 3))
-    files = maker.files()
-    return {**files, "grub.cfg": head + files["grub.cfg"]}
+    """The files of one configuration."""
+    return Maker(seed).files()

@@ -57,7 +57,15 @@ def test_the_script_that_printed_an_entry() -> None:
 
 @pytest.mark.parametrize(
     ("text", "line"),
-    [("menuentry x {\n", 1), ("true\n}\n", 2), ("true\nset a=1>2\n", 2), ("{ true; }\n", 1), ("set a=$(date)\n", 1)],
+    [
+        ("menuentry x {\n", 1),
+        ("true\n}\n", 2),
+        ("true\nset a=1>2\n", 2),
+        ("{ true; }\n", 1),
+        ("set a=$(date)\n", 1),
+        ("a;;\n", 1),
+        ("x {\n}\n", 2),
+    ],
 )
 def test_a_text_that_grub_refuses(text: str, line: int, tmp_path: Path) -> None:
     with pytest.raises(Refused) as refused:
@@ -67,7 +75,15 @@ def test_a_text_that_grub_refuses(text: str, line: int, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not shutil.which("grub-script-check"), reason="grub-common is not installed")
 @pytest.mark.parametrize(
-    ("text", "right"), [("menuentry x {\n", False), ("true\n}\n", False), ("set a=1>2\n", False), (SECTIONS, True)]
+    ("text", "right"),
+    [
+        ("menuentry x {\n", False),
+        ("true\n}\n", False),
+        ("set a=1>2\n", False),
+        ("a;;\n", False),
+        ("menuentry x {\n}\n", False),
+        (SECTIONS, True),
+    ],
 )
 def test_grub_script_check_agrees(text: str, right: bool) -> None:
     done = subprocess.run(["grub-script-check"], input=text, text=True, capture_output=True, check=False)

@@ -176,38 +176,50 @@ CUSTOM = "if [ -f ${config_directory}/custom.cfg ]; then\n  source ${config_dire
 ENTRY = "menuentry 'mine' {\n  linux /boot/vmlinuz-6.1.0-39-amd64 root=UUID=5f3c ro quiet\n}\n"
 
 
-def test_an_entry_of_custom_cfg_that_decides_the_boot(tmp_path: Path) -> None:
-    files = {**OURS, "boot/grub/grub.cfg": OURS["boot/grub/grub.cfg"] + CUSTOM}
-    live(tmp_path, {**files, "boot/grub/custom.cfg": ENTRY + "set default=mine\n"})
-    found = next_boot(LiveTree(tmp_path))
+def test_an_entry_of_custom_cfg_that_grub_set_default_chose(tmp_path: Path) -> None:
+    files = {**OURS, "boot/grub/grub.cfg": OURS["boot/grub/grub.cfg"].replace('"0"', '"${saved_entry}"') + CUSTOM}
+    block = {"boot/grub/grubenv": "# GRUB Environment Block\nsaved_entry=mine\n"}
+    found = live(tmp_path, {**files, **block, "boot/grub/custom.cfg": ENTRY})
     assert found.points[0].where == "/boot/grub/custom.cfg:1, entry 'mine'"
-    assert found.problem == (
-        "the default entry is 'mine' (/boot/grub/custom.cfg:1), which update-grub does not make from the settings, and "
-        "/boot/grub/custom.cfg:4 makes it the default"
-    )
-    assert str(found.fix) == "take /boot/grub/custom.cfg:4 out, or have it name an entry that has the arguments"
-    assert live(tmp_path, {**files, "boot/grub/custom.cfg": ENTRY}).problem == ""
+    assert "isolcpus" not in (found.points[0].line or "")
+    assert str(found.fix) == "sudo grub-editenv - unset saved_entry"
+
+
+DEFAULT = "set default=mine\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "line"),
     [
-        ("surprise me\n", "the command `surprise` at /boot/grub/custom.cfg:1"),
-        ("blscfg\n", "the command `blscfg` at /boot/grub/custom.cfg:1"),
-        ("set default=$(date)\n", "a syntax error at /boot/grub/custom.cfg:1"),
-        ("if keystatus --shift; then set default=2; fi\n", "what `keystatus` finds at /boot/grub/custom.cfg:1"),
-        ("search --label x --set=root\nsource /x.cfg\n", "`source` at /boot/grub/custom.cfg:2"),
-        ("configfile (hd0,gpt7)/grub/grub.cfg\n", "'(hd0,gpt7)/grub/grub.cfg' is on a device that is not known here"),
-        ("while true; do true; done\n", "a script that runs without end"),
-        ("source $prefix/custom.cfg\n", "a script that calls itself without end"),
-        ("set default=$net_default_server\n", "$net_default_server, which each machine sets"),
+        (ENTRY + DEFAULT, 4),
+        (f"{ENTRY}if keystatus --shift; then\n  {DEFAULT}fi\n", 5),
+        (f"function pick {{\n  {DEFAULT}}}\npick\n", 2),
+        ("set fallback=1\n", 1),
+        ("saved_entry=mine\n", 1),
+        ("linux /boot/vmlinuz quiet\nboot\n", 1),
+        ("blscfg\n", 1),
+        ("search --label x --set=root\nsource /x.cfg\n", 2),
+        ("configfile (hd0,gpt7)/grub/grub.cfg\n", 1),
+        ("while true; do true; done\n", 1),
+        ("set name=default\nset $name=mine\n", 2),
+        ("submenu 'more' {\n  menuentry 'x' { linux /k; }\n}\nexit\n", 4),
     ],
 )
-def test_what_cannot_be_followed_is_not_known(text: str, why: str, tmp_path: Path) -> None:
+def test_a_line_that_may_decide_what_boots_is_named(text: str, line: int, tmp_path: Path) -> None:
+    """What grub-mkconfig does not write there is not followed: one finding, its place, and how it ends."""
     files = {**OURS, "boot/grub/grub.cfg": OURS["boot/grub/grub.cfg"] + CUSTOM, "boot/grub/custom.cfg": text}
     for found in (live(tmp_path, files), next_boot(grub_host(tmp_path, files))):
         assert found.points[0].line is None
-        assert why in found.points[0].why
+        assert f"/boot/grub/custom.cfg:{line}" in found.points[0].why
+        assert "/boot/grub/custom.cfg" in str(found.points[0].fix)
+
+
+@pytest.mark.parametrize("text", ["set default=$(date)\n", "source $prefix/custom.cfg\n", "if true; then\nfi\n"])
+def test_a_script_that_grub_does_not_read_to_its_end_is_not_known(text: str, tmp_path: Path) -> None:
+    files = {**OURS, "boot/grub/grub.cfg": OURS["boot/grub/grub.cfg"] + CUSTOM, "boot/grub/custom.cfg": text}
+    found = live(tmp_path, files)
+    assert found.points[0].line is None
+    assert "/boot/grub/custom.cfg" in found.points[0].why
 
 
 @pytest.mark.parametrize(
@@ -217,6 +229,9 @@ def test_what_cannot_be_followed_is_not_known(text: str, why: str, tmp_path: Pat
         "if keystatus --shift; then set timeout=-1; else set timeout=0; fi\n",
         "if [ $grub_platform = efi ]; then\n  menuentry 'Firmware' { fwsetup; }\nfi\n",
         "search --label x --set=root\nbackground_image /x.png\n",
+        "surprise me\n",
+        "source $prefix/missing.cfg\n",
+        "menuentry 'other' { configfile (hd0,gpt7)/grub/grub.cfg; }\n",
         "menuentry 'rescue' { chainloader /x.efi; }\n",
     ],
 )
@@ -235,10 +250,10 @@ def test_custom_cfg_beside_blscfg_that_names_the_default(tmp_path: Path) -> None
     place.write_text(ENTRY + "set default=mine\n")
     finding = boot_findings(tree)["boot.isolcpus"]
     assert (finding.outcome, finding.next) == (Outcome.COMPLIANT, NextBoot.UNKNOWN)
-    assert "'mine' (/boot/grub2/custom.cfg:1)" in finding.next_from
     assert "/boot/grub2/custom.cfg:4" in finding.next_from
+    assert "/boot/grub2/custom.cfg:4" in str(boot_findings(tree)["nextboot"].fix)
     place.write_text("surprise me\n")
-    assert "/boot/grub2/custom.cfg may name the default entry" in boot_findings(tree)["boot.isolcpus"].next_from
+    assert boot_findings(tree)["boot.isolcpus"].next is NextBoot.SAME
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from tunectl.model import NEXT_BOOT
+
 from .evidence import reaches_isolated
 from .follow import REBOOT, in_order, kinds, steps
 from .lab import Lab
@@ -31,11 +33,11 @@ def listed(document: Any) -> Any:
 
 
 def failing(document: Any) -> dict[str, Any]:
-    """target -> finding, of those that fail a gate."""
+    """target -> finding, of those that fail a gate; and that the next boot is not known, which fails with --strict."""
     return {
         one["target"]: one
         for one in listed(document)
-        if one["outcome"] == "drifted" or (one["outcome"] == "refused" and one["harmful"])
+        if one["outcome"] == "drifted" or (one["outcome"] == "refused" and one["harmful"]) or one["target"] == NEXT_BOOT
     }
 
 

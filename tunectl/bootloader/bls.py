@@ -7,8 +7,7 @@ from RHEL 9.3 on it leaves the entries alone; grubby is not run either (docs/boo
 Source: RHEL 9.3 release notes (boot loader); Fedora's 20-grub.install and blscfg.c (variables, order of the menu).
 """
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from tunectl.bootloader import grubonce
@@ -27,18 +26,16 @@ from tunectl.bootloader.entries import (
     wrongly_chosen,
 )
 from tunectl.bootloader.family import Family, Point, Refusal, Upcoming, cannot_read
-from tunectl.bootloader.grubdisk import PREFIX, Disk
-from tunectl.bootloader.grubmenu import BootEntry
-from tunectl.bootloader.grubrun import IMPORTED, Halt, Script, parse_grubenv
+from tunectl.bootloader.grubcfg import MenuEntry, parse_grubenv
+from tunectl.bootloader.grubchoice import to_tell
+from tunectl.bootloader.grubmenu import BootEntry, Listed, Script, Undecided, certain
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
 from tunectl.bootloader.grubsettings import GRUB2_CFG, GRUBENVS, LINUX, MAIN, evaluate_settings, read_sh
 from tunectl.bootloader.grubstart import FILES as STARTS
 from tunectl.bootloader.grubstart import starts_elsewhere
-from tunectl.bootloader.grubstate import Entry as Shown
-from tunectl.bootloader.grubstate import State
-from tunectl.bootloader.grubsyntax import Unfollowed
 from tunectl.bootloader.onceentries import Entries, once_by_entries
 from tunectl.command import as_data, quoted
+from tunectl.fix import NOTHING
 from tunectl.host.sysroot import Sysroot
 
 _CUSTOM = "boot/grub2/custom.cfg"
@@ -55,19 +52,22 @@ def _look(root: Sysroot) -> Look:
         entries = listed(read_entries(root, ("boot",)))
         settings = read(root, MAIN)
         environment = parse_grubenv(next((text for path in reversed(GRUBENVS) if (text := read(root, path))), ""))
-        menu = _menu(root, entries, environment)
-        default = default_entry(entries, menu)
+        menu, tell = Script(root, GRUB2_CFG, shown=tuple(_shown(entries))), NOTHING
+        try:
+            default = default_entry(root, entries, menu, environment)
+        except Undecided as end:
+            default, tell = f"which entry is the default cannot be told: {end.why}", to_tell(root, end.at)
         kernel_cmdline, made_from = source_of_entries(root, own_line(entries, default))
     except OSError as error:
         return Look((), cannot_read(error))
     if default is None:
         return Look((), Upcoming((), "there is no boot entry in /boot/loader/entries"))
-    if elsewhere := starts_elsewhere(root, "boot/grub2/grub.cfg", entries=True):
+    if elsewhere := starts_elsewhere(root, GRUB2_CFG, entries=True):
         why = f"GRUB starts with /{elsewhere.path}, which does not lead to the entries in /boot/loader/entries"
         entry = elsewhere.entry
         boots = (Point(entry.at, entry.args),) if isinstance(entry, BootEntry) else ()
         return Look((), Upcoming(boots, why))
-    expand = partial(expanded, environment=menu.values)
+    expand = partial(expanded, environment={**environment, **menu.variables()})
     holders = [kernel_cmdline]
     holders += [entry.holder._replace(expand=expand) for entry in entries if entry.ours and entry.options]
     later = [made_from]
@@ -75,7 +75,7 @@ def _look(root: Sysroot) -> Look:
         holders.insert(0, Holder(MAIN, variable(LINUX)))
         later.append(Point(f"{LINUX} in /{MAIN}", _assigned(root, settings), added=made_from.added))
     if isinstance(default, str):
-        return Look(tuple(holders), Upcoming((), default))
+        return Look(tuple(holders), Upcoming((), default, fix=tell))
     if tuned_adds(root):
         later = [
             point if point.line is None else point._replace(line=expand(f"{point.line} {TUNED_WORD}"))
@@ -95,51 +95,47 @@ def listed(entries: Iterable[Entry]) -> list[Entry]:
     return sorted(entries, key=names, reverse=True)
 
 
-def _menu(root: Sysroot, entries: Sequence[Entry], environment: dict[str, str]) -> State:
-    """The state that grub.cfg comes to, with these entries in its menu.
+def default_entry(
+    root: Sysroot, entries: Sequence[Entry], menu: Script, environment: dict[str, str]
+) -> Entry | str | None:
+    """What GRUB boots; a text: why that is none of these entries. None for an empty menu. Undecided as grub.cfg has it.
 
-    Where it cannot be followed to its end, it is taken to be as grub2-mkconfig leaves it: grubenv chooses.
+    Without a grub.cfg that may be read it is taken to be as grub2-mkconfig leaves it: grubenv chooses.
     """
-    shown = tuple(Shown(one.title, one.id.removesuffix(".conf"), False, (), (), one.path, one.path) for one in entries)
-    script = Script(Disk(root, "boot/grub2"), imports=True)
-    with suppress(Unfollowed, Halt):
-        script.run_file(f"{PREFIX}/grub.cfg")
-        at = next((n for n, entry in enumerate(script.state.entries) if entry.id == IMPORTED), None)
-        if at is not None:
-            before, place, after = script.state.entries[:at], script.state.entries[at], script.state.entries[at + 1 :]
-            script.state.entries = (*before, *(one._replace(doubt=place.doubt) for one in shown), *after)
-            return script.state
-    wanted = environment.get("next_entry") or environment.get("saved_entry") or "0"
-    state = State({**environment, "default": wanted}, entries=shown)
-    if root.exists(_CUSTOM):
-        state.doubt("default", f"/{_CUSTOM} may name the default entry")
-    return state
-
-
-def default_entry(entries: Sequence[Entry], menu: State) -> Entry | str | None:
-    """What GRUB boots; a text: why that is none of these entries, or cannot be told. None where its menu is empty."""
-    if not menu.entries:
+    path = GRUB2_CFG if root.get_text(GRUB2_CFG) else _CUSTOM
+    if root.exists(path):
+        menu.read(path)
+    if {listed.at for listed in menu.entries} & {entry.path for entry in entries}:
+        listed, (wanted, by) = menu.entries, menu.default()
+    else:
+        listed, by = list(_shown(entries)), None
+        wanted = environment.get("next_entry") or environment.get("saved_entry") or "0"
+    if not listed:
         return None
-    entry, doubt = _picked(menu.entries, menu.values.get("default", ""))
-    if why := menu.doubts.get("default") or doubt:
-        return f"which entry is the default cannot be told: {why}"
-    by = menu.origins.get("default")
+    entry = _picked(listed, wanted)
     who = f", and {f'{as_data(by.variable)} in ' if by.variable else ''}{as_data(by.where)} decides that" if by else ""
-    other = f"the default entry is {quoted(entry.title)} ({as_data(entry.at)}), none of /boot/loader/entries{who}"
+    named = f"{quoted(entry.entry.title)} ({as_data(entry.at)})"
+    other = f"the default entry is {named}, none of /boot/loader/entries{who}"
     return next((one for one in entries if one.path == entry.at), other)
 
 
-def _picked(entries: Sequence[Shown], wanted: str) -> tuple[Shown, str]:
-    """(the entry with this id, title or number, otherwise the first; why that may be another one).
+def _shown(entries: Sequence[Entry]) -> Iterator[Listed]:
+    """What blscfg puts into the menu."""
+    for entry in entries:
+        yield Listed(MenuEntry(entry.title, entry.id.removesuffix(".conf"), "", 0), entry.path)
+
+
+def _picked(entries: Sequence[Listed], wanted: str) -> Listed:
+    """The entry with this id, title or number, otherwise the first. Undecided where that may be another one.
 
     Upstream's GRUB takes a number first, also one with which a machine id begins; this one only all of `wanted`.
     Source: the changelog of grub2 in Fedora and RHEL, "Fix menu entry selection based on ID and title" (rhbz#1640979).
     """
-    by_id = next((entry for entry in entries if entry.id == wanted), None)
-    if named := by_id or next((entry for entry in entries if entry.title == wanted), None):
-        return named, named.doubt
+    by_id = next((listed for listed in entries if listed.entry.id == wanted), None)
+    if named := by_id or next((listed for listed in entries if listed.entry.title == wanted), None):
+        return certain([named])
     place = int(wanted) if wanted.isdecimal() and int(wanted) < len(entries) else 0
-    return entries[place], next((entry.doubt for entry in entries[: place + 1] if entry.doubt), "")
+    return certain(entries[: place + 1])
 
 
 def expanded(line: str, environment: dict[str, str]) -> str:

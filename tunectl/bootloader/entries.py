@@ -162,9 +162,8 @@ def unloadable(root: Sysroot, entry: Entry) -> str:
     place = place_of(entry)
     for name in (word for names in entry.loads for word in names.split() if "$" not in word):
         path = name.replace("\\", "/").lstrip("/")
-        places = dict.fromkeys((f"{place}/{path}", path))
-        why = next((why for why in (_lack_of(root, place) for place in places) if not why), None)
-        if why is None and (root.live or any(_has_others(root, place) for place in places)):
+        places = tuple(dict.fromkeys((f"{place}/{path}", path)))
+        if is_missing(root, places) or (root.live and all(_lack_of(root, place) for place in places)):
             return f"{as_data(f'/{entry.path}')} loads {as_data(name)}, which is not there or empty"
     return ""
 
@@ -180,6 +179,11 @@ def loaded_files(root: Sysroot, entry: Entry) -> tuple[str, ...]:
 def place_of(entry: Entry) -> str:
     """Where its partition is mounted."""
     return re.split("/loader/entries/|/EFI/Linux/", entry.path)[0]
+
+
+def is_missing(root: Sysroot, places: Iterable[str]) -> bool:
+    """Is a kernel or an initrd at none of these places, although another one lies beside it?"""
+    return all(_lack_of(root, place) for place in places) and any(_has_others(root, place) for place in places)
 
 
 def _lack_of(root: Sysroot, path: str) -> str:

@@ -25,6 +25,7 @@ class Point(NamedTuple):
     why: str = ""
     errno: int | None = None  # of a file that could not be read
     added: str = ""  # why it may have more words than that; "" where it has not
+    fix: Fix = NOTHING  # what makes a line known that is not
 
 
 class Upcoming(NamedTuple):

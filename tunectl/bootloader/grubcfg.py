@@ -14,10 +14,12 @@ from typing import NamedTuple
 from tunectl.bootloader.grubscript import Word, split_words
 
 LOADERS = ("linux", "linux16", "linuxefi")
-_INITRDS = ("initrd", "initrd16", "initrdefi")
+INITRDS = ("initrd", "initrd16", "initrdefi")
 _MARK = re.compile(r"^### (BEGIN|END) (/\S+) ###", re.MULTILINE)
 _KEYWORDS = ("then", "else", "do")  # a command may follow on the same line
+_BEGINNING, _ENDING = ("if", "for", "while", "until"), ("elif", "else", "fi", "done")
 _WITH_VALUE = ("--class", "--users", "--hotkey", "--id")
+_BLOCK = "# GRUB Environment Block\n"
 _ID_OPTION = "menuentry_id_option"  # 00_header sets it to --id
 
 
@@ -71,6 +73,7 @@ def parse(text: str) -> tuple[Command, ...]:
     blocks: list[list[Command]] = [[]]
     heads: list[list[Word]] = []
     words: list[Word] = []
+    last = "\n"  # what ended the command before
 
     def ended(head: Sequence[Word], end: int, block: list[Command] | None = None) -> Command:
         start = head[0].at
@@ -84,7 +87,8 @@ def parse(text: str) -> tuple[Command, ...]:
         if (
             word.mark not in ("{", "}", ";", "\n")
             or (word.mark == "{" and not words)
-            or (word.mark == "}" and not heads)
+            or (word.mark == ";" and not words and last != "}")
+            or (word.mark == "}" and not (heads and (words or blocks[-1])))
         ):
             raise Refused(bisect_left(lines, word.at) + 1)
         if word.mark == "{":
@@ -92,13 +96,39 @@ def parse(text: str) -> tuple[Command, ...]:
             blocks.append([])
         elif words:
             blocks[-1].append(ended(words, words[-1].at + len(words[-1].raw)))
-        words = []
+        words, last = [], word.mark
         if word.mark == "}":
             inner = blocks.pop()
             blocks[-1].append(ended(heads.pop(), word.at + 1, inner))
     if heads:
         raise Refused(bisect_left(lines, heads[-1][0].at) + 1)
     return tuple(blocks[0])
+
+
+def guarded(commands: Sequence[Command]) -> Iterator[tuple[Command, str]]:
+    """Each command and the conditions above it, "" for none. Refused where an `if` or a loop is not complete.
+
+    What stands in a function is under its name. A condition is a command, too, and is not under itself.
+    """
+    above: list[str] = []
+    before = ""  # a keyword that wants a command behind it
+    for command in commands:
+        name, bare = command.name, command.bare()
+        if name in _ENDING and (before or not above):
+            raise Refused(command.line)
+        before = name if name in _KEYWORDS and bare.words == command.words[:1] else ""
+        if name in ("elif", "else", "fi", "done"):
+            last = above.pop()
+            above += [f"{last} {command.text if name == 'elif' else name}"] if name in ("elif", "else") else []
+        elif name == "function":
+            yield from ((inner, f"function {command.text}") for inner, _ in guarded(command.block or ()))
+        elif name in _BEGINNING:
+            yield command._replace(words=command.words[name == "if" :]), " ".join(above)
+            above.append(command.text)
+        else:
+            yield bare, " ".join(above)
+    if above:
+        raise Refused(commands[-1].line)
 
 
 def read_entries(text: str) -> list[MenuEntry]:
@@ -124,7 +154,7 @@ def entry_of(command: Command, section: str = "", inside: tuple[str, ...] = ()) 
         return None
     loads = {
         kind: [inner.text for inner in map(Command.bare, command.block) if inner.name in kind]
-        for kind in (LOADERS, _INITRDS)
+        for kind in (LOADERS, INITRDS)
     }
     return MenuEntry(
         titles[0],
@@ -134,7 +164,7 @@ def entry_of(command: Command, section: str = "", inside: tuple[str, ...] = ()) 
         section,
         inside,
         "".join(loads[LOADERS][-1:]),
-        "".join(loads[_INITRDS][-1:]),
+        "".join(loads[INITRDS][-1:]),
         command.block,
         command.name == "submenu",
     )
@@ -171,3 +201,14 @@ def section_marks(text: str) -> list[tuple[int, str]]:
 def section_at(marks: Sequence[tuple[int, str]], line: int) -> str:
     """The script of /etc/grub.d that printed a line; "" between their parts, and in a text without marks."""
     return next((script for at, script in reversed(marks) if at < line), "")
+
+
+def parse_grubenv(text: str) -> dict[str, str]:
+    """The variables of a grubenv block, as load_env sets them: `name=value` lines, `#` ends and fills the block.
+
+    A file whose first line is another than GRUB's sets nothing: load_env refuses it (lib/envblk.c, grub_envblk_open()).
+    """
+    if not text.startswith(_BLOCK):
+        return {}
+    pairs = (line.partition("=") for line in text.splitlines() if not line.startswith("#"))
+    return {name: value.replace("\\\\", "\\") for name, equals, value in pairs if equals and name}

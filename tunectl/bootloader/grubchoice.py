@@ -1,20 +1,15 @@
 """Who decided which entry of GRUB's menu is the default, and how the decision is taken back."""
 
-import re
 from collections import Counter
 
 from tunectl.bootloader.cmdline import parse_cmdline
-from tunectl.bootloader.grubmenu import BootEntry, NoEntry
+from tunectl.bootloader.grubcfg import Refused, guarded, parse, section_at, section_marks
+from tunectl.bootloader.grubmenu import GRUBS_OWN, BootEntry, NoEntry, Origin
 from tunectl.bootloader.grubsettings import DEFAULT_GRUBENV, Configured, making_menu, menu_path, read_menu
-from tunectl.bootloader.grubstate import Origin
-from tunectl.bootloader.grubsyntax import Unfollowed, parse
-from tunectl.command import Command, all_of, argv, as_data
-from tunectl.fix import Fix, to_decide, to_type
+from tunectl.command import all_of, argv, as_data
+from tunectl.fix import NOTHING, Fix, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
 
-_MARK = re.compile(r"### (BEGIN|END) (/\S+) ###")
-# Scripts of GRUB's own: what they say of the default follows GRUB_DEFAULT.
-_FOLLOW_SETTINGS = frozenset({"00_header", "10_linux", "20_linux_xen", "30_os-prober"})
 # Variables of the environment block that name an entry, and the program that sets each.
 _SET_BY = {"next_entry": "grub-reboot", "saved_entry": "grub-set-default"}
 
@@ -68,61 +63,40 @@ def _unset(root: Sysroot, settings: Configured, decided: Origin) -> Fix:
     )
 
 
+def to_tell(root: Sysroot, where: str) -> Fix:
+    """How it becomes known what boots next: a line that may decide it decides nothing any more; "" for no line."""
+    return _take_back(root, where) if where else NOTHING
+
+
 def _take_back(root: Sysroot, where: str) -> Fix:
     """How a line of a GRUB script decides nothing any more; what the generator writes anew is mended at its source."""
-    if where.rpartition(":")[0] != f"/{menu_path(root)}":
-        return _take_out(where) if _can_go(root, where) else _do_nothing(where)
+    file, _, number = where.rpartition(":")
+    if file != f"/{menu_path(root)}" and _can_go(root, file, int(number)):
+        return to_decide(f"take {as_data(where)} out, or have it name an entry that has the arguments")
+    if file != f"/{menu_path(root)}":
+        return to_type(argv("sudo", "sed", "-i", f"{number}s/.*/true/", of=[file]))
     script = _section(root, where)
     if script == "":
         return to_type(making_menu(root), f"it writes the menu anew, without what somebody wrote into it at {where}")
-    if script is None or script.rpartition("/")[2] in _FOLLOW_SETTINGS:
+    if script is None or GRUBS_OWN.fullmatch(script):
         return to_decide(f"name another entry in GRUB_DEFAULT of /etc/default/grub, then {making_menu(root)}")
-    if _can_go(root, where) and (source := _line_of(root, script, where)):
-        return _take_out(source, making_menu(root))
-    said = f"have {as_data(script)} print nothing that chooses the default (it printed {where})"
-    return to_decide(f"{said}, then {making_menu(root)}")
+    printed = f"have {as_data(script)} print nothing that chooses the default (it printed {as_data(where)})"
+    return to_decide(f"{printed}, then {making_menu(root)}")
 
 
-def _take_out(place: str, after: Command | None = None) -> Fix:
-    then = f", then {after}" if after else ""
-    return to_decide(f"take {place} out, or have it name an entry that has the arguments{then}")
-
-
-def _can_go(root: Sysroot, where: str) -> bool:
+def _can_go(root: Sysroot, file: str, number: int) -> bool:
     """Is a script still one without this line? GRUB takes no `if` and no function with nothing in it."""
-    file, _, number = where.rpartition(":")
     lines = root.get_text(file.lstrip("/")).split("\n")
-    del lines[int(number) - 1]
+    del lines[number - 1]
     try:
-        parse(file, "\n".join(lines))
-    except Unfollowed:
+        list(guarded(parse("\n".join(lines))))
+    except Refused:
         return False
     return True
 
 
-def _do_nothing(where: str) -> Fix:
-    file, _, number = where.rpartition(":")
-    return to_type(argv("sudo", "sed", "-i", f"{number}s/.*/true/", of=[file]))
-
-
-def _line_of(root: Sysroot, script: str, where: str) -> str:
-    """The one line of a script of /etc/grub.d that has what it wrote into this line of the menu; "" where none has."""
-    file, _, number = where.rpartition(":")
-    printed = root.get_text(file.lstrip("/")).split("\n")[int(number) - 1].strip()
-    lines = root.get_named(script.lstrip("/")).split("\n")
-    found = [n for n, text in enumerate(lines, 1) if printed in text and not text.lstrip().startswith("#")]
-    return f"{script}:{found[0]}" if len(found) == 1 else ""
-
-
 def _section(root: Sysroot, at: str) -> str | None:
-    """The script of /etc/grub.d that wrote a line of a menu; "" for one between theirs; None in a file without marks.
-
-    grub-mkconfig writes a mark before and behind what each script prints.
-    """
+    """The script of /etc/grub.d that printed a line of a menu; "" between their parts; None in a file without marks."""
     file, _, line = at.rpartition(":")
-    texts = root.get_text(file.lstrip("/")).split("\n")
-    marks = [(n, match) for n, text in enumerate(texts, 1) if (match := _MARK.match(text))]
-    if not marks or not line.isdecimal():
-        return None
-    last = next((match for n, match in reversed(marks) if n < int(line)), None)
-    return last[2] if last and last[1] == "BEGIN" else ""
+    marks = section_marks(root.get_text(file.lstrip("/")))
+    return section_at(marks, int(line)) if marks and line.isdecimal() else None

@@ -1,23 +1,62 @@
-"""What GRUB boots next: the default entry of the menu that grub.cfg makes, that entry's kernel line, and who decided.
+"""What GRUB boots next: the default entry of a grub.cfg that grub-mkconfig wrote, and its kernel line.
 
+The file is read and not run: what 00_header says of the default, the environment block that it loads, the entries in
+their order, and the files that it reads for more of them. Where something else may decide (a `default` in custom.cfg or
+printed by a script of somebody's own, a command that boots outside of an entry), the next boot is not known, and the
+place is named.
 Source: GRUB manual, 6.1 (default, saved entries, `1>2`); grub-core/normal/menu.c (the entry's number or name, submenus,
-`fallback`); grub-mkconfig's 00_header and 10_linux.
+`fallback`); grub-mkconfig's 00_header, 10_linux and 41_custom.
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tunectl.bootloader import grubcommands
-from tunectl.bootloader.grubdisk import PREFIX, Disk
-from tunectl.bootloader.grubrun import Halt, Script
-from tunectl.bootloader.grubscript import kernel_text
-from tunectl.bootloader.grubstate import Entry, Loaded, Origin, State
-from tunectl.bootloader.grubsyntax import Unfollowed
+from tunectl.bootloader.entries import is_missing
+from tunectl.bootloader.grubcfg import (
+    INITRDS,
+    LOADERS,
+    Command,
+    MenuEntry,
+    Refused,
+    entry_of,
+    guarded,
+    parse,
+    parse_grubenv,
+    section_at,
+    section_marks,
+    shown,
+)
+from tunectl.bootloader.grubscript import Word, expand_all, kernel_text
 from tunectl.command import as_data, quoted
-from tunectl.host.sysroot import Sysroot
+from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
-_OVERFLOW = 1 << 64
-_FIRMWARE = "sys/firmware/efi"
+# When it takes the place of another, the other's arguments go, and the new ones with them (docs/kernel-facts.md).
+SECOND_KERNEL = "a second kernel that it loads, whose arguments GRUB for BIOS loses"
+# Scripts of GRUB's own, and Fedora's, which counts boots that failed: what they say of the default is read.
+GRUBS_OWN = re.compile(r"/etc/grub\.d/\d\d_(header|linux\w*|os-prober|fallback_counting)")
+_BLSCFG = "blscfg"  # puts the files of loader/entries into the menu
+_MOST_BYTES, _MOST_FILES = 1 << 20, 16  # grub-mkconfig writes a tenth for thirty kernels
+_OTHER_LOADERS = re.compile(r"chainloader|multiboot2?|ntldr|freedos|\w+bsd|xen_hypervisor|exit|halt|reboot|fwsetup")
+# Each goes on with what is not read here.
+_ELSEWHERE = re.compile(r"\w*configfile|\w+_source|normal|eval|uki|while|until|blscfg")
+_CHOOSING = ("default", "fallback", "next_entry", "saved_entry")
+_MACHINES_OWN = re.compile(r"(feature|grub|net|pxe|config)_\w+|root|prefix|chosen|cmdpath|lang|[\d#*@?].*")
+_SETS = re.compile(r"(?:\s(?:--set|--var|-s|-v)[= ](?:\d+:)?|^(?:read|unset|for) )(\w+)")
+_UUID = re.compile(r"\broot=uuid=([0-9a-z-]+)")
+_NUMBER = re.compile(r"\s*(?:0x([0-9a-f]{1,9})|0([0-7]{1,9})|(?!0x)([0-9]{1,9}))", re.IGNORECASE)
+# What is asked by SUSE's way into a snapshot, by Fedora's count of failed boots, by Ubuntu's second try with an initrd.
+_SNAPSHOT = 'if [ -n "$extra_cmdline" ]'
+_COUNTED = re.compile(r'if \[ -n "\$\{boot_counter\}"[^\]]*\](?! else)')
+_RETRY = 'if [ "${initrdfail}" = 1 ]'
+_CONSOLE = "vt_handoff"  # Ubuntu's gfxmode() gives it a word for the console, or none
+
+
+class Origin(NamedTuple):
+    """Where a value comes from: a place in a script, or a variable of an environment block."""
+
+    where: str  # `/boot/grub/custom.cfg:3`, or the block's path
+    variable: str = ""  # in the block
 
 
 class BootEntry(NamedTuple):
@@ -37,7 +76,25 @@ class NoEntry(NamedTuple):
     why: str
     known: bool = True  # the host boots no Linux kernel by itself
     errno: int | None = None  # of a file that could not be read
-    decided: Origin | None = None
+    decided: Origin | None = None  # where not `known`: the line that may decide
+
+
+class Listed(NamedTuple):
+    """An entry of the menu, where it is defined, and the condition under which it is there; "" for none."""
+
+    entry: MenuEntry
+    at: str
+    condition: str = ""
+
+
+class Undecided(Exception):  # noqa: N818 - a result of reading, not an error of ours
+    """What boots cannot be told; the text is the reason, with file and line."""
+
+    def __init__(self, why: str, at: str = "", errno: int | None = None) -> None:
+        super().__init__(why)
+        self.why = why
+        self.at = at  # the line that may decide, FILE:LINE
+        self.errno = errno  # of a file that could not be read
 
 
 class Menu(NamedTuple):
@@ -47,118 +104,272 @@ class Menu(NamedTuple):
     variables: dict[str, str]
 
 
+class _Set(NamedTuple):
+    """Something that sets a variable; `word` is the assignment, None for a command that finds the value."""
+
+    name: str
+    word: Word | None
+    at: str
+    condition: str
+    section: str = ""
+
+
 def evaluate(root: Sysroot, path: str, without: tuple[str, ...] = ()) -> Menu:
-    """Runs the grub.cfg at `path`, `without` some variables of the environment block. OSError for the file itself."""
+    """What the grub.cfg at `path` boots, `without` some variables of the environment block. OSError for the file."""
     root.read_text(path)
-    directory, _, name = path.rpartition("/")
-    script = Script(Disk(root, directory), "efi" if root.exists(_FIRMWARE) else "", without)
-    boot = _Boot(script)
-    entry = boot.next(f"{PREFIX}/{name}")
-    return Menu(entry, boot.variables)
+    script = Script(root, path, without)
+    try:
+        script.read(path)
+        return Menu(script.next_entry(), script.variables())
+    except Undecided as end:
+        entry = NoEntry(end.why, False, end.errno, Origin(end.at) if end.at else None)
+        return Menu(entry, script.variables())
 
 
-class _Found(Exception):  # noqa: N818 - how the search ends
-    def __init__(self, entry: BootEntry | NoEntry) -> None:
-        super().__init__(entry)
-        self.entry = entry
+class Script:
+    """A grub.cfg and what it reads: the menu, and what sets variables."""
 
+    def __init__(self, root: Sysroot, path: str, without: tuple[str, ...] = (), shown: Sequence[Listed] = ()) -> None:
+        """`shown` is what blscfg puts into the menu; without any, blscfg goes on with what is not read."""
+        self.entries: list[Listed] = []
+        self._root, self._main, self._without, self._shown = root, path, without, shown
+        self._sets: list[_Set] = []
+        self._environment: dict[str, str] = {}
+        self._block = ""  # the environment block's file
+        self._exported: set[str] = set()
+        self._at_home = True  # is $root this host's root file system
+        self._files: list[str] = []
+        self._titles: list[str] = []  # of the entries on the way to the one that boots
 
-class _Boot:
-    """A script, and the menus that it shows one inside the other."""
-
-    def __init__(self, script: Script) -> None:
-        self.variables: dict[str, str] = {}
-        self._script = script
-        script.show_menu = self._shown
-        self._titles: tuple[str, ...] = ()
-        self._decided: Origin | None = None
-
-    def next(self, path: str) -> BootEntry | NoEntry:
-        """What boots, without a key pressed."""
+    def read(self, path: str) -> None:
+        """Reads a file of the host. Undecided as it comes."""
+        if len(self._files) > _MOST_FILES:
+            raise Undecided(f"/{path} is read again and again")
+        self._files.append(path)
+        text = self._text(path)
         try:
-            self._script.run_file(path)
-            self.variables = dict(self._script.state.values)
-            return self._menu()
-        except _Found as found:
-            return found.entry
-        except Halt as end:
-            return self._booted(end.loaded, end.at)
-        except Unfollowed as hidden:
-            return NoEntry(hidden.why, known=False, errno=hidden.errno)
-        finally:
-            self.variables = self.variables or dict(self._script.state.values)
+            self._read(parse(text), f"/{path}", section_marks(text))
+        except Refused as refused:
+            raise Undecided(f"a syntax error at {as_data(f'/{path}')}:{refused.line}") from refused
 
-    def _shown(self, at: str) -> None:
-        """`configfile` shows a menu: what it boots is the end."""
-        self._decided = self._decided or Origin(at)
-        raise _Found(self._menu())
+    def _read(self, commands: Sequence[Command], file: str, marks: Sequence[tuple[int, str]]) -> None:
+        for command, condition in guarded(commands):
+            self._command(command, condition, f"{file}:{command.line}", marks)
 
-    def _menu(self) -> BootEntry | NoEntry:
-        state = self._script.state
-        if not state.entries:
-            return NoEntry(
-                f"the submenu {quoted('>'.join(self._titles))} is empty" if self._titles else "there is no menu entry"
-            )
-        if why := state.doubts.get("default"):
-            raise Unfollowed(f"which entry is the default depends on {why}")
-        found = self._run(choose(state.entries, state.values.get("default", "")))
-        while isinstance(found, NoEntry) and (number := _fallback(self._script.state)) is not None:
-            if number >= len(state.entries):
-                break
-            found = self._run(_certain(state.entries[: number + 1]))
-        return found
+    def _text(self, path: str) -> str:
+        try:
+            return self._root.read_named(path, _MOST_BYTES).decode("utf-8", "backslashreplace")
+        except OSError as error:
+            raise Undecided(f"/{path} cannot be read ({error.strerror})", errno=error.errno) from error
 
-    def _run(self, entry: Entry) -> BootEntry | NoEntry:
-        """Boots an entry, or the default of the menu that a submenu's block makes."""
-        script, before, titles = self._script, self._script.state, self._titles
-        default = before.values.get("default", "")
-        if default and not self._decided:
-            self._decided = before.origins.get("default")
-        self._titles = (*titles, entry.title)
-        state = script.state = before.inner() if entry.submenu else before.copy()
-        _, inner = _path(default)
-        state.unset("default")
-        if inner:
-            state.values["default"] = inner
-        chosen = before.values.get("chosen")
-        state.set("chosen", "".join((chosen + ">" if chosen else "", entry.id.replace(">", ">>"))), Origin(entry.at))
-        script.run_entry(entry)
-        found = self._menu() if entry.submenu else self._booted(script.state.loaded, entry.at, entry.id)
-        self._titles, script.state = titles, before if entry.submenu else script.state
-        return found
+    def _command(self, command: Command, condition: str, at: str, marks: Sequence[tuple[int, str]]) -> None:
+        name, section = command.name, section_at(marks, command.line)
+        if name in ("menuentry", "submenu"):
+            entry = entry_of(command, section)
+            self.entries += [Listed(entry, at, condition)] if entry and not condition.endswith(_SNAPSHOT) else []
+        elif name == _BLSCFG and self._shown:
+            self.entries += [one._replace(condition=condition) for one in self._shown]
+        elif name in (".", "source"):
+            self._source(command, at)
+        elif name == "load_env":
+            self._load_env(command)
+        elif name == "export":
+            self._exported |= {word.raw for word in command.words}
+        elif _boots(name) and "--is-supported" not in command.text:
+            raise Undecided(f"the command `{as_data(name)}` at {as_data(at)} may decide what boots", at)
+        else:
+            known = at.startswith(f"/{self._main}:") and not self._titles
+            known = known and (not marks or GRUBS_OWN.fullmatch(section) is not None)
+            for one in self._assigned(command, condition, at):
+                if one.name in _CHOOSING and not known:
+                    by = f", printed by {as_data(section)}," if section else ""
+                    raise Undecided(f"{as_data(at)}{by} sets {one.name}, which grub-mkconfig does not write there", at)
+                self._sets.append(one._replace(section=section))
 
-    def _booted(self, loaded: Loaded | None, at: str, id: str = "") -> BootEntry | NoEntry:
-        title = ">".join(self._titles)
-        named = f"the default entry {quoted(title)}" if title else f"the command at {at}"
-        if loaded and loaded.doubt:
-            raise Unfollowed(f"the kernel's line in {named} depends on {loaded.doubt}")
-        none = NoEntry(f"{named} boots no Linux kernel", decided=self._decided)
-        if loaded is None:
-            return none
-        if not loaded.command.startswith("linux"):
-            raise _Found(none)
-        recovery = "-recovery-" in id or "(recovery mode)" in title
-        return BootEntry(title, loaded.words[0], kernel_text(loaded.words[1:]), recovery, at, self._decided)
+    def _assigned(self, command: Command, condition: str, at: str) -> Iterator[_Set]:
+        """What a command does to variables: `set`, an assignment, or a search that leaves its result in one."""
+        word = next(iter(command.words[command.name == "set" :]), None)
+        name, equals, _ = shown(word).partition("=") if word else ("", "", "")
+        if "$" in (name if equals or command.name == "set" else command.name):
+            raise Undecided(f"a command at {as_data(at)} that depends on a variable may decide what boots", at)
+        if equals:
+            yield _Set(name, word, at, condition)
+        elif command.name != "[":
+            yield from (_Set(found, None, at, condition) for found in _SETS.findall(command.text))
+        if command.name.startswith("search"):
+            self._at_home = self._is_own(command.text)
+        elif name == "root":
+            self._at_home = False
+
+    def _is_own(self, search: str) -> bool:
+        """Does a search look for this host's root file system?"""
+        return any(uuid in search.lower() for uuid in _UUID.findall(self._root.get_text("proc/cmdline").lower()))
+
+    def _source(self, command: Command, at: str) -> None:
+        """A file that grub.cfg reads, whatever that depends on: it may add entries, and decide nothing."""
+        try:
+            place = self._locate(shown(command.words[1])) if len(command.words) == 2 else None
+        except Undecided as hidden:
+            raise Undecided(f"`{as_data(command.name)}` at {as_data(at)}: {hidden.why}", at, hidden.errno) from hidden
+        if place:
+            self.read(place)
+
+    def _load_env(self, command: Command) -> None:
+        words = [shown(word) for word in command.words[1:]]
+        paths = [word.partition("=")[2] or word for word in words if "/" in word]
+        names = [word for word in words if "/" not in word and not word.startswith("-")]
+        place = self._locate(paths[0] if paths else "$prefix/grubenv")
+        for name, value in parse_grubenv(self._text(place)).items() if place else ():
+            if name not in self._without and (not names or name in names):
+                self._environment[name], self._block = value, f"/{place}"
+                self._sets = [one for one in self._sets if one.name != name]
+
+    def _locate(self, path: str) -> str | None:
+        """The host's name of a file; None where there is none. A path may be that of a separate /boot."""
+        beside = re.fullmatch(r"\$(?:prefix|config_directory)(/[^$]*)", path)
+        if not beside and (not path.startswith("/") or "$" in path or not self._at_home):
+            raise Undecided(f"{quoted(path)} is on a device that is not known here")
+        places = [self._main.rpartition("/")[0] + beside[1]] if beside else _places(path)
+        found = []
+        for place in places:
+            try:
+                self._root.check_named(place)
+                found.append(place)
+            except OSError as error:
+                if error.errno not in ABSENT_ERRNOS:
+                    raise Undecided(f"/{place} cannot be read ({error.strerror})", errno=error.errno) from error
+        if len(found) > 1:
+            raise Undecided(f"{quoted(path)} is /{found[0]} or /{found[1]}")
+        return found[0] if found else None
+
+    def variables(self) -> dict[str, str]:
+        """The variables that are certain once all is read."""
+        names = dict.fromkeys((*self._environment, *(one.name for one in self._sets)))
+        return {name: value for name in names if (value := self._value(name, ())) is not None}
+
+    def _value(self, name: str, more: Sequence[_Set]) -> str | None:
+        """What a variable holds in the end, "" where nothing sets it; None where that is not known."""
+        sets = [one for one in (*self._sets, *more) if one.name == name]
+        if not sets or (self._environment.get(name) and all(one.condition == _unset(name) for one in sets)):
+            return self._environment.get(name, None if _MACHINES_OWN.fullmatch(name) else "")
+        if any(one.condition not in ("", _unset(name)) or one.word is None for one in sets):
+            return None
+        word = sets[-1].word
+        known = word and not any(part.variable for part in word.parts)
+        return shown(word).partition("=")[2] if word and known else None
+
+    def _inner(self, words: Sequence[Word], more: Sequence[_Set], *, submenu: bool = False) -> dict[str, str] | None:
+        """The variables in words; None where one is not known. A `submenu` has only those that are exported."""
+        names = {part.text for word in words for part in word.parts if part.variable and part.text != _CONSOLE}
+        if submenu:
+            kept = self._exported | {one.name for one in more}
+            names = {name for name in names if name in kept or _MACHINES_OWN.fullmatch(name)}
+        values = {name: self._value(name, more) for name in names}
+        known = {name: value for name, value in values.items() if value is not None}
+        return known if len(known) == len(values) else None
+
+    def default(self) -> tuple[str, Origin | None]:
+        """(what names the default entry, what decided that; None where nothing did). Undecided as it comes."""
+        environment = self._environment
+        sets = [one for one in self._sets if one.name == "default"]
+        if "boot_counter" not in environment:
+            sets = [one for one in sets if not _COUNTED.match(one.condition)]
+        once = [one for one in sets if one.word and shown(one.word) == "default=$next_entry"]
+        # 10_linux knows titles of old; what it asks, "x$default" = 'TITLE', holds for hardly any.
+        usual = [one for one in sets if one not in once and "$default" not in one.condition]
+        if once and (name := environment.get("next_entry")):
+            return name, Origin(self._block, "next_entry")
+        for one in usual[1:] or (one for one in usual if one.condition and "next_entry" not in one.condition):
+            raise Undecided(f"which entry is the default depends on {as_data(one.at)}", one.at)
+        if not usual:
+            return "", None
+        one = usual[0]
+        earlier = {other.name for other in self._sets[: self._sets.index(one)] if "next_entry" not in other.condition}
+        names = {part.text for part in one.word.parts if part.variable} if one.word else earlier
+        if not one.word or names & earlier or any(map(_MACHINES_OWN.fullmatch, names)):
+            raise Undecided(f"which entry is the default depends on {as_data(one.at)}", one.at)
+        name = "".join(expand_all([one.word], environment)[:1]).partition("=")[2]
+        if any(f"'x{name}'" in other.condition for other in sets):
+            raise Undecided(f"which entry is the default depends on {as_data(sets[-1].at)}", sets[-1].at)
+        block = next((variable for variable in names if variable in environment), "")
+        return name, (Origin(self._block, block) if block else Origin(one.at)) if name else None
+
+    def next_entry(self) -> BootEntry | NoEntry:
+        """The default entry, without a key pressed. Undecided as it comes."""
+        name, decided = self.default()
+        while self.entries:
+            chosen = choose(self.entries, name)
+            self._titles.append(chosen.entry.title)
+            if not chosen.entry.submenu:
+                return self._line_of(chosen, decided)
+            name, self.entries = _path(name)[1], []
+            self._read(chosen.entry.commands, chosen.at.rpartition(":")[0], ())
+        above = quoted(">".join(self._titles))
+        return NoEntry(f"the submenu {above} is empty" if self._titles else "there is no menu entry")
+
+    def _line_of(self, chosen: Listed, decided: Origin | None) -> BootEntry | NoEntry:
+        """What the block of an entry loads."""
+        title, file = ">".join(self._titles), chosen.at.rpartition(":")[0]
+        named = f"the default entry {quoted(title)}"
+        commands = list(guarded(chosen.entry.commands))
+        own = [one for command, above in commands for one in self._assigned(command, above, f"{file}:{command.line}")]
+        line = f"the kernel's line in {named} depends on"
+        linux = self._loaded(commands, line, file)
+        if linux is None or len(linux.words) < 2 or self._lacks(shown(linux.words[1])):
+            if any(one.name == "fallback" for one in self._sets):
+                raise Undecided(f"{named} boots no Linux kernel, and GRUB_FALLBACK names another")
+            return NoEntry(f"{named} boots no Linux kernel", decided=decided)
+        inner = self._inner(linux.words[2:], own, submenu=len(self._titles) > 1)
+        if inner is None:
+            raise Undecided(f"{line} a variable ({as_data(file)}:{linux.line})")
+        for word in (word for command, _ in commands if command.name in INITRDS for word in command.words[1:]):
+            if self._lacks(shown(word)):
+                raise Undecided(f"{line} {quoted(shown(word))}, which is not there")
+        recovery = "-recovery-" in chosen.entry.id or "(recovery mode)" in title
+        args = kernel_text(expand_all(linux.words[2:], inner))
+        return BootEntry(title, shown(linux.words[1]), args, recovery, chosen.at, decided)
+
+    def _loaded(self, commands: Sequence[tuple[Command, str]], line: str, file: str) -> Command | None:
+        """The one command of an entry that loads a kernel; None where something else is booted, or nothing."""
+        not_now = f"{_RETRY} else" if self._environment.get("initrdfail") == "1" else _RETRY
+        loads = [one for one in commands if _boots(one[0].name) or one[0].name in (".", "source")]
+        loads = [(command, above) for command, above in loads if above != not_now]
+        for command, above in loads:
+            if above.removesuffix(" else") not in ("", _RETRY) or not (
+                command.name in LOADERS or _OTHER_LOADERS.fullmatch(command.name)
+            ):
+                raise Undecided(f"{line} {as_data(file)}:{command.line}")
+        linux = [command for command, _ in loads if command.name in LOADERS]
+        if len(linux) > 1:
+            raise Undecided(f"{line} {SECOND_KERNEL} ({as_data(file)}:{linux[1].line})")
+        return linux[0] if linux and loads[-1][0] is linux[0] else None
+
+    def _lacks(self, path: str) -> bool:
+        """Is a kernel or an initrd certainly not there? Only on this host's root file system that is known."""
+        return self._at_home and is_missing(self._root, _places(path))
 
 
-def choose(entries: tuple[Entry, ...], name: str) -> Entry:
-    """The entry that `default` names: by its number, its id or its title; otherwise the first. Unfollowed in doubt."""
-    number = grubcommands.number(name)
-    if number is None:
-        wanted, _ = _path(name)
-        found = next((entry for entry in entries if wanted in (entry.title, entry.id) or not entry.file), None)
-        return _certain((found,)) if found else _certain(entries[:1])
-    index = -1 if number >= _OVERFLOW else (number + (1 << 31)) % (1 << 32) - (1 << 31)
-    return _certain(entries[: index + 1] if 0 <= index < len(entries) else entries[:1])
+def _boots(name: str) -> bool:
+    """Does a command load, boot or leave, or go on with what is not read here?"""
+    return bool(name in (*LOADERS, "boot") or _OTHER_LOADERS.fullmatch(name) or _ELSEWHERE.fullmatch(name))
 
 
-def _certain(entries: tuple[Entry, ...]) -> Entry:
-    """The last of these entries, none of which may be missing."""
-    for entry in entries:
-        if entry.doubt:
-            raise Unfollowed(
-                f"whether there is an entry {quoted(entry.title)} ({as_data(entry.at)}) depends on {entry.doubt}"
-            )
+def choose(entries: Sequence[Listed], name: str) -> Listed:
+    """The entry that `default` names: by its number, its id or its title; otherwise the first. Undecided in doubt."""
+    if number := _NUMBER.match(name):
+        place = int(number[1], 16) if number[1] else int(number[2], 8) if number[2] else int(number[3])
+        return certain(entries[: place + 1] if place < len(entries) else entries[:1])
+    wanted, _ = _path(name)
+    matches = (listed for listed in entries if wanted in (listed.entry.title, listed.entry.id))
+    return certain([next(matches, entries[0])])
+
+
+def certain(entries: Sequence[Listed]) -> Listed:
+    """The last of these entries. Undecided where one of them may be missing."""
+    for listed in entries:
+        if listed.condition:
+            title, at = quoted(listed.entry.title), as_data(listed.at)
+            raise Undecided(f"whether there is an entry {title} depends on the condition above {at}")
     return entries[-1]
 
 
@@ -169,13 +380,11 @@ def _path(name: str) -> tuple[str, str]:
     return match[1].replace(">>", ">"), match[2] or ""
 
 
-def _fallback(state: State) -> int | None:
-    """The first number of `fallback`, which is taken away."""
-    if why := state.doubts.get("fallback"):
-        raise Unfollowed(f"the fallback entry depends on {why}")
-    value = state.values.get("fallback", "")
-    number = grubcommands.number(value)
-    if number is None or number >= 1 << 31:
-        return None
-    state.values["fallback"] = re.sub(r"\A\s*\w+\s*", "", value)
-    return number
+def _unset(name: str) -> str:
+    """What 10_linux of Red Hat's asks before it gives a variable a value that grubenv has not."""
+    return f'if [ -z "${{{name}}}" ]'
+
+
+def _places(path: str) -> list[str]:
+    """Where a file of GRUB's may be on the host."""
+    return [path.lstrip("/"), f"boot/{path.lstrip('/')}"]

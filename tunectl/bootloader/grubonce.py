@@ -10,8 +10,7 @@ import re
 
 from tunectl.bootloader.editor import read
 from tunectl.bootloader.family import Refusal
-from tunectl.bootloader.grubcfg import section_at, section_marks
-from tunectl.bootloader.grubrun import parse_grubenv
+from tunectl.bootloader.grubcfg import parse_grubenv, section_at, section_marks
 from tunectl.bootloader.grubsettings import DEFAULT_GRUBENV, menu_path
 from tunectl.bootloader.onceentries import standing_names
 from tunectl.bootloader.oneshot import entry_name, is_our_entry

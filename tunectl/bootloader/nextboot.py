@@ -9,7 +9,7 @@ from collections import Counter
 
 from tunectl.bootloader.cmdline import Arg, length_problem, parse_cmdline, same_key
 from tunectl.bootloader.family import Point, Upcoming
-from tunectl.bootloader.grubchoice import decided_by, is_generated, mend
+from tunectl.bootloader.grubchoice import decided_by, is_generated, mend, to_tell
 from tunectl.bootloader.grubmenu import BootEntry, NoEntry
 from tunectl.bootloader.grubsettings import Configured, configured, generator, menu_path, read_menu
 from tunectl.bootloader.grubstart import Elsewhere, starts_elsewhere
@@ -39,7 +39,8 @@ def next_boot(root: Sysroot) -> Upcoming:
     if isinstance(entry, OSError):
         return _without_menu(root, later, entry)
     if isinstance(entry, NoEntry) and not entry.known:
-        point = Point(f"/{menu_path(root)}", None, entry.why, entry.errno)
+        tell = to_tell(root, entry.decided.where) if entry.decided else NOTHING
+        point = Point(f"/{menu_path(root)}", None, entry.why, entry.errno, fix=tell)
         return Upcoming((point, later))
     if isinstance(entry, NoEntry):
         why, fix = _why(root, entry), mend(root, settings, entry)

@@ -138,7 +138,7 @@ def _find_out(boot_facts: BootFacts) -> Fix:
         return AS_ROOT
     if boot_facts.refusal:
         return to_decide(boot_facts.advice)
-    return to_decide("look at it yourself: tunectl cannot tell what boots there")
+    return boot_facts.next.fix or to_decide("look at it yourself: tunectl cannot tell what boots there")
 
 
 def _left_over(knob: Knob, left_over: LeftOver, booted: Any) -> Judgement:

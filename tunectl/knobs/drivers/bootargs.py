@@ -47,6 +47,7 @@ class Next(NamedTuple):
     later: bool = False  # the next boot will have it, the entries of later kernels will not
     where: str = ""  # the line that has not got it
     declared: str = ""  # where the line of the next boot stands, as far as that is known
+    fix: Fix = NOTHING  # what makes it known
 
 
 class BootFacts(NamedTuple):
@@ -189,7 +190,8 @@ class BootArg(NamedTuple):
             loader = boot.loader
             problem = loader.refusal if loader.name == AMBIGUOUS else ""
             return Next(value=None, known=False, problem=problem, errno=loader.errno)
-        value, unknown = None, None if upcoming.points else Point("", None, upcoming.problem, upcoming.errno)
+        nothing = Point("", None, upcoming.problem, upcoming.errno, fix=upcoming.fix)
+        value, unknown = None, None if upcoming.points else nothing
         for number, point in enumerate(upcoming.points):
             if point.line is None:
                 unknown = unknown or point._replace(why=point.why or upcoming.problem or f"{point.where} is not known")
@@ -208,7 +210,7 @@ class BootArg(NamedTuple):
                 return Next(value=has, known=True, problem=problem, later=bool(number), where=where)
             value = value if number else found
         if unknown:
-            return Next(value=None, known=False, problem=unknown.why, errno=unknown.errno)
+            return Next(value=None, known=False, problem=unknown.why, errno=unknown.errno, fix=unknown.fix)
         return Next(value=value, known=True, problem=upcoming.problem or upcoming.note)
 
     def _value(self, knob: Knob, view: View, args: tuple[Arg, ...], want: Any) -> Any:
