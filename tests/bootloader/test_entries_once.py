@@ -24,8 +24,9 @@ from tests.bootloader.trees import write
 from tests.hosts.boot_files import MACHINE_ID
 from tests.trees import differences, picture
 from tests.tuned import apply, restore
-from tunectl.bootloader import bls, systemdboot
+from tunectl.bootloader import systemdboot
 from tunectl.bootloader.entries import in_order, read_entries
+from tunectl.bootloader.families import FAMILIES
 from tunectl.bootloader.family import Family
 from tunectl.bootloader.oneshot import refusals
 from tunectl.errors import UsageError
@@ -47,7 +48,7 @@ PLACES = {"bls": "boot", "systemd-boot": "boot", "uki": "boot/efi"}
 def a_bls_host(below: Path) -> tuple[Sysroot, Family]:
     """RHEL 9 with GRUB's whole environment block, on ext4."""
     root = write(host(below, "bls"), {MOUNTS: mounted(), "usr/bin/grub2-editenv": ""})
-    return write(Path(root.root), {"boot/grub2/grubenv": block(saved_entry=SAVED)}), bls.FAMILY
+    return write(Path(root.root), {"boot/grub2/grubenv": block(saved_entry=SAVED)}), FAMILIES["bls"]
 
 
 def a_systemd_boot_host(below: Path) -> tuple[Sysroot, Family]:

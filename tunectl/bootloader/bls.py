@@ -10,7 +10,6 @@ Source: RHEL 9.3 release notes (boot loader); Fedora's 20-grub.install and blscf
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from tunectl.bootloader import grubonce
 from tunectl.bootloader.editor import Holder, Look, files_family, read, variable
 from tunectl.bootloader.entries import (
     TUNED_WORD,
@@ -18,14 +17,13 @@ from tunectl.bootloader.entries import (
     entry_files,
     entry_point,
     own_line,
-    parse_fields,
     read_entries,
     source_of_entries,
     tuned_adds,
     version_key,
     wrongly_chosen,
 )
-from tunectl.bootloader.family import Family, Point, Refusal, Upcoming, cannot_read
+from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.grubcfg import MenuEntry, parse_grubenv
 from tunectl.bootloader.grubchoice import to_tell
 from tunectl.bootloader.grubmenu import BootEntry, Listed, Script, Undecided, certain
@@ -33,7 +31,6 @@ from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
 from tunectl.bootloader.grubsettings import GRUB2_CFG, GRUBENVS, LINUX, MAIN, evaluate_settings, read_sh
 from tunectl.bootloader.grubstart import FILES as STARTS
 from tunectl.bootloader.grubstart import starts_elsewhere
-from tunectl.bootloader.onceentries import Entries, once_by_entries
 from tunectl.command import as_data, quoted
 from tunectl.fix import NOTHING
 from tunectl.host.sysroot import Sysroot
@@ -170,29 +167,4 @@ def _refusal(root: Sysroot, default: Entry) -> str:
     return ""
 
 
-def _default(root: Sysroot) -> Entry | None:
-    """The default entry, as the look found it."""
-    places = [point.where for point in look(root).upcoming.points[:1]]
-    found = (entry for entry in read_entries(root, ("boot",)) if [f"/{entry.path}"] == places and not entry.tried)
-    return next(found, None)
-
-
-def _once_refusals(root: Sysroot) -> tuple[Refusal, ...]:
-    default = _default(root)
-    asked = grubonce.asks_for_a_password(root, GRUB2_CFG) if default and _names_users(root, default) else ()
-    return (*grubonce.refusals(root, GRUB2_CFG), *asked)
-
-
-def _names_users(root: Sysroot, entry: Entry) -> bool:
-    """Is an entry kept to some users? kernel-install writes the name of a variable there, which is mostly not set.
-
-    Source: Fedora's blscfg.c, create_entry().
-    """
-    users = parse_fields(read(root, entry.path) or "").get("grub_users", [""])[-1]
-    return bool(grubonce.environment(root, GRUB2_CFG).get("grub_users")) if users == "$grub_users" else bool(users)
-
-
-_ENTRIES = Entries(look, _default, "choose-grub-once", "unchoose-grub-once")
-FAMILY: Family = files_family(look, (*entry_files(("boot",)), MAIN, _CUSTOM, *GRUBENVS, *STARTS))._replace(
-    once=once_by_entries(_ENTRIES, _once_refusals, partial(grubonce.armed, menu=GRUB2_CFG))
-)
+FAMILY: Family = files_family(look, (*entry_files(("boot",)), MAIN, _CUSTOM, *GRUBENVS, *STARTS))

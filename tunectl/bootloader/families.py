@@ -10,7 +10,18 @@ openSUSE's update-bootloader (LOADER_TYPE).
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from tunectl.bootloader import bls, grub, grubstart, kernelstub, ostree, owners, raspberrypi, started, systemdboot
+from tunectl.bootloader import (
+    bls,
+    blsonce,
+    grub,
+    grubstart,
+    kernelstub,
+    ostree,
+    owners,
+    raspberrypi,
+    started,
+    systemdboot,
+)
 from tunectl.bootloader.entries import PLACES
 from tunectl.bootloader.family import Family, Journaled, Point, Upcoming, Write
 from tunectl.bootloader.grubsettings import GRUB2_CFG, GRUB_CFG, MAIN, evaluate_settings, read_sh
@@ -24,7 +35,7 @@ from tunectl.host.sysroot import Sysroot
 FAMILIES: dict[str, Family] = {
     "grub": grub.FAMILY,
     "suse-grub": grub.FAMILY,
-    "bls": bls.FAMILY,
+    "bls": bls.FAMILY._replace(once=blsonce.ONCE),
     "grub2-bls": systemdboot.SUSE_BLS,
     "systemd-boot": systemdboot.FAMILY,
     "kernelstub": kernelstub.FAMILY,
