@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta
 
 from tunectl.cli.command import emit, is_terminal, now, stay_off, today, tunectl_command
-from tunectl.cli.helped import FAILED, OK, VERDICT, Example, exit_code
+from tunectl.cli.helped import FAILED, OK, REBOOT, VERDICT, Example, exit_code
 from tunectl.cli.options import Options, wait_option
 from tunectl.cli.plan import Row, row_of
 from tunectl.cli.values import Duration
@@ -130,6 +130,8 @@ def command(
     emit(options, "apply", inspection.identity, body, done=done)
     if run.applied.failed or any(result.result == "failed" and not result.gone for result in run.applied.results):
         return FAILED
+    if tries:
+        return REBOOT
     return exit_code(body.verdict, options.fmt) if chosen.set else OK
 
 
