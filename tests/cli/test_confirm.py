@@ -130,3 +130,14 @@ def test_at_boot_the_confirmed_host_file_is_put_in_force(tunectl: Tunectl, tree:
         swappiness.write_text("60\n")  # as a kernel begins
         assert tunectl("apply", "--yes", "--runtime", "--root", tree, env=BY_SYSTEMD).code == 4
         assert swappiness.read_text() == "1\n"
+
+
+@pytest.mark.parametrize("words", [["--reach", "auto"], ["--confirm-within", "1m", "--reach", "nonsense"]])
+def test_who_has_to_answer_is_named_and_only_with_a_deadline(tunectl: Tunectl, tree: Path, words: list[str]) -> None:
+    assert tunectl("apply", "--yes", "--root", tree, *words).code == 2
+
+
+def test_a_recorded_host_reaches_nobody_and_says_so(tunectl: Tunectl, tree: Path) -> None:
+    words = ("apply", "--yes", "--confirm-within", "1m", "--reach", "192.0.2.1:22", "--format", "json")
+    assert any("192.0.2.1:22" in note for note in tunectl(*words, "--root", tree).json["notes"])
+    assert json.loads(record(tree).read_text())["reach"] == ""

@@ -16,6 +16,7 @@ from tests.golden.refused import COMMAND_LINES, HOST_FILES
 from tests.golden.variants import variants
 from tests.golden.world import CLOUDS, HOSTS, World
 from tests.ran import Ran
+from tests.tuning.hosts import wish
 
 EXPECTED = Path(__file__).parent / "expected"
 Make = Callable[[World], str]
@@ -87,6 +88,22 @@ def daemon(world: World) -> str:
         one.update({key: "ID" for key in ("id", "event") if key in one})
     ends = f"then {last['schema']}: {last['verdict']}, {len(last['alerts'])} firing"
     return f"exit {done.code}\n{short_json(json.dumps(alerts))}{ends}\n"
+
+
+def unconfirmed(world: World) -> str:
+    """A change that is confirmed, and one that nobody confirms in time; what is said while each waits."""
+    root = world.host("lab4", "own")
+    (root / "etc/systemd/system").mkdir(parents=True, exist_ok=True)
+    wish(root, {"mm.swappiness": "1", "kernel.stat_interval": "120"}, 'isolated = "2-3"\n')
+    swappiness_file, record = root / "proc/sys/vm/swappiness", root / "var/lib/tunectl/trial.json"
+    apply = "apply --yes --runtime --confirm-within 10m --root own -q"
+    lines = [apply, "apply --yes --runtime --root own", "verify --root own", "confirm --root own", "confirm --root own"]
+    said = [world.told(line) for line in lines]
+    swappiness_file.write_text("60\n")
+    said.append(world.told(apply))
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"deadline_s": 0.0}))
+    lines = ["confirm --root own", "deadline --root own", "confirm --root own", "restore --root own"]
+    return "\n".join([*said, *(world.told(line) for line in lines)])
 
 
 def reapply(world: World) -> str:
@@ -245,6 +262,7 @@ def _changing() -> Iterator[tuple[str, Make]]:
     yield "apply-runtime", told_after("lab4", f"{apply} --runtime", "verify --root own --format nagios", restore)
     yield "apply-runtime-isolation", changing("runtime4", apply, restore)
     yield "apply-xeon2s", changing("xeon2s", apply)
+    yield "apply-unconfirmed", unconfirmed
     yield "apply-unasked", told_after("lab4", "apply --root own")
     yield "restore-changed-since", changing_after_apply(swappiness, restore, f"{restore} --force")
     yield (

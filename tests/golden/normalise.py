@@ -13,6 +13,7 @@ _PATTERNS = (
     (rf'(tunectl_version"?: "|User-Agent: tunectl/|version="|tunectl ){_VERSION}', r"\1VERSION"),
     (r'("(?:watched_s|cycle_s|cycle_ms|elapsed_s)": )[\d.e-]+', r"\1NUMBER"),
     (r"(timestamp_seconds\{[^}]*\} )[\d.e+]+", r"\1NUMBER"),
+    (r"\b((?:[tT]he change|confirm)\s+)[0-9a-f]{8}\b", r"\1ID"),
     (r"(?m)^[0-9a-f]{8} (?=\{)", "CRC "),  # a line of the journal: what it sums up has been normalised
 )
 

@@ -19,8 +19,18 @@ from tests.tuning.hosts import ONE_OF_EACH, small_host, wish
 from tests.tuning.stride import STRIDES, thinned
 from tunectl.errors import TunectlError
 from tunectl.host.identity import read_identity
+from tunectl.host.reach import read_links
 from tunectl.host.writable import WritableSysroot
-from tunectl.tuning.confirming import Ended, Wanted, apply_set, choose_set, confirm, end_when_due
+from tunectl.tuning.confirming import (
+    Ended,
+    Wanted,
+    apply_set,
+    choose_set,
+    confirm,
+    end_when_due,
+    give_up,
+    is_cut_off,
+)
 from tunectl.tuning.journal import load
 from tunectl.tuning.transaction import Run
 from tunectl.tuning.trial import (
@@ -487,3 +497,36 @@ def test_what_not_everybody_may_read_stays_so(host: Host) -> None:
     host.confirm()
     modes = [(Path(host.state) / name).stat().st_mode & 0o777 for name in ("trial.json", "confirmed.json")]
     assert modes == [0o600, 0o600]
+
+
+# ---- reach
+
+NOBODY = "nobody.invalid:22"
+
+
+@pytest.mark.parametrize(
+    ("reach", "links", "cut_off"),
+    [
+        ("", {"lo": "down"}, False),
+        (NOBODY, {"lo": "down"}, True),  # a link is another than before the first write
+        ("127.0.0.1:1", {"lo": "down"}, False),  # it refuses, and so is there
+    ],
+)
+def test_cut_off_is_who_lost_a_link_and_his_peer(reach: str, links: dict[str, str], cut_off: bool) -> None:
+    trial = Trial(**{name: getattr(ARMED, name) for name in ARMED.__struct_fields__} | {"reach": reach, "links": links})
+    assert is_cut_off(WritableSysroot("/"), trial) is cut_off
+
+
+def test_a_peer_that_went_down_by_itself_undoes_nothing() -> None:
+    fields = {name: getattr(ARMED, name) for name in ARMED.__struct_fields__}
+    links = read_links(WritableSysroot("/"))
+    assert not is_cut_off(WritableSysroot("/"), Trial(**fields | {"reach": NOBODY, "links": links}))
+
+
+def test_what_is_given_up_goes_back_at_once_and_the_record_says_why(host: Host) -> None:
+    host.arm()
+    give_up(host.root, host.state, "nobody answers", wait_s=0)
+    ended = host.end()
+    assert ended
+    assert (ended.trial.status, ended.trial.why) == ("returned", "nobody answers")
+    assert host.files() == host.earlier

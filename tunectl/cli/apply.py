@@ -9,13 +9,15 @@ import msgspec
 from msgspec import UNSET, Meta
 
 from tunectl.cli.command import emit, is_terminal, now, stay_off, today, tunectl_command
-from tunectl.cli.helped import FAILED, OK, VERDICT, Example, exit_code
+from tunectl.cli.helped import FAILED, OK, REBOOT, VERDICT, Example, exit_code
 from tunectl.cli.options import Options, wait_option
 from tunectl.cli.plan import Row, row_of
 from tunectl.cli.values import Duration
 from tunectl.errors import TunectlError, UsageError
+from tunectl.host.reach import answers, peer_of_ssh
 from tunectl.host.refusals import CHOOSES, mending
 from tunectl.host.writable import WritableSysroot
+from tunectl.hostfile.monitor import parse_listen
 from tunectl.hostfile.profile import NO_TEXTS, Texts
 from tunectl.model import Document
 from tunectl.shapes import Findings, HostFile, Maybe, Notes, NotRun, Reboot, Waits, fields_of
@@ -73,6 +75,7 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
     metavar="T",
     help="Take everything back unless `tunectl confirm` comes within this time, such as 10m; so does a reboot.",
 )
+@click.option("--reach", metavar="HOST:PORT", help="Take it back also when this answers no more; auto: the ssh peer.")
 @click.option("--try-boot", "tries", is_flag=True, help="The next boot alone has the boot arguments; nothing else.")
 @click.option("--attended", is_flag=True, help="With --try-boot: somebody at the console can type a passphrase.")
 @click.option(
@@ -86,6 +89,7 @@ def command(
     runtime: bool,
     adopt: bool,
     within_s: float | None,
+    reach: str | None,
     tries: bool,
     attended: bool,
     confirm_by: str | None,
@@ -94,12 +98,14 @@ def command(
 ) -> int:
     """Put the host file in force: every write journaled before it is made, and read back after it."""
     _check(within_s is not None or runtime, tries, attended or confirm_by is not None)
+    if reach is not None and within_s is None:
+        raise UsageError("--reach goes with --confirm-within")
     root, state = WritableSysroot(options.root), options.state_path
     inspection = _inspect(options, root)
     require_root(root, "apply")
     _require_owned(inspection)
     stay_off(root, inspection.config.scope.isolated)
-    ended = end_when_due(root, state, inspection.identity.boot_id, wait_s=wait_s)
+    ended = end_when_due(root, state, inspection.identity.boot_id, wait_s=wait_s, early=_is_unattended())
     if ended and not ended.complete:
         raise TunectlError("an earlier change that nobody confirmed could not be taken back", "sudo tunectl deadline")
     chosen = Chosen(read_set(inspection.config))
@@ -112,7 +118,8 @@ def command(
         chosen = Chosen(None, why)
     if not yes and not tries:
         _ask(inspection, runtime)
-    wanted = Wanted(within_s) if within_s is not None else None
+    watched, why = _watched(root, reach) if reach is not None else ("", "")
+    wanted = Wanted(within_s, watched) if within_s is not None else None
     if tries:
         confirms = confirm_by is not None
         run = try_boot(inspection, root, state, attended=attended, confirms=confirms, wait_s=wait_s, adopt=adopt)
@@ -131,12 +138,14 @@ def command(
         )
     else:
         run = Run(Nothing([], [], []), planned(inspection, runtime), inspection)
-    body = _body(run, _said(ended, chosen, run, wanted))
+    body = _body(run, [*filter(None, [why]), *_said(ended, chosen, run, wanted)])
     made = f"the changes were made, and the journal is {body.journal}"
     done = made if run.applied.results else "nothing was changed"
     emit(options, "apply", inspection.identity, body, done=done)
     if run.applied.failed or any(result.result == "failed" and not result.gone for result in run.applied.results):
         return FAILED
+    if tries:
+        return REBOOT
     return exit_code(body.verdict, options.fmt) if chosen.set else OK
 
 
@@ -145,6 +154,17 @@ def _check(of_this_boot: bool, tries: bool, of_a_try: bool) -> None:
         raise UsageError("--try-boot writes nothing in this boot: it goes with neither --confirm-within nor --runtime")
     if of_a_try and not tries:
         raise UsageError("--attended and --confirm-by go with --try-boot")
+
+
+def _watched(root: WritableSysroot, reach: str) -> tuple[str, str]:
+    """Who has to answer from now on, and why nobody has: only who answers before the first write is watched."""
+    place = peer_of_ssh(root) if reach == "auto" else reach
+    if not place:
+        return "", "nobody is connected by ssh: nothing is watched"
+    address = parse_listen(place, "--reach")
+    if not root.live:
+        return "", f"a recorded host reaches nobody: {place} is not watched"
+    return (place, "") if answers(*address) else ("", f"{place} does not answer now: it is not watched")
 
 
 def _inspect(options: Options, root: WritableSysroot, texts: Texts = NO_TEXTS) -> Inspection:

@@ -12,22 +12,23 @@ from tunectl.cpulist import parse_cpulist
 from tunectl.host.identity import read_identity
 from tunectl.host.writable import WritableSysroot
 from tunectl.tuning.commands import run_commands
-from tunectl.tuning.confirming import Ended, end_when_due
+from tunectl.tuning.confirming import Ended, end_when_due, give_up, is_cut_off
 from tunectl.tuning.transaction import require_root
 from tunectl.tuning.trial import Due, Trial, boot_time, due_now, read_trial
 from tunectl.tuning.tryboot import confirm_boot, prove
 from tunectl.wording import few
 
 _SLICE_S = 1.0  # sleep(3) does not count what the host sleeps, and nobody tells that it was confirmed
+_MISSED = 5  # times in a row that nobody answered: a link comes up again after its card was set up anew
 _PROOF_S = 5.0  # between two looks at a boot that is tried: services come up meanwhile
 _WAIT_S = 600.0  # an apply or a restore at work has its own limits
 
 
 @tunectl_command(
     exits={OK: "nothing is due any more, or yet"},
-    examples=(Example("Take back now what is due, after its unit failed:", "sudo tunectl deadline --boot"),),
+    examples=(Example("Take back now what is due, after its unit failed:", "sudo tunectl deadline"),),
 )
-@click.option("--boot", is_flag=True, help="Do not wait: take back only what is due now.")
+@click.option("--boot", is_flag=True, help="Early in a boot: wait for nothing, and restart no service.")
 def command(options: Options, boot: bool) -> int:
     """Wait until an unconfirmed change is due, and take it back; end at once when it is confirmed.
 
@@ -36,12 +37,16 @@ def command(options: Options, boot: bool) -> int:
     root = WritableSysroot(options.root)
     require_root(root, "deadline")
     identity = read_identity(root)
-    ended = end_when_due(root, options.state_path, identity.boot_id, wait_s=_WAIT_S)
+    ended = end_when_due(root, options.state_path, identity.boot_id, wait_s=_WAIT_S, early=boot)
     if ended and ended.due is Due.WAIT and ended.trial.tries and not boot:
         return _prove(options, root, ended.trial)
+    missed = 0
     while ended and ended.due is Due.WAIT and root.live and not boot:
         stay_off(root, parse_cpulist(ended.trial.isolated))
         _sleep(root, options.state_path)
+        missed = missed + 1 if is_cut_off(root, ended.trial) else 0
+        if missed >= _MISSED:
+            give_up(root, options.state_path, f"{ended.trial.reach} did not answer any more", wait_s=_WAIT_S)
         ended = end_when_due(root, options.state_path, identity.boot_id, wait_s=_WAIT_S)
     if ended is None:
         return OK

@@ -7,6 +7,7 @@ A name is no identity: any user may give a thread any name. Whose a process is d
 """
 
 import os
+import socket
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
@@ -363,3 +364,12 @@ def _units_along(path: str) -> list[str]:
     units = path.strip("/").split("/")
     first = next((at for at, unit in enumerate(units) if not unit.endswith(".slice")), len(units))
     return units[: first + 1]
+
+
+def read_addresses() -> dict[str, list[str]]:
+    """The IP addresses of this machine, by interface, in order."""
+    of_ip = (socket.AF_INET, socket.AF_INET6)
+    return {
+        name: sorted(one.address for one in found if one.family in of_ip)
+        for name, found in psutil.net_if_addrs().items()
+    }

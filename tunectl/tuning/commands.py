@@ -66,6 +66,11 @@ _FOR_EACH: dict[str, Callable[[Sysroot], list[tuple[str, ...]]]] = {
     "load-kexec": kexec.loading,
     "unload-kexec": kexec.unloading,
 }
+# Early in a boot services are still to be started, and read then what was written; a job for one would wait for the
+# boot, which waits for us. And systemd is told last, by whoever wrote.
+_NOT_EARLY = frozenset(
+    ("restart-irqbalance", "hold-latency", "reload-monitor", "start-in-slices", "reload-systemd", "reexec-systemd")
+)
 KNOWN = frozenset((*COMMANDS, *_FOR_EACH))
 # Without a running systemd (a container, a chroot) systemctl reaches nobody.
 _NEEDS_SYSTEMD = (
@@ -89,10 +94,12 @@ class Notified(NamedTuple):
     failed: dict[str, str]
 
 
-def run_commands(root: Sysroot, names: Iterable[str]) -> Notified:
-    """Runs each once. On a recorded host nothing is run."""
+def run_commands(root: Sysroot, names: Iterable[str], *, early: bool = False) -> Notified:
+    """Runs each once. On a recorded host nothing is run; `early` in a boot nothing of systemd's is."""
     notified = Notified([], {})
     for name in dict.fromkeys(names):
+        if early and name in _NOT_EARLY:
+            continue
         if name in _FOR_EACH:
             for each in _FOR_EACH[name](root):
                 _notify(root, name, each, each, notified)

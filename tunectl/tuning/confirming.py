@@ -10,7 +10,9 @@ from typing import NamedTuple
 from tunectl.command import argv
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import TunectlError
+from tunectl.host.reach import answers, read_links
 from tunectl.host.writable import WritableSysroot
+from tunectl.hostfile.monitor import parse_listen
 from tunectl.knobs.row import Step
 from tunectl.shapes import TrialKind, replaced
 from tunectl.tuning.apply import write_own_files
@@ -56,9 +58,10 @@ PROVED = "the boot that was tried was not confirmed before the host booted again
 
 
 class Wanted(NamedTuple):
-    """How long a change may stand unconfirmed."""
+    """How long a change may stand unconfirmed, and who has to answer meanwhile, HOST:PORT; "" for nobody."""
 
     length_s: float
+    reach: str = ""
 
 
 class Ended(NamedTuple):
@@ -69,6 +72,7 @@ class Ended(NamedTuple):
     taken: Taken | None = None
     not_run: tuple[str, ...] = ()
     was_confirmed: bool = False  # before this run
+    later: tuple[str, ...] = ()  # what systemd has still to be told, early in a boot
 
     @property
     def complete(self) -> bool:
@@ -145,7 +149,7 @@ def require_systemd(root: WritableSysroot) -> None:
 def _arm(state: str, chosen: HostSet, wanted: Wanted, inspection: Inspection, root: WritableSysroot) -> Notified:
     """The record, the units, and the one that waits is started: before anything else is written."""
     earlier = active_of(read_trial(state, root))
-    steps = own_steps(inspection.invocation, state)
+    steps = own_steps(inspection.invocation, state, reaches=bool(wanted.reach))
     trial = replaced(
         earlier or new_trial("runtime", new_id(), chosen, inspection),
         deadline_s=boot_time() + wanted.length_s,
@@ -153,6 +157,8 @@ def _arm(state: str, chosen: HostSet, wanted: Wanted, inspection: Inspection, ro
         isolated=format_cpulist(inspection.config.scope.isolated),
         own=tuple(step.path for step in steps),
     )
+    if wanted.reach:
+        trial = replaced(trial, reach=wanted.reach, links=trial.links or read_links(root))
     return write_armed(state, trial, steps, "start-deadline", inspection, root, is_new=earlier is None)
 
 
@@ -171,9 +177,9 @@ def new_trial(kind: TrialKind, trial_id: str, chosen: HostSet, inspection: Inspe
     )
 
 
-def own_steps(invocation: tuple[str, ...], state: str) -> list[Step]:
+def own_steps(invocation: tuple[str, ...], state: str, *, reaches: bool = False) -> list[Step]:
     """The units of every trial."""
-    units = trial_units(invocation or ("/usr/bin/tunectl",), state)
+    units = trial_units(invocation or ("/usr/bin/tunectl",), state, reaches=reaches)
     return [*(unit_step(unit) for unit in units), link_step("sysinit.target", RETURN)]
 
 
@@ -205,7 +211,7 @@ def write_armed(
     started = run_commands(root, [starts])
     if failed := [*written.failed.values(), *started.failed.values()]:
         if is_new:
-            take_back(root, journal, boot_id, _from(journal, trial.mark))
+            take_back(root, journal, boot_id, [seq for seq in journal.entries if seq >= trial.mark])
             forget_trial(state)
         raise TunectlError(f"{'; '.join(failed)}; nothing else was changed")
     return Notified([*written.not_run, *started.not_run], {})
@@ -217,24 +223,45 @@ def _count_from_now(state: str, root: WritableSysroot, wanted: Wanted, inspectio
         write_trial(state, replaced(active, deadline_s=boot_time() + wanted.length_s))
 
 
-def end_when_due(root: WritableSysroot, state: str, boot_id: str, *, wait_s: float) -> Ended | None:
-    """Takes back what is due, and finishes what a kill left of a confirmation; None where no trial is known.
+def is_cut_off(root: WritableSysroot, trial: Trial) -> bool:
+    """Does nobody answer who did before, while a link or an address is another than before?
 
-    TunectlError where it cannot: what was not brought back stays journaled, and the trial armed.
+    A peer that is down, or a gateway that failed over, changes nothing here, and undoes no good change.
+    """
+    if not trial.reach or answers(*parse_listen(trial.reach)):
+        return False
+    return read_links(root) != trial.links
+
+
+def give_up(root: WritableSysroot, state: str, why: str, *, wait_s: float) -> None:
+    """The change that waits is due now."""
+    with io_errors_end_the_run(), hold(state, wait_s):
+        if trial := active_of(read_trial(state, root)):
+            write_trial(state, replaced(trial, deadline_s=0.0, why=why))
+
+
+def end_when_due(
+    root: WritableSysroot, state: str, boot_id: str, *, wait_s: float, early: bool = False
+) -> Ended | None:
+    """Takes back what is due, and finishes what a kill left of an end; None where no trial is known.
+
+    `early` in a boot the services are still to be started: none is restarted. TunectlError where it cannot: what was
+    not brought back stays journaled, and the trial armed.
     """
     trial = read_trial(state, root)
     due = due_now(trial, root, boot_id)
-    if trial is None or due in (Due.WAIT, Due.REBOOT) or trial.status == "returned":
+    if trial is None or due in (Due.WAIT, Due.REBOOT) or (trial.is_over and not any(map(root.stands, trial.own))):
         return Ended(trial, due) if trial else None
     with io_errors_end_the_run(), hold(state, wait_s):
-        ended = _end(root, state, boot_id)
+        ended = _end(root, state, boot_id, early)
     if ended and ended.taken:
-        told = reload_monitor(root)
+        # Last: a unit that is there no more has systemd's own time limit, and is not started again.
+        told = run_commands(root, ended.later) if early else reload_monitor(root)
         ended = ended._replace(not_run=(*ended.not_run, *told.not_run))
     return ended
 
 
-def _end(root: WritableSysroot, state: str, boot_id: str) -> Ended | None:
+def _end(root: WritableSysroot, state: str, boot_id: str, early: bool) -> Ended | None:
     """Under the lock: it may have been confirmed, or restored, meanwhile."""
     trial = read_trial(state, root)
     due = due_now(trial, root, boot_id)
@@ -245,23 +272,28 @@ def _end(root: WritableSysroot, state: str, boot_id: str) -> Ended | None:
         write_trial(state, trial)
         return Ended(trial, due_now(trial, root, boot_id))
     journal = _journal_of(root, state, boot_id)
-    if trial.status == "confirmed":
-        return _finish(root, state, boot_id, trial, journal)
     if trial.is_over:
-        return Ended(trial, due)
+        return _sweep(root, state, boot_id, Ended(trial, due), journal, early=early)
     if journal.is_new:
         raise TunectlError(f"{journal.path} is gone: what stood before the change {trial.id} is not known")
     disarmed = disarm(root, trial)
     before = Before(trial.held_before(), trial.words)
-    taken = take_back(root, journal, boot_id, _from(journal, trial.mark), before)
-    if taken.complete:
-        trial = replaced(trial, status="returned", ended_at=now_utc(), why=_why(trial, boot_id))
-        write_trial(state, trial)
-    return Ended(trial, due, taken, (*disarmed.not_run, *taken.outcome.not_run))
+    numbers = {seq for seq in journal.entries if seq >= trial.mark} - _own(journal, trial)
+    commands = {seq: journal.entries[seq].commands for seq in numbers}
+    taken = take_back(root, journal, boot_id, numbers, before, early=early)
+    manager = {name for seq in numbers for name in commands[seq]} & {"reexec-systemd"}
+    ended = Ended(trial, due, taken, (*disarmed.not_run, *taken.outcome.not_run), later=("reload-systemd", *manager))
+    if not taken.complete:
+        return ended
+    trial = replaced(trial, status="returned", ended_at=now_utc(), why=_why(trial, boot_id))
+    write_trial(state, trial)
+    return _sweep(root, state, boot_id, ended._replace(trial=trial), journal, early=early)
 
 
 def _why(trial: Trial, boot_id: str) -> str:
     """What ends a trial now."""
+    if trial.why:
+        return trial.why
     if trial.tries:
         was_there = trial.tries.boot_id
         proved = PROVED if trial.tries.proved_at else UNPROVED
@@ -275,11 +307,6 @@ def _journal_of(root: WritableSysroot, state: str, boot_id: str) -> Journal:
     require_same_host(journal, root, state)
     require_boot_id(root, boot_id)
     return journal
-
-
-def _from(journal: Journal, mark: int) -> set[int]:
-    """The entries of the trial."""
-    return {seq for seq in journal.entries if seq >= mark}
 
 
 def confirm(root: WritableSysroot, state: str, boot_id: str, trial_id: str = "", *, wait_s: float) -> Ended:
@@ -297,8 +324,8 @@ def confirm(root: WritableSysroot, state: str, boot_id: str, trial_id: str = "",
         if not was_confirmed:
             trial = replaced(trial, status="confirmed", ended_at=now_utc())
             write_trial(state, trial)
-        ended = _finish(root, state, boot_id, trial, _journal_of(root, state, boot_id))
-        return ended._replace(was_confirmed=was_confirmed)
+        ended = Ended(trial, Due.NOTHING, was_confirmed=was_confirmed)
+        return _sweep(root, state, boot_id, ended, _journal_of(root, state, boot_id))
 
 
 def _require_confirmable(trial: Trial | None, root: WritableSysroot, boot_id: str, trial_id: str) -> None:
@@ -312,16 +339,29 @@ def _require_confirmable(trial: Trial | None, root: WritableSysroot, boot_id: st
         raise TunectlError(f"too late: the change {trial.id} is taken back: {_why(trial, boot_id)}")
 
 
-def _finish(root: WritableSysroot, state: str, boot_id: str, trial: Trial, journal: Journal) -> Ended:
-    """What follows a confirmation, as far as it is not done yet: while the units are journaled, it is not."""
-    places = {*trial.own, *(path.rpartition("/")[0] for path in trial.own if ".target.wants/" in path)}
-    places -= {f"{DIRECTORY}/multi-user.target.wants"}  # it may hold by now what stays
-    units = {seq for seq, entry in journal.entries.items() if seq >= trial.mark and entry.path in places}
-    if not units:
-        return Ended(trial, Due.NOTHING)
-    write_confirmed(state, trial.set)
-    taken = take_back(root, journal, boot_id, units)
-    return Ended(trial, Due.NOTHING, None if taken.complete else taken, tuple(taken.outcome.not_run))
+def _own(journal: Journal, trial: Trial) -> set[int]:
+    """The entries that are there for the trial's sake alone: its units, and the boot entry of one that is tried."""
+    wants = {path.rpartition("/")[0] for path in trial.own if ".target.wants/" in path}
+    if trial.status == "confirmed":
+        wants -= {f"{DIRECTORY}/multi-user.target.wants"}  # it may hold by now what stays
+    return {seq for seq, entry in journal.entries.items() if seq >= trial.mark and entry.path in {*trial.own, *wants}}
+
+
+def _sweep(
+    root: WritableSysroot, state: str, boot_id: str, ended: Ended, journal: Journal, *, early: bool = False
+) -> Ended:
+    """What follows the end of a trial, as far as it is not done yet: as long as its own files are journaled, it is not.
+
+    Only then do the units go that would try it again.
+    """
+    own = _own(journal, ended.trial)
+    if own and ended.trial.status == "confirmed":
+        write_confirmed(state, ended.trial.set)
+    swept = take_back(root, journal, boot_id, own, early=early) if own else None
+    if swept is None:
+        return ended
+    taken = ended.taken if swept.complete else swept
+    return ended._replace(taken=taken, not_run=(*ended.not_run, *swept.outcome.not_run))
 
 
 class Chosen(NamedTuple):

@@ -81,8 +81,13 @@ def _is_another(earlier: _File, entry: Entry) -> bool:
     return entry.before not in (earlier.last.after, earlier.last.shown, earlier.first.before)
 
 
-def restore(root: WritableSysroot, journal: Journal, boot_id: str, *, force: bool = False) -> Outcome:
-    """Brings back every file (`force`: also what was changed since), and runs the programs that depend on it."""
+def restore(
+    root: WritableSysroot, journal: Journal, boot_id: str, *, force: bool = False, early: bool = False
+) -> Outcome:
+    """Brings back every file (`force`: also what was changed since), and runs the programs that depend on it.
+
+    `early` in a boot no service is there yet that would have to be restarted.
+    """
     known = files(journal, boot_id)
     results = [_one(root, file._replace(forced=force)) for file in known]
     if any(result.path.startswith(f"/{PREFIX}") and result.result == "restored" for result in results):
@@ -96,7 +101,7 @@ def restore(root: WritableSysroot, journal: Journal, boot_id: str, *, force: boo
         name for file in known if "/" + file.first.path in done for name in file.first.commands or file.last.commands
     ]
     commands.sort(key=lambda name: name != "reload-systemd")  # systemd must know a unit before it is restarted
-    notified = run_commands(root, commands)
+    notified = run_commands(root, commands, early=early)
     return Outcome(results, notified.not_run, list(notified.failed.values()))
 
 

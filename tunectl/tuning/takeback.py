@@ -30,14 +30,20 @@ class Before(NamedTuple):
 
 
 def take_back(
-    root: WritableSysroot, journal: Journal, boot_id: str, numbers: Collection[int], before: Before | None = None
+    root: WritableSysroot,
+    journal: Journal,
+    boot_id: str,
+    numbers: Collection[int],
+    before: Before | None = None,
+    *,
+    early: bool = False,
 ) -> Taken:
     """Brings back what stood before these entries, and forgets them; a kill in between leaves them for the next run.
 
     With `before`, what was noted as in force is noted again. A damaged journal is followed and left as it is: `restore`
     sets it aside. TunectlError or OSError where the disk stops it.
     """
-    outcome = backwards.restore(root, journal.part(numbers), boot_id)
+    outcome = backwards.restore(root, journal.part(numbers), boot_id, early=early)
     taken = Taken(outcome, tuple(one.path for one in outcome.results if one.result == "changed-since"))
     if not taken.complete or journal.damaged:
         return taken

@@ -75,6 +75,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[str, ...]  # our boot arguments before
     isolated: str  # the CPUs that who waits keeps off, as a list
     reach: str = ""  # HOST:PORT that has to answer; "" where nothing is watched
+    links: dict[str, str] = {}  # as they were before the first write, where something is watched
     own: tuple[str, ...] = ()  # the files that are there for its sake alone, and go when it ends
     tries: Tries | None = None  # of the kind "boot"
     ended_at: str = ""  # UTC, for people

@@ -39,6 +39,7 @@ from tunectl.tuning.lock import hold
 from tunectl.tuning.transaction import Around, Run, io_errors_end_the_run, run_apply
 from tunectl.tuning.trial import HostSet, Trial, Tries, new_id, now_utc, read_set, read_trial, write_trial
 from tunectl.units import DEADLINE, TRY_TIMER, try_units
+from tunectl.wording import few
 
 LENGTH_S = 600  # from its start on, for the proof
 _FAILS = (Outcome.DRIFTED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
@@ -185,7 +186,7 @@ def _require_tried(trial: Trial, tries: Tries, inspection: Inspection, trial_id:
     if boot_id != tries.boot_id or tried_id(root.get_text("proc/cmdline")) != trial.id:
         raise TunectlError(f"this is not the boot that {trial.id} tried")
     if not tries.proved_at:
-        raise TunectlError(f"this boot has not proved itself yet ({', '.join(unproved(inspection.assess().findings))})")
+        raise TunectlError(f"this boot has not proved itself yet ({few(unproved(inspection.assess().findings))})")
     if changed := [path for path, known in tries.loads.items() if _fingerprint(root, path) != known]:
         raise TunectlError(f"/{changed[0]} is not what this boot was tried with", str(_AGAIN))
     default = _default(inspection)

@@ -145,7 +145,10 @@ def apply(body: Mapping[str, Any], page: TextPage) -> None:
     found = Counter(change["result"] for change in changes)
     said = ", ".join(f"{found[word]} {word}" for word in ("changed", "refused", "failed") if found[word])
     done = f"{plural(len(changes), 'change')}: {said}." if changes else "Nothing to change; nothing was written."
-    if body.get("verdict"):
+    waits = body.get("unconfirmed") or {}
+    if waits.get("kind") == "boot" and not changes:
+        prose(page, "Nothing changes now: the next boot, and that one alone, tries the new line.", style="bold")
+    elif body.get("verdict"):
         banner(page, str(body["verdict"]), done)
     else:
         prose(page, done, style="bold")
