@@ -111,7 +111,6 @@ class _Set(NamedTuple):
     word: Word | None
     at: str
     condition: str
-    section: str = ""
 
 
 def evaluate(root: Sysroot, path: str, without: tuple[str, ...] = ()) -> Menu:
@@ -184,7 +183,7 @@ class Script:
                 if one.name in _CHOOSING and not known:
                     by = f", printed by {as_data(section)}," if section else ""
                     raise Undecided(f"{as_data(at)}{by} sets {one.name}, which grub-mkconfig does not write there", at)
-                self._sets.append(one._replace(section=section))
+                self._sets.append(one)
 
     def _assigned(self, command: Command, condition: str, at: str) -> Iterator[_Set]:
         """What a command does to variables: `set`, an assignment, or a search that leaves its result in one."""
@@ -270,28 +269,28 @@ class Script:
 
     def default(self) -> tuple[str, Origin | None]:
         """(what names the default entry, what decided that; None where nothing did). Undecided as it comes."""
-        environment = self._environment
         sets = [one for one in self._sets if one.name == "default"]
-        if "boot_counter" not in environment:
+        if "boot_counter" not in self._environment:
             sets = [one for one in sets if not _COUNTED.match(one.condition)]
         once = [one for one in sets if one.word and shown(one.word) == "default=$next_entry"]
         # 10_linux knows titles of old; what it asks, "x$default" = 'TITLE', holds for hardly any.
         usual = [one for one in sets if one not in once and "$default" not in one.condition]
-        if once and (name := environment.get("next_entry")):
+        if once and (name := self._environment.get("next_entry")):
             return name, Origin(self._block, "next_entry")
         for one in usual[1:] or (one for one in usual if one.condition and "next_entry" not in one.condition):
             raise Undecided(f"which entry is the default depends on {as_data(one.at)}", one.at)
-        if not usual:
-            return "", None
-        one = usual[0]
+        return self._named_by(usual[0], sets) if usual else ("", None)
+
+    def _named_by(self, one: _Set, sets: Sequence[_Set]) -> tuple[str, Origin | None]:
+        """What one assignment of `default` names; `sets` are all of them."""
         earlier = {other.name for other in self._sets[: self._sets.index(one)] if "next_entry" not in other.condition}
         names = {part.text for part in one.word.parts if part.variable} if one.word else earlier
         if not one.word or names & earlier or any(map(_MACHINES_OWN.fullmatch, names)):
             raise Undecided(f"which entry is the default depends on {as_data(one.at)}", one.at)
-        name = "".join(expand_all([one.word], environment)[:1]).partition("=")[2]
+        name = "".join(expand_all([one.word], self._environment)[:1]).partition("=")[2]
         if any(f"'x{name}'" in other.condition for other in sets):
             raise Undecided(f"which entry is the default depends on {as_data(sets[-1].at)}", sets[-1].at)
-        block = next((variable for variable in names if variable in environment), "")
+        block = next((variable for variable in names if variable in self._environment), "")
         return name, (Origin(self._block, block) if block else Origin(one.at)) if name else None
 
     def next_entry(self) -> BootEntry | NoEntry:
