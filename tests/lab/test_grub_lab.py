@@ -16,6 +16,7 @@ NORMAL = f"/boot/vmlinuz-6.1.0-39-amd64 root=UUID={UUID} ro console=ttyS0 quiet"
 RECOVERY = f"/boot/vmlinuz-6.1.0-39-amd64 root=UUID={UUID} ro single console=ttyS0"
 OLD = f"/boot/vmlinuz-5.10.0-9-amd64 root=UUID={UUID} ro old"
 VIDEO = "function load_video {\n  true\n}\n"
+SAVED_HEADER = grub_cfg("${saved_entry}").partition("set timeout_style")[0]
 SAVED = "load_env\nset default=$saved_entry\n"
 
 
@@ -63,76 +64,9 @@ CONFIGURATIONS: dict[str, tuple[Files, tuple[str | None, ...]]] = {
         (NORMAL,),
     ),
     "an entry of a submenu, by number": ({"grub.cfg": debian("1>2"), "grubenv": block()}, (OLD,)),
-    "an old title that grub-mkconfig knows": ({"grub.cfg": debian("Old title"), "grubenv": block()}, (OLD,)),
-    "custom.cfg reads a file": (
-        {"grub.cfg": debian(), "custom.cfg": "source $prefix/site.cfg\n", "site.cfg": OTHER + "default=two\n"},
-        (SECOND,),
-    ),
     "custom.cfg reads a file that sets colours": (
         {"grub.cfg": debian(), "custom.cfg": "source $prefix/site.cfg\n", "site.cfg": "set color_normal=red/black\n"},
         (NORMAL,),
-    ),
-    "another menu takes the place of this one": (
-        {"grub.cfg": debian(), "custom.cfg": "configfile $prefix/site.cfg\n", "site.cfg": OTHER + MENU},
-        (SECOND,),
-    ),
-    "a default inside `configfile` stays there": (
-        {"grub.cfg": debian(), "custom.cfg": "configfile $prefix/site.cfg\n", "site.cfg": "set default=1\n"},
-        (NORMAL,),
-    ),
-    "a file that is there decides": (
-        {"grub.cfg": debian(), "custom.cfg": OTHER + "if [ -s $prefix/flag ]; then set default=two; fi\n", "flag": "x"},
-        (SECOND,),
-    ),
-    "the same file, empty": (
-        {"grub.cfg": debian(), "custom.cfg": OTHER + "if [ -s $prefix/flag ]; then set default=two; fi\n", "flag": ""},
-        (NORMAL,),
-    ),
-    "a file found by its UUID's device": (
-        {
-            "grub.cfg": debian(),
-            "custom.cfg": f"search --no-floppy --fs-uuid --set=root {UUID}\n"
-            + OTHER
-            + "if [ -f /boot/grub/flag ]; then set default=two; fi\n",
-            "flag": "x",
-        },
-        (SECOND,),
-    ),
-    "savedefault: each boot decides the next": (
-        {
-            "grub.cfg": VIDEO
-            + grub_cfg("${saved_entry}").partition("set timeout_style")[0]
-            + 'if [ "$saved_entry" = two ]; then default=one; else default=two; fi\n'
-            + entry("one", FIRST)
-            + entry("two", SECOND),
-            "grubenv": block(),
-        },
-        (SECOND, FIRST, SECOND),
-    ),
-    "savedefault in a submenu saves the way to the entry": (
-        {
-            "grub.cfg": VIDEO
-            + grub_cfg("${saved_entry}").partition("set timeout_style")[0]
-            + 'if [ -z "$saved_entry" ]; then default="more>two"; fi\n'
-            + entry("one", FIRST)
-            + "submenu 'More' --id more {\n"
-            + entry("two", SECOND)
-            + entry("three", "/kx third")
-            + "}\n",
-            "grubenv": block(),
-        },
-        (SECOND, SECOND),
-    ),
-    "a function with a parameter": (
-        {"grub.cfg": debian(), "custom.cfg": OTHER + "function pick {\n  set default=$1\n}\npick two\n"},
-        (SECOND,),
-    ),
-    "the chosen id, as the entry sees it": (
-        {
-            "grub.cfg": "set default='sub>>a>two'\nsubmenu 's' --id 'sub>a' {\n" + MENU
-            + "menuentry 't' --id two { linux /k2 chosen=$chosen; initrd /i; }\n}\n"
-        },
-        ("/k2 chosen=sub>>a>two",),
     ),
     "words that need quotes": (
         {"grub.cfg": "menuentry 'a' {\n  linux /k1 'a b' \"c'd\" e\\\\f g\\\"h '' i\\ j\n  initrd /i\n}\n"},
@@ -141,17 +75,6 @@ CONFIGURATIONS: dict[str, tuple[Files, tuple[str | None, ...]]] = {
     "a block without its first line is none": (
         {"grub.cfg": SAVED + MENU + OTHER, "grubenv": "saved_entry=two\n" + "#" * 1008},
         (FIRST,),
-    ),
-    "an entry without a kernel, and a fallback": (
-        {"grub.cfg": "set fallback=1\nmenuentry 'none' { true; }\n" + OTHER},
-        (SECOND,),
-    ),
-    "a kernel that is not there, and a fallback": (
-        {
-            "grub.cfg": debian("test") + "set fallback=0\n",
-            "custom.cfg": "menuentry 'test' --id test {\n  linux /boot/vmlinuz-gone quiet isolcpus=2-3\n}\n",
-        },
-        (NORMAL,),
     ),
     "a kernel that is not there": (
         {
@@ -163,14 +86,6 @@ CONFIGURATIONS: dict[str, tuple[Files, tuple[str | None, ...]]] = {
     "an initrd that is not there": (
         {"grub.cfg": "menuentry 'a' {\n  linux /k1 quiet\n  initrd /none\n}\n"},
         ("/k1 quiet",),
-    ),
-    "a kernel before there is a menu": (
-        {"grub.cfg": "linux /k2 quiet\ninitrd /i\nboot\n" + MENU},
-        (SECOND,),
-    ),
-    "a file with DOS line ends": (
-        {"grub.cfg": debian(), "custom.cfg": (OTHER + "set default=two\n").replace("\n", "\r\n")},
-        (SECOND,),
     ),
     "a line that goes on, and a comment": (
         {"grub.cfg": "menuentry 'a' {\n  linux /k2 \\\n quiet # isolcpus=2-3\n  initrd /i\n}\n"},
@@ -184,6 +99,25 @@ CONFIGURATIONS: dict[str, tuple[Files, tuple[str | None, ...]]] = {
         ('/k2 quiet isolcpus=2-3 "a b"',),
     ),
     "no entry boots": ({"grub.cfg": "menuentry 'none' { true; }\n"}, (None,)),
+    "savedefault: each boot saves the entry that it took": (
+        {
+            "grub.cfg": VIDEO + SAVED_HEADER + entry("one", FIRST) + entry("two", SECOND),
+            "grubenv": block("saved_entry=two", "next_entry=one"),
+        },
+        (FIRST, SECOND, SECOND),
+    ),
+    "savedefault in a submenu saves the way to the entry": (
+        {
+            "grub.cfg": VIDEO
+            + SAVED_HEADER
+            + entry("one", FIRST)
+            + "submenu 'More' --id more {\n"
+            + entry("two", SECOND)
+            + "}\n",
+            "grubenv": block("saved_entry=1"),
+        },
+        (SECOND, SECOND),
+    ),
 }  # fmt: skip
 
 

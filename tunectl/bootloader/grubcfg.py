@@ -18,6 +18,7 @@ INITRDS = ("initrd", "initrd16", "initrdefi")
 _MARK = re.compile(r"^### (BEGIN|END) (/\S+) ###", re.MULTILINE)
 _KEYWORDS = ("then", "else", "do")  # a command may follow on the same line
 _BEGINNING, _ENDING = ("if", "for", "while", "until"), ("elif", "else", "fi", "done")
+_MOST_NESTED = 64  # GRUB's own limit is of the same size
 _WITH_VALUE = ("--class", "--users", "--hotkey", "--id")
 _BLOCK = "# GRUB Environment Block\n"
 _ID_OPTION = "menuentry_id_option"  # 00_header sets it to --id
@@ -50,6 +51,10 @@ class Command(NamedTuple):
         while len(words) > 1 and words[0].raw in _KEYWORDS:
             words = words[1:]
         return self._replace(words=words, text=self.text[words[0].at - self.words[0].at :])
+
+    def condition(self) -> Command:
+        """The command that an `if` or `elif` asks; the loop itself where it is one."""
+        return self._replace(words=self.words[self.name in ("if", "elif") and len(self.words) > 1 :])
 
 
 class MenuEntry(NamedTuple):
@@ -86,7 +91,7 @@ def parse(text: str) -> tuple[Command, ...]:
             continue
         if (
             word.mark not in ("{", "}", ";", "\n")
-            or (word.mark == "{" and not words)
+            or (word.mark == "{" and (not words or len(heads) > _MOST_NESTED))
             or (word.mark == ";" and not words and last != "}")
             or (word.mark == "}" and not (heads and (words or blocks[-1])))
         ):
@@ -117,13 +122,17 @@ def guarded(commands: Sequence[Command]) -> Iterator[tuple[Command, str]]:
         if name in _ENDING and (before or not above):
             raise Refused(command.line)
         before = name if name in _KEYWORDS and bare.words == command.words[:1] else ""
-        if name in ("elif", "else", "fi", "done"):
+        if name in _ENDING:
             last = above.pop()
+            if name == "elif":
+                yield command.condition(), " ".join(above)
             above += [f"{last} {command.text if name == 'elif' else name}"] if name in ("elif", "else") else []
+            if name == "else" and bare.name != "else":
+                yield bare, " ".join(above)
         elif name == "function":
             yield from ((inner, f"function {command.text}") for inner, _ in guarded(command.block or ()))
         elif name in _BEGINNING:
-            yield command._replace(words=command.words[name == "if" :]), " ".join(above)
+            yield command.condition(), " ".join(above)
             above.append(command.text)
         else:
             yield bare, " ".join(above)

@@ -111,7 +111,6 @@ class _Set(NamedTuple):
     word: Word | None
     at: str
     condition: str
-    section: str = ""
 
 
 def evaluate(root: Sysroot, path: str, without: tuple[str, ...] = ()) -> Menu:
@@ -168,7 +167,7 @@ class Script:
             entry = entry_of(command, section)
             self.entries += [Listed(entry, at, condition)] if entry and not condition.endswith(_SNAPSHOT) else []
         elif name == _BLSCFG and self._shown:
-            self.entries += [one._replace(condition=condition) for one in self._shown]
+            self.entries += [entry._replace(condition=condition) for entry in self._shown]
         elif name in (".", "source"):
             self._source(command, at)
         elif name == "load_env":
@@ -180,11 +179,13 @@ class Script:
         else:
             known = at.startswith(f"/{self._main}:") and not self._titles
             known = known and (not marks or GRUBS_OWN.fullmatch(section) is not None)
-            for one in self._assigned(command, condition, at):
-                if one.name in _CHOOSING and not known:
+            for setter in self._assigned(command, condition, at):
+                if setter.name in _CHOOSING and not known:
                     by = f", printed by {as_data(section)}," if section else ""
-                    raise Undecided(f"{as_data(at)}{by} sets {one.name}, which grub-mkconfig does not write there", at)
-                self._sets.append(one._replace(section=section))
+                    raise Undecided(
+                        f"{as_data(at)}{by} sets {setter.name}, which grub-mkconfig does not write there", at
+                    )
+                self._sets.append(setter)
 
     def _assigned(self, command: Command, condition: str, at: str) -> Iterator[_Set]:
         """What a command does to variables: `set`, an assignment, or a search that leaves its result in one."""
@@ -195,7 +196,7 @@ class Script:
         if equals:
             yield _Set(name, word, at, condition)
         elif command.name != "[":
-            yield from (_Set(found, None, at, condition) for found in _SETS.findall(command.text))
+            yield from (_Set(variable, None, at, condition) for variable in _SETS.findall(command.text))
         if command.name.startswith("search"):
             self._at_home = self._is_own(command.text)
         elif name == "root":
@@ -222,7 +223,7 @@ class Script:
         for name, value in parse_grubenv(self._text(place)).items() if place else ():
             if name not in self._without and (not names or name in names):
                 self._environment[name], self._block = value, f"/{place}"
-                self._sets = [one for one in self._sets if one.name != name]
+                self._sets = [setter for setter in self._sets if setter.name != name]
 
     def _locate(self, path: str) -> str | None:
         """The host's name of a file; None where there is none. A path may be that of a separate /boot."""
@@ -230,29 +231,29 @@ class Script:
         if not beside and (not path.startswith("/") or "$" in path or not self._at_home):
             raise Undecided(f"{quoted(path)} is on a device that is not known here")
         places = [self._main.rpartition("/")[0] + beside[1]] if beside else _places(path)
-        found = []
+        there = []
         for place in places:
             try:
                 self._root.check_named(place)
-                found.append(place)
+                there.append(place)
             except OSError as error:
                 if error.errno not in ABSENT_ERRNOS:
                     raise Undecided(f"/{place} cannot be read ({error.strerror})", errno=error.errno) from error
-        if len(found) > 1:
-            raise Undecided(f"{quoted(path)} is /{found[0]} or /{found[1]}")
-        return found[0] if found else None
+        if len(there) > 1:
+            raise Undecided(f"{quoted(path)} is /{there[0]} or /{there[1]}")
+        return there[0] if there else None
 
     def variables(self) -> dict[str, str]:
         """The variables that are certain once all is read."""
-        names = dict.fromkeys((*self._environment, *(one.name for one in self._sets)))
+        names = dict.fromkeys((*self._environment, *(setter.name for setter in self._sets)))
         return {name: value for name in names if (value := self._value(name, ())) is not None}
 
     def _value(self, name: str, more: Sequence[_Set]) -> str | None:
         """What a variable holds in the end, "" where nothing sets it; None where that is not known."""
-        sets = [one for one in (*self._sets, *more) if one.name == name]
-        if not sets or (self._environment.get(name) and all(one.condition == _unset(name) for one in sets)):
+        sets = [setter for setter in (*self._sets, *more) if setter.name == name]
+        if not sets or (self._environment.get(name) and all(setter.condition == _unset(name) for setter in sets)):
             return self._environment.get(name, None if _MACHINES_OWN.fullmatch(name) else "")
-        if any(one.condition not in ("", _unset(name)) or one.word is None for one in sets):
+        if any(setter.condition not in ("", _unset(name)) or setter.word is None for setter in sets):
             return None
         word = sets[-1].word
         known = word and not any(part.variable for part in word.parts)
@@ -262,7 +263,7 @@ class Script:
         """The variables in words; None where one is not known. A `submenu` has only those that are exported."""
         names = {part.text for word in words for part in word.parts if part.variable and part.text != _CONSOLE}
         if submenu:
-            kept = self._exported | {one.name for one in more}
+            kept = self._exported | {setter.name for setter in more}
             names = {name for name in names if name in kept or _MACHINES_OWN.fullmatch(name)}
         values = {name: self._value(name, more) for name in names}
         known = {name: value for name, value in values.items() if value is not None}
@@ -270,29 +271,33 @@ class Script:
 
     def default(self) -> tuple[str, Origin | None]:
         """(what names the default entry, what decided that; None where nothing did). Undecided as it comes."""
-        environment = self._environment
-        sets = [one for one in self._sets if one.name == "default"]
-        if "boot_counter" not in environment:
-            sets = [one for one in sets if not _COUNTED.match(one.condition)]
-        once = [one for one in sets if one.word and shown(one.word) == "default=$next_entry"]
+        sets = [setter for setter in self._sets if setter.name == "default"]
+        if "boot_counter" not in self._environment:
+            sets = [setter for setter in sets if not _COUNTED.match(setter.condition)]
+        once = [setter for setter in sets if setter.word and shown(setter.word) == "default=$next_entry"]
         # 10_linux knows titles of old; what it asks, "x$default" = 'TITLE', holds for hardly any.
-        usual = [one for one in sets if one not in once and "$default" not in one.condition]
-        if once and (name := environment.get("next_entry")):
+        usual = [setter for setter in sets if setter not in once and "$default" not in setter.condition]
+        if once and (name := self._environment.get("next_entry")):
             return name, Origin(self._block, "next_entry")
-        for one in usual[1:] or (one for one in usual if one.condition and "next_entry" not in one.condition):
-            raise Undecided(f"which entry is the default depends on {as_data(one.at)}", one.at)
-        if not usual:
-            return "", None
-        one = usual[0]
-        earlier = {other.name for other in self._sets[: self._sets.index(one)] if "next_entry" not in other.condition}
-        names = {part.text for part in one.word.parts if part.variable} if one.word else earlier
-        if not one.word or names & earlier or any(map(_MACHINES_OWN.fullmatch, names)):
-            raise Undecided(f"which entry is the default depends on {as_data(one.at)}", one.at)
-        name = "".join(expand_all([one.word], environment)[:1]).partition("=")[2]
+        for setter in usual[1:] or (
+            setter for setter in usual if setter.condition and "next_entry" not in setter.condition
+        ):
+            raise Undecided(f"which entry is the default depends on {as_data(setter.at)}", setter.at)
+        return self._named_by(usual[0], sets) if usual else ("", None)
+
+    def _named_by(self, setter: _Set, sets: Sequence[_Set]) -> tuple[str, Origin | None]:
+        """What one assignment of `default` names; `sets` are all of them."""
+        earlier = {
+            other.name for other in self._sets[: self._sets.index(setter)] if "next_entry" not in other.condition
+        }
+        names = {part.text for part in setter.word.parts if part.variable} if setter.word else earlier
+        if not setter.word or names & earlier or any(map(_MACHINES_OWN.fullmatch, names)):
+            raise Undecided(f"which entry is the default depends on {as_data(setter.at)}", setter.at)
+        name = "".join(expand_all([setter.word], self._environment)[:1]).partition("=")[2]
         if any(f"'x{name}'" in other.condition for other in sets):
             raise Undecided(f"which entry is the default depends on {as_data(sets[-1].at)}", sets[-1].at)
-        block = next((variable for variable in names if variable in environment), "")
-        return name, (Origin(self._block, block) if block else Origin(one.at)) if name else None
+        block = next((variable for variable in names if variable in self._environment), "")
+        return name, (Origin(self._block, block) if block else Origin(setter.at)) if name else None
 
     def next_entry(self) -> BootEntry | NoEntry:
         """The default entry, without a key pressed. Undecided as it comes."""
@@ -312,11 +317,13 @@ class Script:
         title, file = ">".join(self._titles), chosen.at.rpartition(":")[0]
         named = f"the default entry {quoted(title)}"
         commands = list(guarded(chosen.entry.commands))
-        own = [one for command, above in commands for one in self._assigned(command, above, f"{file}:{command.line}")]
+        own = [
+            setter for command, above in commands for setter in self._assigned(command, above, f"{file}:{command.line}")
+        ]
         line = f"the kernel's line in {named} depends on"
         linux = self._loaded(commands, line, file)
         if linux is None or len(linux.words) < 2 or self._lacks(shown(linux.words[1])):
-            if any(one.name == "fallback" for one in self._sets):
+            if any(setter.name == "fallback" for setter in self._sets):
                 raise Undecided(f"{named} boots no Linux kernel, and GRUB_FALLBACK names another")
             return NoEntry(f"{named} boots no Linux kernel", decided=decided)
         inner = self._inner(linux.words[2:], own, submenu=len(self._titles) > 1)
@@ -332,7 +339,7 @@ class Script:
     def _loaded(self, commands: Sequence[tuple[Command, str]], line: str, file: str) -> Command | None:
         """The one command of an entry that loads a kernel; None where something else is booted, or nothing."""
         not_now = f"{_RETRY} else" if self._environment.get("initrdfail") == "1" else _RETRY
-        loads = [one for one in commands if _boots(one[0].name) or one[0].name in (".", "source")]
+        loads = [load for load in commands if _boots(load[0].name) or load[0].name in (".", "source")]
         loads = [(command, above) for command, above in loads if above != not_now]
         for command, above in loads:
             if above.removesuffix(" else") not in ("", _RETRY) or not (
