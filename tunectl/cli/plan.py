@@ -1,14 +1,17 @@
 """tunectl plan"""
 
+from typing import Annotated
+
 import click
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Meta
 
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.helped import VERDICT, Example, exit_code
 from tunectl.cli.options import Options
 from tunectl.model import Change, Lifetime, Scalar
-from tunectl.shapes import Findings, HostFile, Notes, Reboot, Waits
+from tunectl.shapes import Findings, HostFile, Maybe, Notes, Reboot, Waits
+from tunectl.tuning.confirming import why_kept
 from tunectl.tuning.inspection import open_inspection
 from tunectl.verdict import verdict_of
 
@@ -32,6 +35,9 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     reboot_required: Reboot
     findings: Findings
     unconfirmed: Waits = UNSET
+    confirm_refused: Annotated[
+        str, Meta(description="Why `apply --confirm-within` is refused here; empty where it is not."), Maybe
+    ] = ""
     notes: Notes
 
 
@@ -55,6 +61,7 @@ def command(options: Options, candidate: str | None) -> int:
         reboot_required=plan.reboot_required,
         findings=plan.findings,
         unconfirmed=inspection.unconfirmed(),
+        confirm_refused=why_kept(inspection.root),
         notes=[*inspection.notes(), *inspection.choices(), *inspection.tuner_notes()],
     )
     emit(options, "plan", inspection.identity, body)

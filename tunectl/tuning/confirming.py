@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tunectl.command import argv
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import TunectlError
+from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.knobs.row import Step
 from tunectl.shapes import replaced
@@ -92,7 +93,8 @@ def apply_set(
     active = _active(read_trial(state, root))
     chosen = read_set(inspection.config)
     if wanted:
-        _require_systemd(root)
+        if why := why_kept(root):
+            raise TunectlError(why)
         arm = partial(_arm, state, chosen, wanted)
         around = Around(arm, partial(_count_from_now, state, root, wanted), always=active is not None)
     elif active and joins:
@@ -125,11 +127,12 @@ def _refuse_unconfirmed(state: str, inspection: Inspection, root: WritableSysroo
     return Notified([], {})
 
 
-def _require_systemd(root: WritableSysroot) -> None:
-    """Without it nobody would take the change back."""
+def why_kept(root: Sysroot) -> str:
+    """Why nobody would take a change back on this host; "" where somebody would."""
     place = "run/systemd/system" if root.live else DIRECTORY
-    if not root.exists(place):
-        raise TunectlError(f"no systemd runs this host (there is no /{place}): nobody would take the change back")
+    if root.exists(place):
+        return ""
+    return f"no systemd runs this host (there is no /{place}): nobody would take the change back"
 
 
 def _arm(state: str, chosen: HostSet, wanted: Wanted, inspection: Inspection, root: WritableSysroot) -> Notified:
