@@ -109,11 +109,8 @@ def test_what_came_back_is_told_until_the_host_file_is_another_or_kept(tunectl: 
     is_due(tree)
     tunectl("deadline", "--root", tree)
     back = valid("verify", tunectl("verify", "--root", tree, "--format", "json").out)["returned"]
-    assert (back["id"], back["kind"], back["journal"]) == (
-        waits["id"],
-        "runtime",
-        f"{tree}/var/lib/tunectl/journal.jsonl",
-    )
+    assert (back["id"], back["kind"]) == (waits["id"], "runtime")
+    assert back["journal"] == f"{tree}/var/lib/tunectl/journal.jsonl"
     flight = tunectl("preflight", "--window", "0.1", "--duration", "0.1", "--root", tree, "--format", "json").json
     assert flight["verify"]["returned"] == back
     write_host_file(tree, f'{LOW_LATENCY}[knobs]\n"mm.swappiness" = 0\n')

@@ -212,8 +212,6 @@ def returned_of(state: str, root: Sysroot, config: HostConfig, journal: str) -> 
         return None
     confirmed, texts = read_confirmed(state, root), read_set(config).texts
     is_kept = confirmed is not None and confirmed.texts == texts
-    return (
-        None
-        if is_kept or texts != trial.set.texts
-        else Returned(trial.id, trial.kind, trial.ended_at, trial.why, journal)
-    )
+    if is_kept or texts != trial.set.texts:
+        return None
+    return Returned(trial.id, trial.kind, trial.ended_at, trial.why, journal)
