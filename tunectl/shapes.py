@@ -82,7 +82,18 @@ class Unconfirmed(msgspec.Struct, frozen=True):
     ] = ""
 
 
+class Returned(msgspec.Struct, frozen=True):
+    """A change that came back by itself: nobody confirmed it, and the host file still asks for it."""
+
+    id: str
+    kind: TrialKind
+    at: Annotated[Time, Meta(description="When it was taken back.")]
+    why: str
+    journal: Annotated[str, Meta(description="The path of what stays journaled.")]
+
+
 Waits = Annotated[Unconfirmed | UnsetType, Meta(description="A change that waits for its confirmation.")]
+CameBack = Annotated[Returned | UnsetType, Meta(description="A change that was tried, and came back by itself.")]
 NotRun = Annotated[list[str], Meta(description="Programs that a recorded host cannot run, one command line each.")]
 
 
@@ -1372,6 +1383,7 @@ class Section(msgspec.Struct, frozen=True):
     findings: list[JudgedTarget] = []
     notes: Notes = []
     unconfirmed: Waits = UNSET
+    returned: CameBack = UNSET
 
 
 class Thermal(msgspec.Struct, frozen=True):

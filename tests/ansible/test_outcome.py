@@ -103,6 +103,10 @@ def test_findings_of_every_part() -> None:
         ("restore", {"results": [back("/a", "restored")]}, True),
         ("restore", {"results": [back("/a", "would-restore")]}, True),
         ("verify", {"findings": [finding("a", "drifted")]}, False),
+        ("confirm", {"status": "confirmed", "already": False}, True),
+        ("confirm", {"status": "confirmed", "already": True}, False),
+        ("confirm", {"unconfirmed": {"id": "0123abcd"}}, True),  # check mode: a look
+        ("confirm", {"cpus": []}, False),
     ],
 )
 def test_changed_is_true_only_if_something_changed(command: str, document: dict[str, Any], changed: bool) -> None:

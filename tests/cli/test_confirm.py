@@ -1,6 +1,7 @@
 """`apply --confirm-within`, `confirm` and `deadline`, as they are typed, and every command that says that one waits."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,9 +73,10 @@ def test_metrics_say_so_and_the_verdict_is_as_it_would_be(tunectl: Tunectl, tree
 def test_confirmed_once_and_twice(tunectl: Tunectl, tree: Path) -> None:
     assert tunectl("confirm", "--root", tree).code == 1
     armed(tunectl, tree)
-    for _ in range(2):
+    for already in (False, True):
         done = tunectl("confirm", "--root", tree, "--format", "json")
-        assert (done.code, valid("trial", done.out)["status"]) == (0, "confirmed")
+        body = valid("trial", done.out)
+        assert (done.code, body["status"], body["already"]) == (0, "confirmed", already)
     assert tunectl("deadline", "--root", tree).code == 0
 
 
@@ -98,6 +100,31 @@ def test_another_apply_takes_back_first_what_is_due(tunectl: Tunectl, tree: Path
     is_due(tree)
     assert tunectl("apply", "--yes", "--root", tree).code == 4
     assert "unconfirmed" not in tunectl("verify", "--root", tree, "--format", "json").json
+
+
+def test_what_came_back_is_told_until_the_host_file_is_another_or_kept(tunectl: Tunectl, tree: Path) -> None:
+    kept = (tree / "etc/tunectl/host.toml").read_text()
+    waits = armed(tunectl, tree)["unconfirmed"]
+    assert "returned" not in tunectl("verify", "--root", tree, "--format", "json").json
+    is_due(tree)
+    tunectl("deadline", "--root", tree)
+    back = valid("verify", tunectl("verify", "--root", tree, "--format", "json").out)["returned"]
+    assert (back["id"], back["kind"]) == (waits["id"], "runtime")
+    assert back["journal"] == f"{tree}/var/lib/tunectl/journal.jsonl"
+    flight = tunectl("preflight", "--window", "0.1", "--duration", "0.1", "--root", tree, "--format", "json").json
+    assert flight["verify"]["returned"] == back
+    write_host_file(tree, f'{LOW_LATENCY}[knobs]\n"mm.swappiness" = 0\n')
+    assert "returned" not in tunectl("verify", "--root", tree, "--format", "json").json
+    write_host_file(tree, kept)
+    assert tunectl("apply", "--yes", "--root", tree).code == 4
+    assert "returned" not in tunectl("verify", "--root", tree, "--format", "json").json
+
+
+def test_a_plan_says_whether_a_change_can_take_itself_back(tunectl: Tunectl, tree: Path) -> None:
+    assert tunectl("plan", "--root", tree, "--format", "json").json["confirm_refused"] == ""
+    shutil.rmtree(tree / "etc/systemd/system")
+    assert valid("plan", tunectl("plan", "--root", tree, "--format", "json").out)["confirm_refused"]
+    assert tunectl("apply", "--yes", "--confirm-within", "10m", "--root", tree).code == 1
 
 
 @pytest.mark.parametrize("text", ["", "10", "0s", "25h", "1d", "-5m", "1.5h", "1e3s", "999999999h"])

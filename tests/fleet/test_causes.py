@@ -159,6 +159,33 @@ def test_what_to_do_is_said_once_with_its_hosts_in_the_order_of_each_host() -> N
     ]
 
 
+WAITS = {"id": "0123abcd", "kind": "runtime", "back_at": "2026-11-21T09:00:00Z"}
+BACK = {"id": "0123abcd", "kind": "boot", "at": "2026-11-21T08:00:00Z", "why": "nobody came", "journal": "/j"}
+
+
+def test_a_change_that_waits_or_came_back_is_named_before_apply_also_where_the_host_is_go() -> None:
+    apply = {"command": "sudo tunectl apply", "kind": "apply", "mends": ["mm.ksm"], "reboot": False}
+    drifted = {"verdict": "drifted", "findings": [finding("mm.ksm")]}
+    waits, back = {**preflight()["verify"], "unconfirmed": WAITS}, {**drifted, "returned": BACK}
+    documents = [
+        host("waits", verdict="go", reasons=[], verify=waits),
+        host("back", finding("mm.ksm"), verify=back, actions=[apply]),
+        host("old", verdict="go", reasons=[], verify=waits, at="2026-11-01T08:00:00Z"),
+        host("calm", verdict="go", reasons=[], verify=preflight()["verify"]),
+    ]
+    hosts = [asked(one["host"]["hostname"], one) for one in documents]
+    body = fleet_body(session(*(one.name for one in hosts)), hosts, NOW)
+    Draft202012Validator(ACTIONS).validate(body["actions"])
+    assert [one["hosts"] for one in body["actions"]] == [["back"], ["waits"], ["back"]]
+    assert ["command" in one for one in body["actions"]] == [False, False, True]
+    rows = {one["name"]: one for one in body["hosts"]}
+    assert (rows["waits"]["verdict"], rows["waits"]["unconfirmed"]) == ("go", WAITS)
+    assert (rows["back"]["verdict"], rows["back"]["returned"]) == ("no-go", BACK)
+    assert not {"unconfirmed", "returned"} & rows["calm"].keys()
+    named = {name for name in rows if any(name in warning for warning in body["warnings"])}
+    assert named == {"waits", "back"}
+
+
 def test_apply_keeps_its_place_with_the_options_it_was_asked_with() -> None:
     listed: list[dict[str, Any]] = [
         {"kind": "move-interrupt", "arguments": {"irq": 7, "cpus": "0"}, "mends": ["irq.affinity[7]"]},

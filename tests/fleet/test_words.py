@@ -49,6 +49,7 @@ def slow(*path: str) -> Change:
 
 
 DRIFTED = {"knob": "mm.ksm", "target": EVIL, "outcome": "drifted", "observed": 1, "desired": 0, "reason": "", "fix": ""}
+TRIED = {"id": EVIL, "kind": "runtime"}
 FIELDS: dict[str, Change] = {
     "reasons": under("reasons", value=[EVIL]),
     "verdict": under("verdict"),
@@ -62,6 +63,8 @@ FIELDS: dict[str, Change] = {
     "limits": under("probe", "budget", "limits", EVIL, value=5.0),
     "unfit": lambda document: document["probe"]["cpus"][0].update(unfit=[EVIL]),
     "probe.host.boot_id": under("probe", "host", value={"boot_id": EVIL}),
+    "unconfirmed": under("verify", "unconfirmed", value={**TRIED, "back_at": EVIL}),
+    "returned": under("verify", "returned", value={**TRIED, "at": EVIL, "why": EVIL, "journal": EVIL}),
     "looser": under("looser", value=[{"key": EVIL}]),
     "schema": under("schema"),
     "outcome": under("verify", "findings", value=[{**DRIFTED, "target": "mm.ksm", "outcome": EVIL}]),
@@ -73,7 +76,7 @@ FIELDS: dict[str, Change] = {
     "clock": slow("probe", "clock", "source"),
     **{f"hardware.{key}": under("hardware", key) for key in ("product", "vendor", "cpu_model", "hypervisor")},
 }
-NOT_IN_HISTORY = {"looser", "clock", *(key for key in FIELDS if key.startswith("hardware."))}
+NOT_IN_HISTORY = {"looser", "unconfirmed", "returned", "clock", *(key for key in FIELDS if key.startswith("hardware."))}
 
 
 def evil(change: Change) -> dict[str, Any]:

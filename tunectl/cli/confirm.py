@@ -28,6 +28,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     status: Annotated[Status, Meta(description="Armed: it waits still.")]
     ended_at: Annotated[Time, Maybe] = ""
     why: Annotated[str, Meta(description="What took it back.")] = ""
+    already: Annotated[bool, Meta(description="Was it confirmed by an earlier call?"), Maybe] = False
     results: Annotated[list[Row], Meta(description="What was brought back.")]
     not_run: NotRun
     notes: Notes
@@ -78,6 +79,7 @@ def tried(ended: Ended, notes: list[str]) -> Tried:
         status=trial.status,
         ended_at=trial.ended_at,
         why=trial.why,
+        already=ended.was_confirmed,
         results=rows_of(taken.outcome) if taken else [],
         not_run=list(ended.not_run),
         notes=[*notes, *left, *(taken.outcome.failed_commands if taken else [])],

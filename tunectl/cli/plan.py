@@ -4,7 +4,7 @@ from typing import Annotated
 
 import click
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Meta
 
 from tunectl.bootloader.hang import By, Phase, covers
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
@@ -12,6 +12,7 @@ from tunectl.cli.helped import VERDICT, Example, exit_code
 from tunectl.cli.options import Options
 from tunectl.model import Change, Lifetime, Scalar
 from tunectl.shapes import Findings, HostFile, Maybe, Notes, Reboot, Waits
+from tunectl.tuning.confirming import why_kept
 from tunectl.tuning.inspection import open_inspection
 from tunectl.verdict import verdict_of
 
@@ -45,6 +46,9 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     hang: Annotated[list[Hang], msgspec.Meta(description="What ends a hang of the boot that it needs."), Maybe] = []
     findings: Findings
     unconfirmed: Waits = UNSET
+    confirm_refused: Annotated[
+        str, Meta(description="Why `apply --confirm-within` is refused here; empty where it is not."), Maybe
+    ] = ""
     notes: Notes
 
 
@@ -70,6 +74,7 @@ def command(options: Options, candidate: str | None) -> int:
         hang=[Hang(*cover) for cover in covers(inspection.root)] if boots else [],
         findings=plan.findings,
         unconfirmed=inspection.unconfirmed(),
+        confirm_refused=why_kept(inspection.root),
         notes=[*inspection.notes(), *inspection.choices(), *inspection.tuner_notes()],
     )
     emit(options, "plan", inspection.identity, body)

@@ -7,7 +7,7 @@ from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_
 from tunectl.cli.helped import VERDICT, Example, exit_code
 from tunectl.cli.options import Options, strict_option
 from tunectl.model import Plan
-from tunectl.shapes import Findings, HostFile, Notes, Strict, Waits
+from tunectl.shapes import CameBack, Findings, HostFile, Notes, Strict, Waits
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.verdict import Verdict, verdict_of
 
@@ -20,6 +20,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     host_file: HostFile = ""
     findings: Findings
     unconfirmed: Waits = UNSET
+    returned: CameBack = UNSET
     notes: Notes = []
 
 
@@ -51,5 +52,6 @@ def verify_body(inspection: Inspection, plan: Plan, strict: bool) -> Verified:
         host_file=inspection.config.origin,
         findings=plan.findings,
         unconfirmed=inspection.unconfirmed(),
+        returned=inspection.returned(),
         notes=inspection.notes(),
     )

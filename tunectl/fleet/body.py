@@ -4,16 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
-from tunectl.command import as_data
+from tunectl.command import argv, as_data, quoted
 from tunectl.fleet.causes import Cause, Told, by_text, rank
 from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge, oldest
 from tunectl.fleet.peers import FEWEST, SCORE, GroupRow, OddRow, groups_of
 from tunectl.fleet.records import VERDICTS, Answer, Asked, Measured, Session, Summary
-from tunectl.fleet.todo import DoRow, todo_rows
+from tunectl.fleet.todo import Doing, DoRow, todo_rows
 from tunectl.model import Severity
-from tunectl.shapes import Count, Hardware, Host, Maybe, fields_of, one_of
+from tunectl.shapes import CameBack, Count, Hardware, Host, Maybe, Unconfirmed, Waits, fields_of, one_of
 from tunectl.wording import few
 
 Verdict = Annotated[str, Meta(extra_json_schema={"enum": [*VERDICTS]})]
@@ -43,6 +43,8 @@ class HostRow(msgspec.Struct, frozen=True, kw_only=True):
     tunectl_version: str | None = None
     isolated: Annotated[str | None, Meta(description="A cpulist.")] = None
     measured: Annotated[Measured | None, Meta(description="Null where the probe did not run.")] = None
+    unconfirmed: Waits = UNSET
+    returned: CameBack = UNSET
 
 
 class FleetHost(HostRow, frozen=True, kw_only=True):
@@ -123,7 +125,7 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
     hosts: Annotated[list[FleetHost], Meta(description="Every host of the session, the worst verdict first.")]
     actions: Annotated[
         list[Annotated[DoRow, one_of("command", "alike", "decide", "own_words")]],
-        Meta(description="In the order of doing: the actions of the hosts that are not GO."),
+        Meta(description="In the order of doing: for the hosts that are not GO, and for changes that wait."),
         Maybe,
     ] = []
     causes: Annotated[
@@ -193,14 +195,30 @@ def _told(one: Judged) -> Iterator[Told]:
 
 def _todo(judged: Iterable[Judged]) -> list[DoRow]:
     """What to do on the hosts that are not GO."""
-    documents = [(one.name, one.asked.document) for one in judged if _counts(one)]
-    return todo_rows((name, document.todo) for name, document in documents if document)
+    return todo_rows((name, (*_of_trial(document), *document.todo)) for name, document in _of_now(judged))
+
+
+def _of_trial(document: Summary) -> Iterator[Doing]:
+    """What a change asks for that waits, or came back: before anything is applied, for `apply` refuses meanwhile."""
+    if document.unconfirmed:
+        keeps = argv("sudo", "tunectl", "confirm", *(["ID"] if document.unconfirmed.kind == "boot" else []))
+        yield Doing(0, "", f"confirm the change that waits (`{keeps}`), or have it taken back", "", 1, False)
+    if document.returned:
+        again = "mend what took the change back and apply it again, or take it out of the host file"
+        yield Doing(0, "", again, "", 1, False)
 
 
 def _counts(one: Judged) -> bool:
     """Is it judged by what its document says? An old one says nothing of now."""
     document = one.asked.document
     return document is not None and bool(set(document.reasons) & set(one.reasons))
+
+
+def _of_now(judged: Iterable[Judged]) -> Iterator[tuple[str, Summary]]:
+    """The hosts of which it is known how they stand now, with what they said."""
+    for one in judged:
+        if one.asked.document and (one.verdict == "go" or _counts(one)):
+            yield one.name, one.asked.document
 
 
 def _cause(verdict: str, cause: Cause, of: Sequence[tuple[str, Told]]) -> CauseRow:
@@ -244,6 +262,8 @@ def _of_document(document: Summary | None) -> dict[str, Any]:
         "tunectl_version": document.tunectl_version,
         "isolated": document.isolated,
         "measured": document.figures,
+        "unconfirmed": document.unconfirmed,
+        "returned": document.returned,
     }
 
 
@@ -264,8 +284,17 @@ def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[
         yield f"judged by looser limits than their profile has: {_by_terms(loose)}"
     if waived := [(name, str(document.waivers)) for name, document in named if document.waivers]:
         yield f"waivers stand: {_by_terms(waived)}"
+    of_now = list(_of_now(judged))
+    if waits := [(name, _until(document.unconfirmed)) for name, document in of_now if document.unconfirmed]:
+        yield f"a change that nobody has confirmed stands: {_by_terms(waits)}"
+    if back := [(name, quoted(document.returned.why)) for name, document in of_now if document.returned]:
+        yield f"tried, and returned: {_by_terms(back)}"
     documents = [document for _, document in named]
     yield from _mixed("tunectl", [document.tunectl_version for document in documents])
+
+
+def _until(change: Unconfirmed) -> str:
+    return f"back at {as_data(change.back_at)}" if change.back_at else "of a boot that is tried"
 
 
 def _by_terms(hosts: Iterable[tuple[str, str]]) -> str:

@@ -7,12 +7,12 @@ from enum import StrEnum
 from typing import Annotated, NamedTuple
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from tunectl.fleet.causes import Told, told_by
 from tunectl.fleet.todo import Doing, doings
 from tunectl.probe.doubt import doubt_of_go
-from tunectl.shapes import FIGURES, Amount, Count, Hardware, Host, Jitter, Preflight
+from tunectl.shapes import FIGURES, Amount, CameBack, Count, Hardware, Host, Jitter, Preflight, Waits
 
 
 class Measure(NamedTuple):
@@ -74,6 +74,8 @@ class Summary(NamedTuple):
     todo: tuple[Doing, ...] = ()
     unexplained: tuple[str, ...] = ()  # those of `reasons` that no finding and no limit explains
     doubt: str = ""  # why its GO cannot be repeated
+    unconfirmed: Waits = UNSET
+    returned: CameBack = UNSET
 
 
 def summary_of(document: Preflight) -> Summary:
@@ -97,6 +99,8 @@ def summary_of(document: Preflight) -> Summary:
         doings(document.actions),
         unexplained,
         doubt_of_go(document),
+        document.verify.unconfirmed if document.verify else UNSET,
+        document.verify.returned if document.verify else UNSET,
     )
 
 

@@ -11,6 +11,7 @@ from tunectl.command import argv
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import TunectlError
 from tunectl.host.reach import answers, read_links
+from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.hostfile.monitor import parse_listen
 from tunectl.knobs.row import Step
@@ -139,11 +140,18 @@ def _refuse_unconfirmed(state: str, inspection: Inspection, root: WritableSysroo
     return Notified([], {})
 
 
-def require_systemd(root: WritableSysroot) -> None:
-    """TunectlError without it: nobody would take the change back."""
+def why_kept(root: Sysroot) -> str:
+    """Why nobody would take a change back on this host; "" where somebody would."""
     place = "run/systemd/system" if root.live else DIRECTORY
-    if not root.exists(place):
-        raise TunectlError(f"no systemd runs this host (there is no /{place}): nobody would take the change back")
+    if root.exists(place):
+        return ""
+    return f"no systemd runs this host (there is no /{place}): nobody would take the change back"
+
+
+def require_systemd(root: Sysroot) -> None:
+    """TunectlError where nobody would take a change back."""
+    if why := why_kept(root):
+        raise TunectlError(why)
 
 
 def _arm(state: str, chosen: HostSet, wanted: Wanted, inspection: Inspection, root: WritableSysroot) -> Notified:

@@ -31,11 +31,11 @@ from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.bootline import next_words
 from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, JOURNAL_IN_PART, Driver, Facts, Lasting, View
 from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, Severity, State, Target
-from tunectl.shapes import Unconfirmed
+from tunectl.shapes import Returned, Unconfirmed
 from tunectl.tuning.evidence import missing
 from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
-from tunectl.tuning.trial import CONFIRM, unconfirmed_of
+from tunectl.tuning.trial import CONFIRM, returned_of, unconfirmed_of
 
 
 def observe(view: View, settings: Iterable[Setting]) -> list[Reading]:
@@ -96,6 +96,12 @@ class Inspection(NamedTuple):
             return unconfirmed_of(self.journal.directory, self.root, self.identity.boot_id) or UNSET
         return UNSET
 
+    def returned(self) -> Returned | UnsetType:
+        """The change that came back by itself and that the host file has; UNSET for none, or where it is not known."""
+        with suppress(TunectlError):
+            return returned_of(self.journal.directory, self.root, self.config, self.journal.path) or UNSET
+        return UNSET
+
     def notes(self) -> list[str]:
         """What concerns the whole host: the boot loader, a journal that was cut off, interfaces that are not there."""
         notes = [f"{doubt}: {CHOOSES}; {mending([doubt])}" for doubt in self.doubts()]
@@ -105,6 +111,8 @@ class Inspection(NamedTuple):
                 notes.append(f"unconfirmed, {until}: `{CONFIRM} {change.id}` keeps the change")
         except TunectlError as error:
             notes.append(f"whether a change waits for its confirmation is not known: {error}")
+        if back := self.returned():
+            notes.append(f"the change {back.id} came back by itself at {back.at}: {back.why}")
         loader = detect(self.root, self.config.bootloader)
         if not loader.supported and self._wants_boot_arguments():
             notes.append(f"boot arguments are not tunectl's to write here: {loader.refusal}")

@@ -26,7 +26,7 @@ from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
 from tunectl.model import Held
-from tunectl.shapes import Shape, TrialKind, Unconfirmed, typed
+from tunectl.shapes import Returned, Shape, TrialKind, Unconfirmed, typed
 from tunectl.tuning.records import InForce, held_record
 
 NAME, CONFIRMED, WORSE = "trial.json", "confirmed.json", "worse.json"
@@ -241,3 +241,18 @@ def unconfirmed_of(state: str, root: Sysroot, boot_id: str) -> Unconfirmed | Non
         return Unconfirmed(trial.id, trial.kind)
     left_s = trial.deadline_s - boot_time() if boot_id == trial.boot_id else 0.0
     return Unconfirmed(trial.id, trial.kind, now_utc(max(0.0, left_s)))
+
+
+def returned_of(state: str, root: Sysroot, config: HostConfig, journal: str) -> Returned | None:
+    """The change that came back by itself, for a document; None once another set is wanted, or this one is kept.
+
+    `journal` is the path that the document names. TunectlError.
+    """
+    trial = read_trial(state, root)
+    if trial is None or trial.status != "returned" or not config.files:
+        return None
+    confirmed, texts = read_confirmed(state, root), read_set(config).texts
+    is_kept = confirmed is not None and confirmed.texts == texts
+    if is_kept or texts != trial.set.texts:
+        return None
+    return Returned(trial.id, trial.kind, trial.ended_at, trial.why, journal)

@@ -10,6 +10,7 @@ from typing import Any
 SCHEMAS = {
     "plan": "plan",
     "apply": "apply",
+    "confirm": "trial",
     "configure": "plan",
     "verify": "verify",
     "check": "check",
@@ -20,7 +21,7 @@ SCHEMAS = {
     "show": "show",
     "service": "service",
 }
-WRITES = ("apply", "configure", "restore", "service")
+WRITES = ("apply", "confirm", "configure", "restore", "service")
 _FLAGS = {
     "verify": ("strict",),
     "check": ("strict",),
@@ -31,13 +32,15 @@ _FLAGS = {
 }
 _SWITCHES = {"preflight": ("feed",)}  # on, off, or as the host file says
 _VALUES = {
-    "apply": {"wait_s": "--wait"},
+    "apply": {"confirm_within": "--confirm-within", "wait_s": "--wait"},
+    "confirm": {"wait_s": "--wait"},
     "restore": {"wait_s": "--wait"},
     "check": {"window_s": "--window"},
     "preflight": {"duration_s": "--duration", "window_s": "--window", "load": "--load"},
     "probe": {"duration_s": "--duration", "cpus": "--cpus", "threshold_ns": "--threshold-ns", "events": "--events"},
     "propose": {"nic": "--nic", "count": "--count", "profile": "--profile"},
 }
+_INSTEAD = {"apply": "plan", "confirm": "show"}  # in check mode
 _WORDS = {"probe": ["probe", "jitter"], "apply": ["apply", "--yes"], "configure": ["plan"]}
 
 
@@ -48,8 +51,8 @@ def words(command: str, params: dict[str, Any], check_mode: bool = False, candid
     if command == "restore" and check_mode:
         said = ["restore", "--dry-run", *(["--force"] if params.get("force") else [])]
         return [*said, *_shared(params)]
-    if command == "apply" and check_mode:
-        command = "plan"
+    if check_mode:
+        command = _INSTEAD.get(command, command)
     said = list(_WORDS.get(command, [command]))
     said += [f"--{flag}" for flag in _FLAGS.get(command, ()) if params.get(flag)]
     switched = [key for key in _SWITCHES.get(command, ()) if params.get(key) is not None]
@@ -60,9 +63,13 @@ def words(command: str, params: dict[str, Any], check_mode: bool = False, candid
     if candidate and said[0] == "plan":
         said += ["--candidate", candidate]
     said += _shared(params)
-    if command == "check" and params.get("paths"):
-        said += ["--", *params["paths"]]
-    return said
+    operands = {"check": params.get("paths"), "confirm": [params["id"]] if params.get("id") else None}.get(command)
+    return [*said, "--", *operands] if operands else said
+
+
+def schema(command: str, check_mode: bool = False) -> str:
+    """The name of the document that these words are answered with."""
+    return SCHEMAS[_INSTEAD.get(command, command) if check_mode else command]
 
 
 def _service(params: dict[str, Any], check_mode: bool) -> list[str]:

@@ -137,6 +137,8 @@ def changed(command: str, document: Document) -> bool:
         return "changed" in results
     if command == "restore":
         return any(one["result"] in ("restored", "would-restore") for one in document["results"])
+    if command == "confirm":
+        return "unconfirmed" in document if "status" not in document else not document.get("already")
     return False
 
 

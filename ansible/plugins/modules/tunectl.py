@@ -24,11 +24,12 @@ options:
     description:
       - What to do.
       - V(plan) says what V(apply) would change. V(apply) puts the host file in force. V(configure) only writes it.
+        V(confirm) keeps what V(apply) with O(confirm_within) made.
       - V(verify), V(check), V(preflight) and V(probe) judge and change nothing. V(restore) takes back what V(apply)
         did. V(propose) and V(show) describe the host. V(service) installs or removes a unit of tunectl's own.
     type: str
     required: true
-    choices: [plan, apply, configure, verify, check, preflight, restore, probe, propose, show, service]
+    choices: [plan, apply, confirm, configure, verify, check, preflight, restore, probe, propose, show, service]
   host:
     description:
       - The content of the host file, for O(command=plan), O(command=apply) and O(command=configure).
@@ -320,6 +321,14 @@ options:
     description: Whether what cannot be read fails O(command=verify), O(command=check) and O(command=preflight), too.
     type: bool
     default: false
+  confirm_within:
+    description:
+      - With O(command=apply), take everything back unless O(command=confirm) comes within this time, such as V(10m).
+      - Refused where nobody would take it back; O(command=plan) says why as C(confirm_refused).
+    type: str
+  id:
+    description: With O(command=confirm), the change, as C(unconfirmed) names it; another one is refused.
+    type: str
   runtime:
     description: With O(command=apply), only what lasts until the next boot.
     type: bool
@@ -333,7 +342,7 @@ options:
     type: bool
     default: false
   wait_s:
-    description: How long O(command=apply) and O(command=restore) wait for another tunectl.
+    description: How long O(command=apply), O(command=confirm) and O(command=restore) wait for another tunectl.
     type: float
   duration_s:
     description: How long O(command=probe) and O(command=preflight) probe; without it 5 seconds, and a preflight for as
@@ -391,13 +400,15 @@ options:
   document:
     description:
       - Whether the result holds tunectl's whole document.
-      - By default it does with O(command=probe), O(command=restore), O(command=propose), O(command=show) and
-        O(command=service), whose documents say what no other value does, and does not repeat the others.
+      - By default it does with O(command=confirm), O(command=probe), O(command=restore), O(command=propose),
+        O(command=show) and O(command=service), whose documents say what no other value does, and does not repeat the
+        others.
       - A failed task never holds it.
     type: bool
 attributes:
   check_mode:
-    description: O(command=apply) becomes a plan, O(command=restore) a dry run; nothing is written.
+    description: O(command=apply) becomes a plan, O(command=confirm) a look, O(command=restore) a dry run; nothing is
+      written.
     support: full
   diff_mode:
     description:
@@ -424,6 +435,18 @@ EXAMPLES = r"""
       budget:
         max_ns: 50000
   register: tuned
+
+- name: Tune a host that nobody can walk to
+  tunectl.host.tunectl:
+    command: apply
+    confirm_within: 10m
+  register: tuned
+
+- name: Keep it, once the host was reached again
+  tunectl.host.tunectl:
+    command: confirm
+    id: "{{ tuned.unconfirmed.id }}"
+  when: tuned.unconfirmed is defined
 
 - name: Is everything in force?
   tunectl.host.tunectl:
@@ -485,6 +508,18 @@ reboot_required:
   description: Whether something takes effect only with the next boot.
   returned: with the commands plan, apply, verify, preflight and restore
   type: bool
+unconfirmed:
+  description: The change that is taken back unless it is confirmed, with id, kind and back_at.
+  returned: when one waits, with the commands plan, apply, verify and show
+  type: dict
+returned:
+  description: The change that came back by itself and that the host file has still, with id, at, why and journal.
+  returned: when there is one, with the command verify
+  type: dict
+confirm_refused:
+  description: Why O(confirm_within) is refused on this host; empty where it is not.
+  returned: with the command plan
+  type: str
 boot_id:
   description: The boot that was looked at.
   returned: when tunectl gave a document
@@ -520,7 +555,9 @@ from ansible.module_utils.common.text.converters import to_native
 from ansible_collections.tunectl.host.plugins.module_utils import commands, hostfile, outcome
 
 PROGRAM = "/opt/tunectl/bin/tunectl"
-_TOLD_ONCE = ("probe", "restore", "propose", "show", "service")  # what their documents say, no other value does
+# What their documents say, no other value does.
+_TOLD_ONCE = ("confirm", "probe", "restore", "propose", "show", "service")
+_OF_TRIAL = ("unconfirmed", "returned", "confirm_refused")
 _JUDGING = ("plan", "apply", "configure", "verify", "check", "preflight", "probe")
 
 ARGUMENTS: dict[str, Any] = {
@@ -531,6 +568,8 @@ ARGUMENTS: dict[str, Any] = {
     "host_file": {"type": "path"},
     "state_dir": {"type": "path"},
     "strict": {"type": "bool", "default": False},
+    "confirm_within": {"type": "str"},
+    "id": {"type": "str"},
     "runtime": {"type": "bool", "default": False},
     "force": {"type": "bool", "default": False},
     "salvage": {"type": "bool", "default": False},
@@ -592,13 +631,15 @@ class Tool:
             if outcome.too_old(said):
                 said = f"{self.result['program']} is too old for this collection: {said}"
             self.fail(said.replace(candidate, self._host_file()) if candidate else said)
-        schema = "plan" if command == "apply" and check_mode else commands.SCHEMAS[command]
         try:
-            document: dict[str, Any] = outcome.parse(out, schema)
+            document: dict[str, Any] = outcome.parse(out, commands.schema(command, check_mode))
         except ValueError as error:
             self.fail(f"{self.result['program']}: {error}")
         self.document = document
         self.result.update(boot_id=document["host"]["boot_id"])
+        for key in _OF_TRIAL:
+            self.result.pop(key, None)  # of the call before
+        self.result.update({key: document[key] for key in _OF_TRIAL if key in document})
         if document.get("host_file") and command != "propose":
             self.result["host_file"] = document["host_file"]
         if said := outcome.failure(command, document, code):
@@ -721,6 +762,8 @@ def _line(result: dict[str, Any], command: str) -> str:
         said.append(f"{len(result['changes'])} change(s)")
     if result.get("reboot_required") and said[0] != "pending-reboot":
         said.append("a reboot is pending")
+    if command == "apply" and "unconfirmed" in result:
+        said.append(f"to be confirmed by {result['unconfirmed'].get('back_at')}")
     return f"{command}: {', '.join(said)}"
 
 
