@@ -113,9 +113,8 @@ def command(
         chosen = choose_set(root, state, inspection.identity.boot_id, read_set(inspection.config))
     if ended or chosen.why:
         inspection = _inspect(options, root, chosen.set.texts if chosen.set and chosen.why else NO_TEXTS)
-    plan = planned(inspection, runtime) if unless_worse else None
-    if plan and (why := was_taken_back(state, root, inspection.identity.boot_id, plan)):
-        chosen = Chosen(None, why)
+    if unless_worse:
+        chosen = _unless_taken_back(inspection, root, state, chosen)
     if not yes and not tries:
         _ask(inspection, runtime)
     watched, why = _watched(root, reach) if reach is not None else ("", "")
@@ -147,6 +146,11 @@ def command(
     if tries:
         return REBOOT
     return exit_code(body.verdict, options.fmt) if chosen.set else OK
+
+
+def _unless_taken_back(inspection: Inspection, root: WritableSysroot, state: str, chosen: Chosen) -> Chosen:
+    why = was_taken_back(state, root, inspection.identity.boot_id, planned(inspection, True))
+    return Chosen(None, why) if why else chosen
 
 
 def _check(of_this_boot: bool, tries: bool, of_a_try: bool) -> None:
