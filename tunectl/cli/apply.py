@@ -108,9 +108,7 @@ def command(
     ended = end_when_due(root, state, inspection.identity.boot_id, wait_s=wait_s, early=_is_unattended())
     if ended and not ended.complete:
         raise TunectlError("an earlier change that nobody confirmed could not be taken back", "sudo tunectl deadline")
-    chosen = Chosen(read_set(inspection.config))
-    if _is_unattended():
-        chosen = choose_set(root, state, inspection.identity.boot_id, read_set(inspection.config))
+    chosen = _chosen(inspection, root, state)
     if ended or chosen.why:
         inspection = _inspect(options, root, chosen.set.texts if chosen.set and chosen.why else NO_TEXTS)
     if unless_worse:
@@ -146,6 +144,11 @@ def command(
     if tries:
         return REBOOT
     return exit_code(body.verdict, options.fmt) if chosen.set else OK
+
+
+def _chosen(inspection: Inspection, root: WritableSysroot, state: str) -> Chosen:
+    host = read_set(inspection.config)
+    return choose_set(root, state, inspection.identity.boot_id, host) if _is_unattended() else Chosen(host)
 
 
 def _unless_taken_back(inspection: Inspection, root: WritableSysroot, state: str, chosen: Chosen) -> Chosen:
