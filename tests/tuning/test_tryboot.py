@@ -224,6 +224,13 @@ def test_a_restore_before_that_boot_disarms_it(host: Host) -> None:
     assert not Path(host.state).exists()
 
 
+def test_a_restore_in_the_boot_that_is_tried_has_nothing_boot_it_again(host: Host) -> None:
+    host.arm()
+    host.boot_tried()
+    assert "/usr/bin/systemctl stop tunectl-try.timer" in restore(host.root).outcome.not_run
+    assert host.files() == host.before
+
+
 # ---- what is not confirmed
 
 

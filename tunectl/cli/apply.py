@@ -21,12 +21,11 @@ from tunectl.hostfile.monitor import parse_listen
 from tunectl.hostfile.profile import NO_TEXTS, Texts
 from tunectl.model import Document
 from tunectl.shapes import Findings, HostFile, Maybe, Notes, NotRun, Reboot, Waits, fields_of
-from tunectl.tuning.apply import Applied as Nothing
 from tunectl.tuning.apply import Became, Result
 from tunectl.tuning.confirming import Chosen, Ended, Wanted, apply_set, choose_set, end_when_due
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.repairing import was_taken_back
-from tunectl.tuning.transaction import Run, planned, require_root
+from tunectl.tuning.transaction import Run, nothing_done, planned, require_root
 from tunectl.tuning.trial import read_set
 from tunectl.tuning.tryboot import try_boot
 from tunectl.verdict import Verdict, verdict_of
@@ -134,7 +133,7 @@ def command(
             unless_worse=unless_worse,
         )
     else:
-        run = Run(Nothing([], [], []), planned(inspection, runtime), inspection)
+        run = nothing_done(inspection, planned(inspection, runtime))
     body = _body(run, [*filter(None, [why]), *_said(ended, chosen, run, wanted)])
     made = f"the changes were made, and the journal is {body.journal}"
     done = made if run.applied.results else "nothing was changed"

@@ -1,27 +1,21 @@
 """tunectl show"""
 
 import os
-from contextlib import suppress
-
-from msgspec import UNSET, UnsetType
 
 from tunectl.bootloader.families import detect
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.helped import OK, Example
 from tunectl.cli.options import Options
-from tunectl.errors import TunectlError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.guest import read_guest
 from tunectl.host.identity import read_identity
-from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
-from tunectl.model import HostId
 from tunectl.report.findings import counts
-from tunectl.shapes import Unconfirmed, replaced
+from tunectl.shapes import replaced
 from tunectl.tuners.find import read_tuners
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.show import Roles, roles_of_kernel, show_body
-from tunectl.tuning.trial import unconfirmed_of
+from tunectl.tuning.trial import waiting
 
 
 @tunectl_command(
@@ -52,15 +46,9 @@ def _show(options: Options, root: Sysroot) -> int:
     loader = detect(root, inspection.config.bootloader if inspection else "")
     guest = read_guest(root, topology.drivers.hypervisor)
     body = show_body(topology, read_tuners(root), roles, identity, tuned, loader, guest)
-    emit(options, "show", identity, replaced(body, unconfirmed=_unconfirmed(options, root, identity)))
+    waits = waiting(options.state_path, root, identity.boot_id)
+    emit(options, "show", identity, replaced(body, unconfirmed=waits))
     return OK
-
-
-def _unconfirmed(options: Options, root: Sysroot, identity: HostId) -> Unconfirmed | UnsetType:
-    """The change that waits for its confirmation, also without a host file; what is not known, `verify` says."""
-    with suppress(TunectlError):
-        return unconfirmed_of(options.state_path, root, identity.boot_id) or UNSET
-    return UNSET
 
 
 def _inspection(options: Options, root: Sysroot) -> Inspection | None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cache
 from typing import NamedTuple, TypeGuard
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
 from tunectl import kinds
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
@@ -35,7 +35,7 @@ from tunectl.shapes import Returned, Unconfirmed
 from tunectl.tuning.evidence import missing
 from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
-from tunectl.tuning.trial import CONFIRM, returned_of, unconfirmed_of
+from tunectl.tuning.trial import CONFIRM, returned_of, unconfirmed_of, waiting
 
 
 def observe(view: View, settings: Iterable[Setting]) -> list[Reading]:
@@ -92,9 +92,7 @@ class Inspection(NamedTuple):
 
     def unconfirmed(self) -> Unconfirmed | UnsetType:
         """The change that is taken back unless it is confirmed; UNSET where none waits, or that is not known."""
-        with suppress(TunectlError):
-            return unconfirmed_of(self.journal.directory, self.root, self.identity.boot_id) or UNSET
-        return UNSET
+        return waiting(self.journal.directory, self.root, self.identity.boot_id)
 
     def returned(self) -> Returned | UnsetType:
         """The change that came back by itself and that the host file has; UNSET for none, or where it is not known."""

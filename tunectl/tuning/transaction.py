@@ -104,7 +104,7 @@ def _locked_apply(
     plan = planned(inspection, runtime_only)
     begins = around.always or (adopt and inspection.journal_gone())
     if not plan.changes and not pending_notifications(inspection.journal) and not begins:
-        return Run(Applied([], [], []), plan, inspection)
+        return nothing_done(inspection, plan)
     with io_errors_end_the_run(), _state_directory(state) as created:
         require_private(root, state)
         with hold(state, wait_s):
@@ -123,13 +123,18 @@ def _locked_apply(
                 told = around.before(inspection, root) if around.before else Notified([], {})
                 if around.alone:
                     journal.end(inspection.identity.boot_id, inspection.own_words())
-                    return Run(Applied([], told.not_run, []), plan, inspection)
+                    return nothing_done(inspection, plan, told.not_run)
                 stood = Before(journal.held, journal.newest.words)
                 run = _passes(inspection, root, runtime_only, first, told)
                 run = around.judge(plan, run, stood) if around.judge else run
                 if around.after:
                     around.after(inspection)
                 return run
+
+
+def nothing_done(inspection: Inspection, plan: Plan, not_run: Sequence[str] = ()) -> Run:
+    """A run that wrote no setting."""
+    return Run(Applied([], list(not_run), []), plan, inspection)
 
 
 @contextmanager
@@ -248,9 +253,10 @@ def planned(inspection: Inspection, runtime_only: bool) -> Plan:
 
 
 def disarm(root: WritableSysroot, trial: Trial) -> Notified:
-    """Takes back that the next boot takes our entry, where it is still to be taken."""
-    is_to_come = trial.tries and not trial.is_over and not trial.tries.boot_id
-    return run_commands(root, [trial.tries.disarm] if trial.tries and is_to_come else [])
+    """The next boot does not take our entry; and one that has taken it is not booted again because of that."""
+    if trial.is_over or not trial.tries:
+        return Notified([], {})
+    return run_commands(root, ["stop-try" if trial.tries.boot_id else trial.tries.disarm])
 
 
 class Undone(NamedTuple):

@@ -17,7 +17,7 @@ from enum import Enum
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from tunectl import durable
 from tunectl.bootloader.oneshot import tried_id
@@ -230,6 +230,13 @@ def _remove(state: str, name: str) -> None:
     for path in (f"{os.path.join(state, name)}.new", os.path.join(state, name)):
         with suppress(FileNotFoundError):
             durable.remove_file(path)
+
+
+def waiting(state: str, root: Sysroot, boot_id: str) -> Unconfirmed | UnsetType:
+    """The same as a document's field: UNSET also where it is not known, which a note of Inspection says."""
+    with suppress(TunectlError):
+        return unconfirmed_of(state, root, boot_id) or UNSET
+    return UNSET
 
 
 def unconfirmed_of(state: str, root: Sysroot, boot_id: str) -> Unconfirmed | None:
