@@ -54,7 +54,7 @@ def _sabotage(kind: str, finds: Sequence[str] = (), needs: str = "", **row: Any)
     return Sabotage(
         Kind[kind],
         breaks=breaks,
-        finds=ARGUMENTS if "ARGUMENTS" in finds else tuple(finds),
+        finds=tuple(target for name in finds for target in (ARGUMENTS if name == "ARGUMENTS" else (name,))),
         innocent="".join(innocent),
         decides=written(fields.pop("decides", "")),
         needs=command,
