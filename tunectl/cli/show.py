@@ -9,6 +9,7 @@ from tunectl.cli.options import Options
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.guest import read_guest
 from tunectl.host.identity import read_identity
+from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
 from tunectl.report.findings import counts
 from tunectl.shapes import replaced

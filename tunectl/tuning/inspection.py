@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cache
 from typing import NamedTuple, TypeGuard
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from tunectl import kinds
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
