@@ -1,6 +1,6 @@
 """tunectl confirm"""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import click
 import msgspec
@@ -26,8 +26,11 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     kind: TrialKind
     status: Annotated[Status, Meta(description="Armed: it waits still.")]
-    ended_at: Annotated[Time, Maybe] = ""
+    ended_at: Annotated[Time | Literal[""], Maybe] = ""
     why: Annotated[str, Meta(description="What took it back.")] = ""
+    confirmed_by: str = ""
+    line: Annotated[str, Meta(description="Of a boot that is tried: its kernel's command line."), Maybe] = ""
+    proved_at: Annotated[Time | Literal[""], Meta(description="When everything was seen in force."), Maybe] = ""
     results: Annotated[list[Row], Meta(description="What was brought back.")]
     not_run: NotRun
     notes: Notes
@@ -78,6 +81,9 @@ def tried(ended: Ended, notes: list[str]) -> Tried:
         status=trial.status,
         ended_at=trial.ended_at,
         why=trial.why,
+        confirmed_by=trial.confirmed_by,
+        line=trial.tries.line if trial.tries else "",
+        proved_at=trial.tries.proved_at if trial.tries else "",
         results=rows_of(taken.outcome) if taken else [],
         not_run=list(ended.not_run),
         notes=[*notes, *left, *(taken.outcome.failed_commands if taken else [])],
