@@ -55,9 +55,9 @@ def command(options: Options, trial_id: str, wait_s: float) -> int:
         ended = confirm_boot(of_set(options, root, trial), root, options.state_path, trial_id, wait_s=wait_s)
     else:
         ended = confirm(root, options.state_path, identity.boot_id, trial_id, wait_s=wait_s)
-    said = [f"it was confirmed already, at {ended.trial.ended_at}"] if ended.was_confirmed else []
-    said += [] if ended.complete else ["its units could not be removed: `sudo tunectl deadline` tries it again"]
-    emit(options, "trial", identity, tried(ended, said))
+    notes = [f"it was confirmed already, at {ended.trial.ended_at}"] if ended.was_confirmed else []
+    notes += [] if ended.complete else ["its units could not be removed: `sudo tunectl deadline` tries it again"]
+    emit(options, "trial", identity, tried(ended, notes))
     return OK
 
 

@@ -202,7 +202,7 @@ def write_armed(
     """The record, then the files, then the program that makes it so. TunectlError, and nothing of it stands then."""
     journal, boot_id = inspection.journal, inspection.identity.boot_id
     write_trial(state, trial)
-    missing = [one for one in steps if one.content not in (root.link_target(one.path), root.get_text(one.path))]
+    missing = [step for step in steps if step.content not in (root.link_target(step.path), root.get_text(step.path))]
     written = write_own_files(root, missing, journal, boot_id)
     started = run_commands(root, [starts])
     if failed := [*written.failed.values(), *started.failed.values()]:
