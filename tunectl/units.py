@@ -53,25 +53,25 @@ def trial_units(invocation: Sequence[str], state: str, *, reaches: bool = False)
     lines = confined(invocation)
     talking = lines.replace("AF_NETLINK", "AF_NETLINK AF_INET AF_INET6").replace("IPAddressDeny=any\n", "")
     values = {"TUNECTL": program, "UNSET": UNSET, "NEEDS": _needed(invocation, state)}
-    found = []
+    units = []
     for file, confining in ((RETURN, lines), (DEADLINE, talking if reaches else lines)):
         text = read_shipped(f"systemd/{file}.in").replace("@CONFINED@", confining)
         for key, value in values.items():
             text = text.replace(f"@{key}@", value)
-        found.append(Unit(f"{DIRECTORY}/{file}", text))
-    return tuple(found)
+        units.append(Unit(f"{DIRECTORY}/{file}", text))
+    return tuple(units)
 
 
 def try_units(trial_id: str, seconds: int) -> tuple[Unit, ...]:
     """What boots a host again whose tried boot does not prove itself, by systemd alone."""
     values = {"ID": trial_id, "SECONDS": str(seconds), "UNSET": UNSET}
-    found = []
+    units = []
     for file in (TRY_TIMER, TRY_SERVICE):
         text = read_shipped(f"systemd/{file}.in")
         for key, value in values.items():
             text = text.replace(f"@{key}@", value)
-        found.append(Unit(f"{DIRECTORY}/{file}", text))
-    return tuple(found)
+        units.append(Unit(f"{DIRECTORY}/{file}", text))
+    return tuple(units)
 
 
 def _needed(invocation: Sequence[str], state: str) -> str:

@@ -6,6 +6,7 @@ import tomllib
 
 import pytest
 
+from tunectl.bootloader.families import FAMILIES
 from tunectl.probe.explain import explained
 
 from .evidence import cpus
@@ -274,3 +275,43 @@ def test_what_is_confirmed_stays_over_the_reboot(installed: Lab) -> None:
     installed.reboot()
     assert (verify(installed)["verdict"], installed.read("/sys/devices/system/cpu/isolated")) == ("compliant", "2-3")
     restored(installed)
+
+
+boots_once = pytest.mark.skipif(FAMILIES["grub"].once is None, reason="no entry of GRUB's is booted once here")
+TIMER = "/etc/systemd/system/tunectl-try.timer"
+
+
+def tried(lab: Lab) -> str:
+    """A boot is tried, and proves itself; the id of the try."""
+    assert tunectl(lab, "apply --try-boot").code == 4
+    lab.reboot()
+    assert "tunectl.try=" in lab.read("/proc/cmdline")
+    assert lab.read("/sys/devices/system/cpu/isolated") == "2-3"
+    lab.wait_for('grep -q \'"proved_at":"2\' /var/lib/tunectl/trial.json', timeout=300)
+    return str(json.loads(lab.read("/var/lib/tunectl/trial.json"))["id"])
+
+
+@boots_once
+@pytest.mark.long
+def test_a_boot_that_was_tried_is_confirmed_and_stays(pristine: dict[str, str], installed: Lab) -> None:
+    trial_id = tried(installed)
+    assert installed.run("systemctl is-active tunectl-try.timer", check=False).out.strip() != "active"
+    assert tunectl(installed, "confirm 00000000").code == 1
+    assert tunectl(installed, f"confirm {trial_id}").code == 0, logged(installed)
+    installed.reboot()
+    assert "tunectl.try" not in installed.read("/proc/cmdline")
+    assert (verify(installed)["verdict"], installed.read("/sys/devices/system/cpu/isolated")) == ("compliant", "2-3")
+    assert installed.run(f"ls {UNITS} {TIMER}", check=False).out == ""
+    restored(installed)
+    left = difference(pristine, installed.fingerprint(*WRITTEN))
+    assert {path for path in left if not volatile(path)} == set(), left
+
+
+@boots_once
+@pytest.mark.long
+def test_a_boot_that_was_tried_and_not_confirmed_is_followed_by_the_old_line(installed: Lab) -> None:
+    before = installed.fingerprint(*WRITTEN)
+    tried(installed)
+    installed.reboot()
+    assert not re.search(r"isolcpus|tunectl.try", installed.read("/proc/cmdline"))
+    came_back(installed, before)

@@ -134,7 +134,7 @@ def command(
         )
     else:
         run = nothing_done(inspection, planned(inspection, runtime))
-    body = _body(run, [*filter(None, [why]), *_said(ended, chosen, run, wanted)])
+    body = _body(run, [*filter(None, [why]), *_notes_of(ended, chosen, run, wanted)])
     made = f"the changes were made, and the journal is {body.journal}"
     done = made if run.applied.results else "nothing was changed"
     emit(options, "apply", inspection.identity, body, done=done)
@@ -182,11 +182,11 @@ def _is_unattended() -> bool:
     return "INVOCATION_ID" in os.environ and not is_terminal(sys.stdin)
 
 
-def _said(ended: Ended | None, chosen: Chosen, run: Run, wanted: Wanted | None) -> list[str]:
+def _notes_of(ended: Ended | None, chosen: Chosen, run: Run, wanted: Wanted | None) -> list[str]:
     """What became of an earlier change, which host file it was, and whether there is anything to confirm."""
-    said = [f"the change {ended.trial.id} was taken back first: {ended.trial.why}"] if ended and ended.taken else []
-    said += [chosen.why] if chosen.why else []
-    return said + (
+    notes = [f"the change {ended.trial.id} was taken back first: {ended.trial.why}"] if ended and ended.taken else []
+    notes += [chosen.why] if chosen.why else []
+    return notes + (
         ["nothing was to be changed: there is nothing to confirm"] if wanted and not run.applied.results else []
     )
 
@@ -220,7 +220,7 @@ def _made(result: Result) -> Made:
     return Made(**msgspec.structs.asdict(row), result=result.result, errno=result.errno, message=result.message)
 
 
-def _body(run: Run, said: list[str]) -> Applied:
+def _body(run: Run, notes: list[str]) -> Applied:
     return Applied(
         host_file=run.inspection.config.origin,
         changes=list(map(_made, run.applied.results)),
@@ -231,5 +231,5 @@ def _body(run: Run, said: list[str]) -> Applied:
         not_run=run.applied.not_run,
         findings=run.plan.findings,
         unconfirmed=run.inspection.unconfirmed(),
-        notes=[*said, *run.applied.failed, *run.notes, *run.inspection.notes(), *run.inspection.tuner_notes()],
+        notes=[*notes, *run.applied.failed, *run.notes, *run.inspection.notes(), *run.inspection.tuner_notes()],
     )

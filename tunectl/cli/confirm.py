@@ -1,6 +1,6 @@
 """tunectl confirm"""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import click
 import msgspec
@@ -26,9 +26,12 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     kind: TrialKind
     status: Annotated[Status, Meta(description="Armed: it waits still.")]
-    ended_at: Annotated[Time, Maybe] = ""
+    ended_at: Annotated[Time | Literal[""], Maybe] = ""
     why: Annotated[str, Meta(description="What took it back.")] = ""
     already: Annotated[bool, Meta(description="Was it confirmed by an earlier call?"), Maybe] = False
+    confirmed_by: str = ""
+    line: Annotated[str, Meta(description="Of a boot that is tried: its kernel's command line."), Maybe] = ""
+    proved_at: Annotated[Time | Literal[""], Meta(description="When everything was seen in force."), Maybe] = ""
     results: Annotated[list[Row], Meta(description="What was brought back.")]
     not_run: NotRun
     notes: Notes
@@ -53,9 +56,9 @@ def command(options: Options, trial_id: str, wait_s: float) -> int:
         ended = confirm_boot(of_set(options, root, trial), root, options.state_path, trial_id, wait_s=wait_s)
     else:
         ended = confirm(root, options.state_path, identity.boot_id, trial_id, wait_s=wait_s)
-    said = [f"it was confirmed already, at {ended.trial.ended_at}"] if ended.was_confirmed else []
-    said += [] if ended.complete else ["its units could not be removed: `sudo tunectl deadline` tries it again"]
-    emit(options, "trial", identity, tried(ended, said))
+    notes = [f"it was confirmed already, at {ended.trial.ended_at}"] if ended.was_confirmed else []
+    notes += [] if ended.complete else ["its units could not be removed: `sudo tunectl deadline` tries it again"]
+    emit(options, "trial", identity, tried(ended, notes))
     return OK
 
 
@@ -80,6 +83,9 @@ def tried(ended: Ended, notes: list[str]) -> Tried:
         ended_at=trial.ended_at,
         why=trial.why,
         already=ended.was_confirmed,
+        confirmed_by=trial.confirmed_by,
+        line=trial.tries.line if trial.tries else "",
+        proved_at=trial.tries.proved_at if trial.tries else "",
         results=rows_of(taken.outcome) if taken else [],
         not_run=list(ended.not_run),
         notes=[*notes, *left, *(taken.outcome.failed_commands if taken else [])],

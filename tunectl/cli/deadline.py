@@ -50,7 +50,7 @@ def command(options: Options, boot: bool) -> int:
         ended = end_when_due(root, options.state_path, identity.boot_id, wait_s=_WAIT_S)
     if ended is None:
         return OK
-    emit(options, "trial", identity, tried(ended, _said(ended)))
+    emit(options, "trial", identity, tried(ended, _notes_of(ended)))
     return OK if ended.complete else FAILED
 
 
@@ -83,7 +83,7 @@ def _sleep(root: WritableSysroot, state: str) -> None:
     time.sleep(min(_SLICE_S, max(0.05, trial.deadline_s - boot_time())) if trial else 0.0)
 
 
-def _said(ended: Ended) -> list[str]:
+def _notes_of(ended: Ended) -> list[str]:
     return [f"it is due in {ended.trial.deadline_s - boot_time():.0f} s"] if _waits(ended) else []
 
 

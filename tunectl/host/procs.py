@@ -370,6 +370,6 @@ def read_addresses() -> dict[str, list[str]]:
     """The IP addresses of this machine, by interface, in order."""
     of_ip = (socket.AF_INET, socket.AF_INET6)
     return {
-        name: sorted(one.address for one in found if one.family in of_ip)
-        for name, found in psutil.net_if_addrs().items()
+        name: sorted(address.address for address in addresses if address.family in of_ip)
+        for name, addresses in psutil.net_if_addrs().items()
     }

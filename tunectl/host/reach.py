@@ -35,16 +35,16 @@ def read_links(root: Sysroot) -> dict[str, str]:
 
 def peer_of_ssh(root: Sysroot) -> str:
     """ADDRESS:22 of who is connected to us by ssh; "" where nobody is. sudo(8) hides it, and the parents have it."""
-    said, pid = os.environ.get("SSH_CONNECTION", ""), os.getppid()
+    connection, pid = os.environ.get("SSH_CONNECTION", ""), os.getppid()
     for _ in range(_MOST_PARENTS):
-        if said or pid < 2:
+        if connection or pid < 2:
             break
         environ = root.get(f"proc/{pid}/environ").split("\0")
-        said = next((one.partition("=")[2] for one in environ if one.startswith("SSH_CONNECTION=")), "")
+        connection = next((word.partition("=")[2] for word in environ if word.startswith("SSH_CONNECTION=")), "")
         parent = root.get(f"proc/{pid}/stat").rpartition(")")[2].split()[1:2]
         pid = int(parent[0]) if parent else 0
     try:
-        address = ipaddress.ip_address(said.partition(" ")[0])
+        address = ipaddress.ip_address(connection.partition(" ")[0])
     except ValueError:
         return ""
     return f"[{address}]:{_SSH}" if address.version == 6 else f"{address}:{_SSH}"

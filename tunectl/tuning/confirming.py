@@ -4,6 +4,7 @@ Each step leaves on disk what the next run goes on from: the record before the u
 of the change, "confirmed" before the units go, and "returned" only once everything went back.
 """
 
+import os
 from functools import partial
 from typing import NamedTuple
 
@@ -214,7 +215,7 @@ def write_armed(
     """The record, then the files, then the program that makes it so. TunectlError, and nothing of it stands then."""
     journal, boot_id = inspection.journal, inspection.identity.boot_id
     write_trial(state, trial)
-    missing = [one for one in steps if one.content not in (root.link_target(one.path), root.get_text(one.path))]
+    missing = [step for step in steps if step.content not in (root.link_target(step.path), root.get_text(step.path))]
     written = write_own_files(root, missing, journal, boot_id)
     started = run_commands(root, [starts])
     if failed := [*written.failed.values(), *started.failed.values()]:
@@ -330,7 +331,8 @@ def confirm(root: WritableSysroot, state: str, boot_id: str, trial_id: str = "",
         assert trial
         was_confirmed = trial.status == "confirmed"
         if not was_confirmed:
-            trial = replaced(trial, status="confirmed", ended_at=now_utc())
+            by = os.environ.get("SUDO_USER", "") or f"uid {os.getuid()}"
+            trial = replaced(trial, status="confirmed", ended_at=now_utc(), confirmed_by=by)
             write_trial(state, trial)
         ended = Ended(trial, Due.NOTHING, was_confirmed=was_confirmed)
         return _sweep(root, state, boot_id, ended, _journal_of(root, state, boot_id))

@@ -19,7 +19,7 @@ class Taken(NamedTuple):
     @property
     def complete(self) -> bool:
         """Is nothing left to be tried again?"""
-        return not self.outcome.failed_commands and all(one.result != "failed" for one in self.outcome.results)
+        return not self.outcome.failed_commands and all(row.result != "failed" for row in self.outcome.results)
 
 
 class Before(NamedTuple):
@@ -44,7 +44,7 @@ def take_back(
     sets it aside. TunectlError or OSError where the disk stops it.
     """
     outcome = backwards.restore(root, journal.part(numbers), boot_id, early=early)
-    taken = Taken(outcome, tuple(one.path for one in outcome.results if one.result == "changed-since"))
+    taken = Taken(outcome, tuple(row.path for row in outcome.results if row.result == "changed-since"))
     if not taken.complete or journal.damaged:
         return taken
     if before and journal.newest.run:

@@ -80,6 +80,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     tries: Tries | None = None  # of the kind "boot"
     ended_at: str = ""  # UTC, for people
     why: str = ""  # what ended it
+    confirmed_by: str = ""  # the user who did, as sudo(8) names him
 
     def held_before(self) -> Mapping[str, Held] | None:
         """What was in force before, by knob."""

@@ -75,10 +75,12 @@ def _plan(inspection: Inspection, trial_id: str, attended: bool) -> tuple[OnceEn
     """The entry, and what its boot will be known by. TunectlError."""
     root, view = inspection.root, inspection.view()
     loaded = loaded_by(view)
-    reasons = [one for one in refusals(root, loaded.family, loaded.loader.name) if not (one.attended and attended)]
+    reasons = [
+        refusal for refusal in refusals(root, loaded.family, loaded.loader.name) if not (refusal.attended and attended)
+    ]
     if reasons:
-        helps = "--attended, where somebody is at the console" if all(one.attended for one in reasons) else None
-        raise TunectlError(f"no boot can be tried here: {'; '.join(one.why for one in reasons)}", helps)
+        helps = "--attended, where somebody is at the console" if all(refusal.attended for refusal in reasons) else None
+        raise TunectlError(f"no boot can be tried here: {'; '.join(refusal.why for refusal in reasons)}", helps)
     default = _default(inspection)
     if default is None or loaded.family is None or loaded.family.once is None:
         raise TunectlError("no boot can be tried here: the default entry's line is not known")
@@ -141,7 +143,7 @@ def prove(inspection: Inspection, root: WritableSysroot, state: str, *, wait_s: 
 
 def unproved(findings: Iterable[Finding]) -> list[str]:
     """The targets that are not in force now. What the next boot will have is not asked: it has the old line. Pure."""
-    return [one.target for one in findings if one.outcome in _FAILS and not _is_of_next_boot(one)]
+    return [finding.target for finding in findings if finding.outcome in _FAILS and not _is_of_next_boot(finding)]
 
 
 def _is_of_next_boot(finding: Finding) -> bool:
@@ -167,7 +169,7 @@ def confirm_boot(inspection: Inspection, root: WritableSysroot, state: str, tria
     if trial and trial.tries:
         _require_tried(trial, trial.tries, inspection, trial_id)
         run = apply_set(inspection, root, state, trial.set, joins=True, runtime_only=False, wait_s=wait_s)
-        lost = [one.target for one in run.plan.findings if one.next in (NextBoot.OTHER, NextBoot.UNKNOWN)]
+        lost = [finding.target for finding in run.plan.findings if finding.next in (NextBoot.OTHER, NextBoot.UNKNOWN)]
         if lost or run.applied.failed:
             why = "; ".join([*run.applied.failed, *(f"the next boot would not have {target}" for target in lost)])
             raise TunectlError(f"the change {trial.id} is not confirmed: {why}", "sudo tunectl verify")

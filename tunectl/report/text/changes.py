@@ -226,9 +226,9 @@ _TRIALS = {
 
 def trial(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.trial/1 body."""
-    said, style = _TRIALS.get(body["status"], (printable(body["status"]), "bold"))
+    what, style = _TRIALS.get(body["status"], (printable(body["status"]), "bold"))
     why = f": {printable(body['why'])}" if body.get("why") else ""
-    prose(page, f"The change {printable(body['id'])} {said}{why}.", style=style)
+    prose(page, f"The change {printable(body['id'])} {what}{why}.", style=style)
     _became(page, body["results"])
     not_run(page, body)
     notes(page, body.get("notes", ()))
