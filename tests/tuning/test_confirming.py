@@ -5,6 +5,7 @@ Nobody waits here: the record's deadline is set, or the host gets the boot id of
 
 import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -383,10 +384,38 @@ def test_the_boot_after_it_came_back_has_the_confirmed_set_and_not_the_host_file
     host.end()
     assert chosen(host) == earlier  # None where nothing was ever confirmed
     wish(host.tree, ONE_OF_EACH | {"mm.swappiness": "0"}, REST)
-    assert chosen(host) == host_set(host)  # it is another host file
-    wish(host.tree, ONE_OF_EACH, REST)
+    assert chosen(host) == earlier  # it is another host file, which nobody has applied either
     host.apply(None)  # by somebody who means it
     assert chosen(host) == host_set(host)
+
+
+def test_neither_of_two_host_files_that_came_back_together_is_put_in_force(host: Host) -> None:
+    earlier = read_confirmed(host.state, host.root)
+    host.arm()
+    wish(host.tree, ONE_OF_EACH | {"mm.swappiness": "0"}, REST)
+    host.arm()
+    host.boot()
+    host.end()
+    wish(host.tree, ONE_OF_EACH, REST)
+    assert chosen(host) == earlier
+
+
+def test_a_change_whose_record_is_gone_is_named(host: Host) -> None:
+    host.arm()
+    (Path(host.state) / "trial.json").unlink()
+    with pytest.raises(TunectlError, match=r"trial\.json is gone"):
+        host.end()
+    assert any("trial.json is gone" in note for note in inspection_on(host.root).notes())
+    assert restore(host.root).complete
+    assert host.end() is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a file away")
+def test_a_record_of_somebody_else_is_not_believed(host: Host) -> None:
+    host.arm()
+    os.chown(Path(host.state) / "trial.json", 65534, 65534)
+    with pytest.raises(TunectlError, match="not believed"):
+        host.confirm()
 
 
 def test_a_host_file_edited_while_it_waits_is_not_put_in_force(host: Host) -> None:

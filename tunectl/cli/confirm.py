@@ -10,6 +10,7 @@ from tunectl.cli.command import emit, today, tunectl_command
 from tunectl.cli.helped import OK, Example
 from tunectl.cli.options import Options, wait_option
 from tunectl.cli.restore import Row, rows_of
+from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.host.writable import WritableSysroot
 from tunectl.shapes import Maybe, Notes, NotRun, Time, TrialKind
@@ -44,18 +45,20 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
         Example("Have every boot be as the one that was tried:", "sudo tunectl confirm 0123abcd"),
     ),
 )
-@click.argument("trial_id", metavar="[ID]", default="")
+@click.argument("trial_id", metavar="[ID]", required=False)
 @wait_option
-def command(options: Options, trial_id: str, wait_s: float) -> int:
+def command(options: Options, trial_id: str | None, wait_s: float) -> int:
     """Keep a change that would be taken back; ID, where it is given, has to be its own."""
+    if trial_id == "":  # of a script whose variable is empty
+        raise UsageError("the ID is empty", "`tunectl show` tells what waits")
     root = WritableSysroot(options.root)
     require_root(root, "confirm")
     identity = read_identity(root)
     trial = read_trial(options.state_path, root)
     if trial and trial.tries and not trial.is_over:
-        ended = confirm_boot(of_set(options, root, trial), root, options.state_path, trial_id, wait_s=wait_s)
+        ended = confirm_boot(of_set(options, root, trial), root, options.state_path, trial_id or "", wait_s=wait_s)
     else:
-        ended = confirm(root, options.state_path, identity.boot_id, trial_id, wait_s=wait_s)
+        ended = confirm(root, options.state_path, identity.boot_id, trial_id or "", wait_s=wait_s)
     notes = [f"it was confirmed already, at {ended.trial.ended_at}"] if ended.was_confirmed else []
     notes += [] if ended.complete else ["its units could not be removed: `sudo tunectl deadline` tries it again"]
     emit(options, "trial", identity, tried(ended, notes))

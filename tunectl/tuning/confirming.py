@@ -382,7 +382,10 @@ class Chosen(NamedTuple):
 
 
 def choose_set(root: WritableSysroot, state: str, boot_id: str, host: HostSet) -> Chosen:
-    """The host file; but while a change waits, its set, and for one that was taken back the confirmed set."""
+    """The host file; but while a change waits, its set, and after one was taken back the confirmed set.
+
+    Until somebody applies again: what came back may have been another host file than the one that stands there now.
+    """
     trial = read_trial(state, root)
     if trial is None or trial.status == "confirmed":
         return Chosen(host)
@@ -391,9 +394,9 @@ def choose_set(root: WritableSysroot, state: str, boot_id: str, host: HostSet) -
         why = f"the host file as the change {trial.id} had it, which waits for its confirmation"
         return Chosen(trial.set, "" if trial.set.texts == host.texts else why)
     confirmed = read_confirmed(state, root)
-    if trial.set.texts != host.texts or _texts(confirmed) == host.texts:
+    if _texts(confirmed) == host.texts:
         return Chosen(host)
-    what = f"which was taken back: {trial.why}" if trial.is_over else "which the next boot tries"
-    why = f"{host.host_file} is what the change {trial.id} puts in force, {what}"
+    what = f"was taken back: {trial.why}" if trial.is_over else "is to be tried by the next boot"
+    why = f"nobody has applied {host.host_file} since the change {trial.id}, which {what}"
     what = "the host file that was confirmed last is in force" if confirmed else "none was ever confirmed"
     return Chosen(confirmed, f"{why}; {what}")

@@ -27,7 +27,9 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
 from tunectl.model import Held
 from tunectl.shapes import Returned, Shape, TrialKind, Unconfirmed, typed
+from tunectl.tuning.journal import NAME as JOURNAL
 from tunectl.tuning.records import InForce, held_record
+from tunectl.units import DIRECTORY, RETURN
 
 NAME, CONFIRMED, WORSE = "trial.json", "confirmed.json", "worse.json"
 _LARGEST = 4 << 20  # bytes: a host file and its profiles have at most one MiB each
@@ -165,7 +167,11 @@ def read_set(config: HostConfig) -> HostSet:
 
 def read_trial(state: str, root: Sysroot) -> Trial | None:
     """The trial of this state directory. TunectlError for a file that is not as we write it, or may be another's."""
-    return read_record(state, NAME, Trial, root)
+    trial = read_record(state, NAME, Trial, root)
+    if trial is None and root.stands(f"{DIRECTORY}/{RETURN}") and os.path.exists(os.path.join(state, JOURNAL)):
+        why = f"{os.path.join(state, NAME)} is gone: what a change wrote that nobody has confirmed is not known"
+        raise TunectlError(why, "sudo tunectl restore")
+    return trial
 
 
 def read_confirmed(state: str, root: Sysroot) -> HostSet | None:
@@ -190,9 +196,9 @@ def read_record(state: str, name: str, shape: type[Shape], root: Sysroot) -> Sha
 
 
 def _require_roots(path: str, root: Sysroot) -> None:
-    """On the running host it decides what is written as root: nobody else may have written it."""
+    """It decides what is written as root: nobody else may have written it, but the owner of a recording."""
     status = os.lstat(path)
-    if root.live and (status.st_uid != 0 or status.st_mode & 0o022):
+    if status.st_uid not in ((0,) if root.live else (0, os.geteuid())) or status.st_mode & 0o022:
         raise TunectlError(f"{path} can be written by others than root: it is not believed")
 
 
