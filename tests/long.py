@@ -87,7 +87,7 @@ PARTS = (
     _rounds("sabotage", "the sabotage matrix, each fix followed: settings, plugged cards",
             "values files others by-hand boot boot-again", "plugged_card", "only_root"),
     _rounds("sabotage-boot", "the same: what GRUB boots next, and booted last",
-            "entry source words once rebooted barred ticking"),
+            "entry source words once rebooted barred ticking chosen"),
     _rounds("sabotage-units", "the same: what keeps our settings, what writes them later",
             "keeper writers balancer latecomers leftout"),
     _rounds("sabotage-beside", "the same: what runs beside the engine, what was left on, what is gone",

@@ -27,6 +27,8 @@ WORDS = {
     "knobs": "mm.ksm",
     "plan": "",
     "apply": "--yes",
+    "confirm": "",
+    "deadline": "--boot",
     "verify": "",
     "restore": "",
     "check": "--window 0.05",

@@ -166,3 +166,8 @@ def test_what_is_vouched_for(kinds: tuple[str, ...], vouched: int | None) -> Non
 def test_another_document_is_refused() -> None:
     with pytest.raises(TunectlError, match="phases"):
         judged({**raw_run(), "cpu": 3})
+
+
+def test_what_the_list_had_no_room_for_is_lost_though_a_longer_gap_behind_it_is_listed() -> None:
+    found = recall([(210, 220), (305, 309), (410, 420)], [*GAPS[:2], GAPS[3]], 1, 300)
+    assert (found.found, found.beyond, found.missed) == (2, 1, 0)

@@ -169,6 +169,7 @@ def _account(cpu: Cpu) -> dict[str, Any]:
         **{name: getattr(cpu, name) for name in same},
         "gaps_total": cpu.interruptions,
         "gaps_lost": cpu.events_lost,
+        "complete_until": cpu.complete_until if cpu.events_lost else 0,
         "stolen_ticks": cpu.stolen_ticks,
         "max_ticks": cpu.max_ticks,
         "gaps": list(gaps),

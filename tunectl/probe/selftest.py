@@ -47,6 +47,7 @@ class Phase(msgspec.Struct, frozen=True):
     turns_merged: int = 0
     gaps_total: int = 0
     gaps_lost: int = 0
+    complete_until: int = 0  # all gaps before are listed; 0 in older documents, where that was the last listed one
     stolen_ticks: int = 0
     max_ticks: int = 0
     gaps: list[Gap] = []
@@ -194,7 +195,7 @@ def _phase(phase: Phase, clock: Clock) -> JudgedPhase:
 
 def _injected(phase: Phase, clock: Clock) -> tuple[dict[str, Any], str]:
     tick_ns = 1e9 / clock.hz
-    found = recall(phase.truths, phase.gaps, phase.gaps_lost)
+    found = recall(phase.truths, phase.gaps, phase.gaps_lost, phase.complete_until)
     conserved = conservation_ppm(phase, clock.hz)
     figures: dict[str, Any] = {
         "found": found.found,
@@ -233,10 +234,10 @@ def _wrong(phase: Phase, found: Recall, tick_ns: float, conserved_ppm: float) ->
         yield "the list of gaps was never full: nothing had to be counted as lost"
 
 
-def recall(truths: Sequence[Gap], gaps: Sequence[Gap], lost: int) -> Recall:
+def recall(truths: Sequence[Gap], gaps: Sequence[Gap], lost: int, complete_until: int = 0) -> Recall:
     """Each truth against the listed gap that overlaps it most, in order of time; `lost` gaps are beyond the list."""
     result = Recall()
-    listed_until = gaps[-1][1] if gaps else 0
+    listed_until = complete_until or (gaps[-1][1] if gaps else 0)
     at, last = 0, -1
     for truth in truths:
         while at < len(gaps) and gaps[at][1] <= truth[0]:
