@@ -19,6 +19,7 @@ from tests.bootloader.onceparts import (
     set_variable,
     tried,
 )
+from tests.bootloader.test_nextboot import LiveTree
 from tests.bootloader.test_real_tools import bootctl_list, needs_bootctl
 from tests.bootloader.trees import write
 from tests.hosts.boot_files import MACHINE_ID
@@ -28,7 +29,7 @@ from tunectl.bootloader import systemdboot
 from tunectl.bootloader.entries import in_order, read_entries
 from tunectl.bootloader.families import FAMILIES
 from tunectl.bootloader.family import Family
-from tunectl.bootloader.oneshot import refusals
+from tunectl.bootloader.oneshot import refusals, tried_next
 from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
 from tunectl.tuning.commands import run_commands
@@ -243,6 +244,17 @@ def arm(root: Sysroot) -> None:
     """As both programs leave it."""
     write(Path(root.root), {"boot/grub2/grubenv": block(saved_entry=SAVED, next_entry=NAME)})
     set_variable(root, "LoaderEntryOneShot", f"{NAME}.conf\0".encode("utf-16-le"))
+
+
+@every_kind
+def test_while_it_is_chosen_the_boots_behind_it_are_judged(kind: str, tmp_path: Path) -> None:
+    root, family = HOSTS[kind](tmp_path)
+    before = family.upcoming(LiveTree(tmp_path))
+    assert tried_next(root, family) == ""
+    enter(Path(root.root), tried(root, family))
+    arm(root)
+    assert family.upcoming(LiveTree(tmp_path)) == before
+    assert NAME in tried_next(root, family)
 
 
 @needs_bootctl

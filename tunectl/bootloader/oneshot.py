@@ -8,7 +8,8 @@ systemd's TPM2_PCR_MEASUREMENTS.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.bootloader.family import Family, Once, Refusal
@@ -38,6 +39,19 @@ def entry_name(trial_id: str) -> str:
 def is_our_entry(name: str) -> bool:
     """Is this the name of a trial's entry, with or without the suffix of its file?"""
     return name.startswith(PREFIX) and _ID.fullmatch(name.removeprefix(PREFIX).partition(".")[0]) is not None
+
+
+def without_our_choice(variables: Mapping[str, str]) -> dict[str, str]:
+    """An environment block as it is for the boots behind the one that is tried: that boot alone takes our entry."""
+    return {name: value for name, value in variables.items() if name != "next_entry" or not is_our_entry(value)}
+
+
+def tried_next(root: Sysroot, family: Family) -> str:
+    """What the next boot alone takes, where that is an entry of ours; "" otherwise, and where it cannot be read."""
+    with suppress(OSError):
+        armed = family.once.armed(root) if family.once else ""
+        return f"the next boot alone is tried: it takes {quoted(armed)}" if is_our_entry(armed) else ""
+    return ""
 
 
 def tried_id(line: str) -> str:

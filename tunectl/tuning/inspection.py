@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 from tunectl import kinds
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.bootloader.families import FAMILIES, detect
+from tunectl.bootloader.oneshot import tried_next
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fix import to_decide
@@ -115,7 +116,8 @@ class Inspection(NamedTuple):
         if not loader.supported and self._wants_boot_arguments():
             notes.append(f"boot arguments are not tunectl's to write here: {loader.refusal}")
         elif loader.supported and self._wants_boot_arguments():
-            notes += filter(None, [FAMILIES[loader.name].upcoming(self.root).note])
+            family = FAMILIES[loader.name]
+            notes += filter(None, [family.upcoming(self.root).note, tried_next(self.root, family)])
         if self.journal.torn and not self.journal.damaged:
             notes.append(f"{self.journal.path}: its last line is cut off or unreadable")
         if 0 in self.config.scope.isolated:
