@@ -2,12 +2,14 @@
 
 import os
 import sys
+from functools import partial
 from typing import Annotated
 
 import click
 import msgspec
 from msgspec import UNSET, Meta
 
+from tunectl.bootloader.hang import is_uncovered
 from tunectl.cli.command import emit, is_terminal, now, stay_off, today, tunectl_command
 from tunectl.cli.helped import FAILED, OK, REBOOT, VERDICT, Example, exit_code
 from tunectl.cli.options import Options, wait_option
@@ -77,6 +79,7 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--reach", metavar="HOST:PORT", help="Take it back also when this answers no more; auto: the ssh peer.")
 @click.option("--try-boot", "tries", is_flag=True, help="The next boot alone has the boot arguments; nothing else.")
 @click.option("--attended", is_flag=True, help="With --try-boot: somebody at the console can type a passphrase.")
+@click.option("--without-watchdog", is_flag=True, help="With --try-boot: also where no watchdog ends a hang.")
 @click.option(
     "--confirm-by", type=click.Choice(["verify"]), help="With --try-boot: confirm it once everything is in force."
 )
@@ -91,12 +94,13 @@ def command(
     reach: str | None,
     tries: bool,
     attended: bool,
+    without_watchdog: bool,
     confirm_by: str | None,
     unless_worse: bool,
     wait_s: float,
 ) -> int:
     """Put the host file in force: every write journaled before it is made, and read back after it."""
-    _check(within_s is not None or runtime, tries, attended or confirm_by is not None)
+    _check(within_s is not None or runtime, tries, attended or without_watchdog or confirm_by is not None)
     if reach is not None and within_s is None:
         raise UsageError("--reach goes with --confirm-within")
     root, state = WritableSysroot(options.root), options.state_path
@@ -118,7 +122,17 @@ def command(
     wanted = Wanted(within_s, watched) if within_s is not None else None
     if tries:
         confirms = confirm_by is not None
-        run = try_boot(inspection, root, state, attended=attended, confirms=confirms, wait_s=wait_s, adopt=adopt)
+        unwatched = None if without_watchdog else partial(_ask_of_hangs, yes)
+        run = try_boot(
+            inspection,
+            root,
+            state,
+            attended=attended,
+            unwatched=unwatched,
+            confirms=confirms,
+            wait_s=wait_s,
+            adopt=adopt,
+        )
     elif chosen.set:
         run = apply_set(
             inspection,
@@ -134,7 +148,7 @@ def command(
         )
     else:
         run = nothing_done(inspection, planned(inspection, runtime))
-    body = _body(run, [*filter(None, [why]), *_notes_of(ended, chosen, run, wanted)])
+    body = _body(run, [*filter(None, [why]), *_notes_of(ended, chosen, run, wanted), *_hangs(root, tries)])
     made = f"the changes were made, and the journal is {body.journal}"
     done = made if run.applied.results else "nothing was changed"
     emit(options, "apply", inspection.identity, body, done=done)
@@ -159,7 +173,7 @@ def _check(of_this_boot: bool, tries: bool, of_a_try: bool) -> None:
     if tries and of_this_boot:
         raise UsageError("--try-boot writes nothing in this boot: it goes with neither --confirm-within nor --runtime")
     if of_a_try and not tries:
-        raise UsageError("--attended and --confirm-by go with --try-boot")
+        raise UsageError("--attended, --without-watchdog and --confirm-by go with --try-boot")
 
 
 def _watched(root: WritableSysroot, reach: str) -> tuple[str, str]:
@@ -212,6 +226,21 @@ def _ask(inspection: Inspection, runtime: bool) -> None:
     body = {"changes": fields_of([*map(row_of, plan.changes)]), "reboot_required": plan.reboot_required}
     click.echo(render(Document("plan", inspection.identity, now(), body), "text"), err=True)
     if not click.confirm("Apply these changes?", err=True):
+        raise TunectlError("nothing was changed: the answer was no")
+
+
+def _hangs(root: WritableSysroot, tries: bool) -> list[str]:
+    """What precedes the first watchdog."""
+    told = "until a watchdog is open, nothing boots the host again that hangs: not in firmware, boot loader and kernel"
+    return [told] if tries and is_uncovered(root, "kernel") else []
+
+
+def _ask_of_hangs(yes: bool) -> None:
+    """No watchdog boots the host again: somebody may have to walk to it, and says whether that is so."""
+    why = "no watchdog ends a hang of the boot that is tried: it would end at the power button"
+    if yes or not is_terminal(sys.stdin):
+        raise TunectlError(f"{why}; nothing was changed", "say --without-watchdog; `tunectl plan` has what ends which")
+    if not click.confirm(f"{why[0].upper()}{why[1:]}. Try it without a watchdog?", err=True):
         raise TunectlError("nothing was changed: the answer was no")
 
 

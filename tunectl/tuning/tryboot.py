@@ -5,10 +5,11 @@ boot than the one that was tried is refused.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from tunectl.bootloader.family import Default, OnceEntry
+from tunectl.bootloader.hang import is_uncovered
 from tunectl.bootloader.oneshot import refusals, tried_id
 from tunectl.command import argv
 from tunectl.errors import TunectlError, UsageError
@@ -52,20 +53,24 @@ def try_boot(
     state: str,
     *,
     attended: bool = False,
+    unwatched: Callable[[], None] | None = None,
     confirms: bool = False,
     wait_s: float,
     adopt: bool = False,
 ) -> Run:
     """Has the next boot, and that alone, take the host file's boot arguments; no setting is written.
 
-    `attended`: somebody is at the console who can type a passphrase. `confirms`: it is confirmed by itself, once it is
-    proved. TunectlError with every reason why it cannot be.
+    `attended`: somebody is at the console who can type a passphrase. `unwatched` is called where no watchdog would end
+    a hang even of the running system, and raises what ends the try; None: it goes on. `confirms`: it is confirmed by
+    itself, once it is proved. TunectlError with every reason why it cannot be.
     """
     require_systemd(root)
     if active := active_of(read_trial(state, root)):
         raise unconfirmed(active)
     trial_id = new_id()
     entry, tries = _plan(inspection, trial_id, attended)
+    if unwatched and is_uncovered(root, "userspace"):
+        unwatched()
     arm = partial(_arm, state, read_set(inspection.config), trial_id, entry, replaced(tries, confirms=confirms))
     around = Around(arm, always=True, alone=True)
     return run_apply(inspection, root, state, runtime_only=False, wait_s=wait_s, adopt=adopt, around=around)
