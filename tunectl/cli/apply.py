@@ -15,6 +15,7 @@ from tunectl.cli.helped import FAILED, OK, REBOOT, VERDICT, Example, exit_code
 from tunectl.cli.options import Options, wait_option
 from tunectl.cli.plan import Row, row_of
 from tunectl.cli.values import Duration
+from tunectl.command import argv
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.reach import answers, peer_of_ssh
 from tunectl.host.refusals import CHOOSES, mending
@@ -28,9 +29,11 @@ from tunectl.tuning.confirming import Chosen, Ended, Wanted, apply_set, choose_s
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.repairing import was_taken_back
 from tunectl.tuning.transaction import Run, nothing_done, planned, require_root
-from tunectl.tuning.trial import read_set
+from tunectl.tuning.trial import TriedBy, read_set
 from tunectl.tuning.tryboot import try_boot
 from tunectl.verdict import Verdict, verdict_of
+
+_KEXEC = argv("sudo", "systemctl", "kexec")
 
 
 class Made(Row, frozen=True):
@@ -77,7 +80,14 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
     help="Take everything back unless `tunectl confirm` comes within this time, such as 10m; so does a reboot.",
 )
 @click.option("--reach", metavar="HOST:PORT", help="Take it back also when this answers no more; auto: the ssh peer.")
-@click.option("--try-boot", "tries", is_flag=True, help="The next boot alone has the boot arguments; nothing else.")
+@click.option(
+    "--try-boot",
+    "tries",
+    is_flag=False,
+    flag_value="loader",
+    type=click.Choice(["loader", "kexec"]),
+    help="The next boot alone has the boot arguments; nothing else. kexec: where the boot loader cannot.",
+)
 @click.option("--attended", is_flag=True, help="With --try-boot: somebody at the console can type a passphrase.")
 @click.option("--without-watchdog", is_flag=True, help="With --try-boot: also where no watchdog ends a hang.")
 @click.option(
@@ -92,7 +102,7 @@ def command(
     adopt: bool,
     within_s: float | None,
     reach: str | None,
-    tries: bool,
+    tries: TriedBy | None,
     attended: bool,
     without_watchdog: bool,
     confirm_by: str | None,
@@ -100,7 +110,7 @@ def command(
     wait_s: float,
 ) -> int:
     """Put the host file in force: every write journaled before it is made, and read back after it."""
-    _check(within_s is not None or runtime, tries, attended or without_watchdog or confirm_by is not None)
+    _check(within_s is not None or runtime, bool(tries), attended or without_watchdog or confirm_by is not None)
     if reach is not None and within_s is None:
         raise UsageError("--reach goes with --confirm-within")
     root, state = WritableSysroot(options.root), options.state_path
@@ -127,6 +137,7 @@ def command(
             inspection,
             root,
             state,
+            by=tries,
             attended=attended,
             unwatched=unwatched,
             confirms=confirms,
@@ -148,7 +159,7 @@ def command(
         )
     else:
         run = nothing_done(inspection, planned(inspection, runtime))
-    body = _body(run, [*filter(None, [why]), *_notes_of(ended, chosen, run, wanted), *_hangs(root, tries)])
+    body = _body(run, [*filter(None, [why]), *_notes_of(ended, chosen, run, wanted), *_of_the_try(root, tries)])
     made = f"the changes were made, and the journal is {body.journal}"
     done = made if run.applied.results else "nothing was changed"
     emit(options, "apply", inspection.identity, body, done=done)
@@ -229,10 +240,12 @@ def _ask(inspection: Inspection, runtime: bool) -> None:
         raise TunectlError("nothing was changed: the answer was no")
 
 
-def _hangs(root: WritableSysroot, tries: bool) -> list[str]:
-    """What precedes the first watchdog."""
-    told = "until a watchdog is open, nothing boots the host again that hangs: not in firmware, boot loader and kernel"
-    return [told] if tries and is_uncovered(root, "kernel") else []
+def _of_the_try(root: WritableSysroot, tries: TriedBy | None) -> list[str]:
+    """What starts that boot, and what precedes its first watchdog."""
+    told = [f"`{_KEXEC}` boots it, and no reboot: it proves the line and not the boot loader"]
+    told = told if tries == "kexec" else []
+    early = "until a watchdog is open, nothing boots the host again that hangs: not in firmware, boot loader and kernel"
+    return [*told, early] if tries and is_uncovered(root, "kernel") else told
 
 
 def _ask_of_hangs(yes: bool) -> None:

@@ -8,9 +8,10 @@ import hashlib
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from tunectl.bootloader.family import Default, OnceEntry
+from tunectl.bootloader.family import Default, Once, OnceEntry
 from tunectl.bootloader.hang import is_uncovered
-from tunectl.bootloader.oneshot import refusals, tried_id
+from tunectl.bootloader.kexec import KEXEC
+from tunectl.bootloader.oneshot import refusals, refusals_of, tried_id
 from tunectl.command import argv
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.sysroot import Sysroot
@@ -38,7 +39,7 @@ from tunectl.tuning.confirming import (
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.lock import hold
 from tunectl.tuning.transaction import Around, Run, io_errors_end_the_run, run_apply
-from tunectl.tuning.trial import HostSet, Trial, Tries, new_id, now_utc, read_set, read_trial, write_trial
+from tunectl.tuning.trial import HostSet, Trial, TriedBy, Tries, new_id, now_utc, read_set, read_trial, write_trial
 from tunectl.units import DEADLINE, TRY_TIMER, try_units
 from tunectl.wording import few
 
@@ -52,6 +53,7 @@ def try_boot(
     root: WritableSysroot,
     state: str,
     *,
+    by: TriedBy = "loader",
     attended: bool = False,
     unwatched: Callable[[], None] | None = None,
     confirms: bool = False,
@@ -60,15 +62,16 @@ def try_boot(
 ) -> Run:
     """Has the next boot, and that alone, take the host file's boot arguments; no setting is written.
 
-    `attended`: somebody is at the console who can type a passphrase. `unwatched` is called where no watchdog would end
-    a hang even of the running system, and raises what ends the try; None: it goes on. `confirms`: it is confirmed by
-    itself, once it is proved. TunectlError with every reason why it cannot be.
+    `by`: what starts that boot's kernel. `attended`: somebody is at the console who can type a passphrase.
+    `unwatched` is called where no watchdog would end a hang even of the running system, and raises what ends the try;
+    None: it goes on. `confirms`: it is confirmed by itself, once it is proved. TunectlError with every reason against
+    it.
     """
     require_systemd(root)
     if active := active_of(read_trial(state, root)):
         raise unconfirmed(active)
     trial_id = new_id()
-    entry, tries = _plan(inspection, trial_id, attended)
+    entry, tries = _plan(inspection, trial_id, by, attended)
     if unwatched and is_uncovered(root, "userspace"):
         unwatched()
     arm = partial(_arm, state, read_set(inspection.config), trial_id, entry, replaced(tries, confirms=confirms))
@@ -76,28 +79,32 @@ def try_boot(
     return run_apply(inspection, root, state, runtime_only=False, wait_s=wait_s, adopt=adopt, around=around)
 
 
-def _plan(inspection: Inspection, trial_id: str, attended: bool) -> tuple[OnceEntry, Tries]:
+def _plan(inspection: Inspection, trial_id: str, by: TriedBy, attended: bool) -> tuple[OnceEntry, Tries]:
     """The entry, and what its boot will be known by. TunectlError."""
     root, view = inspection.root, inspection.view()
-    loaded = loaded_by(view)
-    reasons = [
-        refusal for refusal in refusals(root, loaded.family, loaded.loader.name) if not (refusal.attended and attended)
-    ]
-    if reasons:
+    loaded, once = loaded_by(view), _once(inspection, by)
+    against = refusals_of(root, once) if once else refusals(root, loaded.family, loaded.loader.name)
+    if reasons := [refusal for refusal in against if not (refusal.attended and attended)]:
         helps = "--attended, where somebody is at the console" if all(refusal.attended for refusal in reasons) else None
         raise TunectlError(f"no boot can be tried here: {'; '.join(refusal.why for refusal in reasons)}", helps)
-    default = _default(inspection)
-    if default is None or loaded.family is None or loaded.family.once is None:
+    default = _default(inspection, by)
+    if default is None or once is None:
         raise TunectlError("no boot can be tried here: the default entry's line is not known")
     line = tried_by(view, default.line, trial_id)
-    entry = loaded.family.once.entry(root, trial_id, line)
-    return entry, Tries(line, {path: _fingerprint(root, path) for path in default.loads}, entry.disarm)
+    entry = once.entry(root, trial_id, line)
+    return entry, Tries(line, {path: _fingerprint(root, path) for path in default.loads}, entry.disarm, by)
 
 
-def _default(inspection: Inspection) -> Default | None:
-    """What the default entry boots, without our words; None where that is not known."""
+def _once(inspection: Inspection, by: TriedBy) -> Once | None:
+    """How one boot takes an entry; None for a boot loader that cannot have it do so."""
     family = loaded_by(inspection.view()).family
-    return family.once.default(inspection.root, inspection.journal.edits()) if family and family.once else None
+    return KEXEC if by == "kexec" else family.once if family else None
+
+
+def _default(inspection: Inspection, by: TriedBy) -> Default | None:
+    """What the default entry boots, or this boot's kernel for kexec, without our words; None where it is not known."""
+    once = _once(inspection, by)
+    return once.default(inspection.root, inspection.journal.edits()) if once else None
 
 
 def _fingerprint(root: Sysroot, path: str) -> str:
@@ -196,6 +203,6 @@ def _require_tried(trial: Trial, tries: Tries, inspection: Inspection, trial_id:
         raise TunectlError(f"this boot has not proved itself yet ({few(unproved(inspection.assess().findings))})")
     if changed := [path for path, known in tries.loads.items() if _fingerprint(root, path) != known]:
         raise TunectlError(f"/{changed[0]} is not what this boot was tried with", str(_AGAIN))
-    default = _default(inspection)
+    default = _default(inspection, tries.by)
     if default is None or set(default.loads) != set(tries.loads):
         raise TunectlError("the default entry boots another kernel by now than the boot that was tried", str(_AGAIN))
