@@ -8,9 +8,8 @@ import hashlib
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from tunectl.bootloader.family import Default, Once, OnceEntry
+from tunectl.bootloader.family import OnceEntry
 from tunectl.bootloader.hang import is_uncovered
-from tunectl.bootloader.kexec import KEXEC
 from tunectl.bootloader.oneshot import refusals, refusals_of, tried_id
 from tunectl.command import argv
 from tunectl.errors import TunectlError, UsageError
@@ -38,6 +37,7 @@ from tunectl.tuning.confirming import (
 )
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.lock import hold
+from tunectl.tuning.proved import default_of, once_of
 from tunectl.tuning.transaction import Around, Run, io_errors_end_the_run, run_apply
 from tunectl.tuning.trial import HostSet, Trial, TriedBy, Tries, new_id, now_utc, read_set, read_trial, write_trial
 from tunectl.units import DEADLINE, TRY_TIMER, try_units
@@ -82,29 +82,17 @@ def try_boot(
 def _plan(inspection: Inspection, trial_id: str, by: TriedBy, attended: bool) -> tuple[OnceEntry, Tries]:
     """The entry, and what its boot will be known by. TunectlError."""
     root, view = inspection.root, inspection.view()
-    loaded, once = loaded_by(view), _once(inspection, by)
+    loaded, once = loaded_by(view), once_of(view, by)
     against = refusals_of(root, once) if once else refusals(root, loaded.family, loaded.loader.name)
     if reasons := [refusal for refusal in against if not (refusal.attended and attended)]:
         helps = "--attended, where somebody is at the console" if all(refusal.attended for refusal in reasons) else None
         raise TunectlError(f"no boot can be tried here: {'; '.join(refusal.why for refusal in reasons)}", helps)
-    default = _default(inspection, by)
+    default = default_of(view, by)
     if default is None or once is None:
         raise TunectlError("no boot can be tried here: the default entry's line is not known")
     line = tried_by(view, default.line, trial_id)
     entry = once.entry(root, trial_id, line)
     return entry, Tries(line, {path: _fingerprint(root, path) for path in default.loads}, entry.disarm, by)
-
-
-def _once(inspection: Inspection, by: TriedBy) -> Once | None:
-    """How one boot takes an entry; None for a boot loader that cannot have it do so."""
-    family = loaded_by(inspection.view()).family
-    return KEXEC if by == "kexec" else family.once if family else None
-
-
-def _default(inspection: Inspection, by: TriedBy) -> Default | None:
-    """What the default entry boots, or this boot's kernel for kexec, without our words; None where it is not known."""
-    once = _once(inspection, by)
-    return once.default(inspection.root, inspection.journal.edits()) if once else None
 
 
 def _fingerprint(root: Sysroot, path: str) -> str:
@@ -203,6 +191,6 @@ def _require_tried(trial: Trial, tries: Tries, inspection: Inspection, trial_id:
         raise TunectlError(f"this boot has not proved itself yet ({few(unproved(inspection.assess().findings))})")
     if changed := [path for path, known in tries.loads.items() if _fingerprint(root, path) != known]:
         raise TunectlError(f"/{changed[0]} is not what this boot was tried with", str(_AGAIN))
-    default = _default(inspection, tries.by)
+    default = default_of(inspection.view(), tries.by)
     if default is None or set(default.loads) != set(tries.loads):
         raise TunectlError("the default entry boots another kernel by now than the boot that was tried", str(_AGAIN))
