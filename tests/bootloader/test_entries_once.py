@@ -158,7 +158,7 @@ def test_what_grub_with_entries_is_refused_for(name: str, tmp_path: Path) -> Non
 def test_superusers_alone_keep_nobody_from_an_entry(tmp_path: Path) -> None:
     root, family = a_bls_host(tmp_path)
     with_users(root, "$grub_users")
-    assert refusals(root, family, "bls") == ()
+    assert refusals(root, family.once, "bls") == ()
 
 
 ONE_SHOT = "other.conf\0".encode("utf-16-le")
@@ -190,7 +190,7 @@ def test_entries_whose_tries_are_used_up(tmp_path: Path) -> None:
 def test_secure_boot_holds_an_image_to_its_own_line(tmp_path: Path) -> None:
     root, family = a_uki_host(tmp_path)
     set_variable(root, "SecureBoot", b"\0", of_firmware=True)
-    assert refusals(root, family, "systemd-boot") == ()
+    assert refusals(root, family.once, "systemd-boot") == ()
     set_variable(root, "SecureBoot", b"\1", of_firmware=True)
     assert attended(root, family) == [False]
 
@@ -198,7 +198,7 @@ def test_secure_boot_holds_an_image_to_its_own_line(tmp_path: Path) -> None:
 def test_secure_boot_leaves_the_line_of_an_entry_open(tmp_path: Path) -> None:
     root, family = a_systemd_boot_host(tmp_path)
     set_variable(root, "SecureBoot", b"\1", of_firmware=True)
-    assert refusals(root, family, "systemd-boot") == ()
+    assert refusals(root, family.once, "systemd-boot") == ()
 
 
 @pytest.mark.skipif(subprocess.run(["id", "-u"], capture_output=True, text=True).stdout != "0\n", reason="mounts")

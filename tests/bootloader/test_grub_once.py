@@ -184,7 +184,7 @@ def test_what_needs_somebody_at_the_console(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_not_refused(name: str, tmp_path: Path) -> None:
-    assert refusals(a_host(tmp_path, RIGHT[name]), FAMILY, "grub") == ()
+    assert refusals(a_host(tmp_path, RIGHT[name]), FAMILY.once, "grub") == ()
 
 
 def test_a_menu_that_was_not_made_since_is_refused_on_a_running_host(tmp_path: Path) -> None:

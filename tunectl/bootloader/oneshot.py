@@ -70,15 +70,10 @@ def tried_line(root: Sysroot, line: str, desired: Sequence[Desired], same: Same,
     return append(merge((line,), desired, same), " ".join(filter(None, words)))[0]
 
 
-def refusals(root: Sysroot, family: Family | None, name: str) -> tuple[Refusal, ...]:
-    """Why the boot loader `name` cannot try a line for one boot on this host; () where it can."""
-    if family is None or family.once is None:
+def refusals(root: Sysroot, once: Once | None, name: str) -> tuple[Refusal, ...]:
+    """Why `name`, a boot loader or kexec, cannot try a line for one boot on this host; () where it can."""
+    if once is None:
         return (Refusal(f"tunectl cannot have {name} boot an entry once"),)
-    return refusals_of(root, family.once)
-
-
-def refusals_of(root: Sysroot, once: Once) -> tuple[Refusal, ...]:
-    """The same of a way to boot an entry once: a boot loader's, or kexec."""
     if armed := once.armed(root):  # what is the default otherwise is not seen
         who = "an earlier try" if is_our_entry(armed) else "somebody"
         return (Refusal(f"{who} has chosen {quoted(armed)} for the next boot already"),)

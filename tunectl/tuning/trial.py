@@ -253,6 +253,11 @@ def unconfirmed_of(state: str, root: Sysroot, boot_id: str) -> Unconfirmed | Non
     return Unconfirmed(trial.id, trial.kind, now_utc(max(0.0, left_s)))
 
 
+def is_its_alone(host: HostSet, trial: Trial, confirmed: HostSet | None) -> bool:
+    """Does the host file ask for what this change put in force, and what was not confirmed before? Pure."""
+    return host.texts == trial.set.texts and not (confirmed and confirmed.texts == host.texts)
+
+
 def returned_of(state: str, root: Sysroot, config: HostConfig, journal: str) -> Returned | None:
     """The change that came back by itself, for a document; None once another set is wanted, or this one is kept.
 
@@ -261,8 +266,6 @@ def returned_of(state: str, root: Sysroot, config: HostConfig, journal: str) -> 
     trial = read_trial(state, root)
     if trial is None or trial.status != "returned" or not config.files:
         return None
-    confirmed, texts = read_confirmed(state, root), read_set(config).texts
-    is_kept = confirmed is not None and confirmed.texts == texts
-    if is_kept or texts != trial.set.texts:
+    if not is_its_alone(read_set(config), trial, read_confirmed(state, root)):
         return None
     return Returned(trial.id, trial.kind, trial.ended_at, trial.why, journal)

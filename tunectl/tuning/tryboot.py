@@ -10,7 +10,7 @@ from functools import partial
 
 from tunectl.bootloader.family import OnceEntry
 from tunectl.bootloader.hang import is_uncovered
-from tunectl.bootloader.oneshot import refusals, refusals_of, tried_id
+from tunectl.bootloader.oneshot import refusals, tried_id
 from tunectl.command import argv
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.sysroot import Sysroot
@@ -24,14 +24,14 @@ from tunectl.shapes import replaced
 from tunectl.tuning.commands import Notified, run_commands
 from tunectl.tuning.confirming import (
     Ended,
-    active_of,
     apply_set,
     confirm,
     link_step,
     new_trial,
     own_steps,
+    read_active,
+    require_none_waits,
     require_systemd,
-    unconfirmed,
     unit_step,
     write_armed,
 )
@@ -39,7 +39,7 @@ from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.lock import hold
 from tunectl.tuning.proved import default_of, once_of
 from tunectl.tuning.transaction import Around, Run, io_errors_end_the_run, run_apply
-from tunectl.tuning.trial import HostSet, Trial, TriedBy, Tries, new_id, now_utc, read_set, read_trial, write_trial
+from tunectl.tuning.trial import HostSet, Trial, TriedBy, Tries, new_id, now_utc, read_set, write_trial
 from tunectl.units import DEADLINE, TRY_TIMER, try_units
 from tunectl.wording import few
 
@@ -68,8 +68,7 @@ def try_boot(
     it.
     """
     require_systemd(root)
-    if active := active_of(read_trial(state, root)):
-        raise unconfirmed(active)
+    require_none_waits(state, root)
     trial_id = new_id()
     entry, tries = _plan(inspection, trial_id, by, attended)
     if unwatched and is_uncovered(root, "userspace"):
@@ -82,8 +81,8 @@ def try_boot(
 def _plan(inspection: Inspection, trial_id: str, by: TriedBy, attended: bool) -> tuple[OnceEntry, Tries]:
     """The entry, and what its boot will be known by. TunectlError."""
     root, view = inspection.root, inspection.view()
-    loaded, once = loaded_by(view), once_of(view, by)
-    against = refusals_of(root, once) if once else refusals(root, loaded.family, loaded.loader.name)
+    once = once_of(view, by)
+    against = refusals(root, once, loaded_by(view).loader.name)
     if reasons := [refusal for refusal in against if not (refusal.attended and attended)]:
         helps = "--attended, where somebody is at the console" if all(refusal.attended for refusal in reasons) else None
         raise TunectlError(f"no boot can be tried here: {'; '.join(refusal.why for refusal in reasons)}", helps)
@@ -109,8 +108,7 @@ def _arm(
     root: WritableSysroot,
 ) -> Notified:
     """The record, the units, the entry; and the boot loader is told last."""
-    if active := active_of(read_trial(state, root)):
-        raise unconfirmed(active)
+    require_none_waits(state, root)
     steps = [
         *own_steps(inspection.invocation, state),
         link_step("multi-user.target", DEADLINE),
@@ -128,13 +126,13 @@ def prove(inspection: Inspection, root: WritableSysroot, state: str, *, wait_s: 
 
     Where none is left, that is noted, and nothing boots the host again.
     """
-    if (trial := active_of(read_trial(state, root))) is None:
+    if (trial := read_active(state, root)) is None:
         return []
     run = apply_set(inspection, root, state, trial.set, joins=True, runtime_only=True, wait_s=wait_s)
     if left := unproved(run.plan.findings):
         return left
     with io_errors_end_the_run(), hold(state, wait_s):
-        trial = active_of(read_trial(state, root))
+        trial = read_active(state, root)
         if trial and trial.tries and not trial.tries.proved_at:
             write_trial(state, replaced(trial, tries=replaced(trial.tries, proved_at=now_utc())))
     run_commands(root, ["stop-try"])
@@ -165,7 +163,7 @@ def confirm_boot(inspection: Inspection, root: WritableSysroot, state: str, tria
     `inspection` is of the trial's set. TunectlError for any other boot, for one that did not prove itself, and where
     the default entry loads another kernel or initial RAM disk by now.
     """
-    trial = active_of(read_trial(state, root))
+    trial = read_active(state, root)
     if trial and trial.tries:
         _require_tried(trial, trial.tries, inspection, trial_id)
         run = apply_set(inspection, root, state, trial.set, joins=True, runtime_only=False, wait_s=wait_s)
