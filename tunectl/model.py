@@ -34,6 +34,13 @@ class NextBoot(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Proved(StrEnum):
+    """How it is known what the next boot will have. No outcome depends on it."""
+
+    TRIED = "tried"
+    DECLARED = "declared"
+
+
 NEXT_BOOT = "nextboot"  # the finding that the next boot is not known, for all arguments together
 
 
@@ -124,6 +131,7 @@ class Finding(NamedTuple):
     match: Match = Match.EQUAL  # how `observed` and `desired` are compared
     next: NextBoot | None = None  # None of what no boot configuration decides
     next_from: str = ""  # the file or the owner that says so
+    proved: Proved = Proved.DECLARED  # of `next`
 
     @property
     def target(self) -> str:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tunectl.errors import TunectlError
-from tunectl.model import Finding, Match, NextBoot, Outcome, Scalar, Severity
+from tunectl.model import Finding, Match, NextBoot, Outcome, Proved, Scalar, Severity
 
 Shape = TypeVar("Shape")
 Kept = TypeVar("Kept", bound=msgspec.Struct)
@@ -158,6 +158,14 @@ class JudgedTarget(msgspec.Struct, frozen=True):
         Maybe,
     ] = ""
     next_from: Annotated[str, Meta(description="The file or the owner that says so."), Maybe] = ""
+    proved: Annotated[
+        str,
+        Meta(
+            description="Was that boot tried (`apply --try-boot`, confirmed), or do files alone declare it?",
+            extra_json_schema={"enum": [*Proved]},
+        ),
+        Maybe,
+    ] = ""
 
 
 if TYPE_CHECKING:  # a document is made with its findings as they are, and report/json.py draws them as these

@@ -4,7 +4,7 @@ The apply service's text is the knob systemd.apply_at_boot's, so that `apply` an
 but in the first line, which says who wrote it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tunectl.errors import UsageError
@@ -53,25 +53,28 @@ def trial_units(invocation: Sequence[str], state: str, *, reaches: bool = False)
     lines = confined(invocation)
     talking = lines.replace("AF_NETLINK", "AF_NETLINK AF_INET AF_INET6").replace("IPAddressDeny=any\n", "")
     values = {"TUNECTL": program, "UNSET": UNSET, "NEEDS": _needed(invocation, state)}
-    units = []
-    for file, confining in ((RETURN, lines), (DEADLINE, talking if reaches else lines)):
-        text = read_shipped(f"systemd/{file}.in").replace("@CONFINED@", confining)
-        for key, value in values.items():
-            text = text.replace(f"@{key}@", value)
-        units.append(Unit(f"{DIRECTORY}/{file}", text))
-    return tuple(units)
+    return (
+        _unit(RETURN, {"CONFINED": lines, **values}),
+        _unit(DEADLINE, {"CONFINED": talking if reaches else lines, **values}),
+    )
 
 
 def try_units(trial_id: str, seconds: int) -> tuple[Unit, ...]:
     """What boots a host again whose tried boot does not prove itself, by systemd alone."""
     values = {"ID": trial_id, "SECONDS": str(seconds), "UNSET": UNSET}
-    units = []
-    for file in (TRY_TIMER, TRY_SERVICE):
-        text = read_shipped(f"systemd/{file}.in")
-        for key, value in values.items():
-            text = text.replace(f"@{key}@", value)
-        units.append(Unit(f"{DIRECTORY}/{file}", text))
-    return tuple(units)
+    return _unit(TRY_TIMER, values), _unit(TRY_SERVICE, values)
+
+
+def _unit(file: str, values: Mapping[str, str]) -> Unit:
+    return Unit(f"{DIRECTORY}/{file}", _filled(file, values))
+
+
+def _filled(file: str, values: Mapping[str, str]) -> str:
+    """Our own text of a unit, each @KEY@ replaced."""
+    text = read_shipped(f"systemd/{file}.in")
+    for key, value in values.items():
+        text = text.replace(f"@{key}@", value)
+    return text
 
 
 def _needed(invocation: Sequence[str], state: str) -> str:
@@ -84,16 +87,12 @@ def _text(file: str, invocation: Sequence[str], options: Sequence[str]) -> str:
     if file == "tunectl-apply.service":
         # By its first line a host on which only the service was installed is told from one that was tuned.
         return INSTALLED + render(tuple(invocation)).partition("\n")[2]
-    text = read_shipped(f"systemd/{file}.in")
     program = " ".join(map(quoted, invocation))
     words = "".join(f" {quoted(word)}" for word in options)
     home = "read-only" if _first_below(_HOMES, invocation) else "yes"
     tmp = "no" if _first_below(_TEMPORARY, invocation) else "yes"
     values = {"TUNECTL": program, "OPTIONS": words, "PROTECT_HOME": home, "PRIVATE_TMP": tmp, "UNSET": UNSET}
-    values["CONFINED"] = confined(invocation)
-    for key, value in values.items():
-        text = text.replace(f"@{key}@", value)
-    return text
+    return _filled(file, {**values, "CONFINED": confined(invocation)})
 
 
 def _first_below(places: tuple[str, ...], invocation: Sequence[str]) -> str:

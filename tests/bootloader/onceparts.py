@@ -49,13 +49,13 @@ def by_systemd_boot(root: Sysroot, features: int = 0x7F) -> None:
 
 def attended(root: Sysroot, family: Family) -> list[bool]:
     """Of each refusal, in its order: does somebody at the console help it?"""
-    return [refusal.attended for refusal in refusals(root, family, "the loader")]
+    return [refusal.attended for refusal in refusals(root, family.once, "the loader")]
 
 
 def tried(root: Sysroot, family: Family, words: str = "isolcpus=2-3") -> OnceEntry:
     """The entry for the default line with more words."""
     assert family.once
-    assert refusals(root, family, "the loader") == ()
+    assert refusals(root, family.once, "the loader") == ()
     default = family.once.default(root, {})
     assert default
     return family.once.entry(root, ID, f"{default.line} {words}")

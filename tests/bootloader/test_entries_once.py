@@ -19,6 +19,7 @@ from tests.bootloader.onceparts import (
     set_variable,
     tried,
 )
+from tests.bootloader.test_nextboot import LiveTree
 from tests.bootloader.test_real_tools import bootctl_list, needs_bootctl
 from tests.bootloader.trees import write
 from tests.hosts.boot_files import MACHINE_ID
@@ -28,7 +29,7 @@ from tunectl.bootloader import systemdboot
 from tunectl.bootloader.entries import in_order, read_entries
 from tunectl.bootloader.families import FAMILIES
 from tunectl.bootloader.family import Family
-from tunectl.bootloader.oneshot import refusals
+from tunectl.bootloader.oneshot import refusals, tried_next
 from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
 from tunectl.tuning.commands import run_commands
@@ -157,7 +158,7 @@ def test_what_grub_with_entries_is_refused_for(name: str, tmp_path: Path) -> Non
 def test_superusers_alone_keep_nobody_from_an_entry(tmp_path: Path) -> None:
     root, family = a_bls_host(tmp_path)
     with_users(root, "$grub_users")
-    assert refusals(root, family, "bls") == ()
+    assert refusals(root, family.once, "bls") == ()
 
 
 ONE_SHOT = "other.conf\0".encode("utf-16-le")
@@ -189,7 +190,7 @@ def test_entries_whose_tries_are_used_up(tmp_path: Path) -> None:
 def test_secure_boot_holds_an_image_to_its_own_line(tmp_path: Path) -> None:
     root, family = a_uki_host(tmp_path)
     set_variable(root, "SecureBoot", b"\0", of_firmware=True)
-    assert refusals(root, family, "systemd-boot") == ()
+    assert refusals(root, family.once, "systemd-boot") == ()
     set_variable(root, "SecureBoot", b"\1", of_firmware=True)
     assert attended(root, family) == [False]
 
@@ -197,7 +198,7 @@ def test_secure_boot_holds_an_image_to_its_own_line(tmp_path: Path) -> None:
 def test_secure_boot_leaves_the_line_of_an_entry_open(tmp_path: Path) -> None:
     root, family = a_systemd_boot_host(tmp_path)
     set_variable(root, "SecureBoot", b"\1", of_firmware=True)
-    assert refusals(root, family, "systemd-boot") == ()
+    assert refusals(root, family.once, "systemd-boot") == ()
 
 
 @pytest.mark.skipif(subprocess.run(["id", "-u"], capture_output=True, text=True).stdout != "0\n", reason="mounts")
@@ -243,6 +244,17 @@ def arm(root: Sysroot) -> None:
     """As both programs leave it."""
     write(Path(root.root), {"boot/grub2/grubenv": block(saved_entry=SAVED, next_entry=NAME)})
     set_variable(root, "LoaderEntryOneShot", f"{NAME}.conf\0".encode("utf-16-le"))
+
+
+@every_kind
+def test_while_it_is_chosen_the_boots_behind_it_are_judged(kind: str, tmp_path: Path) -> None:
+    root, family = HOSTS[kind](tmp_path)
+    before = family.upcoming(LiveTree(tmp_path))
+    assert tried_next(root, family) == ""
+    enter(Path(root.root), tried(root, family))
+    arm(root)
+    assert family.upcoming(LiveTree(tmp_path)) == before
+    assert NAME in tried_next(root, family)
 
 
 @needs_bootctl

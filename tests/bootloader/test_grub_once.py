@@ -19,7 +19,7 @@ from tunectl.bootloader.cmdline import RULES
 from tunectl.bootloader.family import Once
 from tunectl.bootloader.grub import FAMILY, render_dropin
 from tunectl.bootloader.grubsettings import DROPIN
-from tunectl.bootloader.oneshot import refusals, tried_line
+from tunectl.bootloader.oneshot import refusals, tried_line, tried_next
 from tunectl.host.sysroot import Sysroot
 from tunectl.tuning.commands import run_commands
 
@@ -184,7 +184,7 @@ def test_what_needs_somebody_at_the_console(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_not_refused(name: str, tmp_path: Path) -> None:
-    assert refusals(a_host(tmp_path, RIGHT[name]), FAMILY, "grub") == ()
+    assert refusals(a_host(tmp_path, RIGHT[name]), FAMILY.once, "grub") == ()
 
 
 def test_a_menu_that_was_not_made_since_is_refused_on_a_running_host(tmp_path: Path) -> None:
@@ -214,6 +214,18 @@ def test_the_entry_is_chosen_by_its_file_and_unchosen_where_it_is_ours(tmp_path:
     write(tmp_path, {"boot/grub/grubenv": block(next_entry=NAME)})
     assert once.armed(root) == NAME
     assert run_commands(root, [entry.disarm]).not_run == [f"{edit} unset next_entry"]
+
+
+def test_while_it_is_chosen_the_boots_behind_it_are_judged(tmp_path: Path) -> None:
+    root, live = a_host(tmp_path), LiveTree(tmp_path)
+    for path in KERNEL_AND_INITRD:  # as in a recording, which has none
+        (tmp_path / path).unlink()
+    before = FAMILY.upcoming(live)
+    assert (before.problem, before.note, tried_next(root, FAMILY)) == ("", "", "")
+    enter(tmp_path, tried(root, FAMILY))
+    write(tmp_path, {"boot/grub/grubenv": block(next_entry=NAME)})
+    assert FAMILY.upcoming(live) == before
+    assert NAME in tried_next(root, FAMILY)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a mount namespace needs root")

@@ -8,7 +8,9 @@ import pytest
 from tests.bootloader.hosts import host
 from tests.bootloader.trees import write
 from tests.ran import Ran
-from tests.tuned import apply
+from tests.trees import picture
+from tests.tuned import apply, restore
+from tests.tuning.test_tryboot_loaders import wanting
 from tunectl.bootloader.hang import DRACUT, PANIC, covers
 from tunectl.bootloader.oneshot import tried_line
 from tunectl.host.ask import ANSWERS, WATCHDOG
@@ -118,3 +120,17 @@ def test_a_recording_that_does_not_tell_says_nothing(tmp_path: Path) -> None:
 def test_what_ends_the_prompt_of_an_initramfs(path: str, by: str, words: str, tmp_path: Path) -> None:
     prompt = next(cover for cover in covers(write(tmp_path, {path: "", **UNFED})) if cover.phase == "initramfs")
     assert (prompt.by, prompt.what) == (by, words)
+
+
+@pytest.mark.parametrize(("watchdog", "code"), [({}, 1), (IDLE, 4)])
+def test_without_a_watchdog_a_boot_is_tried_where_that_is_said(
+    watchdog: Mapping[str, str], code: int, tunectl: Callable[..., Ran], tmp_path: Path
+) -> None:
+    tree = wanting("bls", tmp_path)
+    write(tree, {**watchdog, **UNFED})
+    before = picture(tree)
+    tried = ("apply", "--try-boot", "--root", tree)
+    assert tunectl(*tried).code == code
+    assert (picture(tree) == before) is (code == 1)
+    restore(tree)
+    assert tunectl(*tried, "--without-watchdog").code == 4

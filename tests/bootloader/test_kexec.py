@@ -11,7 +11,7 @@ from tests.trees import differences, picture
 from tests.tuned import restore
 from tunectl.bootloader.family import OnceEntry
 from tunectl.bootloader.kexec import KEXEC
-from tunectl.bootloader.oneshot import refusals_of
+from tunectl.bootloader.oneshot import refusals
 from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
 from tunectl.tuning.commands import run_commands
@@ -40,7 +40,7 @@ def a_host(below: Path) -> Sysroot:
 
 def tried(root: Sysroot, words: str = "isolcpus=2-3") -> OnceEntry:
     """What is loaded for this boot's line with more words."""
-    assert refusals_of(root, KEXEC) == ()
+    assert refusals(root, KEXEC, "kexec") == ()
     default = KEXEC.default(root, {})
     assert default
     assert default.loads == (KERNEL, INITRD)
@@ -78,7 +78,7 @@ SABOTAGES: dict[str, Callable[[Sysroot], object]] = {
 def test_what_is_refused(name: str, tmp_path: Path) -> None:
     root = a_host(tmp_path)
     SABOTAGES[name](root)
-    assert [refusal.attended for refusal in refusals_of(root, KEXEC)] == [False]
+    assert [refusal.attended for refusal in refusals(root, KEXEC, "kexec")] == [False]
 
 
 def test_a_line_that_the_kernel_would_cut(tmp_path: Path) -> None:

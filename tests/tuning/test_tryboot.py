@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bootloader.test_kexec import a_host as a_kexec_host
 from tests.hosts.builder import build, named
 from tests.trees import Picture, picture
 from tests.tuned import inspection_on, restore, state_of
@@ -163,6 +164,25 @@ def test_a_loader_that_boots_nothing_once_is_refused(host: Host, monkeypatch: py
     with pytest.raises(TunectlError):
         host.arm()
     assert host.files() == host.before
+
+
+def test_where_the_loader_cannot_kexec_tries_the_line_and_it_becomes_permanent(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(FAMILIES, LOADER, FAMILIES[LOADER]._replace(once=None))
+    a_kexec_host(host.tree)
+    before = host.files()
+    try_boot(inspection_on(host.root), host.root, host.state, by="kexec", wait_s=0)
+    assert [path for path in host.tree.glob("run/tunectl-try/*") if "isolcpus=" in path.read_text()]
+    host.boot_tried()
+    assert host.prove() == []
+    host.confirm()
+    assert host.trial.tries
+    assert host.trial.tries.by == "kexec"
+    assert "isolcpus=" in (host.tree / LINE).read_text()
+    assert restore(host.root).complete
+    assert host.files() == before
+    assert not list(host.tree.glob("run/tunectl-try/*"))
 
 
 # ---- the boot that is tried

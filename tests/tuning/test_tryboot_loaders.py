@@ -1,5 +1,6 @@
 """A boot that is tried by each boot loader's own entry: from the choice to the confirmation, and back."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.tuning.hosts import wish
 from tunectl.bootloader.oneshot import PREFIX, is_our_entry
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
+from tunectl.model import Proved
 
 tryboot = pytest.importorskip("tunectl.tuning.tryboot", reason="there is no apply --try-boot yet")
 confirming = pytest.importorskip("tunectl.tuning.confirming")
@@ -83,8 +85,45 @@ def test_it_is_proved_confirmed_and_leaves_no_entry(loader: str, tmp_path: Path)
     trial_id = boot_it(tree, loader)
     root = WritableSysroot(str(tree))
     assert tryboot.prove(inspection_on(root), root, state_of(root), wait_s=0) == []
+    assert proofs_of(tree) == {Proved.DECLARED}
     tryboot.confirm_boot(inspection_on(root), root, state_of(root), trial_id, wait_s=0)
     assert entries_of(tree) == []
+    assert proofs_of(tree) == {Proved.TRIED}
+
+
+def proofs_of(tree: Path) -> set[Proved]:
+    """How it is known what the next boot has of what is asked for."""
+    return {finding.proved for finding in inspection_on(WritableSysroot(str(tree))).assess().findings if finding.next}
+
+
+def another_kernel(tree: Path) -> None:
+    for path in [path for path in tree.glob("boot/**/vmlinuz-*") if path.is_file()]:
+        path.write_bytes(path.read_bytes() + b"another")
+        record = Path(state_of(WritableSysroot(str(tree)))) / "trial.json"  # and proved long before
+        record.write_text(re.sub('(?<="proved_at":")[^"]*', "2020-01-01T00:00:00Z", record.read_text()))
+
+
+def another_word(tree: Path) -> None:
+    for path in tree.glob("etc/default/grub"):
+        path.write_text(path.read_text().replace('quiet"', 'quiet nosmt"'))
+
+
+def by_kexec(tree: Path) -> None:
+    record = Path(state_of(WritableSysroot(str(tree)))) / "trial.json"
+    record.write_text(record.read_text().replace('"by":"loader"', '"by":"kexec"'))
+
+
+@pytest.mark.parametrize("change", [another_kernel, another_word, by_kexec])
+def test_what_became_another_since_was_not_tried(change: Callable[[Path], None], tmp_path: Path) -> None:
+    tree = wanting("grub", tmp_path)
+    choose(tree)
+    trial_id = boot_it(tree, "grub")
+    root = WritableSysroot(str(tree))
+    tryboot.prove(inspection_on(root), root, state_of(root), wait_s=0)
+    tryboot.confirm_boot(inspection_on(root), root, state_of(root), trial_id, wait_s=0)
+    assert proofs_of(tree) == {Proved.TRIED}
+    change(tree)
+    assert proofs_of(tree) == {Proved.DECLARED}
 
 
 @every_loader

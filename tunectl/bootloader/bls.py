@@ -31,6 +31,7 @@ from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
 from tunectl.bootloader.grubsettings import GRUB2_CFG, GRUBENVS, LINUX, MAIN, evaluate_settings, read_sh
 from tunectl.bootloader.grubstart import FILES as STARTS
 from tunectl.bootloader.grubstart import starts_elsewhere
+from tunectl.bootloader.oneshot import without_our_choice
 from tunectl.command import as_data, quoted
 from tunectl.fix import NOTHING
 from tunectl.host.sysroot import Sysroot
@@ -48,7 +49,8 @@ def _look(root: Sysroot) -> Look:
     try:
         entries = listed(read_entries(root, ("boot",)))
         settings = read(root, MAIN)
-        environment = parse_grubenv(next((text for path in reversed(GRUBENVS) if (text := read(root, path))), ""))
+        block = next((text for path in reversed(GRUBENVS) if (text := read(root, path))), "")
+        environment = without_our_choice(parse_grubenv(block))
         menu, tell = Script(root, GRUB2_CFG, shown=tuple(_shown(entries))), NOTHING
         try:
             default = default_entry(root, entries, menu, environment)

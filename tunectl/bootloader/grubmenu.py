@@ -28,6 +28,7 @@ from tunectl.bootloader.grubcfg import (
     shown,
 )
 from tunectl.bootloader.grubscript import Word, expand_all, kernel_text
+from tunectl.bootloader.oneshot import without_our_choice
 from tunectl.command import as_data, quoted
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
@@ -220,7 +221,7 @@ class Script:
         paths = [word.partition("=")[2] or word for word in words if "/" in word]
         names = [word for word in words if "/" not in word and not word.startswith("-")]
         place = self._locate(paths[0] if paths else "$prefix/grubenv")
-        for name, value in parse_grubenv(self._text(place)).items() if place else ():
+        for name, value in without_our_choice(parse_grubenv(self._text(place) if place else "")).items():
             if name not in self._without and (not names or name in names):
                 self._environment[name], self._block = value, f"/{place}"
                 self._sets = [setter for setter in self._sets if setter.name != name]

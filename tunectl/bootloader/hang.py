@@ -51,6 +51,11 @@ def covers(root: Sysroot) -> list[Cover]:
     ]
 
 
+def is_uncovered(root: Sysroot, phase: Phase) -> bool:
+    """Does nothing end a hang in this phase of a boot that is tried? Not where that is not known."""
+    return any((cover.phase, cover.by) == (phase, "nothing") for cover in covers(root))
+
+
 def _early(watchdogs: tuple[Watchdog, ...]) -> tuple[By, str]:
     bmcs = next((one for one in watchdogs if one.of_the_bmc), None)
     if bmcs is None or bmcs.active is False:

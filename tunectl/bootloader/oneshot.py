@@ -8,7 +8,8 @@ systemd's TPM2_PCR_MEASUREMENTS.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.bootloader.family import Family, Once, Refusal
@@ -40,6 +41,19 @@ def is_our_entry(name: str) -> bool:
     return name.startswith(PREFIX) and _ID.fullmatch(name.removeprefix(PREFIX).partition(".")[0]) is not None
 
 
+def without_our_choice(variables: Mapping[str, str]) -> dict[str, str]:
+    """An environment block as it is for the boots behind the one that is tried: that boot alone takes our entry."""
+    return {name: value for name, value in variables.items() if name != "next_entry" or not is_our_entry(value)}
+
+
+def tried_next(root: Sysroot, family: Family) -> str:
+    """What the next boot alone takes, where that is an entry of ours; "" otherwise, and where it cannot be read."""
+    with suppress(OSError):
+        armed = family.once.armed(root) if family.once else ""
+        return f"the next boot alone is tried: it takes {quoted(armed)}" if is_our_entry(armed) else ""
+    return ""
+
+
 def tried_id(line: str) -> str:
     """The id of the trial whose line this boot has; "" for none."""
     found = [arg.value or "" for arg in kernel_args(parse_cmdline(line)) if arg.key == KEY]
@@ -56,15 +70,10 @@ def tried_line(root: Sysroot, line: str, desired: Sequence[Desired], same: Same,
     return append(merge((line,), desired, same), " ".join(filter(None, words)))[0]
 
 
-def refusals(root: Sysroot, family: Family | None, name: str) -> tuple[Refusal, ...]:
-    """Why the boot loader `name` cannot try a line for one boot on this host; () where it can."""
-    if family is None or family.once is None:
+def refusals(root: Sysroot, once: Once | None, name: str) -> tuple[Refusal, ...]:
+    """Why `name`, a boot loader or kexec, cannot try a line for one boot on this host; () where it can."""
+    if once is None:
         return (Refusal(f"tunectl cannot have {name} boot an entry once"),)
-    return refusals_of(root, family.once)
-
-
-def refusals_of(root: Sysroot, once: Once) -> tuple[Refusal, ...]:
-    """The same of a way to boot an entry once: a boot loader's, or kexec."""
     if armed := once.armed(root):  # what is the default otherwise is not seen
         who = "an earlier try" if is_our_entry(armed) else "somebody"
         return (Refusal(f"{who} has chosen {quoted(armed)} for the next boot already"),)

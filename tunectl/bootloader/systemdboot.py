@@ -142,10 +142,10 @@ def _stale(root: Sysroot, image: Entry, source: str) -> tuple[str, Fix]:
 def default_entry(root: Sysroot, entries: list[Entry], *, once: bool = True) -> Entry | None:
     """What systemd-boot boots: chosen for one boot, by `bootctl set-default`, by loader.conf, or the menu's first.
 
-    Not `once`: whatever is chosen for one boot.
+    Not `once`: whatever is chosen for one boot. That our own entry is, for the boot that is tried, never counts.
     """
     chosen = _armed(root) if once else ""
-    for wanted in (chosen, variable(root, "LoaderEntryDefault"), _configured(root)):
+    for wanted in ("" if is_our_entry(chosen) else chosen, variable(root, "LoaderEntryDefault"), _configured(root)):
         if wanted == "@saved":
             wanted = variable(root, "LoaderEntryLastBooted")
         if wanted:

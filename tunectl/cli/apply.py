@@ -2,17 +2,20 @@
 
 import os
 import sys
+from functools import partial
 from typing import Annotated
 
 import click
 import msgspec
 from msgspec import UNSET, Meta
 
+from tunectl.bootloader.hang import is_uncovered
 from tunectl.cli.command import emit, is_terminal, now, stay_off, today, tunectl_command
 from tunectl.cli.helped import FAILED, OK, REBOOT, VERDICT, Example, exit_code
 from tunectl.cli.options import Options, wait_option
 from tunectl.cli.plan import Row, row_of
 from tunectl.cli.values import Duration
+from tunectl.command import argv
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.reach import answers, peer_of_ssh
 from tunectl.host.refusals import CHOOSES, mending
@@ -26,9 +29,11 @@ from tunectl.tuning.confirming import Chosen, Ended, Wanted, apply_set, choose_s
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.repairing import was_taken_back
 from tunectl.tuning.transaction import Run, nothing_done, planned, require_root
-from tunectl.tuning.trial import read_set
+from tunectl.tuning.trial import TriedBy, read_set
 from tunectl.tuning.tryboot import try_boot
 from tunectl.verdict import Verdict, verdict_of
+
+_KEXEC = argv("sudo", "systemctl", "kexec")
 
 
 class Made(Row, frozen=True):
@@ -75,8 +80,16 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
     help="Take everything back unless `tunectl confirm` comes within this time, such as 10m; so does a reboot.",
 )
 @click.option("--reach", metavar="HOST:PORT", help="Take it back also when this answers no more; auto: the ssh peer.")
-@click.option("--try-boot", "tries", is_flag=True, help="The next boot alone has the boot arguments; nothing else.")
+@click.option(
+    "--try-boot",
+    "tries",
+    is_flag=False,
+    flag_value="loader",
+    type=click.Choice(["loader", "kexec"]),
+    help="The next boot alone has the boot arguments; nothing else. kexec: where the boot loader cannot.",
+)
 @click.option("--attended", is_flag=True, help="With --try-boot: somebody at the console can type a passphrase.")
+@click.option("--without-watchdog", is_flag=True, help="With --try-boot: also where no watchdog ends a hang.")
 @click.option(
     "--confirm-by", type=click.Choice(["verify"]), help="With --try-boot: confirm it once everything is in force."
 )
@@ -89,14 +102,15 @@ def command(
     adopt: bool,
     within_s: float | None,
     reach: str | None,
-    tries: bool,
+    tries: TriedBy | None,
     attended: bool,
+    without_watchdog: bool,
     confirm_by: str | None,
     unless_worse: bool,
     wait_s: float,
 ) -> int:
     """Put the host file in force: every write journaled before it is made, and read back after it."""
-    _check(within_s is not None or runtime, tries, attended or confirm_by is not None)
+    _check(within_s is not None or runtime, bool(tries), attended or without_watchdog or confirm_by is not None)
     if reach is not None and within_s is None:
         raise UsageError("--reach goes with --confirm-within")
     root, state = WritableSysroot(options.root), options.state_path
@@ -118,7 +132,18 @@ def command(
     wanted = Wanted(within_s, watched) if within_s is not None else None
     if tries:
         confirms = confirm_by is not None
-        run = try_boot(inspection, root, state, attended=attended, confirms=confirms, wait_s=wait_s, adopt=adopt)
+        unwatched = None if without_watchdog else partial(_ask_of_hangs, yes)
+        run = try_boot(
+            inspection,
+            root,
+            state,
+            by=tries,
+            attended=attended,
+            unwatched=unwatched,
+            confirms=confirms,
+            wait_s=wait_s,
+            adopt=adopt,
+        )
     elif chosen.set:
         run = apply_set(
             inspection,
@@ -134,7 +159,7 @@ def command(
         )
     else:
         run = nothing_done(inspection, planned(inspection, runtime))
-    body = _body(run, [*filter(None, [why]), *_notes_of(ended, chosen, run, wanted)])
+    body = _body(run, [*filter(None, [why]), *_notes_of(ended, chosen, run, wanted), *_of_the_try(root, tries)])
     made = f"the changes were made, and the journal is {body.journal}"
     done = made if run.applied.results else "nothing was changed"
     emit(options, "apply", inspection.identity, body, done=done)
@@ -159,7 +184,7 @@ def _check(of_this_boot: bool, tries: bool, of_a_try: bool) -> None:
     if tries and of_this_boot:
         raise UsageError("--try-boot writes nothing in this boot: it goes with neither --confirm-within nor --runtime")
     if of_a_try and not tries:
-        raise UsageError("--attended and --confirm-by go with --try-boot")
+        raise UsageError("--attended, --without-watchdog and --confirm-by go with --try-boot")
 
 
 def _watched(root: WritableSysroot, reach: str) -> tuple[str, str]:
@@ -212,6 +237,23 @@ def _ask(inspection: Inspection, runtime: bool) -> None:
     body = {"changes": fields_of([*map(row_of, plan.changes)]), "reboot_required": plan.reboot_required}
     click.echo(render(Document("plan", inspection.identity, now(), body), "text"), err=True)
     if not click.confirm("Apply these changes?", err=True):
+        raise TunectlError("nothing was changed: the answer was no")
+
+
+def _of_the_try(root: WritableSysroot, tries: TriedBy | None) -> list[str]:
+    """What starts that boot, and what precedes its first watchdog."""
+    told = [f"`{_KEXEC}` boots it, and no reboot: it proves the line and not the boot loader"]
+    told = told if tries == "kexec" else []
+    early = "until a watchdog is open, nothing boots the host again that hangs: not in firmware, boot loader and kernel"
+    return [*told, early] if tries and is_uncovered(root, "kernel") else told
+
+
+def _ask_of_hangs(yes: bool) -> None:
+    """No watchdog boots the host again: somebody may have to walk to it, and says whether that is so."""
+    why = "no watchdog ends a hang of the boot that is tried: it would end at the power button"
+    if yes or not is_terminal(sys.stdin):
+        raise TunectlError(f"{why}; nothing was changed", "say --without-watchdog; `tunectl plan` has what ends which")
+    if not click.confirm(f"{why[0].upper()}{why[1:]}. Try it without a watchdog?", err=True):
         raise TunectlError("nothing was changed: the answer was no")
 
 

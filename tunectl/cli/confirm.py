@@ -17,7 +17,7 @@ from tunectl.shapes import Maybe, Notes, NotRun, Time, TrialKind
 from tunectl.tuning.confirming import Ended, confirm
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.transaction import require_root
-from tunectl.tuning.trial import Status, Trial, read_trial
+from tunectl.tuning.trial import Status, Trial, TriedBy, read_trial
 from tunectl.tuning.tryboot import confirm_boot
 
 
@@ -32,6 +32,11 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     already: Annotated[bool, Meta(description="Was it confirmed by an earlier call?"), Maybe] = False
     confirmed_by: str = ""
     line: Annotated[str, Meta(description="Of a boot that is tried: its kernel's command line."), Maybe] = ""
+    by: Annotated[
+        TriedBy | Literal[""],
+        Meta(description="What started its kernel: kexec proves the line, and not the boot loader."),
+        Maybe,
+    ] = ""
     proved_at: Annotated[Time | Literal[""], Meta(description="When everything was seen in force."), Maybe] = ""
     results: Annotated[list[Row], Meta(description="What was brought back.")]
     not_run: NotRun
@@ -88,6 +93,7 @@ def tried(ended: Ended, notes: list[str]) -> Tried:
         already=ended.was_confirmed,
         confirmed_by=trial.confirmed_by,
         line=trial.tries.line if trial.tries else "",
+        by=trial.tries.by if trial.tries else "",
         proved_at=trial.tries.proved_at if trial.tries else "",
         results=rows_of(taken.outcome) if taken else [],
         not_run=list(ended.not_run),

@@ -43,7 +43,7 @@ def command(options: Options, boot: bool) -> int:
     missed = 0
     while ended and ended.due is Due.WAIT and root.live and not boot:
         stay_off(root, parse_cpulist(ended.trial.isolated))
-        _sleep(root, options.state_path)
+        time.sleep(min(_SLICE_S, max(0.05, ended.trial.deadline_s - boot_time())))
         missed = missed + 1 if is_cut_off(root, ended.trial) else 0
         if missed >= _MISSED:
             give_up(root, options.state_path, f"{ended.trial.reach} did not answer any more", wait_s=_WAIT_S)
@@ -78,14 +78,6 @@ def _prove(options: Options, root: WritableSysroot, trial: Trial) -> int:
     return OK if ended.complete else FAILED
 
 
-def _sleep(root: WritableSysroot, state: str) -> None:
-    trial = read_trial(state, root)
-    time.sleep(min(_SLICE_S, max(0.05, trial.deadline_s - boot_time())) if trial else 0.0)
-
-
 def _notes_of(ended: Ended) -> list[str]:
-    return [f"it is due in {ended.trial.deadline_s - boot_time():.0f} s"] if _waits(ended) else []
-
-
-def _waits(ended: Ended) -> bool:
-    return ended.due is Due.WAIT and not ended.trial.tries
+    waits = ended.due is Due.WAIT and not ended.trial.tries
+    return [f"it is due in {ended.trial.deadline_s - boot_time():.0f} s"] if waits else []

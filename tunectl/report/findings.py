@@ -8,7 +8,19 @@ from typing import Any, NamedTuple
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
 from tunectl.fix import of_text
-from tunectl.model import Finding, Match, NextBoot, Outcome, Scalar, Severity, cost, match_of, parse_target, severity_of
+from tunectl.model import (
+    Finding,
+    Match,
+    NextBoot,
+    Outcome,
+    Proved,
+    Scalar,
+    Severity,
+    cost,
+    match_of,
+    parse_target,
+    severity_of,
+)
 from tunectl.report.escape import printable
 from tunectl.wording import standing
 
@@ -87,6 +99,7 @@ def finding_body(finding: Finding) -> dict[str, Any]:
     if finding.next is not None:
         body["next"] = finding.next.value
         body["next_from"] = finding.next_from
+        body["proved"] = finding.proved.value
     return body
 
 
@@ -100,6 +113,7 @@ def finding_of(body: Mapping[str, Any]) -> Finding:
         "severity": severity_of(body.get("severity")),
         "match": match_of(body.get("match")),
         "next": next((state for state in NextBoot if state.value == body.get("next")), None),
+        "proved": next((state for state in Proved if state.value == body.get("proved")), Proved.DECLARED),
     }
     return Finding(**{**known, **target._asdict(), **made})
 

@@ -102,7 +102,7 @@ def apply_set(
     that `joins` is put in force as a part of it; any other is refused. With `unless_worse` it goes back where it made
     things worse. TunectlError.
     """
-    active = active_of(read_trial(state, root))
+    active = read_active(state, root)
     if wanted and not (active and active.tries):
         require_systemd(root)
         arm = partial(_arm, state, chosen, wanted)
@@ -112,20 +112,24 @@ def apply_set(
     elif active:
         raise unconfirmed(active)
     else:
-        is_known = inspection.journal.is_new or _texts(read_confirmed(state, root)) == chosen.texts
+        confirmed = read_confirmed(state, root)
+        is_known = inspection.journal.is_new or (confirmed is not None and confirmed.texts == chosen.texts)
         around = Around(partial(_refuse_unconfirmed, state), lambda _: write_confirmed(state, chosen), not is_known)
     if unless_worse:
         around = around._replace(judge=partial(back_where_worse, root, state))
     return run_apply(inspection, root, state, runtime_only=runtime_only, wait_s=wait_s, adopt=adopt, around=around)
 
 
-def _texts(known: HostSet | None) -> dict[str, str]:
-    return known.texts if known else {}
-
-
-def active_of(trial: Trial | None) -> Trial | None:
-    """The trial, while anything is waited for."""
+def read_active(state: str, root: Sysroot) -> Trial | None:
+    """The trial, while anything is waited for. TunectlError."""
+    trial = read_trial(state, root)
     return None if trial is None or trial.is_over else trial
+
+
+def require_none_waits(state: str, root: Sysroot) -> None:
+    """TunectlError while a change waits: nothing else is written then."""
+    if active := read_active(state, root):
+        raise unconfirmed(active)
 
 
 def unconfirmed(trial: Trial) -> TunectlError:
@@ -136,8 +140,7 @@ def unconfirmed(trial: Trial) -> TunectlError:
 
 def _refuse_unconfirmed(state: str, inspection: Inspection, root: WritableSysroot) -> Notified:
     """One may have been armed while the lock was waited for."""
-    if active := active_of(read_trial(state, root)):
-        raise unconfirmed(active)
+    require_none_waits(state, root)
     return Notified([], {})
 
 
@@ -157,7 +160,7 @@ def require_systemd(root: Sysroot) -> None:
 
 def _arm(state: str, chosen: HostSet, wanted: Wanted, inspection: Inspection, root: WritableSysroot) -> Notified:
     """The record, the units, and the one that waits is started: before anything else is written."""
-    earlier = active_of(read_trial(state, root))
+    earlier = read_active(state, root)
     steps = own_steps(inspection.invocation, state, reaches=bool(wanted.reach))
     trial = replaced(
         earlier or new_trial("runtime", new_id(), chosen, inspection),
@@ -228,7 +231,7 @@ def write_armed(
 
 def _count_from_now(state: str, root: WritableSysroot, wanted: Wanted, inspection: Inspection) -> None:
     """Once everything is written, whoever is to confirm it has all of the time."""
-    if active := active_of(read_trial(state, root)):
+    if active := read_active(state, root):
         write_trial(state, replaced(active, deadline_s=boot_time() + wanted.length_s))
 
 
@@ -245,7 +248,7 @@ def is_cut_off(root: WritableSysroot, trial: Trial) -> bool:
 def give_up(root: WritableSysroot, state: str, why: str, *, wait_s: float) -> None:
     """The change that waits is due now."""
     with io_errors_end_the_run(), hold(state, wait_s):
-        if trial := active_of(read_trial(state, root)):
+        if trial := read_active(state, root):
             write_trial(state, replaced(trial, deadline_s=0.0, why=why))
 
 

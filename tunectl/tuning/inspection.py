@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 from tunectl import kinds
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.bootloader.families import FAMILIES, detect
+from tunectl.bootloader.oneshot import tried_next
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fix import to_decide
@@ -35,7 +36,8 @@ from tunectl.shapes import Returned, Unconfirmed
 from tunectl.tuning.evidence import missing
 from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
-from tunectl.tuning.trial import CONFIRM, returned_of, unconfirmed_of, waiting
+from tunectl.tuning.proved import mark_tried
+from tunectl.tuning.trial import CONFIRM, Trial, read_trial, returned_of, unconfirmed_of, waiting
 
 
 def observe(view: View, settings: Iterable[Setting]) -> list[Reading]:
@@ -115,7 +117,8 @@ class Inspection(NamedTuple):
         if not loader.supported and self._wants_boot_arguments():
             notes.append(f"boot arguments are not tunectl's to write here: {loader.refusal}")
         elif loader.supported and self._wants_boot_arguments():
-            notes += filter(None, [FAMILIES[loader.name].upcoming(self.root).note])
+            family = FAMILIES[loader.name]
+            notes += filter(None, [family.upcoming(self.root).note, tried_next(self.root, family)])
         if self.journal.torn and not self.journal.damaged:
             notes.append(f"{self.journal.path}: its last line is cut off or unreadable")
         if 0 in self.config.scope.isolated:
@@ -158,7 +161,14 @@ class Inspection(NamedTuple):
         if any(KNOBS[setting.knob].absence.by_words for setting in chosen):
             facts = facts._replace(next_words=next_words(view), modules=facts.modules or self._modules())
         plan = diff(chosen, readings, facts, self.config.waivers, self.today)
-        return plan._replace(findings=(trouble, *plan.findings)) if trouble else plan
+        findings = mark_tried(plan.findings, view, self._last_trial())
+        return plan._replace(findings=(trouble, *findings) if trouble else findings)
+
+    def _last_trial(self) -> Trial | None:
+        """What became of the last change that had to be confirmed; None also where that is not known."""
+        with suppress(TunectlError):
+            return read_trial(self.journal.directory, self.root)
+        return None
 
     def _modules(self) -> frozenset[str]:
         """Those in this kernel; empty where that is not known."""

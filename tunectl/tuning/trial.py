@@ -36,6 +36,7 @@ _LARGEST = 4 << 20  # bytes: a host file and its profiles have at most one MiB e
 CONFIRM = argv("sudo", "tunectl", "confirm")
 
 Status = Literal["armed", "confirmed", "returned"]
+TriedBy = Literal["loader", "kexec"]  # what starts the kernel of a boot that is tried
 
 
 class HostSet(msgspec.Struct, frozen=True):
@@ -58,6 +59,7 @@ class Tries(msgspec.Struct, frozen=True):
     line: str
     loads: dict[str, str]  # of the kernel, the initial RAM disks or the image: path and SHA-256
     disarm: str  # the name in tuning/commands.py of what takes back that the next boot takes it
+    by: TriedBy = "loader"
     confirms: bool = False  # it is confirmed by itself, once it is proved
     boot_id: str = ""  # of the tried boot, once it is there
     proved_at: str = ""  # UTC, once every setting was seen in force
@@ -265,8 +267,7 @@ def returned_of(state: str, root: Sysroot, config: HostConfig, journal: str) -> 
     trial = read_trial(state, root)
     if trial is None or trial.status != "returned" or not config.files:
         return None
-    confirmed, texts = read_confirmed(state, root), read_set(config).texts
-    is_kept = confirmed is not None and confirmed.texts == texts
-    if is_kept or texts != trial.set.texts:
+    host, confirmed = read_set(config), read_confirmed(state, root)
+    if host.texts != trial.set.texts or (confirmed and confirmed.texts == host.texts):
         return None
     return Returned(trial.id, trial.kind, trial.ended_at, trial.why, journal)

@@ -5,10 +5,11 @@ boot than the one that was tried is refused.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
-from tunectl.bootloader.family import Default, OnceEntry
+from tunectl.bootloader.family import OnceEntry
+from tunectl.bootloader.hang import is_uncovered
 from tunectl.bootloader.oneshot import refusals, tried_id
 from tunectl.command import argv
 from tunectl.errors import TunectlError, UsageError
@@ -23,21 +24,22 @@ from tunectl.shapes import replaced
 from tunectl.tuning.commands import Notified, run_commands
 from tunectl.tuning.confirming import (
     Ended,
-    active_of,
     apply_set,
     confirm,
     link_step,
     new_trial,
     own_steps,
+    read_active,
+    require_none_waits,
     require_systemd,
-    unconfirmed,
     unit_step,
     write_armed,
 )
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.lock import hold
+from tunectl.tuning.proved import default_of, once_of
 from tunectl.tuning.transaction import Around, Run, io_errors_end_the_run, run_apply
-from tunectl.tuning.trial import HostSet, Trial, Tries, new_id, now_utc, read_set, read_trial, write_trial
+from tunectl.tuning.trial import HostSet, Trial, TriedBy, Tries, new_id, now_utc, read_set, write_trial
 from tunectl.units import DEADLINE, TRY_TIMER, try_units
 from tunectl.wording import few
 
@@ -51,48 +53,45 @@ def try_boot(
     root: WritableSysroot,
     state: str,
     *,
+    by: TriedBy = "loader",
     attended: bool = False,
+    unwatched: Callable[[], None] | None = None,
     confirms: bool = False,
     wait_s: float,
     adopt: bool = False,
 ) -> Run:
     """Has the next boot, and that alone, take the host file's boot arguments; no setting is written.
 
-    `attended`: somebody is at the console who can type a passphrase. `confirms`: it is confirmed by itself, once it is
-    proved. TunectlError with every reason why it cannot be.
+    `by`: what starts that boot's kernel. `attended`: somebody is at the console who can type a passphrase.
+    `unwatched` is called where no watchdog would end a hang even of the running system, and raises what ends the try;
+    None: it goes on. `confirms`: it is confirmed by itself, once it is proved. TunectlError with every reason against
+    it.
     """
     require_systemd(root)
-    if active := active_of(read_trial(state, root)):
-        raise unconfirmed(active)
+    require_none_waits(state, root)
     trial_id = new_id()
-    entry, tries = _plan(inspection, trial_id, attended)
+    entry, tries = _plan(inspection, trial_id, by, attended)
+    if unwatched and is_uncovered(root, "userspace"):
+        unwatched()
     arm = partial(_arm, state, read_set(inspection.config), trial_id, entry, replaced(tries, confirms=confirms))
     around = Around(arm, always=True, alone=True)
     return run_apply(inspection, root, state, runtime_only=False, wait_s=wait_s, adopt=adopt, around=around)
 
 
-def _plan(inspection: Inspection, trial_id: str, attended: bool) -> tuple[OnceEntry, Tries]:
+def _plan(inspection: Inspection, trial_id: str, by: TriedBy, attended: bool) -> tuple[OnceEntry, Tries]:
     """The entry, and what its boot will be known by. TunectlError."""
     root, view = inspection.root, inspection.view()
-    loaded = loaded_by(view)
-    reasons = [
-        refusal for refusal in refusals(root, loaded.family, loaded.loader.name) if not (refusal.attended and attended)
-    ]
-    if reasons:
+    once = once_of(view, by)
+    against = refusals(root, once, loaded_by(view).loader.name)
+    if reasons := [refusal for refusal in against if not (refusal.attended and attended)]:
         helps = "--attended, where somebody is at the console" if all(refusal.attended for refusal in reasons) else None
         raise TunectlError(f"no boot can be tried here: {'; '.join(refusal.why for refusal in reasons)}", helps)
-    default = _default(inspection)
-    if default is None or loaded.family is None or loaded.family.once is None:
+    default = default_of(view, by)
+    if default is None or once is None:
         raise TunectlError("no boot can be tried here: the default entry's line is not known")
     line = tried_by(view, default.line, trial_id)
-    entry = loaded.family.once.entry(root, trial_id, line)
-    return entry, Tries(line, {path: _fingerprint(root, path) for path in default.loads}, entry.disarm)
-
-
-def _default(inspection: Inspection) -> Default | None:
-    """What the default entry boots, without our words; None where that is not known."""
-    family = loaded_by(inspection.view()).family
-    return family.once.default(inspection.root, inspection.journal.edits()) if family and family.once else None
+    entry = once.entry(root, trial_id, line)
+    return entry, Tries(line, {path: _fingerprint(root, path) for path in default.loads}, entry.disarm, by)
 
 
 def _fingerprint(root: Sysroot, path: str) -> str:
@@ -109,8 +108,7 @@ def _arm(
     root: WritableSysroot,
 ) -> Notified:
     """The record, the units, the entry; and the boot loader is told last."""
-    if active := active_of(read_trial(state, root)):
-        raise unconfirmed(active)
+    require_none_waits(state, root)
     steps = [
         *own_steps(inspection.invocation, state),
         link_step("multi-user.target", DEADLINE),
@@ -128,13 +126,13 @@ def prove(inspection: Inspection, root: WritableSysroot, state: str, *, wait_s: 
 
     Where none is left, that is noted, and nothing boots the host again.
     """
-    if (trial := active_of(read_trial(state, root))) is None:
+    if (trial := read_active(state, root)) is None:
         return []
     run = apply_set(inspection, root, state, trial.set, joins=True, runtime_only=True, wait_s=wait_s)
     if left := unproved(run.plan.findings):
         return left
     with io_errors_end_the_run(), hold(state, wait_s):
-        trial = active_of(read_trial(state, root))
+        trial = read_active(state, root)
         if trial and trial.tries and not trial.tries.proved_at:
             write_trial(state, replaced(trial, tries=replaced(trial.tries, proved_at=now_utc())))
     run_commands(root, ["stop-try"])
@@ -165,7 +163,7 @@ def confirm_boot(inspection: Inspection, root: WritableSysroot, state: str, tria
     `inspection` is of the trial's set. TunectlError for any other boot, for one that did not prove itself, and where
     the default entry loads another kernel or initial RAM disk by now.
     """
-    trial = active_of(read_trial(state, root))
+    trial = read_active(state, root)
     if trial and trial.tries:
         _require_tried(trial, trial.tries, inspection, trial_id)
         run = apply_set(inspection, root, state, trial.set, joins=True, runtime_only=False, wait_s=wait_s)
@@ -189,7 +187,7 @@ def _require_tried(trial: Trial, tries: Tries, inspection: Inspection, trial_id:
         raise TunectlError(f"this is not the boot that {trial.id} tried")
     if changed := [path for path, known in tries.loads.items() if _fingerprint(root, path) != known]:
         raise TunectlError(f"/{changed[0]} is not what this boot was tried with", str(_AGAIN))
-    default = _default(inspection)
+    default = default_of(inspection.view(), tries.by)
     if default is None or set(default.loads) != set(tries.loads):
         raise TunectlError("the default entry boots another kernel by now than the boot that was tried", str(_AGAIN))
     if not tries.proved_at:

@@ -1,0 +1,64 @@
+"""Was the next boot's line tried, with its kernel, or is it only what the boot loader's files say?
+
+Tried is a boot that proved itself and was confirmed (docs/commit-confirmed.md), as long as nothing has become another
+since: every word of the next boot's line was on the line that was tried, and the default entry loads the same files.
+What kexec started proves nothing of the boot loader.
+"""
+
+import datetime
+import os
+from collections import Counter
+
+from tunectl.bootloader.cmdline import parse_cmdline
+from tunectl.bootloader.family import Default, Once
+from tunectl.bootloader.kexec import KEXEC
+from tunectl.host.sysroot import Sysroot
+from tunectl.knobs.drivers.bootargs import loaded_by
+from tunectl.knobs.row import View
+from tunectl.model import Finding, NextBoot, Proved
+from tunectl.tuning.trial import Trial, TriedBy, Tries
+
+
+def once_of(view: View, by: TriedBy) -> Once | None:
+    """How one boot takes an entry; None for a boot loader that cannot have it do so."""
+    family = loaded_by(view).family
+    return KEXEC if by == "kexec" else family.once if family else None
+
+
+def default_of(view: View, by: TriedBy) -> Default | None:
+    """What the default entry boots, or this boot's kernel for kexec, without our words; None where it is not known."""
+    once = once_of(view, by)
+    return once.default(view.root, view.journaled) if once else None
+
+
+def mark_tried(findings: tuple[Finding, ...], view: View, trial: Trial | None) -> tuple[Finding, ...]:
+    """The findings, `tried` where the next boot has what is asked for because that very boot was tried."""
+    tries = trial.tries if trial and trial.status == "confirmed" else None
+    asked = any(finding.next is NextBoot.SAME for finding in findings)
+    if tries is None or not asked or not _stands(tries, view):
+        return findings
+    return tuple(
+        finding._replace(proved=Proved.TRIED) if finding.next is NextBoot.SAME else finding for finding in findings
+    )
+
+
+def _stands(tries: Tries, view: View) -> bool:
+    """Is the next boot the one that was tried?"""
+    upcoming = loaded_by(view).next
+    line = upcoming.points[0].line if upcoming and upcoming.points else None
+    if tries.by != "loader" or not tries.proved_at or line is None:
+        return False
+    if Counter(parse_cmdline(line)) - Counter(parse_cmdline(tries.line)):
+        return False
+    proved_s = datetime.datetime.fromisoformat(tries.proved_at).timestamp()
+    try:
+        default = default_of(view, "loader")
+        same = default is not None and set(default.loads) == set(tries.loads)
+        return same and not any(_changed_since(view.root, path, proved_s) for path in tries.loads)
+    except OSError:
+        return False
+
+
+def _changed_since(root: Sysroot, path: str, when_s: float) -> bool:
+    """By the time of its inode, which no package sets back: nothing of a kernel is read for it."""
+    return os.stat(root.resolve(path)).st_ctime > when_s + 1  # the second that was noted is cut off
