@@ -54,12 +54,13 @@ class Lab(Guest):
             self.vm.power_on()
             fresh.settle(self.vm)
 
-    def reboot(self) -> None:
-        """Reboot as an operator does, and wait until the host has settled again."""
+    def reboot(self, resets: int = 1, within_s: float = 120) -> None:
+        """Reboot as an operator does, and wait until the host has settled again; after so many resets of its own."""
         with self.explained(), times.noted(self.vm, "(reboot)"):
             with self.vm.qmp() as qmp:
                 self.run("systemctl --no-block reboot")
-                qmp.wait_event(lambda event: event["event"] == "RESET", "the reboot", 120)
+                for number in range(resets):
+                    qmp.wait_next("RESET", f"reset {number + 1}", within_s)
             self._disconnect()
             fresh.settle(self.vm)
 

@@ -97,8 +97,8 @@ def command(
 ) -> int:
     """Put the host file in force: every write journaled before it is made, and read back after it."""
     _check(within_s is not None or runtime, tries, attended or confirm_by is not None)
-    if reach is not None and within_s is None:
-        raise UsageError("--reach goes with --confirm-within")
+    if reach is not None and within_s is None and not tries:
+        raise UsageError("--reach goes with --confirm-within and --try-boot")
     root, state = WritableSysroot(options.root), options.state_path
     inspection = _inspect(options, root)
     require_root(root, "apply")
@@ -118,7 +118,16 @@ def command(
     wanted = Wanted(within_s, watched) if within_s is not None else None
     if tries:
         confirms = confirm_by is not None
-        run = try_boot(inspection, root, state, attended=attended, confirms=confirms, wait_s=wait_s, adopt=adopt)
+        run = try_boot(
+            inspection,
+            root,
+            state,
+            attended=attended,
+            confirms=confirms,
+            reach=watched,
+            wait_s=wait_s,
+            adopt=adopt,
+        )
     elif chosen.set:
         run = apply_set(
             inspection,

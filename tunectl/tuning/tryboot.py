@@ -12,8 +12,10 @@ from tunectl.bootloader.family import Default, OnceEntry
 from tunectl.bootloader.oneshot import refusals, tried_id
 from tunectl.command import argv
 from tunectl.errors import TunectlError, UsageError
+from tunectl.host.reach import answers
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
+from tunectl.hostfile.monitor import parse_listen
 from tunectl.knobs import KNOBS
 from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.drivers.bootargs import loaded_by, tried_by
@@ -53,20 +55,21 @@ def try_boot(
     *,
     attended: bool = False,
     confirms: bool = False,
+    reach: str = "",
     wait_s: float,
     adopt: bool = False,
 ) -> Run:
     """Has the next boot, and that alone, take the host file's boot arguments; no setting is written.
 
     `attended`: somebody is at the console who can type a passphrase. `confirms`: it is confirmed by itself, once it is
-    proved. TunectlError with every reason why it cannot be.
+    proved. `reach`: HOST:PORT that has to answer in that boot, too. TunectlError with every reason why it cannot be.
     """
     require_systemd(root)
     if active := active_of(read_trial(state, root)):
         raise unconfirmed(active)
     trial_id = new_id()
     entry, tries = _plan(inspection, trial_id, attended)
-    arm = partial(_arm, state, read_set(inspection.config), trial_id, entry, replaced(tries, confirms=confirms))
+    arm = partial(_arm, state, read_set(inspection.config), trial_id, entry, replaced(tries, confirms=confirms), reach)
     around = Around(arm, always=True, alone=True)
     return run_apply(inspection, root, state, runtime_only=False, wait_s=wait_s, adopt=adopt, around=around)
 
@@ -105,6 +108,7 @@ def _arm(
     trial_id: str,
     entry: OnceEntry,
     tries: Tries,
+    reach: str,
     inspection: Inspection,
     root: WritableSysroot,
 ) -> Notified:
@@ -112,33 +116,41 @@ def _arm(
     if active := active_of(read_trial(state, root)):
         raise unconfirmed(active)
     steps = [
-        *own_steps(inspection.invocation, state),
+        *own_steps(inspection.invocation, state, reaches=bool(reach)),
         link_step("multi-user.target", DEADLINE),
         *map(unit_step, try_units(trial_id, LENGTH_S)),
         *(link_step(target, TRY_TIMER) for target in ("sysinit.target", "emergency.target", "rescue.target")),
         *(Step(write.kind, write.path, write.content, (), pristine=write.pristine) for write in entry.writes),
     ]
     own = tuple(step.path for step in steps)
-    trial = replaced(new_trial("boot", trial_id, chosen, inspection), deadline_s=float(LENGTH_S), own=own, tries=tries)
+    trial = new_trial("boot", trial_id, chosen, inspection)
+    trial = replaced(trial, deadline_s=float(LENGTH_S), own=own, tries=tries, reach=reach)
     return write_armed(state, trial, steps, entry.arm, inspection, root)
 
 
 def prove(inspection: Inspection, root: WritableSysroot, state: str, *, wait_s: float) -> list[str]:
-    """In the boot that is tried: puts the runtime values of its set in force. The targets that are not in force yet.
+    """In the boot that is tried: puts the runtime values of its set in force. What is missing yet.
 
-    Where none is left, that is noted, and nothing boots the host again.
+    Where nothing is, that is noted, and nothing boots the host again.
     """
     if (trial := active_of(read_trial(state, root))) is None:
         return []
     run = apply_set(inspection, root, state, trial.set, joins=True, runtime_only=True, wait_s=wait_s)
-    if left := unproved(run.plan.findings):
-        return left
+    if missing := _missing(trial, run.plan.findings):
+        return missing
     with io_errors_end_the_run(), hold(state, wait_s):
         trial = active_of(read_trial(state, root))
         if trial and trial.tries and not trial.tries.proved_at:
             write_trial(state, replaced(trial, tries=replaced(trial.tries, proved_at=now_utc())))
     run_commands(root, ["stop-try"])
     return []
+
+
+def _missing(trial: Trial, findings: Iterable[Finding]) -> list[str]:
+    """The targets that are not in force, or who does not answer: nobody elsewhere could confirm such a boot."""
+    left = unproved(findings)
+    is_cut_off = not left and trial.reach and not answers(*parse_listen(trial.reach))
+    return [trial.reach] if is_cut_off else left
 
 
 def unproved(findings: Iterable[Finding]) -> list[str]:
@@ -188,7 +200,9 @@ def _require_tried(trial: Trial, tries: Tries, inspection: Inspection, trial_id:
     if boot_id != tries.boot_id or tried_id(root.get_text("proc/cmdline")) != trial.id:
         raise TunectlError(f"this is not the boot that {trial.id} tried")
     if not tries.proved_at:
-        raise TunectlError(f"this boot has not proved itself yet ({few(unproved(inspection.assess().findings))})")
+        raise TunectlError(
+            f"this boot has not proved itself yet ({few(_missing(trial, inspection.assess().findings))})"
+        )
     if changed := [path for path, known in tries.loads.items() if _fingerprint(root, path) != known]:
         raise TunectlError(f"/{changed[0]} is not what this boot was tried with", str(_AGAIN))
     default = _default(inspection)
