@@ -75,10 +75,6 @@ class Qmp:
             if "event" in message:
                 self._events.append(message)
 
-    def wait_next(self, name: str, what: str, timeout: float) -> None:
-        """The next event of this name, which is counted once."""
-        self._events.remove(self.wait_event(lambda event: event["event"] == name, what, timeout))
-
     def _receive(self) -> dict[str, Any]:
         try:
             line = self._lines.readline()

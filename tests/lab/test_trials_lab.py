@@ -156,7 +156,7 @@ def test_a_boot_that_was_tried_and_not_confirmed_is_followed_by_the_old_line(ins
 def test_a_line_that_does_not_boot_is_followed_by_the_old_one(installed: Lab, words: str, root: str) -> None:
     before = installed.fingerprint(*WRITTEN)
     trial_id = armed(installed, words, root)
-    installed.reboot(resets=2, within_s=300)
+    installed.reboot_twice(300)
     has_the_old_line(installed)
     ended = came_back(installed, before)
     assert (ended["id"], ended["tries"]["boot_id"]) == (trial_id, "")
@@ -184,7 +184,7 @@ def test_a_boot_that_does_not_prove_itself_ends_by_itself(installed: Lab, words:
     before = installed.fingerprint(*WRITTEN)
     armed(installed, words, options=f"--reach {PEER}")
     assert trial(installed)["reach"] == PEER
-    installed.reboot(resets=2, within_s=400)
+    installed.reboot_twice(400)
     has_the_old_line(installed)
     came_back(installed, before)
 
