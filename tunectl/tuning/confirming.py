@@ -53,6 +53,7 @@ from tunectl.tuning.trial import (
 from tunectl.units import DIRECTORY, RETURN, Unit, trial_units
 
 _RELOAD = ("reload-systemd",)
+_LATER = ("stop-what-is-gone", "reload-systemd")  # as long as systemd knows the units
 EXPIRED, REBOOTED = "nobody confirmed it in time", "the host booted before it was confirmed"
 UNTRIED = "the boot that was to be tried did not come up, or another entry was booted"
 UNPROVED = "the boot that was tried did not prove itself, and the host booted the old line again"
@@ -291,7 +292,7 @@ def _end(root: WritableSysroot, state: str, boot_id: str, early: bool) -> Ended 
     commands = {seq: journal.entries[seq].commands for seq in numbers}
     taken = take_back(root, journal, boot_id, numbers, before, early=early)
     manager = {name for seq in numbers for name in commands[seq]} & {"reexec-systemd"}
-    ended = Ended(trial, due, taken, (*disarmed.not_run, *taken.outcome.not_run), later=("reload-systemd", *manager))
+    ended = Ended(trial, due, taken, (*disarmed.not_run, *taken.outcome.not_run), later=_LATER + tuple(manager))
     if not taken.complete:
         return ended
     trial = replaced(trial, status="returned", ended_at=now_utc(), why=_why(trial, boot_id))
