@@ -199,12 +199,11 @@ def _require_tried(trial: Trial, tries: Tries, inspection: Inspection, trial_id:
         raise TunectlError(f"the boot that {trial.id} tries is still to come", "sudo reboot")
     if boot_id != tries.boot_id or tried_id(root.get_text("proc/cmdline")) != trial.id:
         raise TunectlError(f"this is not the boot that {trial.id} tried")
-    if not tries.proved_at:
-        raise TunectlError(
-            f"this boot has not proved itself yet ({few(_missing(trial, inspection.assess().findings))})"
-        )
     if changed := [path for path, known in tries.loads.items() if _fingerprint(root, path) != known]:
         raise TunectlError(f"/{changed[0]} is not what this boot was tried with", str(_AGAIN))
     default = _default(inspection)
     if default is None or set(default.loads) != set(tries.loads):
         raise TunectlError("the default entry boots another kernel by now than the boot that was tried", str(_AGAIN))
+    if not tries.proved_at:
+        left = few(_missing(trial, inspection.assess().findings)) or "its unit has not looked yet"
+        raise TunectlError(f"this boot has not proved itself yet ({left})")
