@@ -104,7 +104,7 @@ def test_what_is_confirmed_stays_over_the_reboot(installed: Lab) -> None:
 
 def armed(lab: Lab, words: str = "", root: str = "root=", options: str = "") -> str:
     """The id of the try that the next boot is. Its line has these words, too, and another root= where one is given."""
-    edited = f"/^[[:space:]]*linux/ {{ s|$| {words}|; s|root=|{root}| }}"
+    edited = f"/^[[:space:]]*linux/ {{ s|$|{words and f' {words}'}|; s|root=|{root}| }}"
     lab.run(f"cp -p {GRUB}/grub.cfg /root/grub.cfg && sed -i '{edited}' {GRUB}/grub.cfg")
     assert tunectl(lab, f"apply --try-boot {options}").code == 4
     lab.run(f"cp -p /root/grub.cfg {GRUB}/grub.cfg && rm /root/grub.cfg")
@@ -180,7 +180,7 @@ def shortened(lab: Lab, seconds: int) -> None:
     ],
 )
 def test_a_boot_that_does_not_prove_itself_ends_by_itself(installed: Lab, words: str) -> None:
-    shortened(installed, 100)
+    shortened(installed, 60)
     before = installed.fingerprint(*WRITTEN)
     armed(installed, words, options=f"--reach {PEER}")
     assert trial(installed)["reach"] == PEER
