@@ -177,6 +177,8 @@ def test_what_boots_a_tried_boot_again_is_systemds_alone() -> None:
     timer, service = try_units("0123abcd", 600)
     assert key(timer.text, "OnBootSec") == ["600"]
     assert key(service.text, "ExecStart") == ["/usr/bin/systemctl --force reboot"]
+    assert key(service.text, "FailureAction") == ["reboot-force"]
+    assert not {"PrivateDevices", "PrivateTmp"} & {line.partition("=")[0] for line in service.text.splitlines()}
     for unit in (timer, service):
         assert key(unit.text, "ConditionKernelCommandLine") == ["tunectl.try=0123abcd"]
         assert key(unit.text, "RequiresMountsFor") == []

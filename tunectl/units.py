@@ -22,6 +22,7 @@ SERVICES = {
     "apply": ("tunectl-apply.service",),
     "repair": ("tunectl-repair.path", "tunectl-repair.service"),
 }
+APPLY = "tunectl-apply.service"
 RETURN, DEADLINE = "tunectl-return.service", "tunectl-deadline.service"
 TRY_TIMER, TRY_SERVICE = "tunectl-try.timer", "tunectl-try.service"
 # Places that PrivateTmp= and ProtectHome= would hide from the unit, were the program there.

@@ -18,6 +18,7 @@ from .vm import Vm
 
 HOT, COOL = 95, 45
 PREFIX = "/opt/tunectl"
+GRUB_BOOTS = "  Booting `"
 
 
 class Lab(Guest):
@@ -60,6 +61,21 @@ class Lab(Guest):
             with self.vm.qmp() as qmp:
                 self.run("systemctl --no-block reboot")
                 qmp.wait_event(lambda event: event["event"] == "RESET", "the reboot", 120)
+            self._disconnect()
+            fresh.settle(self.vm)
+
+    def reboot_twice(self, within_s: float) -> None:
+        """Reboot into a boot that ends by itself, and wait until the one after it has settled.
+
+        GRUB says on the console what it boots. QEMU tells of a reset more than once, and settle() makes one.
+        """
+        with self.explained(), times.noted(self.vm, "(reboots)"):
+            before, deadline = self.vm.console().count(GRUB_BOOTS), time.monotonic() + within_s
+            self.run("systemctl --no-block reboot")
+            while self.vm.console().count(GRUB_BOOTS) < before + 2:
+                if time.monotonic() > deadline:
+                    raise LabError(f"the boot has not ended by itself within {within_s:.0f} s")
+                time.sleep(1)
             self._disconnect()
             fresh.settle(self.vm)
 

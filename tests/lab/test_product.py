@@ -6,7 +6,6 @@ import tomllib
 
 import pytest
 
-from tunectl.bootloader.families import FAMILIES
 from tunectl.probe.explain import explained
 
 from .evidence import cpus
@@ -219,99 +218,3 @@ def test_power_is_lost_in_the_middle_of_apply(installed: Lab, delay_ms: int) -> 
     restored(installed)
     left = difference(before, installed.fingerprint(*WRITTEN))
     assert {path for path in left if not volatile(path)} == set(), left
-
-
-VALUES = "cat /proc/sys/vm/swappiness /sys/kernel/mm/transparent_hugepage/enabled /proc/irq/default_smp_affinity"
-UNITS = "/etc/systemd/system/tunectl-return.service /etc/systemd/system/tunectl-deadline.service"
-
-
-def logged(lab: Lab) -> str:
-    """What our units said in this boot."""
-    return lab.run("journalctl -b --no-pager -o cat -t tunectl; journalctl -b --no-pager -u 'tunectl-*'").out
-
-
-def came_back(lab: Lab, before: dict[str, str]) -> None:
-    """The files are as before, and no unit is left; what the state directory holds is the record of it."""
-    left = difference(before, lab.fingerprint(*WRITTEN))
-    ours = {path for path in left if not path.startswith("/var/lib/tunectl") and not volatile(path)}
-    assert ours == set(), {path: left[path] for path in ours}
-    assert lab.run(f"ls {UNITS}", check=False).out == ""
-    assert json.loads(lab.read("/var/lib/tunectl/trial.json"))["status"] == "returned"
-    assert "unconfirmed" not in verify(lab)
-
-
-@pytest.mark.long
-def test_what_nobody_confirms_is_taken_back_at_its_time(installed: Lab) -> None:
-    before, shown = installed.fingerprint(*WRITTEN), installed.run(VALUES).out
-    installed.run("systemctl stop irqbalance")  # what it moves meanwhile is not ours to move back
-    ran = tunectl(installed, "apply --yes --confirm-within 20s --format json")
-    assert ran.json["unconfirmed"]["kind"] == "runtime"
-    assert installed.run(VALUES).out != shown
-    installed.run("date -s '1 year ago'")  # the wall clock has no say
-    installed.wait_for("grep -q returned /var/lib/tunectl/trial.json", timeout=180)
-    installed.wait_for("! systemctl is-active --quiet tunectl-deadline.service", timeout=30)
-    assert installed.run(VALUES).out == shown
-    came_back(installed, before)
-    assert tunectl(installed, "confirm").code == 1
-
-
-@pytest.mark.long
-def test_a_reboot_before_the_confirmation_takes_it_back_early(installed: Lab) -> None:
-    before = installed.fingerprint(*WRITTEN)
-    tunectl(installed, "apply --yes --confirm-within 1h -q")
-    installed.reboot()
-    assert "tunectl" not in installed.run("systemctl --failed --no-legend").out, logged(installed)
-    came_back(installed, before)
-    installed.reboot()
-    assert not re.search(r"isolcpus|nohz_full", installed.read("/proc/cmdline"))
-
-
-@pytest.mark.long
-def test_what_is_confirmed_stays_over_the_reboot(installed: Lab) -> None:
-    tunectl(installed, "apply --yes --confirm-within 1h -q")
-    assert tunectl(installed, "confirm").code == 0
-    installed.wait_for("! systemctl is-active --quiet tunectl-deadline.service", timeout=30)
-    assert installed.run(f"ls {UNITS}", check=False).out == ""
-    installed.reboot()
-    assert (verify(installed)["verdict"], installed.read("/sys/devices/system/cpu/isolated")) == ("compliant", "2-3")
-    restored(installed)
-
-
-boots_once = pytest.mark.skipif(FAMILIES["grub"].once is None, reason="no entry of GRUB's is booted once here")
-TIMER = "/etc/systemd/system/tunectl-try.timer"
-
-
-def tried(lab: Lab) -> str:
-    """A boot is tried, and proves itself; the id of the try."""
-    assert tunectl(lab, "apply --try-boot --without-watchdog").code == 4
-    lab.reboot()
-    assert "tunectl.try=" in lab.read("/proc/cmdline")
-    assert lab.read("/sys/devices/system/cpu/isolated") == "2-3"
-    lab.wait_for('grep -q \'"proved_at":"2\' /var/lib/tunectl/trial.json', timeout=300)
-    return str(json.loads(lab.read("/var/lib/tunectl/trial.json"))["id"])
-
-
-@boots_once
-@pytest.mark.long
-def test_a_boot_that_was_tried_is_confirmed_and_stays(pristine: dict[str, str], installed: Lab) -> None:
-    trial_id = tried(installed)
-    assert installed.run("systemctl is-active tunectl-try.timer", check=False).out.strip() != "active"
-    assert tunectl(installed, "confirm 00000000").code == 1
-    assert tunectl(installed, f"confirm {trial_id}").code == 0, logged(installed)
-    installed.reboot()
-    assert "tunectl.try" not in installed.read("/proc/cmdline")
-    assert (verify(installed)["verdict"], installed.read("/sys/devices/system/cpu/isolated")) == ("compliant", "2-3")
-    assert installed.run(f"ls {UNITS} {TIMER}", check=False).out == ""
-    restored(installed)
-    left = difference(pristine, installed.fingerprint(*WRITTEN))
-    assert {path for path in left if not volatile(path)} == set(), left
-
-
-@boots_once
-@pytest.mark.long
-def test_a_boot_that_was_tried_and_not_confirmed_is_followed_by_the_old_line(installed: Lab) -> None:
-    before = installed.fingerprint(*WRITTEN)
-    tried(installed)
-    installed.reboot()
-    assert not re.search(r"isolcpus|tunectl.try", installed.read("/proc/cmdline"))
-    came_back(installed, before)

@@ -6,11 +6,13 @@ import pytest
 
 from tests.monitor.parts import alert
 from tests.tuned import apply, restore
+from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.assembly import Places
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.watched_host import Lasting
-from tunectl.tuning.commands import COMMANDS, MONITOR, Notified
+from tunectl.tuning.commands import COMMANDS, MONITOR, Notified, run_commands
 from tunectl.tuning.transaction import _old_settings
+from tunectl.units import APPLY, DEADLINE
 
 RELOAD = "/usr/bin/systemctl try-reload-or-restart tunectl-monitor.service"
 
@@ -30,6 +32,16 @@ def test_no_monitor_is_started(lab4: Path) -> None:
     assert RELOAD not in apply(lab4).applied.not_run
     assert RELOAD not in restore(lab4).outcome.not_run
     assert [argv[1].startswith("try-") for argv in COMMANDS["reload-monitor"]] == [True]
+
+
+def test_what_a_boot_was_to_start_and_is_gone_is_started_no_more(lab4: Path) -> None:
+    """And does not fail; but a package's own unit, or one that stood there before, starts."""
+    (early,) = run_commands(Sysroot(str(lab4)), ["stop-what-is-gone"]).not_run
+    assert early.split()[2:] == ["stop", DEADLINE, APPLY, "tunectl-reapply@*"]
+    (lab4 / "usr/lib/systemd/system").mkdir(parents=True, exist_ok=True)
+    (lab4 / "usr/lib/systemd/system" / APPLY).write_text("[Service]\n")
+    (early,) = run_commands(Sysroot(str(lab4)), ["stop-what-is-gone"]).not_run
+    assert early.split()[2:] == ["stop", DEADLINE, "tunectl-reapply@*"]
 
 
 def test_a_reload_that_fails_is_said_and_is_no_failure_of_apply() -> None:

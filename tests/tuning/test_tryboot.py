@@ -74,9 +74,9 @@ class Host:
         assert found
         return found
 
-    def arm(self, *, attended: bool = False) -> None:
+    def arm(self, *, attended: bool = False, reach: str = "") -> None:
         inspection = inspection_on(self.root)
-        try_boot(inspection, self.root, self.state, attended=attended, wait_s=0)
+        try_boot(inspection, self.root, self.state, attended=attended, reach=reach, wait_s=0)
 
     def boot(self, line: str) -> None:
         """Another boot: of a kernel that obeys the line."""
@@ -219,6 +219,15 @@ def test_a_boot_that_does_not_prove_itself_is_booted_again_and_one_that_does_sta
     assert host.end() == Ended(host.trial, Due.REBOOT)
     host.prove()
     assert host.end() == Ended(host.trial, Due.WAIT)
+
+
+@pytest.mark.parametrize(("peer", "missing"), [("127.0.0.1:1", []), ("nobody.invalid:22", ["nobody.invalid:22"])])
+def test_who_has_to_answer_is_a_part_of_the_proof(host: Host, peer: str, missing: list[str]) -> None:
+    host.arm(reach=peer)
+    host.boot_tried()
+    assert host.prove() == missing
+    assert host.trial.tries
+    assert bool(host.trial.tries.proved_at) is not bool(missing)
 
 
 @pytest.mark.parametrize("times", [0, 1])

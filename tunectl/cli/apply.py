@@ -111,8 +111,8 @@ def command(
 ) -> int:
     """Put the host file in force: every write journaled before it is made, and read back after it."""
     _check(within_s is not None or runtime, bool(tries), attended or without_watchdog or confirm_by is not None)
-    if reach is not None and within_s is None:
-        raise UsageError("--reach goes with --confirm-within")
+    if reach is not None and within_s is None and not tries:
+        raise UsageError("--reach goes with --confirm-within and --try-boot")
     root, state = WritableSysroot(options.root), options.state_path
     inspection = _inspect(options, root)
     require_root(root, "apply")
@@ -141,6 +141,7 @@ def command(
             attended=attended,
             unwatched=unwatched,
             confirms=confirms,
+            reach=watched,
             wait_s=wait_s,
             adopt=adopt,
         )

@@ -13,10 +13,10 @@ from tunectl.bootloader.uki import kernel_of, read_images
 from tunectl.errors import TunectlError, words_of
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import groups_of
-from tunectl.knobs.drivers import exitlatency
+from tunectl.host.systemdconf import groups_of, unit_names
+from tunectl.knobs.drivers import exitlatency, hotplug
 from tunectl.knobs.drivers.systemdcpus import unsettled_slices
-from tunectl.units import DEADLINE, TRY_TIMER
+from tunectl.units import APPLY, DEADLINE, TRY_TIMER
 
 MONITOR = "tunectl-monitor.service"
 COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -55,9 +55,21 @@ def _starts_in_slices(root: Sysroot) -> list[tuple[str, ...]]:
     return [(*_START, f"--slice={name}", "true") for name in unsettled_slices(root)] if root.live else []
 
 
+# A unit's file -> by which name a boot starts it.
+_STARTED = {DEADLINE: DEADLINE, APPLY: APPLY, hotplug.UNIT.rpartition("/")[2]: "tunectl-reapply@*"}
+
+
+def _starts_no_more(root: Sysroot) -> list[tuple[str, ...]]:
+    """Early in a boot: systemd is to start what was ours, and would call it failed once its file is gone."""
+    standing = unit_names(root, ".service")
+    gone = [started for file, started in _STARTED.items() if file not in standing]
+    return [("/usr/bin/systemctl", "--no-block", "stop", *gone)] if gone else []
+
+
 _FOR_EACH: dict[str, Callable[[Sysroot], list[tuple[str, ...]]]] = {
     "kernel-install": _kernel_installs,
     "start-in-slices": _starts_in_slices,
+    "stop-what-is-gone": _starts_no_more,
     # an entry of ours for one boot: which, the file of the entry tells
     "choose-grub-once": grubonce.choosing,
     "unchoose-grub-once": grubonce.unchoosing,
@@ -81,6 +93,7 @@ _NEEDS_SYSTEMD = (
     "reload-monitor",
     "start-deadline",
     "start-in-slices",
+    "stop-what-is-gone",
     "stop-try",
     "reboot",
 )

@@ -53,6 +53,7 @@ from tunectl.tuning.trial import (
 from tunectl.units import DIRECTORY, RETURN, Unit, trial_units
 
 _RELOAD = ("reload-systemd",)
+_LATER = ("stop-what-is-gone", "reload-systemd")  # as long as systemd knows the units
 EXPIRED, REBOOTED = "nobody confirmed it in time", "the host booted before it was confirmed"
 UNTRIED = "the boot that was to be tried did not come up, or another entry was booted"
 UNPROVED = "the boot that was tried did not prove itself, and the host booted the old line again"
@@ -294,7 +295,7 @@ def _end(root: WritableSysroot, state: str, boot_id: str, early: bool) -> Ended 
     commands = {seq: journal.entries[seq].commands for seq in numbers}
     taken = take_back(root, journal, boot_id, numbers, before, early=early)
     manager = {name for seq in numbers for name in commands[seq]} & {"reexec-systemd"}
-    ended = Ended(trial, due, taken, (*disarmed.not_run, *taken.outcome.not_run), later=("reload-systemd", *manager))
+    ended = Ended(trial, due, taken, (*disarmed.not_run, *taken.outcome.not_run), later=_LATER + tuple(manager))
     if not taken.complete:
         return ended
     trial = replaced(trial, status="returned", ended_at=now_utc(), why=_why(trial, boot_id))
@@ -397,7 +398,7 @@ def choose_set(root: WritableSysroot, state: str, boot_id: str, host: HostSet) -
         why = f"the host file as the change {trial.id} had it, which waits for its confirmation"
         return Chosen(trial.set, "" if trial.set.texts == host.texts else why)
     confirmed = read_confirmed(state, root)
-    if _texts(confirmed) == host.texts:
+    if confirmed and confirmed.texts == host.texts:
         return Chosen(host)
     what = f"was taken back: {trial.why}" if trial.is_over else "is to be tried by the next boot"
     why = f"nobody has applied {host.host_file} since the change {trial.id}, which {what}"

@@ -13,8 +13,10 @@ from tunectl.bootloader.hang import is_uncovered
 from tunectl.bootloader.oneshot import refusals, tried_id
 from tunectl.command import argv
 from tunectl.errors import TunectlError, UsageError
+from tunectl.host.reach import answers
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
+from tunectl.hostfile.monitor import parse_listen
 from tunectl.knobs import KNOBS
 from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.drivers.bootargs import loaded_by, tried_by
@@ -57,6 +59,7 @@ def try_boot(
     attended: bool = False,
     unwatched: Callable[[], None] | None = None,
     confirms: bool = False,
+    reach: str = "",
     wait_s: float,
     adopt: bool = False,
 ) -> Run:
@@ -64,8 +67,8 @@ def try_boot(
 
     `by`: what starts that boot's kernel. `attended`: somebody is at the console who can type a passphrase.
     `unwatched` is called where no watchdog would end a hang even of the running system, and raises what ends the try;
-    None: it goes on. `confirms`: it is confirmed by itself, once it is proved. TunectlError with every reason against
-    it.
+    None: it goes on. `confirms`: it is confirmed by itself, once it is proved. `reach`: HOST:PORT that has to answer in
+    that boot, too. TunectlError with every reason against it.
     """
     require_systemd(root)
     require_none_waits(state, root)
@@ -73,7 +76,7 @@ def try_boot(
     entry, tries = _plan(inspection, trial_id, by, attended)
     if unwatched and is_uncovered(root, "userspace"):
         unwatched()
-    arm = partial(_arm, state, read_set(inspection.config), trial_id, entry, replaced(tries, confirms=confirms))
+    arm = partial(_arm, state, read_set(inspection.config), trial_id, entry, replaced(tries, confirms=confirms), reach)
     around = Around(arm, always=True, alone=True)
     return run_apply(inspection, root, state, runtime_only=False, wait_s=wait_s, adopt=adopt, around=around)
 
@@ -104,39 +107,48 @@ def _arm(
     trial_id: str,
     entry: OnceEntry,
     tries: Tries,
+    reach: str,
     inspection: Inspection,
     root: WritableSysroot,
 ) -> Notified:
     """The record, the units, the entry; and the boot loader is told last."""
     require_none_waits(state, root)
     steps = [
-        *own_steps(inspection.invocation, state),
+        *own_steps(inspection.invocation, state, reaches=bool(reach)),
         link_step("multi-user.target", DEADLINE),
         *map(unit_step, try_units(trial_id, LENGTH_S)),
         *(link_step(target, TRY_TIMER) for target in ("sysinit.target", "emergency.target", "rescue.target")),
         *(Step(write.kind, write.path, write.content, (), pristine=write.pristine) for write in entry.writes),
     ]
     own = tuple(step.path for step in steps)
-    trial = replaced(new_trial("boot", trial_id, chosen, inspection), deadline_s=float(LENGTH_S), own=own, tries=tries)
+    trial = new_trial("boot", trial_id, chosen, inspection)
+    trial = replaced(trial, deadline_s=float(LENGTH_S), own=own, tries=tries, reach=reach)
     return write_armed(state, trial, steps, entry.arm, inspection, root)
 
 
 def prove(inspection: Inspection, root: WritableSysroot, state: str, *, wait_s: float) -> list[str]:
-    """In the boot that is tried: puts the runtime values of its set in force. The targets that are not in force yet.
+    """In the boot that is tried: puts the runtime values of its set in force. What is missing yet.
 
-    Where none is left, that is noted, and nothing boots the host again.
+    Where nothing is, that is noted, and nothing boots the host again.
     """
     if (trial := read_active(state, root)) is None:
         return []
     run = apply_set(inspection, root, state, trial.set, joins=True, runtime_only=True, wait_s=wait_s)
-    if left := unproved(run.plan.findings):
-        return left
+    if missing := _missing(trial, run.plan.findings):
+        return missing
     with io_errors_end_the_run(), hold(state, wait_s):
         trial = read_active(state, root)
         if trial and trial.tries and not trial.tries.proved_at:
             write_trial(state, replaced(trial, tries=replaced(trial.tries, proved_at=now_utc())))
     run_commands(root, ["stop-try"])
     return []
+
+
+def _missing(trial: Trial, findings: Iterable[Finding]) -> list[str]:
+    """The targets that are not in force, or who does not answer: nobody elsewhere could confirm such a boot."""
+    left = unproved(findings)
+    is_cut_off = not left and trial.reach and not answers(*parse_listen(trial.reach))
+    return [trial.reach] if is_cut_off else left
 
 
 def unproved(findings: Iterable[Finding]) -> list[str]:
@@ -191,5 +203,5 @@ def _require_tried(trial: Trial, tries: Tries, inspection: Inspection, trial_id:
     if default is None or set(default.loads) != set(tries.loads):
         raise TunectlError("the default entry boots another kernel by now than the boot that was tried", str(_AGAIN))
     if not tries.proved_at:
-        left = few(unproved(inspection.assess().findings)) or "its unit has not looked yet"
+        left = few(_missing(trial, inspection.assess().findings)) or "its unit has not looked yet"
         raise TunectlError(f"this boot has not proved itself yet ({left})")
