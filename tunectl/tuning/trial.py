@@ -170,7 +170,7 @@ def read_set(config: HostConfig) -> HostSet:
 def read_trial(state: str, root: Sysroot) -> Trial | None:
     """The trial of this state directory. TunectlError for a file that is not as we write it, or may be another's."""
     trial = read_record(state, NAME, Trial, root)
-    if trial is None and root.stands(f"{DIRECTORY}/{RETURN}") and os.path.exists(os.path.join(state, JOURNAL)):
+    if trial is None and root.exists(f"{DIRECTORY}/{RETURN}") and os.path.exists(os.path.join(state, JOURNAL)):
         why = f"{os.path.join(state, NAME)} is gone: what a change wrote that nobody has confirmed is not known"
         raise TunectlError(why, "sudo tunectl restore")
     return trial
