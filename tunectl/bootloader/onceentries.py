@@ -54,9 +54,8 @@ def _refusals(family: Entries, root: Sysroot) -> tuple[Refusal, ...]:
     why = found.upcoming.problem or found.refusal
     if standing is None:
         return (Refusal(why or "which entry is the default is not known"),)
-    used_up = (
-        f"every try of {as_data(f'/{standing.path}')} is used up" if standing.exhausted else ""
-    )  # ours would be first
+    # Where every try is used up, the default one is below all others, and ours would be the first.
+    used_up = f"every try of {as_data(f'/{standing.path}')} is used up" if standing.exhausted else ""
     told = [why, used_up, unloadable(root, standing), _without_space(root, place_of(standing))]
     return tuple(map(Refusal, filter(None, told)))
 

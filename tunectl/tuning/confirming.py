@@ -345,12 +345,18 @@ def confirm(root: WritableSysroot, state: str, boot_id: str, trial_id: str = "",
 def _require_confirmable(trial: Trial | None, root: WritableSysroot, boot_id: str, trial_id: str) -> None:
     if trial is None:
         raise TunectlError("no change waits for a confirmation: a restore took everything back meanwhile")
-    if trial_id and trial_id != trial.id:
-        raise TunectlError(f"{trial_id} is not the change that was made last: that is {trial.id}")
+    if trial_id:
+        require_own_id(trial, trial_id)
     if trial.status == "returned":
         raise TunectlError(f"too late: the change {trial.id} was taken back at {trial.ended_at}: {trial.why}")
     if due_now(trial, root, boot_id) is Due.TAKE_BACK:
         raise TunectlError(f"too late: the change {trial.id} is taken back: {_why(trial, boot_id)}")
+
+
+def require_own_id(trial: Trial, trial_id: str) -> None:
+    """TunectlError for the id of another change."""
+    if trial_id != trial.id:
+        raise TunectlError(f"{trial_id} is not the change that was made last: that is {trial.id}")
 
 
 def _own(journal: Journal, trial: Trial) -> set[int]:

@@ -3,17 +3,17 @@
 Worse is: of what the repair was to mend something drifts still, and something drifts that did not before.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 import msgspec
 
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
-from tunectl.model import Finding, Outcome, Plan
+from tunectl.model import Plan
 from tunectl.tuning.apply import execute
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.takeback import Before, take_back
-from tunectl.tuning.transaction import Run, planned
+from tunectl.tuning.transaction import Run, drifted, planned
 from tunectl.tuning.trial import WORSE, now_utc, read_record, write_record
 from tunectl.wording import few
 
@@ -28,12 +28,8 @@ class Worse(msgspec.Struct, frozen=True):
 
 def came_with(before: Plan, now: Plan) -> tuple[str, ...]:
     """What drifts since, where something that was to be mended drifts still; () where it is no worse. Pure."""
-    still = {change.target for change in before.changes} & _drifted(now.findings)
-    return tuple(sorted(_drifted(now.findings) - _drifted(before.findings))) if still else ()
-
-
-def _drifted(findings: Iterable[Finding]) -> set[str]:
-    return {finding.target for finding in findings if finding.outcome is Outcome.DRIFTED}
+    still = {change.target for change in before.changes} & drifted(now)
+    return tuple(sorted(drifted(now) - drifted(before))) if still else ()
 
 
 def taken_back(state: str, root: Sysroot, boot_id: str) -> frozenset[str]:

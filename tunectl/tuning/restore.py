@@ -40,6 +40,11 @@ class Outcome(NamedTuple):
     not_run: list[str]
     failed_commands: list[str]
 
+    @property
+    def complete(self) -> bool:
+        """Is nothing left to be tried again?"""
+        return not self.failed_commands and all(row.result != "failed" for row in self.results)
+
 
 class _File(NamedTuple):
     """All that the journal knows of one path."""

@@ -19,7 +19,7 @@ class Taken(NamedTuple):
     @property
     def complete(self) -> bool:
         """Is nothing left to be tried again?"""
-        return not self.outcome.failed_commands and all(row.result != "failed" for row in self.outcome.results)
+        return self.outcome.complete
 
 
 class Before(NamedTuple):
@@ -45,7 +45,7 @@ def take_back(
     """
     outcome = backwards.restore(root, journal.part(numbers), boot_id, early=early)
     taken = Taken(outcome, tuple(row.path for row in outcome.results if row.result == "changed-since"))
-    if not taken.complete or journal.damaged:
+    if not outcome.complete or journal.damaged:
         return taken
     if before and journal.newest.run:
         # Not the words of the change: they would tell of an apply whose journal is gone.

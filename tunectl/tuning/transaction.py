@@ -1,6 +1,5 @@
 """apply and restore as whole runs: the lock, the journal, the writes, and reading the host again."""
 
-import datetime
 import os
 import stat
 import time
@@ -25,7 +24,7 @@ from tunectl.tuning.lock import DirectoryGoneError, hold, make_directory, remove
 from tunectl.tuning.loss import held_now
 from tunectl.tuning.plan import runtime_part
 from tunectl.tuning.takeback import Before
-from tunectl.tuning.trial import Trial, forget, read_trial
+from tunectl.tuning.trial import Trial, forget, now_utc, read_trial
 from tunectl.wording import few
 
 # A driver may answer to a change by setting up new interrupts: they are moved in a second pass. And systemd and the
@@ -219,21 +218,21 @@ def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, f
         not_run.update(dict.fromkeys(applied.not_run))
         failed.update(dict.fromkeys(applied.failed))
         plan = planned(inspection, runtime_only)
-    at = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     journal = inspection.journal
-    journal.hold(held_now(plan.findings, journal.in_force(), inspection.identity.kernel, at))
+    journal.hold(held_now(plan.findings, journal.in_force(), inspection.identity.kernel, now_utc()))
     journal.end(inspection.identity.boot_id, inspection.own_words())
     return Run(Applied(list(results.values()), list(not_run), list(failed)), plan, inspection)
 
 
 def unsettled(before: Plan, now: Plan, results: Mapping[str, Result]) -> set[str]:
     """The targets that are not in force, though they were, or were written without an error. Pure."""
-    hopeless = _drifted(before) - {change.target for change in before.changes}
+    hopeless = drifted(before) - {change.target for change in before.changes}
     refused = {target for target, result in results.items() if result.result != "changed"}
-    return _drifted(now) - hopeless - refused
+    return drifted(now) - hopeless - refused
 
 
-def _drifted(plan: Plan) -> set[str]:
+def drifted(plan: Plan) -> set[str]:
+    """The targets that drift. Pure."""
     return {finding.target for finding in plan.findings if finding.outcome is Outcome.DRIFTED}
 
 
@@ -301,7 +300,7 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
         outcome = backwards.restore(root, journal, boot_id, force=force)
         outcome = outcome._replace(not_run=[*disarmed.not_run, *outcome.not_run])
         notes += disarmed.failed.values()
-        failed = bool(outcome.failed_commands) or any(result.result == "failed" for result in outcome.results)
+        failed = not outcome.complete
         standing = () if failed else left_standing(root, journal, group)
         set_aside = bool(journal.damaged or standing)
         left = [result.path for result in outcome.results if result.result == "changed-since"]

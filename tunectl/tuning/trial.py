@@ -113,10 +113,9 @@ def decide(trial: Trial | None, boot_id: str, now_s: float, tried: str = "") -> 
     """
     if trial is None or trial.is_over:
         return Due.NOTHING
-    if trial.tries and boot_id != trial.boot_id:
-        return _decide_tried(trial, trial.tries, boot_id, now_s, tried)
     if trial.tries:
-        return Due.WAIT
+        is_to_come = boot_id == trial.boot_id
+        return Due.WAIT if is_to_come else _decide_tried(trial, trial.tries, boot_id, now_s, tried)
     if boot_id != trial.boot_id or now_s >= trial.deadline_s:
         return Due.TAKE_BACK
     return Due.WAIT

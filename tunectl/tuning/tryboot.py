@@ -33,6 +33,7 @@ from tunectl.tuning.confirming import (
     own_steps,
     read_active,
     require_none_waits,
+    require_own_id,
     require_systemd,
     unit_step,
     write_armed,
@@ -191,8 +192,7 @@ def _require_tried(trial: Trial, tries: Tries, inspection: Inspection, trial_id:
     root, boot_id = inspection.root, inspection.identity.boot_id
     if not trial_id:
         raise TunectlError("a boot that was tried is confirmed by its id", f"sudo tunectl confirm {trial.id}")
-    if trial_id != trial.id:
-        raise TunectlError(f"{trial_id} is not the change that was made last: that is {trial.id}")
+    require_own_id(trial, trial_id)
     if boot_id == trial.boot_id:
         raise TunectlError(f"the boot that {trial.id} tries is still to come", "sudo reboot")
     if boot_id != tries.boot_id or tried_id(root.get_text("proc/cmdline")) != trial.id:
