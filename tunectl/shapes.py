@@ -80,6 +80,11 @@ class Unconfirmed(msgspec.Struct, frozen=True):
         Meta(description="When it is taken back, as the wall clock stands now; empty for a boot that is tried."),
         Maybe,
     ] = ""
+    proved_at: Annotated[
+        Time | Literal[""],
+        Meta(description="When the boot that is tried had everything in force; empty before."),
+        Maybe,
+    ] = ""
 
 
 class Returned(msgspec.Struct, frozen=True):

@@ -11,6 +11,11 @@ from tests.ansible.conftest import Module, Play, Played, recorded
 from tests.conftest import LOW_LATENCY, TUNECTL, write_host_file
 from tests.hosts.builder import HostFactory
 from tests.trees import differences, picture
+from tests.tuned import inspection_on, state_of
+from tests.tuning.test_tryboot_loaders import boot_it, entries_of, wanting
+from tunectl.host.writable import WritableSysroot
+from tunectl.tuning.confirming import end_when_due
+from tunectl.tuning.tryboot import prove
 from tunectl.units import DEADLINE, RETURN
 
 pytestmark = pytest.mark.slow
@@ -96,3 +101,58 @@ def test_what_is_not_in_force_is_not_confirmed(play: Play, host_root: HostFactor
     assert (done.code, done.counts("lab4")["failed"]) == (2, 1), done.out
     assert "mm.swappiness" in done.said("lab4")
     assert trial(root)["status"] == "armed"
+
+
+# ---- a boot that is tried
+
+
+def phase(play: Play, tree: Path, folder: Path, name: str) -> Played:
+    """One phase of the role, on a host that may be rebooted: Ansible itself never reboots the machine it runs on."""
+    playbook = folder / f"{name}.yml"
+    task = {"ansible.builtin.import_role": {"name": "tunectl.host.tunectl_tune", "tasks_from": name}}
+    start = {"hosts": "all", "gather_facts": False, "environment": "{{ tunectl_environment }}"}
+    playbook.write_text(json.dumps([{**start, "tasks": [task]}]))
+    wanted = {"tunectl_host_isolated": "2-3", "tunectl_host_profile": "some.toml"}
+    return play(playbook, {"lab4": recorded(tree, tunectl_tune_reboot=True, tunectl_tune_settle_s=0, **wanted)})
+
+
+def test_a_boot_is_tried_and_kept_once_it_was_reached(play: Play, tmp_path: Path) -> None:
+    tree = wanting("grub", tmp_path)
+    permanent = picture(tree / "etc/default")
+    armed = phase(play, tree, tmp_path, "apply")
+    assert (armed.code, armed.counts("lab4")["changed"], trial(tree)["kind"]) == (0, 1, "boot"), armed.out
+    assert (len(entries_of(tree)), picture(tree / "etc/default")) == (1, permanent)
+    again = phase(play, tree, tmp_path, "apply")
+    assert (again.code, again.counts("lab4")["changed"], trial(tree)["status"]) == (0, 0, "armed"), again.out
+
+    boot_it(tree, "grub")
+    early = phase(play, tree, tmp_path, "keep")
+    assert (early.code, early.counts("lab4")["failed"], trial(tree)["status"]) == (2, 1, "armed"), early.out
+    root = WritableSysroot(str(tree))
+    assert prove(inspection_on(root), root, state_of(root), wait_s=0) == []
+    kept = phase(play, tree, tmp_path, "keep")
+    assert (kept.code, trial(tree)["status"], entries_of(tree)) == (0, "confirmed", []), kept.out
+
+
+def test_a_host_that_boots_its_old_line_again_has_failed(play: Play, tmp_path: Path) -> None:
+    tree = wanting("grub", tmp_path)
+    line, other = (tree / "proc/cmdline").read_text(), "99999999-0000-4000-8000-000000000002"
+    phase(play, tree, tmp_path, "apply")
+    boot_it(tree, "grub")
+    (tree / "proc/cmdline").write_text(line)
+    (tree / "proc/sys/kernel/random/boot_id").write_text(f"{other}\n")
+    root = WritableSysroot(str(tree))
+    end_when_due(root, state_of(root), other, wait_s=0)
+    done = phase(play, tree, tmp_path, "keep")
+    assert (done.code, done.counts("lab4")["failed"]) == (2, 1), done.out
+    assert trial(tree)["why"] in done.said("lab4")
+    assert f"{tree}/var/lib/tunectl/journal.jsonl" in done.said("lab4")
+
+
+def test_where_no_boot_can_be_tried_every_boot_gets_the_line(play: Play, tmp_path: Path) -> None:
+    tree = wanting("grub", tmp_path)
+    (tree / "etc/crypttab").write_text("root UUID=1 none luks\n")
+    done = phase(play, tree, tmp_path, "apply")
+    assert (done.code, trial(tree)["kind"], trial(tree)["status"]) == (0, "runtime", "confirmed"), done.out
+    (untried,) = [text for text in done.out.splitlines() if "untried" in text]
+    assert "passphrase" in untried

@@ -14,6 +14,7 @@ from tunectl.model import Change, Lifetime, Scalar
 from tunectl.shapes import Findings, HostFile, Maybe, Notes, Reboot, Waits
 from tunectl.tuning.confirming import why_kept
 from tunectl.tuning.inspection import open_inspection
+from tunectl.tuning.tryboot import why_untried
 from tunectl.verdict import verdict_of
 
 
@@ -49,6 +50,11 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     confirm_refused: Annotated[
         str, Meta(description="Why `apply --confirm-within` is refused here; empty where it is not."), Maybe
     ] = ""
+    try_refused: Annotated[
+        str,
+        Meta(description="Why `apply --try-boot` is refused here; empty where it is not, or needs no reboot."),
+        Maybe,
+    ] = ""
     notes: Notes
 
 
@@ -75,6 +81,7 @@ def command(options: Options, candidate: str | None) -> int:
         findings=plan.findings,
         unconfirmed=inspection.unconfirmed(),
         confirm_refused=why_kept(inspection.root),
+        try_refused=why_untried(inspection) if boots else "",
         notes=[*inspection.notes(), *inspection.choices(), *inspection.tuner_notes()],
     )
     emit(options, "plan", inspection.identity, body)

@@ -253,7 +253,7 @@ def unconfirmed_of(state: str, root: Sysroot, boot_id: str) -> Unconfirmed | Non
     if trial is None or trial.is_over:
         return None
     if trial.tries:
-        return Unconfirmed(trial.id, trial.kind)
+        return Unconfirmed(trial.id, trial.kind, proved_at=trial.tries.proved_at)
     left_s = trial.deadline_s - boot_time() if boot_id == trial.boot_id else 0.0
     return Unconfirmed(trial.id, trial.kind, now_utc(max(0.0, left_s)))
 

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from tunectl.bootloader.family import OnceEntry
+from tunectl.bootloader.family import Default, Once, OnceEntry
 from tunectl.bootloader.hang import is_uncovered
 from tunectl.bootloader.oneshot import refusals, tried_id
 from tunectl.command import argv
@@ -20,7 +20,7 @@ from tunectl.hostfile.monitor import parse_listen
 from tunectl.knobs import KNOBS
 from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.drivers.bootargs import loaded_by, tried_by
-from tunectl.knobs.row import Step
+from tunectl.knobs.row import Step, View
 from tunectl.model import NEXT_BOOT, Finding, NextBoot, Outcome
 from tunectl.shapes import replaced
 from tunectl.tuning.commands import Notified, run_commands
@@ -82,10 +82,28 @@ def try_boot(
     return run_apply(inspection, root, state, runtime_only=False, wait_s=wait_s, adopt=adopt, around=around)
 
 
+def why_untried(inspection: Inspection) -> str:
+    """Why `apply --try-boot` is refused here, with nobody at the console; "" where it is not."""
+    try:
+        require_systemd(inspection.root)
+        _require_default(inspection.view(), "loader", attended=False)
+    except TunectlError as error:
+        return str(error)
+    return ""
+
+
 def _plan(inspection: Inspection, trial_id: str, by: TriedBy, attended: bool) -> tuple[OnceEntry, Tries]:
     """The entry, and what its boot will be known by. TunectlError."""
     root, view = inspection.root, inspection.view()
-    once = once_of(view, by)
+    once, default = _require_default(view, by, attended)
+    line = tried_by(view, default.line, trial_id)
+    entry = once.entry(root, trial_id, line)
+    return entry, Tries(line, {path: _fingerprint(root, path) for path in default.loads}, entry.disarm, by)
+
+
+def _require_default(view: View, by: TriedBy, attended: bool) -> tuple[Once, Default]:
+    """How one boot takes an entry, and what the default one boots. TunectlError with every reason against it."""
+    root, once = view.root, once_of(view, by)
     against = refusals(root, once, loaded_by(view).loader.name)
     if reasons := [refusal for refusal in against if not (refusal.attended and attended)]:
         helps = "--attended, where somebody is at the console" if all(refusal.attended for refusal in reasons) else None
@@ -93,9 +111,7 @@ def _plan(inspection: Inspection, trial_id: str, by: TriedBy, attended: bool) ->
     default = default_of(view, by)
     if default is None or once is None:
         raise TunectlError("no boot can be tried here: the default entry's line is not known")
-    line = tried_by(view, default.line, trial_id)
-    entry = once.entry(root, trial_id, line)
-    return entry, Tries(line, {path: _fingerprint(root, path) for path in default.loads}, entry.disarm, by)
+    return once, default
 
 
 def _fingerprint(root: Sysroot, path: str) -> str:

@@ -26,13 +26,17 @@ _FLAGS = {
     "verify": ("strict",),
     "check": ("strict",),
     "preflight": ("strict",),
-    "apply": ("runtime",),
+    "apply": ("runtime", "try_boot", "attended", "without_watchdog"),
     "restore": ("force", "salvage"),
     "probe": ("attribute",),
 }
 _SWITCHES = {"preflight": ("feed",)}  # on, off, or as the host file says
 _VALUES = {
-    "apply": {"confirm_within": "--confirm-within", "wait_s": "--wait"},
+    "apply": {
+        "confirm_within": "--confirm-within",
+        "reach": "--reach",
+        "wait_s": "--wait",
+    },
     "confirm": {"wait_s": "--wait"},
     "restore": {"wait_s": "--wait"},
     "check": {"window_s": "--window"},
@@ -54,7 +58,7 @@ def words(command: str, params: dict[str, Any], check_mode: bool = False, candid
     if check_mode:
         command = _INSTEAD.get(command, command)
     said = list(_WORDS.get(command, [command]))
-    said += [f"--{flag}" for flag in _FLAGS.get(command, ()) if params.get(flag)]
+    said += [f"--{flag.replace('_', '-')}" for flag in _FLAGS.get(command, ()) if params.get(flag)]
     switched = [key for key in _SWITCHES.get(command, ()) if params.get(key) is not None]
     said += [f"--{key}" if params[key] else f"--no-{key}" for key in switched]
     for key, option in _VALUES.get(command, {}).items():

@@ -134,12 +134,17 @@ def changed(command: str, document: Document) -> bool:
     """Did the command change the host (in check mode: would it)?"""
     if command == "apply":
         results = [change.get("result", "changed") for change in document["changes"]]
-        return "changed" in results
+        return "changed" in results or is_tried(document)
     if command == "restore":
         return any(one["result"] in ("restored", "would-restore") for one in document["results"])
     if command == "confirm":
         return "unconfirmed" in document if "status" not in document else not document.get("already")
     return False
+
+
+def is_tried(document: Document) -> bool:
+    """Does the next boot alone have what was asked for?"""
+    return (document.get("unconfirmed") or {}).get("kind") == "boot"
 
 
 def service_changed(document: Document, state: str) -> bool:

@@ -326,6 +326,26 @@ options:
       - With O(command=apply), take everything back unless O(command=confirm) comes within this time, such as V(10m).
       - Refused where nobody would take it back; O(command=plan) says why as C(confirm_refused).
     type: str
+  try_boot:
+    description:
+      - With O(command=apply), have the next boot alone take the boot arguments and settings; nothing else is written.
+        That boot proves itself within ten minutes, or the host boots its old line again; O(command=confirm) keeps it.
+      - Refused where the boot loader cannot; O(command=plan) says why as C(try_refused).
+    type: bool
+    default: false
+  attended:
+    description: With O(try_boot), that somebody at the console can type a passphrase.
+    type: bool
+    default: false
+  without_watchdog:
+    description: With O(try_boot), try it also where no watchdog would end a hang.
+    type: bool
+    default: false
+  reach:
+    description:
+      - With O(try_boot) and O(confirm_within), who has to answer, as HOST:PORT, or V(auto) for the peer of the ssh
+        connection. It is watched only if it answers before the first write.
+    type: str
   id:
     description: With O(command=confirm), the change, as C(unconfirmed) names it; another one is refused.
     type: str
@@ -509,7 +529,7 @@ reboot_required:
   returned: with the commands plan, apply, verify, preflight and restore
   type: bool
 unconfirmed:
-  description: The change that is taken back unless it is confirmed, with id, kind and back_at.
+  description: The change that is taken back unless it is confirmed, with id, kind, back_at and proved_at.
   returned: when one waits, with the commands plan, apply, verify and show
   type: dict
 returned:
@@ -518,6 +538,10 @@ returned:
   type: dict
 confirm_refused:
   description: Why O(confirm_within) is refused on this host; empty where it is not.
+  returned: with the command plan
+  type: str
+try_refused:
+  description: Why O(try_boot) is refused on this host; empty where it is not, or no boot argument changes.
   returned: with the command plan
   type: str
 boot_id:
@@ -557,7 +581,7 @@ from ansible_collections.tunectl.host.plugins.module_utils import commands, host
 PROGRAM = "/opt/tunectl/bin/tunectl"
 # What their documents say, no other value does.
 _TOLD_ONCE = ("confirm", "probe", "restore", "propose", "show", "service")
-_OF_TRIAL = ("unconfirmed", "returned", "confirm_refused")
+_OF_TRIAL = ("unconfirmed", "returned", "confirm_refused", "try_refused")
 _JUDGING = ("plan", "apply", "configure", "verify", "check", "preflight", "probe")
 
 ARGUMENTS: dict[str, Any] = {
@@ -569,6 +593,10 @@ ARGUMENTS: dict[str, Any] = {
     "state_dir": {"type": "path"},
     "strict": {"type": "bool", "default": False},
     "confirm_within": {"type": "str"},
+    "try_boot": {"type": "bool", "default": False},
+    "attended": {"type": "bool", "default": False},
+    "without_watchdog": {"type": "bool", "default": False},
+    "reach": {"type": "str"},
     "id": {"type": "str"},
     "runtime": {"type": "bool", "default": False},
     "force": {"type": "bool", "default": False},
@@ -763,7 +791,8 @@ def _line(result: dict[str, Any], command: str) -> str:
     if result.get("reboot_required") and said[0] != "pending-reboot":
         said.append("a reboot is pending")
     if command == "apply" and "unconfirmed" in result:
-        said.append(f"to be confirmed by {result['unconfirmed'].get('back_at')}")
+        back_at = result["unconfirmed"].get("back_at")
+        said.append(f"to be confirmed by {back_at}" if back_at else "the next boot is tried")
     return f"{command}: {', '.join(said)}"
 
 
