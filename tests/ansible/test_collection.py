@@ -20,7 +20,7 @@ NEEDED = {
     "meta/runtime.yml",
     "playbooks/provision.yml",
     "playbooks/reboot.yml",
-    "plugins/filter/unknown_host_variables.py",
+    "plugins/filter/unknown_variables.py",
     "plugins/modules/tunectl.py",
     "plugins/module_utils/outcome.py",
     "roles/tunectl_install/files/look.py",

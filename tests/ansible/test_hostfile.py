@@ -145,6 +145,13 @@ def test_a_variable_that_is_no_key_is_refused_with_the_nearest(name: str, near: 
     assert said == [f"tunectl_host_{name}: did you mean tunectl_host_{near}?"]
 
 
+def test_another_variable_is_refused_with_the_nearest_of_all() -> None:
+    read = ["tunectl_tune_reboot", "tunectl_host_name"]  # the second is no key, whoever reads it
+    said = hostfile.unknown_variables(["tunectl_tune_reboot", "tunectl_tune_reboott", "tunectl_host_name"], read)
+    assert [line.split(": did you mean ")[0] for line in said] == ["tunectl_host_name", "tunectl_tune_reboott"]
+    assert said[1].endswith("tunectl_tune_reboot?")
+
+
 def test_every_key_is_right() -> None:
     assert hostfile.unknown_variables(f"tunectl_host_{key}" for key in hostfile.OPTIONS) == []
 

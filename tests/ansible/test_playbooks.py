@@ -69,6 +69,7 @@ def test_a_second_run_changes_nothing_or_mends(play: Play, host_root: HostFactor
 # host -> (recorded host, variables, what is said)
 BAD: dict[str, tuple[str, dict[str, Any], str]] = {
     "name": ("lab4", {"tunectl_host_isolatd": "2-3"}, "tunectl_host_isolatd: did you mean tunectl_host_isolated?"),
+    "option": ("lab4", {"tunectl_tune_reboott": True}, "tunectl_tune_reboott: did you mean tunectl_tune_reboot?"),
     "type": ("lab4", {"tunectl_host_count": "many"}, "tunectl_host_count"),
     "table": ("lab4", {"tunectl_host_budget": {"max_n": 1}}, "max_n"),
     "number": ("lab4", {"tunectl_host_budget": {"max_ns": "fast"}}, "max_ns"),
@@ -93,7 +94,7 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
     "bad",
     [
         pytest.param(
-            ("name", "table", "day", "cpus"), id="one-of-each-judge"
+            ("name", "option", "table", "day", "cpus"), id="one-of-each-judge"
         ),  # names, types, the module, tunectl itself
         pytest.param(tuple(BAD), id="all", marks=pytest.mark.long),
     ],

@@ -157,14 +157,18 @@ def _is_exposed(webhook: dict[str, Any]) -> bool:
     return path.rstrip("/") not in ("", "api/v2/alerts")
 
 
-def unknown_variables(names: Iterable[str]) -> list[str]:
-    """Of variables that begin with tunectl_host_, those that are no key of the host file, each with the nearest one."""
-    known = [f"{_VARIABLE}{key}" for key in OPTIONS]
-    found = []
-    for name in sorted(set(names) - set(known)):
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0)
-        found.append(f"{name}: did you mean {near[0]}?")
-    return found
+def unknown_variables(names: Iterable[str], others: Iterable[str] = ()) -> list[str]:
+    """Those that are no key of the host file and none of the `others` that are read, each with the nearest that is.
+
+    A name that begins with tunectl_host_ is a key or nothing.
+    """
+    keys = {f"{_VARIABLE}{key}" for key in OPTIONS}
+    known = keys | {name for name in others if not name.startswith(_VARIABLE)}
+    unknown = []
+    for name in sorted(set(names) - known):
+        near = difflib.get_close_matches(name, sorted(keys if name.startswith(_VARIABLE) else known), n=1, cutoff=0)
+        unknown.append(f"{name}: did you mean {near[0]}?")
+    return unknown
 
 
 def render(host: dict[str, Any], isolated: str) -> str:
