@@ -44,20 +44,21 @@ def units_of(name: str, invocation: Sequence[str], options: Sequence[str] = ()) 
     return tuple(Unit(f"{DIRECTORY}/{file}", _text(file, invocation, options)) for file in SERVICES[name])
 
 
-def trial_units(invocation: Sequence[str], state: str, *, reaches: bool = False) -> tuple[Unit, ...]:
+def trial_units(
+    invocation: Sequence[str], state: str, *, reaches: bool = False, measures: bool = False
+) -> tuple[Unit, ...]:
     """What takes back a change that nobody confirms: at its deadline, and early in any other boot.
 
     Each is ours as a whole and lives as long as the change is not confirmed: `apply` writes them through the journal.
-    `reaches`: the one that waits also asks another host whether it answers.
+    `reaches`: the one that waits also asks another host whether it answers. `measures`: it also judges the boot as
+    `tunectl preflight` does, which no sandbox lets it.
     """
     program = " ".join(map(quoted, invocation))
     lines = confined(invocation)
     talking = lines.replace("AF_NETLINK", "AF_NETLINK AF_INET AF_INET6").replace("IPAddressDeny=any\n", "")
     values = {"TUNECTL": program, "UNSET": UNSET, "NEEDS": _needed(invocation, state)}
-    return (
-        _unit(RETURN, {"CONFINED": lines, **values}),
-        _unit(DEADLINE, {"CONFINED": talking if reaches else lines, **values}),
-    )
+    waiting = "SyslogIdentifier=tunectl" if measures else talking if reaches else lines
+    return _unit(RETURN, {"CONFINED": lines, **values}), _unit(DEADLINE, {"CONFINED": waiting, **values})
 
 
 def try_units(trial_id: str, seconds: int) -> tuple[Unit, ...]:

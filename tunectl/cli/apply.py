@@ -29,7 +29,7 @@ from tunectl.tuning.confirming import Chosen, Ended, Wanted, apply_set, choose_s
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.repairing import was_taken_back
 from tunectl.tuning.transaction import Run, nothing_done, planned, require_root
-from tunectl.tuning.trial import TriedBy, read_set
+from tunectl.tuning.trial import Confirms, TriedBy, read_set
 from tunectl.tuning.tryboot import try_boot
 from tunectl.verdict import Verdict, verdict_of
 
@@ -91,7 +91,9 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--attended", is_flag=True, help="With --try-boot: somebody at the console can type a passphrase.")
 @click.option("--without-watchdog", is_flag=True, help="With --try-boot: also where no watchdog ends a hang.")
 @click.option(
-    "--confirm-by", type=click.Choice(["verify"]), help="With --try-boot: confirm it once everything is in force."
+    "--confirm-by",
+    type=click.Choice(["verify", "preflight"]),
+    help="With --try-boot: confirm it once everything is in force; preflight: and it says GO.",
 )
 @click.option("--unless-worse", is_flag=True, help="Of a repair: go back where it mends not all and something drifts.")
 @wait_option
@@ -105,7 +107,7 @@ def command(
     tries: TriedBy | None,
     attended: bool,
     without_watchdog: bool,
-    confirm_by: str | None,
+    confirm_by: Confirms | None,
     unless_worse: bool,
     wait_s: float,
 ) -> int:
@@ -131,7 +133,6 @@ def command(
     watched, why = _watched(root, reach) if reach is not None else ("", "")
     wanted = Wanted(within_s, watched) if within_s is not None else None
     if tries:
-        confirms = confirm_by is not None
         unwatched = None if without_watchdog else partial(_ask_of_hangs, yes)
         run = try_boot(
             inspection,
@@ -140,7 +141,7 @@ def command(
             by=tries,
             attended=attended,
             unwatched=unwatched,
-            confirms=confirms,
+            confirms=confirm_by,
             reach=watched,
             wait_s=wait_s,
             adopt=adopt,

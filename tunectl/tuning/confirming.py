@@ -190,9 +190,9 @@ def new_trial(kind: TrialKind, trial_id: str, chosen: HostSet, inspection: Inspe
     )
 
 
-def own_steps(invocation: tuple[str, ...], state: str, *, reaches: bool = False) -> list[Step]:
+def own_steps(invocation: tuple[str, ...], state: str, *, reaches: bool = False, measures: bool = False) -> list[Step]:
     """The units of every trial."""
-    units = trial_units(invocation or ("/usr/bin/tunectl",), state, reaches=reaches)
+    units = trial_units(invocation or ("/usr/bin/tunectl",), state, reaches=reaches, measures=measures)
     return [*(unit_step(unit) for unit in units), link_step("sysinit.target", RETURN)]
 
 

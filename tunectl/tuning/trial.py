@@ -36,6 +36,7 @@ _LARGEST = 4 << 20  # bytes: a host file and its profiles have at most one MiB e
 CONFIRM = argv("sudo", "tunectl", "confirm")
 
 Status = Literal["armed", "confirmed", "returned"]
+Confirms = Literal["verify", "preflight"]
 TriedBy = Literal["loader", "kexec"]  # what starts the kernel of a boot that is tried
 
 
@@ -60,7 +61,7 @@ class Tries(msgspec.Struct, frozen=True):
     loads: dict[str, str]  # of the kernel, the initial RAM disks or the image: path and SHA-256
     disarm: str  # the name in tuning/commands.py of what takes back that the next boot takes it
     by: TriedBy = "loader"
-    confirms: bool = False  # it is confirmed by itself, once it is proved
+    confirms: Confirms | None = None  # what confirms it, once it is proved; None for nobody but a person
     boot_id: str = ""  # of the tried boot, once it is there
     proved_at: str = ""  # UTC, once every setting was seen in force
 

@@ -42,7 +42,7 @@ from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.lock import hold
 from tunectl.tuning.proved import default_of, once_of
 from tunectl.tuning.transaction import Around, Run, io_errors_end_the_run, run_apply
-from tunectl.tuning.trial import HostSet, Trial, TriedBy, Tries, new_id, now_utc, read_set, write_trial
+from tunectl.tuning.trial import Confirms, HostSet, Trial, TriedBy, Tries, new_id, now_utc, read_set, write_trial
 from tunectl.units import DEADLINE, TRY_TIMER, try_units
 from tunectl.wording import few
 
@@ -59,7 +59,7 @@ def try_boot(
     by: TriedBy = "loader",
     attended: bool = False,
     unwatched: Callable[[], None] | None = None,
-    confirms: bool = False,
+    confirms: Confirms | None = None,
     reach: str = "",
     wait_s: float,
     adopt: bool = False,
@@ -68,8 +68,8 @@ def try_boot(
 
     `by`: what starts that boot's kernel. `attended`: somebody is at the console who can type a passphrase.
     `unwatched` is called where no watchdog would end a hang even of the running system, and raises what ends the try;
-    None: it goes on. `confirms`: it is confirmed by itself, once it is proved. `reach`: HOST:PORT that has to answer in
-    that boot, too. TunectlError with every reason against it.
+    None: it goes on. `confirms`: what confirms it by itself, once it is proved. `reach`: HOST:PORT that has to answer
+    in that boot, too. TunectlError with every reason against it.
     """
     require_systemd(root)
     require_none_waits(state, root)
@@ -115,7 +115,7 @@ def _arm(
     """The record, the units, the entry; and the boot loader is told last."""
     require_none_waits(state, root)
     steps = [
-        *own_steps(inspection.invocation, state, reaches=bool(reach)),
+        *own_steps(inspection.invocation, state, reaches=bool(reach), measures=tries.confirms == "preflight"),
         link_step("multi-user.target", DEADLINE),
         *map(unit_step, try_units(trial_id, LENGTH_S)),
         *(link_step(target, TRY_TIMER) for target in ("sysinit.target", "emergency.target", "rescue.target")),
@@ -153,8 +153,13 @@ def _missing(trial: Trial, findings: Iterable[Finding]) -> list[str]:
 
 
 def unproved(findings: Iterable[Finding]) -> list[str]:
-    """The targets that are not in force now. What the next boot will have is not asked: it has the old line. Pure."""
-    return [finding.target for finding in findings if finding.outcome in _FAILS and not _is_of_next_boot(finding)]
+    """The targets that are not in force now. Pure."""
+    return [finding.target for finding in of_this_boot(findings) if finding.outcome in _FAILS]
+
+
+def of_this_boot(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """What a boot that is tried is judged by. What the next one will have is not asked: it has the old line. Pure."""
+    return tuple(finding for finding in findings if not _is_of_next_boot(finding))
 
 
 def _is_of_next_boot(finding: Finding) -> bool:
