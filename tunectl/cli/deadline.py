@@ -62,6 +62,8 @@ def _prove(options: Options, root: WritableSysroot, trial: Trial) -> int:
     inspection = of_set(options, root, trial)
     stay_off(root, inspection.config.scope.isolated)
     identity, state = inspection.identity, options.state_path
+    if trial.tries and trial.tries.confirming:  # it was cut off
+        confirm_boot(inspection, root, state, trial.id, wait_s=_WAIT_S)
     while due_now(read_trial(state, root), root, identity.boot_id) is Due.WAIT and identity.boot_id != trial.boot_id:
         left = prove(of_set(options, root, trial), root, state, wait_s=_WAIT_S)
         if not left:

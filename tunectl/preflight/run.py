@@ -44,7 +44,7 @@ from tunectl.shapes import Jitter, LeftOut, replaced
 from tunectl.tuning.inspection import Inspection, config_or_proposal
 from tunectl.tuning.journal import Journal, peek
 from tunectl.tuning.plan import idle_waivers, waive
-from tunectl.tuning.tryboot import of_this_boot
+from tunectl.tuning.proved import of_this_boot
 from tunectl.verdict import verdict_of
 from tunectl.wording import PROBE
 

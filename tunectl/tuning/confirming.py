@@ -19,9 +19,10 @@ from tunectl.knobs.row import Step
 from tunectl.shapes import TrialKind, replaced
 from tunectl.tuning.apply import write_own_files
 from tunectl.tuning.commands import Notified, reload_monitor, run_commands
-from tunectl.tuning.inspection import Inspection
+from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.journal import Journal, load
 from tunectl.tuning.lock import hold
+from tunectl.tuning.proved import unproved
 from tunectl.tuning.repairing import back_where_worse
 from tunectl.tuning.takeback import Before, Taken, take_back
 from tunectl.tuning.transaction import (
@@ -58,6 +59,7 @@ EXPIRED, REBOOTED = "nobody confirmed it in time", "the host booted before it wa
 UNTRIED = "the boot that was to be tried did not come up, or another entry was booted"
 UNPROVED = "the boot that was tried did not prove itself, and the host booted the old line again"
 PROVED = "the boot that was tried was not confirmed before the host booted again"
+CUT_OFF = "its confirmation was cut off before a boot could have the line"
 
 
 class Wanted(NamedTuple):
@@ -280,6 +282,8 @@ def _end(root: WritableSysroot, state: str, boot_id: str, early: bool) -> Ended 
     due = due_now(trial, root, boot_id)
     if trial is None or due in (Due.WAIT, Due.REBOOT):
         return Ended(trial, due) if trial else None
+    if due is Due.CUT_OFF and _has_the_arguments(root, state, trial):
+        due = Due.TRIED  # a boot of its line, as the one that was tried: what was begun there is finished here
     if due is Due.TRIED and trial.tries:
         trial = replaced(trial, tries=replaced(trial.tries, boot_id=boot_id))
         write_trial(state, trial)
@@ -307,11 +311,27 @@ def _why(trial: Trial, boot_id: str) -> str:
     """What ends a trial now."""
     if trial.why:
         return trial.why
+    if trial.tries and trial.tries.confirming:
+        return CUT_OFF
     if trial.tries:
         was_there = trial.tries.boot_id
         proved = PROVED if trial.tries.proved_at else UNPROVED
         return proved if was_there else UNTRIED
     return EXPIRED if boot_id == trial.boot_id else REBOOTED
+
+
+def _has_the_arguments(root: WritableSysroot, state: str, trial: Trial) -> bool:
+    """Has this boot what the trial's set wants on its line? By what proves a boot that is tried.
+
+    Not by the files: the write may have reached them, and somebody chosen another entry.
+    """
+    host_file, texts, today = trial.set.host_file, trial.set.texts, now_utc().partition("T")[0]
+    try:
+        inspection = open_inspection(root, host_file, state, (), today, texts=texts)
+    except TunectlError:  # this boot is another machine: it has fewer CPUs, say
+        return False
+    settings = (*inspection.config.settings, *inspection.leftovers())
+    return not unproved(inspection.assess(tuple(one for one in settings if one.knob.startswith("boot."))).findings)
 
 
 def _journal_of(root: WritableSysroot, state: str, boot_id: str) -> Journal:
@@ -335,11 +355,16 @@ def confirm(root: WritableSysroot, state: str, boot_id: str, trial_id: str = "",
         assert trial
         was_confirmed = trial.status == "confirmed"
         if not was_confirmed:
-            by = os.environ.get("SUDO_USER", "") or f"uid {os.getuid()}"
+            by = (trial.tries.confirming if trial.tries else "") or who_confirms()
             trial = replaced(trial, status="confirmed", ended_at=now_utc(), confirmed_by=by)
             write_trial(state, trial)
         ended = Ended(trial, Due.NOTHING, was_confirmed=was_confirmed)
         return _sweep(root, state, boot_id, ended, _journal_of(root, state, boot_id))
+
+
+def who_confirms() -> str:
+    """The user, as sudo(8) names him."""
+    return os.environ.get("SUDO_USER", "") or f"uid {os.getuid()}"
 
 
 def _require_confirmable(trial: Trial | None, root: WritableSysroot, boot_id: str, trial_id: str) -> None:

@@ -64,6 +64,7 @@ class Tries(msgspec.Struct, frozen=True):
     confirms: Confirms | None = None  # what confirms it, once it is proved; None for nobody but a person
     boot_id: str = ""  # of the tried boot, once it is there
     proved_at: str = ""  # UTC, once every setting was seen in force
+    confirming: str = ""  # who confirmed it, before the first write that makes it permanent
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +105,7 @@ class Due(Enum):
     WAIT = "wait"
     TAKE_BACK = "take back"
     TRIED = "tried"  # this is the boot that is tried, and nobody has noted it yet
+    CUT_OFF = "cut off"  # an earlier boot was making it permanent: this one has the new line, or the old one
     REBOOT = "reboot"  # it did not prove itself in time
 
 
@@ -126,7 +128,7 @@ def _decide_tried(trial: Trial, tries: Tries, boot_id: str, now_s: float, tried:
     if not tries.boot_id and tried == trial.id:
         return Due.TRIED
     if tries.boot_id != boot_id:
-        return Due.TAKE_BACK
+        return Due.CUT_OFF if tries.confirming else Due.TAKE_BACK
     return Due.REBOOT if not tries.proved_at and now_s >= trial.deadline_s else Due.WAIT
 
 

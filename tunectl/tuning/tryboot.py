@@ -5,23 +5,21 @@ boot than the one that was tried is refused.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 from tunectl.bootloader.family import OnceEntry
 from tunectl.bootloader.hang import is_uncovered
 from tunectl.bootloader.oneshot import refusals, tried_id
 from tunectl.command import argv
-from tunectl.errors import TunectlError, UsageError
+from tunectl.errors import TunectlError
 from tunectl.host.reach import answers
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.hostfile.monitor import parse_listen
-from tunectl.knobs import KNOBS
-from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.drivers.bootargs import loaded_by, tried_by
 from tunectl.knobs.row import Step
-from tunectl.model import NEXT_BOOT, Finding, NextBoot, Outcome
+from tunectl.model import Finding, NextBoot
 from tunectl.shapes import replaced
 from tunectl.tuning.commands import Notified, run_commands
 from tunectl.tuning.confirming import (
@@ -36,18 +34,18 @@ from tunectl.tuning.confirming import (
     require_own_id,
     require_systemd,
     unit_step,
+    who_confirms,
     write_armed,
 )
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.lock import hold
-from tunectl.tuning.proved import default_of, once_of
+from tunectl.tuning.proved import default_of, once_of, unproved
 from tunectl.tuning.transaction import Around, Run, io_errors_end_the_run, run_apply
 from tunectl.tuning.trial import Confirms, HostSet, Trial, TriedBy, Tries, new_id, now_utc, read_set, write_trial
 from tunectl.units import DEADLINE, TRY_TIMER, try_units
 from tunectl.wording import few
 
 LENGTH_S = 600  # from its start on, for the proof
-_FAILS = (Outcome.DRIFTED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
 _AGAIN = argv("sudo", "tunectl", "apply", "--try-boot")
 
 
@@ -145,51 +143,41 @@ def prove(inspection: Inspection, root: WritableSysroot, state: str, *, wait_s: 
     return []
 
 
-def _missing(trial: Trial, findings: Iterable[Finding]) -> list[str]:
+def _missing(trial: Trial, findings: tuple[Finding, ...]) -> list[str]:
     """The targets that are not in force, or who does not answer: nobody elsewhere could confirm such a boot."""
     left = unproved(findings)
     is_cut_off = not left and trial.reach and not answers(*parse_listen(trial.reach))
     return [trial.reach] if is_cut_off else left
 
 
-def unproved(findings: Iterable[Finding]) -> list[str]:
-    """The targets that are not in force now. Pure."""
-    return [finding.target for finding in of_this_boot(findings) if finding.outcome in _FAILS]
-
-
-def of_this_boot(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """What a boot that is tried is judged by. What the next one will have is not asked: it has the old line. Pure."""
-    return tuple(finding for finding in findings if not _is_of_next_boot(finding))
-
-
-def _is_of_next_boot(finding: Finding) -> bool:
-    """Is only the permanent configuration another? Then what this boot has of the argument is as it was asked for."""
-    if finding.knob == NEXT_BOOT:
-        return True
-    if not finding.points or finding.outcome is not Outcome.DRIFTED or finding.observed is None:
-        return False
-    decode = KNOBS[finding.knob].codec.decode
-    try:
-        return satisfies(finding.match, decode(str(finding.observed)), decode(str(finding.desired)))
-    except (ValueError, UsageError):  # in words: what this boot has is undone
-        return finding.observed == finding.desired
-
-
 def confirm_boot(inspection: Inspection, root: WritableSysroot, state: str, trial_id: str, *, wait_s: float) -> Ended:
     """The boot that was tried becomes the permanent one: its arguments are written, and read back.
 
-    `inspection` is of the trial's set. TunectlError for any other boot, for one that did not prove itself, and where
-    the default entry loads another kernel or initial RAM disk by now.
+    `inspection` is of the trial's set. That it is being confirmed is noted before the first write: where the host
+    loses its power now, the next boot finishes it if it has the new line, and undoes it otherwise. TunectlError for any
+    other boot, for one that did not prove itself, and where the default entry loads another kernel or initial RAM disk
+    by now.
     """
     trial = read_active(state, root)
     if trial and trial.tries:
         _require_tried(trial, trial.tries, inspection, trial_id)
-        run = apply_set(inspection, root, state, trial.set, joins=True, runtime_only=False, wait_s=wait_s)
+        around = Around(partial(_note_confirming, state, trial.id), always=True)
+        run = run_apply(inspection, root, state, runtime_only=False, wait_s=wait_s, around=around)
         lost = [finding.target for finding in run.plan.findings if finding.next in (NextBoot.OTHER, NextBoot.UNKNOWN)]
         if lost or run.applied.failed:
             why = "; ".join([*run.applied.failed, *(f"the next boot would not have {target}" for target in lost)])
             raise TunectlError(f"the change {trial.id} is not confirmed: {why}", "sudo tunectl verify")
     return confirm(root, state, inspection.identity.boot_id, trial_id, wait_s=wait_s)
+
+
+def _note_confirming(state: str, trial_id: str, inspection: Inspection, root: WritableSysroot) -> Notified:
+    """Under the lock: it may have been restored, or confirmed by another, meanwhile."""
+    trial = read_active(state, root)
+    if trial is None or trial.tries is None or trial.id != trial_id:
+        raise TunectlError(f"the change {trial_id} waits for no confirmation any more; nothing was changed")
+    tries = replaced(trial.tries, confirming=trial.tries.confirming or who_confirms())
+    write_trial(state, replaced(trial, tries=tries))
+    return Notified([], {})
 
 
 def _require_tried(trial: Trial, tries: Tries, inspection: Inspection, trial_id: str) -> None:
@@ -200,6 +188,8 @@ def _require_tried(trial: Trial, tries: Tries, inspection: Inspection, trial_id:
     require_own_id(trial, trial_id)
     if boot_id == trial.boot_id:
         raise TunectlError(f"the boot that {trial.id} tries is still to come", "sudo reboot")
+    if boot_id == tries.boot_id and tries.confirming:
+        return  # it was all so before the first write; a unified image that was built since is another file
     if boot_id != tries.boot_id or tried_id(root.get_text("proc/cmdline")) != trial.id:
         raise TunectlError(f"this is not the boot that {trial.id} tried")
     if changed := [path for path, known in tries.loads.items() if _fingerprint(root, path) != known]:
