@@ -25,6 +25,7 @@ SERVICES = {
 APPLY = "tunectl-apply.service"
 RETURN, DEADLINE = "tunectl-return.service", "tunectl-deadline.service"
 TRY_TIMER, TRY_SERVICE = "tunectl-try.timer", "tunectl-try.service"
+OF_A_TRIAL = (RETURN, DEADLINE, TRY_TIMER, TRY_SERVICE)
 # Places that PrivateTmp= and ProtectHome= would hide from the unit, were the program there.
 _TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
 _HOMES = ("/home/", "/root/", "/run/user/")

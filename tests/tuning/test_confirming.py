@@ -292,7 +292,7 @@ def test_a_record_that_is_not_ours_decides_nothing(host: Host) -> None:
     host.arm()
     before = host.files()
     (Path(host.state) / "trial.json").write_text('{"id": "x"}\n')
-    for act in (host.end, host.confirm, host.arm):
+    for act in (host.confirm, host.arm):
         with pytest.raises(TunectlError):
             act()
     assert host.files() == before
@@ -364,6 +364,65 @@ def test_a_lost_journal_is_said_and_nothing_is_written(host: Host) -> None:
     assert not differences(before, host.tree)
 
 
+# ---- a record that is lost
+
+
+def cut(record: Path) -> None:
+    record.write_bytes(record.read_bytes()[:100])
+
+
+def give_away(record: Path) -> None:
+    os.chown(record, 65534, 65534)
+
+
+LOSSES = [
+    cut,
+    lambda record: record.write_text(""),
+    lambda record: record.write_text("no JSON\n"),
+    lambda record: record.write_text('{"id": "x"}\n'),
+    lambda record: record.chmod(0o666),
+    Path.unlink,
+    pytest.param(give_away, marks=pytest.mark.skipif(os.geteuid() != 0, reason="gives a file away")),
+]
+lost = pytest.mark.parametrize("lose", LOSSES, ids=["cut", "empty", "no JSON", "no record", "open", "gone", "foreign"])
+
+
+@lost
+def test_by_the_journal_a_change_goes_back_whose_record_is_lost(host: Host, lose: Callable[[Path], None]) -> None:
+    confirmed = read_confirmed(host.state, host.root)
+    host.arm()
+    lose(Path(host.state) / "trial.json")
+    host.boot()
+    ended = host.end()
+    assert ended
+    assert (ended.complete, ended.trial.status) == (True, "returned")
+    assert "trial.json" in ended.trial.why
+    assert host.lasting(host.files()) == host.lasting(host.earlier)
+    assert chosen(host) == confirmed
+    assert inspection_on(host.root).returned()
+    assert host.end() == Ended(host.trial, Due.NOTHING)
+    assert restore(host.root).complete
+    assert host.lasting(host.files()) == host.lasting(host.before_all)
+
+
+@lost
+def test_where_the_journal_is_damaged_too_nothing_goes_back_and_no_boot_tries_it_again(
+    host: Host, lose: Callable[[Path], None]
+) -> None:
+    host.arm()
+    lose(Path(host.state) / "trial.json")
+    journal = Path(host.state) / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([*lines[:5], b"?" + lines[5][1:], *lines[6:]]))
+    host.boot()
+    with pytest.raises(TunectlError, match=r"95-tunectl\.rules") as caught:
+        host.end()
+    assert "restore" in str(caught.value)
+    assert not list((host.tree / "etc/systemd/system").rglob("tunectl-return.service"))
+    assert not list((host.tree / "etc/systemd/system").rglob("tunectl-deadline.service"))
+    assert (host.tree / "etc/udev/rules.d/95-tunectl.rules").exists()
+
+
 # ---- what nobody watches puts in force
 
 
@@ -404,7 +463,7 @@ def test_a_change_whose_record_is_gone_is_named(host: Host) -> None:
     host.arm()
     (Path(host.state) / "trial.json").unlink()
     with pytest.raises(TunectlError, match=r"trial\.json is gone"):
-        host.end()
+        host.confirm()
     assert any("trial.json is gone" in note for note in inspection_on(host.root).notes())
     assert restore(host.root).complete
     assert host.end() is None

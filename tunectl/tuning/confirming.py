@@ -8,6 +8,7 @@ import os
 from functools import partial
 from typing import NamedTuple
 
+from tunectl.bootloader.oneshot import tried_id
 from tunectl.command import argv
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import TunectlError
@@ -17,6 +18,7 @@ from tunectl.host.writable import WritableSysroot
 from tunectl.hostfile.monitor import parse_listen
 from tunectl.knobs.row import Step
 from tunectl.shapes import TrialKind, replaced
+from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import write_own_files
 from tunectl.tuning.commands import Notified, reload_monitor, run_commands
 from tunectl.tuning.inspection import Inspection, open_inspection
@@ -37,8 +39,10 @@ from tunectl.tuning.transaction import (
 )
 from tunectl.tuning.trial import (
     CONFIRM,
+    UNKNOWN,
     Due,
     HostSet,
+    RecordLostError,
     Trial,
     boot_time,
     due_now,
@@ -51,8 +55,10 @@ from tunectl.tuning.trial import (
     write_confirmed,
     write_trial,
 )
-from tunectl.units import DIRECTORY, RETURN, Unit, trial_units
+from tunectl.units import DIRECTORY, OF_A_TRIAL, RETURN, Unit, ours, trial_units
+from tunectl.wording import few
 
+_RESTORE = argv("sudo", "tunectl", "restore")
 _RELOAD = ("reload-systemd",)
 _LATER = ("stop-what-is-gone", "reload-systemd")  # as long as systemd knows the units
 EXPIRED, REBOOTED = "nobody confirmed it in time", "the host booted before it was confirmed"
@@ -260,10 +266,14 @@ def end_when_due(
 ) -> Ended | None:
     """Takes back what is due, and finishes what a kill left of an end; None where no trial is known.
 
-    `early` in a boot the services are still to be started: none is restarted. TunectlError where it cannot: what was
-    not brought back stays journaled, and the trial armed.
+    `early` in a boot the services are still to be started: none is restarted. Where its record is lost, the journal
+    tells what goes back. TunectlError where it cannot: what was not brought back stays journaled, and the trial armed.
     """
-    trial = read_trial(state, root)
+    try:
+        trial = read_trial(state, root)
+    except RecordLostError as error:
+        with io_errors_end_the_run(), hold(state, wait_s):
+            trial = _from_journal(root, state, boot_id, error, early)
     due = due_now(trial, root, boot_id)
     if trial is None or due in (Due.WAIT, Due.REBOOT) or (trial.is_over and not any(map(root.stands, trial.own))):
         return Ended(trial, due) if trial else None
@@ -318,6 +328,58 @@ def _why(trial: Trial, boot_id: str) -> str:
         proved = PROVED if trial.tries.proved_at else UNPROVED
         return proved if was_there else UNTRIED
     return EXPIRED if boot_id == trial.boot_id else REBOOTED
+
+
+def _from_journal(root: WritableSysroot, state: str, boot_id: str, error: RecordLostError, early: bool) -> Trial:
+    """A new record in place of a lost one, by which the change is taken back: its first entry is that of a unit.
+
+    TunectlError where no unit of a change stands; in the boot that is tried, which is booted again by its own timer;
+    and where the journal is damaged, too. Then only the units go: they would find the same at each boot.
+    """
+    returns = f"{DIRECTORY}/{RETURN}"
+    if not root.exists(returns) or tried_id(root.get_text("proc/cmdline")):
+        raise error
+    journal = _journal_of(root, state, boot_id)
+    entries = journal.entries.items()
+    begins = [seq for seq, entry in entries if entry.path == returns and not ours(entry.before or "")]
+    if journal.damaged or not begins:
+        _remove_units(root, early)
+        rows = backwards.preview(root, journal, boot_id).results
+        stands = few([row.path for row in rows if row.result == "would-restore"]) or "nothing that it tells of"
+        why = f"{error.message}; the journal does not tell it either ({journal.damage or 'it has no entry of it'})"
+        raise TunectlError(f"{why}, and nothing was taken back; as tunectl wrote it stands: {stands}", _RESTORE)
+    own = tuple(entry.path for seq, entry in entries if seq >= begins[-1] and _is_own_unit(entry.path))
+    why = f"{error.message}: the journal told what to take back"
+    lost = Trial(
+        id=new_id(),
+        kind="runtime",
+        boot_id="",
+        deadline_s=0.0,
+        mark=begins[-1],
+        set=UNKNOWN,
+        held=None,
+        words=(),
+        isolated="",
+        own=own,
+        why=why,
+    )
+    write_trial(state, lost)
+    return lost
+
+
+def _is_own_unit(path: str) -> bool:
+    """Is it a unit of a trial, or a link by which one is wanted?"""
+    return path.startswith(f"{DIRECTORY}/") and path.rpartition("/")[2] in OF_A_TRIAL
+
+
+def _remove_units(root: WritableSysroot, early: bool) -> None:
+    """Without the journal: they are ours as a whole. Last goes the one that would come here again."""
+    units = filter(_is_own_unit, root.walk(DIRECTORY))
+    for path in sorted(units, key=lambda path: (path.endswith(RETURN), -path.count("/"))):
+        is_link = root.link_target(path) is not None
+        if is_link or ours(root.get_text(path)):
+            root.remove(path, link=is_link)
+    run_commands(root, _LATER if early else _RELOAD)
 
 
 def _has_the_arguments(root: WritableSysroot, state: str, trial: Trial) -> bool:

@@ -40,6 +40,10 @@ Confirms = Literal["verify", "preflight"]
 TriedBy = Literal["loader", "kexec"]  # what starts the kernel of a boot that is tried
 
 
+class RecordLostError(TunectlError):
+    """The record of a change is gone, or nobody can believe what stands there."""
+
+
 class HostSet(msgspec.Struct, frozen=True):
     """What is put in force together: the host file and the site's own profiles, as they were read."""
 
@@ -52,6 +56,9 @@ class HostSet(msgspec.Struct, frozen=True):
     def texts(self) -> dict[str, str]:
         """By path, as hostfile/ asks for them; two sets are the same where these are."""
         return {self.host_file: self.text, **self.profiles}
+
+
+UNKNOWN = HostSet("", "")  # of a change whose record was lost
 
 
 class Tries(msgspec.Struct, frozen=True):
@@ -170,11 +177,11 @@ def read_set(config: HostConfig) -> HostSet:
 
 
 def read_trial(state: str, root: Sysroot) -> Trial | None:
-    """The trial of this state directory. TunectlError for a file that is not as we write it, or may be another's."""
+    """The trial of this state directory. RecordLostError for a file that is not as we write it, or another's."""
     trial = read_record(state, NAME, Trial, root)
     if trial is None and root.exists(f"{DIRECTORY}/{RETURN}") and os.path.exists(os.path.join(state, JOURNAL)):
         why = f"{os.path.join(state, NAME)} is gone: what a change wrote that nobody has confirmed is not known"
-        raise TunectlError(why, "sudo tunectl restore")
+        raise RecordLostError(why, "sudo tunectl restore")
     return trial
 
 
@@ -184,7 +191,7 @@ def read_confirmed(state: str, root: Sysroot) -> HostSet | None:
 
 
 def read_record(state: str, name: str, shape: type[Shape], root: Sysroot) -> Shape | None:
-    """A file beside the journal, None where it is not there. TunectlError for one that others may have written."""
+    """A file beside the journal, None where it is not there. RecordLostError for one that others may write."""
     path = os.path.join(state, name)
     try:
         data = durable.read_regular(path, _LARGEST, follow=False)
@@ -196,14 +203,14 @@ def read_record(state: str, name: str, shape: type[Shape], root: Sysroot) -> Sha
     try:
         return msgspec.json.decode(data, type=shape)
     except msgspec.DecodeError as error:
-        raise TunectlError(f"{path}: not as tunectl writes it: {error}", "sudo tunectl restore") from error
+        raise RecordLostError(f"{path}: not as tunectl writes it: {error}", "sudo tunectl restore") from error
 
 
 def _require_roots(path: str, root: Sysroot) -> None:
     """It decides what is written as root: nobody else may have written it, but the owner of a recording."""
     status = os.lstat(path)
     if status.st_uid not in ((0,) if root.live else (0, os.geteuid())) or status.st_mode & 0o022:
-        raise TunectlError(f"{path} can be written by others than root: it is not believed")
+        raise RecordLostError(f"{path} can be written by others than root: it is not believed")
 
 
 def write_trial(state: str, trial: Trial) -> None:
@@ -270,6 +277,7 @@ def returned_of(state: str, root: Sysroot, config: HostConfig, journal: str) -> 
     if trial is None or trial.status != "returned" or not config.files:
         return None
     host, confirmed = read_set(config), read_confirmed(state, root)
-    if host.texts != trial.set.texts or (confirmed and confirmed.texts == host.texts):
+    is_another = trial.set != UNKNOWN and host.texts != trial.set.texts
+    if is_another or (confirmed and confirmed.texts == host.texts):
         return None
     return Returned(trial.id, trial.kind, trial.ended_at, trial.why, journal)
