@@ -3,9 +3,11 @@
 Nobody waits here: the record's deadline is set, or the host gets the boot id of its next boot.
 """
 
+import datetime
 import errno
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -246,6 +248,18 @@ def test_a_look_at_the_host_says_until_when_it_stands(host: Host) -> None:
     assert unconfirmed_of(host.state, host.root, host.boot_id) is None
 
 
+@pytest.mark.parametrize(("boots", "ago_s"), [(0, 3600.0), (1, boot_time())])
+def test_what_is_overdue_was_due_when_it_was(host: Host, boots: int, ago_s: float) -> None:
+    host.arm()
+    host.edit_trial(deadline_s=boot_time() - ago_s)
+    for _ in range(boots):
+        host.boot()
+    shown = unconfirmed_of(host.state, host.root, read_identity(host.root).boot_id)
+    assert shown
+    due = datetime.datetime.fromisoformat(shown.back_at).timestamp()
+    assert abs(time.time() - ago_s - due) < 600
+
+
 # ---- confirmed
 
 
@@ -352,6 +366,23 @@ def test_what_somebody_changed_meanwhile_is_left_and_named(host: Host) -> None:
     assert (host.tree / THP).read_text() == "[always] madvise never\n"
     restore(host.root, force=True)
     assert host.files() == host.before_all
+
+
+@pytest.mark.parametrize("ends", [Host.confirm, Host.end])
+def test_a_unit_that_somebody_edited_is_left_and_named(host: Host, ends: Callable[[Host], Ended]) -> None:
+    host.arm()
+    unit = host.tree / "etc/systemd/system/tunectl-deadline.service"
+    unit.write_text(unit.read_text() + "# mine\n")
+    drop_in = host.tree / "etc/systemd/system/tunectl-return.service.d/mine.conf"
+    drop_in.parent.mkdir()
+    drop_in.write_text("[Service]\n")
+    host.edit_trial(deadline_s=boot_time() + (60 if ends is Host.confirm else -1))
+    ended = ends(host)
+    assert ended.complete
+    assert ended.edited == ("/etc/systemd/system/tunectl-deadline.service",)
+    assert ended.drop_ins == ("/etc/systemd/system/tunectl-return.service.d/mine.conf",)
+    assert host.units() == ["tunectl-deadline.service"]
+    assert drop_in.exists()
 
 
 def test_a_lost_journal_is_said_and_nothing_is_written(host: Host) -> None:

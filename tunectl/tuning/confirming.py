@@ -84,6 +84,8 @@ class Ended(NamedTuple):
     not_run: tuple[str, ...] = ()
     was_confirmed: bool = False  # before this run
     later: tuple[str, ...] = ()  # what systemd has still to be told, early in a boot
+    edited: tuple[str, ...] = ()  # of the trial's own files those that somebody changed: they stay, and stay journaled
+    drop_ins: tuple[str, ...] = ()  # somebody's, of units that are gone
 
     @property
     def complete(self) -> bool:
@@ -468,7 +470,9 @@ def _sweep(
     if swept is None:
         return ended
     taken = ended.taken if swept.complete else swept
-    return ended._replace(taken=taken, not_run=(*ended.not_run, *swept.outcome.not_run))
+    drop_ins = tuple(f"/{path}" for unit in ended.trial.own for path in root.walk(f"{unit}.d"))
+    not_run = (*ended.not_run, *swept.outcome.not_run)
+    return ended._replace(taken=taken, not_run=not_run, edited=swept.left, drop_ins=drop_ins)
 
 
 class Chosen(NamedTuple):

@@ -264,8 +264,8 @@ def unconfirmed_of(state: str, root: Sysroot, boot_id: str) -> Unconfirmed | Non
         return None
     if trial.tries:
         return Unconfirmed(trial.id, trial.kind)
-    left_s = trial.deadline_s - boot_time() if boot_id == trial.boot_id else 0.0
-    return Unconfirmed(trial.id, trial.kind, now_utc(max(0.0, left_s)))
+    due_s = trial.deadline_s if boot_id == trial.boot_id else 0.0  # a boot is the end of it: it was due at its start
+    return Unconfirmed(trial.id, trial.kind, now_utc(due_s - boot_time()))
 
 
 def returned_of(state: str, root: Sysroot, config: HostConfig, journal: str) -> Returned | None:
