@@ -31,6 +31,15 @@ _TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
 _HOMES = ("/home/", "/root/", "/run/user/")
 
 
+# What preflight may besides: the probe locks its memory and looks whether another holds the C-states; a NIC's clock
+# (PTP_SYS_OFFSET wants it open for writing), and the MSRs, for which the kernel asks for CAP_SYS_RAWIO.
+_MEASURING = """
+CapabilityBoundingSet=CAP_IPC_LOCK CAP_SYS_RAWIO CAP_SYS_RESOURCE
+DeviceAllow=/dev/cpu_dma_latency rw
+DeviceAllow=char-ptp rw
+DeviceAllow=char-cpu/msr r"""
+
+
 class Unit(NamedTuple):
     """One unit file."""
 
@@ -52,13 +61,13 @@ def trial_units(
 
     Each is ours as a whole and lives as long as the change is not confirmed: `apply` writes them through the journal.
     `reaches`: the one that waits also asks another host whether it answers. `measures`: it also judges the boot as
-    `tunectl preflight` does, which no sandbox lets it.
+    `tunectl preflight` does.
     """
     program = " ".join(map(quoted, invocation))
     lines = confined(invocation)
     talking = lines.replace("AF_NETLINK", "AF_NETLINK AF_INET AF_INET6").replace("IPAddressDeny=any\n", "")
     values = {"TUNECTL": program, "UNSET": UNSET, "NEEDS": _needed(invocation, state)}
-    waiting = "SyslogIdentifier=tunectl" if measures else talking if reaches else lines
+    waiting = talking + _MEASURING if measures else talking if reaches else lines
     return _unit(RETURN, {"CONFINED": lines, **values}), _unit(DEADLINE, {"CONFINED": waiting, **values})
 
 

@@ -146,7 +146,7 @@ def test_it_is_confirmed_by_itself_where_that_holds(
     tree = wanting("bls", tmp_path)
     assert tunectl("apply", "--try-boot", "--confirm-by", by, "--root", tree).code == 4
     unit = (tree / "etc/systemd/system/tunectl-deadline.service").read_text()
-    assert ("ProtectSystem=" in unit) is (by == "verify")
+    assert ("CAP_IPC_LOCK" in unit) is (by == "preflight")
     trial_id = boot_it(tree, "bls")
     record = tree / "var/lib/tunectl/trial.json"
     record.write_text(record.read_text().replace('"deadline_s":600.0', f'"deadline_s":{boot_time() + 600}'))
