@@ -32,7 +32,7 @@ from tunectl.tuning.confirming import Ended, apply_set, choose_set, end_when_due
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.proved import unproved
 from tunectl.tuning.trial import Due, Trial, boot_time, read_confirmed, read_set, read_trial
-from tunectl.tuning.tryboot import confirm_boot, prove, try_boot
+from tunectl.tuning.tryboot import Trying, confirm_boot, prove, try_boot
 
 LOADER = "raspberry-pi"
 LINE, ENTRY, KERNEL = "boot/firmware/cmdline.txt", "boot/firmware/once.txt", "boot/firmware/kernel8.img"
@@ -82,7 +82,7 @@ class Host:
 
     def arm(self, *, attended: bool = False, reach: str = "") -> None:
         inspection = inspection_on(self.root)
-        try_boot(inspection, self.root, self.state, attended=attended, reach=reach, wait_s=0)
+        try_boot(inspection, self.root, self.state, Trying(attended=attended, reach=reach), wait_s=0)
 
     def boot(self, line: str) -> None:
         """Another boot: of a kernel that obeys the line."""
@@ -197,7 +197,7 @@ def test_where_the_loader_cannot_kexec_tries_the_line_and_it_becomes_permanent(
     monkeypatch.setitem(FAMILIES, LOADER, FAMILIES[LOADER]._replace(once=None))
     a_kexec_host(host.tree)
     before = host.files()
-    try_boot(inspection_on(host.root), host.root, host.state, by="kexec", wait_s=0)
+    try_boot(inspection_on(host.root), host.root, host.state, Trying("kexec"), wait_s=0)
     assert [path for path in host.tree.glob("run/tunectl-try/*") if "isolcpus=" in path.read_text()]
     host.boot_tried()
     assert host.prove() == []

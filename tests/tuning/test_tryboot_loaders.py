@@ -18,8 +18,8 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Proved
 from tunectl.tuning.trial import boot_time
+from tunectl.tuning.tryboot import Trying, confirm_boot, prove, try_boot
 
-tryboot = pytest.importorskip("tunectl.tuning.tryboot", reason="there is no apply --try-boot yet")
 confirming = pytest.importorskip("tunectl.tuning.confirming")
 records = pytest.importorskip("tunectl.tuning.trial")
 
@@ -58,7 +58,7 @@ def wanting(loader: str, below: Path) -> Path:
 
 def choose(tree: Path) -> None:
     root = WritableSysroot(str(tree))
-    tryboot.try_boot(inspection_on(root), root, state_of(root), wait_s=0)
+    try_boot(inspection_on(root), root, state_of(root), Trying(), wait_s=0)
 
 
 def entries_of(tree: Path) -> list[str]:
@@ -86,9 +86,9 @@ def test_it_is_proved_confirmed_and_leaves_no_entry(loader: str, tmp_path: Path)
     assert len(entries_of(tree)) == 1
     trial_id = boot_it(tree, loader)
     root = WritableSysroot(str(tree))
-    assert tryboot.prove(inspection_on(root), root, state_of(root), wait_s=0) == []
+    assert prove(inspection_on(root), root, state_of(root), wait_s=0) == []
     assert proofs_of(tree) == {Proved.DECLARED}
-    tryboot.confirm_boot(inspection_on(root), root, state_of(root), trial_id, wait_s=0)
+    confirm_boot(inspection_on(root), root, state_of(root), trial_id, wait_s=0)
     assert entries_of(tree) == []
     assert proofs_of(tree) == {Proved.TRIED}
 
@@ -121,8 +121,8 @@ def test_what_became_another_since_was_not_tried(change: Callable[[Path], None],
     choose(tree)
     trial_id = boot_it(tree, "grub")
     root = WritableSysroot(str(tree))
-    tryboot.prove(inspection_on(root), root, state_of(root), wait_s=0)
-    tryboot.confirm_boot(inspection_on(root), root, state_of(root), trial_id, wait_s=0)
+    prove(inspection_on(root), root, state_of(root), wait_s=0)
+    confirm_boot(inspection_on(root), root, state_of(root), trial_id, wait_s=0)
     assert proofs_of(tree) == {Proved.TRIED}
     change(tree)
     assert proofs_of(tree) == {Proved.DECLARED}

@@ -17,7 +17,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.hostfile.monitor import parse_listen
 from tunectl.knobs.row import Step
-from tunectl.shapes import TrialKind, replaced
+from tunectl.shapes import TrialKind, now_utc, replaced
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import write_own_files
 from tunectl.tuning.commands import Notified, reload_monitor, run_commands
@@ -49,7 +49,6 @@ from tunectl.tuning.trial import (
     forget_trial,
     new_id,
     noted_in_force,
-    now_utc,
     read_confirmed,
     read_trial,
     write_confirmed,

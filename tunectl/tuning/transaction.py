@@ -13,6 +13,7 @@ from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Outcome, Plan
+from tunectl.shapes import now_utc
 from tunectl.tuning import newest
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, notify, pending_notifications
@@ -24,7 +25,7 @@ from tunectl.tuning.lock import DirectoryGoneError, hold, make_directory, remove
 from tunectl.tuning.loss import held_now
 from tunectl.tuning.plan import runtime_part
 from tunectl.tuning.takeback import Before
-from tunectl.tuning.trial import Trial, forget, now_utc, read_trial
+from tunectl.tuning.trial import Trial, forget, read_trial
 from tunectl.wording import few
 
 # A driver may answer to a change by setting up new interrupts: they are moved in a second pass. And systemd and the

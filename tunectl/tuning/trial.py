@@ -6,7 +6,6 @@ The time is counted on CLOCK_BOOTTIME: no step of the wall clock moves it, and a
 boot than the one in which it was armed is the end of it.
 """
 
-import datetime
 import os
 import secrets
 import stat
@@ -26,7 +25,7 @@ from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
 from tunectl.model import Held
-from tunectl.shapes import Returned, Shape, TrialKind, Unconfirmed, typed
+from tunectl.shapes import Returned, Shape, TrialKind, Unconfirmed, now_utc, typed
 from tunectl.tuning.journal import NAME as JOURNAL
 from tunectl.tuning.records import InForce, held_record
 from tunectl.units import DIRECTORY, RETURN
@@ -147,12 +146,6 @@ def due_now(trial: Trial | None, root: Sysroot, boot_id: str) -> Due:
 def boot_time() -> float:
     """Seconds since this machine booted, those asleep among them."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-def now_utc(later_s: float = 0.0) -> str:
-    """The wall clock in so many seconds, for people: UTC, RFC 3339."""
-    at = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=later_s)
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def new_id() -> str:

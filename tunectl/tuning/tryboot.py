@@ -7,6 +7,7 @@ boot than the one that was tried is refused.
 import hashlib
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from tunectl.bootloader.family import OnceEntry
 from tunectl.bootloader.hang import is_uncovered
@@ -20,7 +21,7 @@ from tunectl.hostfile.monitor import parse_listen
 from tunectl.knobs.drivers.bootargs import loaded_by, tried_by
 from tunectl.knobs.row import Step
 from tunectl.model import Finding, NextBoot
-from tunectl.shapes import replaced
+from tunectl.shapes import now_utc, replaced
 from tunectl.tuning.commands import Notified, run_commands
 from tunectl.tuning.confirming import (
     Ended,
@@ -41,7 +42,7 @@ from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.lock import hold
 from tunectl.tuning.proved import default_of, once_of, unproved
 from tunectl.tuning.transaction import Around, Run, io_errors_end_the_run, run_apply
-from tunectl.tuning.trial import Confirms, HostSet, Trial, TriedBy, Tries, new_id, now_utc, read_set, write_trial
+from tunectl.tuning.trial import Confirms, HostSet, Trial, TriedBy, Tries, new_id, read_set, write_trial
 from tunectl.units import DEADLINE, TRY_TIMER, try_units
 from tunectl.wording import few
 
@@ -49,51 +50,50 @@ LENGTH_S = 600  # from its start on, for the proof
 _AGAIN = argv("sudo", "tunectl", "apply", "--try-boot")
 
 
+class Trying(NamedTuple):
+    """How a boot is tried."""
+
+    by: TriedBy = "loader"
+    attended: bool = False  # somebody is at the console who can type a passphrase
+    # Called where no watchdog would end a hang even of the running system: raises what ends the try. None: it goes on.
+    unwatched: Callable[[], None] | None = None
+    confirms: Confirms | None = None
+    reach: str = ""  # HOST:PORT that has to answer in that boot, too
+
+
 def try_boot(
-    inspection: Inspection,
-    root: WritableSysroot,
-    state: str,
-    *,
-    by: TriedBy = "loader",
-    attended: bool = False,
-    unwatched: Callable[[], None] | None = None,
-    confirms: Confirms | None = None,
-    reach: str = "",
-    wait_s: float,
-    adopt: bool = False,
+    inspection: Inspection, root: WritableSysroot, state: str, how: Trying, *, wait_s: float, adopt: bool = False
 ) -> Run:
     """Has the next boot, and that alone, take the host file's boot arguments; no setting is written.
 
-    `by`: what starts that boot's kernel. `attended`: somebody is at the console who can type a passphrase.
-    `unwatched` is called where no watchdog would end a hang even of the running system, and raises what ends the try;
-    None: it goes on. `confirms`: what confirms it by itself, once it is proved. `reach`: HOST:PORT that has to answer
-    in that boot, too. TunectlError with every reason against it.
+    TunectlError with every reason against it.
     """
     require_systemd(root)
     require_none_waits(state, root)
     trial_id = new_id()
-    entry, tries = _plan(inspection, trial_id, by, attended)
-    if unwatched and is_uncovered(root, "userspace"):
-        unwatched()
-    arm = partial(_arm, state, read_set(inspection.config), trial_id, entry, replaced(tries, confirms=confirms), reach)
+    entry, tries = _plan(inspection, trial_id, how)
+    if how.unwatched and is_uncovered(root, "userspace"):
+        how.unwatched()
+    arm = partial(_arm, state, read_set(inspection.config), trial_id, entry, tries, how.reach)
     around = Around(arm, always=True, alone=True)
     return run_apply(inspection, root, state, runtime_only=False, wait_s=wait_s, adopt=adopt, around=around)
 
 
-def _plan(inspection: Inspection, trial_id: str, by: TriedBy, attended: bool) -> tuple[OnceEntry, Tries]:
+def _plan(inspection: Inspection, trial_id: str, how: Trying) -> tuple[OnceEntry, Tries]:
     """The entry, and what its boot will be known by. TunectlError."""
     root, view = inspection.root, inspection.view()
-    once = once_of(view, by)
+    once = once_of(view, how.by)
     against = refusals(root, once, loaded_by(view).loader.name)
-    if reasons := [refusal for refusal in against if not (refusal.attended and attended)]:
+    if reasons := [refusal for refusal in against if not (refusal.attended and how.attended)]:
         helps = "--attended, where somebody is at the console" if all(refusal.attended for refusal in reasons) else None
         raise TunectlError(f"no boot can be tried here: {'; '.join(refusal.why for refusal in reasons)}", helps)
-    default = default_of(view, by)
+    default = default_of(view, how.by)
     if default is None or once is None:
         raise TunectlError("no boot can be tried here: the default entry's line is not known")
     line = tried_by(view, default.line, trial_id)
     entry = once.entry(root, trial_id, line)
-    return entry, Tries(line, {path: _fingerprint(root, path) for path in default.loads}, entry.disarm, by)
+    loads = {path: _fingerprint(root, path) for path in default.loads}
+    return entry, Tries(line, loads, entry.disarm, how.by, how.confirms)
 
 
 def _fingerprint(root: Sysroot, path: str) -> str:
