@@ -13,7 +13,7 @@ from tunectl.cpulist import parse_cpulist
 from tunectl.host.identity import read_identity
 from tunectl.host.writable import WritableSysroot
 from tunectl.tuning.commands import run_commands
-from tunectl.tuning.confirming import Ended, end_when_due, give_up, is_cut_off
+from tunectl.tuning.confirming import end_when_due, give_up, is_cut_off
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.transaction import require_root
 from tunectl.tuning.trial import Due, Trial, boot_time, due_now, read_trial
@@ -53,7 +53,9 @@ def command(options: Options, boot: bool) -> int:
         ended = end_when_due(root, options.state_path, identity.boot_id, wait_s=_WAIT_S)
     if ended is None:
         return OK
-    emit(options, "trial", identity, tried(ended, _notes_of(ended)))
+    waits = ended.due is Due.WAIT and not ended.trial.tries
+    notes = [f"it is due in {ended.trial.deadline_s - boot_time():.0f} s"] if waits else []
+    emit(options, "trial", identity, tried(ended, notes))
     return OK if ended.complete else FAILED
 
 
@@ -108,8 +110,3 @@ def _is_go(options: Options, inspection: Inspection) -> bool:
         reasons = few([reason.text for reason in flight.reasons])
         click.echo(f"preflight does not confirm it ({flight.verdict}): {reasons}", err=True)
     return flight.verdict == "go"
-
-
-def _notes_of(ended: Ended) -> list[str]:
-    waits = ended.due is Due.WAIT and not ended.trial.tries
-    return [f"it is due in {ended.trial.deadline_s - boot_time():.0f} s"] if waits else []

@@ -17,14 +17,15 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.hostfile.monitor import parse_listen
 from tunectl.knobs.row import Step
-from tunectl.shapes import TrialKind, now_utc, replaced
+from tunectl.shapes import TrialKind, now_utc, replaced, typed
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import write_own_files
 from tunectl.tuning.commands import Notified, reload_monitor, run_commands
 from tunectl.tuning.inspection import Inspection, open_inspection
-from tunectl.tuning.journal import Journal, load
+from tunectl.tuning.journal import Journal
 from tunectl.tuning.lock import hold
 from tunectl.tuning.proved import unproved
+from tunectl.tuning.records import InForce, held_record
 from tunectl.tuning.repairing import back_where_worse
 from tunectl.tuning.takeback import Before, Taken, take_back
 from tunectl.tuning.transaction import (
@@ -32,13 +33,12 @@ from tunectl.tuning.transaction import (
     Run,
     disarm,
     io_errors_end_the_run,
-    require_boot_id,
-    require_private,
-    require_same_host,
+    load_own,
     run_apply,
 )
 from tunectl.tuning.trial import (
     CONFIRM,
+    NAME,
     UNKNOWN,
     Due,
     HostSet,
@@ -46,9 +46,8 @@ from tunectl.tuning.trial import (
     Trial,
     boot_time,
     due_now,
-    forget_trial,
+    forget,
     new_id,
-    noted_in_force,
     read_confirmed,
     read_trial,
     write_confirmed,
@@ -186,6 +185,7 @@ def _arm(state: str, chosen: HostSet, wanted: Wanted, inspection: Inspection, ro
 
 def new_trial(kind: TrialKind, trial_id: str, chosen: HostSet, inspection: Inspection) -> Trial:
     """A trial that begins with the next entry of the journal."""
+    held = inspection.journal.held
     return Trial(
         id=trial_id,
         kind=kind,
@@ -193,7 +193,7 @@ def new_trial(kind: TrialKind, trial_id: str, chosen: HostSet, inspection: Inspe
         deadline_s=0.0,
         mark=inspection.journal.next_number,
         set=chosen,
-        held=noted_in_force(inspection.journal.held),
+        held=None if held is None else typed(held_record(held), InForce),
         words=inspection.journal.newest.words,
         isolated=format_cpulist(inspection.config.scope.isolated),
     )
@@ -234,7 +234,7 @@ def write_armed(
     if failed := [*written.failed.values(), *started.failed.values()]:
         if is_new:
             take_back(root, journal, boot_id, [seq for seq in journal.entries if seq >= trial.mark])
-            forget_trial(state)
+            forget(state, NAME)
         raise TunectlError(f"{'; '.join(failed)}; nothing else was changed")
     return Notified([*written.not_run, *started.not_run], {})
 
@@ -299,13 +299,13 @@ def _end(root: WritableSysroot, state: str, boot_id: str, early: bool) -> Ended 
         trial = replaced(trial, tries=replaced(trial.tries, boot_id=boot_id))
         write_trial(state, trial)
         return Ended(trial, due_now(trial, root, boot_id))
-    journal = _journal_of(root, state, boot_id)
+    journal = load_own(root, state, boot_id)
     if trial.is_over:
         return _sweep(root, state, boot_id, Ended(trial, due), journal, early=early)
     if journal.is_new:
         raise TunectlError(f"{journal.path} is gone: what stood before the change {trial.id} is not known")
     disarmed = disarm(root, trial)
-    before = Before(trial.held_before(), trial.words)
+    before = Before(trial.held.held() if trial.held else None, trial.words)
     numbers = {seq for seq in journal.entries if seq >= trial.mark} - _own(journal, trial)
     commands = {seq: journal.entries[seq].commands for seq in numbers}
     taken = take_back(root, journal, boot_id, numbers, before, early=early)
@@ -340,7 +340,7 @@ def _from_journal(root: WritableSysroot, state: str, boot_id: str, error: Record
     returns = f"{DIRECTORY}/{RETURN}"
     if not root.exists(returns) or tried_id(root.get_text("proc/cmdline")):
         raise error
-    journal = _journal_of(root, state, boot_id)
+    journal = load_own(root, state, boot_id)
     entries = journal.entries.items()
     begins = [seq for seq, entry in entries if entry.path == returns and not ours(entry.before or "")]
     if journal.damaged or not begins:
@@ -397,14 +397,6 @@ def _has_the_arguments(root: WritableSysroot, state: str, trial: Trial) -> bool:
     return not unproved(inspection.assess(tuple(one for one in settings if one.knob.startswith("boot."))).findings)
 
 
-def _journal_of(root: WritableSysroot, state: str, boot_id: str) -> Journal:
-    require_private(root, state)
-    journal = load(state, follow=root.live)
-    require_same_host(journal, root, state)
-    require_boot_id(root, boot_id)
-    return journal
-
-
 def confirm(root: WritableSysroot, state: str, boot_id: str, trial_id: str = "", *, wait_s: float) -> Ended:
     """The change stays: its set is the confirmed one from now on, and its units go.
 
@@ -422,7 +414,7 @@ def confirm(root: WritableSysroot, state: str, boot_id: str, trial_id: str = "",
             trial = replaced(trial, status="confirmed", ended_at=now_utc(), confirmed_by=by)
             write_trial(state, trial)
         ended = Ended(trial, Due.NOTHING, was_confirmed=was_confirmed)
-        return _sweep(root, state, boot_id, ended, _journal_of(root, state, boot_id))
+        return _sweep(root, state, boot_id, ended, load_own(root, state, boot_id))
 
 
 def who_confirms() -> str:

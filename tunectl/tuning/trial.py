@@ -10,7 +10,6 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from enum import Enum
 from typing import Annotated, Literal
@@ -24,10 +23,9 @@ from tunectl.command import argv
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
-from tunectl.model import Held
-from tunectl.shapes import Returned, Shape, TrialKind, Unconfirmed, now_utc, typed
+from tunectl.shapes import Returned, Shape, TrialKind, Unconfirmed, now_utc
 from tunectl.tuning.journal import NAME as JOURNAL
-from tunectl.tuning.records import InForce, held_record
+from tunectl.tuning.records import InForce
 from tunectl.units import DIRECTORY, RETURN
 
 NAME, CONFIRMED, WORSE = "trial.json", "confirmed.json", "worse.json"
@@ -94,10 +92,6 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""  # what ended it
     confirmed_by: str = ""  # the user who did, as sudo(8) names him
 
-    def held_before(self) -> Mapping[str, Held] | None:
-        """What was in force before, by knob."""
-        return self.held.held() if self.held else None
-
     @property
     def is_over(self) -> bool:
         """Is nothing waited for any more?"""
@@ -122,15 +116,11 @@ def decide(trial: Trial | None, boot_id: str, now_s: float, tried: str = "") -> 
     """
     if trial is None or trial.is_over:
         return Due.NOTHING
-    if trial.tries:
-        is_to_come = boot_id == trial.boot_id
-        return Due.WAIT if is_to_come else _decide_tried(trial, trial.tries, boot_id, now_s, tried)
-    if boot_id != trial.boot_id or now_s >= trial.deadline_s:
-        return Due.TAKE_BACK
-    return Due.WAIT
-
-
-def _decide_tried(trial: Trial, tries: Tries, boot_id: str, now_s: float, tried: str) -> Due:
+    tries = trial.tries
+    if tries is None:
+        return Due.WAIT if boot_id == trial.boot_id and now_s < trial.deadline_s else Due.TAKE_BACK
+    if boot_id == trial.boot_id:  # that boot is still to come
+        return Due.WAIT
     if not tries.boot_id and tried == trial.id:
         return Due.TRIED
     if tries.boot_id != boot_id:
@@ -151,11 +141,6 @@ def boot_time() -> float:
 def new_id() -> str:
     """A name that no other trial has had."""
     return secrets.token_hex(4)
-
-
-def noted_in_force(held: Mapping[str, Held] | None) -> InForce | None:
-    """What the journal notes as in force, as the record has it."""
-    return None if held is None else typed(held_record(held), InForce)
 
 
 def read_set(config: HostConfig) -> HostSet:
@@ -226,19 +211,9 @@ def write_record(state: str, name: str, record: msgspec.Struct, *, private: bool
         raise TunectlError(f"cannot write {path}: {error.strerror}; nothing was changed after that") from error
 
 
-def forget(state: str) -> None:
-    """No trial, no confirmed set and no repair is known any more, once all was restored. OSError."""
-    for name in (NAME, CONFIRMED, WORSE):
-        _remove(state, name)
-
-
-def forget_trial(state: str) -> None:
-    """No trial is known any more. OSError."""
-    _remove(state, NAME)
-
-
-def _remove(state: str, name: str) -> None:
-    for path in (f"{os.path.join(state, name)}.new", os.path.join(state, name)):
+def forget(state: str, *names: str) -> None:
+    """These records are known no more. OSError."""
+    for path in [os.path.join(state, file) for name in names for file in (f"{name}.new", name)]:
         with suppress(FileNotFoundError):
             durable.remove_file(path)
 

@@ -161,7 +161,8 @@ def confirm_boot(inspection: Inspection, root: WritableSysroot, state: str, tria
     trial = read_active(state, root)
     if trial and trial.tries:
         _require_tried(trial, trial.tries, inspection, trial_id)
-        around = Around(partial(_note_confirming, state, trial.id), always=True)
+        # Once it is noted, whoever tries it again and again writes no more than there is to write.
+        around = Around(partial(_note_confirming, state, trial.id), always=not trial.tries.confirming)
         run = run_apply(inspection, root, state, runtime_only=False, wait_s=wait_s, around=around)
         lost = [finding.target for finding in run.plan.findings if finding.next in (NextBoot.OTHER, NextBoot.UNKNOWN)]
         if lost or run.applied.failed:
