@@ -29,6 +29,7 @@ EXPOSURES = {
     "tunectl-return.service": 5.0,
     "tunectl-deadline.service": 5.0,
     "tunectl-try.service": 3.0,
+    "tunectl-measures.service": 5.0,
 }
 needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
 
@@ -48,7 +49,14 @@ def written(place: Path, invocation: tuple[str, ...] = PROGRAM) -> list[Path]:
     for unit in (*trial_units((str(program), *invocation[1:]), "/var/lib/tunectl"), *try_units("0123abcd", 600)):
         paths.append(place / Path(unit.path).name)
         paths[-1].write_text(unit.text)
+    paths.append(place / "tunectl-measures.service")  # the same unit as the one that only waits, with another text
+    paths[-1].write_text(measuring(str(program)))
     return paths
+
+
+def measuring(program: str = PROGRAM[0]) -> str:
+    """The unit of a tried boot that preflight confirms."""
+    return trial_units((program,), "/var/lib/tunectl", measures=True)[1].text
 
 
 def key(text: str, name: str) -> list[str]:
@@ -82,7 +90,8 @@ def services(invocation: tuple[str, ...] = PROGRAM) -> dict[str, str]:
     texts = {Path(unit.path).name: unit.text for name in SERVICES for unit in units_of(name, invocation)}
     of_a_trial = (*trial_units(invocation, "/var/lib/tunectl"), *try_units("0123abcd", 600))
     texts |= {Path(unit.path).name: unit.text for unit in of_a_trial}
-    texts |= {"tunectl-latency.service": exitlatency.render(3), "tunectl-reapply@.service": hotplug.render(invocation)}
+    texts |= {"tunectl-measures.service": measuring(), "tunectl-latency.service": exitlatency.render(3)}
+    texts |= {"tunectl-reapply@.service": hotplug.render(invocation)}
     return {name: text for name, text in texts.items() if name.endswith(".service")}
 
 
@@ -171,6 +180,16 @@ def test_what_takes_a_change_back_needs_its_journal_and_its_program_and_no_netwo
         word for words in key(returns.text, "Before") for word in words.split()
     }
     assert key(waits.text, "Restart") == ["on-failure"]
+
+
+def test_what_judges_a_tried_boot_may_measure_and_reach_others() -> None:
+    waits, measures = trial_units(PROGRAM, "/var/lib/tunectl")[1].text, measuring()
+    assert "CAP_IPC_LOCK" in " ".join(key(measures, "CapabilityBoundingSet"))
+    assert "char-cpu/msr r" in key(measures, "DeviceAllow")
+    assert "AF_INET" in key(measures, "RestrictAddressFamilies")[0]
+    assert key(measures, "IPAddressDeny") == []
+    assert "CAP_IPC_LOCK" not in " ".join(key(waits, "CapabilityBoundingSet"))
+    assert key(waits, "IPAddressDeny") == ["any"]
 
 
 def test_what_boots_a_tried_boot_again_is_systemds_alone() -> None:
@@ -266,11 +285,25 @@ def test_the_monitor_needs_no_system_call_that_its_unit_refuses(tmp_path: Path) 
     assert {"sched_setaffinity", "bind", "execve"} <= used
     # As root, and only then, SQLite gives its journal the owner of the database; the unit runs as a user of its own.
     assert key(units_of("monitor", PROGRAM)[0].text, "DynamicUser") == ["yes"]
-    assert used - permitted() <= ({"fchown"} if os.geteuid() == 0 else set())
+    assert used - permitted(units_of("monitor", PROGRAM)[0].text) <= ({"fchown"} if os.geteuid() == 0 else set())
 
 
-def permitted() -> set[str]:
-    """The system calls of the unit's filter, as this systemd knows the groups."""
+@needs_systemd
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+@pytest.mark.slow
+def test_preflight_needs_no_system_call_that_the_unit_of_a_tried_boot_refuses(tmp_path: Path) -> None:
+    trace, preflight = tmp_path / "trace", ["preflight", "--duration", "1", "--window", "0.2"]
+    program = [sys.executable, "-c", "from tunectl.cli.main import main; main()", "--state", str(tmp_path)]
+    strace = [sys.executable, "-c", WITHOUT_WX, "strace", "-f", "-qq", "-o", str(trace)]
+    done = subprocess.run([*strace, *program, *preflight], capture_output=True, text=True)
+    assert "Thermal" in done.stdout, done.stderr
+    used = set(re.findall(r"^\d+ +([a-z_0-9]+)\(", trace.read_text(), re.MULTILINE))
+    assert {"mlockall", "execve"} <= used
+    assert used <= permitted(measuring())
+
+
+def permitted(text: str) -> set[str]:
+    """The system calls of a unit's filter, as this systemd knows the groups."""
     listed = subprocess.run(["systemd-analyze", "syscall-filter", "--no-pager"], capture_output=True, text=True).stdout
     groups: dict[str, list[str]] = {}
     for line in listed.splitlines():
@@ -283,8 +316,7 @@ def permitted() -> set[str]:
         return set().union(*(calls(one) if one.startswith("@") else {one} for one in groups[name]))
 
     found = calls("@default")
-    (unit,) = units_of("monitor", PROGRAM)
-    for words in key(unit.text, "SystemCallFilter"):
+    for words in key(text, "SystemCallFilter"):
         named = [calls(one) if one.startswith("@") else {one} for one in words.removeprefix("~").split()]
         found = found - set().union(*named) if words.startswith("~") else found.union(*named)
     return found

@@ -7,6 +7,7 @@ door; fields that are not known are let through.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from math import ceil, floor, log10
@@ -1480,6 +1481,12 @@ def typed(document: Any, shape: type[Shape], where: str = "") -> Shape:
         what, _, place = str(error).partition(" - at `$")
         named = [where] if where else []
         raise TunectlError(": ".join([*named, place.strip("`.") or "the document", what])) from error
+
+
+def now_utc(later_s: float = 0.0) -> str:
+    """The wall clock in so many seconds, as documents have it: UTC, RFC 3339."""
+    at = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=later_s)
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def replaced(shape: Kept, **changes: Any) -> Kept:

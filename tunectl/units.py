@@ -25,9 +25,19 @@ SERVICES = {
 APPLY = "tunectl-apply.service"
 RETURN, DEADLINE = "tunectl-return.service", "tunectl-deadline.service"
 TRY_TIMER, TRY_SERVICE = "tunectl-try.timer", "tunectl-try.service"
+OF_A_TRIAL = (RETURN, DEADLINE, TRY_TIMER, TRY_SERVICE)
 # Places that PrivateTmp= and ProtectHome= would hide from the unit, were the program there.
 _TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
 _HOMES = ("/home/", "/root/", "/run/user/")
+
+
+# What preflight may besides: the probe locks its memory and looks whether another holds the C-states; a NIC's clock
+# (PTP_SYS_OFFSET wants it open for writing), and the MSRs, for which the kernel asks for CAP_SYS_RAWIO.
+_MEASURING = """
+CapabilityBoundingSet=CAP_IPC_LOCK CAP_SYS_RAWIO CAP_SYS_RESOURCE
+DeviceAllow=/dev/cpu_dma_latency rw
+DeviceAllow=char-ptp rw
+DeviceAllow=char-cpu/msr r"""
 
 
 class Unit(NamedTuple):
@@ -44,20 +54,21 @@ def units_of(name: str, invocation: Sequence[str], options: Sequence[str] = ()) 
     return tuple(Unit(f"{DIRECTORY}/{file}", _text(file, invocation, options)) for file in SERVICES[name])
 
 
-def trial_units(invocation: Sequence[str], state: str, *, reaches: bool = False) -> tuple[Unit, ...]:
+def trial_units(
+    invocation: Sequence[str], state: str, *, reaches: bool = False, measures: bool = False
+) -> tuple[Unit, ...]:
     """What takes back a change that nobody confirms: at its deadline, and early in any other boot.
 
     Each is ours as a whole and lives as long as the change is not confirmed: `apply` writes them through the journal.
-    `reaches`: the one that waits also asks another host whether it answers.
+    `reaches`: the one that waits also asks another host whether it answers. `measures`: it also judges the boot as
+    `tunectl preflight` does.
     """
     program = " ".join(map(quoted, invocation))
     lines = confined(invocation)
     talking = lines.replace("AF_NETLINK", "AF_NETLINK AF_INET AF_INET6").replace("IPAddressDeny=any\n", "")
     values = {"TUNECTL": program, "UNSET": UNSET, "NEEDS": _needed(invocation, state)}
-    return (
-        _unit(RETURN, {"CONFINED": lines, **values}),
-        _unit(DEADLINE, {"CONFINED": talking if reaches else lines, **values}),
-    )
+    waiting = talking + _MEASURING if measures else talking if reaches else lines
+    return _unit(RETURN, {"CONFINED": lines, **values}), _unit(DEADLINE, {"CONFINED": waiting, **values})
 
 
 def try_units(trial_id: str, seconds: int) -> tuple[Unit, ...]:

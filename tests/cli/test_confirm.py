@@ -80,6 +80,14 @@ def test_confirmed_once_and_twice(tunectl: Tunectl, tree: Path) -> None:
     assert tunectl("deadline", "--root", tree).code == 0
 
 
+def test_what_somebody_edited_of_its_units_is_named(tunectl: Tunectl, tree: Path) -> None:
+    armed(tunectl, tree)
+    unit = tree / "etc/systemd/system/tunectl-deadline.service"
+    unit.write_text(unit.read_text() + "# mine\n")
+    notes = tunectl("confirm", "--root", tree, "--format", "json").json["notes"]
+    assert any("/etc/systemd/system/tunectl-deadline.service" in note for note in notes)
+
+
 def test_too_late_it_is_taken_back_and_the_host_is_as_before(tunectl: Tunectl, tree: Path) -> None:
     before = picture(tree)
     armed(tunectl, tree)

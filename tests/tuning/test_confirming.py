@@ -3,9 +3,11 @@
 Nobody waits here: the record's deadline is set, or the host gets the boot id of its next boot.
 """
 
+import datetime
 import errno
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -246,6 +248,18 @@ def test_a_look_at_the_host_says_until_when_it_stands(host: Host) -> None:
     assert unconfirmed_of(host.state, host.root, host.boot_id) is None
 
 
+@pytest.mark.parametrize(("boots", "ago_s"), [(0, 3600.0), (1, boot_time())])
+def test_what_is_overdue_was_due_when_it_was(host: Host, boots: int, ago_s: float) -> None:
+    host.arm()
+    host.edit_trial(deadline_s=boot_time() - ago_s)
+    for _ in range(boots):
+        host.boot()
+    shown = unconfirmed_of(host.state, host.root, read_identity(host.root).boot_id)
+    assert shown
+    due = datetime.datetime.fromisoformat(shown.back_at).timestamp()
+    assert abs(time.time() - ago_s - due) < 600
+
+
 # ---- confirmed
 
 
@@ -292,7 +306,7 @@ def test_a_record_that_is_not_ours_decides_nothing(host: Host) -> None:
     host.arm()
     before = host.files()
     (Path(host.state) / "trial.json").write_text('{"id": "x"}\n')
-    for act in (host.end, host.confirm, host.arm):
+    for act in (host.confirm, host.arm):
         with pytest.raises(TunectlError):
             act()
     assert host.files() == before
@@ -354,6 +368,23 @@ def test_what_somebody_changed_meanwhile_is_left_and_named(host: Host) -> None:
     assert host.files() == host.before_all
 
 
+@pytest.mark.parametrize("ends", [Host.confirm, Host.end])
+def test_a_unit_that_somebody_edited_is_left_and_named(host: Host, ends: Callable[[Host], Ended]) -> None:
+    host.arm()
+    unit = host.tree / "etc/systemd/system/tunectl-deadline.service"
+    unit.write_text(unit.read_text() + "# mine\n")
+    drop_in = host.tree / "etc/systemd/system/tunectl-return.service.d/mine.conf"
+    drop_in.parent.mkdir()
+    drop_in.write_text("[Service]\n")
+    host.edit_trial(deadline_s=boot_time() + (60 if ends is Host.confirm else -1))
+    ended = ends(host)
+    assert ended.complete
+    assert ended.edited == ("/etc/systemd/system/tunectl-deadline.service",)
+    assert ended.drop_ins == ("/etc/systemd/system/tunectl-return.service.d/mine.conf",)
+    assert host.units() == ["tunectl-deadline.service"]
+    assert drop_in.exists()
+
+
 def test_a_lost_journal_is_said_and_nothing_is_written(host: Host) -> None:
     host.arm()
     host.is_due()
@@ -362,6 +393,65 @@ def test_a_lost_journal_is_said_and_nothing_is_written(host: Host) -> None:
     with pytest.raises(TunectlError):
         host.end()
     assert not differences(before, host.tree)
+
+
+# ---- a record that is lost
+
+
+def cut(record: Path) -> None:
+    record.write_bytes(record.read_bytes()[:100])
+
+
+def give_away(record: Path) -> None:
+    os.chown(record, 65534, 65534)
+
+
+LOSSES = [
+    cut,
+    lambda record: record.write_text(""),
+    lambda record: record.write_text("no JSON\n"),
+    lambda record: record.write_text('{"id": "x"}\n'),
+    lambda record: record.chmod(0o666),
+    Path.unlink,
+    pytest.param(give_away, marks=pytest.mark.skipif(os.geteuid() != 0, reason="gives a file away")),
+]
+lost = pytest.mark.parametrize("lose", LOSSES, ids=["cut", "empty", "no JSON", "no record", "open", "gone", "foreign"])
+
+
+@lost
+def test_by_the_journal_a_change_goes_back_whose_record_is_lost(host: Host, lose: Callable[[Path], None]) -> None:
+    confirmed = read_confirmed(host.state, host.root)
+    host.arm()
+    lose(Path(host.state) / "trial.json")
+    host.boot()
+    ended = host.end()
+    assert ended
+    assert (ended.complete, ended.trial.status) == (True, "returned")
+    assert "trial.json" in ended.trial.why
+    assert host.lasting(host.files()) == host.lasting(host.earlier)
+    assert chosen(host) == confirmed
+    assert inspection_on(host.root).returned()
+    assert host.end() == Ended(host.trial, Due.NOTHING)
+    assert restore(host.root).complete
+    assert host.lasting(host.files()) == host.lasting(host.before_all)
+
+
+@lost
+def test_where_the_journal_is_damaged_too_nothing_goes_back_and_no_boot_tries_it_again(
+    host: Host, lose: Callable[[Path], None]
+) -> None:
+    host.arm()
+    lose(Path(host.state) / "trial.json")
+    journal = Path(host.state) / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([*lines[:5], b"?" + lines[5][1:], *lines[6:]]))
+    host.boot()
+    with pytest.raises(TunectlError, match=r"95-tunectl\.rules") as caught:
+        host.end()
+    assert "restore" in str(caught.value)
+    assert not list((host.tree / "etc/systemd/system").rglob("tunectl-return.service"))
+    assert not list((host.tree / "etc/systemd/system").rglob("tunectl-deadline.service"))
+    assert (host.tree / "etc/udev/rules.d/95-tunectl.rules").exists()
 
 
 # ---- what nobody watches puts in force
@@ -404,7 +494,7 @@ def test_a_change_whose_record_is_gone_is_named(host: Host) -> None:
     host.arm()
     (Path(host.state) / "trial.json").unlink()
     with pytest.raises(TunectlError, match=r"trial\.json is gone"):
-        host.end()
+        host.confirm()
     assert any("trial.json is gone" in note for note in inspection_on(host.root).notes())
     assert restore(host.root).complete
     assert host.end() is None

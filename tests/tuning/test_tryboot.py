@@ -3,6 +3,9 @@
 The loader is a row of this file: what each of tunectl's own writes for such an entry has tests of its own.
 """
 
+import os
+import shutil
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +14,13 @@ import pytest
 
 from tests.bootloader.test_kexec import a_host as a_kexec_host
 from tests.hosts.builder import build, named
-from tests.trees import Picture, picture
+from tests.ran import Ran
+from tests.trees import Picture, lay_out, picture
 from tests.tuned import inspection_on, restore, state_of
-from tests.tuning.calls import killed_at
+from tests.tuning.calls import in_child, killed_at, on, watched
 from tests.tuning.hosts import wish
 from tests.tuning.stride import STRIDES
+from tests.tuning.test_power import after_losses, booted
 from tunectl.bootloader.families import FAMILIES
 from tunectl.bootloader.family import Default, Journaled, Once, OnceEntry, Refusal, Write
 from tunectl.errors import TunectlError
@@ -23,10 +28,11 @@ from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Finding, Match, NextBoot, Outcome
-from tunectl.tuning.confirming import Ended, choose_set, end_when_due
+from tunectl.tuning.confirming import Ended, apply_set, choose_set, end_when_due
 from tunectl.tuning.inspection import Inspection, open_inspection
+from tunectl.tuning.proved import unproved
 from tunectl.tuning.trial import Due, Trial, boot_time, read_confirmed, read_set, read_trial
-from tunectl.tuning.tryboot import confirm_boot, prove, try_boot, unproved
+from tunectl.tuning.tryboot import Trying, confirm_boot, prove, try_boot
 
 LOADER = "raspberry-pi"
 LINE, ENTRY, KERNEL = "boot/firmware/cmdline.txt", "boot/firmware/once.txt", "boot/firmware/kernel8.img"
@@ -76,7 +82,7 @@ class Host:
 
     def arm(self, *, attended: bool = False, reach: str = "") -> None:
         inspection = inspection_on(self.root)
-        try_boot(inspection, self.root, self.state, attended=attended, reach=reach, wait_s=0)
+        try_boot(inspection, self.root, self.state, Trying(attended=attended, reach=reach), wait_s=0)
 
     def boot(self, line: str) -> None:
         """Another boot: of a kernel that obeys the line."""
@@ -94,6 +100,25 @@ class Host:
     def boot_permanent(self) -> None:
         self.boot((self.tree / LINE).read_text().strip())
         self.end()
+
+    def start(self) -> bool:
+        """What systemd starts in a boot: what is due, the set that belongs to it, what was cut off. Is it confirmed?"""
+        self.boot_permanent()
+        given = choose_set(self.root, self.state, self.boot_id, read_set(inspection_on(self.root).config)).set
+        if given and self.trial.status != "returned":
+            texts, path = given.texts, given.host_file
+            inspection = open_inspection(self.root, path, self.state, (), "2026-11-21", texts=texts)
+            apply_set(inspection, self.root, self.state, given, joins=True, runtime_only=True, wait_s=0)
+        if not self.trial.is_over:
+            self.confirm()
+        return self.trial.status == "confirmed"
+
+    def is_whole(self, confirmed: bool) -> None:
+        """This boot, the next one and the values are of one set, and nothing of ours is left that was to end it."""
+        has = ["isolcpus=" in (self.tree / path).read_text() for path in ("proc/cmdline", LINE)]
+        assert has == [confirmed, confirmed]
+        assert (self.tree / SWAPPINESS).read_text() == ("1\n" if confirmed else "60\n")
+        assert [path for path in self.files() if "tunectl-try" in path or path == ENTRY] == []
 
     def end(self) -> Ended | None:
         return end_when_due(self.root, self.state, self.boot_id, wait_s=0)
@@ -172,7 +197,7 @@ def test_where_the_loader_cannot_kexec_tries_the_line_and_it_becomes_permanent(
     monkeypatch.setitem(FAMILIES, LOADER, FAMILIES[LOADER]._replace(once=None))
     a_kexec_host(host.tree)
     before = host.files()
-    try_boot(inspection_on(host.root), host.root, host.state, by="kexec", wait_s=0)
+    try_boot(inspection_on(host.root), host.root, host.state, Trying("kexec"), wait_s=0)
     assert [path for path in host.tree.glob("run/tunectl-try/*") if "isolcpus=" in path.read_text()]
     host.boot_tried()
     assert host.prove() == []
@@ -316,6 +341,61 @@ def test_what_keeps_a_boot_from_being_proved(finding: Finding, fails: bool) -> N
     assert bool(unproved([finding])) is fails
 
 
+# ---- a confirmation that is cut off
+
+
+def cut_off(host: Host) -> None:
+    """Once the line is permanent, and nobody has noted that it is confirmed."""
+    host.arm()
+    host.boot_tried()
+    host.prove()
+    is_record = on("rename", "trial.json.new")
+    calls = 0
+
+    def kill(name: str, args: tuple[object, ...], _: dict[str, object]) -> None:
+        nonlocal calls
+        calls += is_record(name, args)
+        if calls == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def child() -> None:
+        with watched(kill):
+            host.confirm()
+
+    assert in_child(child) is None
+    assert "isolcpus=" in (host.tree / LINE).read_text()
+    assert host.trial.status == "armed"
+
+
+def test_the_boot_that_has_the_line_by_a_confirmation_cut_off_finishes_it(host: Host) -> None:
+    cut_off(host)
+    assert host.start()
+    host.is_whole(True)
+    assert restore(host.root).complete
+    assert host.files() == host.before
+
+
+def test_its_unit_finishes_it(host: Host, tunectl: Callable[..., Ran]) -> None:
+    cut_off(host)
+    host.boot((host.tree / LINE).read_text().strip())
+    assert tunectl("deadline", "--boot", "--root", host.tree).code == 0
+    assert host.trial.status == "armed"
+    assert tunectl("deadline", "--root", host.tree, "--format", "json").json["status"] == "confirmed"
+    host.is_whole(True)
+
+
+def test_a_boot_of_another_entry_undoes_it_though_the_line_is_written(host: Host) -> None:
+    cut_off(host)
+    host.boot("root=/dev/sda1")
+    host.end()
+    assert (host.trial.status, host.files()) == ("returned", host.before)
+
+
+def test_the_boot_that_was_tried_may_confirm_it_again(host: Host) -> None:
+    cut_off(host)
+    assert host.confirm().trial.status == "confirmed"
+
+
 # ---- crashes
 
 
@@ -340,13 +420,28 @@ def test_killed_while_it_is_confirmed_the_next_boot_has_one_of_the_two(host: Hos
         host.boot_tried()
         host.prove()
         killed = killed_at(count, host.confirm)
-        host.boot_permanent()
-        stays = host.trial.status == "confirmed"
-        assert [path for path in host.files() if "tunectl-try" in path or path == ENTRY] == [], count
-        assert ("isolcpus=" in (host.tree / LINE).read_text()) is stays, count
+        stays = host.start()
+        host.is_whole(stays)
         assert restore(host.root).complete
         assert host.files() == host.before, count
         if not killed:
             break
     assert count > 30
     assert stays
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stride", STRIDES)
+def test_the_power_fails_while_it_is_confirmed_and_the_next_boot_has_one_of_the_two(host: Host, stride: int) -> None:
+    host.arm()
+    host.boot_tried()
+    host.prove()
+    before, ends = picture(host.tree), set()
+    for disk in after_losses(host.tree, host.confirm)[::stride]:
+        shutil.rmtree(host.tree)
+        host.tree.mkdir()
+        lay_out(booted(before, disk), host.tree)
+        stays = host.start()
+        host.is_whole(stays)
+        ends.add(stays)
+    assert ends == {True, False}

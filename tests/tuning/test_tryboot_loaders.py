@@ -9,6 +9,7 @@ import pytest
 from tests.bootloader.test_entries_once import a_bls_host, a_systemd_boot_host, a_uki_host
 from tests.bootloader.test_grub_once import a_host
 from tests.hosts.builder import build, named
+from tests.ran import Ran
 from tests.trees import picture
 from tests.tuned import inspection_on, restore, state_of
 from tests.tuning.hosts import wish
@@ -16,8 +17,9 @@ from tunectl.bootloader.oneshot import PREFIX, is_our_entry
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Proved
+from tunectl.tuning.trial import boot_time
+from tunectl.tuning.tryboot import Trying, confirm_boot, prove, try_boot
 
-tryboot = pytest.importorskip("tunectl.tuning.tryboot", reason="there is no apply --try-boot yet")
 confirming = pytest.importorskip("tunectl.tuning.confirming")
 records = pytest.importorskip("tunectl.tuning.trial")
 
@@ -56,7 +58,7 @@ def wanting(loader: str, below: Path) -> Path:
 
 def choose(tree: Path) -> None:
     root = WritableSysroot(str(tree))
-    tryboot.try_boot(inspection_on(root), root, state_of(root), wait_s=0)
+    try_boot(inspection_on(root), root, state_of(root), Trying(), wait_s=0)
 
 
 def entries_of(tree: Path) -> list[str]:
@@ -84,9 +86,9 @@ def test_it_is_proved_confirmed_and_leaves_no_entry(loader: str, tmp_path: Path)
     assert len(entries_of(tree)) == 1
     trial_id = boot_it(tree, loader)
     root = WritableSysroot(str(tree))
-    assert tryboot.prove(inspection_on(root), root, state_of(root), wait_s=0) == []
+    assert prove(inspection_on(root), root, state_of(root), wait_s=0) == []
     assert proofs_of(tree) == {Proved.DECLARED}
-    tryboot.confirm_boot(inspection_on(root), root, state_of(root), trial_id, wait_s=0)
+    confirm_boot(inspection_on(root), root, state_of(root), trial_id, wait_s=0)
     assert entries_of(tree) == []
     assert proofs_of(tree) == {Proved.TRIED}
 
@@ -119,8 +121,8 @@ def test_what_became_another_since_was_not_tried(change: Callable[[Path], None],
     choose(tree)
     trial_id = boot_it(tree, "grub")
     root = WritableSysroot(str(tree))
-    tryboot.prove(inspection_on(root), root, state_of(root), wait_s=0)
-    tryboot.confirm_boot(inspection_on(root), root, state_of(root), trial_id, wait_s=0)
+    prove(inspection_on(root), root, state_of(root), wait_s=0)
+    confirm_boot(inspection_on(root), root, state_of(root), trial_id, wait_s=0)
     assert proofs_of(tree) == {Proved.TRIED}
     change(tree)
     assert proofs_of(tree) == {Proved.DECLARED}
@@ -134,3 +136,23 @@ def test_it_is_taken_back_and_the_boot_partition_is_as_before(loader: str, tmp_p
     assert picture(tree / "boot") != before
     restore(tree)
     assert picture(tree / "boot") == before
+
+
+@pytest.mark.parametrize(("by", "status"), [("verify", "confirmed"), ("preflight", "armed")])
+def test_it_is_confirmed_by_itself_where_that_holds(
+    by: str, status: str, tunectl: Callable[..., Ran], tmp_path: Path
+) -> None:
+    """Preflight says GO of no recorded host: nothing can be measured there. A person may confirm it still."""
+    tree = wanting("bls", tmp_path)
+    assert tunectl("apply", "--try-boot", "--confirm-by", by, "--root", tree).code == 4
+    unit = (tree / "etc/systemd/system/tunectl-deadline.service").read_text()
+    assert ("CAP_IPC_LOCK" in unit) is (by == "preflight")
+    trial_id = boot_it(tree, "bls")
+    record = tree / "var/lib/tunectl/trial.json"
+    record.write_text(record.read_text().replace('"deadline_s":600.0', f'"deadline_s":{boot_time() + 600}'))
+    done = tunectl("deadline", "--root", tree)
+    assert (done.code, "boot.isolcpus" in done.err) == (0, False), done
+    root = WritableSysroot(str(tree))
+    trial = records.read_trial(state_of(root), root)
+    assert (trial.status, bool(trial.tries.proved_at)) == (status, True)
+    assert tunectl("confirm", trial_id, "--root", tree).code == 0

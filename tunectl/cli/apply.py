@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta
 
 from tunectl.bootloader.hang import is_uncovered
-from tunectl.cli.command import emit, is_terminal, now, stay_off, today, tunectl_command
+from tunectl.cli.command import emit, is_terminal, stay_off, today, tunectl_command
 from tunectl.cli.helped import FAILED, OK, REBOOT, VERDICT, Example, exit_code
 from tunectl.cli.options import Options, wait_option
 from tunectl.cli.plan import Row, row_of
@@ -23,14 +23,14 @@ from tunectl.host.writable import WritableSysroot
 from tunectl.hostfile.monitor import parse_listen
 from tunectl.hostfile.profile import NO_TEXTS, Texts
 from tunectl.model import Document
-from tunectl.shapes import Findings, HostFile, Maybe, Notes, NotRun, Reboot, Waits, fields_of
+from tunectl.shapes import Findings, HostFile, Maybe, Notes, NotRun, Reboot, Waits, fields_of, now_utc
 from tunectl.tuning.apply import Became, Result
 from tunectl.tuning.confirming import Chosen, Ended, Wanted, apply_set, choose_set, end_when_due
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.repairing import was_taken_back
 from tunectl.tuning.transaction import Run, nothing_done, planned, require_root
-from tunectl.tuning.trial import TriedBy, read_set
-from tunectl.tuning.tryboot import try_boot
+from tunectl.tuning.trial import Confirms, TriedBy, read_set
+from tunectl.tuning.tryboot import Trying, try_boot
 from tunectl.verdict import Verdict, verdict_of
 
 _KEXEC = argv("sudo", "systemctl", "kexec")
@@ -91,7 +91,9 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--attended", is_flag=True, help="With --try-boot: somebody at the console can type a passphrase.")
 @click.option("--without-watchdog", is_flag=True, help="With --try-boot: also where no watchdog ends a hang.")
 @click.option(
-    "--confirm-by", type=click.Choice(["verify"]), help="With --try-boot: confirm it once everything is in force."
+    "--confirm-by",
+    type=click.Choice(["verify", "preflight"]),
+    help="With --try-boot: confirm it once everything is in force; preflight: and it says GO.",
 )
 @click.option("--unless-worse", is_flag=True, help="Of a repair: go back where it mends not all and something drifts.")
 @wait_option
@@ -105,46 +107,34 @@ def command(
     tries: TriedBy | None,
     attended: bool,
     without_watchdog: bool,
-    confirm_by: str | None,
+    confirm_by: Confirms | None,
     unless_worse: bool,
     wait_s: float,
 ) -> int:
     """Put the host file in force: every write journaled before it is made, and read back after it."""
-    _check(within_s is not None or runtime, bool(tries), attended or without_watchdog or confirm_by is not None)
-    if reach is not None and within_s is None and not tries:
-        raise UsageError("--reach goes with --confirm-within and --try-boot")
-    root, state = WritableSysroot(options.root), options.state_path
+    _check(tries, within_s, runtime, reach, attended or without_watchdog or confirm_by is not None)
+    root, state, unattended = WritableSysroot(options.root), options.state_path, _is_unattended()
     inspection = _inspect(options, root)
     require_root(root, "apply")
     _require_owned(inspection)
     stay_off(root, inspection.config.scope.isolated)
-    ended = end_when_due(root, state, inspection.identity.boot_id, wait_s=wait_s, early=_is_unattended())
+    ended = end_when_due(root, state, inspection.identity.boot_id, wait_s=wait_s, early=unattended)
     if ended and not ended.complete:
         raise TunectlError("an earlier change that nobody confirmed could not be taken back", "sudo tunectl deadline")
-    chosen = _chosen(inspection, root, state)
+    host = read_set(inspection.config)
+    chosen = choose_set(root, state, inspection.identity.boot_id, host) if unattended else Chosen(host)
     if ended or chosen.why:
         inspection = _inspect(options, root, chosen.set.texts if chosen.set and chosen.why else NO_TEXTS)
-    if unless_worse:
-        chosen = _unless_taken_back(inspection, root, state, chosen)
+    if unless_worse and (why := was_taken_back(state, root, inspection.identity.boot_id, planned(inspection, True))):
+        chosen = Chosen(None, why)
     if not yes and not tries:
         _ask(inspection, runtime)
     watched, why = _watched(root, reach) if reach is not None else ("", "")
     wanted = Wanted(within_s, watched) if within_s is not None else None
     if tries:
-        confirms = confirm_by is not None
         unwatched = None if without_watchdog else partial(_ask_of_hangs, yes)
-        run = try_boot(
-            inspection,
-            root,
-            state,
-            by=tries,
-            attended=attended,
-            unwatched=unwatched,
-            confirms=confirms,
-            reach=watched,
-            wait_s=wait_s,
-            adopt=adopt,
-        )
+        how = Trying(tries, attended, unwatched, confirm_by, watched)
+        run = try_boot(inspection, root, state, how, wait_s=wait_s, adopt=adopt)
     elif chosen.set:
         run = apply_set(
             inspection,
@@ -152,7 +142,7 @@ def command(
             state,
             chosen.set,
             wanted,
-            joins=_is_unattended(),
+            joins=unattended,
             runtime_only=runtime,
             wait_s=wait_s,
             adopt=adopt,
@@ -171,21 +161,13 @@ def command(
     return exit_code(body.verdict, options.fmt) if chosen.set else OK
 
 
-def _chosen(inspection: Inspection, root: WritableSysroot, state: str) -> Chosen:
-    host = read_set(inspection.config)
-    return choose_set(root, state, inspection.identity.boot_id, host) if _is_unattended() else Chosen(host)
-
-
-def _unless_taken_back(inspection: Inspection, root: WritableSysroot, state: str, chosen: Chosen) -> Chosen:
-    why = was_taken_back(state, root, inspection.identity.boot_id, planned(inspection, True))
-    return Chosen(None, why) if why else chosen
-
-
-def _check(of_this_boot: bool, tries: bool, of_a_try: bool) -> None:
-    if tries and of_this_boot:
+def _check(tries: TriedBy | None, within_s: float | None, runtime: bool, reach: str | None, of_a_try: bool) -> None:
+    if tries and (within_s is not None or runtime):
         raise UsageError("--try-boot writes nothing in this boot: it goes with neither --confirm-within nor --runtime")
     if of_a_try and not tries:
         raise UsageError("--attended, --without-watchdog and --confirm-by go with --try-boot")
+    if reach is not None and within_s is None and not tries:
+        raise UsageError("--reach goes with --confirm-within and --try-boot")
 
 
 def _watched(root: WritableSysroot, reach: str) -> tuple[str, str]:
@@ -236,7 +218,7 @@ def _ask(inspection: Inspection, runtime: bool) -> None:
     from tunectl.report import render
 
     body = {"changes": fields_of([*map(row_of, plan.changes)]), "reboot_required": plan.reboot_required}
-    click.echo(render(Document("plan", inspection.identity, now(), body), "text"), err=True)
+    click.echo(render(Document("plan", inspection.identity, now_utc(), body), "text"), err=True)
     if not click.confirm("Apply these changes?", err=True):
         raise TunectlError("nothing was changed: the answer was no")
 

@@ -26,7 +26,7 @@ from tunectl.errors import TunectlError, UsageError
 from tunectl.fix import Fix, Kind, Task, of_tasks
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Document, Finding, HostId
-from tunectl.shapes import fields_of
+from tunectl.shapes import fields_of, now_utc
 
 DATA = ("text", "json")
 GATE = ("text", "json", "junit", "nagios", "prometheus")
@@ -96,11 +96,6 @@ def today() -> str:
     return datetime.date.today().isoformat()
 
 
-def now() -> str:
-    """UTC, RFC 3339, to the second."""
-    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def emit(
     options: Options,
     name: str,
@@ -118,7 +113,7 @@ def emit(
     width = terminal_width(100) if terminal or "COLUMNS" in os.environ else 100
     shown = typed(options).body(fields_of(body))
     recorded = "" if open_root(options).live else os.path.abspath(options.root)
-    document = Document(name, identity, now(), shown, tuple(_findings_in(shown)), options.verbose, recorded)
+    document = Document(name, identity, now_utc(), shown, tuple(_findings_in(shown)), options.verbose, recorded)
     text = render(document, options.fmt, width=width, colour=colour)
     try:
         if sys.stdout is None:  # it was closed before we started

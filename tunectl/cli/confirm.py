@@ -79,11 +79,9 @@ def of_set(options: Options, root: WritableSysroot, trial: Trial) -> Inspection:
 def tried(ended: Ended, notes: list[str]) -> Tried:
     """tunectl.trial/1"""
     trial, taken = ended.trial, ended.taken
-    left = (
-        [f"{path} was changed since: it was left alone, and stays in the journal" for path in taken.left]
-        if taken
-        else []
-    )
+    changed = dict.fromkeys((*(taken.left if taken else ()), *ended.edited))
+    left = [f"{path} was changed since: it was left alone, and stays in the journal" for path in changed]
+    left += [f"{path} is not tunectl's: it was left alone, and its unit is gone" for path in ended.drop_ins]
     return Tried(
         id=trial.id,
         kind=trial.kind,

@@ -12,7 +12,7 @@ from functools import partial
 
 import click
 
-from tunectl.cli.command import now, stay_off, typed
+from tunectl.cli.command import stay_off, typed
 from tunectl.cli.helped import DRIFTED, OK
 from tunectl.cli.options import Options
 from tunectl.model import Document, HostId
@@ -27,6 +27,7 @@ from tunectl.monitor.repair import Repair
 from tunectl.monitor.store import Store
 from tunectl.monitor.wakeup import RELOADING, STOPPING, DeviceEvents
 from tunectl.monitor.watched_host import Lasting
+from tunectl.shapes import now_utc
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.repairing import taken_back
 
@@ -86,7 +87,7 @@ def _print_last(options: Options, host: HostId, first: Snapshot | None, status: 
     from tunectl.report import render
 
     body = typed(options).body(monitor_body(status, first, verdict_of(status), notes))
-    text = render(Document("monitor", host, now(), body, body["findings"], options.verbose), "json")
+    text = render(Document("monitor", host, now_utc(), body, body["findings"], options.verbose), "json")
     click.echo(json.dumps(json.loads(text), separators=(",", ":")))
 
 

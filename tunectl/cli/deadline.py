@@ -1,6 +1,7 @@
 """tunectl deadline"""
 
 import time
+from functools import partial
 
 import click
 
@@ -12,7 +13,8 @@ from tunectl.cpulist import parse_cpulist
 from tunectl.host.identity import read_identity
 from tunectl.host.writable import WritableSysroot
 from tunectl.tuning.commands import run_commands
-from tunectl.tuning.confirming import Ended, end_when_due, give_up, is_cut_off
+from tunectl.tuning.confirming import end_when_due, give_up, is_cut_off
+from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.transaction import require_root
 from tunectl.tuning.trial import Due, Trial, boot_time, due_now, read_trial
 from tunectl.tuning.tryboot import confirm_boot, prove
@@ -21,6 +23,7 @@ from tunectl.wording import few
 _SLICE_S = 1.0  # sleep(3) does not count what the host sleeps, and nobody tells that it was confirmed
 _MISSED = 5  # times in a row that nobody answered: a link comes up again after its card was set up anew
 _PROOF_S = 5.0  # between two looks at a boot that is tried: services come up meanwhile
+_WINDOW_S = 2.0  # as `tunectl preflight` has it
 _WAIT_S = 600.0  # an apply or a restore at work has its own limits
 
 
@@ -50,7 +53,9 @@ def command(options: Options, boot: bool) -> int:
         ended = end_when_due(root, options.state_path, identity.boot_id, wait_s=_WAIT_S)
     if ended is None:
         return OK
-    emit(options, "trial", identity, tried(ended, _notes_of(ended)))
+    waits = ended.due is Due.WAIT and not ended.trial.tries
+    notes = [f"it is due in {ended.trial.deadline_s - boot_time():.0f} s"] if waits else []
+    emit(options, "trial", identity, tried(ended, notes))
     return OK if ended.complete else FAILED
 
 
@@ -59,10 +64,13 @@ def _prove(options: Options, root: WritableSysroot, trial: Trial) -> int:
     inspection = of_set(options, root, trial)
     stay_off(root, inspection.config.scope.isolated)
     identity, state = inspection.identity, options.state_path
+    if trial.tries and trial.tries.confirming:  # it was cut off
+        confirm_boot(inspection, root, state, trial.id, wait_s=_WAIT_S)
     while due_now(read_trial(state, root), root, identity.boot_id) is Due.WAIT and identity.boot_id != trial.boot_id:
         left = prove(of_set(options, root, trial), root, state, wait_s=_WAIT_S)
         if not left:
-            if trial.tries and trial.tries.confirms:
+            by = trial.tries.confirms if trial.tries else None
+            if by == "verify" or (by == "preflight" and _is_go(options, of_set(options, root, trial))):
                 confirm_boot(of_set(options, root, trial), root, state, trial.id, wait_s=_WAIT_S)
             break
         click.echo(f"not in force yet: {few(left)}", err=True)
@@ -78,6 +86,27 @@ def _prove(options: Options, root: WritableSysroot, trial: Trial) -> int:
     return OK if ended.complete else FAILED
 
 
-def _notes_of(ended: Ended) -> list[str]:
-    waits = ended.due is Due.WAIT and not ended.trial.tries
-    return [f"it is due in {ended.trial.deadline_s - boot_time():.0f} s"] if waits else []
+def _is_go(options: Options, inspection: Inspection) -> bool:
+    """Does preflight say GO to the boot that is tried? Otherwise the reasons are told, and a person may confirm it."""
+    from tunectl.preflight.run import Request, run_preflight  # it brings the checks along
+
+    request = Request(
+        root=inspection.root,
+        host_path=options.host_path,
+        host_required=True,
+        state=options.state_path,
+        invocation=options.invocation,
+        today=inspection.today,
+        duration_s=None,
+        window_s=_WINDOW_S,
+        strict=False,
+        tell=lambda _: None,
+        intrude=False,
+        stay_off=partial(stay_off, inspection.root),
+        tried=inspection,
+    )
+    flight = run_preflight(request)
+    if flight.verdict != "go":
+        reasons = few([reason.text for reason in flight.reasons])
+        click.echo(f"preflight does not confirm it ({flight.verdict}): {reasons}", err=True)
+    return flight.verdict == "go"

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tunectl import __version__
-from tunectl.cli.command import can_draw, emit, now, open_root, tunectl_command
+from tunectl.cli.command import can_draw, emit, open_root, tunectl_command
 from tunectl.cli.helped import GO, OK, Example, Family, exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.values import a_path, one_of, session_hosts
@@ -35,6 +35,7 @@ from tunectl.fleet.store import (
 from tunectl.host.identity import read_identity
 from tunectl.model import Document, HostId
 from tunectl.probe.document import LARGEST
+from tunectl.shapes import now_utc
 
 _SAVED = {"txt": "text", "json": "json", "html": "html"}  # a file's suffix -> its format
 _STORE = click.option(
@@ -83,7 +84,7 @@ def open_(options: Options, store: Path, hosts: str, name: str, selection: str) 
     names = _read_names(hosts)
     if not names:
         raise UsageError(f"--hosts {hosts}: names no host")
-    identity, at = read_identity(open_root(options)), now()
+    identity, at = read_identity(open_root(options)), now_utc()
     header = {"tunectl_version": __version__, "host": identity._asdict()}
     session = open_session(store, Session(name, "", at, selection, names), header)
     emit(options, "fleet.session", identity, session_file(session))
@@ -120,7 +121,7 @@ def record(options: Options, store: Path, session: str, name: str, unreachable: 
         record_document(directory, name, _answer())
     else:
         kind = Answer.FAILED if unreachable is None else Answer.UNREACHABLE
-        record_absent(directory, name, Absent(kind, unreachable or failed or "", now()))
+        record_absent(directory, name, Absent(kind, unreachable or failed or "", now_utc()))
     return OK
 
 
@@ -152,7 +153,7 @@ def report(options: Options, store: Path, session: str | None, hosts: str | None
     found, is_latest = _chosen_session(store, session, _read_names(hosts) if hosts else ())
     if is_latest:
         _check_age(found, max_age_h)
-    body = fleet_body(found, ask(found), now())
+    body = fleet_body(found, ask(found), now_utc())
     identity = read_identity(open_root(options))
     if save:
         _save(found, identity, body)
@@ -177,7 +178,7 @@ def history(options: Options, store: Path, name: str, last: int) -> int:
     known = list(islice(concerned, last))[::-1]
     if not known:
         raise TunectlError(f"{store}: no session has a host {name!r}", "by its name in the inventory")
-    emit(options, "fleet.history", read_identity(open_root(options)), history_body(name, known, now()))
+    emit(options, "fleet.history", read_identity(open_root(options)), history_body(name, known, now_utc()))
     return OK
 
 
@@ -202,7 +203,7 @@ def _check_age(session: Session, max_age_h: float) -> None:
 def _save(session: Session, identity: HostId, body: dict[str, Any]) -> None:
     from tunectl.report import render
 
-    document = Document("fleet", identity, now(), body)
+    document = Document("fleet", identity, now_utc(), body)
     for suffix, fmt in _SAVED.items():
         write_file(Path(session.directory) / f"report.{suffix}", render(document, fmt).encode())
 

@@ -8,7 +8,7 @@ import click
 import msgspec
 from msgspec import Meta
 
-from tunectl.cli.command import can_draw, check_output, emit, now, open_root, tunectl_command, write_whole
+from tunectl.cli.command import can_draw, check_output, emit, open_root, tunectl_command, write_whole
 from tunectl.cli.helped import OK, Example
 from tunectl.cli.options import Options
 from tunectl.compare.compared import compared
@@ -18,7 +18,7 @@ from tunectl.host.identity import read_identity
 from tunectl.model import Document
 from tunectl.probe.document import LARGEST, ProbeFile, read_document
 from tunectl.probe.doubt import doubt_of_go
-from tunectl.shapes import Comparison, Preflight
+from tunectl.shapes import Comparison, Preflight, now_utc
 
 _PAGE = b"<!doctype html>"
 
@@ -61,7 +61,7 @@ def command(options: Options, files: tuple[Path, ...], output: str | None) -> in
         return OK
     from tunectl.report import render
 
-    page = render(Document("report", identity, now(), body), "html")
+    page = render(Document("report", identity, now_utc(), body), "html")
     write_whole(output, page)
     if options.fmt != "html":
         paths = [probe_file.path for probe_file in read]

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from tunectl.cli.command import is_terminal, may_colour, now, typed
+from tunectl.cli.command import is_terminal, may_colour, typed
 from tunectl.cli.helped import OK
 from tunectl.cli.options import Options
 from tunectl.model import Document
@@ -30,6 +30,7 @@ from tunectl.monitor.wakeup import STOPPING, DeviceEvents, Wakeup
 from tunectl.monitor.watcher import Watcher
 from tunectl.report import render
 from tunectl.report.escape import encodable, printable
+from tunectl.shapes import now_utc
 from tunectl.tuning.inspection import Inspection
 from tunectl.wording import plural
 
@@ -140,7 +141,7 @@ class _View:
         self._live.update(Text("\n", no_wrap=True, overflow="crop").join(seen), refresh=True)
 
     def _lines(self, body: Mapping[str, Any], width: int) -> list[Text]:
-        document = Document("monitor", self._inspection.identity, now(), body, (), self._options.verbose)
+        document = Document("monitor", self._inspection.identity, now_utc(), body, (), self._options.verbose)
         text = render(document, "text", width=width, colour=may_colour())
         whole = Text.from_ansi(encodable(text, sys.stdout.encoding or "utf-8"), no_wrap=True, overflow="crop")
         return list(whole.split("\n", allow_blank=False))

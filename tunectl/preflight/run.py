@@ -44,6 +44,7 @@ from tunectl.shapes import Jitter, LeftOut, replaced
 from tunectl.tuning.inspection import Inspection, config_or_proposal
 from tunectl.tuning.journal import Journal, peek
 from tunectl.tuning.plan import idle_waivers, waive
+from tunectl.tuning.proved import of_this_boot
 from tunectl.verdict import verdict_of
 from tunectl.wording import PROBE
 
@@ -68,6 +69,7 @@ class Request:
     stay_off: Callable[[CpuSet], None]  # moves this process away from these CPUs
     load: tuple[str, ...] | None = None  # beside which it is measured once more; None for what the host file says
     feed: bool | None = None  # whether `probe feed` is measured, too; None for what the host file says
+    tried: Inspection | None = None  # of a boot that is tried: what the next one has is not asked
     typed: Callable[[Finding], Finding] = lambda finding: finding  # the same finding, whose fix names this host
 
 
@@ -112,8 +114,8 @@ def run_preflight(request: Request) -> Flight:
     flight = Flight(read_identity(root))
     facts = read_scope_facts(root)
     flight.machine = read_machine(root, facts)
-    config = _config(request, facts, flight)
-    inspection = _inspection(request, flight.identity, config, facts)
+    config = request.tried.config if request.tried else _config(request, facts, flight)
+    inspection = request.tried or _inspection(request, flight.identity, config, facts)
     flight.inspection = inspection if config else None
     flight.scope = scope = inspection.config.scope
     request.stay_off(scope.isolated)
@@ -188,7 +190,8 @@ def _gather(request: Request, flight: Flight, config: HostConfig | None, scope: 
 def _read_settings(request: Request, flight: Flight) -> None:
     if flight.inspection:
         request.tell("reading the settings")
-        flight.plan = flight.inspection.assess()
+        plan = flight.inspection.assess()
+        flight.plan = plan._replace(findings=of_this_boot(plan.findings)) if request.tried else plan
 
 
 def _config(request: Request, facts: CpuFacts, flight: Flight) -> HostConfig | None:

@@ -85,18 +85,8 @@ _NOT_EARLY = frozenset(
 )
 KNOWN = frozenset((*COMMANDS, *_FOR_EACH))
 # Without a running systemd (a container, a chroot) systemctl reaches nobody.
-_NEEDS_SYSTEMD = (
-    "reload-systemd",
-    "restart-irqbalance",
-    "reexec-systemd",
-    "hold-latency",
-    "reload-monitor",
-    "start-deadline",
-    "start-in-slices",
-    "stop-what-is-gone",
-    "stop-try",
-    "reboot",
-)
+_BY_SYSTEMD = {name for name, rows in COMMANDS.items() if rows[0][0] == "/usr/bin/systemctl"}
+_NEEDS_SYSTEMD = frozenset((*_BY_SYSTEMD, "start-in-slices", "stop-what-is-gone"))
 _TIMEOUT_S = 300
 
 
@@ -117,7 +107,8 @@ def run_commands(root: Sysroot, names: Iterable[str], *, early: bool = False) ->
             for each in _FOR_EACH[name](root):
                 _notify(root, name, each, each, notified)
             continue
-        wanted = _wanted(root, name)
+        path, once_gone = _ONCE_GONE.get(name, ("", ()))
+        wanted = (once_gone,) if path and not root.exists(path) else COMMANDS[name]
         argv = next((argv for argv in wanted if root.exists(argv[0].lstrip("/"))), None)
         _notify(root, name, argv, argv or wanted[0], notified)
     return notified
@@ -126,12 +117,6 @@ def run_commands(root: Sysroot, names: Iterable[str], *, early: bool = False) ->
 def reload_monitor(root: Sysroot) -> Notified:
     """A monitor that runs reads its host file again: it would go on to watch for what an earlier one asked for."""
     return run_commands(root, ["reload-monitor"] if groups_of(root, MONITOR) else [])
-
-
-def _wanted(root: Sysroot, name: str) -> tuple[tuple[str, ...], ...]:
-    """The argument lists to try for a name, as the host stands."""
-    path, argv = _ONCE_GONE.get(name, ("", ()))
-    return (argv,) if path and not root.exists(path) else COMMANDS[name]
 
 
 def _notify(root: Sysroot, name: str, argv: tuple[str, ...] | None, named: tuple[str, ...], notified: Notified) -> None:

@@ -8,6 +8,7 @@ import os
 from functools import partial
 from typing import NamedTuple
 
+from tunectl.bootloader.oneshot import tried_id
 from tunectl.command import argv
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import TunectlError
@@ -16,12 +17,15 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.hostfile.monitor import parse_listen
 from tunectl.knobs.row import Step
-from tunectl.shapes import TrialKind, replaced
+from tunectl.shapes import TrialKind, now_utc, replaced, typed
+from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import write_own_files
 from tunectl.tuning.commands import Notified, reload_monitor, run_commands
-from tunectl.tuning.inspection import Inspection
-from tunectl.tuning.journal import Journal, load
+from tunectl.tuning.inspection import Inspection, open_inspection
+from tunectl.tuning.journal import Journal
 from tunectl.tuning.lock import hold
+from tunectl.tuning.proved import unproved
+from tunectl.tuning.records import InForce, held_record
 from tunectl.tuning.repairing import back_where_worse
 from tunectl.tuning.takeback import Before, Taken, take_back
 from tunectl.tuning.transaction import (
@@ -29,35 +33,37 @@ from tunectl.tuning.transaction import (
     Run,
     disarm,
     io_errors_end_the_run,
-    require_boot_id,
-    require_private,
-    require_same_host,
+    load_own,
     run_apply,
 )
 from tunectl.tuning.trial import (
     CONFIRM,
+    NAME,
+    UNKNOWN,
     Due,
     HostSet,
+    RecordLostError,
     Trial,
     boot_time,
     due_now,
-    forget_trial,
+    forget,
     new_id,
-    noted_in_force,
-    now_utc,
     read_confirmed,
     read_trial,
     write_confirmed,
     write_trial,
 )
-from tunectl.units import DIRECTORY, RETURN, Unit, trial_units
+from tunectl.units import DIRECTORY, OF_A_TRIAL, RETURN, Unit, ours, trial_units
+from tunectl.wording import few
 
+_RESTORE = argv("sudo", "tunectl", "restore")
 _RELOAD = ("reload-systemd",)
 _LATER = ("stop-what-is-gone", "reload-systemd")  # as long as systemd knows the units
 EXPIRED, REBOOTED = "nobody confirmed it in time", "the host booted before it was confirmed"
 UNTRIED = "the boot that was to be tried did not come up, or another entry was booted"
 UNPROVED = "the boot that was tried did not prove itself, and the host booted the old line again"
 PROVED = "the boot that was tried was not confirmed before the host booted again"
+CUT_OFF = "its confirmation was cut off before a boot could have the line"
 
 
 class Wanted(NamedTuple):
@@ -76,6 +82,8 @@ class Ended(NamedTuple):
     not_run: tuple[str, ...] = ()
     was_confirmed: bool = False  # before this run
     later: tuple[str, ...] = ()  # what systemd has still to be told, early in a boot
+    edited: tuple[str, ...] = ()  # of the trial's own files those that somebody changed: they stay, and stay journaled
+    drop_ins: tuple[str, ...] = ()  # somebody's, of units that are gone
 
     @property
     def complete(self) -> bool:
@@ -177,6 +185,7 @@ def _arm(state: str, chosen: HostSet, wanted: Wanted, inspection: Inspection, ro
 
 def new_trial(kind: TrialKind, trial_id: str, chosen: HostSet, inspection: Inspection) -> Trial:
     """A trial that begins with the next entry of the journal."""
+    held = inspection.journal.held
     return Trial(
         id=trial_id,
         kind=kind,
@@ -184,15 +193,15 @@ def new_trial(kind: TrialKind, trial_id: str, chosen: HostSet, inspection: Inspe
         deadline_s=0.0,
         mark=inspection.journal.next_number,
         set=chosen,
-        held=noted_in_force(inspection.journal.held),
+        held=None if held is None else typed(held_record(held), InForce),
         words=inspection.journal.newest.words,
         isolated=format_cpulist(inspection.config.scope.isolated),
     )
 
 
-def own_steps(invocation: tuple[str, ...], state: str, *, reaches: bool = False) -> list[Step]:
+def own_steps(invocation: tuple[str, ...], state: str, *, reaches: bool = False, measures: bool = False) -> list[Step]:
     """The units of every trial."""
-    units = trial_units(invocation or ("/usr/bin/tunectl",), state, reaches=reaches)
+    units = trial_units(invocation or ("/usr/bin/tunectl",), state, reaches=reaches, measures=measures)
     return [*(unit_step(unit) for unit in units), link_step("sysinit.target", RETURN)]
 
 
@@ -225,7 +234,7 @@ def write_armed(
     if failed := [*written.failed.values(), *started.failed.values()]:
         if is_new:
             take_back(root, journal, boot_id, [seq for seq in journal.entries if seq >= trial.mark])
-            forget_trial(state)
+            forget(state, NAME)
         raise TunectlError(f"{'; '.join(failed)}; nothing else was changed")
     return Notified([*written.not_run, *started.not_run], {})
 
@@ -258,10 +267,14 @@ def end_when_due(
 ) -> Ended | None:
     """Takes back what is due, and finishes what a kill left of an end; None where no trial is known.
 
-    `early` in a boot the services are still to be started: none is restarted. TunectlError where it cannot: what was
-    not brought back stays journaled, and the trial armed.
+    `early` in a boot the services are still to be started: none is restarted. Where its record is lost, the journal
+    tells what goes back. TunectlError where it cannot: what was not brought back stays journaled, and the trial armed.
     """
-    trial = read_trial(state, root)
+    try:
+        trial = read_trial(state, root)
+    except RecordLostError as error:
+        with io_errors_end_the_run(), hold(state, wait_s):
+            trial = _from_journal(root, state, boot_id, error, early)
     due = due_now(trial, root, boot_id)
     if trial is None or due in (Due.WAIT, Due.REBOOT) or (trial.is_over and not any(map(root.stands, trial.own))):
         return Ended(trial, due) if trial else None
@@ -280,17 +293,19 @@ def _end(root: WritableSysroot, state: str, boot_id: str, early: bool) -> Ended 
     due = due_now(trial, root, boot_id)
     if trial is None or due in (Due.WAIT, Due.REBOOT):
         return Ended(trial, due) if trial else None
+    if due is Due.CUT_OFF and _has_the_arguments(root, state, trial):
+        due = Due.TRIED  # a boot of its line, as the one that was tried: what was begun there is finished here
     if due is Due.TRIED and trial.tries:
         trial = replaced(trial, tries=replaced(trial.tries, boot_id=boot_id))
         write_trial(state, trial)
         return Ended(trial, due_now(trial, root, boot_id))
-    journal = _journal_of(root, state, boot_id)
+    journal = load_own(root, state, boot_id)
     if trial.is_over:
         return _sweep(root, state, boot_id, Ended(trial, due), journal, early=early)
     if journal.is_new:
         raise TunectlError(f"{journal.path} is gone: what stood before the change {trial.id} is not known")
     disarmed = disarm(root, trial)
-    before = Before(trial.held_before(), trial.words)
+    before = Before(trial.held.held() if trial.held else None, trial.words)
     numbers = {seq for seq in journal.entries if seq >= trial.mark} - _own(journal, trial)
     commands = {seq: journal.entries[seq].commands for seq in numbers}
     taken = take_back(root, journal, boot_id, numbers, before, early=early)
@@ -307,6 +322,8 @@ def _why(trial: Trial, boot_id: str) -> str:
     """What ends a trial now."""
     if trial.why:
         return trial.why
+    if trial.tries and trial.tries.confirming:
+        return CUT_OFF
     if trial.tries:
         was_there = trial.tries.boot_id
         proved = PROVED if trial.tries.proved_at else UNPROVED
@@ -314,12 +331,70 @@ def _why(trial: Trial, boot_id: str) -> str:
     return EXPIRED if boot_id == trial.boot_id else REBOOTED
 
 
-def _journal_of(root: WritableSysroot, state: str, boot_id: str) -> Journal:
-    require_private(root, state)
-    journal = load(state, follow=root.live)
-    require_same_host(journal, root, state)
-    require_boot_id(root, boot_id)
-    return journal
+def _from_journal(root: WritableSysroot, state: str, boot_id: str, error: RecordLostError, early: bool) -> Trial:
+    """A new record in place of a lost one, by which the change is taken back: its first entry is that of a unit.
+
+    TunectlError where no unit of a change stands; in the boot that is tried, which is booted again by its own timer;
+    and where the journal is damaged, too. Then only the units go: they would find the same at each boot.
+    """
+    returns = f"{DIRECTORY}/{RETURN}"
+    if not root.exists(returns) or tried_id(root.get_text("proc/cmdline")):
+        raise error
+    journal = load_own(root, state, boot_id)
+    entries = journal.entries.items()
+    begins = [seq for seq, entry in entries if entry.path == returns and not ours(entry.before or "")]
+    if journal.damaged or not begins:
+        _remove_units(root, early)
+        rows = backwards.preview(root, journal, boot_id).results
+        stands = few([row.path for row in rows if row.result == "would-restore"]) or "nothing that it tells of"
+        why = f"{error.message}; the journal does not tell it either ({journal.damage or 'it has no entry of it'})"
+        raise TunectlError(f"{why}, and nothing was taken back; as tunectl wrote it stands: {stands}", _RESTORE)
+    own = tuple(entry.path for seq, entry in entries if seq >= begins[-1] and _is_own_unit(entry.path))
+    why = f"{error.message}: the journal told what to take back"
+    lost = Trial(
+        id=new_id(),
+        kind="runtime",
+        boot_id="",
+        deadline_s=0.0,
+        mark=begins[-1],
+        set=UNKNOWN,
+        held=None,
+        words=(),
+        isolated="",
+        own=own,
+        why=why,
+    )
+    write_trial(state, lost)
+    return lost
+
+
+def _is_own_unit(path: str) -> bool:
+    """Is it a unit of a trial, or a link by which one is wanted?"""
+    return path.startswith(f"{DIRECTORY}/") and path.rpartition("/")[2] in OF_A_TRIAL
+
+
+def _remove_units(root: WritableSysroot, early: bool) -> None:
+    """Without the journal: they are ours as a whole. Last goes the one that would come here again."""
+    units = filter(_is_own_unit, root.walk(DIRECTORY))
+    for path in sorted(units, key=lambda path: (path.endswith(RETURN), -path.count("/"))):
+        is_link = root.link_target(path) is not None
+        if is_link or ours(root.get_text(path)):
+            root.remove(path, link=is_link)
+    run_commands(root, _LATER if early else _RELOAD)
+
+
+def _has_the_arguments(root: WritableSysroot, state: str, trial: Trial) -> bool:
+    """Has this boot what the trial's set wants on its line? By what proves a boot that is tried.
+
+    Not by the files: the write may have reached them, and somebody chosen another entry.
+    """
+    host_file, texts, today = trial.set.host_file, trial.set.texts, now_utc().partition("T")[0]
+    try:
+        inspection = open_inspection(root, host_file, state, (), today, texts=texts)
+    except TunectlError:  # this boot is another machine: it has fewer CPUs, say
+        return False
+    settings = (*inspection.config.settings, *inspection.leftovers())
+    return not unproved(inspection.assess(tuple(one for one in settings if one.knob.startswith("boot."))).findings)
 
 
 def confirm(root: WritableSysroot, state: str, boot_id: str, trial_id: str = "", *, wait_s: float) -> Ended:
@@ -335,11 +410,16 @@ def confirm(root: WritableSysroot, state: str, boot_id: str, trial_id: str = "",
         assert trial
         was_confirmed = trial.status == "confirmed"
         if not was_confirmed:
-            by = os.environ.get("SUDO_USER", "") or f"uid {os.getuid()}"
+            by = (trial.tries.confirming if trial.tries else "") or who_confirms()
             trial = replaced(trial, status="confirmed", ended_at=now_utc(), confirmed_by=by)
             write_trial(state, trial)
         ended = Ended(trial, Due.NOTHING, was_confirmed=was_confirmed)
-        return _sweep(root, state, boot_id, ended, _journal_of(root, state, boot_id))
+        return _sweep(root, state, boot_id, ended, load_own(root, state, boot_id))
+
+
+def who_confirms() -> str:
+    """The user, as sudo(8) names him."""
+    return os.environ.get("SUDO_USER", "") or f"uid {os.getuid()}"
 
 
 def _require_confirmable(trial: Trial | None, root: WritableSysroot, boot_id: str, trial_id: str) -> None:
@@ -381,7 +461,9 @@ def _sweep(
     if swept is None:
         return ended
     taken = ended.taken if swept.complete else swept
-    return ended._replace(taken=taken, not_run=(*ended.not_run, *swept.outcome.not_run))
+    drop_ins = tuple(f"/{path}" for unit in ended.trial.own for path in root.walk(f"{unit}.d"))
+    not_run = (*ended.not_run, *swept.outcome.not_run)
+    return ended._replace(taken=taken, not_run=not_run, edited=swept.left, drop_ins=drop_ins)
 
 
 class Chosen(NamedTuple):

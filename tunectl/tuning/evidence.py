@@ -75,7 +75,7 @@ def signs(root: Sysroot, journal: Journal, bootloader: str = "") -> tuple[str, .
 def lasting(root: Sysroot, journal: Journal, bootloader: str = "") -> tuple[str, ...]:
     """Those that outlive the boot: files, the service, and boot arguments."""
     files = (*_files(root), *((f"/{UNIT}",) if _is_ours(root, UNIT) else ()))
-    words = dict.fromkeys((*_own_words(root, {}, bootloader), *_still_given(root, journal.newest.words, bootloader)))
+    words = dict.fromkeys((*own_words(root, {}, bootloader), *_still_given(root, journal.newest.words, bootloader)))
     # What is enabled alone tells of nobody's apply.
     link = (f"/{LINK}",) if (files or words) and _is_enabled(root, f"/{UNIT}" in files) else ()
     return (*files, *link, *_as_arguments(words))
@@ -97,12 +97,12 @@ def unnamed(root: Sysroot, journal: Journal, bootloader: str = "") -> tuple[str,
     written = [entry for entry in journal.entries.values() if entry.errno is None]
     known = {*journal.adopted, *(f"/{entry.path}" for entry in written)}
     if journal.is_older:
-        known |= set(_as_arguments(_own_words(root, journal.edits(), bootloader)))
+        known |= set(_as_arguments(own_words(root, journal.edits(), bootloader)))
         found = signs(root, journal, bootloader)
     else:
         # Of boot arguments only the file is journaled, which may have any name.
-        own_words = any(target.knob.startswith("boot.") for entry in written for target in entry.targets)
-        found = (*_files(root), *(() if own_words else _as_arguments(_own_words(root, {}, bootloader))))
+        are_known = any(target.knob.startswith("boot.") for entry in written for target in entry.targets)
+        found = (*_files(root), *(() if are_known else _as_arguments(own_words(root, {}, bootloader))))
     return tuple(one for one in found if one not in known)
 
 
@@ -165,7 +165,8 @@ def _files(root: Sysroot) -> Iterator[str]:
             yield path
 
 
-def _own_words(root: Sysroot, journaled: Journaled, bootloader: str) -> tuple[str, ...]:
+def own_words(root: Sysroot, journaled: Journaled, bootloader: str) -> tuple[str, ...]:
+    """Our boot arguments, as they stand in the configuration; `journaled` tells them from the operator's."""
     family = FAMILIES.get(detect(root, bootloader).name)
     return family.ours(root, journaled) if family else ()
 

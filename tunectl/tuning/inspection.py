@@ -33,7 +33,7 @@ from tunectl.knobs.drivers.bootline import next_words
 from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, JOURNAL_IN_PART, Driver, Facts, Lasting, View
 from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, Severity, State, Target
 from tunectl.shapes import Returned, Unconfirmed
-from tunectl.tuning.evidence import missing
+from tunectl.tuning.evidence import missing, own_words
 from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
 from tunectl.tuning.proved import mark_tried
@@ -208,8 +208,7 @@ class Inspection(NamedTuple):
 
     def own_words(self) -> tuple[str, ...]:
         """Our boot arguments, as they stand in the configuration and the journal knows them."""
-        family = FAMILIES.get(detect(self.root, self.config.bootloader).name)
-        return family.ours(self.root, self.journal.edits()) if family else ()
+        return own_words(self.root, self.journal.edits(), self.config.bootloader)
 
     def _unknown(self, trouble: Finding | None) -> str:
         """Why what apply noted is not known, as Facts.journal has it."""

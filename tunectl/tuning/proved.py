@@ -1,4 +1,4 @@
-"""Was the next boot's line tried, with its kernel, or is it only what the boot loader's files say?
+"""What proves a boot: is the set in force in one that is tried, and was the next boot's line tried, with its kernel?
 
 Tried is a boot that proved itself and was confirmed (docs/commit-confirmed.md), as long as nothing has become another
 since: every word of the next boot's line was on the line that was tried, and the default entry loads the same files.
@@ -8,15 +8,21 @@ What kexec started proves nothing of the boot loader.
 import datetime
 import os
 from collections import Counter
+from collections.abc import Iterable
 
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.bootloader.family import Default, Once
 from tunectl.bootloader.kexec import KEXEC
+from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
+from tunectl.knobs import KNOBS
+from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.drivers.bootargs import loaded_by
 from tunectl.knobs.row import View
-from tunectl.model import Finding, NextBoot, Proved
+from tunectl.model import NEXT_BOOT, Finding, NextBoot, Outcome, Proved
 from tunectl.tuning.trial import Trial, TriedBy, Tries
+
+_FAILS = (Outcome.DRIFTED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
 
 
 def once_of(view: View, by: TriedBy) -> Once | None:
@@ -62,3 +68,26 @@ def _stands(tries: Tries, view: View) -> bool:
 def _changed_since(root: Sysroot, path: str, when_s: float) -> bool:
     """By the time of its inode, which no package sets back: nothing of a kernel is read for it."""
     return os.stat(root.resolve(path)).st_ctime > when_s + 1  # the second that was noted is cut off
+
+
+def unproved(findings: Iterable[Finding]) -> list[str]:
+    """The targets that are not in force now. Pure."""
+    return [finding.target for finding in of_this_boot(findings) if finding.outcome in _FAILS]
+
+
+def of_this_boot(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """What a boot that is tried is judged by. What the next one will have is not asked: it has the old line. Pure."""
+    return tuple(finding for finding in findings if not _is_of_next_boot(finding))
+
+
+def _is_of_next_boot(finding: Finding) -> bool:
+    """Is only the permanent configuration another? Then what this boot has of the argument is as it was asked for."""
+    if finding.knob == NEXT_BOOT:
+        return True
+    if not finding.points or finding.outcome is not Outcome.DRIFTED or finding.observed is None:
+        return False
+    decode = KNOBS[finding.knob].codec.decode
+    try:
+        return satisfies(finding.match, decode(str(finding.observed)), decode(str(finding.desired)))
+    except (ValueError, UsageError):  # in words: what this boot has is undone
+        return finding.observed == finding.desired

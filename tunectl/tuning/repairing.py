@@ -10,11 +10,12 @@ import msgspec
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Plan
+from tunectl.shapes import now_utc
 from tunectl.tuning.apply import execute
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.takeback import Before, take_back
 from tunectl.tuning.transaction import Run, drifted, planned
-from tunectl.tuning.trial import WORSE, now_utc, read_record, write_record
+from tunectl.tuning.trial import WORSE, read_record, write_record
 from tunectl.wording import few
 
 

@@ -13,6 +13,7 @@ from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Outcome, Plan
+from tunectl.shapes import now_utc
 from tunectl.tuning import newest
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, notify, pending_notifications
@@ -24,7 +25,8 @@ from tunectl.tuning.lock import DirectoryGoneError, hold, make_directory, remove
 from tunectl.tuning.loss import held_now
 from tunectl.tuning.plan import runtime_part
 from tunectl.tuning.takeback import Before
-from tunectl.tuning.trial import Trial, forget, now_utc, read_trial
+from tunectl.tuning.trial import CONFIRMED, WORSE, Trial, forget, read_trial
+from tunectl.tuning.trial import NAME as TRIAL
 from tunectl.wording import few
 
 # A driver may answer to a change by setting up new interrupts: they are moved in a second pass. And systemd and the
@@ -107,10 +109,8 @@ def _locked_apply(
     with io_errors_end_the_run(), _state_directory(state) as created:
         require_private(root, state)
         with hold(state, wait_s):
-            journal = load(state, follow=root.live)
-            require_same_host(journal, root, state)
+            journal = load_own(root, state, inspection.identity.boot_id)
             require_whole(journal)
-            require_boot_id(root, inspection.identity.boot_id)
             inspection = inspection._replace(root=root, journal=journal)
             adopted = _adopted(inspection, adopt)
             first = is_first(journal, inspection.identity.boot_id)
@@ -288,9 +288,7 @@ def run_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: floa
 def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: float, force: bool) -> Undone:
     require_private(root, state)
     with hold(state, wait_s) as lock:
-        journal = load(state, follow=root.live)
-        require_same_host(journal, root, state)
-        require_boot_id(root, boot_id)
+        journal = load_own(root, state, boot_id)
         if lost := _without_journal(root, journal):
             return lost
         notes = _of_damage(journal)
@@ -305,7 +303,7 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
         set_aside = bool(journal.damaged or standing)
         left = [result.path for result in outcome.results if result.result == "changed-since"]
         if not failed:  # before the journal goes: a trial without its journal could not be taken back
-            forget(state)
+            forget(state, TRIAL, CONFIRMED, WORSE)
         if failed:
             notes.append(f"the journal {journal.path} is kept: run restore again once the cause is mended")
         elif set_aside:
@@ -362,6 +360,15 @@ def preview_restore(root: Sysroot, state: str, boot_id: str, *, force: bool) -> 
         notes.append(f"{journal.path} is root's: what there is to restore is not known here")
     outcome = backwards.preview(root, journal, boot_id, force=force)
     return Undone(outcome, notes, not (journal.unreadable or standing), bool(journal.damaged), standing)
+
+
+def load_own(root: WritableSysroot, state: str, boot_id: str) -> Journal:
+    """The journal by which root writes this host. TunectlError where it is another's, or others may write it."""
+    require_private(root, state)
+    journal = load(state, follow=root.live)
+    require_same_host(journal, root, state)
+    require_boot_id(root, boot_id)
+    return journal
 
 
 def require_same_host(journal: Journal, root: WritableSysroot, state: str) -> None:

@@ -6,12 +6,10 @@ The time is counted on CLOCK_BOOTTIME: no step of the wall clock moves it, and a
 boot than the one in which it was armed is the end of it.
 """
 
-import datetime
 import os
 import secrets
 import stat
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from enum import Enum
 from typing import Annotated, Literal
@@ -25,10 +23,9 @@ from tunectl.command import argv
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
-from tunectl.model import Held
-from tunectl.shapes import Returned, Shape, TrialKind, Unconfirmed, typed
+from tunectl.shapes import Returned, Shape, TrialKind, Unconfirmed, now_utc
 from tunectl.tuning.journal import NAME as JOURNAL
-from tunectl.tuning.records import InForce, held_record
+from tunectl.tuning.records import InForce
 from tunectl.units import DIRECTORY, RETURN
 
 NAME, CONFIRMED, WORSE = "trial.json", "confirmed.json", "worse.json"
@@ -36,7 +33,12 @@ _LARGEST = 4 << 20  # bytes: a host file and its profiles have at most one MiB e
 CONFIRM = argv("sudo", "tunectl", "confirm")
 
 Status = Literal["armed", "confirmed", "returned"]
+Confirms = Literal["verify", "preflight"]
 TriedBy = Literal["loader", "kexec"]  # what starts the kernel of a boot that is tried
+
+
+class RecordLostError(TunectlError):
+    """The record of a change is gone, or nobody can believe what stands there."""
 
 
 class HostSet(msgspec.Struct, frozen=True):
@@ -53,6 +55,9 @@ class HostSet(msgspec.Struct, frozen=True):
         return {self.host_file: self.text, **self.profiles}
 
 
+UNKNOWN = HostSet("", "")  # of a change whose record was lost
+
+
 class Tries(msgspec.Struct, frozen=True):
     """Of a boot that is tried: what it boots with, and what has become of it."""
 
@@ -60,9 +65,10 @@ class Tries(msgspec.Struct, frozen=True):
     loads: dict[str, str]  # of the kernel, the initial RAM disks or the image: path and SHA-256
     disarm: str  # the name in tuning/commands.py of what takes back that the next boot takes it
     by: TriedBy = "loader"
-    confirms: bool = False  # it is confirmed by itself, once it is proved
+    confirms: Confirms | None = None  # what confirms it, once it is proved; None for nobody but a person
     boot_id: str = ""  # of the tried boot, once it is there
     proved_at: str = ""  # UTC, once every setting was seen in force
+    confirming: str = ""  # who confirmed it, before the first write that makes it permanent
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,10 +92,6 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""  # what ended it
     confirmed_by: str = ""  # the user who did, as sudo(8) names him
 
-    def held_before(self) -> Mapping[str, Held] | None:
-        """What was in force before, by knob."""
-        return self.held.held() if self.held else None
-
     @property
     def is_over(self) -> bool:
         """Is nothing waited for any more?"""
@@ -103,6 +105,7 @@ class Due(Enum):
     WAIT = "wait"
     TAKE_BACK = "take back"
     TRIED = "tried"  # this is the boot that is tried, and nobody has noted it yet
+    CUT_OFF = "cut off"  # an earlier boot was making it permanent: this one has the new line, or the old one
     REBOOT = "reboot"  # it did not prove itself in time
 
 
@@ -113,19 +116,15 @@ def decide(trial: Trial | None, boot_id: str, now_s: float, tried: str = "") -> 
     """
     if trial is None or trial.is_over:
         return Due.NOTHING
-    if trial.tries:
-        is_to_come = boot_id == trial.boot_id
-        return Due.WAIT if is_to_come else _decide_tried(trial, trial.tries, boot_id, now_s, tried)
-    if boot_id != trial.boot_id or now_s >= trial.deadline_s:
-        return Due.TAKE_BACK
-    return Due.WAIT
-
-
-def _decide_tried(trial: Trial, tries: Tries, boot_id: str, now_s: float, tried: str) -> Due:
+    tries = trial.tries
+    if tries is None:
+        return Due.WAIT if boot_id == trial.boot_id and now_s < trial.deadline_s else Due.TAKE_BACK
+    if boot_id == trial.boot_id:  # that boot is still to come
+        return Due.WAIT
     if not tries.boot_id and tried == trial.id:
         return Due.TRIED
     if tries.boot_id != boot_id:
-        return Due.TAKE_BACK
+        return Due.CUT_OFF if tries.confirming else Due.TAKE_BACK
     return Due.REBOOT if not tries.proved_at and now_s >= trial.deadline_s else Due.WAIT
 
 
@@ -139,20 +138,9 @@ def boot_time() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def now_utc(later_s: float = 0.0) -> str:
-    """The wall clock in so many seconds, for people: UTC, RFC 3339."""
-    at = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=later_s)
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def new_id() -> str:
     """A name that no other trial has had."""
     return secrets.token_hex(4)
-
-
-def noted_in_force(held: Mapping[str, Held] | None) -> InForce | None:
-    """What the journal notes as in force, as the record has it."""
-    return None if held is None else typed(held_record(held), InForce)
 
 
 def read_set(config: HostConfig) -> HostSet:
@@ -167,11 +155,11 @@ def read_set(config: HostConfig) -> HostSet:
 
 
 def read_trial(state: str, root: Sysroot) -> Trial | None:
-    """The trial of this state directory. TunectlError for a file that is not as we write it, or may be another's."""
+    """The trial of this state directory. RecordLostError for a file that is not as we write it, or another's."""
     trial = read_record(state, NAME, Trial, root)
     if trial is None and root.exists(f"{DIRECTORY}/{RETURN}") and os.path.exists(os.path.join(state, JOURNAL)):
         why = f"{os.path.join(state, NAME)} is gone: what a change wrote that nobody has confirmed is not known"
-        raise TunectlError(why, "sudo tunectl restore")
+        raise RecordLostError(why, "sudo tunectl restore")
     return trial
 
 
@@ -181,7 +169,7 @@ def read_confirmed(state: str, root: Sysroot) -> HostSet | None:
 
 
 def read_record(state: str, name: str, shape: type[Shape], root: Sysroot) -> Shape | None:
-    """A file beside the journal, None where it is not there. TunectlError for one that others may have written."""
+    """A file beside the journal, None where it is not there. RecordLostError for one that others may write."""
     path = os.path.join(state, name)
     try:
         data = durable.read_regular(path, _LARGEST, follow=False)
@@ -193,14 +181,14 @@ def read_record(state: str, name: str, shape: type[Shape], root: Sysroot) -> Sha
     try:
         return msgspec.json.decode(data, type=shape)
     except msgspec.DecodeError as error:
-        raise TunectlError(f"{path}: not as tunectl writes it: {error}", "sudo tunectl restore") from error
+        raise RecordLostError(f"{path}: not as tunectl writes it: {error}", "sudo tunectl restore") from error
 
 
 def _require_roots(path: str, root: Sysroot) -> None:
     """It decides what is written as root: nobody else may have written it, but the owner of a recording."""
     status = os.lstat(path)
     if status.st_uid not in ((0,) if root.live else (0, os.geteuid())) or status.st_mode & 0o022:
-        raise TunectlError(f"{path} can be written by others than root: it is not believed")
+        raise RecordLostError(f"{path} can be written by others than root: it is not believed")
 
 
 def write_trial(state: str, trial: Trial) -> None:
@@ -223,19 +211,9 @@ def write_record(state: str, name: str, record: msgspec.Struct, *, private: bool
         raise TunectlError(f"cannot write {path}: {error.strerror}; nothing was changed after that") from error
 
 
-def forget(state: str) -> None:
-    """No trial, no confirmed set and no repair is known any more, once all was restored. OSError."""
-    for name in (NAME, CONFIRMED, WORSE):
-        _remove(state, name)
-
-
-def forget_trial(state: str) -> None:
-    """No trial is known any more. OSError."""
-    _remove(state, NAME)
-
-
-def _remove(state: str, name: str) -> None:
-    for path in (f"{os.path.join(state, name)}.new", os.path.join(state, name)):
+def forget(state: str, *names: str) -> None:
+    """These records are known no more. OSError."""
+    for path in [os.path.join(state, file) for name in names for file in (f"{name}.new", name)]:
         with suppress(FileNotFoundError):
             durable.remove_file(path)
 
@@ -254,8 +232,8 @@ def unconfirmed_of(state: str, root: Sysroot, boot_id: str) -> Unconfirmed | Non
         return None
     if trial.tries:
         return Unconfirmed(trial.id, trial.kind, proved_at=trial.tries.proved_at)
-    left_s = trial.deadline_s - boot_time() if boot_id == trial.boot_id else 0.0
-    return Unconfirmed(trial.id, trial.kind, now_utc(max(0.0, left_s)))
+    due_s = trial.deadline_s if boot_id == trial.boot_id else 0.0  # a boot is the end of it: it was due at its start
+    return Unconfirmed(trial.id, trial.kind, now_utc(due_s - boot_time()))
 
 
 def returned_of(state: str, root: Sysroot, config: HostConfig, journal: str) -> Returned | None:
@@ -267,6 +245,7 @@ def returned_of(state: str, root: Sysroot, config: HostConfig, journal: str) -> 
     if trial is None or trial.status != "returned" or not config.files:
         return None
     host, confirmed = read_set(config), read_confirmed(state, root)
-    if host.texts != trial.set.texts or (confirmed and confirmed.texts == host.texts):
+    is_another = trial.set != UNKNOWN and host.texts != trial.set.texts
+    if is_another or (confirmed and confirmed.texts == host.texts):
         return None
     return Returned(trial.id, trial.kind, trial.ended_at, trial.why, journal)
