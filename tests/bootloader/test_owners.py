@@ -137,6 +137,7 @@ RIGHT_AND_SILENT = [
     Case("debian-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/debian/grub.cfg": STUB_CFG, "etc/fstab": FSTAB}),
     Case("ubuntu-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/ubuntu/grub.cfg": STUB_CFG}),
     Case("removable", Outcome.COMPLIANT, {"boot/efi/EFI/BOOT/grub.cfg": STUB_CFG}),
+    Case("stub-in-one-line", Outcome.COMPLIANT, {"boot/efi/EFI/debian/grub.cfg": STUB_CFG.strip().replace("\n", "; ")}),
     Case("rhel-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/redhat/grub.cfg": RHEL_STUB}, "bls", "rhel"),
     Case("rhel8-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/redhat/grub.cfg": "insmod blscfg\nblscfg\n"}, "bls", "rhel"),
     Case("fedora-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/fedora/grub.cfg": RHEL_STUB}, "bls", "fedora"),

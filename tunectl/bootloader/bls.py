@@ -121,7 +121,7 @@ def default_entry(
 def _shown(entries: Sequence[Entry]) -> Iterator[Listed]:
     """What blscfg puts into the menu."""
     for entry in entries:
-        yield Listed(MenuEntry(entry.title, entry.id.removesuffix(".conf"), "", 0), entry.path)
+        yield Listed(MenuEntry(entry.title, entry.id.removesuffix(".conf")), entry.path)
 
 
 def _picked(entries: Sequence[Listed], wanted: str) -> Listed:

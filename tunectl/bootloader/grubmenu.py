@@ -69,6 +69,7 @@ class BootEntry(NamedTuple):
     recovery: bool
     at: str = ""  # where it is defined, `/boot/grub/custom.cfg:3`
     decided: Origin | None = None  # what made it the default; None: nothing did, it is the first
+    entry: MenuEntry | None = None
 
 
 class NoEntry(NamedTuple):
@@ -165,7 +166,7 @@ class Script:
     def _command(self, command: Command, condition: str, at: str, marks: Sequence[tuple[int, str]]) -> None:
         name, section = command.name, section_at(marks, command.line)
         if name in ("menuentry", "submenu"):
-            entry = entry_of(command, section)
+            entry = entry_of(command)
             self.entries += [Listed(entry, at, condition)] if entry and not condition.endswith(_SNAPSHOT) else []
         elif name == _BLSCFG and self._shown:
             self.entries += [entry._replace(condition=condition) for entry in self._shown]
@@ -335,7 +336,7 @@ class Script:
                 raise Undecided(f"{line} {quoted(shown(word))}, which is not there")
         recovery = "-recovery-" in chosen.entry.id or "(recovery mode)" in title
         args = kernel_text(expand_all(linux.words[2:], inner))
-        return BootEntry(title, shown(linux.words[1]), args, recovery, chosen.at, decided)
+        return BootEntry(title, shown(linux.words[1]), args, recovery, chosen.at, decided, chosen.entry)
 
     def _loaded(self, commands: Sequence[tuple[Command, str]], line: str, file: str) -> Command | None:
         """The one command of an entry that loads a kernel; None where something else is booted, or nothing."""
