@@ -20,7 +20,7 @@ _KEYWORDS = ("then", "else", "do")  # a command may follow on the same line
 _BEGINNING, _ENDING = ("if", "for", "while", "until"), ("elif", "else", "fi", "done")
 _MOST_NESTED = 64  # GRUB's own limit is of the same size
 _WITH_VALUE = ("--class", "--users", "--hotkey", "--id")
-_BLOCK = "# GRUB Environment Block\n"
+BLOCK = "# GRUB Environment Block\n"
 _ID_OPTION = "menuentry_id_option"  # 00_header sets it to --id
 
 
@@ -181,7 +181,7 @@ def parse_grubenv(text: str) -> dict[str, str]:
 
     A file whose first line is another than GRUB's sets nothing: load_env refuses it (lib/envblk.c, grub_envblk_open()).
     """
-    if not text.startswith(_BLOCK):
+    if not text.startswith(BLOCK):
         return {}
     pairs = (line.partition("=") for line in text.splitlines() if not line.startswith("#"))
     return {name: value.replace("\\\\", "\\") for name, equals, value in pairs if equals and name}

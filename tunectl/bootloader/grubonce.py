@@ -10,7 +10,7 @@ import re
 
 from tunectl.bootloader.editor import read
 from tunectl.bootloader.family import Refusal
-from tunectl.bootloader.grubcfg import parse_grubenv, section_at, section_marks
+from tunectl.bootloader.grubcfg import BLOCK, parse_grubenv, section_at, section_marks
 from tunectl.bootloader.grubsettings import DEFAULT_GRUBENV, menu_path
 from tunectl.bootloader.onceentries import standing_names
 from tunectl.bootloader.oneshot import entry_name, is_our_entry
@@ -25,7 +25,7 @@ _DEFAULT = re.compile(r"^(?!.*\"x\$default\" = ).*\bdefault=", re.MULTILINE)  # 
 _HEADER = "/etc/grub.d/00_header"
 _ENTRIES = re.compile(r"^[ \t]*(?:menuentry|submenu|blscfg)\b", re.MULTILINE)
 _PASSWORD = re.compile(r"^[ \t]*set[ \t]+superusers=", re.MULTILINE)
-_HEAD, _SIZE = "# GRUB Environment Block\n", 1024
+_SIZE = 1024  # bytes of an environment block
 _EDITORS = ("usr/bin/grub-editenv", "usr/bin/grub2-editenv")
 _BEGIN = "### BEGIN tunectl {} (one boot tries this line; `tunectl restore` removes it) ###\n"
 _END = "### END tunectl ###\n"
@@ -52,7 +52,7 @@ def refusals(root: Sysroot, menu: str) -> tuple[Refusal, ...]:
     elif by := _chosen_later(root, menu) or _chosen_later(root, custom_cfg(root)):
         told.append(Refusal(f"{by} chooses an entry after next_entry was taken"))
     held = root.get_text(block)
-    if len(held) != _SIZE or not held.startswith(_HEAD):
+    if len(held) != _SIZE or not held.startswith(BLOCK):
         told.append(Refusal(f"/{block} is no environment block of {_SIZE} bytes (`grub-editenv - create` makes one)"))
     elif "env_block" in environment(root, menu):  # SUSE's GRUB on btrfs: next_entry is not in the file
         told.append(Refusal(f"/{block} has GRUB keep its variables elsewhere (env_block), where tunectl does not look"))
@@ -105,8 +105,7 @@ def unchoosing(root: Sysroot) -> list[tuple[str, ...]]:
 
 
 def _editing(root: Sysroot) -> tuple[str, str]:
-    program = next((path for path in _EDITORS if root.exists(path)), _EDITORS[0])
-    return f"/{program}", f"/{DEFAULT_GRUBENV[menu_path(root)]}"
+    return f"/{next(filter(root.exists, _EDITORS), _EDITORS[0])}", f"/{DEFAULT_GRUBENV[menu_path(root)]}"
 
 
 def custom_cfg(root: Sysroot) -> str:

@@ -84,7 +84,7 @@ def loaded_files(root: Sysroot, made: Made) -> tuple[str, ...]:
     """The kernel and the initrds that the entry loads, as paths on the host, as far as they are there."""
     initrds = [command.text for command in map(Command.bare, made.entry.commands) if command.name in INITRDS]
     paths = [word.lstrip("/") for word in (made.image, *"".join(initrds[-1:]).split()[1:])]
-    found = (next((one for one in (f"boot/{path}", path) if root.exists(one)), "") for path in paths)
+    found = (next(filter(root.exists, (f"boot/{path}", path)), "") for path in paths)
     return tuple(filter(None, found))
 
 
