@@ -11,6 +11,7 @@ create_entry(): an entry's name is its id; grub_users).
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 
 from tunectl.bootloader import grubonce
 from tunectl.bootloader.editor import Holder, Look, files_family, read, variable
@@ -144,11 +145,7 @@ def _picked(entries: Sequence[Listed], wanted: str) -> Listed:
 
 def expanded(line: str, environment: dict[str, str]) -> str:
     """An options line as GRUB hands it on: its variables ($tuned_params) come from grubenv."""
-    words = []
-    for word in split_words(line):
-        if word.mark:  # a ";" or a brace ends GRUB's linux command
-            break
-        words.append(word)
+    words = takewhile(lambda word: not word.mark, split_words(line))  # a ";" or a brace ends GRUB's linux command
     return kernel_text(expand_all(words, environment))
 
 

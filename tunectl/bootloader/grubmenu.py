@@ -200,13 +200,10 @@ class Script:
         elif command.name != "[":
             yield from (_Set(variable, None, at, condition) for variable in _SETS.findall(command.text))
         if command.name.startswith("search"):
-            self._at_home = self._is_own(command.text)
+            booted = _UUID.findall(self._root.get_text("proc/cmdline").lower())
+            self._at_home = any(uuid in command.text.lower() for uuid in booted)
         elif name == "root":
             self._at_home = False
-
-    def _is_own(self, search: str) -> bool:
-        """Does a search look for this host's root file system?"""
-        return any(uuid in search.lower() for uuid in _UUID.findall(self._root.get_text("proc/cmdline").lower()))
 
     def _source(self, command: Command, at: str) -> None:
         """A file that grub.cfg reads, whatever that depends on: it may add entries, and decide nothing."""

@@ -16,6 +16,7 @@ from tunectl.bootloader.grubcfg import INITRDS, LOADERS, Command, MenuEntry
 from tunectl.bootloader.grubmenu import BootEntry, evaluate
 from tunectl.bootloader.grubsettings import menu_path
 from tunectl.bootloader.grubstart import starts_elsewhere
+from tunectl.bootloader.onceentries import standing_names
 from tunectl.bootloader.oneshot import entry_name
 from tunectl.command import as_data
 from tunectl.errors import UsageError
@@ -24,6 +25,9 @@ from tunectl.host.sysroot import Sysroot
 _LINUX = re.compile(r"(?P<load>\S+[ \t]+(?P<image>[^\s'\"\\$]+))[ \t]*(?P<line>[^\n]*)")
 _FOR_LATER = re.compile(r"^[ \t]*(?:savedefault|recordfail)[ \t]*\n", re.MULTILINE)
 _CUSTOM = re.compile(r"^[ \t]*(?:source|\.)[ \t]+\S*/custom\.cfg[ \t]*$", re.MULTILINE)
+_BEGIN = "### BEGIN tunectl {} (one boot tries this line; `tunectl restore` removes it) ###\n"
+_END = "### END tunectl ###\n"
+_BLOCK = re.compile(r"^### BEGIN tunectl (?P<name>\S+) .*###\n(?:.*\n)*?### END tunectl ###(?:\n|\Z)", re.MULTILINE)
 
 
 class Made(NamedTuple):
@@ -89,30 +93,40 @@ def loaded_files(root: Sysroot, made: Made) -> tuple[str, ...]:
 
 
 def once_entry(root: Sysroot, trial_id: str, line: str) -> OnceEntry:
-    """Our entry in custom.cfg, beside what the operator has there: what the default one does, and its own line.
-
-    UsageError where the kernel would cut the line.
-    """
+    """Our entry at the end of custom.cfg. UsageError where the kernel would cut the line."""
     made = read_default(root)
     assert not isinstance(made, str)  # nothing refused
     if too_long := length_problem(f"BOOT_IMAGE={made.image} {line}"):
         raise UsageError(too_long)
+    path = grubonce.custom_cfg(root)
+    text = read(root, path)
+    operators = _BLOCK.sub("", text or "")
+    newline = "" if not operators or operators.endswith("\n") else "\n"
+    ours = f"{_BEGIN.format(entry_name(trial_id))}{_render(made, trial_id, line)}{_END}"
+    write = Write("edit", path, f"{operators}{newline}{ours}", None if text is None else operators)
+    return OnceEntry((write,), "choose-grub-once", "unchoose-grub-once")
+
+
+def _render(made: Made, trial_id: str, line: str) -> str:
+    """The text of our entry: what the default one does, and its own line."""
     command = made.entry.command
     last = command.words[-1]  # of the head; a title may have braces in it
     behind = command.text[last.at - command.words[0].at + len(last.raw) :].partition("{")[2]
     body = _FOR_LATER.sub("", behind.replace(made.linux, f"{made.load} {line}"))
     free = " --unrestricted" if made.unrestricted else ""
-    entry = f"menuentry 'tunectl tries {trial_id}' --id '{entry_name(trial_id)}'{free} {{{body}\n"
-    path = grubonce.custom_cfg(root)
-    text = read(root, path)
-    content = grubonce.with_block(text, trial_id, entry)
-    pristine = None if text is None else grubonce.without_block(text)
-    return OnceEntry((Write("edit", path, content, pristine),), "choose-grub-once", "unchoose-grub-once")
+    return f"menuentry 'tunectl tries {trial_id}' --id '{entry_name(trial_id)}'{free} {{{body}\n"
 
 
 def without_ours(root: Sysroot) -> tuple[Write, ...]:
-    """custom.cfg without our entry, where it holds one."""
+    """custom.cfg without our entry, where it holds one; every other byte stays."""
     path = grubonce.custom_cfg(root)
-    text = read(root, path)
-    clean = grubonce.without_block(text or "")
-    return (Write("edit", path, clean, clean),) if text and clean != text else ()
+    text = read(root, path) or ""
+    clean = _BLOCK.sub("", text)
+    return (Write("edit", path, clean, clean),) if clean != text else ()
+
+
+def choosing(root: Sysroot) -> list[tuple[str, ...]]:
+    """What has the next boot take our entry, from custom.cfg or from loader/entries."""
+    standing = [match["name"] for match in _BLOCK.finditer(read(root, grubonce.custom_cfg(root)) or "")]
+    names = standing or [name.removesuffix(".conf") for name in standing_names(root)]
+    return [grubonce.choosing(root, name) for name in names]

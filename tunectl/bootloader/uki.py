@@ -132,15 +132,11 @@ def rebuild_refusal(root: Sysroot, image: Entry) -> str:
             f"kernel-install did not make {as_data(f'/{image.path}')}, or its kernel is not there: "
             "add the arguments where its builder takes the line from, and build it again"
         )
-    if image.signed and not _signs(root):
+    configurations = [root.get_text(path) for path in _CONFIGURATIONS]
+    has_key = any(any(values_of(text, "UKI", key)) for text in configurations for key in _SIGNING_KEYS)
+    if image.signed and not has_key and not any(map(root.exists, _SBCTL)):
         return (
             f"{as_data(f'/{image.path}')} is signed, and nothing says that kernel-install signs a new one "
             "(SecureBootPrivateKey= in /etc/kernel/uki.conf, or sbctl): unsigned it would not boot under Secure Boot"
         )
     return ""
-
-
-def _signs(root: Sysroot) -> bool:
-    texts = [root.get_text(path) for path in _CONFIGURATIONS]
-    configured = any(any(values_of(text, "UKI", key)) for text in texts for key in _SIGNING_KEYS)
-    return configured or any(root.exists(path) for path in _SBCTL)
