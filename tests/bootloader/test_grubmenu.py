@@ -23,7 +23,7 @@ def boots(text: str, grubenv: str | None = None) -> BootEntry | str:
     block = {} if grubenv is None else {"boot/grub/grubenv": grubenv}
     with tempfile.TemporaryDirectory() as tree:
         found = evaluate(write(Path(tree), {"boot/grub/grub.cfg": text, **block}), "boot/grub/grub.cfg").entry
-    return found._replace(at="", decided=None) if isinstance(found, BootEntry) else found.why
+    return found._replace(at="", decided=None, entry=None) if isinstance(found, BootEntry) else found.why
 
 
 def words(text: str, **variables: str) -> list[str]:

@@ -137,6 +137,7 @@ RIGHT_AND_SILENT = [
     Case("debian-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/debian/grub.cfg": STUB_CFG, "etc/fstab": FSTAB}),
     Case("ubuntu-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/ubuntu/grub.cfg": STUB_CFG}),
     Case("removable", Outcome.COMPLIANT, {"boot/efi/EFI/BOOT/grub.cfg": STUB_CFG}),
+    Case("stub-in-one-line", Outcome.COMPLIANT, {"boot/efi/EFI/debian/grub.cfg": STUB_CFG.strip().replace("\n", "; ")}),
     Case("rhel-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/redhat/grub.cfg": RHEL_STUB}, "bls", "rhel"),
     Case("rhel8-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/redhat/grub.cfg": "insmod blscfg\nblscfg\n"}, "bls", "rhel"),
     Case("fedora-uefi", Outcome.COMPLIANT, {"boot/efi/EFI/fedora/grub.cfg": RHEL_STUB}, "bls", "fedora"),
@@ -166,6 +167,11 @@ RIGHT_AND_SILENT = [
     }, "systemd-boot"),
     Case("sdboot-manage", Outcome.COMPLIANT, {SDBOOT: f'LINUX_OPTIONS="quiet {LINE}"\n'}, "systemd-boot"),
     Case("proxmox", Outcome.COMPLIANT, {**PVE, "etc/kernel/cmdline": OWN_LINE}),
+    Case("proxmox-grub-with-a-space", Outcome.COMPLIANT, {
+        "etc/kernel/proxmox-boot-uuids": "1A2B\n",
+        "etc/default/grub": f"GRUB_CMDLINE_LINUX='{LINE} dyndbg=\"f a +p\"'\n",
+        "proc/cmdline": f'BOOT_IMAGE=/boot/vmlinuz-6.1.0-39-amd64 {OWN_LINE} dyndbg="f a +p"\n',
+    }),
     Case("nixos", Outcome.COMPLIANT, {"etc/NIXOS": "", "nix/var/nix/profiles/system/kernel-params": LINE}),
     Case("extlinux", Outcome.COMPLIANT, {
         "boot/extlinux/extlinux.conf": f"default l0\nlabel l0\n  linux /v\n  append {OWN_LINE}\n",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.probe.conftest import Probe
-from tunectl.compare.conditions import feed_conditions as differences
+from tunectl.compare.conditions import case_conditions as differences
 from tunectl.errors import UsageError
 from tunectl.experiments.capture import Capture, Message, Replay
 from tunectl.experiments.feed import MOST_A_SECOND, FeedRequest, replayed

@@ -4,12 +4,16 @@ The arguments go where grubby puts them: into every entry but the rescue ones, a
 /etc/kernel/cmdline and GRUB_CMDLINE_LINUX. The latter two must agree: 20-grub.install rewrites /etc/kernel/cmdline
 where /etc/default/grub is the newer file, so /etc/default/grub is written first. grub2-mkconfig is not run, because
 from RHEL 9.3 on it leaves the entries alone; grubby is not run either (docs/boot-loaders.md says why).
-Source: RHEL 9.3 release notes (boot loader); Fedora's 20-grub.install and blscfg.c (variables, order of the menu).
+An entry of ours is booted once by `next_entry`, as any entry of GRUB's menu.
+Source: RHEL 9.3 release notes (boot loader); Fedora's 20-grub.install and blscfg.c (variables, order of the menu;
+create_entry(): an entry's name is its id; grub_users).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 
+from tunectl.bootloader import grubonce
 from tunectl.bootloader.editor import Holder, Look, files_family, read, variable
 from tunectl.bootloader.entries import (
     TUNED_WORD,
@@ -17,20 +21,22 @@ from tunectl.bootloader.entries import (
     entry_files,
     entry_point,
     own_line,
+    parse_fields,
     read_entries,
     source_of_entries,
     tuned_adds,
     version_key,
     wrongly_chosen,
 )
-from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
+from tunectl.bootloader.family import Family, Point, Refusal, Upcoming, cannot_read
 from tunectl.bootloader.grubcfg import MenuEntry, parse_grubenv
-from tunectl.bootloader.grubchoice import to_tell
+from tunectl.bootloader.grubchoice import take_back
 from tunectl.bootloader.grubmenu import BootEntry, Listed, Script, Undecided, certain
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
 from tunectl.bootloader.grubsettings import GRUB2_CFG, GRUBENVS, LINUX, MAIN, evaluate_settings, read_sh
 from tunectl.bootloader.grubstart import FILES as STARTS
 from tunectl.bootloader.grubstart import starts_elsewhere
+from tunectl.bootloader.onceentries import Entries, once_by_entries
 from tunectl.bootloader.oneshot import without_our_choice
 from tunectl.command import as_data, quoted
 from tunectl.fix import NOTHING
@@ -55,7 +61,7 @@ def _look(root: Sysroot) -> Look:
         try:
             default = default_entry(root, entries, menu, environment)
         except Undecided as end:
-            default, tell = f"which entry is the default cannot be told: {end.why}", to_tell(root, end.at)
+            default, tell = f"which entry is the default cannot be told: {end.why}", take_back(root, end.at)
         kernel_cmdline, made_from = source_of_entries(root, own_line(entries, default))
     except OSError as error:
         return Look((), cannot_read(error))
@@ -121,7 +127,7 @@ def default_entry(
 def _shown(entries: Sequence[Entry]) -> Iterator[Listed]:
     """What blscfg puts into the menu."""
     for entry in entries:
-        yield Listed(MenuEntry(entry.title, entry.id.removesuffix(".conf"), "", 0), entry.path)
+        yield Listed(MenuEntry(entry.title, entry.id.removesuffix(".conf")), entry.path)
 
 
 def _picked(entries: Sequence[Listed], wanted: str) -> Listed:
@@ -139,11 +145,7 @@ def _picked(entries: Sequence[Listed], wanted: str) -> Listed:
 
 def expanded(line: str, environment: dict[str, str]) -> str:
     """An options line as GRUB hands it on: its variables ($tuned_params) come from grubenv."""
-    words = []
-    for word in split_words(line):
-        if word.mark:  # a ";" or a brace ends GRUB's linux command
-            break
-        words.append(word)
+    words = takewhile(lambda word: not word.mark, split_words(line))  # a ";" or a brace ends GRUB's linux command
     return kernel_text(expand_all(words, environment))
 
 
@@ -169,4 +171,26 @@ def _refusal(root: Sysroot, default: Entry) -> str:
     return ""
 
 
-FAMILY: Family = files_family(look, (*entry_files(("boot",)), MAIN, _CUSTOM, *GRUBENVS, *STARTS))
+def _default(root: Sysroot) -> Entry | None:
+    """The default entry, as the look found it."""
+    places = [point.where for point in look(root).upcoming.points[:1]]
+    found = (entry for entry in read_entries(root, ("boot",)) if [f"/{entry.path}"] == places and not entry.tried)
+    return next(found, None)
+
+
+def _once_refusals(root: Sysroot) -> tuple[Refusal, ...]:
+    refusals = grubonce.refusals(root, GRUB2_CFG)
+    default = _default(root)
+    users = parse_fields(read(root, default.path) or "").get("grub_users", [""])[-1] if default else ""
+    if users == "$grub_users":  # kernel-install writes the name of a variable there, which is mostly not set
+        users = grubonce.environment(root, GRUB2_CFG).get("grub_users", "")
+    return (*refusals, *grubonce.asks_for_a_password(root, GRUB2_CFG)) if users else refusals
+
+
+FAMILY: Family = files_family(look, (*entry_files(("boot",)), MAIN, _CUSTOM, *GRUBENVS, *STARTS))._replace(
+    once=once_by_entries(
+        Entries(look, _default, "choose-grub-once", "unchoose-grub-once"),
+        _once_refusals,
+        partial(grubonce.armed, menu=GRUB2_CFG),
+    )
+)

@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
@@ -36,6 +37,9 @@ class Arg(NamedTuple):
 
     def __str__(self) -> str:
         return self.key if self.value is None else f"{self.key}={self.value}"
+
+
+_END = Arg("--")  # of the kernel's own arguments
 
 
 class Rule(Enum):
@@ -120,12 +124,7 @@ def same_key(one: str, other: str) -> bool:
 
 def kernel_args(args: Iterable[Arg]) -> tuple[Arg, ...]:
     """The arguments that are the kernel's: those before a `--`, which ends parse_args()."""
-    mine: list[Arg] = []
-    for arg in args:
-        if arg == Arg("--"):
-            break
-        mine.append(arg)
-    return tuple(mine)
+    return tuple(takewhile(lambda arg: arg != _END, args))
 
 
 def lookup(args: Sequence[Arg], key: str, rule: Rule, same: Callable[[str, str], bool] = operator.eq) -> Found | None:

@@ -6,6 +6,7 @@ loaders says which files there are (its Look), and everything else is the same f
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -153,7 +154,9 @@ def plan_edits(
         if isinstance(lines, str):
             return BootPlan(problem=f"{as_data(f'/{holder.path}')}: {lines}")
         clean = _pristine(holder, text, journaled, known)
-        merged = merge(_start(holder, clean, known), desired, same)
+        start = _lines_of(holder, clean, known)
+        assert not isinstance(start, str)  # it was read before our words were taken out
+        merged = merge(start, desired, same)
         conflicts += _unmet(holder, merged, desired, same)
         if too_long := length_problem(f"{holder.lead} {_as_booted(holder, merged)}".strip()):
             return BootPlan(problem=f"{as_data(f'/{holder.path}')}: {too_long}")
@@ -163,13 +166,9 @@ def plan_edits(
     return BootPlan(tuple(writes), tuple(conflicts))
 
 
-def _start(holder: Holder, clean: str | None, known: Sequence[Swap]) -> Lines:
+def _lines_of(holder: Holder, clean: str | None, known: Sequence[Swap]) -> Lines | str:
     """The lines without our words: of the file, or, where it does not exist, of what it will be made from."""
-    if clean is None:
-        return take_out((holder.new or "",), known)
-    lines = holder.form.lines(clean)
-    assert not isinstance(lines, str)  # it was read before our words were taken out
-    return lines
+    return take_out((holder.new or "",), known) if clean is None else holder.form.lines(clean)
 
 
 def _as_booted(holder: Holder, lines: Lines) -> str:
@@ -229,8 +228,7 @@ def _memory(holders: Sequence[Holder], journaled: Journaled) -> tuple[Swap, ...]
 
 
 def _swaps_of(holder: Holder, before: str | None, after: str, known: Sequence[Swap]) -> tuple[Swap, ...]:
-    old = take_out((holder.new or "",), known) if before is None else holder.form.lines(before)
-    new = holder.form.lines(after)
+    old, new = _lines_of(holder, before, known), holder.form.lines(after)
     return () if isinstance(old, str) or isinstance(new, str) else swaps(old, new)
 
 
@@ -238,21 +236,17 @@ def our_words(look: Callable[[Sysroot], Look], root: Sysroot, journaled: Journal
     """Our words that still stand in one of the files; the words of an entry that is gone do not count."""
     holders = look(root).holders
     known = _memory(holders, journaled)
-    stand = {word for holder in holders for word in _words_of(holder, root)} if known else set()
+    stand: set[str] = set()
+    for holder in holders if known else ():
+        with suppress(OSError):  # plan_edits says so
+            lines = holder.form.lines(read(root, holder.path) or "")
+            stand |= set() if isinstance(lines, str) else set(split(" ".join(lines)))
     return tuple(swap.ours for swap in known if swap.ours in stand)
 
 
 def line_without_ours(look: Callable[[Sysroot], Look], root: Sysroot, line: str, journaled: Journaled) -> str:
     """A line that may have our words, from one of the files or from a later one that was made of it, without them."""
     return take_out((line,), _memory(look(root).holders, journaled))[0]
-
-
-def _words_of(holder: Holder, root: Sysroot) -> list[str]:
-    try:
-        lines = holder.form.lines(read(root, holder.path) or "")
-    except OSError:  # plan_edits says so
-        return []
-    return [] if isinstance(lines, str) else split(" ".join(lines))
 
 
 def without_ours(look: Callable[[Sysroot], Look], root: Sysroot, journaled: Journaled) -> tuple[Write, ...]:

@@ -172,7 +172,7 @@ def loaded_files(root: Sysroot, entry: Entry) -> tuple[str, ...]:
     """The kernel and the initrds that an entry loads, as paths on the host, as far as they are there; or its image."""
     place = place_of(entry)
     paths = [word.replace("\\", "/").lstrip("/") for names in entry.loads for word in names.split()]
-    found = [next((one for one in (f"{place}/{path}", path) if root.exists(one)), "") for path in paths]
+    found = (next(filter(root.exists, (f"{place}/{path}", path)), "") for path in paths)
     return tuple(filter(None, found)) if entry.loads else (entry.path,)
 
 
@@ -217,38 +217,41 @@ def read_entries(root: Sysroot, places: Iterable[str] = PLACES) -> list[Entry]:
     mine, booted = root.get("etc/machine-id"), _root_of(root.get_text("proc/cmdline"))
     for place in places:
         directory = f"{place}/loader/entries"
-        for name in sorted(_names(root, directory)):
-            entry = parse_entry(f"{directory}/{name}", read(root, f"{directory}/{name}") or "")
-            if entry:
-                entry = entry._replace(foreign=_named_another(entry, mine) and _boots_another(entry.line, booted))
+        for name in names_below(root, directory):
+            if not name.endswith(".conf") or name.startswith("."):
+                continue
+            if entry := parse_entry(f"{directory}/{name}", read(root, f"{directory}/{name}") or ""):
+                entry = entry._replace(foreign=_is_foreign(entry, mine, booted))
                 found.setdefault(root.resolve(entry.path), entry)
     return list(found.values())
 
 
-def _names(root: Sysroot, directory: str) -> list[str]:
+def names_below(root: Sysroot, directory: str) -> list[str]:
+    """The names in a directory, in order; none where it is not there. OSError where it cannot be read."""
     try:
-        return [name for name in root.names(directory) if name.endswith(".conf") and not name.startswith(".")]
+        return sorted(root.names(directory))
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return []
         raise
 
 
-def _named_another(entry: Entry, machine_id: str) -> bool:
-    """Does it name another machine id? That of an image stays in the entries, and the host gets its own."""
+def _is_foreign(entry: Entry, machine_id: str, booted: frozenset[Arg]) -> bool:
+    """Does an entry name another machine id, and boot what is certainly another root file system?
+
+    The id of an image stays in the entries, and the host gets its own. A variable may hold the words that name the
+    root file system (RHEL 8's $kernelopts).
+    """
     named = entry.machine_id or (_MACHINE_ID.match(entry.id) or [""])[0]
-    return bool(machine_id and named and named != machine_id)
+    if not (machine_id and named and named != machine_id):
+        return False
+    root = _root_of(entry.line)
+    return root != booted and bool(root or "$" not in entry.line)
 
 
 def _root_of(line: str) -> frozenset[Arg]:
     """The words that say which file system a line boots."""
     return frozenset(arg for arg in parse_cmdline(line) if arg.key in _ROOT)
-
-
-def _boots_another(line: str, booted: frozenset[Arg]) -> bool:
-    """Is its root file system certainly another? A variable may hold the words (RHEL 8's $kernelopts)."""
-    root = _root_of(line)
-    return root != booted and bool(root or "$" not in line)
 
 
 def own_line(entries: Sequence[Entry], default: object = None) -> str:

@@ -7,12 +7,11 @@ Source: grub-mkconfig, kernel-install's 90-loaderentry, grubby(8), rpm-ostree, k
 openSUSE's update-bootloader (LOADER_TYPE).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from tunectl.bootloader import (
     bls,
-    blsonce,
     grub,
     grubstart,
     kernelstub,
@@ -27,6 +26,7 @@ from tunectl.bootloader.family import Family, Journaled, Point, Upcoming, Write
 from tunectl.bootloader.grubsettings import GRUB2_CFG, GRUB_CFG, MAIN, evaluate_settings, read_sh
 from tunectl.bootloader.owners import NAMELESS, OWNERS, Owner, matching, registered
 from tunectl.bootloader.started import DIRECT, STUB, Start, read_start
+from tunectl.bootloader.systemdboot import LOADER_CONF
 from tunectl.command import as_data
 from tunectl.host.identity import RED_HAT, read_os_ids
 from tunectl.host.shellvars import last_value
@@ -35,7 +35,7 @@ from tunectl.host.sysroot import Sysroot
 FAMILIES: dict[str, Family] = {
     "grub": grub.FAMILY,
     "suse-grub": grub.FAMILY,
-    "bls": bls.FAMILY._replace(once=blsonce.ONCE),
+    "bls": bls.FAMILY,
     "grub2-bls": systemdboot.SUSE_BLS,
     "systemd-boot": systemdboot.FAMILY,
     "kernelstub": kernelstub.FAMILY,
@@ -53,7 +53,7 @@ _STARTS = {
     "raspberry-pi": ("firmware",),
 }
 _REGISTER = "etc/sysconfig/bootloader"  # openSUSE's
-_LOADER_TYPES = {"grub2-bls": "grub2-bls", "systemd-boot": "systemd-boot"}
+_LOADER_TYPES = ("grub2-bls", "systemd-boot")  # each the name of a family, too
 
 # What any of them reads, as shell patterns.
 FILES = tuple(
@@ -64,7 +64,6 @@ FILES = tuple(
 AMBIGUOUS = "ambiguous"  # more than one may boot the host
 _ENTRIES = tuple(f"{place}/loader/entries" for place in PLACES)
 _IMAGES = tuple(f"{place}/EFI/Linux" for place in PLACES)
-_LOADER_CONF = tuple(f"{place}/loader/loader.conf" for place in PLACES)
 
 # What the operator can do himself; the caller appends the arguments.
 _ADVICE = {
@@ -117,11 +116,7 @@ def _detect(root: Sysroot) -> Loader:
     for name, evidence in _evidence(root):
         files.setdefault(name, []).append(evidence)
     found = {name: some for name, some in files.items() if start.may_be(*_STARTS.get(name, ("grub",)))}
-    for decisive in (
-        "rpm-ostree",
-        "kernelstub",
-        "grub2-bls",
-    ):  # each drives another, whose files are there
+    for decisive in ("rpm-ostree", "kernelstub", "grub2-bls"):  # each drives another, whose files are there
         if decisive in found:
             return _loader(decisive, found[decisive])
     others = {} if start.loader else _unnamed(root, start)
@@ -166,17 +161,16 @@ def _owned(owner: Owner, evidence: str) -> Loader:
 
 def _evidence(root: Sysroot) -> Iterator[tuple[str, str]]:
     system = read_os_ids(root)
-    present = _present(root)
     said = last_value(root.get_text(_REGISTER), "LOADER_TYPE")
     if said in _LOADER_TYPES:
-        yield _LOADER_TYPES[said], f"/{_REGISTER} has LOADER_TYPE={said}"
-    for path in present(("run/ostree-booted", "ostree/repo")):
+        yield said, f"/{_REGISTER} has LOADER_TYPE={said}"
+    for path in _present(root, "run/ostree-booted", "ostree/repo"):
         yield "rpm-ostree", path
-    for path in present((kernelstub.CONFIGURATION,)):
+    for path in _present(root, kernelstub.CONFIGURATION):
         yield "kernelstub", path
     entries = [path for path in _ENTRIES if any(name.endswith(".conf") for name in root.listdir(path))]
-    settings = list(present((MAIN, GRUB_CFG, GRUB2_CFG)))
-    own = list(present(_LOADER_CONF))
+    settings = _present(root, MAIN, GRUB_CFG, GRUB2_CFG)
+    own = _present(root, *LOADER_CONF)
     kind = "suse-grub" if any("suse" in name for name in system) else "grub"
     bls = evaluate_settings([(MAIN, root.get_text(MAIN))], read_sh(root)).text("GRUB_ENABLE_BLSCFG") == "true"
     red_hat = system & RED_HAT and (settings or (entries and not own))
@@ -192,12 +186,12 @@ def _evidence(root: Sysroot) -> Iterator[tuple[str, str]]:
     images = [path for path in _IMAGES if any(name.lower().endswith(".efi") for name in root.listdir(path))]
     yield from (("systemd-boot", f"/{path}") for path in images)
     if not (root.exists(GRUB_CFG) or root.exists(GRUB2_CFG)):  # a Raspberry Pi that boots by UEFI and GRUB has one
-        lines = tuple(f"{place}/cmdline.txt" for place in raspberrypi.PLACES)
-        yield from (("raspberry-pi", path) for path in present(lines))
+        lines = (f"{place}/cmdline.txt" for place in raspberrypi.PLACES)
+        yield from (("raspberry-pi", path) for path in _present(root, *lines))
 
 
-def _present(root: Sysroot) -> Callable[[tuple[str, ...]], Iterator[str]]:
-    return lambda paths: (f"/{path}" for path in paths if root.exists(path))
+def _present(root: Sysroot, *paths: str) -> list[str]:
+    return [f"/{path}" for path in paths if root.exists(path)]
 
 
 def _hidden(root: Sysroot) -> OSError | None:

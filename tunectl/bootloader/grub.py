@@ -8,6 +8,7 @@ images, since a later file overwrites an earlier one.
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from tunectl import kinds
 from tunectl.bootloader import grubonce, grubtry
@@ -39,7 +40,7 @@ from tunectl.bootloader.grubsettings import (
 from tunectl.bootloader.grubstart import FILES as STARTS
 from tunectl.bootloader.grubstart import starts_elsewhere
 from tunectl.bootloader.nextboot import next_boot, next_length_problem
-from tunectl.bootloader.words import Desired, Same, Swap, checked, given, is_safe, take_out, written
+from tunectl.bootloader.words import Desired, Same, Swap, checked, given, is_safe, is_value, take_out, written
 from tunectl.command import as_data, as_place
 from tunectl.errors import UsageError
 from tunectl.fix import NOTHING, Fix, to_type
@@ -105,20 +106,16 @@ def unmet(settings: Configured, desired: Sequence[Desired], same: Same) -> tuple
     return tuple(_obstacle(settings, want, same) for want in desired if not given(settings.args, want, same))
 
 
-def _equal(same: Same, key: str, one: str | None, other: str | None) -> bool:
-    return same(key, one, other) if one and other else not one and not other
-
-
 def _obstacle(settings: Configured, want: Desired, same: Same) -> Conflict:
-    key, value, rule = want
+    key, _, rule = want
     placed = [placed for placed in settings.placed if same_key(placed.arg.key, key)]
     if settings.withheld:
         return Conflict(f"{settings.withheld.why}, and so without {written(want)}", key)
     mine = kernel_args(settings.args)
-    if len(mine) < len(settings.args) and any(_equal(same, key, one.arg.value, value) for one in placed):
+    if len(mine) < len(settings.args) and any(is_value(one.arg.value, want, same) for one in placed):
         end = as_place(settings.placed[len(mine)].where)
         return Conflict(f"'--' in {end} ends the kernel's own arguments: {written(want)} behind it goes to init", key)
-    found = lookup(settings.args, key, rule, lambda one, other: same(key, one, other))
+    found = lookup(settings.args, key, rule, partial(same, key))
     if found is None or rule is Rule.EACH:
         place = settings.default_set_at or "the settings"
         if place.startswith("/" + DROPIN):
@@ -148,10 +145,8 @@ def _plan(root: Sysroot, desired: Sequence[Desired], same: Same, journaled: Jour
     if (start := starts_elsewhere(root, menu_path(root))) and not root.exists(menu_path(root)):
         where = as_data(f"/{start.path}")
         return BootPlan(problem=f"GRUB's menu is {where}: add to {LINUX} in /{MAIN}, then `grub2-mkconfig -o {where}`")
-    return plan_dropin(root, desired, same) if reads_dropins(root) else _plan_edit(root, desired, same, journaled)
-
-
-def _plan_edit(root: Sysroot, desired: Sequence[Desired], same: Same, journaled: Journaled) -> BootPlan:
+    if reads_dropins(root):
+        return plan_dropin(root, desired, same)
     edits = plan_edits(look, root, desired, same, journaled)
     if edits.problem:
         return edits

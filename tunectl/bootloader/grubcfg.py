@@ -20,7 +20,7 @@ _KEYWORDS = ("then", "else", "do")  # a command may follow on the same line
 _BEGINNING, _ENDING = ("if", "for", "while", "until"), ("elif", "else", "fi", "done")
 _MOST_NESTED = 64  # GRUB's own limit is of the same size
 _WITH_VALUE = ("--class", "--users", "--hotkey", "--id")
-_BLOCK = "# GRUB Environment Block\n"
+BLOCK = "# GRUB Environment Block\n"
 _ID_OPTION = "menuentry_id_option"  # 00_header sets it to --id
 
 
@@ -62,14 +62,13 @@ class MenuEntry(NamedTuple):
 
     title: str
     id: str  # the title where it has none of its own
-    text: str  # all of it, `menuentry 'Debian' … {` to `}`
-    line: int
-    section: str = ""  # the script that printed it, `/etc/grub.d/10_linux`; "" where no mark tells
-    inside: tuple[str, ...] = ()  # the titles of the submenus around it, the outermost first
-    linux: str = ""  # its last command that loads a kernel, as written; "" for none, as in a submenu
-    initrd: str = ""
-    commands: tuple[Command, ...] = ()
+    command: Command = Command(0, (), "")  # as it stands in the menu; an entry of loader/entries does not
     submenu: bool = False
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """What is in its braces."""
+        return self.command.block or ()
 
 
 def parse(text: str) -> tuple[Command, ...]:
@@ -140,58 +139,23 @@ def guarded(commands: Sequence[Command]) -> Iterator[tuple[Command, str]]:
         raise Refused(commands[-1].line)
 
 
-def read_entries(text: str) -> list[MenuEntry]:
-    """Every menuentry and submenu of a grub.cfg, in their order, whatever they depend on. Refused as parse() says."""
-    marks = section_marks(text)
-    return list(_entries(parse(text), marks, ()))
-
-
-def _entries(commands: Sequence[Command], marks: list[tuple[int, str]], inside: tuple[str, ...]) -> Iterator[MenuEntry]:
-    for command in map(Command.bare, commands):
-        entry = entry_of(command, section_at(marks, command.line), inside)
-        if entry:
-            yield entry
-        yield from _entries(command.block or (), marks, (*inside, entry.title) if entry else inside)
-
-
-def entry_of(command: Command, section: str = "", inside: tuple[str, ...] = ()) -> MenuEntry | None:
+def entry_of(command: Command) -> MenuEntry | None:
     """The entry that a command adds to the menu; None for another command."""
     if command.name not in ("menuentry", "submenu") or command.block is None:
         return None
-    options, titles = _options(command.words[1:])
-    if not titles or not titles[0]:
-        return None
-    loads = {
-        kind: [inner.text for inner in map(Command.bare, command.block) if inner.name in kind]
-        for kind in (LOADERS, INITRDS)
-    }
-    return MenuEntry(
-        titles[0],
-        options.get("--id", titles[0]),
-        command.text,
-        command.line,
-        section,
-        inside,
-        "".join(loads[LOADERS][-1:]),
-        "".join(loads[INITRDS][-1:]),
-        command.block,
-        command.name == "submenu",
-    )
-
-
-def _options(words: Sequence[Word]) -> tuple[dict[str, str], list[str]]:
-    """(the options of an entry that take a value, its other words)."""
     options: dict[str, str] = {}
-    others: list[str] = []
-    texts = ["--id" if word.raw.strip('"${}') == _ID_OPTION else shown(word) for word in words]
+    titles: list[str] = []
+    texts = ["--id" if word.raw.strip('"${}') == _ID_OPTION else shown(word) for word in command.words[1:]]
     while texts:
         text = texts.pop(0)
         name, equals, value = text.partition("=")
         if name in _WITH_VALUE:
             options[name] = value if equals else texts.pop(0) if texts else ""
         elif text != "--unrestricted":
-            others.append(text)
-    return options, others
+            titles.append(text)
+    if not titles or not titles[0]:
+        return None
+    return MenuEntry(titles[0], options.get("--id", titles[0]), command, command.name == "submenu")
 
 
 def shown(word: Word) -> str:
@@ -217,7 +181,7 @@ def parse_grubenv(text: str) -> dict[str, str]:
 
     A file whose first line is another than GRUB's sets nothing: load_env refuses it (lib/envblk.c, grub_envblk_open()).
     """
-    if not text.startswith(_BLOCK):
+    if not text.startswith(BLOCK):
         return {}
     pairs = (line.partition("=") for line in text.splitlines() if not line.startswith("#"))
     return {name: value.replace("\\\\", "\\") for name, equals, value in pairs if equals and name}

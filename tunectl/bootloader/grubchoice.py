@@ -1,8 +1,5 @@
 """Who decided which entry of GRUB's menu is the default, and how the decision is taken back."""
 
-from collections import Counter
-
-from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.bootloader.grubcfg import Refused, guarded, parse, section_at, section_marks
 from tunectl.bootloader.grubmenu import GRUBS_OWN, BootEntry, NoEntry, Origin
 from tunectl.bootloader.grubsettings import DEFAULT_GRUBENV, Configured, making_menu, menu_path, read_menu
@@ -40,10 +37,9 @@ def mend(root: Sysroot, settings: Configured, entry: BootEntry | NoEntry) -> Fix
     if decided and decided.variable:
         return _unset(root, settings, decided)
     if decided:
-        return _take_back(root, decided.where)
+        return take_back(root, decided.where)
     if isinstance(entry, BootEntry):
-        lacking = Counter(settings.args) - Counter(parse_cmdline(entry.args))
-        words = " ".join(map(as_data, lacking)) or "the arguments"
+        words = " ".join(map(as_data, settings.lacking(entry.args))) or "the arguments"
         return to_decide(f"add {words} to the kernel's line of the entry at {as_data(entry.at)}")
     return to_decide("choose an entry that boots Linux")
 
@@ -55,21 +51,20 @@ def _unset(root: Sysroot, settings: Configured, decided: Origin) -> Fix:
     for names in ((decided.variable,), tuple(_SET_BY)):
         menu = read_menu(root, names)
         if not isinstance(menu, OSError) and isinstance(menu.entry, BootEntry) and is_generated(root, menu.entry):
-            outdated = Counter(settings.args) - Counter(parse_cmdline(menu.entry.args))
             unset = all_of(argv("sudo", editor, block, "unset", name) for name in names)
-            return to_type(unset.then(making_menu(root)) if outdated else unset)
+            return to_type(unset.then(making_menu(root)) if settings.lacking(menu.entry.args) else unset)
     return to_decide(
         f"have {as_data(decided.variable)} in {as_data(decided.where)} name an entry that has the arguments"
     )
 
 
-def to_tell(root: Sysroot, where: str) -> Fix:
-    """How it becomes known what boots next: a line that may decide it decides nothing any more; "" for no line."""
-    return _take_back(root, where) if where else NOTHING
+def take_back(root: Sysroot, where: str) -> Fix:
+    """How a line of a GRUB script decides nothing any more, "" for no line; what the generator writes is mended there.
 
-
-def _take_back(root: Sysroot, where: str) -> Fix:
-    """How a line of a GRUB script decides nothing any more; what the generator writes anew is mended at its source."""
+    Of a line that may decide what boots next, this is how that becomes known.
+    """
+    if not where:
+        return NOTHING
     file, _, number = where.rpartition(":")
     if file != f"/{menu_path(root)}" and _can_go(root, file, int(number)):
         return to_decide(f"take {as_data(where)} out, or have it name an entry that has the arguments")

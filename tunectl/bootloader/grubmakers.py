@@ -6,7 +6,7 @@ Source: grub-mkconfig, 10_linux (of 2.02 to 2.12).
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from tunectl.command import Command, argv
@@ -65,7 +65,8 @@ def _known(read: Callable[[str], T | None], path: str) -> T | None:
 
 
 def _of_script(path: str, text: str, variable: str, making_menu: Command) -> Withheld | None:
-    lines = list(_commands(text))
+    joined = ((line, line.text.strip()) for line in continued_lines(text, comments="#"))
+    lines = [line._replace(text=bare) for line, bare in joined if bare]
     calls = [line for line in lines if _CALL.match(line.text)]
     if not calls:  # it makes its entries in another way, of its own
         return None
@@ -92,13 +93,6 @@ def _handing_on_remedy(path: str, text: str, without: list[Line], shown: str, ma
         script = ";".join(f'{line.last}s/"$/ {shown}"/' for line in without)
         return to_type(argv("sudo", "sed", "-i", script, of=[path]).then(making_menu))
     return to_decide(f"have {path} give {shown} to the entries that it makes again, then {making_menu}")
-
-
-def _commands(text: str) -> Iterator[Line]:
-    """The commands of a script, lines that a backslash continues joined, without comments."""
-    for line in continued_lines(text, comments="#"):
-        if bare := line.text.strip():
-            yield line._replace(text=bare)
 
 
 def _drops(command: str, variable: str) -> bool:

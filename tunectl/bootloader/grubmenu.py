@@ -69,6 +69,7 @@ class BootEntry(NamedTuple):
     recovery: bool
     at: str = ""  # where it is defined, `/boot/grub/custom.cfg:3`
     decided: Origin | None = None  # what made it the default; None: nothing did, it is the first
+    entry: MenuEntry | None = None
 
 
 class NoEntry(NamedTuple):
@@ -165,7 +166,7 @@ class Script:
     def _command(self, command: Command, condition: str, at: str, marks: Sequence[tuple[int, str]]) -> None:
         name, section = command.name, section_at(marks, command.line)
         if name in ("menuentry", "submenu"):
-            entry = entry_of(command, section)
+            entry = entry_of(command)
             self.entries += [Listed(entry, at, condition)] if entry and not condition.endswith(_SNAPSHOT) else []
         elif name == _BLSCFG and self._shown:
             self.entries += [entry._replace(condition=condition) for entry in self._shown]
@@ -199,13 +200,10 @@ class Script:
         elif command.name != "[":
             yield from (_Set(variable, None, at, condition) for variable in _SETS.findall(command.text))
         if command.name.startswith("search"):
-            self._at_home = self._is_own(command.text)
+            booted = _UUID.findall(self._root.get_text("proc/cmdline").lower())
+            self._at_home = any(uuid in command.text.lower() for uuid in booted)
         elif name == "root":
             self._at_home = False
-
-    def _is_own(self, search: str) -> bool:
-        """Does a search look for this host's root file system?"""
-        return any(uuid in search.lower() for uuid in _UUID.findall(self._root.get_text("proc/cmdline").lower()))
 
     def _source(self, command: Command, at: str) -> None:
         """A file that grub.cfg reads, whatever that depends on: it may add entries, and decide nothing."""
@@ -335,7 +333,7 @@ class Script:
                 raise Undecided(f"{line} {quoted(shown(word))}, which is not there")
         recovery = "-recovery-" in chosen.entry.id or "(recovery mode)" in title
         args = kernel_text(expand_all(linux.words[2:], inner))
-        return BootEntry(title, shown(linux.words[1]), args, recovery, chosen.at, decided)
+        return BootEntry(title, shown(linux.words[1]), args, recovery, chosen.at, decided, chosen.entry)
 
     def _loaded(self, commands: Sequence[tuple[Command, str]], line: str, file: str) -> Command | None:
         """The one command of an entry that loads a kernel; None where something else is booted, or nothing."""

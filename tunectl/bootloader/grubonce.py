@@ -8,12 +8,10 @@ grub-core/commands/loadenv.c, check_blocklists(); Debian's and Fedora's 00_heade
 
 import re
 
-from tunectl.bootloader.editor import read
 from tunectl.bootloader.family import Refusal
-from tunectl.bootloader.grubcfg import parse_grubenv, section_at, section_marks
+from tunectl.bootloader.grubcfg import BLOCK, parse_grubenv, section_at, section_marks
 from tunectl.bootloader.grubsettings import DEFAULT_GRUBENV, menu_path
-from tunectl.bootloader.onceentries import standing_names
-from tunectl.bootloader.oneshot import entry_name, is_our_entry
+from tunectl.bootloader.oneshot import is_our_entry
 from tunectl.command import as_data
 from tunectl.host.filesystem import read_place
 from tunectl.host.sysroot import Sysroot
@@ -25,11 +23,8 @@ _DEFAULT = re.compile(r"^(?!.*\"x\$default\" = ).*\bdefault=", re.MULTILINE)  # 
 _HEADER = "/etc/grub.d/00_header"
 _ENTRIES = re.compile(r"^[ \t]*(?:menuentry|submenu|blscfg)\b", re.MULTILINE)
 _PASSWORD = re.compile(r"^[ \t]*set[ \t]+superusers=", re.MULTILINE)
-_HEAD, _SIZE = "# GRUB Environment Block\n", 1024
+_SIZE = 1024  # bytes of an environment block
 _EDITORS = ("usr/bin/grub-editenv", "usr/bin/grub2-editenv")
-_BEGIN = "### BEGIN tunectl {} (one boot tries this line; `tunectl restore` removes it) ###\n"
-_END = "### END tunectl ###\n"
-_BLOCK = re.compile(r"^### BEGIN tunectl (?P<name>\S+) .*###\n(?:.*\n)*?### END tunectl ###(?:\n|\Z)", re.MULTILINE)
 _WRITTEN = ("ext2", "ext3", "ext4", "xfs", "vfat")  # GRUB writes a block in place here
 
 
@@ -52,7 +47,7 @@ def refusals(root: Sysroot, menu: str) -> tuple[Refusal, ...]:
     elif by := _chosen_later(root, menu) or _chosen_later(root, custom_cfg(root)):
         told.append(Refusal(f"{by} chooses an entry after next_entry was taken"))
     held = root.get_text(block)
-    if len(held) != _SIZE or not held.startswith(_HEAD):
+    if len(held) != _SIZE or not held.startswith(BLOCK):
         told.append(Refusal(f"/{block} is no environment block of {_SIZE} bytes (`grub-editenv - create` makes one)"))
     elif "env_block" in environment(root, menu):  # SUSE's GRUB on btrfs: next_entry is not in the file
         told.append(Refusal(f"/{block} has GRUB keep its variables elsewhere (env_block), where tunectl does not look"))
@@ -92,35 +87,20 @@ def asks_for_a_password(root: Sysroot, menu: str) -> tuple[Refusal, ...]:
     return (Refusal(why, attended=True),) if where else ()
 
 
-def choosing(root: Sysroot) -> list[tuple[str, ...]]:
-    """What has the next boot take our entry, from custom.cfg or from loader/entries."""
-    standing = [match["name"] for match in _BLOCK.finditer(read(root, custom_cfg(root)) or "")]
-    names = standing or [name.removesuffix(".conf") for name in standing_names(root)]
-    return [(*_editing(root), "set", f"next_entry={name}") for name in names]
+def choosing(root: Sysroot, name: str) -> tuple[str, ...]:
+    """What has the next boot take an entry."""
+    return (*_editing(root), "set", f"next_entry={name}")
 
 
 def unchoosing(root: Sysroot) -> list[tuple[str, ...]]:
-    """What takes that back, where it is still ours."""
+    """What takes that back, where the entry is ours."""
     return [(*_editing(root), "unset", "next_entry")] if is_our_entry(armed(root, menu_path(root))) else []
 
 
 def _editing(root: Sysroot) -> tuple[str, str]:
-    program = next((path for path in _EDITORS if root.exists(path)), _EDITORS[0])
-    return f"/{program}", f"/{DEFAULT_GRUBENV[menu_path(root)]}"
+    return f"/{next(filter(root.exists, _EDITORS), _EDITORS[0])}", f"/{DEFAULT_GRUBENV[menu_path(root)]}"
 
 
 def custom_cfg(root: Sysroot) -> str:
     """The operator's file, beside grub.cfg, that grub.cfg goes on with."""
     return f"{menu_path(root).rpartition('/')[0]}/custom.cfg"
-
-
-def with_block(text: str | None, trial_id: str, entry: str) -> str:
-    """The text of custom.cfg with our entry at its end."""
-    operators = without_block(text or "")
-    newline = "" if not operators or operators.endswith("\n") else "\n"
-    return f"{operators}{newline}{_BEGIN.format(entry_name(trial_id))}{entry}{_END}"
-
-
-def without_block(text: str) -> str:
-    """The text of custom.cfg without our entry; every other byte stays."""
-    return _BLOCK.sub("", text)

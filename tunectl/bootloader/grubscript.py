@@ -126,8 +126,5 @@ def expand_all(words: Iterable[Word], variables: Mapping[str, str]) -> list[str]
 
 def kernel_text(texts: Sequence[str]) -> str:
     """The line GRUB makes of the words of its `linux` command: a word with a space in quotes, quotes escaped."""
-    return " ".join(f'"{escaped}"' if " " in escaped else escaped for escaped in map(_escaped, texts))
-
-
-def _escaped(text: str) -> str:
-    return re.sub(r"(['\"\\])", r"\\\1", text)
+    escaped = (re.sub(r"(['\"\\])", r"\\\1", text) for text in texts)
+    return " ".join(f'"{text}"' if " " in text else text for text in escaped)

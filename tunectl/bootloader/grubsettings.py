@@ -8,12 +8,14 @@ Source: grub-mkconfig of Debian's grub-common (the directory of drop-ins is Debi
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tunectl import kinds
 from tunectl.bootloader import grubmakers
 from tunectl.bootloader.cmdline import Arg, parse_cmdline
+from tunectl.bootloader.family import Point
 from tunectl.bootloader.grubmakers import Withheld, withheld
 from tunectl.bootloader.grubmenu import Menu, evaluate
 from tunectl.bootloader.grubscript import MAX_EXPANDED, Word, expand, kernel_text, split_words
@@ -74,6 +76,17 @@ class Configured(NamedTuple):
     def line(self) -> str:
         """`GRUB_CMDLINE_LINUX GRUB_CMDLINE_LINUX_DEFAULT`, in 10_linux's order."""
         return f"{self.linux} {self.linux_default}".strip()
+
+    @property
+    def point(self) -> Point:
+        """The line that entries made from the files will have."""
+        words = (f'"{arg}"' if any(map(str.isspace, str(arg))) else str(arg) for arg in self.args)
+        line = None if self.problem else " ".join(words)
+        return Point(", ".join(self.files) or "/etc/default/grub", line, self.problem or "", self.errno)
+
+    def lacking(self, line: str) -> list[Arg]:
+        """The arguments that a line has not."""
+        return list(Counter(self.args) - Counter(parse_cmdline(line)))
 
 
 def configured(root: Sysroot, without_ours: bool = False, *, overlay: Mapping[str, str] | None = None) -> Configured:

@@ -9,9 +9,12 @@ RHEL's and openSUSE's shim packages (the same, with grub2).
 """
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from tunectl.bootloader.grubcfg import LOADERS, Command, Refused, guarded, parse
 from tunectl.bootloader.grubmenu import BootEntry, NoEntry, evaluate
+from tunectl.bootloader.grubscript import expand
 from tunectl.bootloader.owners import matching
 from tunectl.host.identity import read_os_ids
 from tunectl.host.sysroot import Sysroot
@@ -19,11 +22,9 @@ from tunectl.host.sysroot import Sysroot
 # FAT does not tell capital letters from small ones, and `ls` shows either.
 FILES = ("boot/efi/[Ee][Ff][Ii]/*/grub.cfg", "efi/[Ee][Ff][Ii]/*/grub.cfg", "boot/EFI/*/grub.cfg")
 _FIRMWARE = "sys/firmware/efi"
-# What goes on with another file, and the path's end; `normal` does it, too.
-_GOES_ON = re.compile(r"^[ \t]*(?:configfile|source|normal|\.)[ \t]+(?P<path>\S+)", re.MULTILINE)
-_BOOTS = re.compile(r"^[ \t]*(?:menuentry|linux(?:16|efi)?|blscfg|chainloader)\b(?P<rest>.*)", re.MULTILINE)
-_PREFIX = re.compile(r"^[ \t]*set[ \t]+prefix=(?P<path>\S+)", re.MULTILINE)
-_ENTRIES = re.compile(r"^[ \t]*blscfg\b", re.MULTILINE)
+_GOES_ON = ("configfile", "source", "normal", ".")
+_ENTRIES = "blscfg"
+_BOOTS = ("menuentry", *LOADERS, _ENTRIES, "chainloader")
 # Directories of the ESP by the id in os-release, where they differ.
 _VENDORS = {"rhel": "redhat", "opensuse-tumbleweed": "opensuse", "opensuse-leap": "opensuse", "sles": "sles"}
 
@@ -42,18 +43,26 @@ def starts_elsewhere(root: Sysroot, menu: str, *, entries: bool = False) -> Else
     """
     if root.live and not root.exists(_FIRMWARE):
         return None
-    found = [path for path in dict.fromkeys(matching(root, FILES)) if root.get_text(path).strip()]
-    stays = _home(root)
-    away = [path for path in found if not _leads(root.get_text(path), menu, stays, entries=entries)]
-    own = [path for path in found if path.split("/")[-2].lower() in _own(root)]
-    started = own or found
+    texts = {path: text for path in matching(root, FILES) if (text := root.get_text(path)).strip()}
+    files = {path: _commands(text) for path, text in texts.items()}
+    home = _home(root)
+    away = [path for path, commands in files.items() if not _leads(commands, menu, home, entries=entries)]
+    ids = read_os_ids(root)
+    vendors = ids | {_VENDORS.get(name, name) for name in ids}
+    own = [path for path in files if path.split("/")[-2].lower() in vendors]
+    started = own or list(files)
     if not away or (own and not set(own) & set(away)):
         return None
     path = next(path for path in away if path in started)
     if len(started) > 1 and set(started) - set(away):
         why = f"/{path} does not go on with /{menu}, and which file in the ESP is read is not known"
         return Elsewhere(path, NoEntry(why, known=False))
-    return Elsewhere(path, _entry(root, path, menu))
+    if not any(command.name in _BOOTS for command in files[path]):
+        return Elsewhere(path, NoEntry(f"no command of /{path}, where GRUB starts, goes on with /{menu}", known=False))
+    try:
+        return Elsewhere(path, evaluate(root, path).entry)
+    except OSError as error:
+        return Elsewhere(path, NoEntry(f"/{path} cannot be read ({error.strerror})", known=False, errno=error.errno))
 
 
 def _home(root: Sysroot) -> str:
@@ -64,37 +73,30 @@ def _home(root: Sysroot) -> str:
     return uuid[1] if uuid else ""
 
 
-def _searched(text: str) -> str:
-    """The UUID that a stub looks for first, in lower case; "" for none."""
-    match = re.search(r"^[ \t]*search\.?(?P<rest>.*\bfs[-_]uuid\b.*)$", text, re.MULTILINE)
-    words = match["rest"].split() if match else []
-    return next((word.lower() for word in words if not word.startswith("-") and "fs_uuid" not in word), "")
-
-
-def _leads(text: str, menu: str, home: str, *, entries: bool) -> bool:
-    """Does a file go on with the menu? By its name in the last part of the path, since a device stands before it."""
-    if home and (searched := _searched(text)) and searched != home:
-        return False
-    tail = "/".join(menu.split("/")[-2:])  # grub/grub.cfg, whether or not /boot is a file system of its own
-    prefix = next((match["path"] for match in reversed(list(_PREFIX.finditer(text)))), "")
-    paths = [re.sub(r"\$\{?prefix\}?", lambda _: prefix, found["path"]) for found in _GOES_ON.finditer(text)]
-    names = [re.sub(r"[\"']", "", path) for path in paths]
-    if any(name.endswith(tail) for name in names):
-        boots = _BOOTS.search(text)
-        return not boots or _GOES_ON.search(text, 0, boots.start()) is not None
-    return entries and _ENTRIES.search(text) is not None
-
-
-def _own(root: Sysroot) -> set[str]:
-    ids = read_os_ids(root)
-    return {_VENDORS.get(name, name) for name in ids} | ids
-
-
-def _entry(root: Sysroot, path: str, menu: str) -> BootEntry | NoEntry:
-    """What a file that goes on with no menu boots by itself."""
-    if not _BOOTS.search(root.get_text(path)):
-        return NoEntry(f"no command of /{path}, where GRUB starts, goes on with /{menu}", known=False)
+def _commands(text: str) -> list[Command]:
+    """The commands outside of entries, whatever they depend on; none where GRUB takes the text for no script."""
     try:
-        return evaluate(root, path).entry
-    except OSError as error:
-        return NoEntry(f"/{path} cannot be read ({error.strerror})", known=False, errno=error.errno)
+        return [command for command, _ in guarded(parse(text))]
+    except Refused:
+        return []
+
+
+def _leads(commands: Sequence[Command], menu: str, home: str, *, entries: bool) -> bool:
+    """Does a file go on with the menu? By its name in the last part of the path, since a device stands before it."""
+    tail = "/".join(menu.split("/")[-2:])  # grub/grub.cfg, whether or not /boot is a file system of its own
+    variables: dict[str, str] = {}
+    searched = ""
+    boots = False
+    for command in commands:
+        first, *words = ["".join(expand(word, variables)) for word in command.words]
+        if first.startswith("search") and not searched and ("fs_uuid" in first or "--fs-uuid" in words):
+            searched = next((word.lower() for word in words if not word.startswith("-")), "")
+            if home and searched not in ("", home):
+                return False
+        elif first == "set" and words:
+            name, _, value = words[0].partition("=")
+            variables[name] = value
+        elif first in _GOES_ON and not boots and words and words[0].endswith(tail):
+            return True
+        boots = boots or first in _BOOTS
+    return entries and any(command.name == _ENTRIES for command in commands)

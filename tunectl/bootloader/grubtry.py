@@ -12,10 +12,11 @@ from tunectl.bootloader import grubonce
 from tunectl.bootloader.cmdline import length_problem
 from tunectl.bootloader.editor import read
 from tunectl.bootloader.family import OnceEntry, Refusal, Write
-from tunectl.bootloader.grubcfg import LOADERS, MenuEntry, Refused, parse, read_entries
+from tunectl.bootloader.grubcfg import INITRDS, LOADERS, Command, MenuEntry
 from tunectl.bootloader.grubmenu import BootEntry, evaluate
 from tunectl.bootloader.grubsettings import menu_path
 from tunectl.bootloader.grubstart import starts_elsewhere
+from tunectl.bootloader.onceentries import standing_names
 from tunectl.bootloader.oneshot import entry_name
 from tunectl.command import as_data
 from tunectl.errors import UsageError
@@ -24,15 +25,24 @@ from tunectl.host.sysroot import Sysroot
 _LINUX = re.compile(r"(?P<load>\S+[ \t]+(?P<image>[^\s'\"\\$]+))[ \t]*(?P<line>[^\n]*)")
 _FOR_LATER = re.compile(r"^[ \t]*(?:savedefault|recordfail)[ \t]*\n", re.MULTILINE)
 _CUSTOM = re.compile(r"^[ \t]*(?:source|\.)[ \t]+\S*/custom\.cfg[ \t]*$", re.MULTILINE)
+_BEGIN = "### BEGIN tunectl {} (one boot tries this line; `tunectl restore` removes it) ###\n"
+_END = "### END tunectl ###\n"
+_BLOCK = re.compile(r"^### BEGIN tunectl (?P<name>\S+) .*###\n(?:.*\n)*?### END tunectl ###(?:\n|\Z)", re.MULTILINE)
 
 
 class Made(NamedTuple):
     """The default entry, as far as ours is made of it."""
 
     entry: MenuEntry
-    load: str  # the command and its kernel, as written
+    linux: str  # its command that loads the kernel, as written
+    load: str  # of that the command and its kernel
     image: str
     line: str
+
+    @property
+    def unrestricted(self) -> bool:
+        """May anybody start it, where GRUB has superusers?"""
+        return any(word.raw == "--unrestricted" for word in self.entry.command.words)
 
 
 def read_default(root: Sysroot) -> Made | str:
@@ -41,23 +51,19 @@ def read_default(root: Sysroot) -> Made | str:
     OSError where grub.cfg cannot be read.
     """
     menu = menu_path(root)
-    text = read(root, menu)
-    if text is None:
+    if read(root, menu) is None:
         return f"there is no /{menu}"
     found = evaluate(root, menu, ("next_entry",)).entry
     if not isinstance(found, BootEntry):
         return found.why
-    try:
-        entry = next((one for one in read_entries(text) if f"/{menu}:{one.line}" == found.at), None)
-    except Refused as error:
-        return f"/{menu} has {error}"
-    if entry is None or found.recovery:
+    entry = found.entry
+    if entry is None or found.recovery or not found.at.startswith(f"/{menu}:"):
         return f"the default entry is the one at {as_data(found.at)}, of which tunectl makes none"
-    loads = [command for command in entry.commands if command.bare().name in LOADERS]
-    match = _LINUX.fullmatch(entry.linux)
-    if len(loads) != 1 or not match or entry.text.count(entry.linux) != 1:
+    loads = [command.text for command in map(Command.bare, entry.commands) if command.name in LOADERS]
+    match = _LINUX.fullmatch(loads[0]) if len(loads) == 1 else None
+    if not match or entry.command.text.count(loads[0]) != 1:
         return f"what the entry at {as_data(found.at)} loads is not one kernel with one line"
-    return Made(entry, match["load"], match["image"], match["line"])
+    return Made(entry, loads[0], match["load"], match["image"], match["line"])
 
 
 def refusals(root: Sysroot) -> tuple[Refusal, ...]:
@@ -70,51 +76,57 @@ def refusals(root: Sysroot) -> tuple[Refusal, ...]:
     goes_on = _CUSTOM.search(text)
     if not goes_on:
         told.append(f"/{menu} does not go on with custom.cfg")
-    elif text.count("\n", 0, goes_on.start()) < made.entry.line:
+    elif text.count("\n", 0, goes_on.start()) < made.entry.command.line:
         told.append(f"the default entry stands behind custom.cfg in /{menu}: ours would change its number")
     if elsewhere := starts_elsewhere(root, menu):
         told.append(f"GRUB starts with {as_data(f'/{elsewhere.path}')}, which does not go on with /{menu}")
-    asked = () if is_unrestricted(made.entry) else grubonce.asks_for_a_password(root, menu)
+    asked = () if made.unrestricted else grubonce.asks_for_a_password(root, menu)
     return (*map(Refusal, told), *grubonce.refusals(root, menu), *asked)
 
 
 def loaded_files(root: Sysroot, made: Made) -> tuple[str, ...]:
     """The kernel and the initrds that the entry loads, as paths on the host, as far as they are there."""
-    paths = [word.lstrip("/") for word in (made.image, *made.entry.initrd.split()[1:])]
-    found = (next((one for one in (f"boot/{path}", path) if root.exists(one)), "") for path in paths)
+    initrds = [command.text for command in map(Command.bare, made.entry.commands) if command.name in INITRDS]
+    paths = [word.lstrip("/") for word in (made.image, *"".join(initrds[-1:]).split()[1:])]
+    found = (next(filter(root.exists, (f"boot/{path}", path)), "") for path in paths)
     return tuple(filter(None, found))
 
 
-def is_unrestricted(entry: MenuEntry) -> bool:
-    """May anybody start it, where GRUB has superusers?"""
-    return any(word.raw == "--unrestricted" for command in parse(entry.text)[:1] for word in command.words)
-
-
 def once_entry(root: Sysroot, trial_id: str, line: str) -> OnceEntry:
-    """Our entry in custom.cfg, beside what the operator has there. UsageError where the kernel would cut the line."""
+    """Our entry at the end of custom.cfg. UsageError where the kernel would cut the line."""
     made = read_default(root)
     assert not isinstance(made, str)  # nothing refused
     if too_long := length_problem(f"BOOT_IMAGE={made.image} {line}"):
         raise UsageError(too_long)
     path = grubonce.custom_cfg(root)
     text = read(root, path)
-    content = grubonce.with_block(text, trial_id, render(made, trial_id, line))
-    pristine = None if text is None else grubonce.without_block(text)
-    return OnceEntry((Write("edit", path, content, pristine),), "choose-grub-once", "unchoose-grub-once")
+    operators = _BLOCK.sub("", text or "")
+    newline = "" if not operators or operators.endswith("\n") else "\n"
+    ours = f"{_BEGIN.format(entry_name(trial_id))}{_render(made, trial_id, line)}{_END}"
+    write = Write("edit", path, f"{operators}{newline}{ours}", None if text is None else operators)
+    return OnceEntry((write,), "choose-grub-once", "unchoose-grub-once")
 
 
-def render(made: Made, trial_id: str, line: str) -> str:
+def _render(made: Made, trial_id: str, line: str) -> str:
     """The text of our entry: what the default one does, and its own line."""
-    last = parse(made.entry.text)[0].words[-1]  # of the head; a title may have braces in it
-    body = made.entry.text[last.at + len(last.raw) :].partition("{")[2].replace(made.entry.linux, f"{made.load} {line}")
-    free = " --unrestricted" if is_unrestricted(made.entry) else ""
-    head = f"menuentry 'tunectl tries {trial_id}' --id '{entry_name(trial_id)}'{free} {{"
-    return f"{head}{_FOR_LATER.sub('', body)}\n"
+    command = made.entry.command
+    last = command.words[-1]  # of the head; a title may have braces in it
+    behind = command.text[last.at - command.words[0].at + len(last.raw) :].partition("{")[2]
+    body = _FOR_LATER.sub("", behind.replace(made.linux, f"{made.load} {line}"))
+    free = " --unrestricted" if made.unrestricted else ""
+    return f"menuentry 'tunectl tries {trial_id}' --id '{entry_name(trial_id)}'{free} {{{body}\n"
 
 
 def without_ours(root: Sysroot) -> tuple[Write, ...]:
-    """custom.cfg without our entry, where it holds one."""
+    """custom.cfg without our entry, where it holds one; every other byte stays."""
     path = grubonce.custom_cfg(root)
-    text = read(root, path)
-    clean = grubonce.without_block(text or "")
-    return (Write("edit", path, clean, clean),) if text and clean != text else ()
+    text = read(root, path) or ""
+    clean = _BLOCK.sub("", text)
+    return (Write("edit", path, clean, clean),) if clean != text else ()
+
+
+def choosing(root: Sysroot) -> list[tuple[str, ...]]:
+    """What has the next boot take our entry, from custom.cfg or from loader/entries."""
+    standing = [match["name"] for match in _BLOCK.finditer(read(root, grubonce.custom_cfg(root)) or "")]
+    names = standing or [name.removesuffix(".conf") for name in standing_names(root)]
+    return [grubonce.choosing(root, name) for name in names]

@@ -41,12 +41,19 @@ def covers(root: Sysroot) -> list[Cover]:
     if not root.live and is_fed_by_systemd(root) is None:
         return []
     watchdogs = read_watchdogs(root)
-    early = _early(watchdogs)
+    early = Cover("loader", "nothing")
+    bmcs = next((watchdog for watchdog in watchdogs if watchdog.of_the_bmc), None)
+    if bmcs and bmcs.active is not False:
+        early = Cover("loader", "bmc" if bmcs.active else "unknown", bmcs.identity)
+    panic = own_panic(root.get_text("proc/cmdline")) or PANIC
+    # At the prompt of an initramfs panic= has initramfs-tools boot again, and other words dracut.
+    prompt = [panic] if any(map(root.exists, _INITRAMFS_TOOLS)) else []
+    prompt += [DRACUT] if has_dracut(root) else []
     return [
-        Cover("loader", *early),
-        Cover("kernel", *early),  # until something opens a watchdog
-        _panic(root),
-        _prompt(root),
+        early,
+        early._replace(phase="kernel"),  # until something opens a watchdog
+        Cover("panic", "line", panic, max(int(panic.partition("=")[2]), 0)),
+        Cover("initramfs", "line" if prompt else "unknown", " ".join(prompt)),
         _running(root, watchdogs),
     ]
 
@@ -56,29 +63,10 @@ def is_uncovered(root: Sysroot, phase: Phase) -> bool:
     return any((cover.phase, cover.by) == (phase, "nothing") for cover in covers(root))
 
 
-def _early(watchdogs: tuple[Watchdog, ...]) -> tuple[By, str]:
-    bmcs = next((one for one in watchdogs if one.of_the_bmc), None)
-    if bmcs is None or bmcs.active is False:
-        return "nothing", ""
-    return ("bmc" if bmcs.active else "unknown"), bmcs.identity
-
-
 def own_panic(line: str) -> str:
     """The operator's own panic= that has a kernel boot again; "" for none. 0 waits for ever, -1 for no time."""
     words = [str(arg) for arg in kernel_args(parse_cmdline(line)) if arg.key == "panic"]
     return words[-1] if words and re.fullmatch(r"panic=-?[1-9][0-9]*", words[-1]) else ""
-
-
-def _panic(root: Sysroot) -> Cover:
-    words = own_panic(root.get_text("proc/cmdline")) or PANIC
-    return Cover("panic", "line", words, max(int(words.partition("=")[2]), 0))
-
-
-def _prompt(root: Sysroot) -> Cover:
-    """At the prompt of an initramfs: `panic=` has initramfs-tools boot again, and other words dracut."""
-    words = [_panic(root).what] if any(map(root.exists, _INITRAMFS_TOOLS)) else []
-    words += [DRACUT] if has_dracut(root) else []
-    return Cover("initramfs", "line", " ".join(words)) if words else Cover("initramfs", "unknown")
 
 
 def _running(root: Sysroot, watchdogs: tuple[Watchdog, ...]) -> Cover:

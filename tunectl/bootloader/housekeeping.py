@@ -12,6 +12,7 @@ lib/bitmap-str.c, bitmap_parselist() (it sets one region after the other until o
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, kernel_args, same_key
@@ -90,17 +91,12 @@ def explain(args: Iterable[Arg], key: str, machine: Machine) -> str:
 
 def _asked(arg: Arg, machine: Machine) -> tuple[frozenset[str], CpuSet]:
     """(the flags that one word sets, its CPUs); no flag where the kernel passes over it."""
-    try:
-        if arg.value is None:
-            return frozenset(), frozenset()
-        if same_key(arg.key, "isolcpus"):
+    flags, cpus = frozenset[str](), frozenset[int]()
+    with suppress(UsageError):
+        if arg.value is not None and same_key(arg.key, "isolcpus"):
             flags, cpus, _ = parse_isolcpus(arg.value, nr_cpus=machine.nr_cpus)
-        elif same_key(arg.key, "nohz_full"):
+        elif arg.value is not None and same_key(arg.key, "nohz_full"):
             flags, cpus = frozenset({_NOHZ}), parse_cpulist(arg.value, nr_cpus=machine.nr_cpus)
-        else:
-            return frozenset(), frozenset()
-    except UsageError:
-        return frozenset(), frozenset()
     if _NOHZ in flags and not machine.tickless:
         return frozenset(), frozenset()
     return flags, cpus if machine.present - cpus else cpus - _BOOT_CPU

@@ -35,7 +35,7 @@ def refusals(root: Sysroot) -> tuple[Refusal, ...]:
 
 
 def _program(root: Sysroot) -> str:
-    return next((f"/{path}" for path in _PROGRAMS if root.exists(path)), "")
+    return next((f"/{path}" for path in filter(root.exists, _PROGRAMS)), "")
 
 
 def _loads(root: Sysroot) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def _loads(root: Sysroot) -> tuple[str, ...]:
     release = root.get("proc/sys/kernel/osrelease")
     kernels = (f"boot/vmlinuz-{release}", f"usr/lib/modules/{release}/vmlinuz")
     initrds = (f"boot/initrd.img-{release}", f"boot/initramfs-{release}.img")
-    return tuple(path for paths in (kernels, initrds) for path in [p for p in paths if root.exists(p)][:1])
+    return tuple(filter(None, (next(filter(root.exists, paths), "") for paths in (kernels, initrds))))
 
 
 def default(root: Sysroot, journaled: Journaled) -> Default:

@@ -7,9 +7,9 @@ entry that is not made from them (recovery, custom.cfg) counts as it stands on b
 
 from collections import Counter
 
-from tunectl.bootloader.cmdline import Arg, length_problem, parse_cmdline, same_key
+from tunectl.bootloader.cmdline import length_problem, parse_cmdline, same_key
 from tunectl.bootloader.family import Point, Upcoming
-from tunectl.bootloader.grubchoice import decided_by, is_generated, mend, to_tell
+from tunectl.bootloader.grubchoice import decided_by, is_generated, mend, take_back
 from tunectl.bootloader.grubmenu import BootEntry, NoEntry
 from tunectl.bootloader.grubsettings import Configured, configured, generator, menu_path, read_menu
 from tunectl.bootloader.grubstart import Elsewhere, starts_elsewhere
@@ -27,19 +27,14 @@ def next_boot(root: Sysroot) -> Upcoming:
     A problem means that the two do not agree on a live host, or that one of them cannot be worked out.
     """
     settings = configured(root)
-    later = Point(
-        ", ".join(settings.files) or "/etc/default/grub",
-        None if settings.problem else " ".join(map(_text, settings.args)),
-        settings.problem or "",
-        settings.errno,
-    )
+    later = settings.point
     if elsewhere := starts_elsewhere(root, menu_path(root)):
         return _as_the_esp_has_it(root, settings, elsewhere, later)
     entry = _read_entry(root)
     if isinstance(entry, OSError):
         return _without_menu(root, later, entry)
     if isinstance(entry, NoEntry) and not entry.known:
-        tell = to_tell(root, entry.decided.where) if entry.decided else NOTHING
+        tell = take_back(root, entry.decided.where) if entry.decided else NOTHING
         point = Point(f"/{menu_path(root)}", None, entry.why, entry.errno, fix=tell)
         return Upcoming((point, later))
     if isinstance(entry, NoEntry):
@@ -60,10 +55,9 @@ def _as_the_esp_has_it(root: Sysroot, settings: Configured, elsewhere: Elsewhere
         fix = to_decide(f"`grub2-mkconfig -o {as_data(path)}`")
     if isinstance(entry, NoEntry):
         return Upcoming((Point(path, None if not entry.known else "", entry.why, entry.errno), later), fix=fix)
-    lacks = Counter(settings.args) - Counter(parse_cmdline(entry.args))
     why = f"GRUB starts with {as_data(path)}, which is a menu itself and does not go on with /{menu_path(root)}"
     point = Point(f"{entry.at}, entry {quoted(entry.title)}", entry.args)
-    return Upcoming((point, later), why if lacks else "", fix=fix, instead=why)
+    return Upcoming((point, later), why if settings.lacking(entry.args) else "", fix=fix, instead=why)
 
 
 def _without_menu(root: Sysroot, later: Point, error: OSError) -> Upcoming:
@@ -88,7 +82,7 @@ def _as_the_menu_has_it(root: Sysroot, settings: Configured, entry: BootEntry, l
     if made:
         return Upcoming(points, _difference(root, settings, entry), stale)
     why = _why(root, entry)
-    lacks = Counter(settings.args) - Counter(parse_cmdline(entry.args))
+    lacks = settings.lacking(entry.args)
     fix = mend(root, settings, entry)
     again = fix if entry.decided and (lacks or entry.recovery) else NOTHING
     return Upcoming(points, why if lacks else "", stale, fix, instead=why, again=again)
@@ -103,11 +97,6 @@ def _why(root: Sysroot, entry: BootEntry | NoEntry) -> str:
     return f"the default entry is {quoted(entry.title)} ({as_data(entry.at)}), {kind}, and {by}"
 
 
-def _text(arg: Arg) -> str:
-    shown = str(arg)
-    return f'"{shown}"' if any(char.isspace() for char in shown) else shown
-
-
 def _read_entry(root: Sysroot) -> BootEntry | NoEntry | OSError:
     menu = read_menu(root)
     return menu if isinstance(menu, OSError) else menu.entry
@@ -115,7 +104,7 @@ def _read_entry(root: Sysroot) -> BootEntry | NoEntry | OSError:
 
 def _difference(root: Sysroot, settings: Configured, entry: BootEntry) -> str:
     """What the settings have and grub.cfg lacks; "" for nothing."""
-    lacking = Counter(settings.args) - Counter(parse_cmdline(entry.args))
+    lacking = settings.lacking(entry.args)
     if not lacking:
         return ""
     args = " ".join(as_data(arg) for arg in settings.args if arg in lacking)

@@ -82,25 +82,19 @@ def _entry(family: Entries, root: Sysroot, trial_id: str, line: str) -> OnceEntr
     """The file of the entry. UsageError where the kernel would cut the line, or the loader not take its letters."""
     made_of = family.default(root)
     assert made_of  # nothing refused
-    text = "".join(
-        f"{words}\n" for words in (f"title tunectl tries {trial_id}", *_loading(root, made_of), f"options {line}")
-    )
+    place = place_of(made_of)
+    loads = [f"efi {made_of.path.removeprefix(place)}"]  # an image
+    if made_of.loads:  # what these are, and who may start it, as its file has it
+        lines = map(str.strip, (read(root, made_of.path) or "").splitlines())
+        loads = [words for words in lines if words and words[0] != "#" and words.split()[0] not in _OF_THE_DEFAULT]
+    text = "\n".join((f"title tunectl tries {trial_id}", *loads, f"options {line}", ""))
     problem = length_problem(f"{made_of.lead} {line}".strip())
     if problem or not text.isascii():  # the loaders do not agree on what other letters are
         raise UsageError(
             problem or f"{as_data(f'/{made_of.path}')} has more than ASCII in what it loads or in its line"
         )
-    path = f"{place_of(made_of)}/loader/entries/{entry_name(trial_id)}.conf"
+    path = f"{place}/loader/entries/{entry_name(trial_id)}.conf"
     return OnceEntry((Write("file", path, text),), family.arm, family.disarm)
-
-
-def _loading(root: Sysroot, made_of: Entry) -> list[str]:
-    """What the default entry loads, and who may start it, as its file has it; of an image that image."""
-    if not made_of.loads:
-        return [f"efi {made_of.path.removeprefix(place_of(made_of))}"]
-    lines = (read(root, made_of.path) or "").splitlines()
-    words = ((line, line.split(None, 1)) for line in lines)
-    return [line.strip() for line, word in words if word and word[0] not in _OF_THE_DEFAULT and word[0][0] != "#"]
 
 
 def standing_names(root: Sysroot) -> tuple[str, ...]:

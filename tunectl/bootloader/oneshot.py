@@ -24,7 +24,7 @@ from tunectl.host.sysroot import Sysroot
 # Source: systemd's strverscmp_improved(), efi_loader_entry_name_valid() (no tilde); rpm's rpmvercmp(), as in blscfg.c.
 PREFIX = "A-tunectl-try-"
 KEY = "tunectl.try"
-_ID = re.compile(r"[0-9a-f]{8}")
+ID = "[0-9a-f]{8}"  # of a trial
 _CRYPTTAB = "etc/crypttab"
 # Arch's encrypt hook; dracut and systemd-cryptsetup-generator(8).
 _UNLOCKED_BY_LINE = ("cryptdevice", "rd.luks.uuid", "rd.luks.name", "luks.uuid", "luks.name")
@@ -32,13 +32,13 @@ _UNLOCKED_BY_LINE = ("cryptdevice", "rd.luks.uuid", "rd.luks.name", "luks.uuid",
 
 def entry_name(trial_id: str) -> str:
     """The name of a trial's entry, wherever it stands."""
-    assert _ID.fullmatch(trial_id)
+    assert re.fullmatch(ID, trial_id)
     return PREFIX + trial_id
 
 
 def is_our_entry(name: str) -> bool:
     """Is this the name of a trial's entry, with or without the suffix of its file?"""
-    return name.startswith(PREFIX) and _ID.fullmatch(name.removeprefix(PREFIX).partition(".")[0]) is not None
+    return re.fullmatch(rf"{PREFIX}{ID}(\..*)?", name) is not None
 
 
 def without_our_choice(variables: Mapping[str, str]) -> dict[str, str]:
@@ -57,7 +57,7 @@ def tried_next(root: Sysroot, family: Family) -> str:
 def tried_id(line: str) -> str:
     """The id of the trial whose line this boot has; "" for none."""
     found = [arg.value or "" for arg in kernel_args(parse_cmdline(line)) if arg.key == KEY]
-    return found[-1] if found and _ID.fullmatch(found[-1]) else ""
+    return found[-1] if found and re.fullmatch(ID, found[-1]) else ""
 
 
 def tried_line(root: Sysroot, line: str, desired: Sequence[Desired], same: Same, trial_id: str) -> str:

@@ -26,7 +26,10 @@ def look(root: Sysroot) -> Look:
     holders = tuple(entry.holder for entry in entries)
     if root.exists(KARGS.needs):
         refusal = "an update is staged and will boot with the arguments it was staged with: reboot into it first"
-        return Look(holders, _staged(root), refusal)
+        upcoming = Upcoming((), "an update is staged, and rpm-ostree was not asked which arguments it boots with")
+        if line := ask(root, KARGS):
+            upcoming = Upcoming((Point("the staged deployment (rpm-ostree kargs)", line.strip()),))
+        return Look(holders, upcoming, refusal)
     default = max(entries, key=lambda entry: version_key(entry.version))
     points = (entry_point(root, default, expanded(default.line, {})),)
     refusal = ""
@@ -35,12 +38,6 @@ def look(root: Sysroot) -> Look:
             f"{as_data(f'/{default.path}')} has {default.options} lines of options, and a deployment's entry has one"
         )
     return Look(holders, Upcoming(points), refusal)
-
-
-def _staged(root: Sysroot) -> Upcoming:
-    if line := ask(root, KARGS):
-        return Upcoming((Point("the staged deployment (rpm-ostree kargs)", line.strip()),))
-    return Upcoming((), "an update is staged, and rpm-ostree was not asked which arguments it boots with")
 
 
 FAMILY: Family = files_family(look, entry_files(("boot",)))

@@ -21,8 +21,6 @@ from tunectl.command import as_data
 from tunectl.host.identity import read_os_ids
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
-Reader = Callable[[Sysroot], Point | None]  # None: there is no such file
-
 
 class Owner(NamedTuple):
     """One owner of boot entries.
@@ -35,23 +33,22 @@ class Owner(NamedTuple):
     starts: tuple[str, ...]  # the loaders (started.py) that start what it makes; "" for every one
     source: str  # where the words belong, for people
     carry: str  # what carries them on; "" for nothing
-    files: tuple[str, ...] = ()  # of the source, as shell patterns
+    files: tuple[str, ...] = ()  # of the source, as shell patterns; with a `line` the register's where there are none
     line: str = ""  # what of their text is the line, as a pattern with a group; "" for all but comments
-    read: Reader | None = None  # in the place of both
+    read: Callable[[Sysroot], Point] | None = None  # in the place of both
     certain: bool = False  # what registers it is its own, and no package leaves it behind
     mark: str = ""  # what the registering file has to hold, as a pattern; "" for nothing
     form: Form | None = None  # how its one source is edited, beside the entries; None: not by tunectl
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        """The files that have the line."""
+        return self.files or (self.register if self.line else ())
+
+    @property
     def advice(self) -> str:
         """What an operator does to have words on the line."""
         return f"in {self.source}{f', then {self.carry}' if self.carry else ''}"
-
-
-def _from_grub_settings(root: Sysroot) -> Point | None:
-    settings = configured(root)
-    line = None if settings.problem else " ".join(map(str, settings.args))
-    return Point(", ".join(settings.files) or "/etc/default/grub", line, settings.problem or "", settings.errno)
 
 
 _CMDLINE = ("etc/kernel/cmdline",)
@@ -161,7 +158,7 @@ OWNERS: tuple[Owner, ...] = (
         ("grub",),
         "/etc/default/grub",
         "`proxmox-boot-tool refresh`",
-        read=_from_grub_settings,
+        read=lambda root: configured(root).point,
         certain=True,
     ),
     # limine-entry-tool's README (KERNEL_CMDLINE); Limine's CONFIG.md (cmdline, and CMDLINE up to version 7).
@@ -171,8 +168,7 @@ OWNERS: tuple[Owner, ...] = (
         ("limine",),
         "KERNEL_CMDLINE of /etc/default/limine",
         "`limine-update`",
-        ("etc/default/limine",),
-        rf"(?m)^[\t ]*KERNEL_CMDLINE\[[^\]]*\]\+?{_QUOTED}",
+        line=rf"(?m)^[\t ]*KERNEL_CMDLINE\[[^\]]*\]\+?{_QUOTED}",
     ),
     Owner(
         "limine",
@@ -180,8 +176,7 @@ OWNERS: tuple[Owner, ...] = (
         ("limine",),
         "the entry's cmdline in limine.conf",
         "",
-        _LIMINES,
-        r"(?im)^[\t ]*(?:kernel_)?cmdline[\t ]*[:=][\t ]*(?P<line>.*)$",
+        line=r"(?im)^[\t ]*(?:kernel_)?cmdline[\t ]*[:=][\t ]*(?P<line>.*)$",
     ),
     # rEFInd's documentation, "Methods of Booting Linux": the first line of refind_linux.conf is the default.
     Owner(
@@ -205,8 +200,7 @@ OWNERS: tuple[Owner, ...] = (
         ("syslinux",),
         "default_kernel_opts of /etc/update-extlinux.conf",
         "`update-extlinux`",
-        ("etc/update-extlinux.conf",),
-        rf"(?m)^[\t ]*default_kernel_opts{_QUOTED}",
+        line=rf"(?m)^[\t ]*default_kernel_opts{_QUOTED}",
     ),
     # Debian's u-boot-menu, u-boot-update(8): it makes /boot/extlinux/extlinux.conf.
     Owner(
@@ -225,8 +219,7 @@ OWNERS: tuple[Owner, ...] = (
         ("syslinux", "u-boot"),
         "the default label's APPEND in extlinux.conf (or syslinux.cfg)",
         "",
-        _EXTLINUX,
-        _APPEND,
+        line=_APPEND,
         mark=_APPEND,
     ),
     # Debian's flash-kernel: the line goes into the boot script (or the flash).
@@ -236,8 +229,7 @@ OWNERS: tuple[Owner, ...] = (
         ("u-boot",),
         "LINUX_KERNEL_CMDLINE of /etc/default/flash-kernel",
         "`flash-kernel`",
-        ("etc/default/flash-kernel",),
-        rf"(?m)^[\t ]*LINUX_KERNEL_CMDLINE{_QUOTED}",
+        line=rf"(?m)^[\t ]*LINUX_KERNEL_CMDLINE{_QUOTED}",
     ),
     # Armbian's boot.cmd reads it.
     Owner(
@@ -246,8 +238,7 @@ OWNERS: tuple[Owner, ...] = (
         ("u-boot",),
         "extraargs of /boot/armbianEnv.txt",
         "",
-        ("boot/armbianEnv.txt",),
-        r"(?m)^extraargs=(?P<line>.*)$",
+        line=r"(?m)^extraargs=(?P<line>.*)$",
     ),
     # Void's efibootmgr package: its kernel hook writes the line into the firmware's boot entries.
     Owner(
@@ -256,8 +247,7 @@ OWNERS: tuple[Owner, ...] = (
         ("firmware",),
         "OPTIONS of /etc/default/efibootmgr-kernel-hook",
         "`xbps-reconfigure -f` of the kernel",
-        ("etc/default/efibootmgr-kernel-hook",),
-        rf"(?m)^[\t ]*OPTIONS{_QUOTED}",
+        line=rf"(?m)^[\t ]*OPTIONS{_QUOTED}",
         mark=r"(?m)^[\t ]*MODIFY_EFI_ENTRIES=[\"']?1",
     ),
     # Gentoo's uefi-mkconfig: the same, from its KERNEL_CONFIG.
@@ -275,8 +265,7 @@ OWNERS: tuple[Owner, ...] = (
         ("map",),
         "parameters of /etc/zipl.conf (or the entries, by `grubby --update-kernel=ALL --args=...`)",
         "`zipl`",
-        ("etc/zipl.conf",),
-        rf"(?m)^[\t ]*parameters{_QUOTED}",
+        line=rf"(?m)^[\t ]*parameters{_QUOTED}",
         mark=r"(?m)^[\t ]*parameters[\t ]*=",  # without it zipl reads the entries (family `bls`)
     ),
     # lilo.conf(5).
@@ -286,8 +275,7 @@ OWNERS: tuple[Owner, ...] = (
         ("map",),
         "append of /etc/lilo.conf",
         "`lilo`",
-        ("etc/lilo.conf",),
-        rf"(?m)^[\t ]*append{_QUOTED}",
+        line=rf"(?m)^[\t ]*append{_QUOTED}",
     ),
     # OpenPOWER's petitboot runs the host's grub.cfg itself, and starts the kernel by kexec.
     Owner("petitboot", ("proc/device-tree/ibm,opal/compatible",), ("petitboot",), "the entry that petitboot shows", ""),
@@ -315,8 +303,7 @@ ENTRY_MAKERS: tuple[Owner, ...] = (
         ("systemd-boot",),
         "LINUX_OPTIONS of /etc/sdboot-manage.conf",
         "`sdboot-manage gen`",
-        ("etc/sdboot-manage.conf",),
-        rf"(?m)^[\t ]*(?:export[\t ]+)?LINUX_OPTIONS{_QUOTED}",
+        line=rf"(?m)^[\t ]*(?:export[\t ]+)?LINUX_OPTIONS{_QUOTED}",
         form=variable("LINUX_OPTIONS"),
     ),
     # openSUSE's sdbootutil(8): it makes the entries of each kernel and snapshot.
@@ -339,8 +326,7 @@ IMAGE_MAKERS: tuple[Owner, ...] = (
         ("systemd-boot", STUB),
         "CMDLINE_DEFAULT of /etc/sbupdate.conf",
         "`sbupdate`",
-        ("etc/sbupdate.conf",),
-        rf"(?m)^[\t ]*CMDLINE_DEFAULT{_QUOTED}",
+        line=rf"(?m)^[\t ]*CMDLINE_DEFAULT{_QUOTED}",
     ),
     # Debian's sicherboot(8).
     Owner(
@@ -368,8 +354,7 @@ IMAGE_MAKERS: tuple[Owner, ...] = (
         ("systemd-boot", STUB),
         "kernel_cmdline of /etc/dracut.conf.d",
         "`dracut --force --regenerate-all`",
-        ("etc/dracut.conf.d/*.conf", "etc/dracut.conf"),
-        rf"(?m)^[\t ]*kernel_cmdline\+?{_QUOTED}",
+        line=rf"(?m)^[\t ]*kernel_cmdline\+?{_QUOTED}",
         mark=r"(?m)^[\t ]*uefi=[\"']?yes",
     ),
 )
@@ -378,7 +363,7 @@ _ALL = (*OWNERS, *ENTRY_MAKERS, *IMAGE_MAKERS)
 _SECRET = "etc/lilo.conf"  # it may hold a password
 FILES = tuple(
     dict.fromkeys(
-        path for owner in _ALL for path in (*owner.register, *owner.files) if "=" not in path and path != _SECRET
+        path for owner in _ALL for path in (*owner.register, *owner.sources) if "=" not in path and path != _SECRET
     )
 )
 
@@ -420,10 +405,10 @@ def _names(root: Sysroot, directory: str, part: str) -> list[str]:
 
 def source_of(root: Sysroot, owner: Owner) -> Point:
     """The line that an owner's source gives, as far as it can be read."""
-    if owner.read and (point := owner.read(root)):
-        return point
+    if owner.read:
+        return owner.read(root)
     lines, where = [], []
-    for path in matching(root, owner.files):
+    for path in matching(root, owner.sources):
         try:
             text = root.read_text(path)
         except OSError as error:
@@ -431,20 +416,14 @@ def source_of(root: Sysroot, owner: Owner) -> Point:
                 continue
             return Point(f"/{path}", None, f"cannot read {as_data(f'/{path}')}: {error.strerror}", error.errno)
         where.append(f"/{path}")
-        lines.append(_line_of(text, owner.line))
-        if owner.line and lines[-1] is not None:
+        if not owner.line:
+            lines.append(" ".join(line for line in text.splitlines() if not line.lstrip().startswith("#")))
+        elif match := re.search(owner.line, text):
+            lines.append(match["line"])
             break
-    told = [line for line in lines if line is not None]
-    if not told:
+    if not lines:
         return Point(owner.source, None, f"{owner.source} is not read")
-    return Point(", ".join(where), " ".join(" ".join(told).split()))
-
-
-def _line_of(text: str, pattern: str) -> str | None:
-    if pattern:
-        match = re.search(pattern, text)
-        return match["line"] if match else None
-    return " ".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    return Point(", ".join(where), " ".join(" ".join(lines).split()))
 
 
 def upcoming(root: Sysroot, owner: Owner) -> Upcoming:

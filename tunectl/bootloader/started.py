@@ -69,35 +69,30 @@ def boots_next(root: Sysroot) -> str:
 
     UEFI specification, 3.3: BootNext is for one boot, and gone once it is taken; BootCurrent is this boot's.
     """
-    chosen = _number(root, "BootNext")
-    if chosen is None or chosen == _number(root, "BootCurrent"):
+    chosen = _value(root, _GLOBAL.format("BootNext"))
+    if len(chosen) != 2 or chosen == _value(root, _GLOBAL.format("BootCurrent")):
         return ""
-    return f"BootNext has the firmware start its entry {chosen:04X} next (`efibootmgr --delete-bootnext` takes it back)"
+    number = f"{int.from_bytes(chosen, 'little'):04X}"
+    return f"BootNext has the firmware start its entry {number} next (`efibootmgr --delete-bootnext` takes it back)"
 
 
 def takes_one_shots(root: Sysroot) -> bool:
     """Did this boot's loader say that it boots an entry once (LoaderEntryOneShot)?"""
-    try:
-        data = root.read_bytes(_VARIABLE.format("LoaderFeatures"))
-    except OSError:
-        return False
-    return bool(int.from_bytes(data[4:12], "little") & _TAKES_ONE_SHOTS)
+    features = _value(root, _VARIABLE.format("LoaderFeatures"))[:8]
+    return bool(int.from_bytes(features, "little") & _TAKES_ONE_SHOTS)
 
 
 def is_secure_boot(root: Sysroot) -> bool:
     """Does the firmware start signed programs alone? UEFI specification, 3.3: SecureBoot is 1."""
-    try:
-        return root.read_bytes(_GLOBAL.format("SecureBoot"))[4:5] == b"\1"
-    except OSError:
-        return False
+    return _value(root, _GLOBAL.format("SecureBoot"))[:1] == b"\1"
 
 
-def _number(root: Sysroot, name: str) -> int | None:
+def _value(root: Sysroot, path: str) -> bytes:
+    """What an EFI variable holds behind its attributes; nothing where it is not set or not to be read."""
     try:
-        data = root.read_bytes(_GLOBAL.format(name))
+        return root.read_bytes(path)[4:]
     except OSError:
-        return None
-    return int.from_bytes(data[4:6], "little") if len(data) == 6 else None
+        return b""
 
 
 def read_start(root: Sysroot) -> Start:
@@ -106,8 +101,12 @@ def read_start(root: Sysroot) -> Start:
 
 
 def _start(root: Sysroot) -> Start:
-    words = root.get_text("proc/cmdline").split()
-    by_line = _by_line(words, _type_of_loader(root), stub=root.exists(_VARIABLE.format("StubInfo")))
+    kind = root.get(_TYPE)  # an x86 kernel's type_of_loader: its upper four bits
+    by_line = _by_line(
+        root.get_text("proc/cmdline").split(),
+        int(kind) >> 4 if kind.isdecimal() else None,
+        stub=root.exists(_VARIABLE.format("StubInfo")),
+    )
     if by_line.loader == "grub" and not _may_be_a_copy(root):
         return by_line
     said = _told(root, "LoaderInfo")
@@ -149,12 +148,6 @@ def _chose_an_entry(root: Sysroot) -> bool:
     """Did systemd-boot start a kernel, and not another loader? Its entries are named *.conf, its images *.efi."""
     chosen = _told(root, "LoaderEntrySelected").lower()
     return not chosen or (chosen.endswith((".conf", ".efi")) and not chosen.startswith("auto-"))
-
-
-def _type_of_loader(root: Sysroot) -> int | None:
-    """The upper four bits of an x86 kernel's type_of_loader; None where there is no such number."""
-    text = root.get(_TYPE)
-    return int(text) >> 4 if text.isdecimal() else None
 
 
 def _told(root: Sysroot, name: str) -> str:

@@ -35,7 +35,7 @@ from tunectl.fix import NOTHING, Fix, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
 
 BOOTCTL = "usr/bin/bootctl"
-_LOADER_CONF = tuple(f"{place}/loader/loader.conf" for place in PLACES)
+LOADER_CONF = tuple(f"{place}/loader/loader.conf" for place in PLACES)
 
 
 def look(root: Sysroot) -> Look:
@@ -93,7 +93,7 @@ def _of_entries(root: Sysroot, default: Entry, texts: Sequence[Entry]) -> Look:
     if owner := maker(root, ENTRY_MAKERS):
         source = source_of(root, owner)
         place = source._replace(where=f"{owner.source}, from which {owner.carry} makes the entries")
-        own = (Holder(owner.files[0], owner.form),) if owner.form else ()
+        own = (Holder(owner.sources[0], owner.form),) if owner.form else ()
         return Look((*own, *holders), Upcoming((point, place), problem, again=again))
     if not made_by_kernel_install(default):
         return Look(holders, Upcoming((point,), problem, again=again))
@@ -157,7 +157,7 @@ def default_entry(root: Sysroot, entries: list[Entry], *, once: bool = True) -> 
 
 
 def _configured(root: Sysroot) -> str:
-    for path in _LOADER_CONF:
+    for path in LOADER_CONF:
         if wanted := parse_fields(read(root, path) or "").get("default"):
             return wanted[0]
     return ""
@@ -166,9 +166,9 @@ def _configured(root: Sysroot) -> str:
 _ENTRIES = Entries(look, _default, "choose-systemd-boot-once", "unchoose-systemd-boot-once")
 FAMILY: Family = files_family(
     look,
-    (*entry_files(), *_LOADER_CONF),
+    (*entry_files(), *LOADER_CONF),
     ("kernel-install",),
     to_decide("run `kernel-install add` for the kernel that will boot"),
 )._replace(once=once_by_entries(_ENTRIES, _once_refusals, _armed))
 # openSUSE's grub2-bls: its GRUB reads the same entries in the same order (bli and blscfg), and no /etc/default/grub.
-SUSE_BLS: Family = files_family(look, (*entry_files(), *_LOADER_CONF))
+SUSE_BLS: Family = files_family(look, (*entry_files(), *LOADER_CONF))

@@ -8,12 +8,11 @@ Source: Microsoft's PE Format (headers, section table); UAPI Group, Unified Kern
 and 60-ukify.install; ukify(1), uki.conf; sbctl's 91-sbctl.install.
 """
 
-import errno
 import re
 import struct
 from collections.abc import Iterable
 
-from tunectl.bootloader.entries import CMDLINE, Entry, uncounted
+from tunectl.bootloader.entries import CMDLINE, Entry, names_below, uncounted
 from tunectl.command import as_data
 from tunectl.host.inifiles import values_of
 from tunectl.host.shellvars import evaluate
@@ -33,13 +32,9 @@ def read_images(root: Sysroot, places: Iterable[str]) -> list[Entry]:
     found: dict[str, Entry] = {}
     for place in places:
         directory = f"{place}/EFI/Linux"
-        try:
-            names = sorted(name for name in root.names(directory) if name.lower().endswith(".efi"))
-        except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        for name in names_below(root, directory):
+            if not name.lower().endswith(".efi"):
                 continue
-            raise
-        for name in names:
             path = f"{directory}/{name}"
             sections = read_sections(root, path)
             if ".osrel" in sections:
@@ -122,7 +117,7 @@ def kernel_of(root: Sysroot, image: Entry) -> str:
     if not is_of_kernel_install(image):
         return ""
     paths = (f"usr/lib/modules/{image.kernel}/vmlinuz", f"boot/vmlinuz-{image.kernel}")
-    return next((path for path in paths if root.exists(path)), "")
+    return next(filter(root.exists, paths), "")
 
 
 def rebuild_refusal(root: Sysroot, image: Entry) -> str:
@@ -137,15 +132,11 @@ def rebuild_refusal(root: Sysroot, image: Entry) -> str:
             f"kernel-install did not make {as_data(f'/{image.path}')}, or its kernel is not there: "
             "add the arguments where its builder takes the line from, and build it again"
         )
-    if image.signed and not _signs(root):
+    configurations = [root.get_text(path) for path in _CONFIGURATIONS]
+    has_key = any(any(values_of(text, "UKI", key)) for text in configurations for key in _SIGNING_KEYS)
+    if image.signed and not has_key and not any(map(root.exists, _SBCTL)):
         return (
             f"{as_data(f'/{image.path}')} is signed, and nothing says that kernel-install signs a new one "
             "(SecureBootPrivateKey= in /etc/kernel/uki.conf, or sbctl): unsigned it would not boot under Secure Boot"
         )
     return ""
-
-
-def _signs(root: Sysroot) -> bool:
-    texts = [root.get_text(path) for path in _CONFIGURATIONS]
-    configured = any(any(values_of(text, "UKI", key)) for text in texts for key in _SIGNING_KEYS)
-    return configured or any(root.exists(path) for path in _SBCTL)

@@ -7,6 +7,7 @@ over several texts (the `options` lines of one boot entry); the kernel is given 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, Rule, lookup, parse_cmdline, same_key
@@ -63,12 +64,18 @@ def checked(word: str) -> str:
 
 def given(args: Sequence[Arg], want: Desired, same: Same) -> bool:
     """Do these arguments put the desired one in force, by the kernel's own rule?"""
-    key, value, rule = want
-    found = lookup(args, key, rule, lambda one, other: same(key, one, other))
+    key, _, rule = want
+    found = lookup(args, key, rule, partial(same, key))
     if found is None:
         return False
     values = [found.value, *(arg.value for arg in found.others)] if rule is Rule.EACH else [found.value]
-    return any(same(key, one, value) if one and value else not one and not value for one in values)
+    return any(is_value(one, want, same) for one in values)
+
+
+def is_value(value: str | None, want: Desired, same: Same) -> bool:
+    """Is this the desired value? An empty one is as good as none."""
+    key, wanted, _ = want
+    return same(key, value, wanted) if value and wanted else not value and not wanted
 
 
 def merge(lines: Lines, desired: Iterable[Desired], same: Same) -> Lines:

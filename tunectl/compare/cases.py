@@ -1,7 +1,6 @@
 """Two results that are tables of cases, as those of `wake`, `feed`, `hedge` and `contention`, side by side. Pure."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
 
 from tunectl.compare.chance import Interval
 from tunectl.compare.estimate import Sample, gap_percentile
@@ -12,7 +11,6 @@ from tunectl.probe.lengths import Lengths
 from tunectl.shapes import (
     FEED_STAGES,
     AnyCase,
-    Bucket,
     Case,
     CaseTable,
     ContentionCase,
@@ -24,9 +22,8 @@ from tunectl.shapes import (
 from tunectl.wording import few
 
 _SHARES = {"50": 0.5, "99": 0.01, "99.9": 0.001}
-_BUSY: Measure = ("receiver_cpu_percent", None)
-DueCase = FeedCase | HedgeCase | ContentionCase
-_DUE: dict[type[DueCase], str] = {
+_MEASURES: dict[type[AnyCase], str] = {
+    Case: "wake_ns",
     FeedCase: "due_to_book_ns",
     HedgeCase: "answer_ns",
     ContentionCase: "due_to_had_ns",
@@ -52,49 +49,26 @@ def case_groups(before: CaseTable, after: CaseTable, confidence: float) -> list[
     later: dict[tuple[object, ...], AnyCase] = {case.key: case for case in after.cases}
     pairs = [(case, later[case.key]) for case in before.cases if case.key in later]
     pairs = [pair for pair in pairs if pair[0].n or pair[1].n]  # a case that neither run could measure has no table
-    return [RowGroup(pair[0].name, None, _rows(pair, confidence)) for pair in pairs]
+    return [RowGroup(pair[0].name, None, _rows(*pair, confidence)) for pair in pairs]
 
 
-def _rows(pair: tuple[AnyCase, AnyCase], confidence: float) -> list[Row]:
-    before, after = pair
-    if isinstance(before, ContentionCase) and isinstance(after, ContentionCase):
-        return _due_rows(before, after, confidence)
-    if isinstance(before, HedgeCase) and isinstance(after, HedgeCase):
-        return [*_due_rows(before, after, confidence), *_hedge_rows(before, after)]
-    if isinstance(before, FeedCase) and isinstance(after, FeedCase):
-        rows = [*_due_rows(before, after, confidence), *_stage_rows(before, after)]
-    else:
-        rows = _wake_rows(pair, confidence)
-    return [*rows, without_bounds(_BUSY, [_busy(case) for case in pair], _ONE_A_RUN)]
-
-
-def _busy(case: AnyCase) -> float | None:
-    """The receiver's CPU; of a void cell it is no cost."""
-    return case.receiver_cpu_percent if case.n and isinstance(case, Case | FeedCase) else None
-
-
-def _wake_rows(pair: Sequence[AnyCase], confidence: float) -> list[Row]:
-    """Messages are sent one after the other with a pause between them, so they count as independent."""
-    samples = [_sample(case) for case in pair]
+def _rows(before: AnyCase, after: AnyCase, confidence: float) -> list[Row]:
+    """Percentiles with their bounds, the longest, and what each run has one figure of."""
+    measure = _MEASURES[type(before)]
     rows = []
     for nines, share in _SHARES.items():
-        sides = [gap_percentile(side, share, confidence) for side in samples]
-        rows.append(row(("wake_ns", nines), sides, ratio_of(*sides)))
-    return [*rows, without_bounds(LONGEST, [case.max_ns for case in pair], _ONE)]
-
-
-def _due_rows(before: DueCase, after: DueCase, confidence: float) -> list[Row]:
-    measure = _DUE[type(before)]
-    rows = []
-    for nines, share in _SHARES.items():
-        sides = [_due(case, nines, share, confidence) for case in (before, after)]
-        reason = "" if all(sides) else _NO_FIGURE[measure]
+        sides = [_percentile(case, nines, share, confidence) for case in (before, after)]
+        reason = "" if all(sides) else _NO_FIGURE.get(measure, "")
         rows.append(row((measure, nines), sides, ratio_of(*sides), reason))
-    return [*rows, without_bounds(LONGEST, [before.max_ns, after.max_ns], _ONE)]
+    rows.append(without_bounds(LONGEST, [before.max_ns, after.max_ns], _ONE))
+    first, second = _figures(before), _figures(after)
+    return [*rows, *(without_bounds(of, [first[of], second[of]], _ONE_A_RUN) for of in first)]
 
 
-def _due(case: DueCase, nines: str, share: float, confidence: float) -> Interval | None:
+def _percentile(case: AnyCase, nines: str, share: float, confidence: float) -> Interval | None:
     """A percentile; no end above where something decides it that was never sent, or never came."""
+    if isinstance(case, Case):  # messages are sent one after the other with a pause between them: they are independent
+        return gap_percentile(_sample(case), share, confidence)
     missing = case.n - case.counted if case.n else 0
     interval = gap_percentile(_sample(case, missing), share, confidence) if case.at(nines) is not None else None
     if interval is None or not math.isfinite(interval.value):
@@ -103,30 +77,25 @@ def _due(case: DueCase, nines: str, share: float, confidence: float) -> Interval
     return interval._replace(high=math.inf) if is_bound else interval
 
 
-def _hedge_rows(before: HedgeCase, after: HedgeCase) -> list[Row]:
-    """What hedging costs, and what was refused: one figure a run each."""
-    figures: tuple[tuple[str, Callable[[HedgeCase], float | None]], ...] = (
-        ("hedged_percent", lambda case: 100 * case.hedged / case.n if case.n else None),
-        ("missed_percent", lambda case: 100 * case.missed / case.n if case.n else None),
-        ("utilisation_percent", lambda case: None if case.utilisation is None else 100 * case.utilisation),
-    )
-    return [without_bounds((name, None), [of(before), of(after)], _ONE_A_RUN) for name, of in figures]
-
-
-def _stage_rows(before: FeedCase, after: FeedCase) -> list[Row]:
-    return [
-        without_bounds((f"{name}_ns", "50"), [case.stage(name, "50") for case in (before, after)], _ONE_A_RUN)
-        for name in FEED_STAGES
-    ]
-
-
 def _sample(case: AnyCase, lost: int = 0) -> Sample:
-    lengths = [*_lengths(case.histogram, case.max_ns), *([(math.inf, lost)] if lost else [])]
-    return Sample(0.0, Lengths(lengths), (), 0.0, ())
+    lengths = [(min((low + high) / 2, case.max_ns or high), count) for low, high, count in case.histogram]
+    return Sample(0.0, Lengths([*lengths, *([(math.inf, lost)] if lost else [])]), (), 0.0, ())
 
 
-def _lengths(histogram: Iterable[Bucket], longest: float | None) -> Iterable[tuple[float, int]]:
-    return ((min((low + high) / 2, longest or high), count) for low, high, count in histogram)
+def _figures(case: AnyCase) -> dict[Measure, float | None]:
+    """What hedging costs, and what was refused; the stages of a feed; the receiver's CPU, which is no void cell's."""
+    if isinstance(case, ContentionCase):
+        return {}
+    if isinstance(case, HedgeCase):
+        return {
+            ("hedged_percent", None): 100 * case.hedged / case.n if case.n else None,
+            ("missed_percent", None): 100 * case.missed / case.n if case.n else None,
+            ("utilisation_percent", None): None if case.utilisation is None else 100 * case.utilisation,
+        }
+    figures: dict[Measure, float | None] = {}
+    if isinstance(case, FeedCase):
+        figures = {(f"{name}_ns", "50"): case.stage(name, "50") for name in FEED_STAGES}
+    return {**figures, ("receiver_cpu_percent", None): case.receiver_cpu_percent if case.n else None}
 
 
 def nothing_in_common(before: CaseTable, after: CaseTable, names: tuple[str, str]) -> TunectlError:

@@ -171,18 +171,13 @@ def _fewest(draws: int, share: float, rest: float) -> int:
     if variance > _EXACT_BELOW:
         return max(math.floor(NormalDist(mean, math.sqrt(variance)).inv_cdf(rest)), 0)
     k = max(math.floor(mean - 10 * math.sqrt(variance)) - 10, 0)  # the chance of fewer is negligible beside `rest`
-    chance = math.exp(_log_binomial(draws, k, share))
-    below = chance
+    ways = math.lgamma(draws + 1) - math.lgamma(k + 1) - math.lgamma(draws - k + 1)  # its logarithm
+    below = chance = math.exp(ways + k * math.log(share) + (draws - k) * math.log1p(-share))
     while below <= rest:
         chance *= (draws - k) / (k + 1) * share / (1 - share)
         k += 1
         below += chance
     return k
-
-
-def _log_binomial(draws: int, k: int, share: float) -> float:
-    ways = math.lgamma(draws + 1) - math.lgamma(k + 1) - math.lgamma(draws - k + 1)
-    return ways + k * math.log(share) + (draws - k) * math.log1p(-share)
 
 
 def poisson_interval(count: float, confidence: float) -> Interval:

@@ -1,22 +1,20 @@
 """A comparison: the body of a tunectl.compare/1 document. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 from tunectl.compare.cases import case_groups, nothing_in_common
 from tunectl.compare.conditions import (
+    case_conditions,
     common_conditions,
-    feed_conditions,
     jitter_conditions,
     load_condition,
     other_warnings,
-    request_conditions,
     set_conditions,
-    wake_conditions,
 )
-from tunectl.compare.drift import Course, course_of
+from tunectl.compare.drift import course_of
 from tunectl.compare.estimate import Sample, sample
-from tunectl.compare.judged import judge_runs, judge_sets
-from tunectl.compare.tables import NAMES, run_rows, set_rows
+from tunectl.compare.judged import Measure, Sides, judge_runs, judge_sets
+from tunectl.compare.tables import NAMES, Estimates, run_rows, set_rows
 from tunectl.cpulist import format_cpulist, named_cpus
 from tunectl.errors import TunectlError
 from tunectl.probe.document import ProbeFile, Result, is_same_table, shared_runs
@@ -24,15 +22,11 @@ from tunectl.shapes import (
     CaseTable,
     ComparedSide,
     Comparison,
-    Contention,
     Difference,
-    Feed,
-    Hedge,
     Jitter,
     JitterLoaded,
     Row,
     RowGroup,
-    Wake,
     replaced,
 )
 
@@ -48,7 +42,10 @@ def compared(before: ProbeFile, after: ProbeFile, confidence: float = CONFIDENCE
     first, second = _measured(before), _measured(after)
     verdict: Difference | None = None
     if isinstance(first, CaseTable) and isinstance(second, CaseTable) and first.kind == second.kind:
-        groups, warnings = _cases(first, second, confidence, (before.path, after.path))
+        groups = case_groups(first, second, confidence)
+        if not groups:
+            raise nothing_in_common(first, second, (before.path, after.path))
+        warnings = [*common_conditions(first, second), *case_conditions(first, second)]
     elif isinstance(first, CaseTable) or isinstance(second, CaseTable):
         kinds = [f"{file.path} is of `probe {_kind(run)}`" for file, run in ((before, first), (after, second))]
         raise TunectlError(f"nothing to compare: {', '.join(kinds)}", "give two results of the same probe")
@@ -94,23 +91,6 @@ def quiet_and_loaded(result: JitterLoaded, confidence: float = CONFIDENCE) -> Co
     )
 
 
-def _cases(
-    first: CaseTable, second: CaseTable, confidence: float, names: tuple[str, str]
-) -> tuple[list[RowGroup], list[str]]:
-    """The tables of two results of one probe, and what else differs."""
-    warnings: list[str] = []
-    if isinstance(first, Wake) and isinstance(second, Wake):
-        warnings = [*common_conditions(first, second), *wake_conditions(first, second)]
-    if isinstance(first, Feed) and isinstance(second, Feed):
-        warnings = [*common_conditions(first, second), *feed_conditions(first, second)]
-    if isinstance(first, Hedge | Contention) and isinstance(second, Hedge | Contention):
-        warnings = [*common_conditions(first, second), *request_conditions(first, second)]
-    groups = case_groups(first, second, confidence)
-    if not groups:
-        raise nothing_in_common(first, second, names)
-    return groups, warnings
-
-
 def _same(first: Measured, second: Measured) -> str:
     """What both sides hold, though a run can be an observation of one side only; "" where that is nothing."""
     if isinstance(first, CaseTable) or isinstance(second, CaseTable):
@@ -146,38 +126,33 @@ def _jitter(
     def taken(runs: Runs, only: Sequence[int]) -> list[Sample]:
         return [sample(run, [cpu for cpu in run.cpus if not only or cpu.cpu in only], threshold) for run in runs]
 
-    whole = _together(before, after, common, names)
-    course = course_of(before, after)
-    rows, judge = _table(taken(before, common), taken(after, common), confidence, names, course)
+    if common:
+        whole = f"{named_cpus(common)}{' together' if len(common) > 1 else ''}"
+    else:  # the runs are compared as wholes
+        each = [named_cpus(cpu.cpu for run in runs for cpu in run.cpus) for runs in (before, after)]
+        whole = f"{each[0]} {names[0]}, {each[1]} {names[1]}"
+    first, second = taken(before, common), taken(after, common)
+    rows, ratios, values = _table(first, second, confidence, names)
     groups = [RowGroup(whole, common[0] if len(common) == 1 else None, rows)]
     for cpu in common if len(common) > 1 else ():
-        rows, _ = _table(taken(before, [cpu]), taken(after, [cpu]), confidence, names, course)
+        rows, _, _ = _table(taken(before, [cpu]), taken(after, [cpu]), confidence, names)
         groups.append(RowGroup(f"CPU {cpu}", cpu, rows))
-    verdict = judge()
+    if values:
+        verdict = judge_sets(values, ratios, confidence, names, course_of(before, after))
+    else:
+        verdict = judge_runs(first[0], second[0], ratios, confidence)
     if any(run.ended_by == "until" for run in (*before, *after)) and verdict.outcome == "cannot-tell":
         verdict = replaced(verdict, would_help="measure without --until")
     return groups, verdict
 
 
 def _table(
-    before: Samples, after: Samples, confidence: float, names: tuple[str, str], course: Course
-) -> tuple[list[Row], Callable[[], Difference]]:
-    """The rows, and what judges them."""
+    before: Samples, after: Samples, confidence: float, names: tuple[str, str]
+) -> tuple[list[Row], Estimates, Mapping[Measure, Sides]]:
+    """(the rows, their ratios, what each run of sets had; nothing of two single runs)."""
     if len(before) == len(after) == 1:
-        rows, ratios = run_rows(before[0], after[0], confidence, names)
-        return rows, lambda: judge_runs(before[0], after[0], ratios, confidence)
-    rows, ratios, values = set_rows(before, after, confidence)
-    return rows, lambda: judge_sets(values, ratios, confidence, names, course)
-
-
-def _together(before: Runs, after: Runs, common: Sequence[int], names: tuple[str, str]) -> str:
-    if not common:  # the runs are compared as wholes
-        return f"{_listed(before)} {names[0]}, {_listed(after)} {names[1]}"
-    return f"{named_cpus(common)}{' together' if len(common) > 1 else ''}"
-
-
-def _listed(runs: Runs) -> str:
-    return named_cpus(cpu.cpu for run in runs for cpu in run.cpus)
+        return *run_rows(before[0], after[0], confidence, names), {}
+    return set_rows(before, after, confidence)
 
 
 def _described(path: str, result: Result, measured: Measured) -> ComparedSide:

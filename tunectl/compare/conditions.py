@@ -6,7 +6,7 @@ from typing import Any
 
 from tunectl.compare.tables import NAMES
 from tunectl.cpulist import format_cpulist, named_cpus
-from tunectl.shapes import CaseTable, Contention, Feed, Hedge, Jitter, Wake
+from tunectl.shapes import CaseTable, Feed, Jitter, Wake
 
 _FIGURE = re.compile(r"(?<!CPU )(?<!CPUs )(?<!\d[-,])\b\d[\d.,]*")
 _LONGER = 1.1  # with a larger ratio of lengths the runs have different chances of a rare gap
@@ -109,28 +109,42 @@ def _unseen(side: str, result: Jitter) -> Iterator[str]:
         yield f"{what}, and how they come in bursts is judged from the part that is, or from the series"
 
 
-def wake_conditions(before: Wake, after: Wake) -> Iterator[str]:
-    """Cases that only one run has, or that ran on other CPUs."""
-    yield from _alone(before, after)
-    yield from _differs("scheduling priority", *_priorities(before, after))
-    yield from _other_hosts(before, after)
-    yield from _differs("size of messages", *(f"{result.bytes} bytes" for result in (before, after)))
-    yield from _differs("set of descriptors", *(f"{result.fds} descriptors" for result in (before, after)))
-    yield from _differs(
-        "working set", *(f"{result.dirty_kib} KiB" if result.dirty_kib else "none" for result in (before, after))
-    )
-    yield from _differs("sender", *("warm" if result.has_warm_sender else "cold" for result in (before, after)))
-    yield from _unusable(before, after)
-    yield "the bounds assume that messages are independent of each other"
+_ASSUMED = {
+    "wake": "messages are independent of each other",
+    "feed": "messages are independent of each other; those of one burst, or of one stop, are not, and then the bounds "
+    "are too narrow",
+    "hedge": "requests are independent of each other; those that wait in one queue are not, and then the bounds are "
+    "too narrow",
+    "contention": "buffers are independent of each other; those that wait for one lock are not, and then the bounds "
+    "are too narrow",
+}
 
 
-def feed_conditions(before: Feed, after: Feed) -> Iterator[str]:
-    """The same of `feed`; and cases that only one run stamped."""
+def case_conditions(before: CaseTable, after: CaseTable) -> Iterator[str]:
+    """Cases that only one run has, or that ran on other CPUs; what was asked for; what the bounds assume."""
     yield from _alone(before, after)
-    yield from _differs("scheduling priority", *_priorities(before, after))
-    yield from _other_hosts(before, after)
-    yield from _differs("replayed capture", *(_capture(result) for result in (before, after)))
+    yield from _differs("scheduling priority", *(result.fifo_priority or "ordinary" for result in (before, after)))
+    # Round trips by way of different hosts. Without one, messages stayed where they were: those are other cases.
+    if isinstance(before, Wake | Feed) and isinstance(after, Wake | Feed) and before.peer and after.peer:
+        yield from _differs("host at the other end", before.peer.address, after.peer.address)
+    if isinstance(before, Wake) and isinstance(after, Wake):
+        sides = (before, after)
+        yield from _differs("size of messages", *(f"{wake.bytes} bytes" for wake in sides))
+        yield from _differs("set of descriptors", *(f"{wake.fds} descriptors" for wake in sides))
+        yield from _differs("working set", *(f"{wake.dirty_kib} KiB" if wake.dirty_kib else "none" for wake in sides))
+        yield from _differs("sender", *("warm" if wake.has_warm_sender else "cold" for wake in sides))
+    if isinstance(before, Feed) and isinstance(after, Feed):
+        replays = [feed.replay for feed in (before, after)]
+        named = [f"{replay.file} at speed {replay.speed:.4g}" if replay else "none" for replay in replays]
+        yield from _differs("replayed capture", *named)
     yield from _unusable(before, after)
+    if isinstance(before, Feed) and isinstance(after, Feed):
+        yield from _other_stamps(before, after)
+    yield f"the bounds assume that {_ASSUMED[before.kind]}"
+
+
+def _other_stamps(before: Feed, after: Feed) -> Iterator[str]:
+    """Cases that only one run stamped, or that something else stamped."""
     stamped = {case.key: case.stamped_by for case in before.cases if case.n}
     for case in after.cases:
         sides = {stamped.get(case.key, case.stamped_by): "before", case.stamped_by: "after"} if case.n else {}
@@ -140,38 +154,6 @@ def feed_conditions(before: Feed, after: Feed) -> Iterator[str]:
         elif len(sides) > 1:
             each = ", ".join(f"{who}'s {side}" for who, side in sides.items())
             yield f"{case.name}: time stamps of two kinds, {each}: wire and kernel are not the same on both sides"
-    yield (
-        "the bounds assume that messages are independent of each other; those of one burst, or of one stop, are not, "
-        "and then the bounds are too narrow"
-    )
-
-
-_DEPENDENT = {
-    "hedge": "requests are independent of each other; those that wait in one queue are not",
-    "contention": "buffers are independent of each other; those that wait for one lock are not",
-}
-
-
-def request_conditions(before: Hedge | Contention, after: Hedge | Contention) -> Iterator[str]:
-    """Cases that only one run has, or that ran on other CPUs; how requests, or buffers, depend on each other."""
-    yield from _alone(before, after)
-    yield from _differs("scheduling priority", *_priorities(before, after))
-    yield from _unusable(before, after)
-    yield f"the bounds assume that {_DEPENDENT[before.kind]}, and then the bounds are too narrow"
-
-
-def _capture(result: Feed) -> str:
-    return f"{result.replay.file} at speed {result.replay.speed:.4g}" if result.replay else "none"
-
-
-def _other_hosts(before: Wake | Feed, after: Wake | Feed) -> Iterator[str]:
-    """Round trips by way of different hosts. Without one, messages stayed where they were: those are other cases."""
-    if before.peer and after.peer:
-        yield from _differs("host at the other end", before.peer.address, after.peer.address)
-
-
-def _priorities(before: CaseTable, after: CaseTable) -> list[Any]:
-    return [result.fifo_priority or "ordinary" for result in (before, after)]
 
 
 def _alone(before: CaseTable, after: CaseTable) -> Iterator[str]:

@@ -121,12 +121,8 @@ def gap_percentile(sample: Sample, share: float, confidence: float) -> Interval 
     if not whole.count:
         return None
     value = whole.nth_longest(whole.count - math.ceil(round(whole.count * (1 - share), 6)) + 1)
-    return _between_ranks(sample, value, share, whole.count / _gap_effect(sample, value, confidence), confidence)
-
-
-def _between_ranks(sample: Sample, value: float, share: float, draws: float, confidence: float) -> Interval:
-    """Order statistics: how many of `draws` gaps exceed the true percentile is binomial."""
-    whole, draws = sample.whole, max(int(draws), 1)
+    # Order statistics: how many of `draws` independent gaps exceed the true percentile is binomial.
+    draws = max(int(whole.count / _gap_effect(sample, value, confidence)), 1)
     few, many = binomial_range(draws, share, confidence)
     scale = whole.count / draws  # from a rank among the independent gaps to a rank among all gaps
     high = whole.nth_longest(max(math.floor(few * scale), 1)) if few else math.inf
@@ -165,14 +161,14 @@ def independent_waits(sample: Sample, ns: float, confidence: float) -> float:
     if not squares:
         return 0.0
     alone = sum(part.waited_squares(ns) for part in sample.slices)
-    varied = _varied(_centred([part.waited(ns) for part in sample.slices]))
+    varied = _varied([part.waited(ns) for part in sample.slices])
     return waited**2 / squares / _widened(varied / alone if alone else 1.0, sample.slices, confidence)
 
 
 def interruptions_per_s(sample: Sample, confidence: float) -> Interval:
     """Gaps in a second of one CPU's time."""
     counts: Sequence[float] = _by_interval(sample, 0) or [part.count for part in sample.slices]
-    effect = _widened(_varied(_centred(counts)) / sum(counts) if sum(counts) else 1.0, counts, confidence)
+    effect = _widened(_varied(counts) / sum(counts) if sum(counts) else 1.0, counts, confidence)
     return _scaled(sample.whole.count, sample.whole.count / effect, sample.run_ns / 1e9, confidence)
 
 
@@ -181,7 +177,7 @@ def stolen_ppm(sample: Sample, confidence: float) -> Interval:
     stolen = sample.whole.waited(0)
     deciding = independent_waits(sample, 0, confidence)
     if parts := _by_interval(sample, 1):
-        varied = _varied(_centred(parts))
+        varied = _varied(parts)
         squares = sample.whole.waited_squares(0)
         if varied and squares:
             deciding = min(stolen**2 / squares, sum(parts) ** 2 / varied) / _widened(1.0, parts, confidence)
@@ -204,15 +200,14 @@ def _scaled(total: float, deciding: float, over: float, confidence: float) -> In
     return Interval(total / over, total / over * bounds.low / deciding, total / over * bounds.high / deciding)
 
 
-def _centred(values: Sequence[float]) -> list[float]:
-    mean = sum(values) / len(values) if values else 0.0
-    return [value - mean for value in values]
-
-
-def _varied(deviations: Sequence[float]) -> float:
-    """Variance of a sum over slices, from how the slices deviate."""
-    parts = len(deviations)
-    return sum(value * value for value in deviations) * parts / (parts - 1) if parts > 1 else 0.0
+def _varied(slices: Sequence[float]) -> float:
+    """Variance of a sum over slices, from how the slices deviate from their mean."""
+    count = len(slices)
+    if count < 2:
+        return 0.0
+    mean = sum(slices) / count
+    deviations = [value - mean for value in slices]
+    return sum(deviation * deviation for deviation in deviations) * count / (count - 1)
 
 
 def _widened(effect: float, parts: Sequence[object], confidence: float) -> float:
@@ -231,12 +226,7 @@ def longest_streak(before: Sample, after: Sample) -> tuple[bool, int, float]:
     """
     first = before.whole.longest >= after.whole.longest
     winner, loser = (before, after) if first else (after, before)
-    times = _occasions(winner, loser.whole.longest)
+    limit = loser.whole.longest
+    times = sum(part.longest > limit for part in winner.slices) if winner.sliced else winner.whole.longer(limit)
     share = winner.run_ns / (winner.run_ns + loser.run_ns)
     return first, times, min(2 * share**times, 1.0)
-
-
-def _occasions(sample: Sample, ns: float) -> int:
-    if sample.sliced:
-        return sum(part.longest > ns for part in sample.slices)
-    return sample.whole.longer(ns)

@@ -17,7 +17,6 @@ from tunectl.compare.estimate import (
 from tunectl.compare.judged import RATE, STOLEN, Measure
 from tunectl.shapes import Bounds, Row, replaced
 
-TOO_SHORT = "one of the runs is too short to bound it"
 NONE_IN_EITHER = "none in either run"
 LONGEST: Measure = ("max_ns", None)
 NAMES = ("before", "after")  # of the two sides, in a sentence
@@ -27,14 +26,11 @@ Estimates = Mapping[Measure, Interval | None]
 def row(measure: Measure, sides: Sequence[Interval | None], ratio: Interval | None, reason: str = "") -> Row:
     """One row of both sides. A side that is None had nothing to measure: no ratio then."""
     before, after = sides
-    reason = reason or _without_ratio(before, after, ratio)
+    if not reason and ratio is None:
+        reason = NONE_IN_EITHER if before is after or (before and after) else "none in one of the runs"
+    elif not reason and ratio and math.isinf(ratio.high) and math.isfinite(ratio.value):
+        reason = "one of the runs is too short to bound it"
     return Row(*measure, _bounds(before), _bounds(after), _bounds(ratio), reason)
-
-
-def _without_ratio(before: Interval | None, after: Interval | None, ratio: Interval | None) -> str:
-    if ratio is None:
-        return NONE_IN_EITHER if before is after or (before and after) else "none in one of the runs"
-    return TOO_SHORT if math.isinf(ratio.high) and math.isfinite(ratio.value) else ""
 
 
 def ratio_of(before: Interval | None, after: Interval | None) -> Interval | None:
@@ -43,7 +39,10 @@ def ratio_of(before: Interval | None, after: Interval | None) -> Interval | None
 
 
 def _bounds(interval: Interval | None) -> Bounds | None:
-    return Bounds(*map(_finite, interval)) if interval else None
+    if interval is None:
+        return None
+    # No bound is exact to more digits.
+    return Bounds(*(float(f"{value:.6g}") if math.isfinite(value) else None for value in interval))
 
 
 def without_bounds(measure: Measure, values: Sequence[float | None], reason: str) -> Row:
@@ -53,12 +52,6 @@ def without_bounds(measure: Measure, values: Sequence[float | None], reason: str
     made = row(measure, sides, None if is_signed else ratio_of(*sides), reason)
     bare = (bounds and Bounds(bounds.value, None, None) for bounds in (made.before, made.after, made.ratio))
     return replaced(made, **dict(zip(("before", "after", "ratio"), bare, strict=True)))
-
-
-def _finite(value: float) -> float | None:
-    if not math.isfinite(value):
-        return None
-    return float(f"{value:.6g}")  # no bound is exact to more digits
 
 
 _ARRIVALS = {"99": 0.01, "99.9": 0.001, "99.99": 0.0001}
@@ -94,7 +87,10 @@ def set_rows(
         measure: ([run[measure] for run in found[0]], [run[measure] for run in found[1]]) for measure in found[0][0]
     }
     ratios = {measure: _ratio(*sides, confidence) for measure, sides in values.items()}
-    rows = [row(measure, [*map(_spread, values[measure])], ratio) for measure, ratio in ratios.items()]
+    rows = []
+    for measure, sides in values.items():
+        middles = [Interval(median(side), min(side), max(side)) for side in sides]
+        rows.append(row(measure, middles, ratios[measure]))
     return rows, ratios, values
 
 
@@ -104,11 +100,6 @@ def _values(run: Sample, confidence: float) -> dict[Measure, float]:
     values = {measure: bounds.value if bounds else 0.0 for measure, bounds in each.items()}
     *others, rate, stolen = values.items()
     return dict([*others, (LONGEST, run.whole.longest), rate, stolen])
-
-
-def _spread(values: Sequence[float]) -> Interval:
-    """The middle one of some runs, the least and the greatest."""
-    return Interval(median(values), min(values), max(values))
 
 
 def _ratio(before: Sequence[float], after: Sequence[float], confidence: float) -> Interval | None:

@@ -7,7 +7,7 @@ programs that are run once for each thing of a host.
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tunectl.bootloader import grubonce, kexec, systemdboot
+from tunectl.bootloader import grubonce, grubtry, kexec, systemdboot
 from tunectl.bootloader.entries import PLACES
 from tunectl.bootloader.uki import kernel_of, read_images
 from tunectl.errors import TunectlError, words_of
@@ -71,7 +71,7 @@ _FOR_EACH: dict[str, Callable[[Sysroot], list[tuple[str, ...]]]] = {
     "start-in-slices": _starts_in_slices,
     "stop-what-is-gone": _starts_no_more,
     # an entry of ours for one boot: which, the file of the entry tells
-    "choose-grub-once": grubonce.choosing,
+    "choose-grub-once": grubtry.choosing,
     "unchoose-grub-once": grubonce.unchoosing,
     "choose-systemd-boot-once": systemdboot.choosing,
     "unchoose-systemd-boot-once": systemdboot.unchoosing,

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tunectl import durable
-from tunectl.bootloader.oneshot import tried_id
+from tunectl.bootloader.oneshot import ID, tried_id
 from tunectl.command import argv
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
@@ -74,7 +74,7 @@ class Tries(msgspec.Struct, frozen=True):
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """One change that waits for its confirmation, or what became of the last one."""
 
-    id: Annotated[str, Meta(pattern="^[0-9a-f]{8}$")]
+    id: Annotated[str, Meta(pattern=f"^{ID}$")]
     kind: TrialKind
     status: Status = "armed"
     boot_id: str  # of the boot in which it was armed
