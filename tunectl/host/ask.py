@@ -113,20 +113,14 @@ def answer_to_record(root: Sysroot, question: Question) -> str | None:
     answer = ask(root, question)
     if answer is None or question is not SHOW:
         return answer
-    return "\n".join(_without_variables(line) for line in answer.splitlines() if _is_known(line)) + "\n"
-
-
-def _is_known(line: str) -> bool:
-    """A variable may hold line ends: its later lines begin with no property."""
-    return not line or line.partition("=")[0] in _PROPERTIES
-
-
-def _without_variables(line: str) -> str:
-    key, _, value = line.partition("=")
-    if key != "Environment":
-        return line
-    kept = (word for word in _words(value) if word.startswith(_HARMLESS_VARIABLES))
-    return f"{key}={' '.join(map(shlex.quote, kept))}"
+    kept = []
+    for line in answer.splitlines():
+        key, _, value = line.partition("=")
+        if line and key not in _PROPERTIES:  # a variable may hold line ends: its later lines begin with no property
+            continue
+        harmless = (word for word in _words(value) if word.startswith(_HARMLESS_VARIABLES))
+        kept.append(f"{key}={' '.join(map(shlex.quote, harmless))}" if key == "Environment" else line)
+    return "\n".join(kept) + "\n"
 
 
 def parse_states(text: str) -> dict[str, UnitState]:
