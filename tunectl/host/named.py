@@ -30,7 +30,13 @@ def read_named(top: str, path: str, largest: int) -> bytes:
         if size > largest:
             raise too_large(largest)
         way.require_roots()
-        return _content(way.end, largest) if size else b""  # what a kernel makes up has no size, wherever it is mounted
+        if not size:  # what a kernel makes up, wherever it is mounted
+            return b""
+        fd = os.open(f"/proc/self/fd/{way.end}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            return read_up_to(fd, largest)
+        finally:
+            os.close(fd)
 
 
 def check_named(top: str, path: str) -> None:
@@ -43,14 +49,6 @@ def doubts(top: str, path: str, trusted: Collection[int]) -> list[Doubt]:
     """Why others than the `trusted` users may choose what a file below `top` holds. OSError where it is not there."""
     with closing(_Way(top, path, trusted, nowhere=())) as way:
         return list(dict.fromkeys(way.doubts))
-
-
-def _content(found: int, largest: int) -> bytes:
-    fd = os.open(f"/proc/self/fd/{found}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        return read_up_to(fd, largest)
-    finally:
-        os.close(fd)
 
 
 class _Way:

@@ -96,14 +96,9 @@ class Socket(NamedTuple):
 def read_sockets(root: Sysroot, pid: int) -> list[Socket]:
     """The UDP sockets that a process has open; empty where its files are not ours to see. Never raises."""
     try:
-        return open_sockets(root, pid)
+        links = {root.readlink(f"proc/{pid}/fd/{name}") for name in root.names(f"proc/{pid}/fd")}
     except OSError:
         return []
-
-
-def open_sockets(root: Sysroot, pid: int) -> list[Socket]:
-    """The same. OSError where its files are not ours to see, or it has ended."""
-    links = {root.readlink(f"proc/{pid}/fd/{name}") for name in root.names(f"proc/{pid}/fd")}
     texts = (root.get_text(f"proc/{pid}/net/{name}") for name in ("udp", "udp6"))
     return [one for text in texts for one in parse_udp(text) if f"socket:[{one.inode}]" in links]
 
@@ -157,24 +152,16 @@ def read_polled(root: Sysroot, pid: int) -> list[Polled]:
 
 
 def _ask(pidfd: int, number: int, *, is_epoll: bool) -> Polled | None:
-    try:
-        fd = _duplicate(pidfd, number)
-    except OSError as error:
-        if error.errno in _GONE:
-            return None
-        raise
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd: int = libc.syscall(ctypes.c_long(_PIDFD_GETFD), ctypes.c_int(pidfd), ctypes.c_int(number), ctypes.c_uint(0))
+    if fd < 0 and (code := ctypes.get_errno()) not in _GONE:
+        raise OSError(code, os.strerror(code))
+    if fd < 0:
+        return None
     try:
         return _of_epoll(fd) if is_epoll else _of_socket(fd)
     finally:
         os.close(fd)
-
-
-def _duplicate(pidfd: int, number: int) -> int:
-    libc = ctypes.CDLL(None, use_errno=True)
-    fd: int = libc.syscall(ctypes.c_long(_PIDFD_GETFD), ctypes.c_int(pidfd), ctypes.c_int(number), ctypes.c_uint(0))
-    if fd < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return fd
 
 
 def _of_epoll(fd: int) -> Polled:

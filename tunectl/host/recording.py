@@ -234,20 +234,16 @@ def _write(out_path: str, members: dict[str, _Member]) -> None:
         tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
         for path in sorted(members):
-            _add(archive, path, members[path])
+            member, entry = members[path], tarfile.TarInfo(path)
+            entry.mode = member.mode | 0o400  # what only root could read must still unpack to something readable
+            if member.target is not None:
+                entry.type, entry.linkname = tarfile.SYMTYPE, member.target
+            elif member.data is None:
+                entry.type = tarfile.DIRTYPE
+            else:
+                entry.size = len(member.data)
+            archive.addfile(entry, io.BytesIO(member.data) if member.data is not None else None)
     replace_file(followed(out_path), packed.getvalue(), mode=0o600)
-
-
-def _add(archive: tarfile.TarFile, path: str, member: _Member) -> None:
-    entry = tarfile.TarInfo(path)
-    entry.mode = member.mode | 0o400  # what only root could read must still unpack to something readable
-    if member.target is not None:
-        entry.type, entry.linkname = tarfile.SYMTYPE, member.target
-    elif member.data is None:
-        entry.type = tarfile.DIRTYPE
-    else:
-        entry.size = len(member.data)
-    archive.addfile(entry, io.BytesIO(member.data) if member.data is not None else None)
 
 
 _CPU = "sys/devices/system/cpu"
@@ -272,7 +268,6 @@ FILES = (
     *_below("proc/[0-9]*", "comm stat status cgroup task/*/comm task/*/stat task/*/status"),
     *_below("proc/sys/kernel", "arch hostname osrelease ostype version random/boot_id"),
     *_below("proc/sys/kernel", "watchdog watchdog_thresh sched_rt_period_us"),
-    "proc/meminfo",
     *_below("proc/sys/vm", "dirty_ratio dirty_background_ratio"),
     *_below("proc/sys/net/core", "netdev_budget netdev_max_backlog"),
     *_below(_CPU, "present online possible offline isolated nohz_full kernel_max smt/active"),

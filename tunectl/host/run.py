@@ -186,14 +186,11 @@ def _kill_all(group: int) -> None:
 def reason_of(returncode: int, lines: Sequence[str]) -> str:
     """Why a program failed: its last words, or else how it ended. One that was killed had no time for words."""
     if returncode < 0:
-        return f"it was killed by {_signal(-returncode)}"
+        name = f"signal {-returncode}"
+        with suppress(ValueError):  # those of real time have no names
+            name = signal.Signals(-returncode).name
+        return f"it was killed by {name}"
     return cut_line(lines[-1]) if lines else f"it ended with status {returncode}"
-
-
-def _signal(number: int) -> str:
-    with suppress(ValueError):  # those of real time have no names
-        return signal.Signals(number).name
-    return f"signal {number}"
 
 
 def _clean(more: Mapping[str, str]) -> dict[str, str]:

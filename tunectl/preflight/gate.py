@@ -76,7 +76,7 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[Reason]]:
     ]
     reasons = [*_gathered(failing), *broken, *_plain(parts.beside)]
     unknown = _plain([parts.stopped] * bool(parts.stopped) + _unjudged(parts) + list(parts.not_measured))
-    unknown += _plain(_unjudged_too(UNDER_LOAD, str(parts.load_problem) if parts.load_problem else "", parts.loaded))
+    unknown += _plain(_unjudged_too(UNDER_LOAD, parts.load_problem, parts.loaded))
     unknown += _plain(_unjudged_too(FEED, parts.feed_problem, parts.feed))
     unreadable = [finding for finding in every if finding.outcome is Outcome.UNREADABLE]
     missed = [finding for finding in unreadable if strict or is_proof(finding.knob, parts.spared)]
@@ -101,18 +101,14 @@ def _unjudged(parts: Parts) -> list[str]:
         return [str(parts.probe_problem)]
     if parts.probe is None:
         return [] if parts.not_measured else ["probe: nothing was measured"]
-    return _not_held(PROBE, parts.probe)
+    return _unjudged_too(PROBE, NO_PROBLEM, parts.probe)
 
 
-def _unjudged_too(what: str, problem: str, result: Jitter | Feed | None) -> list[str]:
+def _unjudged_too(what: str, problem: Problem | str, result: Jitter | Feed | None) -> list[str]:
     """The same of what was measured besides, where it was asked for."""
     if problem:
-        return [problem]
-    return _not_held(what, result) if result else []
-
-
-def _not_held(what: str, result: Jitter | Feed) -> list[str]:
-    if result.budget.verdict in ("within", "broken"):
+        return [str(problem)]
+    if result is None or result.budget.verdict in ("within", "broken"):
         return []
     return [f"{what}: not judged: {result.budget.reason or 'it was held to no limit'}"]
 

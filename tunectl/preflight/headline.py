@@ -63,7 +63,7 @@ def headline(
     if fed:
         said.append(_FED[fed])
     if looser:
-        each = ", ".join(f"{one.key} {_figure(one.limit)} (profile {_figure(one.profile_limit)})" for one in looser)
+        each = ", ".join(f"{one.key} {one.limit:.10g} (profile {one.profile_limit:.10g})" for one in looser)
         said.append(f"judged by looser limits than profile {looser[0].profile} has: {each}")
     if not_known:
         said.append(f"the next boot is not known for {plural(not_known, 'argument')}")
@@ -81,7 +81,3 @@ def _waivers(waivers: Waivers) -> str:
 
 def _name(waiver: Waiver) -> str:
     return str(Target(waiver.knob, waiver.instance or ""))
-
-
-def _figure(value: float) -> str:
-    return f"{value:.10g}"
