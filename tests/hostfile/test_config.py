@@ -8,7 +8,7 @@ import pytest
 from tunectl.cpulist import CpuSet, Isolcpus
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts
-from tunectl.hostfile.budget import KEYS, Looser
+from tunectl.hostfile.budget import KEYS
 from tunectl.hostfile.config import HostConfig, resolve
 from tunectl.hostfile.monitor import sla_notes
 from tunectl.hostfile.profile import load_profile, shipped
@@ -16,6 +16,7 @@ from tunectl.hostfile.shape import HostFile
 from tunectl.hostfile.toml import read_toml
 from tunectl.knobs import KNOBS
 from tunectl.model import Waiver
+from tunectl.shapes import Looser
 
 LOW = 'profile = "low-latency"\nisolated = "2-3"\n'
 INTERFACE_EXAMPLE = """

@@ -42,7 +42,7 @@ _PROPERTIES = (
     *("Names", "LoadState", "UnitFileState", "ActiveState", "Result", "ExecMainStatus", "Job", "NeedDaemonReload"),
     *("ConditionResult", "ConditionTimestampMonotonic", "AssertResult"),
     *("InactiveExitTimestampMonotonic", "ActiveEnterTimestampMonotonic"),
-    *("FragmentPath", "DropInPaths", "EnvironmentFiles", "Environment"),
+    *("EnvironmentFiles", "Environment"),
 )
 # systemctl(1), show: org.freedesktop.DBus.Properties.GetAll of each unit, which changes none, and a property that is
 # asked for by name is printed even if it is empty (src/systemctl/systemctl-show.c). No known unit is "not-found".
@@ -77,8 +77,6 @@ class UnitState(NamedTuple):
     asserted: bool | None  # AssertResult, the same way
     began_us: int  # InactiveExitTimestampMonotonic: when it last began to start, on the clock of this boot; 0: never
     entered_us: int  # ActiveEnterTimestampMonotonic: when it was last active; 0: never in this boot
-    fragment: str  # FragmentPath, the file of the unit that systemd has read; "" for none
-    dropins: tuple[str, ...]  # DropInPaths, in the order in which they were read
     environment_files: tuple[str, ...]  # EnvironmentFiles, each once, as systemd has read it
     # Environment: NAME=value, without EnvironmentFiles; of a recording only irqbalance's own
     environment: tuple[str, ...]
@@ -170,8 +168,6 @@ def _state_of(properties: Mapping[str, list[str]]) -> UnitState:
         asserted=verdict("AssertResult"),
         began_us=number("InactiveExitTimestampMonotonic"),
         entered_us=number("ActiveEnterTimestampMonotonic"),
-        fragment=text("FragmentPath"),
-        dropins=_words(text("DropInPaths")),
         environment_files=tuple(filter(None, files)),
         environment=_words(text("Environment")),
     )

@@ -46,7 +46,9 @@ def read_drivers(root: Sysroot, cpus: Iterable[Cpu]) -> Drivers:
     clock = "sys/devices/system/clocksource/clocksource0"
     status = root.get(f"{_CPU}/intel_pstate/status") or root.get(f"{_CPU}/amd_pstate/status")
     governor = root.get(f"{_CPU}/cpuidle/current_governor_ro")
-    flaws = f"{_CPU}/vulnerabilities"
+    flaws, idle = f"{_CPU}/vulnerabilities", f"{_CPU}/cpu{first}/cpuidle"
+    numbers = sorted(int(name[5:]) for name in root.listdir(idle) if re.fullmatch(r"state\d+", name))
+    states = ((root.get(f"{idle}/state{n}/name"), root.get(f"{idle}/state{n}/latency")) for n in numbers)
     return Drivers(
         model=cpuinfo_field(cpuinfo, "model name"),
         cpufreq=root.get(f"{_CPU}/cpu{first}/cpufreq/scaling_driver"),
@@ -54,7 +56,7 @@ def read_drivers(root: Sysroot, cpus: Iterable[Cpu]) -> Drivers:
         boost=read_boost(root),
         cpuidle=read_cpuidle_driver(root),
         cpuidle_governor="" if governor == "none" else governor,
-        idle_states=_idle_states(root, first),
+        idle_states=tuple((name, int(latency)) for name, latency in states if latency.isdecimal()),
         clocksource=root.get(f"{clock}/current_clocksource"),
         clocksources=tuple(root.get(f"{clock}/available_clocksource").split()),
         smt=root.get(f"{_CPU}/smt/control"),
@@ -78,13 +80,6 @@ def read_boost(root: Sysroot) -> bool | None:
         return no_turbo == "0"
     boost = root.get(f"{_CPU}/cpufreq/boost")
     return boost == "1" if boost else None
-
-
-def _idle_states(root: Sysroot, cpu: int) -> tuple[tuple[str, int], ...]:
-    directory = f"{_CPU}/cpu{cpu}/cpuidle"
-    numbers = sorted(int(name[5:]) for name in root.listdir(directory) if re.fullmatch(r"state\d+", name))
-    states = ((root.get(f"{directory}/state{n}/name"), root.get(f"{directory}/state{n}/latency")) for n in numbers)
-    return tuple((name, int(latency)) for name, latency in states if latency.isdecimal())
 
 
 def hypervisor_of(root: Sysroot, cpuinfo: str) -> str:

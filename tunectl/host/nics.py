@@ -153,16 +153,12 @@ def read_stamping(root: Sysroot, nic: str) -> Stamping:
     if not os.access(clock, os.R_OK):  # as far as that can be known without opening it
         why = os.strerror(errno.EACCES if os.path.exists(clock) else errno.ENOENT)
         stamping = stamping._replace(clock_error=why)
-    try:
-        return stamping._replace(receive_filter=_receive_filter(nic))
-    except OSError as error:
-        return stamping._replace(filter_error=error.strerror or str(error))
-
-
-def _receive_filter(nic: str) -> str:
-    """ioctl SIOCGHWTSTAMP: a struct ifreq that points to a struct hwtstamp_config, which are three numbers."""
+    # ioctl SIOCGHWTSTAMP: a struct ifreq that points to a struct hwtstamp_config, which are three numbers.
     config = array.array("i", [0, 0, 0])
     request = struct.pack("16sP16x", nic.encode()[:_NAME_MOST], config.buffer_info()[0])
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        fcntl.ioctl(any_socket, _SIOCGHWTSTAMP, request)
-    return _FILTERS.get(config[2], "a few")
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            fcntl.ioctl(any_socket, _SIOCGHWTSTAMP, request)
+    except OSError as error:
+        return stamping._replace(filter_error=error.strerror or str(error))
+    return stamping._replace(receive_filter=_FILTERS.get(config[2], "a few"))

@@ -115,7 +115,7 @@ def parse_udp(text: str) -> list[Socket]:
 
 
 _PIDFD_GETFD = 438  # on every architecture (include/uapi/asm-generic/unistd.h)
-_SO_BUSY_POLL, _SO_INCOMING_NAPI_ID = 46, 56  # include/uapi/asm-generic/socket.h
+_SO_BUSY_POLL = 46  # include/uapi/asm-generic/socket.h
 _EPIOCGPARAMS = 0x80088A02  # _IOR(0x8A, 0x02, struct epoll_params)
 _EPOLL_PARAMS = struct.Struct("=IHBx")  # microseconds, packets, SO_PREFER_BUSY_POLL
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
@@ -127,7 +127,6 @@ class Polled(NamedTuple):
 
     is_epoll: bool
     usecs: int  # 0: it says nothing of its own; only an epoll instance is listed then
-    napi: int = 0  # the receive queue of its last packet; 0: none that can be polled
 
 
 def read_polled(root: Sysroot, pid: int) -> list[Polled]:
@@ -183,11 +182,10 @@ def _of_socket(fd: int) -> Polled | None:
         if asked.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             return None
         usecs = asked.getsockopt(socket.SOL_SOCKET, _SO_BUSY_POLL)
-        napi = asked.getsockopt(socket.SOL_SOCKET, _SO_INCOMING_NAPI_ID) if usecs else 0
     except OSError as error:
         if error.errno == errno.ENOPROTOOPT:  # CONFIG_NET_RX_BUSY_POLL is off: no socket polls
             return None
         raise
     finally:
         asked.detach()
-    return Polled(is_epoll=False, usecs=usecs, napi=napi) if usecs else None
+    return Polled(is_epoll=False, usecs=usecs) if usecs else None

@@ -152,8 +152,12 @@ class Resident:
         if status is None:
             self._child.kill()
             self._child.wait()
-        if not _is_there(self._child.pid):  # else somebody else has its number by now
+        try:
+            os.kill(self._child.pid, 0)  # somebody else may have its number by now
+        except ProcessLookupError:
             _kill_all(self._child.pid)  # it led a session of its own
+        except PermissionError:
+            pass
         return status
 
     def close(self) -> None:
@@ -163,14 +167,6 @@ class Resident:
     def _read(self, stream: IO[bytes] | None) -> bytes:
         assert stream is not None
         return (stream.read(self.MOST_BYTES) or b"") if not stream.closed else b""
-
-
-def _is_there(pid: int) -> bool:
-    with suppress(ProcessLookupError):
-        with suppress(PermissionError):
-            os.kill(pid, 0)
-        return True
-    return False
 
 
 def _kill_all(group: int) -> None:

@@ -80,11 +80,10 @@ def read_sysctl_settings(root: Sysroot, knob_of: Mapping[str, str]) -> list[Sett
     return [setting._replace(wins=setting is last[setting.key]) for setting in found]
 
 
-def _of_one_knob(later: Setting, earlier: Setting) -> bool:
-    return later.knob == earlier.knob
-
-
-def last_wins(settings: list[Setting], replaces: Callable[[Setting, Setting], bool] = _of_one_knob) -> list[Setting]:
+def last_wins(
+    settings: list[Setting],
+    replaces: Callable[[Setting, Setting], bool] = lambda later, earlier: later.knob == earlier.knob,
+) -> list[Setting]:
     """Each setting wins that no later one replaces; of one knob the last does, unless `replaces` says otherwise."""
 
     def stands(number: int) -> bool:

@@ -120,16 +120,14 @@ def _gathered(findings: Iterable[Finding]) -> list[Reason]:
         fix = NOTHING if finding.knob.startswith("check.") else finding.fix
         key = (finding.knob, finding.outcome, str(finding.observed), str(finding.desired), fix)
         groups.setdefault(key, []).append(finding)
-    return [Reason(members[0].knob, _line(members)) for members in groups.values()]
-
-
-def _line(members: list[Finding]) -> str:
-    first = members[0]
-    names = [finding.instance for finding in members]
-    if all(name.isdecimal() for name in names):
-        names = [format_cpulist(map(int, names))]
-    name = f"{first.knob}[{','.join(names)}]" if any(names) else first.knob
-    several = len({finding.reason for finding in members})
-    more = f" (the first of {several} such reasons)" if several > 1 and first.reason else ""
-    line = sentence(name, standing(first), first.reason) + more
-    return line.rstrip(".") + (f"; fix: {first.fix}" if first.fix else "")
+    reasons = []
+    for members in groups.values():
+        first, names = members[0], [finding.instance for finding in members]
+        if all(name.isdecimal() for name in names):
+            names = [format_cpulist(map(int, names))]
+        name = f"{first.knob}[{','.join(names)}]" if any(names) else first.knob
+        several = len({finding.reason for finding in members})
+        more = f" (the first of {several} such reasons)" if several > 1 and first.reason else ""
+        line = sentence(name, standing(first), first.reason) + more
+        reasons.append(Reason(first.knob, line.rstrip(".") + (f"; fix: {first.fix}" if first.fix else "")))
+    return reasons

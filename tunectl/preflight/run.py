@@ -21,8 +21,7 @@ from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.fairserver import may_serve
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import Machine, read_machine
-from tunectl.hostfile.budget import Looser
+from tunectl.host.topology import read_machine
 from tunectl.hostfile.config import HostConfig, kernel_config
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.pseudofile import is_spared
@@ -34,13 +33,13 @@ from tunectl.monitor.watched_host import WatchedHost
 from tunectl.preflight import beside
 from tunectl.preflight.feeding import Fed, measure_feed
 from tunectl.preflight.gate import NO_PROBLEM, STOP, Parts, Problem, Reason, decide
-from tunectl.preflight.headline import Waivers, count_waivers, headline
+from tunectl.preflight.headline import count_waivers, headline
 from tunectl.preflight.thermal import NAMES, judge_thermal, verdict_of_heat
 from tunectl.preflight.unproved import to_feed, to_finish, to_load, to_prove
 from tunectl.probe.budget import KEYS, judge, suggested_s
 from tunectl.probe.loaded import planned, refusal, under
 from tunectl.probe.runner import run_jitter
-from tunectl.shapes import Jitter, LeftOut, replaced
+from tunectl.shapes import Hardware, Jitter, LeftOut, Looser, Waivers, replaced
 from tunectl.tuning.inspection import Inspection, config_or_proposal
 from tunectl.tuning.journal import Journal, peek
 from tunectl.tuning.plan import idle_waivers, waive
@@ -97,7 +96,7 @@ class Flight:
     waivers: Waivers = field(default_factory=Waivers)
     headline: str = ""
     scope: Scope | None = None
-    machine: Machine = field(default_factory=Machine)
+    machine: Hardware = field(default_factory=Hardware)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
