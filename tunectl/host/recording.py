@@ -31,9 +31,11 @@ from tunectl.durable import followed, replace_file
 from tunectl.host.ask import ANSWERS, QUESTIONS, answer_to_record
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.ethtool import paths_of
+from tunectl.host.nonintrusive import DISTURBING
 from tunectl.host.secrets import Taken, is_secret_file, without_secrets
 from tunectl.host.shellvars import SH
 from tunectl.host.sysroot import ABSENT_ERRNOS, MARK, Sysroot
+from tunectl.host.thermal import DISTURBING_ZONES
 from tunectl.shapes import Count, Maybe, plain
 
 _CPU_OF = re.compile(r"/(?:cpu|policy)(\d+)/")
@@ -130,9 +132,9 @@ class _Recorder:
         if not self._root.live:
             return ""
         match = _CPU_OF.search(path)
-        if match and name in INTERRUPTS_ITS_CPU and int(match[1]) in self._quiet:
+        if match and name in DISTURBING and int(match[1]) in self._quiet:
             return f"reading it would interrupt CPU {match[1]}, which is isolated"
-        if name == "temp" and self._root.get(f"{path[:-4]}type") == DISTURBING_ZONE and self._quiet:
+        if name == "temp" and self._root.get(f"{path[:-4]}type") in DISTURBING_ZONES and self._quiet:
             return "reading it interrupts a CPU of the package, which may be an isolated one"
         return ""
 
@@ -352,16 +354,3 @@ DIRECTORIES = (
     "sys/class/net",
     f"{_NET}/queues/*",
 )
-
-# Reading these runs code on the CPU they belong to (docs/kernel-facts.md); an isolated CPU is left alone.
-INTERRUPTS_ITS_CPU = (
-    "scaling_cur_freq",  # 4.13 to 5.18
-    "base_frequency",
-    "energy_performance_preference",
-    "energy_perf_bias",
-    "nominal_freq",
-    "highest_perf",
-    "lowest_freq",
-)
-# A zone of this type reads an MSR on a CPU of its package, whichever the kernel chose.
-DISTURBING_ZONE = "x86_pkg_temp"

@@ -17,7 +17,7 @@ from tunectl.host.sysroot import Sysroot
 _CPU = "sys/devices/system/cpu"
 THERMAL = "sys/class/thermal"
 # These zones read an MSR on a CPU of their own choice (x86_pkg_temp_thermal.c, processor_thermal_device.c).
-_DISTURBING_ZONES = frozenset({"x86_pkg_temp", "TCPU", "TCPU_PCI", "B0D4"})
+DISTURBING_ZONES = frozenset({"x86_pkg_temp", "TCPU", "TCPU_PCI", "B0D4"})
 # A trip of these kinds stops the host, or warns of it; an active one starts a fan, a passive one what is bound to it.
 _STOPPING_TRIPS = frozenset({"hot", "critical"})
 # Cooling devices that slow CPUs or keep them idle; the others are fans, radios and displays.
@@ -81,7 +81,7 @@ def throttle_path(cpu: int, whose: str) -> str:
 
 def quiet_zones(root: Sysroot) -> dict[str, str]:
     """{name: type} of the zones whose temperature no CPU is asked for."""
-    return {name: kind for name, kind in _of_class(root, "thermal_zone").items() if kind not in _DISTURBING_ZONES}
+    return {name: kind for name, kind in _of_class(root, "thermal_zone").items() if kind not in DISTURBING_ZONES}
 
 
 def slowing_coolers(root: Sysroot) -> dict[str, str]:
