@@ -89,30 +89,25 @@ class _Way:
             part = todo.pop()
             if part == "..":
                 self._back_to(max(1, len(self._held) - 1))
-            else:
-                todo += self._enter(part)
+                continue
+            if part in self._nowhere and len(self._held) == 1:
+                raise OSError(errno.EINVAL, f"not followed, because it is in /{part}")
+            fd = os.open(part, _STEP, dir_fd=self.end)
+            self._held.append((part, fd))
+            status = os.fstat(fd)
+            place = "/".join(name for name, _ in self._held)
+            if doubt := doubt_of(place, status, self._users, self._groups):
+                self.doubts.append(doubt)
+            if stat.S_ISLNK(status.st_mode):
+                target = os.readlink("", dir_fd=fd)
+                self._back_to(1 if target.startswith("/") else len(self._held) - 1)
+                todo += _parts(target)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
     def _back_to(self, count: int) -> None:
         """Leaves all but the first `count` of what is held."""
         while len(self._held) > count:
             os.close(self._held.pop()[1])
-
-    def _enter(self, part: str) -> list[str]:
-        """Goes to a part of the present directory; of a link, hands back where it leads."""
-        if part in self._nowhere and len(self._held) == 1:
-            raise OSError(errno.EINVAL, f"not followed, because it is in /{part}")
-        fd = os.open(part, _STEP, dir_fd=self.end)
-        self._held.append((part, fd))
-        status = os.fstat(fd)
-        place = "/".join(name for name, _ in self._held)
-        if doubt := doubt_of(place, status, self._users, self._groups):
-            self.doubts.append(doubt)
-        if not stat.S_ISLNK(status.st_mode):
-            return []
-        target = os.readlink("", dir_fd=fd)
-        self._back_to(1 if target.startswith("/") else len(self._held) - 1)
-        return _parts(target)
 
 
 def _parts(path: str) -> list[str]:
