@@ -106,17 +106,13 @@ def shell_word(word: str) -> str:
         return shlex.quote(word)
     kept = {"%": "%%", "\\": "\\\\"} | dict(zip(_PLAIN, _PLAIN, strict=True))
     bare = word.rstrip("\n")  # $(...) drops newlines at the end; the last character of IFS is one
-    said = "".join(kept.get(chr(byte), f"\\{byte:03o}") for byte in _bytes(bare))
+    try:
+        encoded = os.fsencode(bare)
+    except UnicodeEncodeError:  # no name of a file has such a character, and no shell reads it; a document may hold one
+        encoded = bare.encode("utf-8", "surrogatepass")
+    said = "".join(kept.get(chr(byte), f"\\{byte:03o}") for byte in encoded)
     said = f"\\055{said[1:]}" if said.startswith("-") else said  # no option of printf's
     return f"\"$(printf '{said}')" + "${IFS#??}" * (len(word) - len(bare)) + '"'
-
-
-def _bytes(word: str) -> bytes:
-    """Those of a name; of a character that no name of a file can have (a document may), some that no shell reads."""
-    try:
-        return os.fsencode(word)
-    except UnicodeEncodeError:
-        return word.encode("utf-8", "surrogatepass")
 
 
 def as_data(name: object, if_empty: str = "''") -> str:

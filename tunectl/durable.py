@@ -217,7 +217,9 @@ def read_given(path: str, largest: int) -> bytes:
     may have no writer, and an hour for all of any pipe.
     """
     if path == "-":
-        return _read_stdin(largest)
+        if sys.stdin is None:
+            raise OSError(errno.EBADF, "stdin is closed")
+        return _read_pipe(sys.stdin.fileno(), largest, _ALL_S)
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         if stat.S_ISFIFO(os.fstat(fd).st_mode):
@@ -227,12 +229,6 @@ def read_given(path: str, largest: int) -> bytes:
         return read_up_to(fd, largest)
     finally:
         os.close(fd)
-
-
-def _read_stdin(largest: int) -> bytes:
-    if sys.stdin is None:
-        raise OSError(errno.EBADF, "stdin is closed")
-    return _read_pipe(sys.stdin.fileno(), largest, _ALL_S)
 
 
 def _read_pipe(fd: int, largest: int, first_s: float) -> bytes:

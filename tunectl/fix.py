@@ -74,15 +74,12 @@ def of_tasks(tasks: Sequence[Task]) -> Fix:
 @lru_cache
 def _drawn(tasks: tuple[Task, ...]) -> str:
     """Once: thousands of findings have the same fix."""
-    before, after = (None, *tasks), (*tasks[1:], None)
-    each = zip(before, tasks, after, strict=False)
-    return "".join(_joint(earlier, task) + _unless_repeated(task, later) for earlier, task, later in each)
-
-
-def _unless_repeated(task: Task, later: Task | None) -> str:
-    """A task with its note, but for one that the next command bears as well."""
-    same = later and task.kind is later.kind is Kind.TYPE and task.note == later.note
-    return str(task.text) if same else task.said
+    texts = []
+    for before, task, after in zip((None, *tasks), tasks, (*tasks[1:], None), strict=False):
+        # A note that the next command bears as well is written there.
+        is_repeated = after and task.kind is after.kind is Kind.TYPE and task.note == after.note
+        texts.append(_joint(before, task) + (str(task.text) if is_repeated else task.said))
+    return "".join(texts)
 
 
 def _joint(before: Task | None, task: Task) -> str:

@@ -74,24 +74,17 @@ def needed(what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        import shlex  # only for the message
+        import shlex  # these are slow to import: only for the message
+        from importlib import metadata
 
         module = (error.name or "").partition(".")[0]
         if module not in EXTRAS:
             raise
-        extra = EXTRAS[module]
-        hint = f"it comes with the extra '{extra}': pip install {shlex.join(_requirements(extra))}"
+        # What the extra brings. Not by our own name: on PyPI that is another project's.
+        wanted = re.compile(rf"extra == ['\"]{EXTRAS[module]}['\"]")
+        brings = [each.partition(";")[0].strip() for each in metadata.requires("tunectl") or () if wanted.search(each)]
+        hint = f"it comes with the extra '{EXTRAS[module]}': pip install {shlex.join(brings)}"
         raise TunectlError(f"{what} needs {module}, which is not installed", hint) from None
-
-
-def _requirements(extra: str) -> list[str]:
-    """What an extra brings. Not by our own name: on PyPI that is another project's."""
-    from importlib import metadata  # slow to import: only for the message
-
-    wanted = re.compile(rf"extra == ['\"]{extra}['\"]")
-    return [
-        require.partition(";")[0].strip() for require in metadata.requires("tunectl") or () if wanted.search(require)
-    ]
 
 
 def broken(error: ModuleNotFoundError) -> str:

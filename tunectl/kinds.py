@@ -207,16 +207,10 @@ def is_unit(name: str) -> bool:
     return bool(_UNIT.fullmatch(name) or name == "-.slice")
 
 
-def _number(value: object) -> int:
-    if type(value) is not int or not 0 <= value <= _MOST:
+def _number(most: int, value: object) -> int:
+    if type(value) is not int or not 0 <= value <= most:
         raise ValueError(value)
     return value
-
-
-def _seconds(value: object) -> int:
-    if _number(value) > _LONGEST_S:
-        raise ValueError(value)
-    return _number(value)
 
 
 def _bool(value: object) -> bool:
@@ -237,12 +231,6 @@ def _loads(value: object) -> tuple[str, ...]:
     return tuple(_matching(_LOAD, one) for one in value)
 
 
-def _output(value: object) -> str:
-    if value != HOST_FILE:
-        raise ValueError(value)
-    return HOST_FILE
-
-
 def _options(value: object) -> list[str]:
     """The host file that a command goes by, which is the host's own in any case, and nothing else."""
     if value == []:
@@ -259,8 +247,8 @@ def _matching(pattern: re.Pattern[str], value: object) -> str:
 
 
 _ARGUMENTS: Mapping[str, Callable[[object], Any]] = {
-    "tid": _number,
-    "irq": _number,
+    "tid": functools.partial(_number, _MOST),
+    "irq": functools.partial(_number, _MOST),
     "cpus": _cpus,
     "unit": functools.partial(_matching, _UNIT),
     "service": functools.partial(_matching, _OURS),
@@ -268,6 +256,6 @@ _ARGUMENTS: Mapping[str, Callable[[object], Any]] = {
     "feed": _bool,
     "lasting": _bool,
     "intrude": _bool,
-    "seconds": _seconds,
-    "output": _output,
+    "seconds": functools.partial(_number, _LONGEST_S),
+    "output": functools.partial(_matching, re.compile(re.escape(HOST_FILE))),
 }

@@ -239,14 +239,10 @@ class Waiver(NamedTuple):
         """Is this instance what it names, or among what it names?"""
         if self.instance in (None, instance):
             return True
-        return instance.isdecimal() and int(instance) in self._numbers()
-
-    def _numbers(self) -> CpuSet:
-        """The numbers that a list names; none where the instance is something else."""
         try:
-            return parse_cpulist(self.instance or "")
-        except UsageError:
-            return frozenset()
+            return instance.isdecimal() and int(instance) in parse_cpulist(self.instance or "")
+        except UsageError:  # what it names has no numbers
+            return False
 
 
 class Trading(NamedTuple):

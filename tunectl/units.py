@@ -51,7 +51,7 @@ def units_of(name: str, invocation: Sequence[str], options: Sequence[str] = ()) 
     """The files of one service. `invocation` starts tunectl; `options` are further words of `tunectl monitor`."""
     if name not in SERVICES:
         raise UsageError(f"there is no service '{name}'", "one of " + ", ".join(SERVICES))
-    return tuple(Unit(f"{DIRECTORY}/{file}", _text(file, invocation, options)) for file in SERVICES[name])
+    return tuple(_unit_of_service(file, invocation, options) for file in SERVICES[name])
 
 
 def trial_units(
@@ -65,8 +65,11 @@ def trial_units(
     """
     program = " ".join(map(quoted, invocation))
     lines = confined(invocation)
+    # Where the journal and the program lie, for RequiresMountsFor=.
+    places = [state, *(file.rpartition("/")[0] or "/" for file in program_files(invocation))]
+    needs = " ".join(map(quoted, dict.fromkeys(places)))
     talking = lines.replace("AF_NETLINK", "AF_NETLINK AF_INET AF_INET6").replace("IPAddressDeny=any\n", "")
-    values = {"TUNECTL": program, "UNSET": UNSET, "NEEDS": _needed(invocation, state)}
+    values = {"TUNECTL": program, "UNSET": UNSET, "NEEDS": needs}
     waiting = talking + _MEASURING if measures else talking if reaches else lines
     return _unit(RETURN, {"CONFINED": lines, **values}), _unit(DEADLINE, {"CONFINED": waiting, **values})
 
@@ -78,33 +81,23 @@ def try_units(trial_id: str, seconds: int) -> tuple[Unit, ...]:
 
 
 def _unit(file: str, values: Mapping[str, str]) -> Unit:
-    return Unit(f"{DIRECTORY}/{file}", _filled(file, values))
-
-
-def _filled(file: str, values: Mapping[str, str]) -> str:
     """Our own text of a unit, each @KEY@ replaced."""
     text = read_shipped(f"systemd/{file}.in")
     for key, value in values.items():
         text = text.replace(f"@{key}@", value)
-    return text
+    return Unit(f"{DIRECTORY}/{file}", text)
 
 
-def _needed(invocation: Sequence[str], state: str) -> str:
-    """Where the journal and the program lie, for RequiresMountsFor=."""
-    places = [state, *(file.rpartition("/")[0] or "/" for file in program_files(invocation))]
-    return " ".join(map(quoted, dict.fromkeys(places)))
-
-
-def _text(file: str, invocation: Sequence[str], options: Sequence[str]) -> str:
+def _unit_of_service(file: str, invocation: Sequence[str], options: Sequence[str]) -> Unit:
     if file == "tunectl-apply.service":
         # By its first line a host on which only the service was installed is told from one that was tuned.
-        return INSTALLED + render(tuple(invocation)).partition("\n")[2]
+        return Unit(f"{DIRECTORY}/{file}", INSTALLED + render(tuple(invocation)).partition("\n")[2])
     program = " ".join(map(quoted, invocation))
     words = "".join(f" {quoted(word)}" for word in options)
     home = "read-only" if _first_below(_HOMES, invocation) else "yes"
     tmp = "no" if _first_below(_TEMPORARY, invocation) else "yes"
     values = {"TUNECTL": program, "OPTIONS": words, "PROTECT_HOME": home, "PRIVATE_TMP": tmp, "UNSET": UNSET}
-    return _filled(file, {**values, "CONFINED": confined(invocation)})
+    return _unit(file, {**values, "CONFINED": confined(invocation)})
 
 
 def _first_below(places: tuple[str, ...], invocation: Sequence[str]) -> str:

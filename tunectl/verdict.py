@@ -24,11 +24,6 @@ def fails_gate(finding: Finding, strict: bool = False) -> bool:
     return finding.outcome is Outcome.DRIFTED or (strict and finding.outcome is Outcome.UNREADABLE)
 
 
-def _boot_unknown(finding: Finding) -> bool:
-    """Is it a boot argument of which nobody can say whether this boot has it? Never compliant."""
-    return finding.outcome is Outcome.UNREADABLE and finding.knob.startswith("boot.")
-
-
 def verdict_of(findings: Iterable[Finding], strict: bool = False) -> Verdict:
     """The verdict of all findings together; `strict` lets a single unreadable one decide it."""
     judged = tuple(findings)
@@ -37,7 +32,8 @@ def verdict_of(findings: Iterable[Finding], strict: bool = False) -> Verdict:
     outcomes = {finding.outcome for finding in judged}
     if Outcome.UNREADABLE in outcomes and (strict or outcomes.isdisjoint(_DECIDED)):
         return "unreadable"
-    if any(map(_boot_unknown, judged)):
+    # A boot argument of which nobody can say whether this boot has it is never compliant.
+    if any(finding.outcome is Outcome.UNREADABLE and finding.knob.startswith("boot.") for finding in judged):
         return "unreadable"
     return "pending-reboot" if Outcome.PENDING_REBOOT in outcomes else "compliant"
 

@@ -66,7 +66,8 @@ def standing(finding: Finding) -> str:
     stands = "could not be read" if unread else f"is {value_of(observed)}"
     if desired is not None:
         return f"{stands}, should be {wanted(value_of(desired), finding.match)}"
-    return f"{stands}, should not be there" if finding.outcome is Outcome.DRIFTED and _is_set(finding) else stands
+    is_set = not finding.knob.startswith(("check.", "thermal."))  # by `apply`, and not what a check or a sensor saw
+    return f"{stands}, should not be there" if finding.outcome is Outcome.DRIFTED and is_set else stands
 
 
 def sentence(name: str, stands: str, reason: str) -> str:
@@ -101,8 +102,3 @@ def broken_limits(probe: Jitter | None, loaded: Jitter | None, feed: Feed | None
 def beside(texts: Sequence[str], keys: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Each text with its key in the list beside it; "" where a document has none, as one of an earlier version."""
     return zip_longest(texts, keys[: len(texts)], fillvalue="")
-
-
-def _is_set(finding: Finding) -> bool:
-    """Is it something that `apply` sets, and not what a check or a sensor saw?"""
-    return not finding.knob.startswith(("check.", "thermal."))

@@ -52,7 +52,6 @@ def test_an_answer_has_a_type() -> None:
     irqbalance, goal = states["irqbalance.service"], states["default.target"]
     assert irqbalance.environment_files == ("/etc/default/irqbalance", "/etc/my files")
     assert irqbalance.environment == ("IRQBALANCE_ARGS=--powerthresh=1 --debug", "TOKEN=hunter2")
-    assert irqbalance.dropins[0] == "/etc/systemd/system/irqbalance.service.d/a b.conf"
     assert (irqbalance.entered_us, irqbalance.status, irqbalance.has_job) == (2047431, 0, False)
     assert (irqbalance.condition, goal.condition, goal.status) == (True, None, None)  # none of it was tried
     assert (goal.has_job, goal.needs_reload, goal.entered_us) == (True, True, 0)

@@ -108,7 +108,7 @@ def tuner(*running: Ban, configured: CpuSet) -> FoundTuner:
 @pytest.mark.parametrize(("now", "blamed"), [({2, 3}, False), ({1, 2, 3}, False), ({2}, True), (set(), True)])
 def test_it_is_judged_by_what_it_does_and_a_restart_gives_it_its_configuration(now: set[int], blamed: bool) -> None:
     all_cpus = frozenset(range(4))
-    facts = CpuFacts(all_cpus, all_cpus, all_cpus, 4, frozenset(), frozenset(), {})
+    facts = CpuFacts(all_cpus, all_cpus, 4, frozenset(), frozenset(), {})
     isolated = frozenset({2, 3})
     found = objection(tuner(Ban(frozenset(now), "process 9 says so"), configured=isolated), {}, isolated, facts)
     assert (found is not None) == blamed

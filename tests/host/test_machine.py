@@ -7,12 +7,13 @@ import pytest
 from tests.hosts.builder import NAMES, HostFactory, named
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import Machine, read_machine
+from tunectl.host.topology import read_machine
+from tunectl.shapes import Hardware
 
 SMALL = [name for name in NAMES if name != "big"]
 
 
-def machine(root: Path) -> Machine:
+def machine(root: Path) -> Hardware:
     opened = Sysroot(str(root))
     return read_machine(opened, read_scope_facts(opened))
 
@@ -46,4 +47,4 @@ def test_arm_has_a_model_too(host_root: HostFactory) -> None:
 def test_a_host_without_anything(tmp_path: Path) -> None:
     (tmp_path / "sys/devices/system/cpu").mkdir(parents=True)
     (tmp_path / "sys/devices/system/cpu/present").write_text("0\n")
-    assert machine(tmp_path) == Machine(sockets=1, cores=1, cpus=1, numa_nodes=1)
+    assert machine(tmp_path) == Hardware(sockets=1, cores=1, cpus=1, numa_nodes=1)

@@ -14,7 +14,7 @@ KEY = (70, 71)
 
 def place(cpus: set[int], isolated: set[int] | None = None, *, booted: bool = True) -> Place:
     quiet = frozenset(cpus if isolated is None else isolated)
-    facts = CpuFacts(ALL, ALL, ALL, 8, quiet if booted else NONE, NONE, CORES)
+    facts = CpuFacts(ALL, ALL, 8, quiet if booted else NONE, NONE, CORES)
     return Place.of(facts, frozenset(cpus), quiet)
 
 

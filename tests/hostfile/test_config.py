@@ -8,7 +8,7 @@ import pytest
 from tunectl.cpulist import CpuSet, Isolcpus
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts
-from tunectl.hostfile.budget import KEYS, Looser
+from tunectl.hostfile.budget import KEYS
 from tunectl.hostfile.config import HostConfig, resolve
 from tunectl.hostfile.monitor import sla_notes
 from tunectl.hostfile.profile import load_profile, shipped
@@ -16,6 +16,7 @@ from tunectl.hostfile.shape import HostFile
 from tunectl.hostfile.toml import read_toml
 from tunectl.knobs import KNOBS
 from tunectl.model import Waiver
+from tunectl.shapes import Looser
 
 LOW = 'profile = "low-latency"\nisolated = "2-3"\n'
 INTERFACE_EXAMPLE = """
@@ -47,7 +48,7 @@ until = 2027-03-31
 
 ALL: CpuSet = frozenset(range(4))
 PAIRS = {cpu: frozenset({cpu % 2, cpu % 2 + 2}) for cpu in range(4)}  # 0 and 2 share a core, 1 and 3
-CPUS = CpuFacts(ALL, ALL, ALL, 4, frozenset(), frozenset(), {})
+CPUS = CpuFacts(ALL, ALL, 4, frozenset(), frozenset(), {})
 
 
 def config(tmp_path: Path, text: str, cpus: CpuFacts = CPUS) -> HostConfig:
@@ -464,12 +465,12 @@ def test_limits_that_judge_nothing_are_noted(tmp_path: Path, text: str, said: li
 
 @pytest.mark.parametrize(("text", "isolated"), [("2-N", {2, 3}), ("N", {3}), ("1-N:1/2", {1, 3}), ("2,N", {2, 3})])
 def test_the_last_cpu_is_the_last_that_is_there(tmp_path: Path, text: str, isolated: set[int]) -> None:
-    guest = CPUS._replace(possible=frozenset(range(32)), nr_cpus=32)
+    guest = CPUS._replace(nr_cpus=32)
     found = config(tmp_path, LOW.replace('"2-3"', f'"{text}"'), guest)
     assert found.scope.isolated == isolated
 
 
 def test_a_number_that_is_possible_and_not_there_is_refused(tmp_path: Path) -> None:
-    guest = CPUS._replace(possible=frozenset(range(32)), nr_cpus=32)
+    guest = CPUS._replace(nr_cpus=32)
     with pytest.raises(UsageError, match="no CPU 9"):
         config(tmp_path, LOW.replace('"2-3"', '"2,9"'), guest)

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.probe.samples import typed_result
-from tunectl.hostfile.budget import Looser
 from tunectl.model import Waiver
-from tunectl.preflight.headline import Waivers, count_waivers, headline
+from tunectl.preflight.headline import count_waivers, headline
+from tunectl.shapes import Looser, Waivers
 
 TODAY = "2026-11-23"
 

@@ -98,7 +98,7 @@ def made(cores: list[tuple[int, ...]], nodes: list[int], kinds: list[str] | None
         for index, (core, node, kind) in enumerate(zip(cores, nodes, kinds, strict=True))
         for cpu in core
     ]
-    facts = CpuFacts(online, online, online, max(online) + 1, frozenset(), frozenset(), {})
+    facts = CpuFacts(online, online, max(online) + 1, frozenset(), frozenset(), {})
     of_node = {node: frozenset(cpu.cpu for cpu in cpus if cpu.numa_node == node) for node in nodes}
     numa = tuple(NumaNode(node, members, None, ()) for node, members in sorted(of_node.items()))
     return Topology(tuple(sorted(cpus, key=lambda cpu: cpu.cpu)), numa, (), (), Drivers(), facts)

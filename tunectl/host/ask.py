@@ -42,7 +42,7 @@ _PROPERTIES = (
     *("Names", "LoadState", "UnitFileState", "ActiveState", "Result", "ExecMainStatus", "Job", "NeedDaemonReload"),
     *("ConditionResult", "ConditionTimestampMonotonic", "AssertResult"),
     *("InactiveExitTimestampMonotonic", "ActiveEnterTimestampMonotonic"),
-    *("FragmentPath", "DropInPaths", "EnvironmentFiles", "Environment"),
+    *("EnvironmentFiles", "Environment"),
 )
 # systemctl(1), show: org.freedesktop.DBus.Properties.GetAll of each unit, which changes none, and a property that is
 # asked for by name is printed even if it is empty (src/systemctl/systemctl-show.c). No known unit is "not-found".
@@ -77,8 +77,6 @@ class UnitState(NamedTuple):
     asserted: bool | None  # AssertResult, the same way
     began_us: int  # InactiveExitTimestampMonotonic: when it last began to start, on the clock of this boot; 0: never
     entered_us: int  # ActiveEnterTimestampMonotonic: when it was last active; 0: never in this boot
-    fragment: str  # FragmentPath, the file of the unit that systemd has read; "" for none
-    dropins: tuple[str, ...]  # DropInPaths, in the order in which they were read
     environment_files: tuple[str, ...]  # EnvironmentFiles, each once, as systemd has read it
     # Environment: NAME=value, without EnvironmentFiles; of a recording only irqbalance's own
     environment: tuple[str, ...]
@@ -113,20 +111,14 @@ def answer_to_record(root: Sysroot, question: Question) -> str | None:
     answer = ask(root, question)
     if answer is None or question is not SHOW:
         return answer
-    return "\n".join(_without_variables(line) for line in answer.splitlines() if _is_known(line)) + "\n"
-
-
-def _is_known(line: str) -> bool:
-    """A variable may hold line ends: its later lines begin with no property."""
-    return not line or line.partition("=")[0] in _PROPERTIES
-
-
-def _without_variables(line: str) -> str:
-    key, _, value = line.partition("=")
-    if key != "Environment":
-        return line
-    kept = (word for word in _words(value) if word.startswith(_HARMLESS_VARIABLES))
-    return f"{key}={' '.join(map(shlex.quote, kept))}"
+    kept = []
+    for line in answer.splitlines():
+        key, _, value = line.partition("=")
+        if line and key not in _PROPERTIES:  # a variable may hold line ends: its later lines begin with no property
+            continue
+        harmless = (word for word in _words(value) if word.startswith(_HARMLESS_VARIABLES))
+        kept.append(f"{key}={' '.join(map(shlex.quote, harmless))}" if key == "Environment" else line)
+    return "\n".join(kept) + "\n"
 
 
 def parse_states(text: str) -> dict[str, UnitState]:
@@ -176,8 +168,6 @@ def _state_of(properties: Mapping[str, list[str]]) -> UnitState:
         asserted=verdict("AssertResult"),
         began_us=number("InactiveExitTimestampMonotonic"),
         entered_us=number("ActiveEnterTimestampMonotonic"),
-        fragment=text("FragmentPath"),
-        dropins=_words(text("DropInPaths")),
         environment_files=tuple(filter(None, files)),
         environment=_words(text("Environment")),
     )

@@ -52,16 +52,12 @@ def group_dirs(root: Sysroot, pid: int, tid: int) -> list[str]:
         controllers, colon, path = line.partition(":")[2].partition(":")
         names = path.strip("/").split("/")
         if colon and ".." not in names:
-            place = _place(root, controllers)
+            place = f"{MOUNT}/{controllers.removeprefix('name=')}"
+            if not controllers:
+                place = _HYBRID if root.exists(f"{_HYBRID}/cgroup.controllers") else MOUNT
             found += ["/".join((place, *names[:depth])) for depth in range(len(names), 0, -1) if names[depth - 1]]
             found.append(place)
     return found
-
-
-def _place(root: Sysroot, controllers: str) -> str:
-    if controllers:
-        return f"{MOUNT}/{controllers.removeprefix('name=')}"
-    return _HYBRID if root.exists(f"{_HYBRID}/cgroup.controllers") else MOUNT
 
 
 def read_quotas(root: Sysroot, dirs: Iterable[str], *, real_time: bool) -> list[Quota]:

@@ -153,29 +153,28 @@ def parse_size(text: str) -> int | None:
 def _read_bases(
     root: Sysroot, readable: CpuSet, groups: Mapping[int, tuple[int | None, str]]
 ) -> dict[tuple[int | None, str], tuple[int | None, str]]:
-    """(base kHz, its source) for each (package, kind), each asked of one CPU that may be interrupted."""
-    model = _model_frequency(root)
+    """(base kHz, its source) for each (package, kind), each asked of one CPU that may be interrupted.
+
+    From the best source that this host has (docs/kernel-facts.md); never cpuinfo_max_freq, which includes turbo.
+    """
+    named = re.search(r"^model name\s*:.*@ (\d+\.\d+)GHz", root.get_text("proc/cpuinfo"), re.MULTILINE)
+    model = (round(float(named[1]) * 1_000_000), "model name") if named else (None, "")
     found: dict[tuple[int | None, str], tuple[int | None, str]] = {}
     for cpu in sorted(readable):
-        if groups[cpu] not in found:
-            found[groups[cpu]] = _read_base(root, cpu, model)
+        if groups[cpu] in found:
+            continue
+        if base := plausible(_number(root, f"cpu{cpu}/cpufreq/base_frequency"), FREQUENCY):
+            found[groups[cpu]] = base, "base_frequency"
+        elif FREQUENCY.holds(nominal := (_number(root, f"cpu{cpu}/acpi_cppc/nominal_freq") or 0) * 1000):
+            found[groups[cpu]] = nominal, "acpi_cppc/nominal_freq"
+        elif base := parse_base_step(root.get(f"{_CPU}/cpu{cpu}/cpufreq/scaling_available_frequencies")):
+            found[groups[cpu]] = base, "scaling_available_frequencies"
+        else:
+            found[groups[cpu]] = model
     for group in groups.values():  # a package that is isolated as a whole: the same kind elsewhere
         alike = next((base for other, base in found.items() if other[1] == group[1]), model)
         found.setdefault(group, alike)
     return found
-
-
-def _read_base(root: Sysroot, cpu: int, model: tuple[int | None, str]) -> tuple[int | None, str]:
-    """From the best source that this host has (docs/kernel-facts.md); never cpuinfo_max_freq, which includes turbo."""
-    if base := plausible(_number(root, f"cpu{cpu}/cpufreq/base_frequency"), FREQUENCY):
-        return base, "base_frequency"
-    nominal_khz = (_number(root, f"cpu{cpu}/acpi_cppc/nominal_freq") or 0) * 1000
-    if FREQUENCY.holds(nominal_khz):
-        return nominal_khz, "acpi_cppc/nominal_freq"
-    steps = root.get(f"{_CPU}/cpu{cpu}/cpufreq/scaling_available_frequencies")
-    if base := parse_base_step(steps):
-        return base, "scaling_available_frequencies"
-    return model
 
 
 def parse_base_step(steps: str) -> int | None:
@@ -184,11 +183,6 @@ def parse_base_step(steps: str) -> int | None:
     if len(values) > 1 and values[0] - values[1] == _TURBO_STEP_KHZ:
         return values[1]
     return values[0] if values else None
-
-
-def _model_frequency(root: Sysroot) -> tuple[int | None, str]:
-    match = re.search(r"^model name\s*:.*@ (\d+\.\d+)GHz", root.get_text("proc/cpuinfo"), re.MULTILINE)
-    return (round(float(match[1]) * 1_000_000), "model name") if match else (None, "")
 
 
 def parse_cpu_times(text: str) -> dict[int, list[int]]:
@@ -211,24 +205,20 @@ class NumaNode(NamedTuple):
 
 def read_numa_nodes(root: Sysroot) -> tuple[NumaNode, ...]:
     """Every node in ascending order; none on a kernel without NUMA. Never raises."""
-    return tuple(_read(root, node) for node in read_node_numbers(root))
+    nodes = []
+    for node in read_node_numbers(root):
+        directory = f"{_NODE}/node{node}"
+        cpus = read_cpu_list(root, f"{directory}/cpulist")
+        memory_bytes = parse_memory(root.get_text(f"{directory}/meminfo"))
+        distances = (int(word) for word in root.get(f"{directory}/distance").split() if word.isdecimal())
+        nodes.append(NumaNode(node, cpus, memory_bytes, tuple(distances)))
+    return tuple(nodes)
 
 
 def read_node_numbers(root: Sysroot) -> list[int]:
     """The numbers of the nodes, ascending. Never raises."""
     names = [name.removeprefix("node") for name in root.listdir(_NODE) if name.startswith("node")]
     return sorted(int(name) for name in names if name.isdecimal())
-
-
-def _read(root: Sysroot, node: int) -> NumaNode:
-    directory = f"{_NODE}/node{node}"
-    distances = root.get(f"{directory}/distance").split()
-    return NumaNode(
-        node,
-        read_cpu_list(root, f"{directory}/cpulist"),
-        parse_memory(root.get_text(f"{directory}/meminfo")),
-        tuple(int(distance) for distance in distances if distance.isdecimal()),
-    )
 
 
 def parse_memory(meminfo: str) -> int | None:

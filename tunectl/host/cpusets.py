@@ -20,7 +20,6 @@ class CpuFacts(NamedTuple):
 
     present: CpuSet
     online: CpuSet
-    possible: CpuSet
     nr_cpus: int  # the kernel's nr_cpu_ids: one more than the last possible CPU
     kernel_isolated: CpuSet  # isolcpus=domain, as far as present; empty for isolcpus=nohz or managed_irq alone
     nohz_full: CpuSet  # as far as present
@@ -46,7 +45,6 @@ def read_scope_facts(root: Sysroot) -> CpuFacts:
         hint = "is /sys mounted?" if root.live else "--root takes a snapshot, unpacked"
         raise TunectlError(f"no CPUs are described in {root.path(_CPU)}", hint)
     online = (online & present) or present
-    possible = _set(root, "possible") | present
     siblings: dict[int, CpuSet] = {}
     for cpu in sorted(online):
         if cpu in siblings:  # the kernel's sibling masks are symmetric: one file a core is enough
@@ -57,7 +55,8 @@ def read_scope_facts(root: Sysroot) -> CpuFacts:
     # The kernel lists possible CPUs there, of which a guest often has more than are present.
     isolated, nohz_full = _set(root, "isolated") & present, _set(root, "nohz_full") & present
     held = partitioned(root)
-    return CpuFacts(present, online, possible, max(possible) + 1, isolated, nohz_full, siblings, held)
+    nr_cpus = max(_set(root, "possible") | present) + 1
+    return CpuFacts(present, online, nr_cpus, isolated, nohz_full, siblings, held)
 
 
 def read_cpu_list(root: Sysroot, path: str) -> CpuSet:

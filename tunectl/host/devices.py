@@ -130,15 +130,12 @@ class LinkMonitor:
             if self._stop in ready:
                 return
             with suppress(OSError):  # ENOBUFS: messages were lost in a burst; those that follow tell how it stands
-                self._hear(self._socket.recv(_SIZE))
-
-    def _hear(self, data: bytes) -> None:
-        for index, runs in parse_links(data):
-            came_up = runs and not self._running.get(index)
-            if runs is None:
-                self._running.pop(index, None)
-            else:
-                self._running[index] = runs
-            if came_up:
-                with suppress(OSError):  # it went away again
-                    self._on_up(socket.if_indextoname(index))
+                for index, runs in parse_links(self._socket.recv(_SIZE)):
+                    came_up = runs and not self._running.get(index)
+                    if runs is None:
+                        self._running.pop(index, None)
+                    else:
+                        self._running[index] = runs
+                    if came_up:
+                        with suppress(OSError):  # it went away again
+                            self._on_up(socket.if_indextoname(index))

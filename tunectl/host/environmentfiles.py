@@ -48,7 +48,8 @@ def parse_environment_file(text: str) -> Iterator[Assignment]:
             continue
         value, end = _value(text, at + 1)
         last = line + text.count("\n", at, end)
-        yield Assignment(key[0].rstrip(), value, line, last, _ends_in_comment(between[0]))
+        is_doubtful = _CONTINUED_COMMENT.search(between[0]) is not None
+        yield Assignment(key[0].rstrip(), value, line, last, is_doubtful)
         at, line = end, last
 
 
@@ -56,18 +57,11 @@ def _value(text: str, at: int) -> tuple[str, int]:
     """(the value, where it ends): quoted parts, then the rest of the line as it is."""
     parts = []
     while quoted := _QUOTED.match(text, at):
-        parts.append(quoted[1] if quoted[1] is not None else _unescaped(quoted[2]))
+        # Between double quotes a backslash has a meaning before these alone.
+        unescaped = re.sub(r'\\(["\\`$\n])', lambda escaped: escaped[1].strip("\n"), quoted[2] or "")
+        parts.append(unescaped if quoted[1] is None else quoted[1])
         at = quoted.end()
     plain = _PLAIN.match(text, at)
     assert plain is not None  # it may be empty
     parts.append(re.sub(r"\\(.)", lambda escaped: escaped[1].strip("\n\r"), plain[1], flags=re.DOTALL))
     return "".join(parts), plain.end()
-
-
-def _unescaped(quoted: str) -> str:
-    """Between double quotes a backslash has a meaning before these alone."""
-    return re.sub(r'\\(["\\`$\n])', lambda escaped: escaped[1].strip("\n"), quoted)
-
-
-def _ends_in_comment(between: str) -> bool:
-    return _CONTINUED_COMMENT.search(between) is not None

@@ -67,7 +67,10 @@ def paths_of(nic: str) -> list[str]:
 def open_setting(path: str) -> int:
     """A setting of the running host as a descriptor to read: a number and a newline. OSError where there is none."""
     nic, group, name = _parts(path)
-    settings = _features(nic) if group == "features" else _ask(group, nic)
+    settings = {name: value for reply in _request(group, nic, "get") for name, value in reply["attrs"]}
+    if group == "features":  # those that this driver can switch: 1 where one is on
+        names = {kind: _named(settings.get(kind)) for kind in _FEATURES}
+        settings = {name: int(name in names["active"]) for name in names["hw"] - names["nochange"]}
     if name not in settings:
         raise _absent(path)
     fd = os.memfd_create("ethtool")
@@ -104,18 +107,6 @@ def _absent(path: str) -> OSError:
     return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
 
-def _ask(group: str, nic: str) -> dict[str, Any]:
-    """The attributes that the driver offers."""
-    return {name: value for reply in _request(group, nic, "get") for name, value in reply["attrs"]}
-
-
-def _features(nic: str) -> dict[str, int]:
-    """The features that this driver can switch: 1 where one is on."""
-    sets = _ask("features", nic)
-    names = {kind: _named(sets.get(kind)) for kind in MESSAGES["features"].attributes}
-    return {name: int(name in names["active"]) for name in names["hw"] - names["nochange"]}
-
-
 def _named(bitset: Any) -> set[str]:
     """The bits of a set: those listed, or, where the list has a mask, those with a value (net/ethtool/bitset.c)."""
     if bitset is None:
@@ -149,17 +140,8 @@ def _request(group: str, nic: str, act: str, settings: list[Any] | None = None) 
 def _connection(group: str) -> tuple[Any, Any]:
     """A socket that knows one kind of message, for the life of the process: replies carry no other sign of theirs."""
     # Here, not above: it takes longer to import than `verify` runs, and few hosts name an interface.
-    from pyroute2.netlink.generic import GenericNetlinkSocket  # type: ignore[import-untyped]
-
-    shape = _shape(group)
-    asking = GenericNetlinkSocket()
-    asking.bind("ethtool", shape)
-    return asking, shape
-
-
-def _shape(group: str) -> Any:
-    """The message as pyroute2 wants it described."""
     from pyroute2.netlink import NLA_F_NESTED, genlmsg, nla
+    from pyroute2.netlink.generic import GenericNetlinkSocket  # type: ignore[import-untyped]
 
     def nest(name: str, *attributes: tuple[str, str], **inside: Any) -> Any:
         return type(name, (nla,), {"nla_flags": NLA_F_NESTED, "nla_map": (("unspec", "none"), *attributes), **inside})
@@ -172,7 +154,10 @@ def _shape(group: str) -> Any:
     kinds = dict.fromkeys(message.attributes, "uint32")
     kinds |= dict.fromkeys(message.one_byte, "uint8") | dict.fromkeys(message.bitsets, "bitset")
     described = (("unspec", "none"), ("header", "device"), *kinds.items())
-    return type(group, (genlmsg,), {"nla_map": described, "device": device, "bitset": bitset})
+    shape = type(group, (genlmsg,), {"nla_map": described, "device": device, "bitset": bitset})
+    asking = GenericNetlinkSocket()
+    asking.bind("ethtool", shape)
+    return asking, shape
 
 
 def interface_to(host: str, scope: int = 0) -> str:

@@ -6,6 +6,7 @@ sched_fair_server_show() and sched_fair_server_write(); commit "sched/fair: Fair
 """
 
 import errno
+from contextlib import suppress
 from typing import NamedTuple
 
 from tunectl import kinds
@@ -34,15 +35,14 @@ class FairServer(NamedTuple):
 def read_fair_server(root: Sysroot, cpus: CpuSet) -> FairServer:
     """Of these CPUs. Never raises."""
     if root.exists(DIRECTORY):
-        return _runtimes(root, cpus)
-    if root.exists("sys/kernel/debug/sched"):
-        return FairServer(False)
+        return _read_runtimes(root, cpus)
     # Without root, or with debugfs switched off: the kernel's list of symbols is open to all.
-    exists = has_symbol(root, _FUNCTION)
+    exists = False if root.exists("sys/kernel/debug/sched") else has_symbol(root, _FUNCTION)
     if exists is False:
         return FairServer(False)
-    if _is_empty(root, _DEBUGFS):
-        return FairServer(exists, problem=f"debugfs is not mounted on /{_DEBUGFS}", remedy=_MOUNT)
+    with suppress(OSError):  # where something is mounted, root alone can list it
+        if not root.names(_DEBUGFS):
+            return FairServer(exists, problem=f"debugfs is not mounted on /{_DEBUGFS}", remedy=_MOUNT)
     return FairServer(exists, problem=f"/{DIRECTORY} cannot be read")
 
 
@@ -54,15 +54,7 @@ def may_serve(root: Sysroot, cpu: int) -> bool | None:
     return False if server.exists is False else None
 
 
-def _is_empty(root: Sysroot, directory: str) -> bool:
-    """Can it be listed, and holds nothing? Of root only where something is mounted there."""
-    try:
-        return not root.names(directory)
-    except OSError:
-        return False
-
-
-def _runtimes(root: Sysroot, cpus: CpuSet) -> FairServer:
+def _read_runtimes(root: Sysroot, cpus: CpuSet) -> FairServer:
     found = []
     for cpu in sorted(cpus):
         path = RUNTIME.format(cpu=cpu)

@@ -23,39 +23,26 @@ class Place(NamedTuple):
     layers: tuple[str, ...] = ()  # between it and the disks, as one says it: "LVM", "encryption", "software RAID"
 
 
-class _Mount(NamedTuple):
-    point: str
-    device: str  # MAJOR:MINOR
-    read_only: bool
-    kind: str
-
-
 def read_place(root: Sysroot, path: str) -> Place | None:
     """The file system of a path, links followed; None where the mounts are not known (a recording)."""
     file = "/" + root.real(path)
-    found = None
-    for mount in _parse_mounts(root.get_text(_MOUNTS)):
-        inside = mount.point == "/" or f"{file}/".startswith(f"{mount.point}/")
-        if inside and (found is None or len(mount.point) >= len(found.point)):  # a later mount hides an earlier one
-            found = mount
-    return Place(found.kind, found.read_only, _layers(root, found.device)) if found else None
-
-
-def _parse_mounts(text: str) -> list[_Mount]:
-    mounts = []
-    for line in text.splitlines():
+    place, longest, device = None, 0, ""
+    for line in root.get_text(_MOUNTS).splitlines():
         mine, _, theirs = line.partition(" - ")
         words, rest = mine.split(), theirs.split()
         if len(words) < 6 or len(rest) < 3:
             continue
-        options = f"{words[5]},{rest[2]}".split(",")
-        mounts.append(_Mount(_unescaped(words[4]), words[2], "ro" in options, rest[0]))
-    return mounts
+        point = unescaped(words[4])
+        inside = point == "/" or f"{file}/".startswith(f"{point}/")
+        if inside and len(point) >= longest:  # a later mount hides an earlier one
+            longest, device = len(point), words[2]
+            place = Place(rest[0], "ro" in f"{words[5]},{rest[2]}".split(","))
+    return place._replace(layers=_layers(root, device)) if place else None
 
 
-def _unescaped(text: str) -> str:
-    """A space, a tab, a newline and a backslash stand as their octal numbers."""
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
+def unescaped(word: str) -> str:
+    """A word of a table of mounts or swaps: a blank, a newline and a backslash stand there as their octal numbers."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), word)
 
 
 def _layers(root: Sysroot, device: str) -> tuple[str, ...]:

@@ -38,23 +38,21 @@ class Folder:
     def read_value(self, name: str, file: str) -> str:
         """The attribute `file` in directory `name`; as Sysroot.read_value."""
         path = f"{name}/{file}"
-        text = self._known.get(path)
-        if text is None:
-            text = self._known[path] = self._read(name, path)
-        return text
-
-    def _read(self, name: str, path: str) -> str:
-        if name not in self._straight:
-            return self._root.read_value(f"{self._path}/{path}")
-        try:
-            data = read_attribute(self._root.open_below(self._fd, path))
-        except OSError:
-            if self._root.live:
-                raise
-            return self._root.read_value(f"{self._path}/{path}")  # the file itself may be a link
-        text = self._texts.get(data)
-        if text is None:
-            text = self._texts[data] = text_of(self._root.checked_numbers(data))
+        if path in self._known:
+            return self._known[path]
+        data = None
+        if name in self._straight:
+            try:
+                data = read_attribute(self._root.open_below(self._fd, path))
+            except OSError:  # of a recorded host the file itself may be a link
+                if self._root.live:
+                    raise
+        if data is None:
+            text = self._root.read_value(f"{self._path}/{path}")
+        else:
+            text = self._texts.get(data) or text_of(self._root.checked_numbers(data))
+            self._texts[data] = text
+        self._known[path] = text
         return text
 
     def get(self, name: str, file: str) -> str:
@@ -84,14 +82,11 @@ def open_folder(root: Sysroot, path: str) -> Iterator[Folder]:
         yield Folder(root, path, problem=None if absent else error)
         return
     try:
-        yield _listed(root, path, fd)
+        try:
+            with os.scandir(fd) as entries:
+                folder = Folder(root, path, fd, tuple(entries))
+        except OSError as error:
+            folder = Folder(root, path, problem=error)
+        yield folder
     finally:
         os.close(fd)
-
-
-def _listed(root: Sysroot, path: str, fd: int) -> Folder:
-    try:
-        with os.scandir(fd) as entries:
-            return Folder(root, path, fd, tuple(entries))
-    except OSError as error:
-        return Folder(root, path, problem=error)

@@ -88,8 +88,15 @@ def read_guest(root: Sysroot, hypervisor: str) -> Guest | None:
         return None
     provider, evidence = _provider(root)
     documents = PROVIDERS.get(provider, {})
-    found = ((FREQUENCY, _frequency(root)), (IDLE, _idle(root)), (FIRMWARE, "a guest has none of the machine's own"))
-    lacks = tuple(Lack(what, shown, documents.get(what)) for what, shown in found if shown)
+    shown = {}
+    if _is_hidden(root, FREQUENCY, "cpufreq"):
+        shown[FREQUENCY] = "the kernel has no cpufreq here"
+    if read_cpuidle_driver(root) == HALTPOLL:
+        shown[IDLE] = f"the kernel's cpuidle driver is {HALTPOLL}, which has none of them"
+    elif _is_hidden(root, IDLE, "cpuidle"):
+        shown[IDLE] = "the kernel has no cpuidle states here"
+    shown[FIRMWARE] = "a guest has none of the machine's own"
+    lacks = tuple(Lack(what, how, documents.get(what)) for what, how in shown.items())
     return Guest(provider, hypervisor, evidence, lacks)
 
 
@@ -118,30 +125,13 @@ def _provider(root: Sysroot) -> tuple[str, tuple[str, ...]]:
     return "", ()
 
 
-def _frequency(root: Sysroot) -> str:
-    """What shows that the host sets the frequency; "" where the guest does, or where that is not known."""
-    if _by_us(root, FREQUENCY) or any(root.listdir(f"{_CPU}/{name}/cpufreq") for name in _cpus(root)):
-        return ""
-    return "the kernel has no cpufreq here"
-
-
-def _idle(root: Sysroot) -> str:
-    """Of the idle states the same."""
-    if read_cpuidle_driver(root) == HALTPOLL:
-        return f"the kernel's cpuidle driver is {HALTPOLL}, which has none of them"
-    if _by_us(root, IDLE) or any(root.listdir(f"{_CPU}/{name}/cpuidle") for name in _cpus(root)):
-        return ""
-    return "the kernel has no cpuidle states here"
-
-
-def _cpus(root: Sysroot) -> list[str]:
-    return [name for name in root.listdir(_CPU) if name[3:].isdecimal()]
-
-
-def _by_us(root: Sysroot, what: str) -> bool:
-    """Did this boot's command line take it away?"""
+def _is_hidden(root: Sysroot, what: str, directory: str) -> bool:
+    """Has no CPU this directory, though this boot's command line took it from none?"""
     keys = {word.partition("=")[0].replace("-", "_") for word in root.get("proc/cmdline").split()}
-    return not keys.isdisjoint({*_REFUSES[what], *_REFUSES_ANY})
+    if not keys.isdisjoint({*_REFUSES[what], *_REFUSES_ANY}):
+        return False
+    cpus = (name for name in root.listdir(_CPU) if name[3:].isdecimal())
+    return not any(root.listdir(f"{_CPU}/{cpu}/{directory}") for cpu in cpus)
 
 
 # Which driver knows the machine's idle states. Source: Documentation/admin-guide/pm/cpuidle.rst.

@@ -8,8 +8,8 @@ import struct
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.host.cpus import Cpu
+from tunectl.host.cpusets import ISOLATED, NOHZ_FULL, read_cpu_list
 from tunectl.host.guest import is_metal, read_cpuidle_driver
 from tunectl.host.shellvars import last_value
 from tunectl.host.sysroot import Sysroot
@@ -45,28 +45,27 @@ def read_drivers(root: Sysroot, cpus: Iterable[Cpu]) -> Drivers:
     first = next((cpu.cpu for cpu in cpus if cpu.online), 0)
     clock = "sys/devices/system/clocksource/clocksource0"
     status = root.get(f"{_CPU}/intel_pstate/status") or root.get(f"{_CPU}/amd_pstate/status")
+    governor = root.get(f"{_CPU}/cpuidle/current_governor_ro")
+    flaws, idle = f"{_CPU}/vulnerabilities", f"{_CPU}/cpu{first}/cpuidle"
+    numbers = sorted(int(name[5:]) for name in root.listdir(idle) if re.fullmatch(r"state\d+", name))
+    states = ((root.get(f"{idle}/state{n}/name"), root.get(f"{idle}/state{n}/latency")) for n in numbers)
     return Drivers(
         model=cpuinfo_field(cpuinfo, "model name"),
         cpufreq=root.get(f"{_CPU}/cpu{first}/cpufreq/scaling_driver"),
         cpufreq_status=status,
         boost=read_boost(root),
         cpuidle=read_cpuidle_driver(root),
-        cpuidle_governor=_named(root.get(f"{_CPU}/cpuidle/current_governor_ro")),
-        idle_states=_idle_states(root, first),
+        cpuidle_governor="" if governor == "none" else governor,
+        idle_states=tuple((name, int(latency)) for name, latency in states if latency.isdecimal()),
         clocksource=root.get(f"{clock}/current_clocksource"),
         clocksources=tuple(root.get(f"{clock}/available_clocksource").split()),
         smt=root.get(f"{_CPU}/smt/control"),
         hypervisor=hypervisor_of(root, cpuinfo),
         lockdown=parse_choice(root.get("sys/kernel/security/lockdown")),
         os=parse_os_release(root.get_text("etc/os-release") or root.get_text("usr/lib/os-release")),
-        vulnerabilities=_vulnerabilities(root),
+        # `Not affected`, `Vulnerable` or `Mitigation: ...` (ABI/testing/sysfs-devices-system-cpu)
+        vulnerabilities=tuple((name, root.get(f"{flaws}/{name}")) for name in sorted(root.listdir(flaws))),
     )
-
-
-def _vulnerabilities(root: Sysroot) -> tuple[tuple[str, str], ...]:
-    """Each file says `Not affected`, `Vulnerable` or `Mitigation: ...` (ABI/testing/sysfs-devices-system-cpu)."""
-    directory = f"{_CPU}/vulnerabilities"
-    return tuple((name, root.get(f"{directory}/{name}")) for name in sorted(root.listdir(directory)))
 
 
 def cpuinfo_field(cpuinfo: str, name: str) -> str:
@@ -75,23 +74,12 @@ def cpuinfo_field(cpuinfo: str, name: str) -> str:
     return match[1].strip() if match else ""
 
 
-def _named(text: str) -> str:
-    return "" if text == "none" else text
-
-
 def read_boost(root: Sysroot) -> bool | None:
     """intel_pstate has its own switch, in the other sense; the generic file does not work there."""
     if no_turbo := root.get(f"{_CPU}/intel_pstate/no_turbo"):
         return no_turbo == "0"
     boost = root.get(f"{_CPU}/cpufreq/boost")
     return boost == "1" if boost else None
-
-
-def _idle_states(root: Sysroot, cpu: int) -> tuple[tuple[str, int], ...]:
-    directory = f"{_CPU}/cpu{cpu}/cpuidle"
-    numbers = sorted(int(name[5:]) for name in root.listdir(directory) if re.fullmatch(r"state\d+", name))
-    states = ((root.get(f"{directory}/state{n}/name"), root.get(f"{directory}/state{n}/latency")) for n in numbers)
-    return tuple((name, int(latency)) for name, latency in states if latency.isdecimal())
 
 
 def hypervisor_of(root: Sysroot, cpuinfo: str) -> str:
@@ -140,7 +128,7 @@ def read_smis(root: Sysroot, cpus: Collection[int]) -> Smis:
         return Smis(None, "only Intel's CPUs count them")
     if hypervisor_of(root, cpuinfo):
         return Smis(None, "this is a virtual machine, and those of the machine below do not show")
-    spared = frozenset(cpus) - _isolated(root)
+    spared = frozenset(cpus) - read_cpu_list(root, ISOLATED) - read_cpu_list(root, NOHZ_FULL)
     if not spared:
         return Smis(None, "no CPU is left that neither measures nor is isolated")
     path = f"dev/cpu/{min(spared)}/msr"
@@ -152,8 +140,3 @@ def read_smis(root: Sysroot, cpus: Collection[int]) -> Smis:
         return Smis(None, f"only root may read /{path}")
     except (OSError, struct.error) as error:
         return Smis(None, f"/{path} cannot be read: {error}")
-
-
-def _isolated(root: Sysroot) -> CpuSet:
-    lists = (root.get(f"sys/devices/system/cpu/{name}") for name in ("isolated", "nohz_full"))
-    return frozenset(cpu for text in lists for cpu in parse_shown(text) or ())

@@ -3,7 +3,7 @@
 Source: systemd.syntax(7). Quotes are part of a value; the reader of a key knows whether they mean anything.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 
@@ -20,9 +20,9 @@ class Option(NamedTuple):
 def parse_ini(text: str, *, continued: bool = True) -> Iterator[Option]:
     """The options in their order. `continued`: a backslash at the end of a line joins it to the next, as in systemd."""
     section = ""
-    lines = [(number, line.strip()) for number, line in enumerate(f"{text}\n".split("\n"), 1)]
-    every = join_lines(lines, comments="#;", anywhere=True) if continued else (Line(one, n, n) for n, one in lines)
-    for line in every:
+    lines = [line.strip() for line in f"{text}\n".split("\n")]
+    joined = continued_lines("\n".join(lines), comments="#;", anywhere=True)
+    for line in joined if continued else (Line(line, number, number) for number, line in enumerate(lines, 1)):
         bare = line.text.strip()
         if bare.startswith(("#", ";")):
             continue
@@ -53,15 +53,8 @@ def continued_lines(text: str, between: str = " ", *, comments: str = "", anywhe
     `comments`: a line that begins with one of these is left out, and no backslash continues it (a shell's, udev's);
     with `anywhere` also between lines that are joined.
     """
-    yield from join_lines(enumerate(text.split("\n"), 1), between, comments=comments, anywhere=anywhere)
-
-
-def join_lines(
-    numbered: Iterable[tuple[int, str]], between: str = " ", *, comments: str = "", anywhere: bool = False
-) -> Iterator[Line]:
-    """The same of lines that have their numbers. It takes no more of them than it has yielded."""
     waiting, first = "", 0
-    for number, line in numbered:
+    for number, line in enumerate(text.split("\n"), 1):
         if comments and (anywhere or not waiting) and line.lstrip().startswith(tuple(comments)):
             continue
         first = first if waiting else number

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tunectl.cpulist import CpuSet
 from tunectl.host.counters import rise
 from tunectl.host.cpusets import read_cpu_list, shown_cpus
-from tunectl.host.folder import Folder, open_folder
+from tunectl.host.folder import open_folder
 from tunectl.host.sysroot import Sysroot
 
 # Rows with a number that are no device's, belong to one CPU each and cannot be moved: the GIC's interrupts 16 to 31
@@ -81,8 +81,15 @@ def parse_interrupts(
     for line in lines:
         label, colon, rest = line.partition(":")
         label = label.strip()
-        if colon and label and (rows is None or label in rows):
-            found[label] = _row(rest, len(columns), wanted)
+        if not colon or not label or (rows is not None and label not in rows):
+            continue
+        counts, description = split_row(rest, len(columns))
+        if wanted is not None and len(counts) == len(columns):
+            numbers = [int(counts[index]) for index in wanted]
+        else:
+            # Nearly all of a large table are zeros, and int() takes longer than all the rest.
+            numbers = [0 if text == "0" else int(text) for text in counts]
+        found[label] = Row(tuple(numbers), description)
     kept = columns if wanted is None else (columns[index] for index in wanted)
     return Interrupts(tuple(kept), found)
 
@@ -107,14 +114,6 @@ def last_words(description: str) -> str:
     """What is bound to an interrupt, of a row's description: `IO-APIC    9-fasteoi   acpi`. Pure."""
     words = description.split("  ")  # chip, hwirq and actions stand apart by two spaces or more
     return words[-1].strip() if len(words) > 1 else description.rpartition(" ")[2]
-
-
-def _row(rest: str, columns: int, wanted: list[int] | None) -> Row:
-    counts, description = split_row(rest, columns)
-    if wanted is not None and len(counts) == columns:
-        return Row(tuple([int(counts[index]) for index in wanted]), description)
-    # Nearly all of a large table are zeros, and int() takes longer than all the rest.
-    return Row(tuple([0 if text == "0" else int(text) for text in counts]), description)
 
 
 REALTIME, VERSION = "sys/kernel/realtime", "proc/version"
@@ -166,22 +165,19 @@ def read_irqs(root: Sysroot) -> tuple[Irq, ...]:
         # Since 6.12 the kernel shows 0444 for what it refuses to move; where no line has it, the mode says nothing
         # (kernel/irq/proc.c, register_irq_proc).
         tells = any(mode is not None and not mode & 0o222 for mode in modes.values())
-        return tuple(
-            _read(lines, described, name, table, bool((modes[name] or 0) & 0o222) if tells else None) for name in names
-        )
-
-
-def _read(lines: Folder, described: Folder, name: str, table: Interrupts, settable: bool | None) -> Irq:
-    row = table.rows.get(name)
-    node = lines.get(name, "node")
-    return Irq(
-        int(name),
-        # /sys/kernel/irq came with 4.9, and a container may hide it.
-        described.get(name, "actions").strip() or (last_words(row.description) if row else ""),
-        described.get(name, "chip_name"),
-        shown_cpus(lines.get(name, "smp_affinity_list")),
-        shown_cpus(lines.get(name, "effective_affinity_list")),
-        settable,
-        int(node) if node.isdecimal() else None,
-        dict(compress(zip(table.cpus, row.counts, strict=False), row.counts)) if row else {},
-    )
+        irqs = []
+        for name in names:
+            row, node = table.rows.get(name), lines.get(name, "node")
+            irq = Irq(
+                int(name),
+                # /sys/kernel/irq came with 4.9, and a container may hide it.
+                described.get(name, "actions").strip() or (last_words(row.description) if row else ""),
+                described.get(name, "chip_name"),
+                shown_cpus(lines.get(name, "smp_affinity_list")),
+                shown_cpus(lines.get(name, "effective_affinity_list")),
+                bool((modes[name] or 0) & 0o222) if tells else None,
+                int(node) if node.isdecimal() else None,
+                dict(compress(zip(table.cpus, row.counts, strict=False), row.counts)) if row else {},
+            )
+            irqs.append(irq)
+        return tuple(irqs)

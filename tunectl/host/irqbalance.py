@@ -171,15 +171,13 @@ def _dropping(unit_lines: Sequence[Said]) -> Said | None:
     for line in _of_drop_ins(unit_lines):
         if line.key == "EnvironmentFile" and not line.value and not has_files:
             return line
-        if (line in unset and {LIST, MASK} & set(line.value.split())) or (line in starts and _hides(line)):
+        if line in unset and {LIST, MASK} & set(line.value.split()):
+            return line
+        # Started by env(1), or another program that does it: which environment the daemon has, only that knows.
+        programs = [word.rpartition("/")[2] for word in words_of(line.value)]
+        if line in starts and ("env" in programs or "irqbalance" not in programs):
             return line
     return None
-
-
-def _hides(start: Said) -> bool:
-    """Does it start the daemon by env(1), or another program that does? Which environment it has, only that knows."""
-    programs = [word.rpartition("/")[2] for word in words_of(start.value)]
-    return "env" in programs or "irqbalance" not in programs
 
 
 def _bans(assignments: Iterable[str], place: str) -> dict[str, tuple[str, str]]:
@@ -248,8 +246,17 @@ def ask(root: Sysroot, pid: int) -> Answer:
     if os.geteuid():
         return Answer(None, f"only root may ask at its socket {shown} whether its list was changed since it started")
     text = ""
-    with suppress(OSError):
-        text = _asked(address, pid)
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.settimeout(_TIMEOUT_S)
+        asking.connect(address)
+        peer = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        if _CREDENTIALS.unpack(peer)[:2] == (pid, 0):  # anybody may take a name that begins with @
+            own = _CREDENTIALS.pack(os.getpid(), os.getuid(), os.getgid())
+            asking.sendmsg([b"setup"], [(socket.SOL_SOCKET, socket.SCM_CREDENTIALS, own)])
+            answer = b""
+            while (part := asking.recv(_BYTES)) and len(answer) < _BYTES:
+                answer += part
+            text = answer.decode("ascii", "replace")
     cpus = parse_answer(text)
     return Answer(cpus, "" if cpus is not None else f"it did not say at its socket {shown} what it bans now")
 
@@ -268,18 +275,3 @@ def _address(root: Sysroot, pid: int) -> str:
     lines = map(str.split, root.get_text(_SOCKETS).split("\n"))
     names = (words[-1] for words in lines if words)  # anybody may bind a name that holds a newline
     return next((name.replace("@", "\0", 1) for name in names if name in own), "")
-
-
-def _asked(address: str, pid: int) -> str:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
-        asking.settimeout(_TIMEOUT_S)
-        asking.connect(address)
-        peer = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        if _CREDENTIALS.unpack(peer)[:2] != (pid, 0):  # anybody may take a name that begins with @
-            return ""
-        own = _CREDENTIALS.pack(os.getpid(), os.getuid(), os.getgid())
-        asking.sendmsg([b"setup"], [(socket.SOL_SOCKET, socket.SCM_CREDENTIALS, own)])
-        answer = b""
-        while (part := asking.recv(_BYTES)) and len(answer) < _BYTES:
-            answer += part
-        return answer.decode("ascii", "replace")

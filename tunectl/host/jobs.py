@@ -39,7 +39,9 @@ class Job(NamedTuple):
 
 def read_cron_jobs(root: Sysroot) -> Iterator[Job]:
     """Of crontabs and the cron directories; none where no cron is installed. Never raises."""
-    if not _has_cron(root):
+    there = [unit for unit in _DAEMONS if any(root.exists(place) for place in unit_directories(unit))]
+    runs = any(not mask_of(root, unit) for unit in there) or (not there and any(map(root.exists, _PROGRAMS)))
+    if not runs:
         return
     yield from _crontab(root, "etc/crontab")
     dots = not root.exists("etc/debian_version")  # Debian's cron skips names with a dot, cronie does not
@@ -53,11 +55,6 @@ def read_cron_jobs(root: Sysroot) -> Iterator[Job]:
         for name in sorted(root.listdir(directory)):
             if is_program(root, f"{directory}/{name}") and (dots or "." not in name):
                 yield Job(f"{directory}/{name}", 0, "")
-
-
-def _has_cron(root: Sysroot) -> bool:
-    there = [unit for unit in _DAEMONS if any(root.exists(place) for place in unit_directories(unit))]
-    return any(not mask_of(root, unit) for unit in there) or (not there and any(map(root.exists, _PROGRAMS)))
 
 
 def _is_root(root: Sysroot, user: str) -> bool:

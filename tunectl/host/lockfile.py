@@ -31,11 +31,6 @@ class Holder(NamedTuple):
         return f"process {self.pid} ({self.name!r}, uid {few(sorted(self.users))})"
 
 
-class _Holders(NamedTuple):
-    seen: list[Holder]
-    hidden: bool  # others may hold it that cannot be seen from here
-
-
 def take(path: str) -> int | None:
     """An open file, locked; None while another process has it. OSError, FileNotFoundError where its directory is gone.
 
@@ -43,7 +38,8 @@ def take(path: str) -> int | None:
     """
     with _opened(path, os.O_CREAT) as fd:
         is_free = _is_locked(fd)
-        if _is_private(fd, path):
+        info = os.fstat(fd)
+        if info.st_uid in _rightful(path) and not stat.S_IMODE(info.st_mode) & 0o077:
             return os.dup(fd) if is_free and _stands(fd, path) else None
         return _in_place_of(fd, path) if is_free or _is_strangers(fd, path) else None
 
@@ -59,7 +55,7 @@ def holder_of(path: str) -> str:
     """Who holds a lock, for a message. Never raises."""
     try:
         with _opened(path) as fd:
-            return few(_holders(fd).seen) or UNSEEN
+            return few(_holders(fd)[0]) or UNSEEN
     except OSError:
         return UNSEEN
 
@@ -105,11 +101,6 @@ def _rightful(path: str) -> set[int]:
     return {0, os.geteuid(), os.stat(os.path.dirname(path) or ".").st_uid}
 
 
-def _is_private(fd: int, path: str) -> bool:
-    info = os.fstat(fd)
-    return info.st_uid in _rightful(path) and not stat.S_IMODE(info.st_mode) & 0o077
-
-
 def _is_strangers(fd: int, path: str) -> bool:
     """Is it known that no process holds the file that may? One that holds it and is seen leaves no room for another."""
     seen, hidden = _holders(fd)
@@ -128,8 +119,11 @@ def _in_place_of(open_to_all: int, path: str) -> int | None:
         return os.dup(fd)
 
 
-def _holders(fd: int) -> _Holders:
-    """The processes in which the file is open and locked. To see those of others takes CAP_SYS_PTRACE."""
+def _holders(fd: int) -> tuple[list[Holder], bool]:
+    """The processes in which the file is open and locked; may there be others that cannot be seen from here?
+
+    To see those of others takes CAP_SYS_PTRACE.
+    """
     root = Sysroot("/")
     name = _name_of(root, fd)
     seen, hidden = [], not name or bool(hidden_threads(root))
@@ -141,9 +135,10 @@ def _holders(fd: int) -> _Holders:
         except OSError:
             hidden = True
             continue
-        if any(_is_named(root.get(f"proc/{pid}/fdinfo/{number}"), name) for number in numbers):
+        texts = (root.get(f"proc/{pid}/fdinfo/{number}") for number in numbers)
+        if any(" FLOCK " in line and name in line.split() for text in texts for line in text.splitlines()):
             seen.append(holder(pid, users_of(root, pid)))
-    return _Holders(seen, hidden)
+    return seen, hidden
 
 
 def _name_of(root: Sysroot, fd: int) -> str:
@@ -157,8 +152,3 @@ def _name_of(root: Sysroot, fd: int) -> str:
         fcntl.lockf(fd, fcntl.LOCK_UN)
         return next((line.split()[-3] for line in locks.splitlines() if " POSIX " in line), "")
     return ""
-
-
-def _is_named(open_file: str, name: str) -> bool:
-    """Has an open file (its text in fdinfo) the lock of flock(2) on the file of this name?"""
-    return any(" FLOCK " in line and name in line.split() for line in open_file.splitlines())

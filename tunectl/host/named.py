@@ -30,7 +30,13 @@ def read_named(top: str, path: str, largest: int) -> bytes:
         if size > largest:
             raise too_large(largest)
         way.require_roots()
-        return _content(way.end, largest) if size else b""  # what a kernel makes up has no size, wherever it is mounted
+        if not size:  # what a kernel makes up, wherever it is mounted
+            return b""
+        fd = os.open(f"/proc/self/fd/{way.end}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            return read_up_to(fd, largest)
+        finally:
+            os.close(fd)
 
 
 def check_named(top: str, path: str) -> None:
@@ -43,14 +49,6 @@ def doubts(top: str, path: str, trusted: Collection[int]) -> list[Doubt]:
     """Why others than the `trusted` users may choose what a file below `top` holds. OSError where it is not there."""
     with closing(_Way(top, path, trusted, nowhere=())) as way:
         return list(dict.fromkeys(way.doubts))
-
-
-def _content(found: int, largest: int) -> bytes:
-    fd = os.open(f"/proc/self/fd/{found}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        return read_up_to(fd, largest)
-    finally:
-        os.close(fd)
 
 
 class _Way:
@@ -91,30 +89,25 @@ class _Way:
             part = todo.pop()
             if part == "..":
                 self._back_to(max(1, len(self._held) - 1))
-            else:
-                todo += self._enter(part)
+                continue
+            if part in self._nowhere and len(self._held) == 1:
+                raise OSError(errno.EINVAL, f"not followed, because it is in /{part}")
+            fd = os.open(part, _STEP, dir_fd=self.end)
+            self._held.append((part, fd))
+            status = os.fstat(fd)
+            place = "/".join(name for name, _ in self._held)
+            if doubt := doubt_of(place, status, self._users, self._groups):
+                self.doubts.append(doubt)
+            if stat.S_ISLNK(status.st_mode):
+                target = os.readlink("", dir_fd=fd)
+                self._back_to(1 if target.startswith("/") else len(self._held) - 1)
+                todo += _parts(target)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
     def _back_to(self, count: int) -> None:
         """Leaves all but the first `count` of what is held."""
         while len(self._held) > count:
             os.close(self._held.pop()[1])
-
-    def _enter(self, part: str) -> list[str]:
-        """Goes to a part of the present directory; of a link, hands back where it leads."""
-        if part in self._nowhere and len(self._held) == 1:
-            raise OSError(errno.EINVAL, f"not followed, because it is in /{part}")
-        fd = os.open(part, _STEP, dir_fd=self.end)
-        self._held.append((part, fd))
-        status = os.fstat(fd)
-        place = "/".join(name for name, _ in self._held)
-        if doubt := doubt_of(place, status, self._users, self._groups):
-            self.doubts.append(doubt)
-        if not stat.S_ISLNK(status.st_mode):
-            return []
-        target = os.readlink("", dir_fd=fd)
-        self._back_to(1 if target.startswith("/") else len(self._held) - 1)
-        return _parts(target)
 
 
 def _parts(path: str) -> list[str]:

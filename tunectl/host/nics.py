@@ -42,30 +42,27 @@ class Nic(NamedTuple):
 
 def read_nics(root: Sysroot, irqs: Iterable[Irq] = ()) -> tuple[Nic, ...]:
     """Every interface with a device behind it, by name. Never raises for what a host lacks."""
-    names = sorted(name for name in root.listdir(_NET) if root.exists(f"{_NET}/{name}/device"))
-    known = list(irqs)
-    return tuple(_read(root, name, known) for name in names)
-
-
-def _read(root: Sysroot, name: str, irqs: list[Irq]) -> Nic:
-    directory = f"{_NET}/{name}"
-    device = root.readlink(f"{directory}/device").rpartition("/")[2]
-    queues = root.listdir(f"{directory}/queues")
-    homes = _homes(name)
-    node = next((text for home in homes if (text := root.get(f"{home}/numa_node"))), "")
-    return Nic(
-        name=name,
-        driver=root.readlink(f"{directory}/device/driver").rpartition("/")[2],
-        device=device,
-        numa_node=int(node) if node.isdecimal() else None,  # -1: not known
-        local_cpus=read_local_cpus(root, name),
-        irqs=_irqs(root, name, device, irqs),
-        state=root.get(f"{directory}/operstate", "unknown"),
-        speed_mbps=_positive(root.get(f"{directory}/speed")),
-        mtu=_positive(root.get(f"{directory}/mtu")),
-        rx_queues=sum(queue.startswith("rx-") for queue in queues),
-        tx_queues=sum(queue.startswith("tx-") for queue in queues),
-    )
+    nics, known = [], list(irqs)
+    for name in sorted(name for name in root.listdir(_NET) if root.exists(f"{_NET}/{name}/device")):
+        directory = f"{_NET}/{name}"
+        device = root.readlink(f"{directory}/device").rpartition("/")[2]
+        queues = root.listdir(f"{directory}/queues")
+        node = next((text for home in _homes(name) if (text := root.get(f"{home}/numa_node"))), "")
+        nic = Nic(
+            name=name,
+            driver=root.readlink(f"{directory}/device/driver").rpartition("/")[2],
+            device=device,
+            numa_node=int(node) if node.isdecimal() else None,  # -1: not known
+            local_cpus=read_local_cpus(root, name),
+            irqs=_irqs(root, name, device, known),
+            state=root.get(f"{directory}/operstate", "unknown"),
+            speed_mbps=_positive(root.get(f"{directory}/speed")),
+            mtu=_positive(root.get(f"{directory}/mtu")),
+            rx_queues=sum(queue.startswith("rx-") for queue in queues),
+            tx_queues=sum(queue.startswith("tx-") for queue in queues),
+        )
+        nics.append(nic)
+    return tuple(nics)
 
 
 def _homes(name: str) -> tuple[str, str]:
@@ -152,24 +149,16 @@ def read_stamping(root: Sysroot, nic: str) -> Stamping:
     if not number.isdecimal():
         return Stamping(nic)
     clock = f"/dev/ptp{number}"
-    stamping = Stamping(nic, clock, clock_error=_refusal(clock))
-    try:
-        return stamping._replace(receive_filter=_receive_filter(nic))
-    except OSError as error:
-        return stamping._replace(filter_error=error.strerror or str(error))
-
-
-def _refusal(device: str) -> str:
-    """Why a clock cannot be read, as far as that can be known without opening it."""
-    if os.access(device, os.R_OK):
-        return ""
-    return os.strerror(errno.EACCES if os.path.exists(device) else errno.ENOENT)
-
-
-def _receive_filter(nic: str) -> str:
-    """ioctl SIOCGHWTSTAMP: a struct ifreq that points to a struct hwtstamp_config, which are three numbers."""
+    stamping = Stamping(nic, clock)
+    if not os.access(clock, os.R_OK):  # as far as that can be known without opening it
+        why = os.strerror(errno.EACCES if os.path.exists(clock) else errno.ENOENT)
+        stamping = stamping._replace(clock_error=why)
+    # ioctl SIOCGHWTSTAMP: a struct ifreq that points to a struct hwtstamp_config, which are three numbers.
     config = array.array("i", [0, 0, 0])
     request = struct.pack("16sP16x", nic.encode()[:_NAME_MOST], config.buffer_info()[0])
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        fcntl.ioctl(any_socket, _SIOCGHWTSTAMP, request)
-    return _FILTERS.get(config[2], "a few")
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            fcntl.ioctl(any_socket, _SIOCGHWTSTAMP, request)
+    except OSError as error:
+        return stamping._replace(filter_error=error.strerror or str(error))
+    return stamping._replace(receive_filter=_FILTERS.get(config[2], "a few"))

@@ -80,7 +80,7 @@ def _of(root: Sysroot, holder: Holder) -> Observer:
         if info.get("prog_type") in _AT_PERF_EVENTS:
             programs.append(_AT_PERF_EVENTS[info["prog_type"]])
     threads = len(root.listdir(f"{place}/task"))
-    return Observer(holder, _each(links), _each(programs), perf_events, threads)
+    return Observer(holder, tuple(sorted(set(links))), tuple(sorted(set(programs))), perf_events, threads)
 
 
 def _link_of(info: Mapping[str, str]) -> str:
@@ -93,27 +93,22 @@ def read_pins(root: Sysroot, place: str = _BPFFS) -> list[Pin]:
     """The links that are pinned below `place`, as root sees them on the host itself. Never raises."""
     if not root.live:
         return []
-    pins = (Pin(f"/{path}", _of_pinned(root, path)) for path in islice(root.walk(place), _MOST))
-    return [pin for pin in pins if pin.link]
-
-
-def _of_pinned(root: Sysroot, path: str) -> str:
-    name = ctypes.create_string_buffer(os.fsencode(root.path(path)))
-    asked = struct.pack("=QII", ctypes.addressof(name), 0, 0)
-    number = ctypes.c_long(_SYSCALLS.get(os.uname().machine, -1))
-    fd: int = ctypes.CDLL(None).syscall(number, ctypes.c_int(_OBJ_GET), asked, ctypes.c_uint(len(asked)))
-    if fd < 0:  # it is a directory, or this user may not
-        return ""
-    try:
-        return _link_of(_fields(root.get_text(f"proc/{os.getpid()}/fdinfo/{fd}")))
-    finally:
-        os.close(fd)
+    pins, number = [], ctypes.c_long(_SYSCALLS.get(os.uname().machine, -1))
+    for path in islice(root.walk(place), _MOST):
+        name = ctypes.create_string_buffer(os.fsencode(root.path(path)))
+        asked = struct.pack("=QII", ctypes.addressof(name), 0, 0)
+        fd: int = ctypes.CDLL(None).syscall(number, ctypes.c_int(_OBJ_GET), asked, ctypes.c_uint(len(asked)))
+        if fd < 0:  # it is a directory, or this user may not
+            continue
+        try:
+            link = _link_of(_fields(root.get_text(f"proc/{os.getpid()}/fdinfo/{fd}")))
+        finally:
+            os.close(fd)
+        if link:
+            pins.append(Pin(f"/{path}", link))
+    return pins
 
 
 def _fields(text: str) -> dict[str, str]:
     lines = (line.partition(":") for line in text.splitlines())
     return {key: value.strip() for key, _, value in lines}
-
-
-def _each(names: list[str]) -> tuple[str, ...]:
-    return tuple(sorted(set(names)))

@@ -96,14 +96,9 @@ class Socket(NamedTuple):
 def read_sockets(root: Sysroot, pid: int) -> list[Socket]:
     """The UDP sockets that a process has open; empty where its files are not ours to see. Never raises."""
     try:
-        return open_sockets(root, pid)
+        links = {root.readlink(f"proc/{pid}/fd/{name}") for name in root.names(f"proc/{pid}/fd")}
     except OSError:
         return []
-
-
-def open_sockets(root: Sysroot, pid: int) -> list[Socket]:
-    """The same. OSError where its files are not ours to see, or it has ended."""
-    links = {root.readlink(f"proc/{pid}/fd/{name}") for name in root.names(f"proc/{pid}/fd")}
     texts = (root.get_text(f"proc/{pid}/net/{name}") for name in ("udp", "udp6"))
     return [one for text in texts for one in parse_udp(text) if f"socket:[{one.inode}]" in links]
 
@@ -120,7 +115,7 @@ def parse_udp(text: str) -> list[Socket]:
 
 
 _PIDFD_GETFD = 438  # on every architecture (include/uapi/asm-generic/unistd.h)
-_SO_BUSY_POLL, _SO_INCOMING_NAPI_ID = 46, 56  # include/uapi/asm-generic/socket.h
+_SO_BUSY_POLL = 46  # include/uapi/asm-generic/socket.h
 _EPIOCGPARAMS = 0x80088A02  # _IOR(0x8A, 0x02, struct epoll_params)
 _EPOLL_PARAMS = struct.Struct("=IHBx")  # microseconds, packets, SO_PREFER_BUSY_POLL
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
@@ -132,7 +127,6 @@ class Polled(NamedTuple):
 
     is_epoll: bool
     usecs: int  # 0: it says nothing of its own; only an epoll instance is listed then
-    napi: int = 0  # the receive queue of its last packet; 0: none that can be polled
 
 
 def read_polled(root: Sysroot, pid: int) -> list[Polled]:
@@ -157,24 +151,16 @@ def read_polled(root: Sysroot, pid: int) -> list[Polled]:
 
 
 def _ask(pidfd: int, number: int, *, is_epoll: bool) -> Polled | None:
-    try:
-        fd = _duplicate(pidfd, number)
-    except OSError as error:
-        if error.errno in _GONE:
-            return None
-        raise
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd: int = libc.syscall(ctypes.c_long(_PIDFD_GETFD), ctypes.c_int(pidfd), ctypes.c_int(number), ctypes.c_uint(0))
+    if fd < 0 and (code := ctypes.get_errno()) not in _GONE:
+        raise OSError(code, os.strerror(code))
+    if fd < 0:
+        return None
     try:
         return _of_epoll(fd) if is_epoll else _of_socket(fd)
     finally:
         os.close(fd)
-
-
-def _duplicate(pidfd: int, number: int) -> int:
-    libc = ctypes.CDLL(None, use_errno=True)
-    fd: int = libc.syscall(ctypes.c_long(_PIDFD_GETFD), ctypes.c_int(pidfd), ctypes.c_int(number), ctypes.c_uint(0))
-    if fd < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return fd
 
 
 def _of_epoll(fd: int) -> Polled:
@@ -196,11 +182,10 @@ def _of_socket(fd: int) -> Polled | None:
         if asked.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             return None
         usecs = asked.getsockopt(socket.SOL_SOCKET, _SO_BUSY_POLL)
-        napi = asked.getsockopt(socket.SOL_SOCKET, _SO_INCOMING_NAPI_ID) if usecs else 0
     except OSError as error:
         if error.errno == errno.ENOPROTOOPT:  # CONFIG_NET_RX_BUSY_POLL is off: no socket polls
             return None
         raise
     finally:
         asked.detach()
-    return Polled(is_epoll=False, usecs=usecs, napi=napi) if usecs else None
+    return Polled(is_epoll=False, usecs=usecs) if usecs else None

@@ -219,8 +219,11 @@ def read_thread(root: Sysroot, pid: int, tid: int, *, affinity: bool = False) ->
     # Kernel threads that belong to one CPU have no choice, and on a large host there are thousands of them.
     if affinity and thread.movable:
         status = root.get_text(f"{place}/status")  # no short attribute: every group is in it
-        switches = parse_switches(status)
-        thread = thread._replace(allowed=parse_allowed(status), slept=switches[0], preempted=switches[1] or 0)
+        # A thread that sleeps or is stopped gives its CPU up of its own accord; sched_yield(2) does not count as that
+        # (kernel/sched/core.c, __schedule).
+        counts = (status.partition(f"\n{name}_ctxt_switches:")[2].partition("\n")[0].strip() for name in _SWITCHES)
+        slept, preempted = (int(count) if count.isdecimal() else None for count in counts)
+        thread = thread._replace(allowed=parse_allowed(status), slept=slept, preempted=preempted or 0)
     return thread
 
 
@@ -279,17 +282,6 @@ def read_slices(root: Sysroot) -> dict[int, int]:
     """
     lines = (line.split() for line in root.get_text("proc/schedstat").split("\n") if line.startswith("cpu"))
     return {int(words[0][3:]): int(words[9]) for words in lines if len(words) == 10 and words[0][3:].isdecimal()}
-
-
-def parse_switches(status: str) -> tuple[int | None, int | None]:
-    """voluntary_ctxt_switches and nonvoluntary_ctxt_switches of /proc/PID/task/TID/status; None where absent.
-
-    A thread that sleeps or is stopped gives its CPU up of its own accord; sched_yield(2) does not count as that
-    (kernel/sched/core.c, __schedule).
-    """
-    found = (status.partition(f"\n{name}_ctxt_switches:")[2].partition("\n")[0].strip() for name in _SWITCHES)
-    slept, preempted = (int(count) if count.isdecimal() else None for count in found)
-    return slept, preempted
 
 
 def parse_allowed(status: str) -> CpuSet | None:

@@ -60,28 +60,22 @@ def _ended(program: int) -> int | None:
 
 
 def _kill_all() -> None:
-    """Kills all children; theirs are ours then."""
+    """Kills all children; theirs are ours then.
+
+    By /proc/PID/stat, field 4: the kernel's own list of them is an option of its configuration.
+    """
     deadline = time.monotonic() + _KILLED_S
     while time.monotonic() < deadline:
-        for pid in _children():
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+        for name in filter(str.isdecimal, os.listdir("/proc")):
+            with suppress(OSError), open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                if file.read().rpartition(")")[2].split()[1] == str(os.getpid()):
+                    os.kill(int(name), signal.SIGKILL)
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         except ChildProcessError:
             return
         time.sleep(_LOOK_S)
-
-
-def _children() -> list[int]:
-    """By /proc/PID/stat, field 4: the kernel's own list of them is an option of its configuration."""
-    found = []
-    for name in filter(str.isdecimal, os.listdir("/proc")):
-        with suppress(OSError), open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
-            if file.read().rpartition(")")[2].split()[1] == str(os.getpid()):
-                found.append(int(name))
-    return found
 
 
 if __name__ == "__main__":

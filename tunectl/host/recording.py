@@ -31,9 +31,11 @@ from tunectl.durable import followed, replace_file
 from tunectl.host.ask import ANSWERS, QUESTIONS, answer_to_record
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.ethtool import paths_of
+from tunectl.host.nonintrusive import DISTURBING
 from tunectl.host.secrets import Taken, is_secret_file, without_secrets
 from tunectl.host.shellvars import SH
 from tunectl.host.sysroot import ABSENT_ERRNOS, MARK, Sysroot
+from tunectl.host.thermal import DISTURBING_ZONES
 from tunectl.shapes import Count, Maybe, plain
 
 _CPU_OF = re.compile(r"/(?:cpu|policy)(\d+)/")
@@ -130,9 +132,9 @@ class _Recorder:
         if not self._root.live:
             return ""
         match = _CPU_OF.search(path)
-        if match and name in INTERRUPTS_ITS_CPU and int(match[1]) in self._quiet:
+        if match and name in DISTURBING and int(match[1]) in self._quiet:
             return f"reading it would interrupt CPU {match[1]}, which is isolated"
-        if name == "temp" and self._root.get(f"{path[:-4]}type") == DISTURBING_ZONE and self._quiet:
+        if name == "temp" and self._root.get(f"{path[:-4]}type") in DISTURBING_ZONES and self._quiet:
             return "reading it interrupts a CPU of the package, which may be an isolated one"
         return ""
 
@@ -234,20 +236,16 @@ def _write(out_path: str, members: dict[str, _Member]) -> None:
         tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
         for path in sorted(members):
-            _add(archive, path, members[path])
+            member, entry = members[path], tarfile.TarInfo(path)
+            entry.mode = member.mode | 0o400  # what only root could read must still unpack to something readable
+            if member.target is not None:
+                entry.type, entry.linkname = tarfile.SYMTYPE, member.target
+            elif member.data is None:
+                entry.type = tarfile.DIRTYPE
+            else:
+                entry.size = len(member.data)
+            archive.addfile(entry, io.BytesIO(member.data) if member.data is not None else None)
     replace_file(followed(out_path), packed.getvalue(), mode=0o600)
-
-
-def _add(archive: tarfile.TarFile, path: str, member: _Member) -> None:
-    entry = tarfile.TarInfo(path)
-    entry.mode = member.mode | 0o400  # what only root could read must still unpack to something readable
-    if member.target is not None:
-        entry.type, entry.linkname = tarfile.SYMTYPE, member.target
-    elif member.data is None:
-        entry.type = tarfile.DIRTYPE
-    else:
-        entry.size = len(member.data)
-    archive.addfile(entry, io.BytesIO(member.data) if member.data is not None else None)
 
 
 _CPU = "sys/devices/system/cpu"
@@ -272,7 +270,6 @@ FILES = (
     *_below("proc/[0-9]*", "comm stat status cgroup task/*/comm task/*/stat task/*/status"),
     *_below("proc/sys/kernel", "arch hostname osrelease ostype version random/boot_id"),
     *_below("proc/sys/kernel", "watchdog watchdog_thresh sched_rt_period_us"),
-    "proc/meminfo",
     *_below("proc/sys/vm", "dirty_ratio dirty_background_ratio"),
     *_below("proc/sys/net/core", "netdev_budget netdev_max_backlog"),
     *_below(_CPU, "present online possible offline isolated nohz_full kernel_max smt/active"),
@@ -357,16 +354,3 @@ DIRECTORIES = (
     "sys/class/net",
     f"{_NET}/queues/*",
 )
-
-# Reading these runs code on the CPU they belong to (docs/kernel-facts.md); an isolated CPU is left alone.
-INTERRUPTS_ITS_CPU = (
-    "scaling_cur_freq",  # 4.13 to 5.18
-    "base_frequency",
-    "energy_performance_preference",
-    "energy_perf_bias",
-    "nominal_freq",
-    "highest_perf",
-    "lowest_freq",
-)
-# A zone of this type reads an MSR on a CPU of its package, whichever the kernel chose.
-DISTURBING_ZONE = "x86_pkg_temp"

@@ -46,7 +46,11 @@ class Refusals:
         return bool(self._denied)
 
     def __str__(self) -> str:
-        return ", ".join(f"/{path}: {_why(error)}" for path, error in self._denied.items())
+        whys = {
+            path: str(error.strerror) if isinstance(error, NotFollowedError) else os.strerror(error.errno or 0)
+            for path, error in self._denied.items()
+        }
+        return ", ".join(f"/{path}: {why}" for path, why in whys.items())
 
     @property
     def errno(self) -> int | None:
@@ -58,10 +62,6 @@ class Refusals:
         """What makes it known."""
         foreign = [isinstance(error, NotFollowedError) for error in self._denied.values()]
         return OWNED if foreign and all(foreign) else AS_ROOT
-
-
-def _why(error: OSError) -> str:
-    return str(error.strerror) if isinstance(error, NotFollowedError) else os.strerror(error.errno or 0)
 
 
 CHOOSES = "who writes it chooses what apply writes as root"

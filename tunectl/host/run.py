@@ -152,8 +152,12 @@ class Resident:
         if status is None:
             self._child.kill()
             self._child.wait()
-        if not _is_there(self._child.pid):  # else somebody else has its number by now
+        try:
+            os.kill(self._child.pid, 0)  # somebody else may have its number by now
+        except ProcessLookupError:
             _kill_all(self._child.pid)  # it led a session of its own
+        except PermissionError:
+            pass
         return status
 
     def close(self) -> None:
@@ -163,14 +167,6 @@ class Resident:
     def _read(self, stream: IO[bytes] | None) -> bytes:
         assert stream is not None
         return (stream.read(self.MOST_BYTES) or b"") if not stream.closed else b""
-
-
-def _is_there(pid: int) -> bool:
-    with suppress(ProcessLookupError):
-        with suppress(PermissionError):
-            os.kill(pid, 0)
-        return True
-    return False
 
 
 def _kill_all(group: int) -> None:
@@ -186,14 +182,11 @@ def _kill_all(group: int) -> None:
 def reason_of(returncode: int, lines: Sequence[str]) -> str:
     """Why a program failed: its last words, or else how it ended. One that was killed had no time for words."""
     if returncode < 0:
-        return f"it was killed by {_signal(-returncode)}"
+        name = f"signal {-returncode}"
+        with suppress(ValueError):  # those of real time have no names
+            name = signal.Signals(-returncode).name
+        return f"it was killed by {name}"
     return cut_line(lines[-1]) if lines else f"it ended with status {returncode}"
-
-
-def _signal(number: int) -> str:
-    with suppress(ValueError):  # those of real time have no names
-        return signal.Signals(number).name
-    return f"signal {number}"
 
 
 def _clean(more: Mapping[str, str]) -> dict[str, str]:

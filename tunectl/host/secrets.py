@@ -164,11 +164,8 @@ def _taken_out(pattern: re.Pattern[bytes], data: bytes, in_shell: bool) -> tuple
 
 def _replaced(secret: bytes) -> bytes:
     """As many lines, each as far indented, in the same quotes."""
-    quote = next((mark for mark in (b'"""', b"'''", b'\\"', b'"', b"'") if _is_quoted(secret, mark)), b"")
+    marks = (mark for mark in (b'"""', b"'''", b'\\"', b'"', b"'") if len(secret) >= 2 * len(mark))
+    quote = next((mark for mark in marks if secret.startswith(mark) and secret.endswith(mark)), b"")
     inner = secret[len(quote) : len(secret) - len(quote)]
     lines = re.split(rb"(\\?\r?\n[ \t]*)", inner)  # every second one is an end of line
     return quote + b"".join(each if number % 2 or not each else LEFT_OUT for number, each in enumerate(lines)) + quote
-
-
-def _is_quoted(text: bytes, mark: bytes) -> bool:
-    return len(text) >= 2 * len(mark) and text.startswith(mark) and text.endswith(mark)

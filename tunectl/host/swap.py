@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from tunectl.command import argv
 from tunectl.fix import Fix, to_type
+from tunectl.host.filesystem import unescaped
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import starting_links, unit_directories
 from tunectl.host.systemdunit import mask_of
 
 FSTAB = "etc/fstab"
 SWAPS = "proc/swaps"
-_OCTAL = re.compile(r"\\([0-7]{3})")
 _UNIT = re.compile(r"[A-Za-z0-9:_.\\@-]+\.swap")
 
 
@@ -32,7 +32,7 @@ class Starter(NamedTuple):
 def read_swaps(root: Sysroot) -> list[str]:
     """The devices and files that are swapped to now. OSError where that cannot be read."""
     rows = [line.split() for line in root.read_text(SWAPS).split("\n")[1:]]
-    return [_OCTAL.sub(lambda match: chr(int(match[1], 8)), row[0]) for row in rows if row]
+    return [unescaped(row[0]) for row in rows if row]
 
 
 def read_starters(root: Sysroot) -> list[Starter]:
@@ -43,16 +43,11 @@ def read_starters(root: Sysroot) -> list[Starter]:
         is_swap = fields[2:3] == ["swap"] and not fields[0].startswith("#")
         if is_swap and "noauto" not in "".join(fields[3:4]).split(","):
             found.append(Starter(FSTAB, number, to_type(argv("sudo", "sed", "-i", f"{number}s/^/#/", f"/{FSTAB}"))))
-    for unit in _wanted(root):
+    links = (link for kind, link in starting_links(root) if "target" in kind and link.endswith(".swap"))
+    for unit in sorted({link.rpartition("/")[2] for link in links}):
         place = next((path for path in unit_directories(unit) if root.exists(path)), "")
         # The generator's own units come from fstab.
         from_fstab = "fstab-generator" in root.get_text(place)
         if place and not from_fstab and not mask_of(root, unit) and _UNIT.fullmatch(unit):
             found.append(Starter(place, 0, to_type(argv("sudo", "systemctl", "mask", of=[unit]))))
     return found
-
-
-def _wanted(root: Sysroot) -> list[str]:
-    """The swap units that a target wants."""
-    links = (link for kind, link in starting_links(root) if "target" in kind and link.endswith(".swap"))
-    return sorted({link.rpartition("/")[2] for link in links})

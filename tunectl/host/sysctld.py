@@ -1,7 +1,7 @@
 """Which sysctls a site's sysctl.d files set at boot, and with which line. sysctl.d(5)."""
 
 import fnmatch
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tunectl.fix import NOTHING, Fix
@@ -69,27 +69,21 @@ def read_sysctl_settings(root: Sysroot, knob_of: Mapping[str, str]) -> list[Sett
         for key, knob in knob_of.items():
             if fnmatch.fnmatchcase(key, line.key):
                 found.append(Setting(knob, key, line.value, "/" + path, line.line, wins=False))
-    winners = _winners(found, {("/" + path, line.line) for path, line in assignments if line.key not in knob_of})
-    return [setting._replace(wins=setting in winners) for setting in found]
-
-
-def _winners(settings: Iterable[Setting], wildcards: set[tuple[str, int]]) -> set[Setting]:
-    """The last line for each key; a key spelled out beats one that only a pattern names, wherever it stands."""
+    # The last line for each key wins; a key spelled out beats one that only a pattern names, wherever it stands.
+    wildcards = {("/" + path, line.line) for path, line in assignments if line.key not in knob_of}
     last: dict[str, Setting] = {}
-    for setting in settings:
+    for setting in found:
         standing = last.get(setting.key)
         is_pattern = (setting.path, setting.line) in wildcards
-        if standing and is_pattern and (standing.path, standing.line) not in wildcards:
-            continue
-        last[setting.key] = setting
-    return set(last.values())
+        if not standing or not is_pattern or (standing.path, standing.line) in wildcards:
+            last[setting.key] = setting
+    return [setting._replace(wins=setting is last[setting.key]) for setting in found]
 
 
-def _of_one_knob(later: Setting, earlier: Setting) -> bool:
-    return later.knob == earlier.knob
-
-
-def last_wins(settings: list[Setting], replaces: Callable[[Setting, Setting], bool] = _of_one_knob) -> list[Setting]:
+def last_wins(
+    settings: list[Setting],
+    replaces: Callable[[Setting, Setting], bool] = lambda later, earlier: later.knob == earlier.knob,
+) -> list[Setting]:
     """Each setting wins that no later one replaces; of one knob the last does, unless `replaces` says otherwise."""
 
     def stands(number: int) -> bool:

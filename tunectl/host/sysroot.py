@@ -374,7 +374,7 @@ class Sysroot:
 
     def link_target(self, path: str) -> str | None:
         """Where a link points; None where it is none, or nothing is there. OSError where that cannot be known."""
-        return _link_target(self._place(path))
+        return _look_at(self._place(path))[1]
 
     def _place(self, path: str) -> str:
         """The path itself, which may be a link, its directory resolved inside the root."""
@@ -435,11 +435,6 @@ def _is_lacking(look: _Look, path: str) -> bool:
         return False
     listed = look.names[above]
     return listed is None or name not in listed
-
-
-def _link_target(place: str) -> str | None:
-    """Where a link points; None where it is none, or there is nothing, or nothing that may be looked at."""
-    return _look_at(place)[1]
 
 
 def _look_at(place: str) -> tuple[bool, str | None]:

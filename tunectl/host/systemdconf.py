@@ -70,15 +70,12 @@ def _places(name: str) -> tuple[list[str], list[str]]:
     mains = [f"{place}/{name}" for place in (_UNITS if is_unit else directories_of("systemd"))]
     if not is_unit:
         return mains, [f"{main}.d" for main in mains]
-    own = [f"{place}/{kind}.d" for place in _UNITS for kind in (name, *_prefixes(name))]
-    return mains, own + [f"{place}/{name.rpartition('.')[2]}.d" for place in _UNITS]
-
-
-def _prefixes(name: str) -> list[str]:
-    """`a-b-c.service` has drop-ins of `a-b-.service` and `a-.service`, too."""
+    # `a-b-c.service` has drop-ins of `a-b-.service` and `a-.service`, too.
     stem, dot, kind = name.rpartition(".")
     dashes = [number for number, letter in enumerate(stem[:-1]) if letter == "-"]
-    return [f"{stem[: number + 1]}{dot}{kind}" for number in reversed(dashes)]
+    names = (name, *(f"{stem[: number + 1]}{dot}{kind}" for number in reversed(dashes)))
+    own = [f"{place}/{each}.d" for place in _UNITS for each in names]
+    return mains, own + [f"{place}/{kind}.d" for place in _UNITS]
 
 
 def unit_directories(kind: str) -> tuple[str, ...]:

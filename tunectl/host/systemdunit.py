@@ -5,6 +5,7 @@ Source: systemd.unit(5), "Unit File Load Path"; systemd.service(5), "Command lin
 
 import shlex
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from tunectl.command import Command, all_of, argv, as_data
@@ -38,17 +39,11 @@ class Said(NamedTuple):
 def mask_of(root: Sysroot, unit: str) -> str:
     """The file that masks a unit: a link to /dev/null, or an empty file; "" where nothing does."""
     main = next((path for path in files_of(root, unit)[:1] if path.endswith(f"/{unit}")), "")
-    return main if main and _is_null(root, main) else ""
-
-
-def _is_null(root: Sysroot, path: str) -> bool:
-    link = root.readlink(path)
-    if link:
-        return link.endswith(NULL)  # in a recording it is relative
-    try:
-        return not root.read_bytes(path, 1)
-    except OSError:
-        return False
+    if main and (link := root.readlink(main)):
+        return main if link.endswith(NULL) else ""  # in a recording it is relative
+    with suppress(OSError):
+        return "" if not main or root.read_bytes(main, 1) else main
+    return ""
 
 
 def read_unit(root: Sysroot, unit: str) -> list[Said]:

@@ -17,7 +17,7 @@ from tunectl.host.sysroot import Sysroot
 _CPU = "sys/devices/system/cpu"
 THERMAL = "sys/class/thermal"
 # These zones read an MSR on a CPU of their own choice (x86_pkg_temp_thermal.c, processor_thermal_device.c).
-_DISTURBING_ZONES = frozenset({"x86_pkg_temp", "TCPU", "TCPU_PCI", "B0D4"})
+DISTURBING_ZONES = frozenset({"x86_pkg_temp", "TCPU", "TCPU_PCI", "B0D4"})
 # A trip of these kinds stops the host, or warns of it; an active one starts a fan, a passive one what is bound to it.
 _STOPPING_TRIPS = frozenset({"hot", "critical"})
 # Cooling devices that slow CPUs or keep them idle; the others are fans, radios and displays.
@@ -49,6 +49,8 @@ def cooling_advice(devices: Mapping[str, str], *, hot: bool | None = None) -> Fi
 
 # How often each CPU saw its core, or its package, throttled since boot: ("core", 4) -> 7.
 Throttles = Mapping[tuple[str, int], int]
+_TRIP_TYPE = r"trip_point_[0-9]+_type"
+_SLOWS = ("passive", True)
 
 
 class Capping(NamedTuple):
@@ -79,7 +81,7 @@ def throttle_path(cpu: int, whose: str) -> str:
 
 def quiet_zones(root: Sysroot) -> dict[str, str]:
     """{name: type} of the zones whose temperature no CPU is asked for."""
-    return {name: kind for name, kind in _of_class(root, "thermal_zone").items() if kind not in _DISTURBING_ZONES}
+    return {name: kind for name, kind in _of_class(root, "thermal_zone").items() if kind not in DISTURBING_ZONES}
 
 
 def slowing_coolers(root: Sysroot) -> dict[str, str]:
@@ -108,21 +110,12 @@ def lowest_trip(root: Sysroot, zone: str) -> int | None:
         return None
     files = root.listdir(zone)
     kinds = {name[:-5]: root.get(f"{zone}/{name}").strip() for name in files if re.fullmatch(_TRIP_TYPE, name)}
-    slowing = {f"trip_point_{trip}" for trip in _bound_trips(root, zone, files)}
+    devices = [name for name in files if re.fullmatch(r"cdev[0-9]+", name)]
+    bound = [name for name in devices if root.get(f"{zone}/{name}/type").strip().startswith(SLOWING_COOLERS)]
+    slowing = {f"trip_point_{_number(root, f'{zone}/{name}_trip_point')}" for name in bound}
     effective = [name for name, kind in kinds.items() if kind in _STOPPING_TRIPS or (kind, name in slowing) == _SLOWS]
     temps = (plausible(_number(root, f"{zone}/{name}_temp"), TRIP) for name in effective)
     return min((temp for temp in temps if temp is not None), default=None)
-
-
-_TRIP_TYPE = r"trip_point_[0-9]+_type"
-_SLOWS = ("passive", True)
-
-
-def _bound_trips(root: Sysroot, zone: str, files: Iterable[str]) -> set[int | None]:
-    """The trips to which a cooling device that slows CPUs is bound."""
-    devices = [name for name in files if re.fullmatch(r"cdev[0-9]+", name)]
-    slowing = [name for name in devices if root.get(f"{zone}/{name}/type").strip().startswith(SLOWING_COOLERS)]
-    return {_number(root, f"{zone}/{name}_trip_point") for name in slowing}
 
 
 def read_capping(root: Sysroot) -> tuple[Capping, ...]:
@@ -134,23 +127,19 @@ def read_capping(root: Sysroot) -> tuple[Capping, ...]:
     kinds = {name: kind for name, kind in slowing_coolers(root).items() if not injects_idle(kind)}
     states = {name: plausible(_number(root, f"{THERMAL}/{name}/cur_state"), states_of(root, name)) for name in kinds}
     at_work = {name: state for name, state in states.items() if state and state > 0}
-    hot = is_hot(_temperature_and_trip(root, f"{THERMAL}/{name}") for name in quiet_zones(root)) if at_work else None
-    return tuple(Capping(name, kinds[name], state, _package(root, name), hot) for name, state in at_work.items())
-
-
-def _temperature_and_trip(root: Sysroot, zone: str) -> tuple[int | None, int | None]:
-    return plausible(_number(root, f"{zone}/temp"), TEMPERATURE), lowest_trip(root, zone)
+    zones = [f"{THERMAL}/{name}" for name in quiet_zones(root)] if at_work else []
+    hot = is_hot((plausible(_number(root, f"{zone}/temp"), TEMPERATURE), lowest_trip(root, zone)) for zone in zones)
+    capping = []
+    for name, state in at_work.items():
+        cpu = root.readlink(f"{THERMAL}/{name}/device/physical_node").rpartition("/")[2]
+        capping.append(Capping(name, kinds[name], state, package_of(root, cpu.removeprefix("cpu")), hot))
+    return tuple(capping)
 
 
 def is_hot(zones: Iterable[tuple[float | None, float | None]]) -> bool | None:
     """Is a zone, its temperature and its trip, at a trip that slows the CPUs? None where no zone has both."""
     known = [(temperature, trip) for temperature, trip in zones if temperature is not None and trip is not None]
     return any(temperature >= trip for temperature, trip in known) if known else None
-
-
-def _package(root: Sysroot, name: str) -> int | None:
-    cpu = root.readlink(f"{THERMAL}/{name}/device/physical_node").rpartition("/")[2]
-    return package_of(root, cpu.removeprefix("cpu"))
 
 
 def package_of(root: Sysroot, cpu: str) -> int | None:

@@ -18,6 +18,7 @@ from tunectl.host.hardware import Drivers, cpuinfo_field, hypervisor_of, read_dr
 from tunectl.host.interrupts import Irq, read_irqs
 from tunectl.host.nics import Nic, read_nics
 from tunectl.host.sysroot import Sysroot
+from tunectl.shapes import Hardware
 
 
 class Topology(NamedTuple):
@@ -64,38 +65,24 @@ _CPU = "sys/devices/system/cpu"
 _DMI = "sys/class/dmi/id"
 
 
-class Machine(NamedTuple):
-    """Names as firmware and kernel give them, "" where they do not say; counts of what is online."""
+def read_machine(root: Sysroot, facts: CpuFacts) -> Hardware:
+    """The machine below `root`: names as firmware and kernel give them, counts of what is online. Never raises.
 
-    vendor: str = ""  # of the server, as DMI has it
-    product: str = ""
-    cpu_model: str = ""
-    sockets: int = 0
-    cores: int = 0
-    cpus: int = 0
-    numa_nodes: int = 0
-    hypervisor: str = ""  # "" on bare metal
-
-
-def read_machine(root: Sysroot, facts: CpuFacts) -> Machine:
-    """The machine below `root`. Reads a file a core, none of which interrupts a CPU. Never raises."""
+    Reads a file a core, none of which interrupts a CPU.
+    """
     cpuinfo = root.get_text("proc/cpuinfo")
     cores = sorted({min(core) for core in facts.siblings.values()})
     packages = {root.get(f"{_CPU}/cpu{cpu}/topology/physical_package_id") for cpu in cores}
-    return Machine(
+    # ARM's kernels name no model: arch/arm64/kernel/cpuinfo.c shows the fields of MIDR_EL1.
+    names = ("CPU implementer", "CPU variant", "CPU part", "CPU revision")
+    of_arm = (f"{name[4:]} {value}" for name in names if (value := cpuinfo_field(cpuinfo, name)))
+    return Hardware(
         vendor=root.get(f"{_DMI}/sys_vendor"),
         product=root.get(f"{_DMI}/product_name"),
-        cpu_model=cpuinfo_field(cpuinfo, "model name") or _arm_model(cpuinfo),
+        cpu_model=cpuinfo_field(cpuinfo, "model name") or ", ".join(of_arm),
         sockets=len(packages),
         cores=len(cores),
         cpus=len(facts.online),
         numa_nodes=max(len(read_node_numbers(root)), 1),
         hypervisor=hypervisor_of(root, cpuinfo),
     )
-
-
-def _arm_model(cpuinfo: str) -> str:
-    """ARM's kernels name no model: arch/arm64/kernel/cpuinfo.c shows the fields of MIDR_EL1."""
-    names = ("CPU implementer", "CPU variant", "CPU part", "CPU revision")
-    fields = [f"{name[4:]} {value}" for name in names if (value := cpuinfo_field(cpuinfo, name))]
-    return ", ".join(fields)

@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpumask
+from tunectl.host.attribute import write_attribute
 from tunectl.host.identity import read_start
 from tunectl.host.sysroot import Sysroot
 
@@ -70,9 +71,11 @@ def read_tracing(root: Sysroot) -> Tracing | None:
         path = f"{place}/instances/{name}"
         if not _lives(root, name):
             traces.append(Trace(name, path, root.get(f"{path}/current_tracer"), _events(root, path)))
-    probes = [
-        (file, event) for file in ("kprobe_events", "uprobe_events") for event in _probes(root, f"{place}/{file}")
-    ]
+    probes = []
+    for file in ("kprobe_events", "uprobe_events"):
+        lines = [line.split() for line in root.get_text(f"{place}/{file}").splitlines()]
+        names = [words[0].partition(":")[2] for words in lines if words]
+        probes += [(file, name.replace("/", ":")) for name in names if name]  # `p:kprobes/mine do_nanosleep`
     profiled = root.get(f"{place}/function_profile_enabled") == "1"
     armed = [match[1] for line in root.get_text(_KPROBES).splitlines() if (match := _ARMED.match(line))]
     return Tracing(place, tuple(traces), tuple(probes), profiled, root.get(_STACK) == "1", tuple(dict.fromkeys(armed)))
@@ -90,23 +93,8 @@ def find_place(root: Sysroot) -> str | None:
     return next((place for place in _PLACES if root.exists(f"{place}/current_tracer")), None)
 
 
-def left_instances(root: Sysroot) -> list[str]:
-    """The instances of processes of ours that are no more, as paths from the root. Never raises."""
-    place = find_place(root)
-    if place is None:
-        return []
-    names = (name for name in root.listdir(f"{place}/instances") if _OURS.fullmatch(name))
-    return [f"{place}/instances/{name}" for name in names if not _lives(root, name)]
-
-
 def _events(root: Sysroot, path: str) -> tuple[str, ...]:
     return tuple(root.get_text(f"{path}/set_event").split())
-
-
-def _probes(root: Sysroot, path: str) -> list[str]:
-    """`p:kprobes/mine do_nanosleep` is the event kprobes:mine."""
-    names = (line.split()[0].partition(":")[2] for line in root.get_text(path).splitlines() if line.strip())
-    return [name.replace("/", ":") for name in names if name]
 
 
 def _lives(root: Sysroot, name: str) -> bool:
@@ -137,11 +125,7 @@ class TraceInstance:
 
     def write(self, name: str, text: str) -> None:
         """One write into one of its files. OSError where the kernel refuses."""
-        fd = os.open(f"{self.path}/{name}", os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
-        try:
-            os.write(fd, text.encode())
-        finally:
-            os.close(fd)
+        write_attribute(os.open(f"{self.path}/{name}", os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC), text.encode())
 
     def switch(self, on: bool) -> None:
         """Records from now on, or no more."""
@@ -206,9 +190,11 @@ def sweep(root: Sysroot) -> None:
 
     Should the owner live after all, in a PID namespace that is not seen here, the kernel refuses: it holds a file open.
     """
-    for path in left_instances(root):
-        with suppress(OSError):
-            os.rmdir(root.path(path))
+    place = find_place(root)
+    for name in root.listdir(f"{place}/instances") if place else ():
+        if _OURS.fullmatch(name) and not _lives(root, name):
+            with suppress(OSError):
+                os.rmdir(root.path(f"{place}/instances/{name}"))
 
 
 def mark(root: Sysroot, text: str) -> bool:
@@ -217,11 +203,8 @@ def mark(root: Sysroot, text: str) -> bool:
         tracing = read_tracing(root)
         if tracing is None or not tracing.traces[0].on or root.get(f"{tracing.place}/tracing_on") != "1":
             return False
-        fd = os.open(root.path(f"{tracing.place}/trace_marker"), os.O_WRONLY | os.O_CLOEXEC)
-        try:
-            os.write(fd, text.encode())
-        finally:
-            os.close(fd)
+        marker = root.path(f"{tracing.place}/trace_marker")
+        write_attribute(os.open(marker, os.O_WRONLY | os.O_CLOEXEC), text.encode())
         return True
     return False
 

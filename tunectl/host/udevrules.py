@@ -54,17 +54,12 @@ class Rule(NamedTuple):
 def parse_rules(text: str, file: str) -> Iterator[Rule]:
     """The rules of one file; a backslash at the end of a line continues a rule. One that udev ignores is none."""
     for line in continued_lines(text, between="", comments="#", anywhere=True):
-        if keys := _keys(line.text):
-            yield Rule(file, line.first, line.last, keys)
-
-
-def _keys(text: str) -> tuple[Key, ...]:
-    """The parts of a rule; none where something else stands there: udev ignores the line then (udev-rules.c)."""
-    keys, at = [], 0
-    while match := _KEY.match(text, at):
-        keys.append(Key(match[1], match[2] or "", match[3], match[4]))
-        at = match.end()
-    return tuple(keys) if not text[at:].strip(" \t\r,") else ()
+        keys, at = [], 0
+        while match := _KEY.match(line.text, at):
+            keys.append(Key(match[1], match[2] or "", match[3], match[4]))
+            at = match.end()
+        if keys and not line.text[at:].strip(" \t\r,"):  # where something else stands there, udev ignores the line
+            yield Rule(file, line.first, line.last, tuple(keys))
 
 
 def rules_against_units(root: Sysroot, ours: str) -> Iterator[tuple[Rule, Key]]:

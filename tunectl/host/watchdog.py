@@ -35,17 +35,14 @@ class Watchdog(NamedTuple):
 
 def read_watchdogs(root: Sysroot) -> tuple[Watchdog, ...]:
     """Every watchdog that has a driver now."""
-    found = [_read(root, f"{_CLASS}/{name}") for name in sorted(root.listdir(_CLASS))]
+    found = []
+    for name in sorted(root.listdir(_CLASS)):
+        identity, state, timeout = (root.get(f"{_CLASS}/{name}/{file}") for file in ("identity", "state", "timeout"))
+        active = state == "active" if state else None
+        found.append(Watchdog(identity or name, active, int(timeout) if timeout.isdecimal() else None))
     if all(map(root.exists, _IPMI)) and not any(one.of_the_bmc for one in found):
         found.append(Watchdog(_OF_THE_BMC, None, None))
     return tuple(found)
-
-
-def _read(root: Sysroot, place: str) -> Watchdog:
-    state, timeout = root.get(f"{place}/state"), root.get(f"{place}/timeout")
-    active = state == "active" if state else None
-    identity = root.get(f"{place}/identity") or place.rpartition("/")[2]
-    return Watchdog(identity, active, int(timeout) if timeout.isdecimal() else None)
 
 
 def is_fed_by_systemd(root: Sysroot) -> bool | None:

@@ -7,21 +7,13 @@ import msgspec
 
 from tunectl.errors import UsageError
 from tunectl.hostfile.shape import CEILINGS, Budget, FeedBudget
+from tunectl.shapes import Looser
 
 
 class Measure(NamedTuple):
     """What a limit is compared with: the one of a profile that tunectl ships."""
 
     limit: float
-    profile: str  # its name
-
-
-class Looser(NamedTuple):
-    """A limit that permits more than the profile's."""
-
-    key: str
-    limit: float
-    profile_limit: float
     profile: str  # its name
 
 

@@ -12,13 +12,14 @@ from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.scheduling import BY_PRIORITY
 from tunectl.host.sysroot import Sysroot
-from tunectl.hostfile.budget import Looser, looser, merged, of_feed
+from tunectl.hostfile.budget import looser, merged, of_feed
 from tunectl.hostfile.monitor import check_monitor
 from tunectl.hostfile.profile import NO_TEXTS, Profile, Texts, load_profile
 from tunectl.hostfile.shape import HostFile, Monitor, Thermal, ThreadRow, WaiverRow
 from tunectl.knobs import KNOBS
 from tunectl.model import NEXT_BOOT, Scope, Setting, Trading, Waiver, parse_target
 from tunectl.probe.loads import chosen
+from tunectl.shapes import Looser
 
 UNMANAGED = "unmanaged"  # a knob the profile sets and this site leaves alone
 

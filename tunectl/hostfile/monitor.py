@@ -78,8 +78,12 @@ def _check_sla(sla: Sla, where: str) -> None:
             raise UsageError(f"{where}.{key}: {limit:g} is not from 1 to {_DAY_NS:g} ns")
     if sla.socket is not None:
         check_socket(sla.socket, f"{where}.socket")
-    if sla.socket_group is not None:
-        _check_group(sla.socket_group, sla.socket, f"{where}.socket_group")
+    # The group itself need not be known to this host's files: the monitor looks it up when it binds.
+    if sla.socket_group is not None and not (sla.socket or "").startswith("/"):
+        raise UsageError(f"{where}.socket_group: only the path of a Unix socket has a group", _SOCKET_HINT)
+    if sla.socket_group is not None and not _GROUP.fullmatch(sla.socket_group):
+        why = f"{where}.socket_group: {sla.socket_group!r} is no group's name"
+        raise UsageError(why, 'socket_group = "trading"')
 
 
 def sla_notes(monitor: Monitor, origin: str) -> Iterator[str]:
@@ -170,14 +174,6 @@ def check_socket(address: str, where: str = "monitor.sla.socket") -> tuple[str, 
     if not port:
         raise UsageError(f"{where}: {address!r} is neither a whole path nor HOST:PORT", _SOCKET_HINT)
     return host, port
-
-
-def _check_group(group: str, socket: str | None, where: str) -> None:
-    """The group itself need not be known to this host's files: the monitor looks it up when it binds."""
-    if socket is None or not socket.startswith("/"):
-        raise UsageError(f"{where}: only the path of a Unix socket has a group", _SOCKET_HINT)
-    if not _GROUP.fullmatch(group):
-        raise UsageError(f"{where}: {group!r} is no group's name", 'socket_group = "trading"')
 
 
 def check_textfile(path: str, where: str = "monitor.prometheus.textfile") -> None:

@@ -70,7 +70,7 @@ def _explain(path: str, error: msgspec.ValidationError, shape: type[Any], docume
         return UsageError(
             f"{path}: {key}: {what.removeprefix('Invalid enum value ')} is not a choice", f"one of {choices}"
         )
-    hint = _brackets(what, shape, key) or _quotes(what, key, document)
+    hint = _hint(what, shape, key, document)
     if what.startswith("Expected"):
         what = "e" + re.sub(r"`([^`]*)`", lambda found: _said(found[1]), what)[1:]
     what = what.replace("Object missing required field", "missing key").replace("`", "'")
@@ -110,18 +110,15 @@ def _said(types: str) -> str:
     return " or ".join(filter(None, (", ".join(said[:-1]), said[-1]))) if said else types
 
 
-def _brackets(what: str, shape: type[Any], key: str) -> str:
-    """[threads] where [[threads]] is meant, and the other way round."""
-    if what == "Expected `array`, got `object`":
-        table, _, name = key.rpartition(".")
+def _hint(what: str, shape: type[Any], key: str, document: dict[str, Any]) -> str:
+    """What is probably meant, where brackets or quotes are another's; "" where nobody can tell."""
+    table, _, name = key.rpartition(".")
+    if what == "Expected `array`, got `object`":  # [threads] where [[threads]] is meant
         rows = get_args(_fields(shape, table).get(name))
         return f"write [[{key}]]" if rows and issubclass(rows[0], msgspec.Struct) else ""
-    is_table = what == "Expected `object`, got `array`" and not key.endswith("]")
-    return f"write [{key}]" if is_table else ""
-
-
-def _quotes(what: str, key: str, document: dict[str, Any]) -> str:
-    """mm.swappiness = 1 where "mm.swappiness" = 1 is meant: to TOML the first is a table `mm`."""
+    if what == "Expected `object`, got `array`":  # and the other way round
+        return "" if key.endswith("]") else f"write [{key}]"
+    # mm.swappiness = 1 where "mm.swappiness" = 1 is meant: to TOML the first is a table `mm`.
     table, _, name = key.partition(".")
     inner = document[table].get(name) if table == "knobs" and what.endswith("got `object`") else None
     return f'a name with a dot stands in quotes: "{name}.{next(iter(inner))}" = ...' if inner else ""

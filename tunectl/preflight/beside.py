@@ -84,27 +84,25 @@ def behold(root: Sysroot, at: float, found: Mapping[int, Iterable[Occupant]], ti
 
 def compare(before: Beheld, after: Beheld, found: Mapping[int, Iterable[Occupant]]) -> list[Beside]:
     """What happened on each CPU between the two. Pure."""
-    return [_beside(cpu, list(there), before, after) for cpu, there in sorted(found.items())]
-
-
-def _beside(cpu: int, there: list[Occupant], before: Beheld, after: Beheld) -> Beside:
     seconds = max(after.at - before.at, 1e-9)
-    pairs = []
-    for occupant in there:
-        key = (occupant.thread.pid, occupant.thread.tid)
-        if key in before.threads and key in after.threads:
-            pairs.append((before.threads[key], after.threads[key]))
-    return Beside(
-        cpu,
-        tuple(occupant.shown for occupant in there),
-        seconds,
-        # A CPU without a tick charges its thread late: one that never gave the CPU up spun all the time.
-        any(now.run_s - then.run_s > _SPINS * seconds or _never_left(then, now) for then, now in pairs),
-        sum(arrivals(before.interrupts, after.interrupts, cpu).values()),
-        sum(max(now.preempted - then.preempted, 0) for then, now in pairs),
-        sum(max(now.waited_s - then.waited_s, 0.0) for then, now in pairs),
-        max(after.steal_s.get(cpu, 0.0) - before.steal_s.get(cpu, 0.0), 0.0),
-    )
+    judged = []
+    for cpu, there in sorted(found.items()):
+        keys = [(occupant.thread.pid, occupant.thread.tid) for occupant in there]
+        seen = [key for key in keys if key in before.threads and key in after.threads]
+        pairs = [(before.threads[key], after.threads[key]) for key in seen]
+        counted = Beside(
+            cpu,
+            tuple(occupant.shown for occupant in there),
+            seconds,
+            # A CPU without a tick charges its thread late: one that never gave the CPU up spun all the time.
+            any(now.run_s - then.run_s > _SPINS * seconds or _never_left(then, now) for then, now in pairs),
+            sum(arrivals(before.interrupts, after.interrupts, cpu).values()),
+            sum(max(now.preempted - then.preempted, 0) for then, now in pairs),
+            sum(max(now.waited_s - then.waited_s, 0.0) for then, now in pairs),
+            max(after.steal_s.get(cpu, 0.0) - before.steal_s.get(cpu, 0.0), 0.0),
+        )
+        judged.append(counted)
+    return judged
 
 
 def _never_left(then: Thread, now: Thread) -> bool:
@@ -113,20 +111,20 @@ def _never_left(then: Thread, now: Thread) -> bool:
 
 def broken(judged: Iterable[Beside], limits: Mapping[str, float]) -> list[str]:
     """A sentence for each limit that the counts alone show to be broken. Pure."""
-    return [line for beside in judged for line in _broken(beside, limits)]
-
-
-def _broken(one: Beside, limits: Mapping[str, float]) -> Iterable[str]:
-    where = f"CPU {one.cpu}, beside {'; '.join(one.threads)}"
+    lines: list[str] = []
     rate, ppm = limits.get("interruptions_per_s"), limits.get("stolen_ppm")
-    if rate is not None and one.spins and one.interruptions_per_s > rate:
-        yield (
-            f"{where}: {one.interrupts} interrupts and {one.lost_turns} lost turns in {one.seconds:.1f} s, "
-            f"{one.interruptions_per_s:.4g} per second, allowed {rate:.10g} per second (interruptions_per_s)"
-        )
-    if ppm is not None and one.stolen_ppm > ppm:
-        waited, steal = (f"{seconds * 1e3:.1f} ms" for seconds in (one.waited_s, one.steal_s))
-        yield (
-            f"{where}: it waited {waited} for its CPU and the hypervisor took {steal}, "
-            f"{one.stolen_ppm:.4g} ppm, allowed {ppm:.10g} ppm (stolen_ppm)"
-        )
+    for counted in judged:
+        where = f"CPU {counted.cpu}, beside {'; '.join(counted.threads)}"
+        if rate is not None and counted.spins and counted.interruptions_per_s > rate:
+            lines.append(
+                f"{where}: {counted.interrupts} interrupts and {counted.lost_turns} lost turns in "
+                f"{counted.seconds:.1f} s, {counted.interruptions_per_s:.4g} per second, "
+                f"allowed {rate:.10g} per second (interruptions_per_s)"
+            )
+        if ppm is not None and counted.stolen_ppm > ppm:
+            waited, steal = (f"{seconds * 1e3:.1f} ms" for seconds in (counted.waited_s, counted.steal_s))
+            lines.append(
+                f"{where}: it waited {waited} for its CPU and the hypervisor took {steal}, "
+                f"{counted.stolen_ppm:.4g} ppm, allowed {ppm:.10g} ppm (stolen_ppm)"
+            )
+    return lines

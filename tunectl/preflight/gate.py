@@ -76,7 +76,7 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[Reason]]:
     ]
     reasons = [*_gathered(failing), *broken, *_plain(parts.beside)]
     unknown = _plain([parts.stopped] * bool(parts.stopped) + _unjudged(parts) + list(parts.not_measured))
-    unknown += _plain(_unjudged_too(UNDER_LOAD, str(parts.load_problem) if parts.load_problem else "", parts.loaded))
+    unknown += _plain(_unjudged_too(UNDER_LOAD, parts.load_problem, parts.loaded))
     unknown += _plain(_unjudged_too(FEED, parts.feed_problem, parts.feed))
     unreadable = [finding for finding in every if finding.outcome is Outcome.UNREADABLE]
     missed = [finding for finding in unreadable if strict or is_proof(finding.knob, parts.spared)]
@@ -101,18 +101,14 @@ def _unjudged(parts: Parts) -> list[str]:
         return [str(parts.probe_problem)]
     if parts.probe is None:
         return [] if parts.not_measured else ["probe: nothing was measured"]
-    return _not_held(PROBE, parts.probe)
+    return _unjudged_too(PROBE, NO_PROBLEM, parts.probe)
 
 
-def _unjudged_too(what: str, problem: str, result: Jitter | Feed | None) -> list[str]:
+def _unjudged_too(what: str, problem: Problem | str, result: Jitter | Feed | None) -> list[str]:
     """The same of what was measured besides, where it was asked for."""
     if problem:
-        return [problem]
-    return _not_held(what, result) if result else []
-
-
-def _not_held(what: str, result: Jitter | Feed) -> list[str]:
-    if result.budget.verdict in ("within", "broken"):
+        return [str(problem)]
+    if result is None or result.budget.verdict in ("within", "broken"):
         return []
     return [f"{what}: not judged: {result.budget.reason or 'it was held to no limit'}"]
 
@@ -124,16 +120,14 @@ def _gathered(findings: Iterable[Finding]) -> list[Reason]:
         fix = NOTHING if finding.knob.startswith("check.") else finding.fix
         key = (finding.knob, finding.outcome, str(finding.observed), str(finding.desired), fix)
         groups.setdefault(key, []).append(finding)
-    return [Reason(members[0].knob, _line(members)) for members in groups.values()]
-
-
-def _line(members: list[Finding]) -> str:
-    first = members[0]
-    names = [finding.instance for finding in members]
-    if all(name.isdecimal() for name in names):
-        names = [format_cpulist(map(int, names))]
-    name = f"{first.knob}[{','.join(names)}]" if any(names) else first.knob
-    several = len({finding.reason for finding in members})
-    more = f" (the first of {several} such reasons)" if several > 1 and first.reason else ""
-    line = sentence(name, standing(first), first.reason) + more
-    return line.rstrip(".") + (f"; fix: {first.fix}" if first.fix else "")
+    reasons = []
+    for members in groups.values():
+        first, names = members[0], [finding.instance for finding in members]
+        if all(name.isdecimal() for name in names):
+            names = [format_cpulist(map(int, names))]
+        name = f"{first.knob}[{','.join(names)}]" if any(names) else first.knob
+        several = len({finding.reason for finding in members})
+        more = f" (the first of {several} such reasons)" if several > 1 and first.reason else ""
+        line = sentence(name, standing(first), first.reason) + more
+        reasons.append(Reason(first.knob, line.rstrip(".") + (f"; fix: {first.fix}" if first.fix else "")))
+    return reasons

@@ -1,11 +1,9 @@
 """preflight's headline: the verdict in words, and on what terms it was reached. Pure."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
 
-from tunectl.hostfile.budget import Looser
 from tunectl.model import Target, Waiver
-from tunectl.shapes import Jitter
+from tunectl.shapes import Jitter, Looser, NextWaiver, Waivers
 from tunectl.wording import plural
 
 _MEANS = {
@@ -22,24 +20,16 @@ _FED = {
 }
 
 
-class Waivers(NamedTuple):
-    """How many waivers stand in the host file, how many have expired, and which of those that stand expires next."""
-
-    standing: int = 0
-    expired: int = 0
-    next: Waiver | None = None
-
-    def document(self) -> dict[str, Any]:
-        """As JSON has it."""
-        soonest = self.next and {"target": _name(self.next), "until": self.next.until, "reason": self.next.reason}
-        return {"standing": self.standing, "expired": self.expired, "next": soonest}
-
-
 def count_waivers(waivers: Iterable[Waiver], today: str) -> Waivers:
-    """`today` is an ISO date; a waiver holds on its last day."""
+    """How many stand, how many have expired, and which of those that stand expires next.
+
+    `today` is an ISO date; a waiver holds on its last day.
+    """
     every = tuple(waivers)
     standing = [waiver for waiver in every if waiver.until >= today]
-    return Waivers(len(standing), len(every) - len(standing), min(standing, key=lambda one: one.until, default=None))
+    first = min(standing, key=lambda waiver: waiver.until, default=None)
+    soonest = first and NextWaiver(str(Target(first.knob, first.instance or "")), first.until, first.reason)
+    return Waivers(len(standing), len(every) - len(standing), soonest)
 
 
 def headline(
@@ -63,7 +53,7 @@ def headline(
     if fed:
         said.append(_FED[fed])
     if looser:
-        each = ", ".join(f"{one.key} {_figure(one.limit)} (profile {_figure(one.profile_limit)})" for one in looser)
+        each = ", ".join(f"{one.key} {one.limit:.10g} (profile {one.profile_limit:.10g})" for one in looser)
         said.append(f"judged by looser limits than profile {looser[0].profile} has: {each}")
     if not_known:
         said.append(f"the next boot is not known for {plural(not_known, 'argument')}")
@@ -76,12 +66,4 @@ def _waivers(waivers: Waivers) -> str:
         return f"no waiver stands{expired}"
     which = f"until {waivers.next.until}" if waivers.standing == 1 else f"the next expires on {waivers.next.until}"
     stand = "1 waiver stands" if waivers.standing == 1 else f"{waivers.standing} waivers stand"
-    return f"{stand}, {which} ({_name(waivers.next)}){expired}"
-
-
-def _name(waiver: Waiver) -> str:
-    return str(Target(waiver.knob, waiver.instance or ""))
-
-
-def _figure(value: float) -> str:
-    return f"{value:.10g}"
+    return f"{stand}, {which} ({waivers.next.target}){expired}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from tunectl import kinds
 from tunectl.checking.outcomes import OF_CHECKS
 from tunectl.checking.runner import Interrupted, run_checks
 from tunectl.checking.tick import judge_probe, with_longer_look
@@ -21,8 +22,7 @@ from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.fairserver import may_serve
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import Machine, read_machine
-from tunectl.hostfile.budget import Looser
+from tunectl.host.topology import read_machine
 from tunectl.hostfile.config import HostConfig, kernel_config
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.pseudofile import is_spared
@@ -34,13 +34,13 @@ from tunectl.monitor.watched_host import WatchedHost
 from tunectl.preflight import beside
 from tunectl.preflight.feeding import Fed, measure_feed
 from tunectl.preflight.gate import NO_PROBLEM, STOP, Parts, Problem, Reason, decide
-from tunectl.preflight.headline import Waivers, count_waivers, headline
+from tunectl.preflight.headline import count_waivers, headline
 from tunectl.preflight.thermal import NAMES, judge_thermal, verdict_of_heat
-from tunectl.preflight.unproved import to_feed, to_finish, to_load, to_prove
+from tunectl.preflight.unproved import to_feed, to_load, to_prove
 from tunectl.probe.budget import KEYS, judge, suggested_s
 from tunectl.probe.loaded import planned, refusal, under
 from tunectl.probe.runner import run_jitter
-from tunectl.shapes import Jitter, LeftOut, replaced
+from tunectl.shapes import Hardware, Jitter, LeftOut, Looser, Waivers, replaced
 from tunectl.tuning.inspection import Inspection, config_or_proposal
 from tunectl.tuning.journal import Journal, peek
 from tunectl.tuning.plan import idle_waivers, waive
@@ -99,7 +99,7 @@ class Flight:
     waivers: Waivers = field(default_factory=Waivers)
     headline: str = ""
     scope: Scope | None = None
-    machine: Machine = field(default_factory=Machine)
+    machine: Hardware = field(default_factory=Hardware)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -114,16 +114,15 @@ def run_preflight(request: Request) -> Flight:
     flight = Flight(read_identity(root))
     facts = read_scope_facts(root)
     flight.machine = read_machine(root, facts)
-    config = request.tried.config if request.tried else _config(request, facts, flight)
-    inspection = request.tried or _inspection(request, flight.identity, config, facts)
-    flight.inspection = inspection if config else None
-    flight.scope = scope = inspection.config.scope
-    request.stay_off(scope.isolated)
-    flight.load = request.load if request.load is not None else config.load if config else ()
-    flight.is_feed_asked = request.feed if request.feed is not None else bool(config and config.feed)
+    inspection = _inspect(request, flight, facts)
+    config = inspection.config
+    flight.scope = config.scope
+    request.stay_off(config.scope.isolated)
+    flight.load = config.load if request.load is None else request.load
+    flight.is_feed_asked = config.feed if request.feed is None else request.feed
     watched = WatchedHost(inspection)
     cool = take_snapshot(watched, HEAT)
-    stopped = _gather(request, flight, config, scope, facts)
+    stopped = _gather(request, flight, config, facts)
     _look_longer(request, flight, config, facts)
     _thermal(flight, cool, take_snapshot(watched, HEAT), inspection)
     watched.close()
@@ -132,9 +131,8 @@ def run_preflight(request: Request) -> Flight:
         *to_prove(root.live, problem, flight.probe, flight.beside, flight.load),
         *to_load(flight.load, flight.load_problem, flight.loaded),
         *to_feed(flight.fed.problem, flight.fed.result),
-        *to_finish(stopped, flight.load),
+        *([to_type(kinds.preflight(flight.load), "to its end")] if stopped else []),
     )
-    limits = config.budget if config else {}
     parts = Parts(
         verify=tuple(map(request.typed, flight.plan.findings if flight.plan else ())),
         check=tuple(map(request.typed, flight.check)),
@@ -143,10 +141,10 @@ def run_preflight(request: Request) -> Flight:
         thermal_reason=flight.thermal.get("reason", ""),
         probe=flight.probe,
         probe_problem=problem,
-        beside=tuple(beside.broken(flight.beside, limits)),
+        beside=tuple(beside.broken(flight.beside, config.budget)),
         not_measured=tuple(f"{one.shown}; {STOP}" for one in flight.beside),
         spared=frozenset(name for name, knob in KNOBS.items() if is_spared(knob.driver)),
-        unlimited=tuple(key for key in KEYS if key not in limits) if config else (),
+        unlimited=tuple(key for key in KEYS if key not in config.budget) if flight.inspection else (),
         loaded=flight.loaded,
         load_problem=flight.load_problem,
         feed=flight.fed.result,
@@ -155,26 +153,46 @@ def run_preflight(request: Request) -> Flight:
     )
     flight.verdict, reasons = decide(parts, request.strict)
     flight.reasons = flight.reasons + reasons
-    if not config:
+    if not flight.inspection:
         flight.verdict = "no-go"
-    flight.waivers = count_waivers(config.waivers if config else (), request.today)
-    flight.looser = config.looser if config else ()
+    flight.waivers = count_waivers(config.waivers, request.today)
+    flight.looser = config.looser
     not_known = sum(
         finding.next is NextBoot.UNKNOWN and finding.outcome is Outcome.COMPLIANT for finding in flight.findings
     )
-    flight.headline = headline(
-        flight.verdict, flight.looser, flight.waivers, flight.loaded, _fed(flight), not_known=not_known
-    )
+    fed = flight.fed.result.budget.verdict if flight.fed.result else "not-judged" if flight.is_feed_asked else ""
+    flight.headline = headline(flight.verdict, flight.looser, flight.waivers, flight.loaded, fed, not_known=not_known)
     return flight
 
 
-def _gather(request: Request, flight: Flight, config: HostConfig | None, scope: Scope, facts: CpuFacts) -> str:
+def _inspect(request: Request, flight: Flight, facts: CpuFacts) -> Inspection:
+    """What is wanted, and the host's view of it; without a host file and a proposal nothing but the CPUs to measure.
+
+    Where no CPU can be isolated, the last one is measured, and nothing was ever written.
+    """
+    root = request.root
+    if request.tried:
+        flight.inspection = request.tried
+        return request.tried
+    config, notes = config_or_proposal(root, request.host_path, facts, required=request.host_required)
+    if config is None:
+        flight.reasons += [Reason("", note) for note in notes]
+        last = Scope(facts.present, facts.online, frozenset({max(facts.online)}), facts.nr_cpus)
+        bare, journal = kernel_config(facts)._replace(scope=last), Journal(request.state)
+        return Inspection(root, flight.identity, bare, journal, request.invocation, request.today)
+    flight.notes += notes
+    journal = peek(request.state, follow=root.live)
+    flight.inspection = Inspection(root, flight.identity, config, journal, request.invocation, request.today)
+    return flight.inspection
+
+
+def _gather(request: Request, flight: Flight, config: HostConfig, facts: CpuFacts) -> str:
     """All that is found, one thing after the other. Ctrl-C ends it: returns when that was, "" where it did not come."""
     steps: dict[str, Callable[[], None]] = {
         "the settings were read": lambda: _read_settings(request, flight),
-        "the checks ran": lambda: _check(request, flight, config, scope),
-        "the probe measured": lambda: _measure(request, flight, config, scope, facts),
-        "it was measured under load": lambda: _measure_loaded(request, flight, config, scope, facts),
+        "the checks ran": lambda: _check(request, flight, config),
+        "the probe measured": lambda: _measure(request, flight, config, facts),
+        "it was measured under load": lambda: _measure_loaded(request, flight, config, facts),
         "feed was measured": lambda: _measure_feed(request, flight, config),
     }
     for what, step in steps.items():
@@ -194,69 +212,52 @@ def _read_settings(request: Request, flight: Flight) -> None:
         flight.plan = plan._replace(findings=of_this_boot(plan.findings)) if request.tried else plan
 
 
-def _config(request: Request, facts: CpuFacts, flight: Flight) -> HostConfig | None:
-    config, notes = config_or_proposal(request.root, request.host_path, facts, required=request.host_required)
-    if config is None:
-        flight.reasons += [Reason("", note) for note in notes]
-    else:
-        flight.notes += notes
-    return config
-
-
-def _inspection(request: Request, identity: HostId, config: HostConfig | None, facts: CpuFacts) -> Inspection:
-    """Where no CPU can be isolated, the last one is measured, and nothing was ever written."""
-    root = request.root
-    journal = peek(request.state, follow=root.live) if config else Journal(request.state)
-    last = Scope(facts.present, facts.online, frozenset({max(facts.online)}), facts.nr_cpus)
-    wanted = config or kernel_config(facts)._replace(scope=last)
-    return Inspection(root, identity, wanted, journal, request.invocation, request.today)
-
-
-def _check(request: Request, flight: Flight, config: HostConfig | None, scope: Scope) -> None:
-    settings = {setting.knob: setting.value for setting in config.settings} if config else {}
-    window = request.window_s
+def _check(request: Request, flight: Flight, config: HostConfig) -> None:
     whole = "check."
     try:
         findings = run_checks(
             request.root,
-            scope,
-            window_s=window,
-            settings=settings,
+            config.scope,
+            window_s=request.window_s,
+            settings={setting.knob: setting.value for setting in config.settings},
             on_progress=lambda text: request.tell(f"checking {text.removeprefix('check.')}"),
-            interfaces=config.interfaces if config else (),
-            trading=config.threads if config else (),
+            interfaces=config.interfaces,
+            trading=config.threads,
             intrude=request.intrude,
         )
     except Interrupted as interrupted:
-        flight.check = waive(interrupted.found, config.waivers, request.today) if config else interrupted.found
+        flight.check = waive(interrupted.found, config.waivers, request.today)
         raise
     except TunectlError as error:
         findings, whole = [Finding("check", "", Outcome.UNREADABLE, reason=str(error), severity=OF_CHECKS)], ""
-    flight.check = waive(findings, config.waivers, request.today, whole=whole) if config else findings
+    flight.check = waive(findings, config.waivers, request.today, whole=whole)
     flight.check_verdict = verdict_of(flight.check, request.strict)
 
 
-def _measure(request: Request, flight: Flight, config: HostConfig | None, scope: Scope, facts: CpuFacts) -> None:
+def _measure(request: Request, flight: Flight, config: HostConfig, facts: CpuFacts) -> None:
     """Measures: the free CPUs by the probe, those where somebody else's threads run by what the kernel counts there."""
-    cpus = scope.isolated & scope.online
+    cpus = config.scope.isolated & config.scope.online
     if not request.root.live:
         flight.probe_problem = Problem(PROBE, "a recorded host cannot be measured")
         return
     if not cpus:
         flight.probe_problem = Problem(PROBE, "none of the isolated CPUs is online")
         return
-    place = occupants.Place.of(facts, cpus, scope.isolated)
-    found = {} if request.intrude else occupants.look(request.root, place, config.threads if config else ())
+    place = occupants.Place.of(facts, cpus, config.scope.isolated)
+    found = {} if request.intrude else occupants.look(request.root, place, config.threads)
     before = _behold(request.root, found)
     try:
-        duration_s = request.duration_s or suggested_s(config.budget if config else {})
+        duration_s = request.duration_s or suggested_s(config.budget)
         flight.probe_problem = _probe(request, flight, config, cpus - found.keys(), occupants.said(found), duration_s)
-        _outlast(request, before, duration_s)
+        left_s = before.at + duration_s - time.monotonic()
+        if before.threads and left_s > 0:  # the CPUs that are not probed are watched for as long as a probe runs
+            request.tell(f"watching the CPUs of running engines for {left_s:.0f} s")
+            time.sleep(left_s)
     finally:
         flight.beside = beside.compare(before, _behold(request.root, found), found)
 
 
-def _measure_loaded(request: Request, flight: Flight, config: HostConfig | None, scope: Scope, facts: CpuFacts) -> None:
+def _measure_loaded(request: Request, flight: Flight, config: HostConfig, facts: CpuFacts) -> None:
     """Measures the same CPUs once more beside the load that was asked for; why not, where it cannot be."""
     if not flight.load:
         return
@@ -265,11 +266,12 @@ def _measure_loaded(request: Request, flight: Flight, config: HostConfig | None,
         flight.load_problem = Problem(named, "not run: the probe measured nothing without it")
         return
     cpus, duration_s = frozenset(cpu.cpu for cpu in flight.probe.cpus), flight.probe.duration_requested_s
+    isolated = config.scope.isolated
     try:
-        if why := refusal(request.root, facts, cpus, scope.isolated, config.threads if config else ()):
+        if why := refusal(request.root, facts, cpus, isolated, config.threads):
             flight.load_problem = Problem(named, f"refused: {why}")
             return
-        plan = planned(request.root, facts, flight.load, cpus, scope.isolated)
+        plan = planned(request.root, facts, flight.load, cpus, isolated)
         run = partial(run_jitter, cpus, duration_s, intrude=request.intrude)
         jitter = under(plan, duration_s, request.tell, lambda tell: run(on_progress=tell))
     except TunectlError as error:
@@ -279,39 +281,24 @@ def _measure_loaded(request: Request, flight: Flight, config: HostConfig | None,
     if nothing := jitter.nothing_measured:
         flight.load_problem = Problem(named, nothing)
         return
-    flight.loaded = _held(jitter, config)
+    flight.loaded = jitter.held(judge(jitter, config.budget))
 
 
-def _measure_feed(request: Request, flight: Flight, config: HostConfig | None) -> None:
+def _measure_feed(request: Request, flight: Flight, config: HostConfig) -> None:
     """On CPUs that the probe was alone on: the ones that it left to somebody else are left to him once more."""
     if flight.is_feed_asked:
         measured = frozenset(cpu.cpu for cpu in flight.probe.cpus) if flight.probe else frozenset[int]()
-        flight.fed = measure_feed(measured, config.feed_limits if config else {}, request.intrude, request.tell)
-
-
-def _fed(flight: Flight) -> str:
-    """The verdict of feed's budget; "" where nobody asked for feed."""
-    if not flight.is_feed_asked:
-        return ""
-    return flight.fed.result.budget.verdict if flight.fed.result else "not-judged"
+        flight.fed = measure_feed(measured, config.feed_limits, request.intrude, request.tell)
 
 
 def _behold(root: Sysroot, found: Mapping[int, list[occupants.Occupant]]) -> beside.Beheld:
     return beside.behold(root, time.monotonic(), found, os.sysconf("SC_CLK_TCK"))
 
 
-def _outlast(request: Request, before: beside.Beheld, duration_s: float) -> None:
-    """Until the CPUs that are not probed were watched for as long as a probe runs."""
-    left_s = before.at + duration_s - time.monotonic()
-    if before.threads and left_s > 0:
-        request.tell(f"watching the CPUs of running engines for {left_s:.0f} s")
-        time.sleep(left_s)
-
-
 def _probe(
     request: Request,
     flight: Flight,
-    config: HostConfig | None,
+    config: HostConfig,
     cpus: CpuSet,
     taken: Mapping[int, str],
     duration_s: float,
@@ -326,34 +313,26 @@ def _probe(
     result = replaced(result, not_measured=[*result.not_measured, *left])
     if nothing := result.nothing_measured:
         return Problem(PROBE, nothing, is_taken=True)
-    flight.probe = _held(result, config)
+    flight.probe = result.held(judge(result, config.budget))
     return Problem(PROBE, f"not judged: {result.left_out}", is_taken=True) if result.not_measured else NO_PROBLEM
 
 
-def _held(result: Jitter, config: HostConfig | None) -> Jitter:
-    return result.held(judge(result, config.budget if config else {}))
-
-
-def _look_longer(request: Request, flight: Flight, config: HostConfig | None, facts: CpuFacts) -> None:
+def _look_longer(request: Request, flight: Flight, config: HostConfig, facts: CpuFacts) -> None:
     """The probe was a spinner, too: what it saw of the tick goes into the check's findings."""
     if flight.probe:
         findings = judge_probe(flight.probe, facts.nohz_full, lambda cpu: may_serve(request.root, cpu))
-        longer = waive(findings, config.waivers, request.today) if config else findings
-        flight.check = with_longer_look(flight.check, longer)
+        flight.check = with_longer_look(flight.check, waive(findings, config.waivers, request.today))
         flight.check_verdict = verdict_of(flight.check, request.strict)
 
 
 def _thermal(flight: Flight, before: Snapshot, after: Snapshot, inspection: Inspection) -> None:
     config = inspection.config
-    judged, evidence = judge_thermal(before, after, Limits.of(config), _clocks(flight.probe))
+    # The clock of each probed CPU, measured by itself before and after its run.
+    both = {cpu.cpu: cpu.core_khz for cpu in (flight.probe.cpus if flight.probe else ())}
+    clocks = {cpu: (clock.before, clock.after) if clock else (None, None) for cpu, clock in both.items()}
+    judged, evidence = judge_thermal(before, after, Limits.of(config), clocks)
     findings = waive(judged, config.waivers, inspection.today)
     misspelt = [waiver for waiver in config.waivers if waiver.knob.startswith("thermal.") and waiver.knob not in NAMES]
     verdict, reason = verdict_of_heat(findings)
     whole = [*findings, *idle_waivers(misspelt, findings)]
     flight.thermal = {"verdict": verdict, "reason": reason, "findings": whole, "evidence": evidence}
-
-
-def _clocks(probe: Jitter | None) -> dict[int, tuple[float | None, float | None]]:
-    """The clock of each probed CPU, measured by itself before and after its run."""
-    both = {cpu.cpu: cpu.core_khz for cpu in (probe.cpus if probe else ())}
-    return {cpu: (clock.before, clock.after) if clock else (None, None) for cpu, clock in both.items()}

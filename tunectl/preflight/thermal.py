@@ -108,7 +108,11 @@ def _judged(history: History) -> Iterator[Finding]:
     for fact in _clocks(history):
         yield _of_clock(fact, history)
     for condition in judge_zones(history):
-        yield _in_celsius(_finding("thermal.zone", condition))
+        finding = _finding("thermal.zone", condition)
+        if finding.outcome is not Outcome.UNREADABLE:
+            hot, trip = (f"{float(value or 0) / 1000:g} C" for value in (finding.observed, finding.desired))
+            finding = finding._replace(observed=hot, desired=f"below {trip}")
+        yield finding
     for condition in judge_cooling(history):
         forced = injects_idle(history.get("cooling_state")[condition.subject].kind)
         yield _finding("thermal.cooling", condition)._replace(severity=Severity.STALL if forced else Severity.SLOWER)
@@ -119,13 +123,6 @@ def _finding(knob: str, condition: Condition) -> Finding:
     outcome, seen = OUTCOMES[condition.health], (condition.observed, condition.expected)
     said = ("", NOTHING) if outcome is Outcome.COMPLIANT else (condition.summary, condition.fix)
     return Finding(knob, condition.subject, outcome, *seen, *said, severity=Severity.SLOWER)
-
-
-def _in_celsius(finding: Finding) -> Finding:
-    if finding.outcome is Outcome.UNREADABLE:
-        return finding
-    hot, trip = (f"{float(value or 0) / 1000:g} C" for value in (finding.observed, finding.desired))
-    return finding._replace(observed=hot, desired=f"below {trip}")
 
 
 def _clocks(history: History) -> Iterable[Fact]:
