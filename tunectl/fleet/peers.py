@@ -49,25 +49,18 @@ class Outlier(NamedTuple):
     score: float  # negative below it
 
 
-def spread_of(values: list[float], floor: float, ratio: float) -> Spread | None:
-    """What is usual among these; None for fewer than FEWEST.
+def outliers(values: Mapping[str, float], floor: float, ratio: float) -> tuple[Spread | None, dict[str, Outlier]]:
+    """What is usual, and the names whose value is not; nothing of fewer than FEWEST.
 
     Values count as at least `floor`, which is above 0. A value within a factor of `ratio` of the median is usual.
     """
     if len(values) < FEWEST:
-        return None
-    logs = [math.log(max(value, floor)) for value in values]
+        return None, {}
+    logs = [math.log(max(value, floor)) for value in values.values()]
     middle = median(logs)
     mad = max(median(abs(log - middle) for log in logs), _LEAST_MAD)
     reach = max(SCORE * mad / _TO_SIGMA, math.log(ratio))
-    return Spread(len(values), math.exp(middle), math.exp(mad), math.exp(middle - reach), math.exp(middle + reach))
-
-
-def outliers(values: Mapping[str, float], floor: float, ratio: float) -> tuple[Spread | None, dict[str, Outlier]]:
-    """What is usual, and the names whose value is not."""
-    usual = spread_of(list(values.values()), floor, ratio)
-    if usual is None:
-        return None, {}
+    usual = Spread(len(values), math.exp(middle), math.exp(mad), math.exp(middle - reach), math.exp(middle + reach))
     found = {}
     for name, value in values.items():
         counted = max(value, floor)
