@@ -45,19 +45,15 @@ class Cycle:
         transitions = self._alerts.step(snapshot, conditions)
         self._recent.extendleft(transitions)
         self._cycles += 1
+        known = Counter(sample.freshness for sample in snapshot.samples)
         own = {
             "cycles_total": float(self._cycles),
             "cycle_seconds": time.perf_counter() - wall,
             "cycle_cpu_seconds": time.thread_time() - cpu,
             "cpu_seconds_total": time.process_time(),
-            **_freshness_counts(snapshot),
+            **{f"samples_{freshness.value.replace('-', '_')}": float(known[freshness]) for freshness in Freshness},
         }
         firing, recent = (
             tuple(told(alert, snapshot.moment) for alert in alerts) for alerts in (self._alerts.firing, self._recent)
         )
         return Status(snapshot, conditions, firing, recent, own, *self._whose), transitions
-
-
-def _freshness_counts(snapshot: Snapshot) -> dict[str, float]:
-    counts = Counter(sample.freshness for sample in snapshot.samples)
-    return {f"samples_{freshness.value.replace('-', '_')}": float(counts[freshness]) for freshness in Freshness}

@@ -238,12 +238,9 @@ class InterruptTable:
     def _rewound(self) -> io.FileIO:
         if self._file and not self._root.live and not os.fstat(self._file.fileno()).st_nlink:
             self._let_go()  # a recorded host's was replaced
-        self._file = self._file or self._open()
+        self._file = self._file or io.FileIO(self._root.open(PATH))
         self._file.seek(0)
         return self._file
-
-    def _open(self) -> io.FileIO:
-        return io.FileIO(self._root.open(PATH))
 
     def _let_go(self) -> None:
         if self._file:
