@@ -98,7 +98,10 @@ class _Kept:
         if host.taken_at - self.constants_at >= _CONSTANTS_S:
             self.constants_at = host.taken_at
             for number, cpu in self.cpus.items():
-                _read_constants(host, number, cpu)
+                place = _CPUFREQ.format(number)
+                cpu.governor = host.root.get(f"{place}/scaling_governor").strip()
+                shown = {name: host.root.get(f"{place}/{name}").strip() for name in _CONSTANTS}
+                cpu.constants = {int(text): name for name, text in reversed(shown.items()) if text.isdecimal()}
         if host.table_read:
             ticks, before = host.table.on(TIMER), self.ticks
             seconds = host.taken_at - self.ticks_at
@@ -120,18 +123,9 @@ def _refusal(host: WatchedHost, cpu: int) -> str:
     return ""
 
 
-def _read_constants(host: WatchedHost, number: int, cpu: _Cpu) -> None:
-    place = _CPUFREQ.format(number)
-    cpu.governor = host.root.get(f"{place}/scaling_governor").strip()
-    shown = {name: host.root.get(f"{place}/{name}").strip() for name in _CONSTANTS}
-    cpu.constants = {int(text): name for name, text in reversed(shown.items()) if text.isdecimal()}
-
-
 def read(host: WatchedHost) -> Iterator[Sample]:
     """frequency_khz of each housekeeping CPU that is on, sentinel_khz of each package."""
-    if host.cpus_changed:
-        host.forget(_NAME)
-    kept = host.keep(_NAME, lambda: _Kept(host))
+    kept = host.keep(_NAME, lambda: _Kept(host), anew=host.cpus_changed)
     kept.refresh(host)
     own = _own_cpu(host)
     ticking = [cpu for cpu in kept.cpus if cpu == own or kept.rates.get(cpu, 0.0) >= _TICKS_PER_S]
@@ -208,9 +202,8 @@ def _sentinel(host: WatchedHost, subject: str, mine: Mapping[int, Sample], cpus:
     least = (host.config.thermal.base_frequency_khz or base) * host.config.thermal.min_ratio
     if fresh[best] >= least > 0 or willing:
         best = best if fresh[best] >= least > 0 else max(willing, key=fresh.__getitem__)
-        return Sample(
-            "sentinel_khz", subject, int(fresh[best]), _NAME, reason=f"measured by CPU {best}'s tick", cpus=cpus
-        )
+        reason = f"measured by CPU {best}'s tick"
+        return Sample("sentinel_khz", subject, int(fresh[best]), _NAME, reason=reason, cpus=cpus)
     reason = f"CPU {best} was measured, but may be slow on purpose: it is not busy, and its governor is not performance"
     return Sample("sentinel_khz", subject, int(fresh[best]), _NAME, Freshness.STALE, reason, cpus)
 
