@@ -31,7 +31,7 @@ class _TrackDocument(msgspec.Struct):
     subject: str
     recent: str
     good: int
-    alert: dict[str, Any] | None
+    alert: Alert | None
     since: str = ""  # where a version before 1.0.0rc2 wrote it
     began: Moment | None = None
 
@@ -77,7 +77,7 @@ class Alerts:
             track = self._track(condition, mentioned)
             if track is None:
                 continue
-            self._count(track, self._rules.get(condition.rule), _known(condition.health, track, silent), snapshot)
+            self._count(track, condition, silent, snapshot)
             if condition.health is Health.BAD and track.alert is None:
                 bad.append((condition, track))
             elif self._is_over(track, condition.rule):
@@ -106,8 +106,11 @@ class Alerts:
         mentioned.add(identity)
         return track
 
-    def _count(self, track: Track, rule: Rule | None, health: Health, snapshot: Snapshot) -> None:
-        if health is Health.UNKNOWN:
+    def _count(self, track: Track, condition: Condition, silent: Collection[str], snapshot: Snapshot) -> None:
+        health, rule = condition.health, self._rules.get(condition.rule)
+        # Good by other sources, while the one that fired the alert says nothing, is not known to be over.
+        is_blind = health is Health.GOOD and track.alert is not None and _is_silent(track.alert, silent)
+        if is_blind or health is Health.UNKNOWN:
             return
         is_bad = health is Health.BAD
         track.recent = (track.recent + ("x" if is_bad else "."))[-(rule.bad[1] if rule else 1) :]
@@ -162,10 +165,8 @@ class Alerts:
         for row in rows if isinstance(rows, list) else ():
             with suppress(msgspec.ValidationError):
                 track = msgspec.convert(row, _TrackDocument)
-                alert = alert_of(track.alert)
-                if alert is not None or track.alert is None:
-                    began = track.began or (Moment(track.since) if track.since else None)
-                    alerts._tracks[track.rule, track.subject] = Track(track.recent, track.good, began, alert)
+                began = track.began or (Moment(track.since) if track.since else None)
+                alerts._tracks[track.rule, track.subject] = Track(track.recent, track.good, began, track.alert)
         return alerts
 
 
@@ -179,12 +180,6 @@ def alert_of(document: object) -> Alert | None:
 
 def _is_silent(alert: Alert, silent: Collection[str]) -> bool:
     return any(source in alert.source for source in silent)
-
-
-def _known(health: Health, track: Track, silent: Collection[str]) -> Health:
-    """Good by other sources, while the one that fired the alert says nothing, is not known to be over."""
-    is_blind = health is Health.GOOD and track.alert is not None and _is_silent(track.alert, silent)
-    return Health.UNKNOWN if is_blind else health
 
 
 def _fired(condition: Condition, severity: Severity, began: Moment, snapshot: Snapshot) -> Alert:

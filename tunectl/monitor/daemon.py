@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.errors import TunectlError
-from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.model import Alert, Severity, Snapshot, Status
 from tunectl.monitor.notify import Notify
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.wakeup import RELOADING, STOPPING, Wakeup
+from tunectl.monitor.watcher import Cycle
 from tunectl.wording import few
 
 DEBOUNCE_S = 0.2  # a NIC announces its queues one by one

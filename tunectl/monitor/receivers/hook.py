@@ -13,8 +13,8 @@ from tunectl.hostfile.monitor import check_hook
 from tunectl.hostfile.shape import Hook
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert
+from tunectl.monitor.receivers import DeliveryError, Receiver
 from tunectl.monitor.receivers.message import delivery_id, document
-from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 
 _REFUSED = 65
 _TRIES = 10

@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, AlertState
+from tunectl.monitor.receivers import DeliveryError, Receiver
 from tunectl.monitor.receivers.message import fields, level, line
-from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 
 JOURNAL = "/run/systemd/journal/socket"
 SYSLOG = "/dev/log"

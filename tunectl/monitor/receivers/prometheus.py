@@ -26,8 +26,8 @@ from prometheus_client.exposition import choose_encoder
 
 from tunectl.hostfile.monitor import parse_listen
 from tunectl.monitor.model import Status
+from tunectl.monitor.receivers import Exporter
 from tunectl.monitor.receivers.metrics import Shown
-from tunectl.monitor.receivers.receiver import Exporter
 from tunectl.wording import plural
 
 LOG = logging.getLogger("tunectl.monitor.prometheus")

@@ -17,11 +17,11 @@ from tunectl.hostfile.monitor import Address, address_of, check_webhook
 from tunectl.hostfile.shape import Webhook
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, AlertState
+from tunectl.monitor.receivers import DeliveryError, Receiver
 from tunectl.monitor.receivers.http import post
 from tunectl.monitor.receivers.message import delivery_id, document
 from tunectl.monitor.receivers.metric_rows import label
 from tunectl.monitor.receivers.naming import JOB, annotations_of, labels_of
-from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 
 _API = "/api/v2/alerts"
 _LONGEST_SECRET = 16_384  # bytes; a device or a log named by mistake is not read to its end
