@@ -14,7 +14,7 @@ from tunectl.fix import Fix, in_turn
 from tunectl.model import HostId
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Alert, Condition, Freshness, Health, Severity, Snapshot, Status, Verdict
-from tunectl.monitor.moments import boottime, told
+from tunectl.monitor.moments import told
 from tunectl.monitor.rules import RULES, judge
 from tunectl.monitor.rules.history import History, Limits
 from tunectl.monitor.sources import take_snapshot
@@ -82,7 +82,6 @@ class Watcher:
         self,
         inspection: Inspection,
         remembered: Mapping[str, Any],
-        now: Callable[[], float] = boottime,
         typed: Callable[[Fix], Fix] = in_turn,
         lasting: Lasting | None = None,
         beside: bool = False,
@@ -92,7 +91,7 @@ class Watcher:
         `beside`: it looks beside the daemon, which has the sentinel and the application's socket.
         """
         self._typed = typed
-        self.watched_host = WatchedHost(inspection, now=now, lasting=lasting, beside=beside)
+        self.watched_host = WatchedHost(inspection, lasting=lasting, beside=beside)
         self.alerts = Alerts.load(remembered.get("alerts"))
         self._history = History(Limits.of(inspection.config))
         scope = inspection.config.scope
@@ -114,13 +113,11 @@ class Watcher:
         )
 
 
-def look_twice(
-    watcher: Watcher, seconds: float, sleep: Callable[[float], object] = time.sleep
-) -> tuple[Status, Snapshot]:
+def look_twice(watcher: Watcher, seconds: float) -> tuple[Status, Snapshot]:
     """The status at the second snapshot, and the first snapshot, from which rises are counted."""
     watcher.watched_host.is_once = True
     first, _ = watcher.cycle.step()
-    sleep(seconds)
+    time.sleep(seconds)
     status, _ = watcher.cycle.step()
     return status._replace(conditions=tuple(map(_settled, status.conditions))), first.snapshot
 
