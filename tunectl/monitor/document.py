@@ -223,7 +223,7 @@ def cpu_rows(status: Status, before: Snapshot | None) -> list[CpuRow]:
     seconds = status.snapshot.monotonic_s - before.monotonic_s if before else 0.0
     of_cpu = _by_cpu(status.snapshot)
     landed = _landed(history)
-    counted = _most_throttled(status.snapshot), throttled(history)
+    since_boot, since_before = _most_throttled(status.snapshot), throttled(history)
     alerts = _alerts(status)
     rows = []
     for cpu in sorted(status.isolated | status.housekeeping | of_cpu.keys()):
@@ -237,7 +237,8 @@ def cpu_rows(status: Status, before: Snapshot | None) -> list[CpuRow]:
                 **_clock(mine),
                 base_khz=number_of(mine.get("base_khz")),
                 limit_khz=min((khz for name in _LIMITS if (khz := number_of(mine.get(name)))), default=None),
-                **_throttles(mine, *counted),
+                throttles=_throttles(mine, since_boot),
+                throttles_new=_throttles(mine, since_before),
                 **rates,
                 interrupts=landed.get(cpu, []),
                 alerts=alerts.get(cpu, []),
@@ -285,14 +286,11 @@ def _most_throttled(snapshot: Snapshot) -> Mapping[str, float]:
     return most
 
 
-def _throttles(mine: Mapping[str, Sample], *counted: Mapping[str, float]) -> dict[str, Any]:
-    """Since boot and since the snapshot before, of the core and of its package together: either slows the CPU."""
+def _throttles(mine: Mapping[str, Sample], counts: Mapping[str, float]) -> float | None:
+    """Of the core and of its package together: either slows the CPU. None where neither is known."""
     wholes = [mine[name].whole for name in ("core_throttles", "package_throttles") if name in mine]
-    known = [[counts[whole] for whole in wholes if whole in counts] for counts in counted]
-    return {
-        name: sum(counts) if counts else None
-        for name, counts in zip(("throttles", "throttles_new"), known, strict=True)
-    }
+    known = [counts[whole] for whole in wholes if whole in counts]
+    return sum(known) if known else None
 
 
 def _rate(history: History, sample: Sample | None, seconds: float) -> float | None:

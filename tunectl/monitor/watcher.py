@@ -133,9 +133,8 @@ def _settled(condition: Condition) -> Condition:
 def verdict_of(status: Status) -> tuple[Verdict, list[str]]:
     """critical, warning, unknown or ok, and why. What could not be seen is not ok."""
     bad = [condition for condition in status.conditions if condition.health is Health.BAD]
-    blind = [
-        condition for condition in status.conditions if condition.health is Health.UNKNOWN and condition.rule in _BLIND
-    ]
+    unknown = [condition for condition in status.conditions if condition.health is Health.UNKNOWN]
+    blind = [condition for condition in unknown if condition.rule in _BLIND]
     reasons = [f"{condition.rule}[{condition.subject}]: {condition.summary}" for condition in (*bad, *blind)]
     severities: tuple[Verdict, ...] = ("critical", "warning")
     for severity in severities:
