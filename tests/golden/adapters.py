@@ -27,9 +27,9 @@ from tunectl.cli.main import cli
 from tunectl.hostfile.shape import Hook, Webhook
 from tunectl.monitor.delivery_queue import DeliveryQueues
 from tunectl.monitor.model import Alert, Severity
+from tunectl.monitor.receivers import Receiver as AlertReceiver
 from tunectl.monitor.receivers.hook import open_hook
 from tunectl.monitor.receivers.logs import open_journal, open_syslog
-from tunectl.monitor.receivers.receiver import Receiver as AlertReceiver
 from tunectl.monitor.receivers.textfile import file_exporter
 from tunectl.monitor.receivers.webhook import open_webhook
 from tunectl.monitor.rules import RULES

@@ -7,7 +7,7 @@ from typing import Any
 
 from tunectl.monitor.delivery_queue import DeliveryQueue
 from tunectl.monitor.model import Alert
-from tunectl.monitor.receivers.receiver import Receiver
+from tunectl.monitor.receivers import Receiver
 from tunectl.monitor.store import Store
 
 

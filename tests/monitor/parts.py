@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tunectl.monitor.alerts import Alerts
-from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
 from tunectl.monitor.model import Alert, AlertState, Condition, Health, Sample, Severity, Snapshot
 from tunectl.monitor.rules import Rule
 from tunectl.monitor.wakeup import Wakeup
+from tunectl.monitor.watcher import Cycle
 
 ISOLATED = frozenset({2, 3})
 HOUSEKEEPING = frozenset({0, 1})

@@ -2,8 +2,8 @@
 
 from tests.monitor.parts import HOUSEKEEPING, ISOLATED, RULES, judge, snapshot
 from tunectl.monitor.alerts import Alerts
-from tunectl.monitor.cycle import RECENT, Cycle
 from tunectl.monitor.model import AlertState, Freshness, Sample, Snapshot
+from tunectl.monitor.watcher import RECENT, Cycle
 
 
 def cycle_of(*values: int) -> Cycle:

@@ -21,12 +21,12 @@ from tunectl.monitor.daemon import Daemon, Opener
 from tunectl.monitor.document import monitor_body
 from tunectl.monitor.model import Alert, Snapshot, Status
 from tunectl.monitor.notify import open_notify
-from tunectl.monitor.once import verdict_of
 from tunectl.monitor.receivers import DeliveryError, Receiver
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.store import Store
 from tunectl.monitor.wakeup import RELOADING, STOPPING, DeviceEvents
 from tunectl.monitor.watched_host import Lasting
+from tunectl.monitor.watcher import verdict_of
 from tunectl.shapes import now_utc
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.repairing import taken_back

@@ -15,8 +15,7 @@ from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import kernel_config
 from tunectl.monitor.document import monitor_body
-from tunectl.monitor.once import look_twice, verdict_of
-from tunectl.monitor.watcher import Watcher
+from tunectl.monitor.watcher import Watcher, look_twice, verdict_of
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.journal import peek
 

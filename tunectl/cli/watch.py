@@ -25,9 +25,8 @@ from tunectl.cli.options import Options
 from tunectl.model import Document
 from tunectl.monitor.document import monitor_body
 from tunectl.monitor.model import Snapshot, Status
-from tunectl.monitor.once import verdict_of
 from tunectl.monitor.wakeup import STOPPING, DeviceEvents, Wakeup
-from tunectl.monitor.watcher import Watcher
+from tunectl.monitor.watcher import Watcher, verdict_of
 from tunectl.report import render
 from tunectl.report.escape import encodable, printable
 from tunectl.shapes import now_utc

@@ -1,6 +1,7 @@
 """A session as a document, tunectl.fleet/1, and one host over the sessions, tunectl.fleet.history/1. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -13,7 +14,7 @@ from tunectl.fleet.peers import FEWEST, SCORE, GroupRow, OddRow, groups_of
 from tunectl.fleet.records import VERDICTS, Answer, Asked, Measured, Session, Summary
 from tunectl.fleet.todo import Doing, DoRow, todo_rows
 from tunectl.model import Severity
-from tunectl.shapes import CameBack, Count, Hardware, Host, Maybe, Unconfirmed, Waits, fields_of, one_of
+from tunectl.shapes import CameBack, Count, Hardware, Host, Maybe, Waits, fields_of, one_of
 from tunectl.wording import few
 
 Verdict = Annotated[str, Meta(extra_json_schema={"enum": [*VERDICTS]})]
@@ -161,7 +162,7 @@ def fleet_body(session: Session, asked: Iterable[Asked], now: str) -> dict[str, 
         session=_round(session),
         counts={"hosts": len(judged), **counts(judged)},
         hosts=[FleetHost(**_host(one), group=place.get(one.name)) for one in judged],
-        actions=_todo(judged),
+        actions=todo_rows((name, (*_of_trial(document), *document.todo)) for name, document in _of_now(judged)),
         causes=_causes(judged),
         groups=groups,
         outliers=odd,
@@ -178,8 +179,21 @@ def _causes(judged: Iterable[Judged]) -> list[CauseRow]:
     for one in judged:
         for told in _told(one):
             found.setdefault((one.verdict, told.cause), []).append((one.name, told))
+    rows = []
     ordered = sorted(found.items(), key=lambda one: (VERDICTS.index(one[0][0]), *rank(one[0][1]), -len(one[1])))
-    return [_cause(verdict, cause, of) for (verdict, cause), of in ordered]
+    for (verdict, cause), of in ordered:
+        fields = cause._asdict()
+        row = CauseRow(
+            verdict=verdict,
+            cause=fields.pop("data"),
+            **fields,
+            hosts=list(dict.fromkeys(name for name, _ in of)),
+            targets=sum(told.targets for _, told in of),
+            texts=len({told.text for _, told in of}),
+            example=Example(of[0][0], of[0][1].text),
+        )
+        rows.append(row)
+    return rows
 
 
 def _told(one: Judged) -> Iterator[Told]:
@@ -191,11 +205,6 @@ def _told(one: Judged) -> Iterator[Told]:
     left = set(document.unexplained) if document else set()
     yield from by_text((reason for reason in one.reasons if reason in own and reason in left), own_words=True)
     yield from by_text(reason for reason in one.reasons if reason not in own)
-
-
-def _todo(judged: Iterable[Judged]) -> list[DoRow]:
-    """What to do on the hosts that are not GO."""
-    return todo_rows((name, (*_of_trial(document), *document.todo)) for name, document in _of_now(judged))
 
 
 def _of_trial(document: Summary) -> Iterator[Doing]:
@@ -221,19 +230,6 @@ def _of_now(judged: Iterable[Judged]) -> Iterator[tuple[str, Summary]]:
             yield one.name, one.asked.document
 
 
-def _cause(verdict: str, cause: Cause, of: Sequence[tuple[str, Told]]) -> CauseRow:
-    fields = cause._asdict()
-    return CauseRow(
-        verdict=verdict,
-        cause=fields.pop("data"),
-        **fields,
-        hosts=list(dict.fromkeys(name for name, _ in of)),
-        targets=sum(told.targets for _, told in of),
-        texts=len({told.text for _, told in of}),
-        example=Example(of[0][0], of[0][1].text),
-    )
-
-
 def _round(session: Session) -> Round:
     return Round(session.name, session.directory, session.at, session.selection)
 
@@ -241,7 +237,7 @@ def _round(session: Session) -> Round:
 def _host(one: Judged) -> dict[str, Any]:
     """The fields of a HostRow."""
     document = one.asked.document
-    return {
+    row = {
         "name": one.name,
         "verdict": one.verdict,
         "answer": one.asked.answer,
@@ -249,22 +245,11 @@ def _host(one: Judged) -> dict[str, Any]:
         "reasons": list(one.reasons),
         "expected": one.asked.expected,
         "file": one.asked.file or None,
-        **_of_document(document),
     }
-
-
-def _of_document(document: Summary | None) -> dict[str, Any]:
-    if document is None:
-        return {}
-    return {
-        "at": document.at,
-        "host": document.host,
-        "tunectl_version": document.tunectl_version,
-        "isolated": document.isolated,
-        "measured": document.figures,
-        "unconfirmed": document.unconfirmed,
-        "returned": document.returned,
-    }
+    if document:
+        names = ("at", "host", "tunectl_version", "isolated", "unconfirmed", "returned")
+        row |= {"measured": document.figures, **{name: getattr(document, name) for name in names}}
+    return row
 
 
 def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[str]:
@@ -280,21 +265,26 @@ def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[
     named = [(one.name, one.asked.document) for one in judged if one.asked.document]
     if since := oldest(session.at, [(name, document.at) for name, document in named], now):
         yield since
-    if loose := [(name, ", ".join(map(as_data, document.looser))) for name, document in named if document.looser]:
-        yield f"judged by looser limits than their profile has: {_by_terms(loose)}"
-    if waived := [(name, str(document.waivers)) for name, document in named if document.waivers]:
-        yield f"waivers stand: {_by_terms(waived)}"
     of_now = list(_of_now(judged))
-    if waits := [(name, _until(document.unconfirmed)) for name, document in of_now if document.unconfirmed]:
-        yield f"a change that nobody has confirmed stands: {_by_terms(waits)}"
-    if back := [(name, quoted(document.returned.why)) for name, document in of_now if document.returned]:
-        yield f"tried, and returned: {_by_terms(back)}"
-    documents = [document for _, document in named]
-    yield from _mixed("tunectl", [document.tunectl_version for document in documents])
-
-
-def _until(change: Unconfirmed) -> str:
-    return f"back at {as_data(change.back_at)}" if change.back_at else "of a boot that is tried"
+    standing = {
+        "judged by looser limits than their profile has": [
+            (name, ", ".join(map(as_data, document.looser))) for name, document in named if document.looser
+        ],
+        "waivers stand": [(name, str(document.waivers)) for name, document in named if document.waivers],
+        "a change that nobody has confirmed stands": [
+            (name, f"back at {as_data(change.back_at)}" if change.back_at else "of a boot that is tried")
+            for name, document in of_now
+            if (change := document.unconfirmed)
+        ],
+        "tried, and returned": [
+            (name, quoted(document.returned.why)) for name, document in of_now if document.returned
+        ],
+    }
+    yield from (f"{what}: {_by_terms(hosts)}" for what, hosts in standing.items() if hosts)
+    versions = Counter(document.tunectl_version for _, document in named)
+    if len(versions) > 1:
+        each = ", ".join(f"{as_data(version, '?')} ({n})" for version, n in sorted(versions.items()))
+        yield f"several versions of tunectl: {each}"
 
 
 def _by_terms(hosts: Iterable[tuple[str, str]]) -> str:
@@ -302,19 +292,10 @@ def _by_terms(hosts: Iterable[tuple[str, str]]) -> str:
     found: dict[str, list[str]] = {}
     for name, terms in hosts:
         found.setdefault(terms, []).append(name)
-    return ", ".join(_on(terms, names) for terms, names in found.items())
-
-
-def _on(terms: str, names: Sequence[str]) -> str:
-    if len(names) == 1:
-        return f"{terms} on {names[0]}"
-    return f"{terms} each on {len(names):,} hosts ({few(names)})"
-
-
-def _mixed(what: str, values: Sequence[str]) -> Iterator[str]:
-    found: Mapping[str, int] = {value: values.count(value) for value in sorted(set(values))}
-    if len(found) > 1:
-        yield f"several versions of {what}: " + ", ".join(f"{as_data(value, '?')} ({n})" for value, n in found.items())
+    return ", ".join(
+        f"{terms} on {names[0]}" if len(names) == 1 else f"{terms} each on {len(names):,} hosts ({few(names)})"
+        for terms, names in found.items()
+    )
 
 
 def history_body(name: str, rounds: Iterable[tuple[Session, Asked]], now: str) -> dict[str, Any]:

@@ -6,14 +6,14 @@ without its numbers.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from tunectl.fix import of_text
 from tunectl.model import Finding, Outcome, cost, match_of, parse_target, severity_of
 from tunectl.shapes import JudgedTarget, Preflight
 from tunectl.verdict import fails_gate
-from tunectl.wording import Broken, beside, broken_limits, sentence, standing
+from tunectl.wording import beside, broken_limits, sentence, standing
 
 BROKEN = "broken"
 _NUMBERS = re.compile(r"[0-9]+(?:[-,.:][0-9]+)*")
@@ -45,17 +45,14 @@ def told_by(document: Preflight) -> tuple[tuple[Told, ...], tuple[str, ...]]:
     broken = tuple(broken_limits(document.probe, document.loaded, document.feed))
     explained = {*(finding.knob for finding in decisive), *(one.what for one in broken)}
     reasons = beside(document.reasons, document.reasons_about)
-    return tuple(_told(decisive, broken)), tuple(reason for reason, about in reasons if about not in explained)
-
-
-def _told(decisive: Iterable[Finding], broken: Iterable[Broken]) -> Iterator[Told]:
+    unexplained = tuple(reason for reason, about in reasons if about not in explained)
     found: dict[Cause, list[str]] = {}
     for finding in decisive:
         found.setdefault(_cause(finding), []).append(sentence(finding.target, standing(finding), finding.reason))
     for one in broken:
         cause = Cause(one.what, "", BROKEN, "", one.limit or without_numbers(one.sentence))
         found.setdefault(cause, []).append(one.reason)
-    return (Told(cause, len(texts), texts[0]) for cause, texts in found.items())
+    return tuple(Told(cause, len(texts), texts[0]) for cause, texts in found.items()), unexplained
 
 
 def by_text(reasons: Iterable[str], *, own_words: bool = False) -> Iterator[Told]:
@@ -83,24 +80,16 @@ def _finding(one: JudgedTarget) -> Finding:
 
 
 def _cause(finding: Finding) -> Cause:
-    severity = finding.severity.value if finding.severity else ""
-    instances = without_numbers(finding.instance)
-    return Cause(finding.knob, instances, finding.outcome.value, severity, "; ".join(filter(None, _data(finding))))
-
-
-def _data(finding: Finding) -> Iterator[str]:
-    observed = finding.observed
+    data, observed, points = [], finding.observed, finding.points
     if isinstance(observed, str) and not _NUMBERS.search(observed):
-        yield observed
-    if finding.points:
-        yield _point(finding.points)
-    yield shape(str(finding.fix))
-
-
-def _point(points: Mapping[str, Any]) -> str:
-    """At which point a boot argument fails first."""
-    lacks = [point for point in ("next_boot", "this_boot", "kernel") if points.get(point) != points.get("asked")]
-    return f"not in {', '.join(lacks).replace('_', ' ')}" if lacks else ""
+        data.append(observed)
+    if points:  # of a boot argument: at which of them it fails
+        lacks = [point for point in ("next_boot", "this_boot", "kernel") if points.get(point) != points.get("asked")]
+        data.append(f"not in {', '.join(lacks).replace('_', ' ')}" if lacks else "")
+    data.append(shape(str(finding.fix)))
+    severity = finding.severity.value if finding.severity else ""
+    instances, text = without_numbers(finding.instance), "; ".join(filter(None, data))
+    return Cause(finding.knob, instances, finding.outcome.value, severity, text)
 
 
 def without_numbers(text: str) -> str:

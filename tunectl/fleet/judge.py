@@ -105,16 +105,12 @@ def _without_twins(judged: list[Judged]) -> list[Judged]:
     for one in judged:
         if key := _machine(one):
             seen.setdefault(key, []).append(one.name)
-    return [_doubted(one, seen.get(_machine(one), [])) for one in judged]
-
-
-def _doubted(one: Judged, names: Sequence[str]) -> Judged:
-    """The host as judged, unless others answered as the same machine; a NO-GO stays."""
-    if len(names) < 2 or one.verdict == "no-go":
-        return one
-    others = few(name for name in names if name != one.name)
-    reason = f"the machine that answered is {others}, too: one name leads to another's machine"
-    return one._replace(verdict="unknown", reasons=(reason, *one.reasons))
+    for place, one in enumerate(judged):
+        others = [name for name in seen.get(_machine(one), []) if name != one.name]
+        if others and one.verdict != "no-go":
+            reason = f"the machine that answered is {few(others)}, too: one name leads to another's machine"
+            judged[place] = one._replace(verdict="unknown", reasons=(reason, *one.reasons))
+    return judged
 
 
 def _machine(one: Judged) -> str:

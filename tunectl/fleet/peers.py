@@ -49,25 +49,18 @@ class Outlier(NamedTuple):
     score: float  # negative below it
 
 
-def spread_of(values: list[float], floor: float, ratio: float) -> Spread | None:
-    """What is usual among these; None for fewer than FEWEST.
+def outliers(values: Mapping[str, float], floor: float, ratio: float) -> tuple[Spread | None, dict[str, Outlier]]:
+    """What is usual, and the names whose value is not; nothing of fewer than FEWEST.
 
     Values count as at least `floor`, which is above 0. A value within a factor of `ratio` of the median is usual.
     """
     if len(values) < FEWEST:
-        return None
-    logs = [math.log(max(value, floor)) for value in values]
+        return None, {}
+    logs = [math.log(max(value, floor)) for value in values.values()]
     middle = median(logs)
     mad = max(median(abs(log - middle) for log in logs), _LEAST_MAD)
     reach = max(SCORE * mad / _TO_SIGMA, math.log(ratio))
-    return Spread(len(values), math.exp(middle), math.exp(mad), math.exp(middle - reach), math.exp(middle + reach))
-
-
-def outliers(values: Mapping[str, float], floor: float, ratio: float) -> tuple[Spread | None, dict[str, Outlier]]:
-    """What is usual, and the names whose value is not."""
-    usual = spread_of(list(values.values()), floor, ratio)
-    if usual is None:
-        return None, {}
+    usual = Spread(len(values), math.exp(middle), math.exp(mad), math.exp(middle - reach), math.exp(middle + reach))
     found = {}
     for name, value in values.items():
         counted = max(value, floor)
@@ -113,22 +106,22 @@ def groups_of(documents: Mapping[str, Summary]) -> tuple[list[GroupRow], list[Od
     members: dict[Hardware | None, dict[str, Summary]] = {}
     for name in sorted(documents, key=natural):
         members.setdefault(documents[name].hardware, {})[name] = documents[name]
-    odd: list[OddRow] = []
-    groups = [_group(kind, of, odd) for kind, of in members.items()]
-    return sorted(groups, key=lambda group: -len(group.hosts)), sorted(odd, key=lambda row: -abs(row.score))
+    judged = [_group(kind, of) for kind, of in members.items()]
+    groups = sorted((group for group, _ in judged), key=lambda group: -len(group.hosts))
+    return groups, sorted((row for _, odd in judged for row in odd), key=lambda row: -abs(row.score))
 
 
-def _group(hardware: Hardware | None, documents: Mapping[str, Summary], odd: list[OddRow]) -> GroupRow:
-    """The group; its outliers are put on the list."""
+def _group(hardware: Hardware | None, documents: Mapping[str, Summary]) -> tuple[GroupRow, list[OddRow]]:
+    """Hosts of one kind, and the outliers among them."""
     hosts = list(documents)
     measured = {name: figures for name, document in documents.items() if (figures := document.figures)}
     if hardware is None:
         note = "these documents do not say what hardware it is, so no host is compared"
-        return GroupRow(hardware, hosts, [], {}, [note])
+        return GroupRow(hardware, hosts, [], {}, [note]), []
     alike, notes = _alike(measured)
     if len(alike) < FEWEST:
         notes.append(f"{len(alike)} of them measured: too few to tell what is usual, which takes {FEWEST}")
-        return GroupRow(hardware, hosts, list(alike), {}, notes)
+        return GroupRow(hardware, hosts, list(alike), {}, notes), []
     usual: dict[str, Spread] = {}
     found: list[tuple[str, str, Outlier]] = []
     for measure in MEASURES:
@@ -139,10 +132,11 @@ def _group(hardware: Hardware | None, documents: Mapping[str, Summary], odd: lis
             usual[measure.name] = spread
             found += [(name, measure.name, outlier) for name, outlier in beyond.items()]
     differing = _differing({name for name, _, _ in found}, {name: documents[name] for name in alike})
-    for name, of, outlier in found:
-        value, ratio, score = outlier
-        odd.append(OddRow(name, of, value, usual[of].median, ratio, score, score > 0, differing[name]))
-    return GroupRow(hardware, hosts, list(alike), usual, notes)
+    odd = [
+        OddRow(name, of, value, usual[of].median, ratio, score, score > 0, differing[name])
+        for name, of, (value, ratio, score) in found
+    ]
+    return GroupRow(hardware, hosts, list(alike), usual, notes), odd
 
 
 def _alike(measured: Mapping[str, Measured]) -> tuple[dict[str, Measured], list[str]]:

@@ -88,18 +88,16 @@ def todo_rows(hosts: Iterable[tuple[str, Sequence[Doing]]]) -> list[DoRow]:
     for name, each in hosts:
         for one in each:
             found.setdefault(one.alike, {}).setdefault(name, []).append(one)
-    ordered = sorted(found.items(), key=lambda one: (one[0][0], -len(one[1])))
-    return [_row(of) for _, of in ordered]
-
-
-def _row(of: Mapping[str, Sequence[Doing]]) -> DoRow:
-    every = [one for each in of.values() for one in each]
-    first, same = every[0], len({(one.command, one.decide) for one in every}) == 1
-    if first.own_words:
-        what = {"own_words": first.own_words}
-    elif first.command:
-        what = {"command": first.command} if same else {"alike": shape(first.command)}
-    else:
-        what = {"decide": first.decide if same else without_numbers(first.decide)}
-    targets, reboots = sum(one.targets for one in every), any(one.reboot for one in every)
-    return DoRow(**what, hosts=list(of), targets=targets, reboot=reboots)
+    rows = []
+    for _, of in sorted(found.items(), key=lambda one: (one[0][0], -len(one[1]))):
+        every = [one for each in of.values() for one in each]
+        first, same = every[0], len({(one.command, one.decide) for one in every}) == 1
+        if first.own_words:
+            what = {"own_words": first.own_words}
+        elif first.command:
+            what = {"command": first.command} if same else {"alike": shape(first.command)}
+        else:
+            what = {"decide": first.decide if same else without_numbers(first.decide)}
+        targets, reboots = sum(one.targets for one in every), any(one.reboot for one in every)
+        rows.append(DoRow(**what, hosts=list(of), targets=targets, reboot=reboots))
+    return rows

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -31,7 +31,7 @@ class _TrackDocument(msgspec.Struct):
     subject: str
     recent: str
     good: int
-    alert: dict[str, Any] | None
+    alert: Alert | None
     since: str = ""  # where a version before 1.0.0rc2 wrote it
     began: Moment | None = None
 
@@ -46,19 +46,13 @@ class Track:
     alert: Alert | None = None  # as it fired
 
 
-class Mentioned(NamedTuple):
-    """What one snapshot's conditions speak of."""
-
-    identities: set[Identity]
-    failed: set[str]  # rules that broke
-
-
 class Alerts:
     """Which alerts fire. `step` once a snapshot."""
 
     def __init__(self, rules: Sequence[Rule] = RULES) -> None:
         self._rules = {rule.name: rule for rule in rules}
         self._order = {rule.name: number for number, rule in enumerate(rules)}
+        self._looking_again = {rule.name for rule in rules if rule.looks_again}
         self._tracks: dict[Identity, Track] = {}
         self._doubtful: set[Identity] = set()
         self.is_in_doubt = False  # something came to be doubtful in the last snapshot, and the next would tell
@@ -71,50 +65,52 @@ class Alerts:
     def step(self, snapshot: Snapshot, conditions: Iterable[Condition]) -> tuple[Alert, ...]:
         """The transitions of one snapshot. Of two conditions of one identity the first counts; unknown rules do not."""
         conditions = tuple(conditions)
-        doubtful = {(each.rule, each.subject) for each in conditions if self._is_doubtful(each)}
+        between = [condition for condition in conditions if condition.health is Health.BETWEEN]
+        doubtful = {(each.rule, each.subject) for each in between if each.rule in self._looking_again}
         self.is_in_doubt, self._doubtful = not doubtful <= self._doubtful, doubtful
         silent = silent_sources(snapshot) if self._tracks else {}
-        mentioned = Mentioned(set(), set())
+        failed = {condition.rule for condition in conditions if condition.subject == FAILED}
+        mentioned: set[Identity] = set()
         transitions: list[Alert] = []
         bad: list[tuple[Condition, Track]] = []
         for condition in conditions:
             track = self._track(condition, mentioned)
             if track is None:
                 continue
-            self._count(track, self._rules.get(condition.rule), _known(condition.health, track, silent), snapshot)
+            self._count(track, condition, silent, snapshot)
             if condition.health is Health.BAD and track.alert is None:
                 bad.append((condition, track))
             elif self._is_over(track, condition.rule):
                 transitions.append(_resolved(track, snapshot, condition))
             elif condition.health is Health.BAD and track.alert is not None:
                 track.alert = _grown(track.alert, condition)
-        transitions += self._count_missing(snapshot, mentioned, silent)
-        bad.sort(key=lambda pair: self._order[pair[0].rule])
-        transitions += [fired for condition, track in bad for fired in self._fire(condition, track, snapshot)]
+        transitions += self._count_missing(snapshot, mentioned, failed, silent)
+        for condition, track in sorted(bad, key=lambda pair: self._order[pair[0].rule]):
+            rule = self._rules[condition.rule]
+            if track.recent.count("x") >= rule.bad[0] and not self._is_explained(condition, rule):
+                track.alert = _fired(condition, rule.severity, track.began or snapshot.moment, snapshot)
+                transitions.append(track.alert)
         self._tracks = {name: track for name, track in self._tracks.items() if track.alert or "x" in track.recent}
         return tuple(transitions)
 
-    def _is_doubtful(self, condition: Condition) -> bool:
-        rule = self._rules.get(condition.rule)
-        return condition.health is Health.BETWEEN and rule is not None and rule.looks_again
-
-    def _track(self, condition: Condition, mentioned: Mentioned) -> Track | None:
+    def _track(self, condition: Condition, mentioned: set[Identity]) -> Track | None:
         """What is remembered of it; None where it is well, or has been counted in this snapshot."""
         identity = (condition.rule, condition.subject)
-        if condition.subject == FAILED:
-            mentioned.failed.add(condition.rule)
         track = self._tracks.get(identity)
         if track is None:
             if condition.health is not Health.BAD or condition.rule not in self._rules:
                 return None
             track = self._tracks[identity] = Track()
-        elif identity in mentioned.identities:
+        elif identity in mentioned:
             return None
-        mentioned.identities.add(identity)
+        mentioned.add(identity)
         return track
 
-    def _count(self, track: Track, rule: Rule | None, health: Health, snapshot: Snapshot) -> None:
-        if health is Health.UNKNOWN:
+    def _count(self, track: Track, condition: Condition, silent: Collection[str], snapshot: Snapshot) -> None:
+        health, rule = condition.health, self._rules.get(condition.rule)
+        # Good by other sources, while the one that fired the alert says nothing, is not known to be over.
+        is_blind = health is Health.GOOD and track.alert is not None and _is_silent(track.alert, silent)
+        if is_blind or health is Health.UNKNOWN:
             return
         is_bad = health is Health.BAD
         track.recent = (track.recent + ("x" if is_bad else "."))[-(rule.bad[1] if rule else 1) :]
@@ -128,31 +124,29 @@ class Alerts:
         rule = self._rules.get(name)
         return track.alert is not None and (rule is None or track.good >= rule.good)
 
-    def _fire(self, condition: Condition, track: Track, snapshot: Snapshot) -> Iterable[Alert]:
-        rule = self._rules[condition.rule]
-        if track.recent.count("x") >= rule.bad[0] and not self._is_explained(condition, rule):
-            track.alert = _fired(condition, rule.severity, track.began or snapshot.moment, snapshot)
-            yield track.alert
-
     def _is_explained(self, condition: Condition, rule: Rule) -> bool:
         """Does an alert that fires already stand for the same CPUs? Then this is its evidence, and no second alert."""
-        return bool(rule.explained_by) and any(
-            alert.rule in rule.explained_by and _covers(alert, condition) for alert in self.firing
-        )
+        for alert in self.firing if rule.explained_by else ():
+            is_same = alert.subject == condition.subject or not alert.cpus or not condition.cpus
+            if alert.rule in rule.explained_by and (is_same or condition.cpus <= parse_shown(alert.cpus)):
+                return True
+        return False
 
-    def _count_missing(self, snapshot: Snapshot, mentioned: Mentioned, silent: Collection[str]) -> Iterator[Alert]:
+    def _count_missing(
+        self, snapshot: Snapshot, mentioned: set[Identity], failed: set[str], silent: Collection[str]
+    ) -> Iterator[Alert]:
         """A subject nobody mentions any more is over (an interrupt that was freed), unless nobody could have."""
         for identity, track in self._tracks.items():
-            if identity in mentioned.identities:
+            if identity in mentioned:
                 continue
             rule = self._rules.get(identity[0])
             track.recent = (track.recent + ".")[-(rule.bad[1] if rule else 1) :]
             if track.alert is None:
                 continue
-            if rule is not None and (rule.lasts or rule.name in mentioned.failed or _is_silent(track.alert, silent)):
+            if rule is not None and (rule.lasts or rule.name in failed or _is_silent(track.alert, silent)):
                 continue
             track.good += 1
-            if rule is None or track.good >= rule.good:
+            if self._is_over(track, identity[0]):
                 yield _resolved(track, snapshot, None)
 
     def save(self) -> dict[str, Any]:
@@ -171,10 +165,8 @@ class Alerts:
         for row in rows if isinstance(rows, list) else ():
             with suppress(msgspec.ValidationError):
                 track = msgspec.convert(row, _TrackDocument)
-                alert = alert_of(track.alert)
-                if alert is not None or track.alert is None:
-                    began = track.began or (Moment(track.since) if track.since else None)
-                    alerts._tracks[track.rule, track.subject] = Track(track.recent, track.good, began, alert)
+                began = track.began or (Moment(track.since) if track.since else None)
+                alerts._tracks[track.rule, track.subject] = Track(track.recent, track.good, began, track.alert)
         return alerts
 
 
@@ -188,18 +180,6 @@ def alert_of(document: object) -> Alert | None:
 
 def _is_silent(alert: Alert, silent: Collection[str]) -> bool:
     return any(source in alert.source for source in silent)
-
-
-def _known(health: Health, track: Track, silent: Collection[str]) -> Health:
-    """Good by other sources, while the one that fired the alert says nothing, is not known to be over."""
-    is_blind = health is Health.GOOD and track.alert is not None and _is_silent(track.alert, silent)
-    return Health.UNKNOWN if is_blind else health
-
-
-def _covers(alert: Alert, condition: Condition) -> bool:
-    if alert.subject == condition.subject or not alert.cpus or not condition.cpus:
-        return True
-    return condition.cpus <= parse_shown(alert.cpus)
 
 
 def _fired(condition: Condition, severity: Severity, began: Moment, snapshot: Snapshot) -> Alert:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from tunectl.fix import Fix, in_turn
 from tunectl.monitor.daemon import Opener, Watch
 from tunectl.monitor.delivery_queue import DeliveryQueues
-from tunectl.monitor.model import Status
 from tunectl.monitor.receivers import Receiver, open_exporters, open_receivers
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.store import Store
@@ -39,38 +38,31 @@ def opener_of(
 
     def open_(remembered: Mapping[str, Any]) -> Watch:
         watcher = Watcher(inspection, remembered, typed=places.typed, lasting=places.lasting)
-        watch = _with_receivers(inspection, places, receivers, watcher)
+        store, queues = places.store, DeliveryQueues(receivers, places.store)
+        exporters = open_exporters(settings, queues.own)
+        queues.start()  # last: what raises above leaves no thread behind
+
+        def state() -> Mapping[str, Any]:
+            return {"alerts": watcher.alerts.save()}
+
+        def close() -> None:
+            for exporter in exporters:
+                with suppress(Exception):
+                    exporter.close()
+            queues.close()
+            store.remember(state())
+            store.save(now=True)
+            watcher.watched_host.close()
+
         opened(watcher)
-        return watch
+        return Watch(
+            watcher.cycle,
+            places.interval_s or settings.interval_s,
+            state,
+            {**{exporter.name: exporter.show for exporter in exporters}, "queues": queues.show},
+            lambda transitions: queues.add(transitions, state()),
+            close,
+            places.repairs if places.repair or settings.repair else None,
+        )
 
     return open_
-
-
-def _with_receivers(inspection: Inspection, places: Places, receivers: tuple[Receiver, ...], watcher: Watcher) -> Watch:
-    settings, store = inspection.config.monitor, places.store
-    queues = DeliveryQueues(receivers, store)
-    exporters = open_exporters(settings, queues.own)
-    queues.start()  # last: what raises above leaves no thread behind
-
-    def state() -> Mapping[str, Any]:
-        return {"alerts": watcher.alerts.save()}
-
-    def close() -> None:
-        for exporter in exporters:
-            with suppress(Exception):
-                exporter.close()
-        queues.close()
-        store.remember(state())
-        store.save(now=True)
-        watcher.watched_host.close()
-
-    shows: dict[str, Callable[[Status], None]] = {exporter.name: exporter.show for exporter in exporters}
-    return Watch(
-        watcher.cycle,
-        places.interval_s or settings.interval_s,
-        state,
-        {**shows, "queues": queues.show},
-        lambda transitions: queues.add(transitions, state()),
-        close,
-        places.repairs if places.repair or settings.repair else None,
-    )

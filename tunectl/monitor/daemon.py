@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.errors import TunectlError
-from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.model import Alert, Severity, Snapshot, Status
 from tunectl.monitor.notify import Notify
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.wakeup import RELOADING, STOPPING, Wakeup
+from tunectl.monitor.watcher import Cycle
 from tunectl.wording import few
 
 DEBOUNCE_S = 0.2  # a NIC announces its queues one by one
@@ -141,20 +141,20 @@ class Daemon:
         self._faults.works("cycle")
         self.fired += len(transitions)
         if transitions:
-            self._guarded("alerts", lambda: self._watch.notify(transitions))
+            self._guarded("alerts", self._watch.notify, transitions)
         for name, show in self._watch.shows.items():
-            self._guarded(name, lambda show=show, status=self.status: show(status))  # type: ignore[misc]
+            self._guarded(name, show, self.status)
         if self._watch.repair:
-            self._guarded("repair", lambda: self._ask(self._watch.repair))
+            self._guarded("repair", self._repair, self._watch.repair, self.status)
         self._status = _status(self.status)
 
-    def _ask(self, repair: Repair | None) -> None:
-        if repair and self.status and (said := repair.consider(self.status.firing, self.wakeup.now_s())):
-            self._say(said)
+    def _repair(self, repair: Repair, status: Status) -> None:
+        if asked := repair.consider(status.firing, self.wakeup.now_s()):
+            self._say(asked)
 
-    def _guarded(self, part: str, work: Callable[[], None]) -> None:
+    def _guarded(self, part: str, work: Callable[..., None], *given: object) -> None:
         try:
-            work()
+            work(*given)
         except Exception as error:
             known = isinstance(error, TunectlError | OSError)
             self._faults.fails(part, f"{part}: {error}" if known else f"{part}: {type(error).__name__}: {error}")

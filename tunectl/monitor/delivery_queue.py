@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tunectl.monitor.model import Alert, AlertState, Moment, Status
 from tunectl.monitor.moments import is_moved, moment_now, told
-from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
+from tunectl.monitor.receivers import DeliveryError, Receiver
 from tunectl.monitor.store import SAVE_AGAIN_S, Delivery, Store
 
 LOG = logging.getLogger("tunectl.monitor.delivery")
@@ -72,7 +72,11 @@ class DeliveryQueue:
                 if alert.status is AlertState.FIRING:
                     self._firing[alert.identity] = alert
             self._store.add(self.name, transitions)
-            self._bound()
+            while len(waiting := self._store.waiting(self.name)) > self._most:
+                victims = first_to_go([delivery for delivery in waiting if not delivery.is_busy])
+                if not victims:
+                    break
+                self._lose(victims, ": the queue is full")
         self._changed.set()
 
     def show(self, status: Status) -> None:
@@ -128,8 +132,10 @@ class DeliveryQueue:
             if delivery:
                 delivery.is_busy = True
             alerts = (delivery.alert,) if delivery else tuple(self._again(self._moment()))
-            if not alerts:
-                return self._rest()
+            if not alerts:  # until the next repeat, if there is one
+                pause_s = self._receiver.repeat_s or _IDLE_S
+                self._repeat_s = self._clock() + pause_s
+                return pause_s
         outcome = self._deliver(alerts)
         with self._store.lock:
             if delivery:
@@ -161,12 +167,6 @@ class DeliveryQueue:
         yield from self._firing.values()
         over = (alert for name, (alert, _) in self._over.items() if name not in self._firing)
         yield from (alert for alert in over if is_moved(alert, now))
-
-    def _rest(self) -> float:
-        """Until the next repeat, if there is one."""
-        pause_s = self._receiver.repeat_s or _IDLE_S
-        self._repeat_s = self._clock() + pause_s
-        return pause_s
 
     def _deliver(self, alerts: Sequence[Alert]) -> Sequence[Alert] | DeliveryError:
         """The alerts as they were sent, or why they were not."""
@@ -210,13 +210,6 @@ class DeliveryQueue:
             LOG.warning("%s: %s; %d alerts wait", self.name, trouble, len(self._store.waiting(self.name)))
         pause_s = self._backoff.delay_s(self._failures, self._chance())
         self._due_s = self._clock() + max(pause_s, trouble.after_s or 0.0)
-
-    def _bound(self) -> None:
-        while len(waiting := self._store.waiting(self.name)) > self._most:
-            victims = first_to_go([delivery for delivery in waiting if not delivery.is_busy])
-            if not victims:
-                return
-            self._lose(victims, ": the queue is full")
 
     def _lose(self, deliveries: Sequence[Delivery], why: str) -> None:
         self._lost_total += len(deliveries)

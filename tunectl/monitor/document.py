@@ -163,16 +163,8 @@ def monitor_body(
 def findings_of(conditions: Iterable[Condition]) -> list[Finding]:
     """Every condition as a finding, so that the formats which know nothing of alerts can show it."""
     return [
-        Finding(
-            condition.rule,
-            condition.subject,
-            OUTCOMES[condition.health],
-            condition.observed,
-            condition.expected,
-            condition.summary,
-            condition.fix,
-        )
-        for condition in conditions
+        Finding(each.rule, each.subject, OUTCOMES[each.health], each.observed, each.expected, each.summary, each.fix)
+        for each in conditions
     ]
 
 
@@ -204,17 +196,7 @@ def _zones(snapshot: Snapshot) -> Iterator[ZoneRow]:
         )
 
 
-_OF_A_WINDOW = (
-    "p99_9_ns",
-    "max_ns",
-    "count",
-    "missed",
-    "allowed",
-    "missed_per_day",
-    "bad_input",
-    "bad_pairs",
-    "dropped",
-)
+_OF_A_WINDOW = tuple(name for name in LatencyRow.__struct_fields__ if name not in ("subject", "health", "reason"))
 
 
 def _latency(snapshot: Snapshot) -> Iterator[LatencyRow]:
@@ -229,6 +211,7 @@ def _latency(snapshot: Snapshot) -> Iterator[LatencyRow]:
 _LIMITS = ("bios_limit_khz", "max_khz", "max_perf_khz")
 # The clock of a CPU, the best reading first: what it measured itself, its own file, its package's sentinel.
 _CLOCKS = ("core_khz", "frequency_khz", "sentinel_khz")
+_NO_CLOCK = Sample("", "", None, "", Freshness.ABSENT)
 _PER_SECOND = {"ticks_per_s": "timer_ticks", "calls_per_s": "function_calls", "reschedules_per_s": "reschedules"}
 
 
@@ -240,7 +223,7 @@ def cpu_rows(status: Status, before: Snapshot | None) -> list[CpuRow]:
     seconds = status.snapshot.monotonic_s - before.monotonic_s if before else 0.0
     of_cpu = _by_cpu(status.snapshot)
     landed = _landed(history)
-    counted = _most_throttled(status.snapshot), throttled(history)
+    since_boot, since_before = _most_throttled(status.snapshot), throttled(history)
     alerts = _alerts(status)
     rows = []
     for cpu in sorted(status.isolated | status.housekeeping | of_cpu.keys()):
@@ -254,7 +237,8 @@ def cpu_rows(status: Status, before: Snapshot | None) -> list[CpuRow]:
                 **_clock(mine),
                 base_khz=number_of(mine.get("base_khz")),
                 limit_khz=min((khz for name in _LIMITS if (khz := number_of(mine.get(name)))), default=None),
-                **_throttles(mine, *counted),
+                throttles=_throttles(mine, since_boot),
+                throttles_new=_throttles(mine, since_before),
                 **rates,
                 interrupts=landed.get(cpu, []),
                 alerts=alerts.get(cpu, []),
@@ -277,14 +261,7 @@ def _clock(mine: Mapping[str, Sample]) -> dict[str, Any]:
     """The best one: a fresh reading before a stale one, a stale one before no data."""
     clocks = [mine[name] for name in _CLOCKS if name in mine]
     ranks = list(Freshness)
-    best = min(clocks, key=lambda one: ranks.index(one.freshness), default=None)
-    if best is None:
-        return {
-            "frequency_khz": None,
-            "frequency_from": "",
-            "frequency_health": Freshness.ABSENT,
-            "frequency_reason": "",
-        }
+    best = min(clocks, key=lambda clock: ranks.index(clock.freshness), default=_NO_CLOCK)
     return {
         "frequency_khz": number_of(best),
         "frequency_from": {"core_khz": "measured", "frequency_khz": "sysfs"}.get(best.quantity, best.subject),
@@ -309,14 +286,11 @@ def _most_throttled(snapshot: Snapshot) -> Mapping[str, float]:
     return most
 
 
-def _throttles(mine: Mapping[str, Sample], *counted: Mapping[str, float]) -> dict[str, Any]:
-    """Since boot and since the snapshot before, of the core and of its package together: either slows the CPU."""
+def _throttles(mine: Mapping[str, Sample], counts: Mapping[str, float]) -> float | None:
+    """Of the core and of its package together: either slows the CPU. None where neither is known."""
     wholes = [mine[name].whole for name in ("core_throttles", "package_throttles") if name in mine]
-    known = [[counts[whole] for whole in wholes if whole in counts] for counts in counted]
-    return {
-        name: sum(counts) if counts else None
-        for name, counts in zip(("throttles", "throttles_new"), known, strict=True)
-    }
+    known = [counts[whole] for whole in wholes if whole in counts]
+    return sum(known) if known else None
 
 
 def _rate(history: History, sample: Sample | None, seconds: float) -> float | None:
@@ -344,10 +318,6 @@ def _alerts(status: Status) -> Mapping[int, list[str]]:
 
 def number_of(sample: Sample | None) -> float | None:
     """A sample's number; None where it has none that may be shown."""
-    if (
-        sample is None
-        or sample.freshness in (Freshness.NO_DATA, Freshness.ABSENT)
-        or isinstance(sample.value, str | None)
-    ):
+    if sample is None or sample.freshness in (Freshness.NO_DATA, Freshness.ABSENT):
         return None
-    return sample.value
+    return None if isinstance(sample.value, str) else sample.value

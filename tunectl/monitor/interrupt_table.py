@@ -34,8 +34,11 @@ class Row:
         colon = line.find(b":", 0, 40)
         self.tag = line[: colon + 1]  # of a line that is no row, ""
         self.label = self.tag[:-1].decode("ascii", "backslashreplace").strip()
-        fits = colon > 0 and _fits(line[colon + 1 : colon + 2 + _WIDTH * cpus].rstrip(b"\n"), cpus)
-        self.cells = colon + 1 if fits else -1
+        cells = line[colon + 1 : colon + 2 + _WIDTH * cpus].rstrip(b"\n")
+        last = cells[_WIDTH - 1 : _WIDTH * cpus : _WIDTH]
+        # Is every field `_WIDTH` wide, right-aligned behind a space, and is there a space or nothing after the last?
+        fits = len(cells) >= _WIDTH * cpus > 0 and not cells[::_WIDTH].strip(b" ") and last.isdigit()
+        self.cells = colon + 1 if colon > 0 and fits and len(last) == cpus else -1
 
 
 class Layout(NamedTuple):
@@ -54,13 +57,6 @@ def lay_out(header: bytes, lines: Sequence[bytes], isolated: frozenset[int]) -> 
     columns = tuple(index for index, cpu in enumerate(cpus) if cpu in isolated)
     rows = [Row(line, len(cpus)) for line in lines]
     return Layout(rows, cpus, tuple(cpus[index] for index in columns), columns, _slices(columns))
-
-
-def _fits(cells: bytes, count: int) -> bool:
-    """Is every field `_WIDTH` wide, right-aligned behind a space, and is there a space or nothing after the last?"""
-    whole = len(cells) >= _WIDTH * count > 0
-    last = cells[_WIDTH - 1 : _WIDTH * count : _WIDTH]
-    return whole and not cells[::_WIDTH].strip(b" ") and last.isdigit() and len(last) == count
 
 
 def _slices(columns: Sequence[int]) -> tuple[tuple[int, int], ...]:
@@ -218,8 +214,10 @@ class InterruptTable:
             if kept == len(piece) or number == len(blocks):
                 break
             piece[:kept] = piece[at:filled]
-        whole = number == len(blocks) and not kept and not _fill(file, piece, 0)
-        return changed if whole and all(self._same_row(one) for one in changed) else None
+        # Each row is still the one it was? An interrupt may be freed, and another with a line of the same length come.
+        rows, is_whole = self._layout.rows, number == len(blocks) and not kept and not _fill(file, piece, 0)
+        is_same = all(row >= 0 and line.endswith(b"\n") and line.startswith(rows[row].tag) for row, line, _ in changed)
+        return changed if is_whole and is_same else None
 
     def _differing(self, number: int, before: bytes, now: bytes) -> Iterator[Changed]:
         """The lines of a block that are others than they were."""
@@ -231,19 +229,12 @@ class InterruptTable:
             at = end
             row += 1
 
-    def _same_row(self, one: Changed) -> bool:
-        """Is it still the row it was? An interrupt may be freed, and another with a line of the same length come."""
-        return one.row >= 0 and one.line.endswith(b"\n") and one.line.startswith(self._layout.rows[one.row].tag)
-
     def _rewound(self) -> io.FileIO:
         if self._file and not self._root.live and not os.fstat(self._file.fileno()).st_nlink:
             self._let_go()  # a recorded host's was replaced
-        self._file = self._file or self._open()
+        self._file = self._file or io.FileIO(self._root.open(PATH))
         self._file.seek(0)
         return self._file
-
-    def _open(self) -> io.FileIO:
-        return io.FileIO(self._root.open(PATH))
 
     def _let_go(self) -> None:
         if self._file:

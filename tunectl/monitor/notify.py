@@ -3,7 +3,7 @@
 import os
 import socket
 import time
-from collections.abc import Mapping, MutableMapping
+from collections.abc import MutableMapping
 from typing import NamedTuple
 
 from tunectl.report.escape import printable
@@ -58,11 +58,5 @@ def open_notify(environ: MutableMapping[str, str], pid: int | None = None) -> No
     is_service = environ.get("SYSTEMD_EXEC_PID") == own
     if not address.startswith(("/", "@")):
         return Notify(is_service=is_service)
-    return Notify(address, _watchdog_s(given, own), is_service=True)
-
-
-def _watchdog_s(given: Mapping[str, str], own: str) -> float | None:
-    """None where no watchdog is set, or one for another process."""
-    if given["WATCHDOG_PID"] not in ("", own) or not given["WATCHDOG_USEC"].isdecimal():
-        return None
-    return int(given["WATCHDOG_USEC"]) / 1e6 or None
+    is_watched = given["WATCHDOG_PID"] in ("", own) and given["WATCHDOG_USEC"].isdecimal()  # and no other process is
+    return Notify(address, int(given["WATCHDOG_USEC"]) / 1e6 or None if is_watched else None, is_service=True)

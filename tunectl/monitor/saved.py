@@ -48,39 +48,34 @@ class Saved:
 def read_saved(database: sqlite3.Connection) -> Saved:
     """All that can be read. Only what is a matter of the disk or of a lock is raised: it may pass."""
     saved = Saved()
-    _tolerated(saved, lambda: check(database))
+    _tolerated(saved, check, database)
     for query in (_WAITING, _BACKWARDS):
-        if _tolerated(saved, lambda query=query: _read_waiting(database, query, saved)):  # type: ignore[misc]
+        if _tolerated(saved, _read_waiting, database, query, saved):
             break
         saved.is_cut = True
-    else:
-        _read_between(database, saved)
-    if not _tolerated(saved, lambda: _read_state(database, saved)):
+    else:  # neither end of the table leads to what stands between two pages that cannot be read
+        known = saved.waiting.keys() | saved.bad.keys()
+        first = min(known, default=1)
+        for id_ in range(first, min(max(known, default=_MOST_ID), first + _MOST_TRIES)):
+            if id_ not in known:
+                _tolerated(saved, _read_waiting, database, _ONE, saved, id_)
+    if not _tolerated(saved, _read_state, database, saved):
         saved.is_state_lost = True
     if saved.damage is None:
-        _tolerated(saved, lambda: _check_pages(database))
+        _tolerated(saved, _check_pages, database)
     return saved
 
 
-def _tolerated(saved: Saved, read: Callable[[], None]) -> bool:
+def _tolerated(saved: Saved, read: Callable[..., None], *given: object) -> bool:
     """Did it come to its end? The damage that it met is kept."""
     try:
-        read()
+        read(*given)
     except ERRORS as error:
         if not is_damage(error):
             raise
         saved.damage = saved.damage or error
         return False
     return True
-
-
-def _read_between(database: sqlite3.Connection, saved: Saved) -> None:
-    """What stands between two pages that cannot be read: neither end of the table leads there."""
-    known = saved.waiting.keys() | saved.bad.keys()
-    first = min(known, default=1)
-    for id_ in range(first, min(max(known, default=_MOST_ID), first + _MOST_TRIES)):
-        if id_ not in known:
-            _tolerated(saved, lambda id_=id_: _read_waiting(database, _ONE, saved, id_))  # type: ignore[misc]
 
 
 def _read_waiting(database: sqlite3.Connection, query: str, saved: Saved, *of: int) -> None:

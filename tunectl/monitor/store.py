@@ -204,7 +204,9 @@ class Store:
             self._lose(STATE, 1)
         if not self._state_waits:
             self.state = saved.state or {}
-        self._name_unread()
+        for path in (os.path.join(self._directory, name) for name in _NOT_READ):
+            if os.path.lexists(path):  # left as it is: nothing in it is believed or sent
+                LOG.error("%s is of a version before 1.0.0rc1 and is not read: remove it", path)
         self._state_waits |= saved.is_state_lost  # so that it is said once
         for delivery in reversed(left):
             self._waiting[delivery.receiver].insert(0, delivery)
@@ -213,12 +215,6 @@ class Store:
         self._kept = saved.text if saved.damage else _IN_MEMORY
         if saved.damage:
             raise saved.damage
-
-    def _name_unread(self) -> None:
-        """Files of a version from before this store are left as they are: nothing in them is believed or sent."""
-        for path in (os.path.join(self._directory, name) for name in _NOT_READ):
-            if os.path.lexists(path):
-                LOG.error("%s is of a version before 1.0.0rc1 and is not read: remove it", path)
 
     def _write(self, database: sqlite3.Connection) -> None:
         if self._acknowledged:  # apart: on a full disk there is room for this and not for more

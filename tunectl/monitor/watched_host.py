@@ -18,7 +18,7 @@ from tunectl.monitor.open_files import allow_many_files
 from tunectl.tuning.inspection import Inspection
 
 T = TypeVar("T")
-_ONLINE = "sys/devices/system/cpu/online"
+ONLINE = "sys/devices/system/cpu/online"
 ALONE = "the daemon's alone, not seen here: its journal and /metrics have it"
 _MANY_EVENTS = 1000  # a storm of them must not fill the memory; one is enough to read everything again
 
@@ -101,8 +101,10 @@ class WatchedHost:
         """A device event, from any thread: the next snapshot knows of it."""
         self._announced.append(event)
 
-    def keep(self, name: str, make: Callable[[], T]) -> T:
-        """What a source wants to find again in the next snapshot; made at the first."""
+    def keep(self, name: str, make: Callable[[], T], *, anew: bool = False) -> T:
+        """What a source wants to find again in the next snapshot; made at the first, and again if `anew`."""
+        if anew:
+            self._kept.pop(name, None)
         if name not in self._kept:
             self._kept[name] = make()
         found: T = self._kept[name]
@@ -120,10 +122,6 @@ class WatchedHost:
         """Closes what keep_on() has of this name: nobody asks for it any more."""
         self._lasting.close(name)
 
-    def forget(self, name: str) -> None:
-        """The next keep() makes a new one."""
-        self._kept.pop(name, None)
-
     def close(self) -> None:
         """Ends what sources started, but what a reload hands on. Everything else ends with this object."""
         for kept in self._kept.values():
@@ -137,7 +135,7 @@ class WatchedHost:
         self.taken_at = self.now()
         self.table_read = False
         self.events = tuple(self._announced.popleft() for _ in range(len(self._announced)))
-        online = read_cpu_list(self.root, _ONLINE) or self.online
+        online = read_cpu_list(self.root, ONLINE) or self.online
         announced = any(event.subsystem == "cpu" for event in self.events)
         self.cpus_changed = announced or online != self.online or not self.snapshots
         self.changed = self.cpus_changed or bool(self.events)

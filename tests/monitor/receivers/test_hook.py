@@ -10,9 +10,9 @@ from tests.monitor.receivers.samples import HOST, fired, over
 from tunectl.errors import UsageError
 from tunectl.host.run import run
 from tunectl.hostfile.shape import Hook
+from tunectl.monitor.receivers import DeliveryError
 from tunectl.monitor.receivers.hook import open_hook
 from tunectl.monitor.receivers.message import delivery_id
-from tunectl.monitor.receivers.receiver import DeliveryError
 
 
 def program(place: Path, text: str) -> str:

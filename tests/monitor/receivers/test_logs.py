@@ -13,9 +13,9 @@ import pytest
 
 from tests.monitor.receivers.samples import HOST, fired, over
 from tunectl.monitor.model import Severity
+from tunectl.monitor.receivers import DeliveryError
 from tunectl.monitor.receivers.logs import encode, entry, line_with_fields, open_journal, open_syslog
 from tunectl.monitor.receivers.message import event_id, level
-from tunectl.monitor.receivers.receiver import DeliveryError
 
 ROOT = Path(__file__).parents[3]
 JOURNALD = "/usr/lib/systemd/systemd-journald"

@@ -23,8 +23,8 @@ from tests.monitor.receivers.samples import HOST, fired, over
 from tunectl.errors import TunectlError, UsageError
 from tunectl.hostfile.shape import Webhook
 from tunectl.monitor.delivery_queue import Backoff
+from tunectl.monitor.receivers import DeliveryError
 from tunectl.monitor.receivers.message import delivery_id
-from tunectl.monitor.receivers.receiver import DeliveryError
 from tunectl.monitor.receivers.webhook import open_webhook
 
 TOKEN = "t0ken-that-nobody-may-see"

@@ -13,8 +13,8 @@ from tunectl.hostfile.monitor import check_hook
 from tunectl.hostfile.shape import Hook
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert
+from tunectl.monitor.receivers import DeliveryError, Receiver
 from tunectl.monitor.receivers.message import delivery_id, document
-from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 
 _REFUSED = 65
 _TRIES = 10
@@ -25,23 +25,20 @@ def open_hook(hook: Hook, host: HostId, number: int = 0) -> Receiver:
     check_hook(hook, f"monitor.hooks[{number}]")
 
     def deliver(alerts: Sequence[Alert]) -> None:
+        from tunectl.host.run import run  # subprocess is not cheap to import
+
         for alert in alerts:
-            _start(hook, alert, host)
+            env = {"HOME": "/", "TUNECTL_ALERT_ID": delivery_id(alert, host)}
+            stdin = document(alert, host)
+            try:
+                done = run(hook.command, timeout_s=hook.timeout_s, env=env, stdin=stdin, capture=False)
+            except TunectlError as error:
+                raise DeliveryError(str(error)) from None
+            if done.returncode:
+                # Only the program's name is said: its arguments may be secrets of the operator's.
+                why = f"{hook.command[0]} ended with status {done.returncode}"
+                raise DeliveryError(why, retry=done.returncode != _REFUSED)
 
     program = os.path.basename(hook.command[0])
     digest = hashlib.sha256("\0".join(hook.command).encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return Receiver(f"hook-{program}-{digest}", deliver, tries=_TRIES)
-
-
-def _start(hook: Hook, alert: Alert, host: HostId) -> None:
-    from tunectl.host.run import run  # subprocess is not cheap to import
-
-    # Only the program's name is said: its arguments may be secrets of the operator's.
-    env = {"HOME": "/", "TUNECTL_ALERT_ID": delivery_id(alert, host)}
-    try:
-        done = run(hook.command, timeout_s=hook.timeout_s, env=env, stdin=document(alert, host), capture=False)
-    except TunectlError as error:
-        raise DeliveryError(str(error)) from None
-    if done.returncode:
-        refused = done.returncode == _REFUSED
-        raise DeliveryError(f"{hook.command[0]} ended with status {done.returncode}", retry=not refused)

@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
 from tunectl.hostfile.monitor import Address
-from tunectl.monitor.receivers.receiver import DeliveryError
+from tunectl.monitor.receivers import DeliveryError
 
 # These say that this very request is wrong, so another try is as well. Everything else can pass: a token is renewed,
 # a proxy finds its server again, a path is mended.

@@ -13,12 +13,12 @@ instead of saying so.
 import errno
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, AlertState
+from tunectl.monitor.receivers import DeliveryError, Receiver
 from tunectl.monitor.receivers.message import fields, level, line
-from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 
 JOURNAL = "/run/systemd/journal/socket"
 SYSLOG = "/dev/log"
@@ -35,12 +35,7 @@ _TIMEOUT_S = 2.0  # a daemon that does not read must not hold the thread for eve
 
 def open_journal(host: HostId, path: str = JOURNAL) -> Receiver:
     """The receiver of the journal whose socket is `path`."""
-
-    def deliver(alerts: Sequence[Alert]) -> None:
-        for alert in alerts:
-            send(path, encode(entry(alert, host)), "journald")
-
-    return Receiver("journal", deliver)
+    return _receiver("journal", path, "journald", lambda alert: encode(entry(alert, host)))
 
 
 def entry(alert: Alert, host: HostId) -> dict[str, str]:
@@ -70,22 +65,25 @@ def encode(entry: Mapping[str, str]) -> bytes:
 def open_syslog(host: HostId, path: str = SYSLOG) -> Receiver:
     """The receiver of the syslog daemon that listens at `path`."""
 
-    def deliver(alerts: Sequence[Alert]) -> None:
-        for alert in alerts:
-            head = f"<{_DAEMON | level(alert)}>tunectl[{os.getpid()}]: "
-            send(
-                path,
-                f"{head}{line_with_fields(alert, host)}".encode("utf-8", "backslashreplace")[:_LONGEST_LINE],
-                "syslog",
-            )
+    def message(alert: Alert) -> bytes:
+        text = f"<{_DAEMON | level(alert)}>tunectl[{os.getpid()}]: {line_with_fields(alert, host)}"
+        return text.encode("utf-8", "backslashreplace")[:_LONGEST_LINE]
 
-    return Receiver("syslog", deliver)
+    return _receiver("syslog", path, "syslog", message)
 
 
 def line_with_fields(alert: Alert, host: HostId) -> str:
     """`FrequencyDrop[package0] firing: ... [tunectl rule="FrequencyDrop" ...]`, on one line."""
     pairs = " ".join(f'{name}="{value.translate(_UNSAFE)}"' for name, value in fields(alert, host).items())
     return f"{line(alert)} [tunectl {pairs}]"
+
+
+def _receiver(name: str, path: str, daemon: str, message: Callable[[Alert], bytes]) -> Receiver:
+    def deliver(alerts: Sequence[Alert]) -> None:
+        for alert in alerts:
+            send(path, message(alert), daemon)
+
+    return Receiver(name, deliver)
 
 
 def send(path: str, message: bytes, daemon: str) -> None:

@@ -5,12 +5,12 @@ values: what is stale or missing shows in tunectl_cpu_frequency_stale_hertz, tun
 tunectl_samples. Source: prometheus/docs, docs/practices/naming.md; node_exporter's cpu collectors for the habits.
 """
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tunectl.monitor.model import Freshness, Sample
+from tunectl.monitor.rules.history import number
 from tunectl.report.escape import printable
 
 _KHZ, _MILLI, _NANO = 1e3, 1e-3, 1e-9
@@ -31,10 +31,6 @@ class Row(NamedTuple):
     counter: bool = False
     most: int = MOST_CPUS
 
-    def of(self, sample: Sample) -> tuple[str, ...]:
-        """The labels' values."""
-        return tuple(make(sample) for make in self.labels.values())
-
 
 def label(text: str) -> str:
     """Text that others chose, on one line and no longer than is useful; the library escapes quotes."""
@@ -45,14 +41,6 @@ def number_of(subject: str) -> str:
     """`4` for cpu4, core4, package4, irq4; anything else as it is."""
     match = _NUMBER.fullmatch(subject)
     return match[1] if match else label(subject)
-
-
-def number(sample: Sample) -> float | None:
-    """The value of a sample that is fresh and a finite number."""
-    value = sample.value
-    if sample.freshness != "fresh" or isinstance(value, bool | str) or value is None or not math.isfinite(value):
-        return None
-    return float(value)
 
 
 def _scaled(scale: float) -> Callable[[Sample], float | None]:

@@ -5,15 +5,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from tunectl import __version__
 from tunectl.host.counters import rises
-from tunectl.monitor.model import Alert, Sample, Severity, Snapshot, Status
-from tunectl.monitor.receivers.metric_rows import MOST, ROWS, Row, label, number, number_of
+from tunectl.monitor.model import Sample, Severity, Snapshot, Status
+from tunectl.monitor.receivers.metric_rows import MOST, ROWS, Row, label, number_of
 from tunectl.monitor.receivers.naming import ANNOTATIONS, LABELS, annotations_of, labels_of
+from tunectl.monitor.rules.history import number
 
 _OWN = {
     "cycle_seconds": "How long the last cycle took.",
@@ -36,26 +38,27 @@ class _Families:
     """The library's families of one board. Each series stands once, and of each metric no more than `most` do."""
 
     def __init__(self) -> None:
-        self._made: list[Metric] = []
-        self._dropped: dict[str, int] = {}
+        self.metrics: list[Metric] = []
+        self.dropped: dict[tuple[str, ...], float] = {}  # by metric: how many series it has too many of
 
     def add(
-        self, metric: GaugeMetricFamily | CounterMetricFamily, series: Mapping[tuple[str, ...], float], most: int = MOST
+        self,
+        name: str,
+        text: str,
+        labels: Sequence[str],
+        series: Mapping[Any, float],  # by the values of its labels
+        *,
+        counter: bool = False,
+        most: int = MOST,
     ) -> None:
-        """Fills `metric` with the first series, by the values of its labels."""
+        """A metric of the first series, by the values of its labels."""
+        kind = CounterMetricFamily if counter else GaugeMetricFamily
+        metric = kind(f"tunectl_{name}", text, labels=labels)
         for values, value in islice(series.items(), most):
             metric.add_metric(values, value)
         if len(series) > most:
-            self._dropped[f"{metric.name}{'_total' * (metric.type == 'counter')}"] = len(series) - most
-        self._made.append(metric)
-
-    def all(self) -> list[Metric]:
-        """All of them, and how many series each metric has too many of."""
-        text = "Series that a metric has too many of to be shown."
-        dropped = GaugeMetricFamily("tunectl_monitor_series_dropped", text, labels=["metric"])
-        for name, count in self._dropped.items():
-            dropped.add_metric((name,), count)
-        return [*self._made, dropped]
+            self.dropped[(f"{metric.name}{'_total' * counter}",)] = len(series) - most
+        self.metrics.append(metric)
 
 
 class Tally:
@@ -135,32 +138,25 @@ class Shown:
     def collect(self) -> Iterator[Metric]:
         """For the library."""
         with self._lock:
-            return iter((*families(self._board, self._tally, self._busiest), *_unserved(self._cut)))
+            return iter(families(self._board, self._tally, self._busiest, self._cut))
 
 
-def families(status: Status | None, tally: Tally, busiest: Busiest) -> Iterator[Metric]:
-    """Every metric of a board; before the first, only who we are."""
-    info = GaugeMetricFamily("tunectl_monitor_info", "The tunectl that watches.", labels=["version"])
-    info.add_metric((__version__,), 1)
-    yield info
-    if status is None:
-        return
+def families(status: Status | None, tally: Tally, busiest: Busiest, cut: Mapping[str, int]) -> list[Metric]:
+    """Every metric of a board; before the first, only who we are, and whom an endpoint did not serve."""
     made = _Families()
-    _add_samples(made, list(busiest.first(status.snapshot)))
-    _add_tallied(made, tally)
-    _add_judged(made, status)
-    _add_firing(made, status)
-    _add_about(made, status)
-    yield from made.all()
-
-
-def _unserved(cut: Mapping[str, int]) -> Iterator[Metric]:
+    made.add("monitor_info", "The tunectl that watches.", ["version"], {(__version__,): 1})
+    if status is not None:
+        _add_samples(made, list(busiest.first(status.snapshot)))
+        _add_judged(made, status, tally)
+        _add_firing(made, status)
+        _add_about(made, status)
+        text = "Series that a metric has too many of to be shown."
+        made.add("monitor_series_dropped", text, ["metric"], dict(made.dropped))
     if cut:
         text = "Clients of this endpoint that were cut: not done in time, to make room, or too long a request."
-        metric = CounterMetricFamily("tunectl_monitor_scrapes_cut", text, labels=["reason"])
-        for reason, count in cut.items():
-            metric.add_metric((reason,), count)
-        yield metric
+        clients = {(reason,): count for reason, count in cut.items()}
+        made.add("monitor_scrapes_cut", text, ["reason"], clients, counter=True)
+    return made.metrics
 
 
 def _add_samples(made: _Families, samples: Sequence[Sample]) -> None:
@@ -169,76 +165,62 @@ def _add_samples(made: _Families, samples: Sequence[Sample]) -> None:
         for row in ROWS.get(sample.quantity, ()):
             value = row.value(sample)
             if value is not None:
-                shown.setdefault(row.name, (row, {}))[1].setdefault(row.of(sample), value)
+                labels = tuple(make(sample) for make in row.labels.values())
+                shown.setdefault(row.name, (row, {}))[1].setdefault(labels, value)
     for row, series in shown.values():
-        kind = CounterMetricFamily if row.counter else GaugeMetricFamily
-        made.add(kind(f"tunectl_{row.name}", row.text, labels=[*row.labels]), series, row.most)
+        made.add(row.name, row.text, [*row.labels], series, counter=row.counter, most=row.most)
     known = Counter((label(sample.source), label(sample.quantity), sample.freshness.value) for sample in samples)
     text = "Samples of the last cycle by how well they are known."
-    counts = GaugeMetricFamily("tunectl_samples", text, labels=["source", "quantity", "health"])
-    made.add(counts, dict(sorted(known.items())), 10 * MOST)
+    made.add("samples", text, ["source", "quantity", "health"], dict(sorted(known.items())), most=10 * MOST)
 
 
-def _add_tallied(made: _Families, tally: Tally) -> None:
+def _add_judged(made: _Families, status: Status, tally: Tally) -> None:
     text = "Interruptions of isolated CPUs that came while the monitor itself was at work."
-    own = CounterMetricFamily("tunectl_own_interruptions", text, labels=["cpu"])
-    made.add(own, {(cpu,): count for cpu, count in tally.own_interruptions.items()}, 10 * MOST)
+    own = {(cpu,): count for cpu, count in tally.own_interruptions.items()}
+    made.add("own_interruptions", text, ["cpu"], own, counter=True, most=10 * MOST)
     text = "CPUs, NICs and queues that came or went."
-    events = CounterMetricFamily("tunectl_device_events", text, labels=["kind", "action"])
-    made.add(events, dict(sorted(tally.events.items())))
-
-
-def _add_judged(made: _Families, status: Status) -> None:
+    made.add("device_events", text, ["kind", "action"], dict(sorted(tally.events.items())), counter=True)
     judged = Counter((label(condition.rule), condition.health.value) for condition in status.conditions)
     text = "Subjects by what a rule says of them."
-    conditions = GaugeMetricFamily("tunectl_conditions", text, labels=["rule", "verdict"])
-    made.add(conditions, dict(sorted(judged.items())), 10 * MOST)
+    made.add("conditions", text, ["rule", "verdict"], dict(sorted(judged.items())), most=10 * MOST)
     firing = Counter(alert.severity for alert in status.firing)
-    totals = GaugeMetricFamily("tunectl_alerts_firing", "How many alerts fire.", labels=["severity"])
-    made.add(totals, {(severity.value,): firing[severity] for severity in Severity})
+    totals = {(severity.value,): firing[severity] for severity in Severity}
+    made.add("alerts_firing", "How many alerts fire.", ["severity"], totals)
 
 
 def _add_firing(made: _Families, status: Status) -> None:
-    """Each alert with its labels and its text."""
-    text = f"1 for an alert that fires, with what it says; the first {MOST}."
-    info, shown = GaugeMetricFamily("tunectl_alert_info", text, labels=_INFO), {}
-    text = "When what fires began, since the epoch."
-    since, began = GaugeMetricFamily("tunectl_alert_since_timestamp_seconds", text, labels=LABELS[:3]), {}
-    for alert in sorted(status.firing, key=_worst_first):
+    """Each alert with its labels and its text, the worst first."""
+    shown: dict[tuple[str, ...], float] = {}
+    began: dict[tuple[str, ...], float] = {}
+    order = list(Severity)
+    for alert in sorted(status.firing, key=lambda each: (order.index(each.severity), each.rule, each.subject)):
         said = {**labels_of(alert, status.host), **annotations_of(alert, status.host)}
         shown[tuple(said.get(name, "") for name in _INFO)] = 1.0
         if (at := _epoch(alert.since)) is not None:
             began[tuple(said.get(name, "") for name in LABELS[:3])] = at
-    made.add(info, shown)
-    made.add(since, began)
-
-
-def _worst_first(alert: Alert) -> tuple[int, str, str]:
-    return list(Severity).index(alert.severity), alert.rule, alert.subject
+    made.add("alert_info", f"1 for an alert that fires, with what it says; the first {MOST}.", _INFO, shown)
+    made.add("alert_since_timestamp_seconds", "When what fires began, since the epoch.", LABELS[:3], began)
 
 
 def _add_about(made: _Families, status: Status) -> None:
+    """Which CPUs are whose, and what the monitor says of itself.
+
+    `cycle_seconds` and `outbox_depth[webhook-x]`: the brackets hold the receiver; its label is `notifier`.
+    """
     text = "1 for an isolated CPU, 0 for a housekeeping CPU."
-    isolated = GaugeMetricFamily("tunectl_cpu_isolated", text, labels=["cpu"])
-    cpus = sorted(status.isolated | status.housekeeping)
-    made.add(isolated, {(str(cpu),): float(cpu in status.isolated) for cpu in cpus}, 10 * MOST)
+    cpus = {(str(cpu),): float(cpu in status.isolated) for cpu in sorted(status.isolated | status.housekeeping)}
+    made.add("cpu_isolated", text, ["cpu"], cpus, most=10 * MOST)
     if (at := _epoch(status.snapshot.at)) is not None:
         text = "When the last cycle ended, since the epoch."
-        made.add(GaugeMetricFamily("tunectl_monitor_last_cycle_timestamp_seconds", text), {(): at})
-    _add_own(made, status.own)
-
-
-def _add_own(made: _Families, own: Mapping[str, float]) -> None:
-    """`cycle_seconds` and `outbox_depth[webhook-x]`: the brackets hold the receiver; its label is `notifier`."""
-    series: dict[str, dict[tuple[str, ...], float]] = {}
-    for key, value in own.items():
+        made.add("monitor_last_cycle_timestamp_seconds", text, [], {(): at})
+    own: dict[str, dict[tuple[str, ...], float]] = {}
+    for key, value in status.own.items():
         name, _, receiver = key.removesuffix("]").partition("[")
-        series.setdefault(name, {})[(label(receiver),) if receiver else ()] = value
-    for name, values in series.items():
-        kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+        own.setdefault(name, {})[(label(receiver),) if receiver else ()] = value
+    for name, series in own.items():
         text = _OWN.get(name, f"The monitor's own {name}.")
-        labels = ["notifier"] if any(values) else []
-        made.add(kind(f"tunectl_monitor_{name.removesuffix('_total')}", text, labels=labels), values)
+        labels = ["notifier"] if any(series) else []
+        made.add(f"monitor_{name.removesuffix('_total')}", text, labels, series, counter=name.endswith("_total"))
 
 
 def _epoch(at: str) -> float | None:

@@ -30,8 +30,11 @@ def labels_of(alert: Alert, host: HostId) -> dict[str, str]:
         "host": host.hostname,
         "subject": alert.subject,
         "severity": alert.severity.value,
-        **_part(alert),
     }
+    if alert.rule == "KnobDrift":
+        known["knob"] = alert.subject
+    elif match := _NUMBERED.fullmatch(alert.subject):
+        known[match[1]] = match[2]
     return {name: label(value) for name, value in known.items() if value}
 
 
@@ -40,13 +43,6 @@ def annotations_of(alert: Alert, host: HostId) -> dict[str, str]:
     known = fields(alert, host)
     known["description"] = known.get("fix", "")
     return {name: _short(known[name]) for name in ANNOTATIONS if known.get(name)}
-
-
-def _part(alert: Alert) -> dict[str, str]:
-    if alert.rule == "KnobDrift":
-        return {"knob": alert.subject}
-    match = _NUMBERED.fullmatch(alert.subject)
-    return {match[1]: match[2]} if match else {}
 
 
 def _short(text: str) -> str:

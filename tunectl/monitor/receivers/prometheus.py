@@ -26,8 +26,8 @@ from prometheus_client.exposition import choose_encoder
 
 from tunectl.hostfile.monitor import parse_listen
 from tunectl.monitor.model import Status
+from tunectl.monitor.receivers import Exporter
 from tunectl.monitor.receivers.metrics import Shown
-from tunectl.monitor.receivers.receiver import Exporter
 from tunectl.wording import plural
 
 LOG = logging.getLogger("tunectl.monitor.prometheus")
@@ -78,13 +78,10 @@ class Endpoint:
         if self._server is None and now >= self._due_s:
             self._listen()
         if (fresh := self._cut - self._told) and now >= self._tell_at_s:
-            self._tell(fresh)
+            clients = ", ".join(f"{plural(fresh[why], 'client')} that {_CUT[why]}" for why in _CUT if fresh[why])
+            LOG.warning("cut %s (port %d)", clients.format(limit_s=self._limit_s, at_once=self._at_once), self.port)
+            self._told += fresh
             self._tell_at_s = now + _SAY_S
-
-    def _tell(self, fresh: Counter[str]) -> None:
-        said = ", ".join(f"{plural(fresh[why], 'client')} that {_CUT[why]}" for why in _CUT if fresh[why])
-        LOG.warning("cut %s (port %d)", said.format(limit_s=self._limit_s, at_once=self._at_once), self.port)
-        self._told += fresh
 
     def close(self) -> None:
         """Gives the port back."""

@@ -10,8 +10,8 @@ from prometheus_client import generate_latest
 from tunectl.durable import replace_file
 from tunectl.hostfile.monitor import check_textfile
 from tunectl.monitor.model import Status
+from tunectl.monitor.receivers import Exporter
 from tunectl.monitor.receivers.metrics import Shown
-from tunectl.monitor.receivers.receiver import Exporter
 
 LOG = logging.getLogger("tunectl.monitor.textfile")
 _EVERY_S = 10.0  # Prometheus asks node_exporter each 15 s by default; what fires is written at once

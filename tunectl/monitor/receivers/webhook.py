@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tunectl import __version__
 from tunectl.durable import open_regular
@@ -17,11 +17,11 @@ from tunectl.hostfile.monitor import Address, address_of, check_webhook
 from tunectl.hostfile.shape import Webhook
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, AlertState
+from tunectl.monitor.receivers import DeliveryError, Receiver
 from tunectl.monitor.receivers.http import post
 from tunectl.monitor.receivers.message import delivery_id, document
 from tunectl.monitor.receivers.metric_rows import label
 from tunectl.monitor.receivers.naming import JOB, annotations_of, labels_of
-from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 
 _API = "/api/v2/alerts"
 _LONGEST_SECRET = 16_384  # bytes; a device or a log named by mistake is not read to its end
@@ -37,29 +37,19 @@ def open_webhook(webhook: Webhook, host: HostId, number: int = 0) -> Receiver:
     address = check_webhook(webhook, f"monitor.webhooks[{number}]")
     digest = hashlib.sha256((webhook.url_file or webhook.url).encode()).hexdigest()[:8]
     name = f"webhook-{address.host.replace(':', '_') if address else 'file'}-{digest}"
-    if webhook.format == "alertmanager":
-        return Receiver(name, _alertmanager(webhook, address, host), repeat_s=webhook.resend_s)
-    return Receiver(name, _plain(webhook, address, host))
+    is_alertmanager = webhook.format == "alertmanager"
 
-
-def _plain(webhook: Webhook, known: Address | None, host: HostId) -> Callable[[Sequence[Alert]], None]:
     def deliver(alerts: Sequence[Alert]) -> None:
-        address = known or _address(webhook)
+        to = address or _address(webhook)
+        if is_alertmanager:
+            path = to.path if to.path.endswith(_API) else to.path.rstrip("/") + _API
+            body = json.dumps([posted(alert, host) for alert in alerts]).encode()
+            _post(webhook, to._replace(path=path), body, {})
+            return
         for alert in alerts:
-            body = document(alert, host).encode()
-            _post(webhook, address, body, {"Idempotency-Key": delivery_id(alert, host)})
+            _post(webhook, to, document(alert, host).encode(), {"Idempotency-Key": delivery_id(alert, host)})
 
-    return deliver
-
-
-def _alertmanager(webhook: Webhook, known: Address | None, host: HostId) -> Callable[[Sequence[Alert]], None]:
-    def deliver(alerts: Sequence[Alert]) -> None:
-        address = known or _address(webhook)
-        path = address.path if address.path.endswith(_API) else address.path.rstrip("/") + _API
-        body = json.dumps([posted(alert, host) for alert in alerts]).encode()
-        _post(webhook, address._replace(path=path), body, {})
-
-    return deliver
+    return Receiver(name, deliver, repeat_s=webhook.resend_s if is_alertmanager else None)
 
 
 def _address(webhook: Webhook) -> Address:

@@ -22,9 +22,7 @@ class Rule(NamedTuple):
     good: int = 3  # resolves after so many good snapshots in a row; unknown ones between them do not count
     looks_again: bool = False  # what first is in between is looked at once more in half the time: it may be trouble
     lasts: bool = False  # a subject that is no longer mentioned keeps its state; by default it is over after `good`
-    explained_by: tuple[
-        str, ...
-    ] = ()  # while an alert of these rules fires for the same CPUs, this one is only evidence
+    explained_by: tuple[str, ...] = ()  # while one of these rules fires for the same CPUs, this one is only evidence
 
 
 _CRITICAL, _WARNING = Severity.CRITICAL, Severity.WARNING

@@ -50,7 +50,8 @@ def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
     if not drifted:
         dark = [sample for sample, health in zip(samples, healths, strict=True) if health is Health.UNKNOWN]
         # A target that can never be read (it would disturb) says nothing of the others; one that had drifted does.
-        is_open = len(dark) == len(samples) or any(_had_drifted(history, sample) for sample in dark)
+        earlier = (before for sample in dark for before in history.all_earlier(sample.quantity, sample.subject))
+        is_open = len(dark) == len(samples) or any(_outcome(sample) is Health.BAD for sample in earlier)
         health = Health.UNKNOWN if is_open else Health.BETWEEN if Health.BETWEEN in healths else Health.GOOD
         said = next((f"{sample.subject}: {sample.reason}" for sample in dark if sample.reason), "")
         why = (said or why_unknown((dark or samples)[0])) if is_open else ""
@@ -93,10 +94,6 @@ def _clamps(history: History) -> frozenset[int] | None:
     return frozenset(round(khz) for khz in found if khz < least) if found else None
 
 
-def _had_drifted(history: History, sample: Sample) -> bool:
-    return any(_outcome(one) is Health.BAD for one in history.all_earlier(sample.quantity, sample.subject))
-
-
 def judge_tuners(history: History) -> Iterator[Condition]:
     """ManagerStarted: a service runs that would overwrite what tunectl set. One that owns other keys is no trouble."""
     for subject, sample in history.get("manager").items():
@@ -120,9 +117,8 @@ def judge_devices(history: History) -> Iterator[Condition]:
             continue
         summary = f"{subject}: {sample.value}" + (f" ({sample.path})" if sample.path else "")
         fix = in_turn(to_decide("its interrupts and queues are new: tunectl verify"), APPLY)
-        yield Condition(
-            "DeviceChanged", subject, Health.BAD, sample.value, None, sample.source, summary, fix, sample.cpus
-        )
+        seen = (sample.value, None, sample.source)
+        yield Condition("DeviceChanged", subject, Health.BAD, *seen, summary, fix, sample.cpus)
 
 
 def judge_cpus(history: History) -> Iterator[Condition]:
@@ -144,7 +140,6 @@ def judge_cpus(history: History) -> Iterator[Condition]:
         summary = f"{role}CPU {cpu} went offline" if health is Health.BAD else ""
         online = write("1", f"/sys/devices/system/cpu/cpu{cpu}/online")
         fix = to_decide(f"bring it back: {online}; then: tunectl verify")
-        told[cpu] = Condition(
-            "CpuOffline", f"cpu{cpu}", health, sample.value, "online", sample.source, summary, fix, frozenset({cpu})
-        )
+        seen = (sample.value, "online", sample.source)
+        told[cpu] = Condition("CpuOffline", f"cpu{cpu}", health, *seen, summary, fix, frozenset({cpu}))
     yield from told.values()

@@ -194,7 +194,8 @@ def _judged(history: History, fact: Fact) -> Fact:
     if not fact.base_khz:
         return fact._replace(why=NO_BASE)
     ratio, least = fact.khz / fact.base_khz, history.limits.min_ratio
-    if ratio < least and (not fact.kind.is_noisy or _was_low(history, fact, least)):
+    before = number(history.earlier(fact.kind.quantity, fact.subject)) if fact.kind.is_noisy else fact.khz
+    if ratio < least and before and before / fact.base_khz < least:
         return fact._replace(health=Health.BAD)
     is_between = ratio < least + _HYSTERESIS and ratio < 1
     return fact._replace(health=Health.BETWEEN if is_between else Health.GOOD)
@@ -207,9 +208,3 @@ def _bases(history: History) -> Bases:
         if cpu is not None and khz:
             found[cpu] = (khz, sample.reason or sample.source)
     return found
-
-
-def _was_low(history: History, fact: Fact, least: float) -> bool:
-    earlier = history.earlier(fact.kind.quantity, fact.sample.subject)
-    khz = number(earlier) if earlier is not None else None
-    return bool(khz) and (khz or 0) / fact.base_khz < least

@@ -40,8 +40,7 @@ def _of_package(subject: str, package: Package, lone: int | None, evidence: str)
 def _of_cpus(history: History, subject: str, package: Package, lone: int | None) -> Iterator[Condition]:
     """A CPU that is not slow is left out: what nobody mentions is over."""
     healths: dict[int | None, Health] = dict.fromkeys(package.unknown, Health.UNKNOWN)
-    healths.update(dict.fromkeys((fact.cpu for fact in package.between), Health.BETWEEN))
-    healths.update(dict.fromkeys((fact.cpu for fact in package.low), Health.BETWEEN))
+    healths |= dict.fromkeys((fact.cpu for fact in (*package.between, *package.low)), Health.BETWEEN)
     for cpu, health in healths.items():
         if cpu is None:
             continue

@@ -141,9 +141,9 @@ class History:
         now = number(sample)
         if now is None or self.is_same(sample):
             return None if now is None else 0
-        earlier = self._last(sample)
-        then = number(earlier) if earlier is not None else None
-        return None if then is None else rise(int(then), int(now), _bits_of(sample.quantity))
+        then = number(self._last(sample))
+        bits = THROTTLES if sample.quantity.endswith("_throttles") else INTERRUPTS  # as wide as the kernel keeps it
+        return None if then is None else rise(int(then), int(now), bits)
 
     def _last(self, sample: Sample) -> Sample | None:
         """The last fresh one of a counter that was not away meanwhile; one that could not be read is still the same."""
@@ -161,17 +161,11 @@ class History:
         return islice(reversed(self._seen), 1, None)
 
 
-def _bits_of(quantity: str) -> int:
-    """How wide the kernel keeps a counter."""
-    return THROTTLES if quantity.endswith("_throttles") else INTERRUPTS
-
-
-def number(sample: Sample) -> float | None:
-    """A fresh sample's value as a number; None where it must not be judged."""
-    value = sample.value
-    if sample.freshness is not Freshness.FRESH or isinstance(value, str) or value is None or not isfinite(value):
+def number(sample: Sample | None) -> float | None:
+    """A fresh sample's value as a number; None where there is none, or it must not be judged."""
+    if sample is None or sample.freshness is not Freshness.FRESH or isinstance(sample.value, str | None):
         return None
-    return value
+    return sample.value if isfinite(sample.value) else None
 
 
 _WRONG = {

@@ -28,42 +28,31 @@ def judge_devices(history: History) -> Iterator[Condition]:
         if not is_same and sample.freshness is not Freshness.ABSENT:
             came.setdefault(sample.whole or subject, []).append((sample, _arrived(history, sample)))
     for subject, parts in came.items():
-        yield _judge_device(subject, parts)
-
-
-def _judge_device(subject: str, parts: list[tuple[Sample, int | None]]) -> Condition:
-    """One interrupt, by what each CPU counted of it."""
-    count, first = sum(times or 0 for _, times in parts), parts[0][0]
-    dark = next((sample for sample, times in parts if times is None), None)
-    if dark is not None and not count:
-        return unknown(_DEVICES, dark)._replace(subject=subject)
-    cpus = frozenset(cpu for sample, times in parts if times for cpu in sample.cpus)
-    name = f"{subject} ({first.kind})" if first.kind else subject
-    where = f"isolated {named_cpus(cpus)}" if cpus else "an isolated CPU"
-    summary = f"{name} was delivered to {where} {plural(count, 'time')} since the last snapshot" if count else ""
-    health = Health.BAD if count else Health.GOOD
-    return Condition(_DEVICES, subject, health, count, 0, first.source, summary, _MOVE, cpus)
+        count, first = sum(times or 0 for _, times in parts), parts[0][0]
+        dark = next((sample for sample, times in parts if times is None), None)
+        if dark is not None and not count:
+            yield unknown(_DEVICES, dark)._replace(subject=subject)
+            continue
+        cpus = frozenset(cpu for sample, times in parts if times for cpu in sample.cpus)
+        name = f"{subject} ({first.kind})" if first.kind else subject
+        where = f"isolated {named_cpus(cpus)}" if cpus else "an isolated CPU"
+        summary = f"{name} was delivered to {where} {plural(count, 'time')} since the last snapshot" if count else ""
+        health = Health.BAD if count else Health.GOOD
+        yield Condition(_DEVICES, subject, health, count, 0, first.source, summary, _MOVE, cpus)
 
 
 def _arrived(history: History, sample: Sample) -> int | None:
     """How often it came to this CPU since the last snapshot; None where that is unknown."""
-    rise, before = history.rise(sample), history.previous(sample.quantity).get(sample.subject)
-    now = number(sample)
+    rise, now = history.rise(sample), number(sample)
     if rise is not None or now is None:
         return rise
-    # It had never come here, or was requested anew: all that it counts has come since.
-    is_new = _had_column(history, sample) if before is None else before.freshness is Freshness.FRESH
-    return int(now) if is_new else None
-
-
-def _had_column(history: History, sample: Sample) -> bool:
-    """Did the snapshot before read this CPU's counts? Where no interrupt ever came to it, its other rows show it."""
+    # It had never come here, or was requested anew: all that it counts has come since, if the snapshot before read
+    # this CPU's counts. Where no interrupt ever came to it, its other rows show that.
+    before = history.previous(sample.quantity).get(sample.subject)
     tables = (history.previous(quantity) for quantity in ("interrupts", "timer_ticks", "function_calls"))
-    return any(
-        sample.cpus <= members(other) and other.freshness is Freshness.FRESH
-        for table in tables
-        for other in table.values()
-    )
+    of_cpu = (other for table in tables for other in table.values() if sample.cpus <= members(other))
+    is_new = any(other.freshness is Freshness.FRESH for other in (of_cpu if before is None else (before,)))
+    return int(now) if is_new else None
 
 
 def judge_own(history: History) -> Iterator[Condition]:
@@ -77,7 +66,9 @@ def judge_own(history: History) -> Iterator[Condition]:
         yield unknown("MonitorDisturbs", next(iter(samples.values())))._replace(subject="monitor")
         return
     own = float(sum(counts.values()))
-    total = max(_total(history), own) if own else 0.0
+    rows = ("function_calls", "reschedules", "timer_ticks")  # all that came to isolated CPUs since the last snapshot
+    came = sum(history.rise(sample) or 0 for quantity in rows for sample in history.get(quantity).values())
+    total = max(came, own) if own else 0.0
     hit = frozenset(cpu for subject, count in counts.items() if count and (cpu := cpu_of(subject)) is not None)
     is_own = own > 0 and own >= _SHARE * total
     most = max(counts, key=counts.__getitem__)
@@ -85,23 +76,5 @@ def judge_own(history: History) -> Iterator[Condition]:
         f"{own:g} of {total:g} interruptions of isolated {named_cpus(hit)} came during the monitor's own cycle"
         f"; on {most}, {samples[most].reason}"
     )
-    yield Condition(
-        "MonitorDisturbs",
-        "monitor",
-        Health.BAD if is_own else Health.GOOD,
-        own,
-        0,
-        source,
-        summary if is_own else "",
-        _REPORT,
-        hit,
-    )
-
-
-def _total(history: History) -> float:
-    """All that came to isolated CPUs since the last snapshot: function calls, reschedules and ticks."""
-    return sum(
-        history.rise(sample) or 0
-        for quantity in ("function_calls", "reschedules", "timer_ticks")
-        for sample in history.get(quantity).values()
-    )
+    health, said = (Health.BAD, summary) if is_own else (Health.GOOD, "")
+    yield Condition("MonitorDisturbs", "monitor", health, own, 0, source, said, _REPORT, hit)

@@ -36,39 +36,31 @@ def judge(history: History) -> Iterator[Condition]:
         if isolated and sample.cpus and not sample.cpus & isolated:
             continue  # what a housekeeping CPU does to its sentinel was promised to nobody
         held = [_hold(history, subject, limit) for limit in limits]
-        dropped = _dropped(history, subject)
+        # A window is not known to be good where a part of it was never read.
+        count = number(history.get("latency_window_dropped").get(subject))
+        dropped = f"the kernel dropped {plural(int(count), 'datagram')} of the window" if count else ""
         bad = [(value, limit) for health, value, limit in held if health is Health.BAD]
         if bad:
             value, first = bad[0]
             broken = "; ".join(f"{limit.said} is {value:.0f} ns, promised {limit.limit:.0f} ns" for value, limit in bad)
             broken += _missed(history, subject) + (f"; {dropped}" if dropped else "")
-            yield Condition(
-                NAME, subject, Health.BAD, value, first.limit, sample.source, f"{subject}: {broken}", _FIX, sample.cpus
-            )
-        else:
-            order = (Health.UNKNOWN, Health.BETWEEN, Health.GOOD)
-            health, value, first = min(held, key=lambda one: order.index(one[0]))
-            if dropped and health is not Health.UNKNOWN:
-                yield Condition(
-                    NAME, subject, Health.UNKNOWN, None, first.limit, sample.source, f"{subject}: {dropped}"
-                )
-                continue
-            missing = history.get(first.closed).get(subject, sample)
-            why = why_unknown(missing) if health is Health.UNKNOWN else sample.reason
-            yield Condition(NAME, subject, health, value, first.limit, sample.source, why)
-
-
-def _dropped(history: History, subject: str) -> str:
-    """A window is not known to be good where a part of it was never read."""
-    sample = history.get("latency_window_dropped").get(subject)
-    count = number(sample) if sample is not None else None
-    return f"the kernel dropped {plural(int(count), 'datagram')} of the window" if count else ""
+            summary = f"{subject}: {broken}"
+            yield Condition(NAME, subject, Health.BAD, value, first.limit, sample.source, summary, _FIX, sample.cpus)
+            continue
+        order = (Health.UNKNOWN, Health.BETWEEN, Health.GOOD)
+        health, value, first = min(held, key=lambda each: order.index(each[0]))
+        why = sample.reason
+        if health is Health.UNKNOWN:
+            why = why_unknown(history.get(first.closed).get(subject, sample))
+        if dropped and health is not Health.UNKNOWN:
+            health, value, why = Health.UNKNOWN, None, f"{subject}: {dropped}"
+        yield Condition(NAME, subject, health, value, first.limit, sample.source, why)
 
 
 def _missed(history: History, subject: str) -> str:
     """How many messages were longer than the promised P99.9; of the sentinel's gaps nobody can count them."""
-    found = (history.get(f"latency_{name}").get(subject) for name in ("missed", "allowed", "missed_per_day"))
-    missed, allowed, per_day = (number(sample) if sample is not None else None for sample in found)
+    names = ("latency_missed", "latency_allowed", "latency_missed_per_day")
+    missed, allowed, per_day = (number(history.get(name).get(subject)) for name in names)
     if not missed or allowed is None or per_day is None:
         return ""
     return f"; {missed:.0f} messages missed the P99.9, {allowed:.0f} may; at this rate {per_day:,.0f} a day"
@@ -84,15 +76,11 @@ def _limits(history: History) -> Iterator[Limit]:
 
 
 def _hold(history: History, subject: str, limit: Limit) -> tuple[Health, float | None, Limit]:
-    def value(quantity: str) -> float | None:
-        sample = history.get(quantity).get(subject)
-        return number(sample) if sample is not None else None
-
-    closed, still = value(limit.closed), value(limit.open)
-    highest = max((one for one in (closed, still) if one is not None), default=None)
+    names = (limit.closed, limit.open, limit.worst)
+    closed, still, worst = (number(history.get(name).get(subject)) for name in names)
+    highest = max((value for value in (closed, still) if value is not None), default=None)
     if highest is not None and highest > limit.limit:
         return Health.BAD, highest, limit
     if closed is None:
         return Health.UNKNOWN, None, limit
-    worst = value(limit.worst)
     return (Health.BETWEEN if worst is not None and worst > limit.limit else Health.GOOD), closed, limit

@@ -123,11 +123,9 @@ def judge_zones(history: History) -> Iterator[Condition]:
     """TemperatureHigh: a zone at or above the lowest trip that slows CPUs."""
     trips = history.get("trip_mc")
     for subject, sample in history.get("temperature_mc").items():
-        trip_sample = trips.get(subject)
-        trip = number(trip_sample) if trip_sample is not None else None
-        if sample.freshness == "absent" or (trip_sample is not None and trip_sample.freshness == "absent"):
+        if "absent" in (sample.freshness, trips.get(subject, sample).freshness):
             continue  # nothing to hold it against: such a zone is shown and not judged
-        temp = number(sample)
+        temp, trip = number(sample), number(trips.get(subject))
         if temp is None or trip is None:
             yield unknown("TemperatureHigh", sample, "" if temp is None else f"{subject} has no trip that is known")
             continue

@@ -8,30 +8,16 @@ without disturbing".
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from tunectl.host.counters import rise
 from tunectl.monitor.interrupt_table import CALLS, PATH, RESCHEDULES, TIMER
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.watched_host import Source, WatchedHost
 
-_NAME = "audit"
+_NAME, _QUANTITY = "audit", "own_interruptions"
 _SHARE = 0.0005  # of one CPU for the second reading, at most
 _ROWS = (CALLS, RESCHEDULES, TIMER)
 Counts = Mapping[str, Mapping[int, int]]
-
-
-class _Spent(NamedTuple):
-    """Seconds that this snapshot took, and seconds since the last audited one."""
-
-    taken_s: float
-    between_s: float
-
-    @property
-    def share(self) -> float:
-        """The snapshot's part of the whole."""
-        whole_s = self.taken_s + self.between_s
-        return self.taken_s / whole_s if whole_s > 0 else 0.0
 
 
 class _Kept:
@@ -51,18 +37,21 @@ def read(host: WatchedHost) -> Iterator[Sample]:
     kept = host.keep(_NAME, _Kept)
     table = host.table
     if table.error:
-        yield Sample("own_interruptions", "host", None, _NAME, Freshness.NO_DATA, table.error, host.isolated)
+        yield Sample(_QUANTITY, "host", None, _NAME, Freshness.NO_DATA, table.error, host.isolated)
     elif host.table_read and host.taken_at >= kept.next_at:
         began, before = table.at, _counts(host)
         rows = [table.row(row) for row in _ROWS]
         table.read()
         # As a rule nothing has come at all: the very same rows.
         after = before if all(table.row(row) is old for row, old in zip(_ROWS, rows, strict=True)) else _counts(host)
-        spent = _Spent(table.at - began, began - kept.at)
-        kept.samples = [
-            _none(kept, cpu) if after is before else _judged(cpu, before, after, kept.counts, spent)
-            for cpu in sorted(_cpus(host, before))
-        ]
+        taken_s, whole_s = table.at - began, table.at - kept.at  # by this snapshot; since the last audited one
+        share = taken_s / whole_s if whole_s > 0 else 0.0
+        kept.samples = []
+        for cpu in sorted({cpu for on in before.values() for cpu in host.isolated & on.keys()}):
+            sample = kept.none.setdefault(cpu, Sample(_QUANTITY, f"cpu{cpu}", 0, _NAME, cpus=frozenset({cpu})))
+            if after is not before:
+                sample = _judged(cpu, before, after, kept.counts, taken_s, share)
+            kept.samples.append(sample)
         kept.at, kept.counts = table.at, after
         kept.audited_at, kept.next_at = host.taken_at, host.taken_at + max(table.cost_s / _SHARE - 0.5, 0.0)
         yield from kept.samples
@@ -72,36 +61,26 @@ def read(host: WatchedHost) -> Iterator[Sample]:
         yield from (sample._replace(freshness=Freshness.STALE, reason=reason) for sample in kept.samples)
 
 
-def _none(kept: _Kept, cpu: int) -> Sample:
-    if cpu not in kept.none:
-        kept.none[cpu] = Sample("own_interruptions", f"cpu{cpu}", 0, _NAME, cpus=frozenset({cpu}))
-    return kept.none[cpu]
-
-
 def _counts(host: WatchedHost) -> Counts:
     return {row: host.table.on(row) for row in _ROWS}
 
 
-def _cpus(host: WatchedHost, counts: Counts) -> set[int]:
-    return {cpu for on in counts.values() for cpu in host.isolated & on.keys()}
-
-
-def _judged(cpu: int, before: Counts, after: Counts, earlier: Counts, spent: _Spent) -> Sample:
+def _judged(cpu: int, before: Counts, after: Counts, earlier: Counts, taken_s: float, share: float) -> Sample:
     """One CPU: the interruptions where they are more than chance in so short a time, and in `reason` the plain counts.
 
-    Events that are independent of the snapshot fall into it binomially, by its share of the time. The limit is three
+    Events that are independent of the snapshot fall into it binomially, by its `share` of the time. The limit is three
     standard deviations.
     """
     came = {row: _came(cpu, before[row], after[row]) for row in _ROWS}
     count = sum(came.values())
     outside = sum(_came(cpu, earlier[row], before[row]) for row in _ROWS) if earlier else 0
-    expected = spent.share * (count + outside)
-    excess = count if count > expected + 3 * math.sqrt(expected * (1 - spent.share)) and earlier else 0
+    expected = share * (count + outside)
+    excess = count if count > expected + 3 * math.sqrt(expected * (1 - share)) and earlier else 0
     reason = ""
     if count:
         shown = ", ".join(f"{row} +{times}" for row, times in came.items() if times)
-        reason = f"{shown} in the {spent.taken_s * 1000:.1f} ms of this snapshot; {expected:.2g} come by chance"
-    return Sample("own_interruptions", f"cpu{cpu}", excess, _NAME, reason=reason, cpus=frozenset({cpu}))
+        reason = f"{shown} in the {taken_s * 1000:.1f} ms of this snapshot; {expected:.2g} come by chance"
+    return Sample(_QUANTITY, f"cpu{cpu}", excess, _NAME, reason=reason, cpus=frozenset({cpu}))
 
 
 def _came(cpu: int, before: Mapping[int, int], after: Mapping[int, int]) -> int:

@@ -8,7 +8,7 @@ it happens.
 import datetime
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain
 
 from tunectl.errors import TunectlError
@@ -110,22 +110,16 @@ class _Kept:
                 break
 
     def _show(self, names: Iterable[str]) -> None:
+        """What is not as wanted, and what once was not; of a knob all of whose targets are well, one sample."""
         for name in names:
-            self.samples[name] = list(self._samples(name, self.knobs.findings.get(name, ())))
-
-    def _samples(self, name: str, findings: tuple[Finding, ...]) -> Iterator[Sample]:
-        """What is not as wanted, and what once was not; of all the others one sample a knob."""
-        quiet = 0
-        for finding in findings:
-            if _bad(finding):
-                self.once_bad.add(finding.target)
-            if _bad(finding) or finding.target in self.once_bad or not finding.instance:
-                yield _sample(finding)
-            else:
-                quiet += 1
-        if quiet and quiet == len(findings):
-            all_well = Finding(name, "", Outcome.COMPLIANT, severity=KNOBS[name].severity)
-            yield Sample("knob", name, "compliant", _NAME, reason=f"{quiet} targets", seen=all_well)
+            findings = self.knobs.findings.get(name, ())
+            self.once_bad |= {finding.target for finding in findings if _bad(finding)}
+            told = [finding for finding in findings if finding.target in self.once_bad or not finding.instance]
+            self.samples[name] = [_sample(finding) for finding in told]
+            if findings and not told:
+                all_well = Finding(name, "", Outcome.COMPLIANT, severity=KNOBS[name].severity)
+                well = Sample("knob", name, "compliant", _NAME, reason=f"{len(findings)} targets", seen=all_well)
+                self.samples[name] = [well]
 
 
 def _bad(finding: Finding) -> bool:
@@ -139,13 +133,11 @@ def _sample(finding: Finding) -> Sample:
     harmless = finding.outcome is Outcome.REFUSED and not finding.harmful
     value = Outcome.COMPLIANT if harmless else finding.outcome
     freshness = _FRESHNESS.get(finding.outcome, Freshness.FRESH)
-    reason = "" if freshness is Freshness.FRESH else _why_unknown(finding)
+    reason = ""
+    if freshness is not Freshness.FRESH:
+        reason = ": ".join(filter(None, [standing(finding), finding.reason]))
+        reason += f"; fix: {finding.fix}" if finding.fix else ""
     return Sample("knob", finding.target, str(value), _NAME, freshness, reason, seen=finding)
-
-
-def _why_unknown(finding: Finding) -> str:
-    stands = standing(finding)
-    return ": ".join(filter(None, [stands, finding.reason])) + (f"; fix: {finding.fix}" if finding.fix else "")
 
 
 def _written(path: str) -> float:

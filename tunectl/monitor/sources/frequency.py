@@ -6,53 +6,16 @@ drivers/cpufreq/cpufreq.c). So it is read of CPUs that tick, and believed where 
 that is throttled slows these as well.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
 from tunectl.errors import UsageError
 from tunectl.host.counters import rises
 from tunectl.host.plausible import FREQUENCY
-from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.interrupt_table import TIMER
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.open_files import Numbers
 from tunectl.monitor.watched_host import Source, WatchedHost
-
-_IDLE = (3, 4)  # idle and iowait, of user nice system idle iowait irq softirq steal ...
-
-
-class Busy:
-    """The shares since the last refresh() but one."""
-
-    def __init__(self, root: Sysroot) -> None:
-        self._root = root
-        self._before: dict[int, tuple[int, int]] = {}
-        self._now: dict[int, tuple[int, int]] = {}
-
-    def refresh(self, cpus: Iterable[int]) -> None:
-        """Reads it, for these CPUs. Never raises."""
-        self._before, self._now = self._now, parse(self._root.get_text("proc/stat"), cpus)
-
-    def share(self, cpu: int) -> float:
-        """0 to 1; 0 where it is not known."""
-        if cpu not in self._before or cpu not in self._now:
-            return 0.0
-        (busy, total), (busy_then, total_then) = self._now[cpu], self._before[cpu]
-        return (busy - busy_then) / (total - total_then) if total > total_then else 0.0
-
-
-def parse(text: str, cpus: Iterable[int]) -> dict[int, tuple[int, int]]:
-    """{CPU: (busy, all)} in clock ticks since boot; a CPU that is off has no line."""
-    found = {}
-    for cpu in cpus:
-        start = text.find(f"\ncpu{cpu} ")
-        fields = text[start : text.find("\n", start + 1)].split()[1:9] if start >= 0 else []
-        if len(fields) > max(_IDLE) and all(map(str.isdecimal, fields)):
-            times = [int(field) for field in fields]
-            total = sum(times)
-            found[cpu] = (total - sum(times[index] for index in _IDLE), total)
-    return found
-
 
 _NAME = "frequency"
 _CPUFREQ = "sys/devices/system/cpu/cpu{}/cpufreq"
@@ -60,6 +23,7 @@ _CONSTANTS = ("scaling_min_freq", "scaling_max_freq", "cpuinfo_min_freq", "cpuin
 _CONSTANTS_S = 10.0
 _TICKS_PER_S = 50  # a sample is good for 20 ms
 _SAME = 3  # a measurement never shows the same number of kHz so many times in a row
+_IDLE = (3, 4)  # of /proc/stat idle and iowait, of user nice system idle iowait irq softirq steal ...
 _BUSY = 0.8
 
 
@@ -91,20 +55,41 @@ class _Kept:
         self.ticks: Mapping[int, int] = {}
         self.ticks_at = 0.0
         self.rates: dict[int, float] = {}
-        self.busy = Busy(host.root)
+        self.times: dict[int, tuple[int, int]] = {}  # busy and in all, in clock ticks since boot
 
     def refresh(self, host: WatchedHost) -> None:
         """What changes seldom, and how often each CPU ticked since the last reading of the table."""
         if host.taken_at - self.constants_at >= _CONSTANTS_S:
             self.constants_at = host.taken_at
             for number, cpu in self.cpus.items():
-                _read_constants(host, number, cpu)
+                place = _CPUFREQ.format(number)
+                cpu.governor = host.root.get(f"{place}/scaling_governor").strip()
+                shown = {name: host.root.get(f"{place}/{name}").strip() for name in _CONSTANTS}
+                cpu.constants = {int(text): name for name, text in reversed(shown.items()) if text.isdecimal()}
         if host.table_read:
             ticks, before = host.table.on(TIMER), self.ticks
             seconds = host.taken_at - self.ticks_at
             came = rises(before, ticks) if seconds > 0 else {}
             self.rates = {cpu: came[cpu] / seconds for cpu in self.cpus if cpu in came}
             self.ticks, self.ticks_at = ticks, host.taken_at
+
+    def busy(self, text: str) -> set[int]:
+        """The CPUs that were busy since /proc/stat was read before; `text` is what it holds now."""
+        before, self.times = self.times, {}
+        found = set()
+        for cpu in self.cpus:
+            start = text.find(f"\ncpu{cpu} ")
+            fields = text[start : text.find("\n", start + 1)].split()[1:9] if start >= 0 else []
+            if len(fields) <= max(_IDLE) or not all(map(str.isdecimal, fields)):
+                continue  # a CPU that is off has no line
+            times = [int(field) for field in fields]
+            total = sum(times)
+            busy = total - sum(times[index] for index in _IDLE)
+            self.times[cpu] = (busy, total)
+            busy_then, total_then = before.get(cpu, (busy, total))
+            if total > total_then and (busy - busy_then) / (total - total_then) >= _BUSY:
+                found.add(cpu)
+        return found
 
 
 def _refusal(host: WatchedHost, cpu: int) -> str:
@@ -120,18 +105,9 @@ def _refusal(host: WatchedHost, cpu: int) -> str:
     return ""
 
 
-def _read_constants(host: WatchedHost, number: int, cpu: _Cpu) -> None:
-    place = _CPUFREQ.format(number)
-    cpu.governor = host.root.get(f"{place}/scaling_governor").strip()
-    shown = {name: host.root.get(f"{place}/{name}").strip() for name in _CONSTANTS}
-    cpu.constants = {int(text): name for name, text in reversed(shown.items()) if text.isdecimal()}
-
-
 def read(host: WatchedHost) -> Iterator[Sample]:
     """frequency_khz of each housekeeping CPU that is on, sentinel_khz of each package."""
-    if host.cpus_changed:
-        host.forget(_NAME)
-    kept = host.keep(_NAME, lambda: _Kept(host))
+    kept = host.keep(_NAME, lambda: _Kept(host), anew=host.cpus_changed)
     kept.refresh(host)
     own = _own_cpu(host)
     ticking = [cpu for cpu in kept.cpus if cpu == own or kept.rates.get(cpu, 0.0) >= _TICKS_PER_S]
@@ -183,8 +159,7 @@ def _sentinels(host: WatchedHost, kept: _Kept, samples: Mapping[int, Sample]) ->
     """The fastest that was measured in each package: where even that one is slow, the package is."""
     eager = {cpu for cpu, one in kept.cpus.items() if one.governor == "performance"}
     if len(eager) < len(kept.cpus):
-        kept.busy.refresh(kept.cpus)
-        eager |= {cpu for cpu in kept.cpus if kept.busy.share(cpu) >= _BUSY}
+        eager |= kept.busy(host.root.get_text("proc/stat"))
     for package, members in host.packages.items():
         isolated = members & host.isolated
         # An efficient core at its best is slower than a fast one's base, and says nothing of it; nor the other way.
@@ -208,9 +183,8 @@ def _sentinel(host: WatchedHost, subject: str, mine: Mapping[int, Sample], cpus:
     least = (host.config.thermal.base_frequency_khz or base) * host.config.thermal.min_ratio
     if fresh[best] >= least > 0 or willing:
         best = best if fresh[best] >= least > 0 else max(willing, key=fresh.__getitem__)
-        return Sample(
-            "sentinel_khz", subject, int(fresh[best]), _NAME, reason=f"measured by CPU {best}'s tick", cpus=cpus
-        )
+        reason = f"measured by CPU {best}'s tick"
+        return Sample("sentinel_khz", subject, int(fresh[best]), _NAME, reason=reason, cpus=cpus)
     reason = f"CPU {best} was measured, but may be slow on purpose: it is not busy, and its governor is not performance"
     return Sample("sentinel_khz", subject, int(fresh[best]), _NAME, Freshness.STALE, reason, cpus)
 

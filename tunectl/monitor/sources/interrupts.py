@@ -53,13 +53,12 @@ class _Kept:
         known, kept = self.device.get(irq, (None, dict[int, Sample]()))
         if known is landed:
             return landed, kept
-        made = {cpu: _device(irq, landed, cpu) for cpu in landed.counts}
-        return landed, {cpu: kept[cpu] if sample == kept.get(cpu) else sample for cpu, sample in made.items()}
-
-
-def _device(irq: int, landed: Landed, cpu: int) -> Sample:
-    subject, cpus = f"irq{irq}.cpu{cpu}", frozenset({cpu})
-    return Sample("interrupts", subject, landed.counts[cpu], _NAME, kind=landed.name, cpus=cpus, whole=f"irq{irq}")
+        samples, whole = {}, f"irq{irq}"
+        for cpu, count in landed.counts.items():
+            subject, cpus = f"{whole}.cpu{cpu}", frozenset({cpu})
+            sample = Sample("interrupts", subject, count, _NAME, kind=landed.name, cpus=cpus, whole=whole)
+            samples[cpu] = kept[cpu] if sample == kept.get(cpu) else sample
+        return landed, samples
 
 
 def read(host: WatchedHost) -> Iterable[Sample]:

@@ -72,25 +72,21 @@ class Knobs:
 
     def judge(self, names: Iterable[str]) -> None:
         """Some knobs again; the boot arguments beside them are taken as they were last read."""
-        with self.root.one_look():
-            self._judge(names)
-
-    def _judge(self, names: Iterable[str]) -> None:
         wanted = set(names)
-        settings = self.settings()
-        if any(map(_of_the_boot, wanted)):  # the words of the next boot's line may take others away
-            wanted |= {setting.knob for setting in settings if KNOBS[setting.knob].absence.by_words}
-        boot = {name for name in self._readings if name.startswith("boot.")}
-        chosen = tuple(setting for setting in settings if setting.knob in wanted | boot)
-        fresh = wanted | {setting.knob for setting in chosen if setting.knob not in self._readings}
+        with self.root.one_look():
+            settings = self.settings()
+            if any(map(_of_the_boot, wanted)):  # the words of the next boot's line may take others away
+                wanted |= {setting.knob for setting in settings if KNOBS[setting.knob].absence.by_words}
+            boot = {name for name in self._readings if name.startswith("boot.")}
+            chosen = tuple(setting for setting in settings if setting.knob in wanted | boot)
+            fresh = wanted | {setting.knob for setting in chosen if setting.knob not in self._readings}
 
-        def observe(view: View, settings: Sequence[Setting]) -> list[Reading]:
-            old = [
-                reading for setting in settings if setting.knob not in fresh for reading in self._readings[setting.knob]
-            ]
-            return old + self._observe(view, [setting for setting in settings if setting.knob in fresh])
+            def observe(view: View, settings: Sequence[Setting]) -> list[Reading]:
+                kept = [setting.knob for setting in settings if setting.knob not in fresh]
+                old = [reading for knob in kept for reading in self._readings[knob]]
+                return old + self._observe(view, [setting for setting in settings if setting.knob in fresh])
 
-        plan = self.inspection.assess(chosen, observe)
+            plan = self.inspection.assess(chosen, observe)
         self._store(plan, sorted(fresh))
 
     def _observe(self, view: View, settings: Sequence[Setting]) -> list[Reading]:

@@ -64,7 +64,8 @@ class LatencySocket:
         where = check_socket(address)
         self._lock = threading.Lock()
         self._forget()
-        self._socket = socket.socket(_family(address), socket.SOCK_DGRAM)
+        of_network = socket.AF_INET6 if address.startswith("[") else socket.AF_INET
+        self._socket = socket.socket(socket.AF_UNIX if where is None else of_network, socket.SOCK_DGRAM)
         try:
             self._socket.setblocking(False)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
@@ -137,21 +138,16 @@ class LatencySocket:
                 return
             except OSError:  # a pending error of the socket: taken by this call, and not of a datagram
                 continue
-            self._hold(data, bool(flags & socket.MSG_TRUNC))
-
-    def _hold(self, data: bytes, is_cut: bool) -> None:
-        values, bad, early, named = parse(data, is_cut)
-        self._bad += bad
-        self._early += early
-        self.named_bad = named or self.named_bad
-        if not values:
-            return
-        self._held += len(values)
-        now = self._now()
-        if self._batches and now < self._batches[-1][0] + self._step_s:
-            self._batches[-1][1].extend(values)
-        else:
-            self._batches.append((now, values))
+            values, bad, early, named = parse(data, bool(flags & socket.MSG_TRUNC))
+            self._bad += bad
+            self._early += early
+            self._held += len(values)
+            self.named_bad = named or self.named_bad
+            now = self._now()
+            if values and self._batches and now < self._batches[-1][0] + self._step_s:
+                self._batches[-1][1].extend(values)
+            elif values:
+                self._batches.append((now, values))
 
     def close(self) -> None:
         """Ends the thread, and removes the path where it is still this socket's."""
@@ -165,12 +161,6 @@ class LatencySocket:
             with contextlib.suppress(OSError):
                 os.unlink(self.address)
         self._file = None
-
-
-def _family(address: str) -> socket.AddressFamily:
-    if address.startswith("/"):
-        return socket.AF_UNIX
-    return socket.AF_INET6 if address.startswith("[") else socket.AF_INET
 
 
 def _give(path: str, group: str) -> None:
@@ -222,7 +212,7 @@ class _Kept:
         self.socket = self._open()
         self.windows = Windows(sla.window_s, partial(Messages, sla.p99_9_ns), judge_messages, host.taken_at)
         self.bad = self.early = self.dropped = 0
-        self._drops: list[tuple[float, int]] = []  # when, and how many more
+        self.drops: list[tuple[float, int]] = []  # in the slots that are judged: when, and how many more
         self._span_s = sla.window_s * (SLOTS + 1) / SLOTS
         self._left: Arrived | None = None  # when it was closed
         if earlier and earlier._left:
@@ -233,13 +223,8 @@ class _Kept:
         self._add(self.socket.read())
         self.windows.turn(now)
         before, self.dropped = self.dropped, self.socket.dropped
-        drops = (*self._drops, (now, self.dropped - before))
-        self._drops = [(at, many) for at, many in drops if many > 0 and now - at < self._span_s]
-
-    @property
-    def dropped_lately(self) -> int:
-        """Datagrams that the kernel dropped in the slots that are judged."""
-        return sum(many for _, many in self._drops)
+        drops = (*self.drops, (now, self.dropped - before))
+        self.drops = [(at, many) for at, many in drops if many > 0 and now - at < self._span_s]
 
     def _add(self, arrived: Arrived) -> None:
         self.bad += arrived.bad
@@ -298,7 +283,7 @@ def read(host: WatchedHost) -> Iterator[Sample]:
     yield Sample("latency_bad_input", _SUBJECT, kept.bad, _NAME)
     yield Sample("latency_bad_pairs", _SUBJECT, kept.early, _NAME)
     yield Sample("latency_dropped", _SUBJECT, kept.dropped, _NAME)
-    yield Sample("latency_window_dropped", _SUBJECT, kept.dropped_lately, _NAME)
+    yield Sample("latency_window_dropped", _SUBJECT, sum(many for _, many in kept.drops), _NAME)
 
 
 def _note(kept: _Kept) -> str:

@@ -34,7 +34,7 @@ class _Kept:
         self.samples: dict[Key, Sample] = {}
         self.moved: set[str] = set()  # quantities that changed in the last refresh
         self.refresh()
-        self.base = [_base(host, cpu) for cpu in sorted(host.judged)]
+        self.base = {cpu: _base(host, cpu) for cpu in sorted(host.judged)}
         self.percent = Numbers(host.root, {_PERCENT: f"{_PSTATE}/{_PERCENT}"})
 
     def refresh(self) -> None:
@@ -68,11 +68,11 @@ def _base(host: WatchedHost, cpu: int) -> Sample:
 
 def _highest(host: WatchedHost, kept: _Kept) -> Iterator[Sample]:
     """highest_khz of the CPUs whose base is unknown: turbo included, and stale where turbo is off."""
-    unknown = [sample for sample in kept.base if sample.freshness is Freshness.NO_DATA]
+    unknown = {cpu: sample for cpu, sample in kept.base.items() if sample.freshness is Freshness.NO_DATA}
     is_turbo_off = bool(unknown) and read_boost(host.root) is False
     freshness, reason = (Freshness.STALE, _NO_TURBO) if is_turbo_off else (Freshness.FRESH, "")
-    for base in unknown:
-        if khz := host.cpus[_cpu(base)].max_khz:
+    for cpu, base in unknown.items():
+        if khz := host.cpus[cpu].max_khz:
             yield base._replace(quantity="highest_khz", value=khz, freshness=freshness, reason=reason)
 
 
@@ -87,8 +87,8 @@ def _max_perf(host: WatchedHost, kept: _Kept) -> Iterator[Sample]:
         yield Sample("max_perf_khz", "host", None, _NAME, Freshness.NO_DATA, reason)
         return
     is_turbo_off = read_boost(host.root) is False
-    for base in kept.base:
-        if khz := host.cpus[_cpu(base)].max_khz:
+    for cpu, base in kept.base.items():
+        if khz := host.cpus[cpu].max_khz:
             permitted = min(khz, -(-khz * percent // (100 * _STEP_KHZ)) * _STEP_KHZ)
             # Where turbo is off a kernel may show the base as the highest, and means a share of the turbo's still.
             is_base = is_turbo_off and not (isinstance(base.value, int) and khz > base.value)
@@ -97,21 +97,14 @@ def _max_perf(host: WatchedHost, kept: _Kept) -> Iterator[Sample]:
             yield base._replace(quantity="max_perf_khz", value=permitted, freshness=freshness, reason=reason)
 
 
-def _cpu(base: Sample) -> int:
-    (cpu,) = base.cpus
-    return cpu
-
-
 def read(host: WatchedHost) -> Iterator[Sample]:
     """base_khz, and where the host has them bios_limit_khz, max_khz and max_perf_khz, of the isolated CPUs."""
-    if host.cpus_changed:
-        host.forget(_NAME)
-    kept = host.keep(_NAME, lambda: _Kept(host))
+    kept = host.keep(_NAME, lambda: _Kept(host), anew=host.cpus_changed)
     moved = kept.moved
     kept.refresh()
     # Read again a snapshot later, too: the kernel changes what follows the limit later, in a work item of its own.
     host.doubtful |= {knob for knob, limit in CLAMPED.items() if limit in moved | kept.moved}
-    yield from kept.base
+    yield from kept.base.values()
     yield from _highest(host, kept)
     yield from kept.samples.values()
     yield from _max_perf(host, kept)

@@ -61,8 +61,7 @@ def read(host: WatchedHost) -> Iterator[Sample]:
     """temperature_mc and trip_mc of zones, cooling_state of what cools by slowing CPUs."""
     kept = host.keep(_NAME, lambda: _Kept(host))
     if host.changed or host.taken_at - kept.listed_at > _LISTED_S:
-        host.forget(_NAME)
-        kept = host.keep(_NAME, lambda: _Kept(host))
+        kept = host.keep(_NAME, lambda: _Kept(host), anew=True)
     kept.refresh(host.taken_at)
     for name, kind in kept.zones.items():
         yield kept.sample(name, "temperature_mc", kind, TEMPERATURE)

@@ -35,22 +35,18 @@ class _Kept:
         for key in self.numbers.refresh():
             # A file that was there and is gone is no CPU without counters.
             if key not in self.numbers.absent or key in self.samples:
-                self.samples[key] = self._sample(key)
-
-    def _sample(self, key: Key) -> Sample:
-        quantity, subject = f"{key[0]}_throttles", f"cpu{key[1]}"
-        whole, cpus = self.wholes[key]
-        count = plausible(self.numbers.value[key], COUNT)
-        problem = self.numbers.problem.get(key, "" if count is not None else "a count below 0 is not plausible")
-        freshness = Freshness.FRESH if count is not None else Freshness.NO_DATA
-        return Sample(quantity, subject, count, _NAME, freshness, problem, cpus, whole=whole)
+                quantity, subject = f"{key[0]}_throttles", f"cpu{key[1]}"
+                whole, cpus = self.wholes[key]
+                count = plausible(self.numbers.value[key], COUNT)
+                problem = self.numbers.problem.get(key, "" if count is not None else "a count below 0 is not plausible")
+                freshness = Freshness.FRESH if count is not None else Freshness.NO_DATA
+                sample = Sample(quantity, subject, count, _NAME, freshness, problem, cpus, whole=whole)
+                self.samples[key] = sample
 
 
 def read(host: WatchedHost) -> Iterator[Sample]:
     """core_throttles and package_throttles of each CPU."""
-    if host.cpus_changed:
-        host.forget(_NAME)
-    kept = host.keep(_NAME, lambda: _Kept(host))
+    kept = host.keep(_NAME, lambda: _Kept(host), anew=host.cpus_changed)
     kept.refresh()
     yield from kept.samples.values()
     if not kept.samples:

@@ -36,16 +36,14 @@ class _Processes:
     def look(self, now: float) -> frozenset[tuple[int, str]]:
         """(pid, name) of those that run now."""
         last = self._root.get("proc/loadavg").rpartition(" ")[2]  # the pid that was given out last
-        still = last == self._last and bool(last) and not self._young and all(map(self._alive, self._found))
+        is_alive = all(self._root.exists(f"proc/{pid}/comm") for pid in self._found)
+        still = last == self._last and bool(last) and not self._young and is_alive
         if now >= self._next_at and not still:
             start = time.thread_time()
             self._last = last
             self._scan()
             self._next_at = now + (time.thread_time() - start) / _SHARE
         return frozenset(self._found.items())
-
-    def _alive(self, pid: int) -> bool:
-        return self._root.exists(f"proc/{pid}/comm")
 
     def _scan(self) -> None:
         pids = set(read_pids(self._root))
