@@ -25,25 +25,25 @@ _NO_CPUFREQ = Absence(
 _NO_PSTATE = Absence(("cpufreq.off", "intel_pstate=disable"))
 _NO_HWP = Absence((*_NO_PSTATE.arguments, "intel_pstate=passive", "intel_pstate=no_hwp"))
 # The words stand for these five of the sixteen values (arch/x86/kernel/cpu/intel_epb.c).
-_BIASES = {"performance": 0, "balance-performance": 4, "normal": 6, "balance-power": 8, "power": 15}
+BIASES = {"performance": 0, "balance-performance": 4, "normal": 6, "balance-power": 8, "power": 15}
 
 
 def _want_bias(value: Any, scope: Scope) -> int:
-    number = _BIASES.get(value, value) if isinstance(value, str) else value
+    number = BIASES.get(value, value) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 15:
         raise ValueError("neither one of the words nor from 0 to 15")
     return number
 
 
 def _decode_bias(text: str) -> int:
-    return _BIASES[text.strip()] if text.strip() in _BIASES else integer(text)
+    return BIASES[text.strip()] if text.strip() in BIASES else integer(text)
 
 
 def _show_bias(value: int) -> Scalar:
-    return next((word for word, number in _BIASES.items() if number == value), value)
+    return next((word for word, number in BIASES.items() if number == value), value)
 
 
-_BIAS = Codec("energy bias", ", ".join(_BIASES) + ", or 0 to 15", _decode_bias, str, _show_bias, _want_bias)
+_BIAS = Codec("energy bias", ", ".join(BIASES) + ", or 0 to 15", _decode_bias, str, _show_bias, _want_bias)
 
 
 class CapFacts(NamedTuple):

@@ -58,32 +58,25 @@ class Command(NamedTuple):
 
 def read_program(text: str) -> Iterator[Write]:
     """The writes of a whole program, and what else of it names ours; the first line is 1."""
-    if not text.startswith("#!") or _SHELLS_OWN.match(text):
-        yield from _of_shell(text)
+    if text.startswith("#!") and not _SHELLS_OWN.match(text):
+        yield from _of_another_language(text)
         return
-    if not _OPENS_TO_WRITE.search(text):
-        return
-    for number, line in enumerate(text.split("\n")[:_MOST], 1):
-        if not line.lstrip().startswith("#"):
-            words = [word for quoted, bare in _TOKENS.findall(line) for word in quoted.split() or [f"${bare}"]]
-            yield from (write._replace(line=number) for write in (*_places(line, anywhere=True), *_tools(words)))
-
-
-def _of_shell(text: str) -> Iterator[Write]:
-    aside, elsewhere = False, bool(_WRITES_ELSEWHERE.search(text))
-    text = _under_their_names(text)
+    elsewhere = bool(_WRITES_ELSEWHERE.search(text))
+    for variable, tool in _IS_TOOL.findall(text):
+        if tool in TOOLS:  # where the program has it in a variable, `$ETHTOOL -C` is read as `$/ethtool -C`
+            text = re.sub(rf"[\"']?\$(?:{variable}\b|\{{{variable}\}})[\"']?", f"$/{tool}", text)
+    aside = False
     for line in list(continued_lines(text, "", comments="#"))[:_MOST]:
         for write in read_line(line.text, elsewhere) if _MAY_NAME.search(line.text) else ():
             yield write._replace(line=line.first, named=write.named or aside)
         aside = aside or bool(_ASIDE.search(line.text))
 
 
-def _under_their_names(text: str) -> str:
-    """The text with a tool's name where the program has it in a variable: `$ETHTOOL -C` is `$ethtool -C`."""
-    tools = {match[1]: match[2] for match in _IS_TOOL.finditer(text) if match[2] in TOOLS}
-    for variable, tool in tools.items():
-        text = re.sub(rf"[\"']?\$(?:{variable}\b|\{{{variable}\}})[\"']?", f"$/{tool}", text)
-    return text
+def _of_another_language(text: str) -> Iterator[Write]:
+    for number, line in enumerate(text.split("\n")[:_MOST], 1) if _OPENS_TO_WRITE.search(text) else ():
+        if not line.lstrip().startswith("#"):
+            words = [word for quoted, bare in _TOKENS.findall(line) for word in quoted.split() or [f"${bare}"]]
+            yield from (write._replace(line=number) for write in (*_places(line, anywhere=True), *_tools(words)))
 
 
 def read_line(line: str, elsewhere: bool | None = None) -> Iterator[Write]:
@@ -127,8 +120,10 @@ def split_commands(line: str) -> list[Command] | None:
     """The simple commands of a line; None where its quotes do not close."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=";|&()<>")
     lexer.whitespace_split, lexer.commenters = True, "#"
+    tokens: list[str] = []
     try:
-        tokens = [sign for token in lexer for sign in _signs(token)]
+        for token in lexer:  # `);` is two signs
+            tokens += _SIGNS.findall(token) if token and not token.strip(";|&()<>") else [token]
     except ValueError:
         return None
     commands, words, piped = [], list[str](), ""
@@ -141,11 +136,6 @@ def split_commands(line: str) -> list[Command] | None:
         piped = _said(words) if token == "|" else ""
         words = []
     return commands
-
-
-def _signs(token: str) -> list[str]:
-    """`);` is two signs."""
-    return _SIGNS.findall(token) if token and not token.strip(";|&()<>") else [token]
 
 
 def programs_of(command: str) -> Iterator[str]:

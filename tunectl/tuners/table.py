@@ -38,12 +38,11 @@ class Tuner(NamedTuple):
     answer: str
     settings: Callable[[Sysroot], tuple[Setting, ...] | None] | None = None  # gives None where it cannot be known
     once: bool = False  # it writes once, at boot, and ends: enabled is as good as running
-    comms: tuple[str, ...] = ()  # where its processes have another name than it has
 
     @property
-    def process_names(self) -> tuple[str, ...]:
+    def process_name(self) -> str:
         """What its processes are called in /proc/PID/comm."""
-        return self.comms or (self.name[:_COMM_LENGTH],)
+        return self.name[:_COMM_LENGTH]
 
 
 class Files(NamedTuple):
@@ -63,15 +62,8 @@ PROGRAMS = (
         "tuned",
         ("tuned.service", "tuned-ppd.service"),
         (
-            "boot.*",
-            "cpufreq.*",
-            "cpuidle.*",
-            "irq.*",
-            "kernel.*",
-            "mm.*",
-            "net.busy_*",
-            "uncore.*",
-            "workqueue.cpumask",
+            *("boot.*", "cpufreq.*", "cpuidle.*", "irq.*", "kernel.*", "mm.*"),
+            *("net.busy_*", "uncore.*", "workqueue.cpumask"),
         ),
         "when it starts and when a profile is chosen; when it stops, the values of before come back",
         "apply writes its own value, and tunectl-apply.service runs after it at each boot; a profile that is chosen "
@@ -127,7 +119,6 @@ PROGRAMS = (
         ("cpufreq.*",),
         "when it starts and when a profile is chosen",
         _COMES_BACK,
-        comms=("system76-power",),
     ),
     Tuner(
         "cpupower",
@@ -150,13 +141,13 @@ PROGRAMS = (
     Tuner(
         "ondemand", ("ondemand.service",), ("cpufreq.governor",), "once, at the end of the boot", _AT_BOOT, once=True
     ),
+    # ksm.service starts merging at boot; ksmtuned starts and stops it by the memory that is free.
     Tuner(
         "ksmtuned",
         ("ksmtuned.service", "ksm.service"),
         ("mm.ksm",),
         "as memory fills and empties",
         _COMES_BACK,
-        keyfiles.read_ksm,
     ),
 )
 _LATER = "apply writes its own value, and it stands until then"
@@ -167,15 +158,12 @@ def tuner_units() -> tuple[str, ...]:
     return tuple(unit for tuner in PROGRAMS for unit in tuner.units)
 
 
-def _run_by(jobs: Callable[[Sysroot], Iterable[Job]]) -> Callable[[Sysroot], tuple[Setting, ...]]:
-    """A reader of what programs name, from one of which programs a host runs."""
-    return lambda root: tuple(latewriters.settings_of(root, jobs(root)))
+def _run_by(jobs: Callable[..., Iterable[Job]], *besides: frozenset[str]) -> Callable[[Sysroot], tuple[Setting, ...]]:
+    """A reader of what programs name, from one of which programs a host runs; `besides`: units that are left out."""
+    return lambda root: tuple(latewriters.settings_of(root, jobs(root, *besides)))
 
 
-def _services(root: Sysroot) -> Iterable[Job]:
-    return read_service_jobs(root, frozenset(tuner_units()))
-
-
+_OTHERS = frozenset(tuner_units())
 FILES = (
     Files("sysctl.d", directories.read_sysctl_d, "at boot, and when a package calls sysctl --system", _AT_BOOT),
     Files("tmpfiles.d", directories.read_tmpfiles_d, "at boot", _AT_BOOT),
@@ -204,5 +192,11 @@ FILES = (
     Files("sleep hooks", _run_by(read_sleep_hooks), "each time the host resumes", _LATER, "may write"),
     Files("cron", _run_by(read_cron_jobs), "when its time comes", _LATER, "may write"),
     Files("rc.local", _run_by(read_rc_local), "at the end of each boot", _LATER, "may write"),
-    Files("services", _run_by(_services), "when the boot or a timer starts it", _LATER, "may write"),
+    Files(
+        "services",
+        _run_by(read_service_jobs, _OTHERS),
+        "when the boot or a timer starts it",
+        _LATER,
+        "may write",
+    ),
 )
