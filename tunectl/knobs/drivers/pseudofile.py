@@ -75,7 +75,9 @@ class PseudoFile(NamedTuple):
             return Reading(knob.name, instance, *read_result)
         wanted, blocked = self._wanted(knob, view, instance, want)
         facts = self.facts(view) if self.facts else None
-        value = _present(read_result.value, view)
+        value = read_result.value
+        if isinstance(value, frozenset):  # a mask covers every CPU that may ever be plugged in
+            value &= view.scope.present
         return Reading(knob.name, instance, State.READ, value, wanted=wanted, blocked=blocked, facts=facts)
 
     def _disturbed(self, view: View, instance: str) -> CpuSet:
@@ -185,11 +187,6 @@ def read_value(root: Sysroot, path: str, codec: Codec) -> ReadResult:
         return ReadResult(State.READ, codec.decode(text))
     except (ValueError, UsageError) as error:
         return ReadResult(State.UNREADABLE, None, shortened(f"/{path} holds {text[:60]!r}: {error}"))
-
-
-def _present(value: Any, view: View) -> Any:
-    """A mask covers every CPU that may ever be plugged in; the CPUs that are not there do not count."""
-    return value & view.scope.present if isinstance(value, frozenset) else value
 
 
 @once
