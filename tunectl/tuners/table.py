@@ -32,12 +32,17 @@ class Tuner(NamedTuple):
     """A program that tunes: its units, its processes, the knobs it writes, and how to read what it writes."""
 
     name: str
-    units: tuple[str, ...]
     overwrites: tuple[str, ...]  # patterns of knobs, where its configuration does not say more
     when: str
     answer: str
     settings: Callable[[Sysroot], tuple[Setting, ...] | None] | None = None  # gives None where it cannot be known
     once: bool = False  # it writes once, at boot, and ends: enabled is as good as running
+    others: tuple[str, ...] = ()  # units besides the one of its name
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Its systemd units."""
+        return (f"{self.name}.service", *self.others)
 
     @property
     def process_name(self) -> str:
@@ -60,7 +65,6 @@ PROGRAMS = (
     # What TuneD writes depends on its profile; these are its cpu, sysctl, vm, scheduler, irq and bootloader plugins.
     Tuner(
         "tuned",
-        ("tuned.service", "tuned-ppd.service"),
         (
             *("boot.*", "cpufreq.*", "cpuidle.*", "irq.*", "kernel.*", "mm.*"),
             *("net.busy_*", "uncore.*", "workqueue.cpumask"),
@@ -69,36 +73,28 @@ PROGRAMS = (
         "apply writes its own value, and tunectl-apply.service runs after it at each boot; a profile that is chosen "
         "later writes over it. `tunectl propose --from-tuned` takes its set-up over, `tuned-adm off` ends it",
         read_tuned,
+        others=("tuned-ppd.service",),
     ),
     Tuner(
         "irqbalance",
-        ("irqbalance.service",),
         ("irq.affinity", "net.queue_irqs"),
         "about every ten seconds",
         "apply writes its ban list and restarts it",
     ),
     Tuner(
         "power-profiles-daemon",
-        ("power-profiles-daemon.service",),
-        (
-            "cpufreq.governor",
-            "cpufreq.energy_performance_preference",
-            "cpufreq.energy_perf_bias",
-            "cpufreq.boost",
-        ),
+        ("cpufreq.governor", "cpufreq.energy_performance_preference", "cpufreq.energy_perf_bias", "cpufreq.boost"),
         "when it starts and when a power profile is chosen",
         _COMES_BACK,
     ),
     Tuner(
         "thermald",
-        ("thermald.service",),
         ("cpufreq.max_khz", "cpufreq.max_perf_pct", "cpufreq.boost"),
         "when a temperature nears its limit",
         _COMES_BACK,
     ),
     Tuner(
         "tlp",
-        ("tlp.service",),
         ("cpufreq.*", "kernel.nmi_watchdog", "pcie.aspm_policy"),
         "at the end of the boot and when power is plugged in",
         _COMES_BACK,
@@ -107,7 +103,6 @@ PROGRAMS = (
     ),
     Tuner(
         "auto-cpufreq",
-        ("auto-cpufreq.service",),
         ("cpufreq.*",),
         "every few seconds, by load",
         _COMES_BACK,
@@ -115,39 +110,36 @@ PROGRAMS = (
     ),
     Tuner(
         "system76-power",
-        ("com.system76.PowerDaemon.service",),
         ("cpufreq.*",),
         "when it starts and when a profile is chosen",
         _COMES_BACK,
+        others=("com.system76.PowerDaemon.service",),
     ),
     Tuner(
         "cpupower",
-        ("cpupower.service", "cpupower-service.service"),
         _FREQUENCY,
         "once, at boot",
         _AT_BOOT,
         keyfiles.read_cpupower,
         once=True,
+        others=("cpupower-service.service",),
     ),
     Tuner(
         "cpufrequtils",
-        ("cpufrequtils.service",),
         _FREQUENCY,
         "once, at boot",
         _AT_BOOT,
         keyfiles.read_cpufrequtils,
         once=True,
     ),
-    Tuner(
-        "ondemand", ("ondemand.service",), ("cpufreq.governor",), "once, at the end of the boot", _AT_BOOT, once=True
-    ),
+    Tuner("ondemand", ("cpufreq.governor",), "once, at the end of the boot", _AT_BOOT, once=True),
     # ksm.service starts merging at boot; ksmtuned starts and stops it by the memory that is free.
     Tuner(
         "ksmtuned",
-        ("ksmtuned.service", "ksm.service"),
         ("mm.ksm",),
         "as memory fills and empties",
         _COMES_BACK,
+        others=("ksm.service",),
     ),
 )
 _LATER = "apply writes its own value, and it stands until then"
