@@ -21,13 +21,14 @@ from tunectl.host.shellvars import assignments
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import directories_of, files_in_force
+from tunectl.host.systemdunit import YES
 from tunectl.knobs import KNOBS
 from tunectl.knobs.codecs import SWITCH
 from tunectl.tuners.latewriters import settings_of
 from tunectl.tuners.tools import net_settings
 
 _NET = "sys/class/net"
-_SWITCH = {"yes": "1", "true": "1", "on": "1", "1": "1", "no": "0", "false": "0", "off": "0", "0": "0"}
+_SWITCH = dict.fromkeys(YES, "1") | dict.fromkeys(("no", "off", "false", "0", "n", "f"), "0")
 _LEFT_BEHIND = re.compile(r".*(?:~|\.(?:bak|orig|old|rpmnew|rpmorig|rpmsave|dpkg-\w+))")
 
 

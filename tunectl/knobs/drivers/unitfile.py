@@ -15,7 +15,7 @@ from tunectl.command import argv
 from tunectl.fix import APPLY, REBOOT, Fix, in_turn, to_type
 from tunectl.host.ask import read_unit_state
 from tunectl.host.systemdconf import files_of, patterns_of, unit_directories
-from tunectl.host.systemdunit import RELOAD, Said, in_force, is_wanted, mask_of, read_unit, words_of
+from tunectl.host.systemdunit import RELOAD, YES, Said, in_force, is_wanted, mask_of, read_unit, words_of
 from tunectl.knobs.drivers.bootgoal import (
     RESCUE,
     Goal,
@@ -40,7 +40,6 @@ UNIT = f"{_SYSTEM}/tunectl-apply.service"
 WRITTEN_BY_APPLY = "# Written by `tunectl apply`"  # how each file begins that is ours as a whole
 LINK = f"{_SYSTEM}/multi-user.target.wants/tunectl-apply.service"
 INITRAMFS_TOOLS = "usr/share/initramfs-tools/init"  # its initial RAM disk has no systemd
-_YES = frozenset({"1", "yes", "y", "true", "t", "on"})
 Render = Callable[[Sequence[str]], str]  # the words that start tunectl -> the unit
 
 
@@ -209,7 +208,7 @@ def of_volatile(view: View) -> Found | None:
     mode = ("yes" if words[-1].value is None else words[-1].value.lower()) if words else ""
     if mode == "state":
         lost = "/var is empty then, and without its journal apply writes nothing"
-    elif mode in _YES and not view.root.exists(INITRAMFS_TOOLS):
+    elif mode in YES and not view.root.exists(INITRAMFS_TOOLS):
         lost = "/etc and /var are empty then: there is no unit, no host file and no journal"
     else:
         return None
