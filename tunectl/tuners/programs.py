@@ -9,7 +9,6 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
-from typing import NamedTuple
 
 from tunectl.host.inifiles import continued_lines
 from tunectl.tuners.places import knobs_at, write_at
@@ -47,13 +46,6 @@ _MAY_NAME = re.compile("|".join(("/sys/", "/proc/", *map(re.escape, TOOLS))))  #
 _SHELLS_OWN = re.compile(r"#!.*\b(?:ba|da|k|z)?sh\b")
 _MOST = 2000  # lines of a program that are looked at
 _NEAR = 200  # characters before a place that say what is done with it
-
-
-class Command(NamedTuple):
-    """One simple command: its words, with redirections; what it is given through a pipe."""
-
-    words: tuple[str, ...]
-    piped: str = ""
 
 
 def read_program(text: str) -> Iterator[Write]:
@@ -95,9 +87,9 @@ def commands_of(line: str, elsewhere: bool | None = None) -> Iterator[list[Write
     if commands is None:  # its quotes do not close here
         yield [*_places(line, kept=elsewhere), *_tools(line.split())]
         return
-    for command in commands:
-        words = _without_prefixes(command.words)
-        assigned = takewhile(_assigns, command.words)
+    for whole, piped in commands:
+        words = _without_prefixes(whole)
+        assigned = takewhile(_assigns, whole)
         if kept := list(_places(" ".join(assigned), kept=elsewhere)):
             yield kept
         if script := _given_to_shell(words):
@@ -108,7 +100,7 @@ def commands_of(line: str, elsewhere: bool | None = None) -> Iterator[list[Write
             named = [*_places(" ".join(words), kept=elsewhere), *_tools(words)]
             yield from [named] if named or words[0] not in _LEADING else []
         elif words:
-            writes = list(_of_plain(words, command.piped))
+            writes = list(_of_plain(words, piped))
             yield from [writes] if writes or words[0] not in _LEADING else []
 
 
@@ -116,8 +108,8 @@ def _assigns(word: str) -> bool:
     return word in _DECLARING or bool(_ASSIGNMENT.match(word))
 
 
-def split_commands(line: str) -> list[Command] | None:
-    """The simple commands of a line; None where its quotes do not close."""
+def split_commands(line: str) -> list[tuple[list[str], str]] | None:
+    """(words with redirections, what is given through a pipe) of each simple command; None for an open quote."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=";|&()<>")
     lexer.whitespace_split, lexer.commenters = True, "#"
     tokens: list[str] = []
@@ -132,7 +124,7 @@ def split_commands(line: str) -> list[Command] | None:
             words.append(token)
             continue
         if words:
-            commands.append(Command(tuple(words), piped))
+            commands.append((words, piped))
         piped = _said(words) if token == "|" else ""
         words = []
     return commands
@@ -140,8 +132,8 @@ def split_commands(line: str) -> list[Command] | None:
 
 def programs_of(command: str) -> Iterator[str]:
     """The files that a command line runs, by themselves or by an interpreter, without a leading slash."""
-    for split_command in split_commands(command) or []:
-        words = _without_prefixes(split_command.words)
+    for whole, _ in split_commands(command) or []:
+        words = _without_prefixes(whole)
         if script := _given_to_shell(words):
             yield from programs_of(script)
             continue
