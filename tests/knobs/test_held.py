@@ -80,6 +80,17 @@ def test_a_hold_that_failed_in_this_boot_holds_nothing(host_root: HostFactory, t
     assert (finding.outcome, NAME in finding.reason) == ("drifted", True)
 
 
+@pytest.mark.parametrize("described", ["us", "within many us", "within 9999999999 us", "99999999999999999999 us"])
+def test_a_unit_of_that_name_that_somebody_else_described_holds_nothing(
+    host_root: HostFactory, tmp_path: Path, described: str
+) -> None:
+    root = host_root.fresh("lab4", tmp_path)
+    write_host_file(root, ASKED)
+    write(root, UNIT, f"[Unit]\nDescription={described}\n")
+    finding = judged(root, "cpuidle.dma_latency_us")["cpuidle.dma_latency_us"]
+    assert (finding.outcome, finding.observed) == ("drifted", "no constraint")
+
+
 def test_what_is_told_of_the_service_depends_on_whether_it_is_there(host_root: HostFactory, tmp_path: Path) -> None:
     root = host_root.fresh("lab4", tmp_path)
     assert run_commands(Sysroot(str(root)), ["hold-latency"]).not_run == [

@@ -171,6 +171,7 @@ SILENT: list[dict[str, str]] = [
     link("Driver=mlx5_core"),
     link("Type=wlan"),
     link(f"OriginalName={CARD}", "RxCoalesceSec=0\nUseAdaptiveRxCoalesce=no\nReceivePacketSteeringCPUMask=disable\n"),
+    link(f"OriginalName={CARD}", "GenericReceiveOffload=f\nUseAdaptiveRxCoalesce=N\n"),
     {"etc/systemd/network/10-md.link": "[Link]\nRxCoalesceSec=50us\n"},  # without conditions it is ignored
     {**link("OriginalName=*", ""), **link(f"OriginalName={CARD}", name="20-late.link")},  # the first is the only one
     {**link(f"OriginalName={CARD}"), **link("Driver=ixgbe", "MTUBytes=9000\n", "05-first.link")},

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 from tunectl.checking.outcomes import unknown
@@ -15,7 +15,6 @@ from tunectl.host.occupants import Key, Occupant
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timers import TIMER_LIST, Armed, parse_timer_list
 from tunectl.probe.runner import run_jitter
-from tunectl.shapes import Jitter
 
 STILL = "the counters stand still: a recorded host does not run"
 # A running host's timers fire within this time, on any kernel and however idle it is.
@@ -38,7 +37,11 @@ def measure(root: Sysroot, window_s: float, declared: Collection[Key] = ()) -> W
     """The counters over `window_s` seconds. Settled as unknown where nothing on this host moves."""
     before = read_counters(root, declared=declared)
     if not before.interrupts.rows:
-        unknown(f"{root.path('proc/interrupts')} {_without_rows(root)}")
+        try:
+            root.read_text("proc/interrupts")
+        except OSError as error:
+            unknown(f"{root.path('proc/interrupts')} cannot be read: {error.strerror}")
+        unknown(f"{root.path('proc/interrupts')} holds no interrupt")
     started = time.monotonic()
     if not root.live:
         first = root.get_text("proc/interrupts")
@@ -52,23 +55,13 @@ def measure(root: Sysroot, window_s: float, declared: Collection[Key] = ()) -> W
     return window
 
 
-def _without_rows(root: Sysroot) -> str:
-    """Why /proc/interrupts has no row."""
-    try:
-        root.read_text("proc/interrupts")
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    return "holds no interrupt"
-
-
 def measure_beside(window: Window, cpu: int, there: Occupant) -> Spinning:
     """What a CPU did while a thread of somebody else was there: that is the spinner, as long as the CPU is busy."""
     share = window.idle_share(cpu)
     busy_s = 0.0 if share is None else (1 - share) * window.seconds
     count = counted(window, {cpu: Spun(busy_s, there.shown)})
-    return Spinning(
-        window, {tick_count.cpu: tick_count for tick_count in count}, {}, (there.thread.pid, there.thread.tid)
-    )
+    spinner = (there.thread.pid, there.thread.tid)
+    return Spinning(window, {tick_count.cpu: tick_count for tick_count in count}, {}, spinner)
 
 
 def measure_spinning(root: Sysroot, cpus: CpuSet, window_s: float, intrude: bool = False) -> Spinning:
@@ -82,24 +75,18 @@ def measure_spinning(root: Sysroot, cpus: CpuSet, window_s: float, intrude: bool
         unknown("no isolated CPU is online: there is nowhere to spin")
     if not root.live:
         window = measure(root, window_s)
-        return Spinning(window, {tick_count.cpu: tick_count for tick_count in counted(window, _busy(window, cpus))})
+        idle = {cpu: window.idle_share(cpu) for cpu in cpus}
+        shares = {cpu: share for cpu, share in idle.items() if share is not None}
+        spun = {cpu: Spun((1 - share) * window.seconds, "a thread") for cpu, share in shares.items()}
+        return Spinning(window, {tick_count.cpu: tick_count for tick_count in counted(window, spun)})
     before = read_counters(root)
-    result = _spin(cpus, window_s, intrude)
+    try:
+        result = run_jitter(cpus, window_s, intrude=intrude)
+    except TunectlError as error:
+        unknown(f"no spinner on {named_cpus(cpus)}: {error.message}", of_text(error.hint or ""))
     window = Window(before, read_counters(root, last=True))
     left = {left_out.cpu: left_out.reason for left_out in result.not_measured}
     return Spinning(window, {tick_count.cpu: tick_count for tick_count in counted_by_probe(result)}, left)
-
-
-def _spin(cpus: CpuSet, window_s: float, intrude: bool) -> Jitter:
-    try:
-        return run_jitter(cpus, window_s, intrude=intrude)
-    except TunectlError as error:
-        unknown(f"no spinner on {named_cpus(cpus)}: {error.message}", of_text(error.hint or ""))
-
-
-def _busy(window: Window, cpus: CpuSet) -> dict[int, Spun]:
-    idle = {cpu: window.idle_share(cpu) for cpu in cpus}
-    return {cpu: Spun((1 - share) * window.seconds, "a thread") for cpu, share in idle.items() if share is not None}
 
 
 def timers_under_spinner(root: Sysroot, cpu: int, *, taken: bool = False) -> list[str]:
@@ -112,7 +99,11 @@ def timers_under_spinner(root: Sysroot, cpu: int, *, taken: bool = False) -> lis
         return []
     soon: dict[str, None] = {}
     with ThreadPoolExecutor(1, "tunectl-spinner") as pool:
-        spinning = pool.submit(_wait if taken else _spin_again, cpu)
+        spinning: Future[object]
+        if taken:
+            spinning = pool.submit(time.sleep, _SECOND_LOOK_S)
+        else:
+            spinning = pool.submit(run_jitter, frozenset({cpu}), _SECOND_LOOK_S)
         while not spinning.done():
             armed = parse_timer_list(root.get_text(TIMER_LIST))
             soon.update(dict.fromkeys(soon_on(cpu, armed)))
@@ -123,11 +114,3 @@ def timers_under_spinner(root: Sysroot, cpu: int, *, taken: bool = False) -> lis
 def soon_on(cpu: int, armed: Iterable[Armed]) -> list[str]:
     """The functions of the timers that may come ten times a second or more often. Pure."""
     return [one.function for one in armed if one.cpu == cpu and one.in_ns <= _SOON_NS]
-
-
-def _spin_again(cpu: int) -> None:
-    run_jitter(frozenset({cpu}), _SECOND_LOOK_S)
-
-
-def _wait(cpu: int) -> None:
-    time.sleep(_SECOND_LOOK_S)

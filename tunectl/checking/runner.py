@@ -205,8 +205,10 @@ class Verdicts:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that cannot be loaded is one finding, in one line."""
         if report.failed and report.nodeid:
-            name = _stem(report.nodeid)
-            reason = f"check {name} failed to load: {_last_line(report.longreprtext)}"
+            file = report.nodeid.rpartition("/")[2].partition("::")[0]
+            name = file.removesuffix(".py").removeprefix("test_")
+            why = _tail(report.longreprtext).removeprefix("E ").strip()  # pytest puts that in front of an exception
+            reason = f"check {name} failed to load: {why}"
             self._broken.append(Finding(f"check.{name}", "", Outcome.UNREADABLE, reason=reason, severity=OF_CHECKS))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -270,7 +272,8 @@ def _finding(item: pytest.Item, outcome: Outcome, found: str, settled: Settled |
     """What was found, and why it matters where it is not as it should be: one line."""
     knob = f"check.{_name(item)}"
     callspec = getattr(item, "callspec", None)
-    why = _why(item)
+    doc = inspect.getdoc(getattr(item, "obj", None)) or ""
+    why = " ".join(doc.partition("\n\n")[0].split())
     parts = [found, why if outcome in (Outcome.DRIFTED, Outcome.COMPLIANT) and not (settled and found == why) else ""]
     return Finding(
         knob,
@@ -290,16 +293,6 @@ def _name(item: pytest.Item) -> str:
     return (getattr(item, "originalname", None) or item.name).removeprefix("test_")
 
 
-def _stem(nodeid: str) -> str:
-    return nodeid.rpartition("/")[2].partition("::")[0].removesuffix(".py").removeprefix("test_")
-
-
-def _why(item: pytest.Item) -> str:
-    """The first paragraph of a check's docstring, as one line."""
-    doc = inspect.getdoc(getattr(item, "obj", None)) or ""
-    return " ".join(doc.partition("\n\n")[0].split())
-
-
 def _sentence(error: BaseException) -> str:
     text = _first_line(str(error))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
@@ -307,9 +300,3 @@ def _sentence(error: BaseException) -> str:
 
 def _first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
-
-
-def _last_line(text: str) -> str:
-    """What a traceback ends with, pytest's `E ` in front of it taken away."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1].removeprefix("E ").strip() if lines else "no reason given"

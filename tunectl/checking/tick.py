@@ -70,7 +70,13 @@ class TickCount(NamedTuple):
 
 def judge_probe(result: Jitter, nohz_full: CpuSet, serves: Serves = no_server) -> list[Finding]:
     """A finding for each CPU with nohz_full, by the spinner's own account: a tunectl.probe.jitter/1 document."""
-    return [_finding(tick_count, serves) for tick_count in counted_by_probe(result) if tick_count.cpu in nohz_full]
+    findings = []
+    for count in (count for count in counted_by_probe(result) if count.cpu in nohz_full):
+        settled = settle(count, serves=serves)
+        shown = settled.observed, settled.desired, settled.reason, settled.fix
+        finding = Finding(CHECK, str(count.cpu), settled.outcome, *shown, severity=SEVERITY, match=settled.match)
+        findings.append(finding)
+    return findings
 
 
 def with_longer_look(findings: Iterable[Finding], longer: Iterable[Finding]) -> list[Finding]:
@@ -78,21 +84,18 @@ def with_longer_look(findings: Iterable[Finding], longer: Iterable[Finding]) -> 
 
     Drift that either of them saw stays; what could not be found out gives way to what could, waived or not.
     """
-    later = {(finding.knob, finding.instance): finding for finding in longer}
-    return [_worse(finding, later.get((finding.knob, finding.instance))) for finding in findings]
+    unknown = (Outcome.UNREADABLE, Outcome.WAIVED)
+    known = (finding for finding in longer if finding.outcome not in unknown or _is_drift(finding))
+    later = {(finding.knob, finding.instance): finding for finding in known}
+    return [
+        finding if _is_drift(finding) else later.get((finding.knob, finding.instance), finding) for finding in findings
+    ]
 
 
-def _worse(first: Finding, second: Finding | None) -> Finding:
-    return second if second and _is_known(second) and not _is_drift(first) else first
-
-
-def _is_known(one: Finding) -> bool:
-    return one.outcome is not Outcome.UNREADABLE and (one.outcome is not Outcome.WAIVED or _is_drift(one))
-
-
-def _is_drift(one: Finding) -> bool:
+def _is_drift(finding: Finding) -> bool:
     """Did it see the tick? A drift that is waived keeps what was observed."""
-    return one.outcome is Outcome.DRIFTED or (one.outcome is Outcome.WAIVED and one.observed is not None)
+    is_waived = finding.outcome is Outcome.WAIVED and finding.observed is not None
+    return finding.outcome is Outcome.DRIFTED or is_waived
 
 
 def counted(window: Window, spun: Mapping[int, Spun]) -> list[TickCount]:
@@ -146,12 +149,6 @@ def _mends(cpu: int, served: bool | None) -> Fix:
         return to_decide(f"{alone}; then: {off} {lasts}")
     unknown = "; or see as root whether a fair server serves there: tunectl check"
     return to_decide(alone + unknown if served is None else alone)
-
-
-def _finding(count: TickCount, serves: Serves) -> Finding:
-    settled = settle(count, serves=serves)
-    shown = settled.observed, settled.desired, settled.reason, settled.fix
-    return Finding(CHECK, str(count.cpu), settled.outcome, *shown, severity=SEVERITY, match=settled.match)
 
 
 def meaning_of(functions: Collection[str], perf: Sequence[str]) -> list[str]:

@@ -8,10 +8,8 @@ Source: Documentation/scheduler/sched-stats.rst; include/trace/events/sched.h (s
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 
-from tunectl.checking.window import Counters, Window
-from tunectl.host.procs import Thread
+from tunectl.checking.window import Window
 
 SWITCHES = ("sched/sched_switch",)
 # " <idle>-0 [002] d..2. 1.5: sched_switch: prev_comm=swapper/2 ... ==> next_comm=a b next_pid=8 next_prio=120"
@@ -27,26 +25,16 @@ def unseen_visits(window: Window, cpu: int) -> int | None:
     before, after = window.before, window.after
     if cpu not in before.slices or cpu not in after.slices:
         return None
-    there = dict(_all(after))
-    ended = [key for key, thread in _all(before) if _of_cpu(thread, cpu) and key not in there]
-    known = sum(_ran(window, key, thread, cpu) for key, thread in there.items()) + _LAST * len(ended)
+    then, now = {**before.probes, **before.threads}, {**after.threads, **after.probes}
+    own = [key for key, thread in then.items() if thread.kernel and not thread.movable and thread.cpu == cpu]
+    known = _LAST * len([key for key in own if key not in now])
+    for key, thread in now.items():
+        earlier = then.get(key)
+        if earlier is None or earlier.began != thread.began:
+            known += thread.slices if thread.cpu == cpu else 0
+        elif cpu in (earlier.cpu, thread.cpu):
+            known += max(thread.slices - earlier.slices, 0)
     return max(after.slices[cpu] - before.slices[cpu] - known, 0)
-
-
-def _all(counters: Counters) -> Iterator[tuple[tuple[int, int], Thread]]:
-    yield from counters.threads.items()
-    yield from counters.probes.items()
-
-
-def _of_cpu(thread: Thread, cpu: int) -> bool:
-    return thread.kernel and not thread.movable and thread.cpu == cpu
-
-
-def _ran(window: Window, key: tuple[int, int], now: Thread, cpu: int) -> int:
-    then = window.before.threads.get(key) or window.before.probes.get(key)
-    if then is None or then.began != now.began:
-        return now.slices if now.cpu == cpu else 0
-    return max(now.slices - then.slices, 0) if cpu in (then.cpu, now.cpu) else 0
 
 
 def visitors(text: str, cpu: int) -> list[tuple[str, int, int]]:

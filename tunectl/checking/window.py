@@ -58,7 +58,9 @@ def read_counters(root: Sysroot, *, last: bool = False, declared: Collection[tup
     `declared` ones, by (pid, tid), both readings have everything.
     """
     threads, probes = ({}, {}) if last else read_threads_and_probes(root)
-    threads |= _whole(root, declared) if not last else {}
+    for key in () if last else declared:
+        if thread := read_thread(root, *key, affinity=True):
+            threads[key] = thread
     clocksource = root.get(f"{CLOCKSOURCE}/current_clocksource").strip()
     drops = read_backlog_drops(root) if declared else {}
     sockets = {
@@ -70,11 +72,6 @@ def read_counters(root: Sysroot, *, last: bool = False, declared: Collection[tup
     if last:
         threads, probes = read_threads_and_probes(root, affinity=True)
     return Counters(at, parse_interrupts(text), idle_s, threads, clocksource, drops, sockets, probes, slices)
-
-
-def _whole(root: Sysroot, declared: Collection[tuple[int, int]]) -> dict[tuple[int, int], Thread]:
-    found = ((key, read_thread(root, *key, affinity=True)) for key in declared)
-    return {key: thread for key, thread in found if thread}
 
 
 def parse_idle(text: str) -> dict[int, float]:
@@ -132,16 +129,15 @@ class Window:
     @cached_property
     def runs(self) -> list[Run]:
         """What each thread did, the busiest first."""
-        runs = [self._run(key, thread) for key, thread in self.after.threads.items() if thread.alive]
+        runs = []
+        for key, now in ((key, thread) for key, thread in self.after.threads.items() if thread.alive):
+            then = self.before.threads.get(key) or now._replace(state="S", slices=0, cpu_s=0.0, run_s=0.0)
+            used = max(now.cpu_s - then.cpu_s, now.run_s - then.run_s, 0.0)
+            # A spinner that is never preempted gets no new slice, and without a tick little is charged to it: its
+            # state tells. A short visit is not charged a whole clock tick: its slices tell.
+            ran = now.state == "R" or now.slices != then.slices or used > 0
+            runs.append(Run(now, ran, min(used / self.seconds, 1.0) if self.seconds > 0 else 0.0))
         return sorted(runs, key=lambda run: (-run.busy, run.thread.pid, run.thread.tid))
-
-    def _run(self, key: tuple[int, int], now: Thread) -> Run:
-        then = self.before.threads.get(key) or now._replace(state="S", slices=0, cpu_s=0.0, run_s=0.0)
-        used = max(now.cpu_s - then.cpu_s, now.run_s - then.run_s, 0.0)
-        # A spinner that is never preempted gets no new slice, and without a tick little is charged to it: its
-        # state tells. A short visit is not charged a whole clock tick: its slices tell.
-        ran = now.state == "R" or now.slices != then.slices or used > 0
-        return Run(now, ran, min(used / self.seconds, 1.0) if self.seconds > 0 else 0.0)
 
 
 # Two threads that take turns get half of a CPU each; more than that is a spinner, or as good as one.

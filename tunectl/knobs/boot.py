@@ -25,11 +25,6 @@ def judge_boot(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judg
     """An argument that is wanted, at its four points; or one that we configured and that has to go."""
     if isinstance(reading.facts, LeftOver):
         return _left_over(knob, reading.facts, reading.value)
-    return _judge_wanted(knob, desired, reading, facts)
-
-
-def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
-    """Which of the four points fails, and what to do about it."""
     found = reading.of_facts(BootFacts)
 
     def right(value: Any) -> bool:
@@ -51,8 +46,9 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
         by_line = right(found.booted) is in_force
         observed = shown(found.booted) if by_line else found.kernel
         observed = _UNDONE if found.undone else _ALWAYS if found.always else observed
+        upcoming, says = _next(found, will_have)
         made = Judgement(outcome, observed, shown(desired), reason, fix, changeable, points=points)
-        return made._replace(next=_next(found, will_have), next_from=_says(found))
+        return made._replace(next=upcoming, next_from=says)
 
     name = knob.driver.describe()[0]
     argument = name.rstrip("=") if desired is True else name + knob.codec.encode(desired)
@@ -71,18 +67,11 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
     return judged(*_not_in_force(knob, found, argument))
 
 
-def _next(boot_facts: BootFacts, right: bool) -> NextBoot:
-    """Will the next boot have what is asked for?"""
+def _next(boot_facts: BootFacts, right: bool) -> tuple[NextBoot, str]:
+    """(will the next boot have what is asked for, the file or the owner that says so, or why nobody does)."""
     if not boot_facts.next.known:
-        return NextBoot.UNKNOWN
-    return NextBoot.SAME if right else NextBoot.OTHER
-
-
-def _says(boot_facts: BootFacts) -> str:
-    """The file or the owner that says what the next boot has, or why nobody does."""
-    if not boot_facts.next.known:
-        return boot_facts.next.problem or boot_facts.refusal
-    return boot_facts.next.where or boot_facts.next.declared
+        return NextBoot.UNKNOWN, boot_facts.next.problem or boot_facts.refusal
+    return NextBoot.SAME if right else NextBoot.OTHER, boot_facts.next.where or boot_facts.next.declared
 
 
 def _in_force(boot_facts: BootFacts, argument: str, *, will_have: bool) -> _Said:
@@ -91,13 +80,8 @@ def _in_force(boot_facts: BootFacts, argument: str, *, will_have: bool) -> _Said
         return Outcome.DRIFTED, f"in force now, but {_lost(boot_facts)}", *_mend(boot_facts, argument)
     if boot_facts.next.known:
         return Outcome.COMPLIANT, boot_facts.beside or boot_facts.made, NOTHING, True
-    why = boot_facts.next.problem or boot_facts.refusal
-    return (
-        Outcome.COMPLIANT,
-        f"in force; whether the next boot has it is not known: {why}",
-        _find_out(boot_facts),
-        False,
-    )
+    reason = f"in force; whether the next boot has it is not known: {boot_facts.next.problem or boot_facts.refusal}"
+    return Outcome.COMPLIANT, reason, _find_out(boot_facts), False
 
 
 def _not_in_force(knob: Knob, boot_facts: BootFacts, argument: str) -> _Said:
@@ -120,16 +104,13 @@ def _not_in_force(knob: Knob, boot_facts: BootFacts, argument: str) -> _Said:
 
 def _lost(boot_facts: BootFacts) -> str:
     """Which boot will not have what this one has, and why."""
-    if not boot_facts.next.later:
-        why = (
-            boot_facts.obstacle or boot_facts.next.problem or f"{boot_facts.next.where or 'the configuration'} has not"
-        )
+    upcoming = boot_facts.next
+    if not upcoming.later:
+        why = boot_facts.obstacle or upcoming.problem or f"{upcoming.where or 'the configuration'} has not"
         return f"the next boot will not have it: {why}"
-    return (
-        f"the next kernel's entry would not have it: {boot_facts.obstacle}"
-        if boot_facts.obstacle
-        else boot_facts.next.problem
-    )
+    if boot_facts.obstacle:
+        return f"the next kernel's entry would not have it: {boot_facts.obstacle}"
+    return upcoming.problem
 
 
 def _find_out(boot_facts: BootFacts) -> Fix:
@@ -177,8 +158,8 @@ def _arg(name: str, severity: Severity, codec: Codec, why: str, risk: str, **dri
         f"boot.{name}",
         BootArg(name, **driver),
         codec,
-        Lifetime.BOOT,
         severity,
+        lifetime=Lifetime.BOOT,
         match=MATCHES.get(name, Match.EQUAL),
         judge=judge_boot,
         why=why,

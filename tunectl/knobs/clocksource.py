@@ -3,7 +3,7 @@
 from tunectl.knobs.codecs import CHOICE
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Knob
-from tunectl.model import Lifetime, Severity
+from tunectl.model import Severity
 
 _CLOCK = "sys/devices/system/clocksource/clocksource0"
 
@@ -12,7 +12,6 @@ KNOBS = (
         "clocksource.current",
         PseudoFile(f"{_CLOCK}/current_clocksource", choices=f"{_CLOCK}/available_clocksource"),
         CHOICE,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         why="The TSC is read in some twenty nanoseconds without leaving the program; hpet and acpi_pm cost a system "
         "call and a device access of a microsecond. A site's choice, because machines differ in what they have; "

@@ -258,15 +258,9 @@ def satisfies(match: Match, observed: Any, desired: Any) -> bool:
         return bool(observed) and observed <= desired
     if match is Match.NO_OTHER:
         return bool(observed <= desired)
-    if match is Match.COVERS:
-        return _covers(observed, desired)
-    return bool(observed <= desired if match is Match.AT_MOST else observed >= desired)
-
-
-def _covers(observed: Any, desired: Any) -> bool:
-    if isinstance(observed, Isolcpus):  # more CPUs, or flags, do no harm to those that are meant
+    if match is Match.COVERS and isinstance(observed, Isolcpus):  # more CPUs, or flags, do no harm to those meant
         return bool(observed.flags >= desired.flags and observed.cpus >= desired.cpus)
-    return bool(observed >= desired)
+    return bool(observed <= desired if match is Match.AT_MOST else observed >= desired)
 
 
 def flag(name: str) -> Codec:

@@ -6,8 +6,8 @@ from tunectl import kinds
 from tunectl.fix import APPLY, in_turn, to_decide, to_type
 from tunectl.knobs.codecs import SWITCH, mapped
 from tunectl.knobs.drivers.pseudofile import PseudoFile
-from tunectl.knobs.row import Absence, Facts, Judgement, Knob, View, judge_value
-from tunectl.model import Lifetime, Outcome, Reading, Severity
+from tunectl.knobs.row import Absence, Facts, Judgement, Knob, judge_value
+from tunectl.model import Outcome, Reading, Severity
 
 # Off for good, by the firmware or the command line, or because there is none, is off all the same.
 _CONTROL = mapped(
@@ -17,11 +17,6 @@ _CONTROL = mapped(
 )
 
 _SMT = "sys/devices/system/cpu/smt/control"
-
-
-def _smt(view: View) -> str:
-    """The kernel's word for it; "" where it has none."""
-    return view.root.get(_SMT)
 
 
 def _judge_online(knob: Knob, desired: Any, reading: Reading, _: Facts) -> Judgement:
@@ -46,7 +41,6 @@ KNOBS = (
         "smt.control",
         PseudoFile(_SMT),
         _CONTROL,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         why="Two threads of one core share its execution units and first caches: a busy sibling slows the other.",
         source="Documentation/ABI/testing/sysfs-devices-system-cpu (smt/control)",
@@ -54,9 +48,12 @@ KNOBS = (
     ),
     Knob(
         "cpu.online",
-        PseudoFile("sys/devices/system/cpu/cpu{cpu}/online", cpus="isolated, also offline", facts=_smt),
+        PseudoFile(
+            "sys/devices/system/cpu/cpu{cpu}/online",
+            cpus="isolated, also offline",
+            facts=lambda view: view.root.get(_SMT),
+        ),
         SWITCH,
-        Lifetime.RUNTIME,
         Severity.STALL,
         why="A thread cannot be pinned to a CPU that is off; and one that was off comes back with its idle states, its "
         "governor and its share of the interrupts as the kernel sets them.",

@@ -7,7 +7,7 @@ from tunectl.host.thermal import Capping, cooling_advice, package_of, read_cappi
 from tunectl.knobs.codecs import CHOICE, INVERTED, KHZ, PERCENT, SWITCH, Codec, integer, mapped
 from tunectl.knobs.drivers.pseudofile import FirstOf, PseudoFile
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob, View, judge_value, once
-from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar, Scope, Severity
+from tunectl.model import Match, Outcome, Reading, Scope, Severity
 
 _POLICY = "sys/devices/system/cpu/cpu{cpu}/cpufreq"
 _LIMITS = (("hardware-max", f"{_POLICY}/cpuinfo_max_freq"), ("hardware-min", f"{_POLICY}/cpuinfo_min_freq"))
@@ -25,25 +25,24 @@ _NO_CPUFREQ = Absence(
 _NO_PSTATE = Absence(("cpufreq.off", "intel_pstate=disable"))
 _NO_HWP = Absence((*_NO_PSTATE.arguments, "intel_pstate=passive", "intel_pstate=no_hwp"))
 # The words stand for these five of the sixteen values (arch/x86/kernel/cpu/intel_epb.c).
-_BIASES = {"performance": 0, "balance-performance": 4, "normal": 6, "balance-power": 8, "power": 15}
+BIASES = {"performance": 0, "balance-performance": 4, "normal": 6, "balance-power": 8, "power": 15}
 
 
 def _want_bias(value: Any, scope: Scope) -> int:
-    number = _BIASES.get(value, value) if isinstance(value, str) else value
+    number = BIASES.get(value, value) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 15:
         raise ValueError("neither one of the words nor from 0 to 15")
     return number
 
 
-def _decode_bias(text: str) -> int:
-    return _BIASES[text.strip()] if text.strip() in _BIASES else integer(text)
-
-
-def _show_bias(value: int) -> Scalar:
-    return next((word for word, number in _BIASES.items() if number == value), value)
-
-
-_BIAS = Codec("energy bias", ", ".join(_BIASES) + ", or 0 to 15", _decode_bias, str, _show_bias, _want_bias)
+_BIAS = Codec(
+    "energy bias",
+    ", ".join(BIASES) + ", or 0 to 15",
+    lambda text: BIASES[text.strip()] if text.strip() in BIASES else integer(text),
+    str,
+    lambda value: next((word for word, number in BIASES.items() if number == value), value),
+    _want_bias,
+)
 
 
 class CapFacts(NamedTuple):
@@ -98,7 +97,6 @@ KNOBS = (
         "cpufreq.intel_pstate",
         PseudoFile(f"{_PSTATE}/status"),
         _modes("active", "passive", "off"),
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         why="Active: the driver, or the CPU itself, picks the clock and knows two governors only. Passive: the "
         "kernel's governors ask for one. Each mode has its own limits and files. A site's choice: no profile sets it.",
@@ -110,7 +108,6 @@ KNOBS = (
         "cpufreq.amd_pstate",
         PseudoFile("sys/devices/system/cpu/amd_pstate/status"),
         _modes("active", "passive", "guided", "disable"),
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         why="Active: the CPU picks the clock by a preference. Guided: it picks between limits. Passive: the kernel's "
         "governors ask for one. A site's choice: no profile sets it.",
@@ -122,7 +119,6 @@ KNOBS = (
         "cpufreq.governor",
         PseudoFile(f"{_POLICY}/scaling_governor", choices=f"{_POLICY}/scaling_available_governors"),
         CHOICE,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         why="A governor that follows the load lowers the clock of a CPU that waits, and learns of load from the tick, "
         "which is off on nohz_full CPUs.",
@@ -135,7 +131,6 @@ KNOBS = (
         "cpufreq.max_perf_pct",
         PseudoFile(f"{_PSTATE}/max_perf_pct"),
         PERCENT,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         match=Match.AT_LEAST,
         why="A cap for all CPUs at once, in percent of the highest clock, that no CPU's own limits show; thermal and "
@@ -149,7 +144,6 @@ KNOBS = (
         "cpufreq.min_perf_pct",
         PseudoFile(f"{_PSTATE}/min_perf_pct"),
         PERCENT,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         match=Match.AT_LEAST,
         why="A floor for all CPUs at once, in percent of the highest clock; the higher of it and a CPU's own counts.",
@@ -162,7 +156,6 @@ KNOBS = (
         "cpufreq.max_khz",
         PseudoFile(f"{_POLICY}/scaling_max_freq", words=_LIMITS, facts=_caps),
         KHZ,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         judge=judge_max,
         why="A power or thermal daemon that lowers this cap slows the CPU, and nothing else shows it.",
@@ -175,7 +168,6 @@ KNOBS = (
         "cpufreq.min_khz",
         PseudoFile(f"{_POLICY}/scaling_min_freq", words=_LIMITS),
         KHZ,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         why="Every change of frequency stops the core for microseconds; a floor at the top leaves nothing to change.",
         source="Documentation/admin-guide/pm/cpufreq.rst",
@@ -193,7 +185,6 @@ KNOBS = (
             )
         ),
         SWITCH,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         why="Turbo is faster but its clock depends on temperature and on how many cores are busy; without it the "
         "clock is the same all day. A site's choice: no profile sets it.",
@@ -205,7 +196,6 @@ KNOBS = (
         "cpufreq.policy_boost",
         PseudoFile(f"{_POLICY}/boost"),
         SWITCH,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         why="Boost is on for the host, and may still be off for one policy: its CPUs then run slower than the others.",
         source="Documentation/ABI/testing/sysfs-devices-system-cpu; drivers/cpufreq/cpufreq.c, store_local_boost()",
@@ -217,7 +207,6 @@ KNOBS = (
         "cpufreq.hwp_dynamic_boost",
         PseudoFile(f"{_PSTATE}/hwp_dynamic_boost"),
         SWITCH,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         why="With it on, a CPU whose thread wakes from I/O is asked to run faster for a while: two requests to the "
         "hardware for each such wake. It helps where the governor lets clocks fall, and is no use at a fixed one.",
@@ -230,7 +219,6 @@ KNOBS = (
         "cpufreq.energy_perf_bias",
         PseudoFile("sys/devices/system/cpu/cpu{cpu}/power/energy_perf_bias", disturbs=True),
         _BIAS,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         match=Match.AT_MOST,
         why="The CPU's hint for how hard to save power where it decides by itself: entering deep states, lowering the "
@@ -246,7 +234,6 @@ KNOBS = (
             disturbs=True,
         ),
         CHOICE,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         why="With hardware-managed P-states the CPU itself weighs speed against power, by this hint.",
         source="Documentation/admin-guide/pm/intel_pstate.rst; drivers/cpufreq/intel_pstate.c",

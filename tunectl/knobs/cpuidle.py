@@ -5,7 +5,7 @@ from tunectl.knobs.codecs import NATURAL, RESUME_LATENCY
 from tunectl.knobs.drivers.exitlatency import IdleStates, LatencyHold
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Knob, View
-from tunectl.model import Lifetime, Match, Severity
+from tunectl.model import Match, Severity
 
 _HARMLESS = Absence(harmless="without cpuidle a CPU that waits halts or polls, and enters no deeper state")
 
@@ -22,7 +22,6 @@ KNOBS = (
         "cpuidle.max_latency_us",
         IdleStates(),
         NATURAL,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         match=Match.AT_MOST,
         why="A CPU that sleeps deeply takes its exit latency to answer: tens to hundreds of microseconds. Every state "
@@ -37,7 +36,6 @@ KNOBS = (
             "sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us", cpus="isolated", idle=_without_governor
         ),
         RESUME_LATENCY,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         match=Match.AT_MOST,
         why="The cpuidle governor's own limit for one CPU; it holds for states that appear later, too.",
@@ -50,7 +48,6 @@ KNOBS = (
         "cpuidle.dma_latency_us",
         LatencyHold(),
         RESUME_LATENCY,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         match=Match.AT_MOST,
         why="A limit for all CPUs, held by a service: housekeeping CPUs, where interrupts of the NIC are served, come "

@@ -7,7 +7,7 @@ from tunectl.fix import APPLY, in_turn, to_decide
 from tunectl.knobs.codecs import CPULIST
 from tunectl.knobs.drivers.cpuset import CGROUP, SLICE, IsolatedPartition, PartitionFacts
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
-from tunectl.model import Lifetime, Outcome, Reading, Severity
+from tunectl.model import Outcome, Reading, Severity
 
 
 def judge_partition(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
@@ -62,7 +62,6 @@ KNOBS = (
         "cpuset.isolated",
         IsolatedPartition(),
         CPULIST,
-        Lifetime.RUNTIME,
         Severity.STALL,
         judge=judge_partition,
         why="The CPUs of an isolated partition leave the scheduler's load balancing and every other control group at "

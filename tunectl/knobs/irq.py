@@ -10,7 +10,7 @@ from tunectl.knobs.drivers.irqbalance import BanList, judge_ban
 from tunectl.knobs.drivers.kthreads import FIFO, IrqThreads
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
-from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
+from tunectl.model import Match, Outcome, Reading, Severity
 
 # Of an interrupt that the kernel places itself.
 KEPT_OFF = to_decide(
@@ -91,7 +91,6 @@ KNOBS = (
         "irqbalance.banned_cpus",
         BanList(),
         CPULIST,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         match=Match.COVERS,
         judge=judge_ban,
@@ -105,7 +104,6 @@ KNOBS = (
         "irq.default_affinity",
         PseudoFile("proc/irq/default_smp_affinity"),
         CPUMASK,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         match=Match.WITHIN,
         why="An interrupt that is set up later (a driver loads, a NIC is plugged in) starts on this mask.",
@@ -116,7 +114,6 @@ KNOBS = (
         "irq.affinity",
         IrqAffinity(),
         CPULIST,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         match=Match.WITHIN,
         judge=judge_irq,
@@ -131,7 +128,6 @@ KNOBS = (
         "irq.thread_priority",
         IrqThreads(),
         FIFO,
-        Lifetime.RUNTIME,
         Severity.STALL,
         why="Of two threads that are ready on one CPU, the one with the higher priority has it. The kernel starts the "
         "thread of each interrupt as SCHED_FIFO 50 (PREEMPT_RT, boot.threadirqs), the network cards' like all others: "

@@ -30,14 +30,6 @@ def _fair_server(view: View) -> FairServer:
     return read_fair_server(view.root, view.scope.isolated & view.scope.online)
 
 
-def _rt_facts(view: View) -> RtFacts:
-    return RtFacts(_fair_server(view), _FAIR_SERVER in view.texts)
-
-
-def _without_fair_server(view: View) -> str:
-    return "this kernel has no fair server" if _fair_server(view).exists is False else ""
-
-
 def _behind_debugfs(view: View) -> tuple[str, int | None]:
     """Root has to look, or debugfs is not there: what stands in force then stays in force."""
     server = _fair_server(view)
@@ -75,7 +67,6 @@ KNOBS = (
         "kernel.nmi_watchdog",
         PseudoFile("proc/sys/kernel/nmi_watchdog"),
         SWITCH,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         why="The hard-lockup detector takes a performance counter and an NMI every few seconds on each CPU it watches.",
         source=_SYSCTL,
@@ -86,7 +77,6 @@ KNOBS = (
         "kernel.soft_watchdog",
         PseudoFile("proc/sys/kernel/soft_watchdog"),
         SWITCH,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         why="The soft-lockup detector as a whole; kernel.watchdog_cpumask keeps it for the housekeeping CPUs. "
         "boot.nosoftlockup starts the kernel with it off.",
@@ -98,7 +88,6 @@ KNOBS = (
         "kernel.watchdog_cpumask",
         PseudoFile("proc/sys/kernel/watchdog_cpumask"),
         CPULIST,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         match=Match.WITHIN,
         why="The soft-lockup detector wakes a high-priority thread and a timer on each CPU of this list.",
@@ -110,7 +99,6 @@ KNOBS = (
         "kernel.timer_migration",
         PseudoFile("proc/sys/kernel/timer_migration"),
         SWITCH,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         why="With migration on, timers armed on an isolated CPU (TCP's among them) run on a housekeeping CPU; with it "
         "off they fire where they were armed.",
@@ -121,7 +109,6 @@ KNOBS = (
         "kernel.stat_interval",
         PseudoFile("proc/sys/vm/stat_interval"),
         NATURAL,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         match=Match.AT_LEAST,
         why="Every so many seconds each CPU with pending counters runs a worker that folds them.",
@@ -132,9 +119,11 @@ KNOBS = (
     ),
     Knob(
         "kernel.sched_rt_runtime_us",
-        PseudoFile("proc/sys/kernel/sched_rt_runtime_us", facts=_rt_facts),
+        PseudoFile(
+            "proc/sys/kernel/sched_rt_runtime_us",
+            facts=lambda view: RtFacts(_fair_server(view), _FAIR_SERVER in view.texts),
+        ),
         INT,
-        Lifetime.RUNTIME,
         Severity.STALL,
         judge=judge_rt_runtime,
         why="By default a SCHED_FIFO spinner is stopped for 50 ms of every second, so that others may run. -1: no "
@@ -145,9 +134,13 @@ KNOBS = (
     ),
     Knob(
         _FAIR_SERVER,
-        PseudoFile(RUNTIME, cpus="isolated", idle=_without_fair_server, hidden=_behind_debugfs),
+        PseudoFile(
+            RUNTIME,
+            cpus="isolated",
+            idle=lambda view: "this kernel has no fair server" if _fair_server(view).exists is False else "",
+            hidden=_behind_debugfs,
+        ),
         NATURAL,
-        Lifetime.RUNTIME,
         Severity.STALL,
         match=Match.AT_MOST,
         why="Where a real-time thread keeps a CPU busy and an ordinary thread waits for it, the kernel runs the "
@@ -163,8 +156,8 @@ KNOBS = (
         "kernel.highres",
         BootSwitch("highres"),
         SWITCH,
-        Lifetime.BOOT,
         Severity.STALL,
+        lifetime=Lifetime.BOOT,
         judge=judge_switch,
         why="Without high-resolution timers every sleep and timeout waits for the next tick, up to 10 ms.",
         source="Documentation/admin-guide/kernel-parameters.txt (highres); kernel/time/hrtimer.c",
@@ -174,8 +167,8 @@ KNOBS = (
         "kernel.nohz",
         BootSwitch("nohz"),
         SWITCH,
-        Lifetime.BOOT,
         Severity.INTERRUPT,
+        lifetime=Lifetime.BOOT,
         judge=judge_switch,
         why="With nohz=off no CPU ever stops its tick: nohz_full= does nothing, and the kernel still shows its CPUs.",
         source="Documentation/admin-guide/kernel-parameters.txt (nohz); kernel/time/tick-sched.c, "

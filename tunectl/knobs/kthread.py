@@ -6,7 +6,7 @@ from tunectl.command import as_data
 from tunectl.knobs.codecs import CPULIST, satisfies
 from tunectl.knobs.drivers.kthreads import KthreadFacts, Kthreads, NodeThreads
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
-from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
+from tunectl.model import Match, Outcome, Reading, Severity
 from tunectl.wording import few
 
 _SHOWN = 8  # names of threads that cannot move, in one line
@@ -32,7 +32,6 @@ KNOBS = (
         "kthread.affinity",
         Kthreads(),
         CPULIST,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         match=Match.WITHIN,
         judge=judge_kthread,
@@ -47,7 +46,6 @@ KNOBS = (
         "kthread.node_affinity",
         NodeThreads(),
         CPULIST,
-        Lifetime.RUNTIME,
         Severity.STALL,
         match=Match.WITHIN,
         why="The kernel gives kswapd and kcompactd the CPUs of their memory node, isolated or not, nohz_full= or not; "

@@ -1,21 +1,16 @@
 """Resource limits that a trading process is started with."""
 
 import math
-from typing import Any
 
 from tunectl.host.limits import LOGIN_FILES, Limit, read_logins, read_services
 from tunectl.host.systemdconf import MANAGER, patterns_of
 from tunectl.knobs.codecs import NATURAL, Codec, integer
 from tunectl.knobs.drivers.dropin import DropIn
-from tunectl.knobs.row import Knob, View
-from tunectl.model import Lifetime, Match, Scope, Severity
+from tunectl.knobs.row import Knob
+from tunectl.model import Match, Severity
 
 _UNLIMITED = "unlimited"
 _HEAD = "# Written by `tunectl apply`; `tunectl restore` removes it.\n"
-
-
-def _want(value: Any, scope: Scope) -> float:
-    return math.inf if value == _UNLIMITED else float(NATURAL.want(value, scope))
 
 
 def _text(value: float) -> str:
@@ -28,7 +23,7 @@ _KIB = Codec(
     lambda text: math.inf if text.strip() == _UNLIMITED else float(integer(text)),
     _text,
     lambda value: _UNLIMITED if value == math.inf else int(value),
-    _want,
+    lambda value, scope: math.inf if value == _UNLIMITED else float(NATURAL.want(value, scope)),
 )
 
 
@@ -38,14 +33,6 @@ def _shown(limit: Limit) -> tuple[float, str, str]:
         return 0.0, "no file says how much memory may be locked: the default of 64 KiB or 8 MiB holds", ""
     amount = _text(limit.kib) + ("" if limit.kib == math.inf else " KiB")
     return limit.kib, f"{limit.where} says how much memory may be locked: {amount}", limit.where
-
-
-def _logins(view: View) -> tuple[float, str, str]:
-    return _shown(read_logins(view.root))
-
-
-def _services(view: View) -> tuple[float, str, str]:
-    return _shown(read_services(view.root))
 
 
 def _login_lines(kib: float) -> str:
@@ -62,7 +49,6 @@ def _row(name: str, driver: DropIn, who: str, source: str) -> Knob:
         f"limits.{name}",
         driver,
         _KIB,
-        Lifetime.RUNTIME,
         Severity.STALL,
         match=Match.AT_LEAST,
         why=f"A page that is not locked may be taken away, and the next touch waits for the disk; {who} beyond this "
@@ -75,7 +61,13 @@ def _row(name: str, driver: DropIn, who: str, source: str) -> Knob:
 KNOBS = (
     _row(
         "memlock_logins",
-        DropIn("etc/security/limits.d/99-tunectl.conf", "etc/security", _logins, _login_lines, LOGIN_FILES),
+        DropIn(
+            "etc/security/limits.d/99-tunectl.conf",
+            "etc/security",
+            lambda view: _shown(read_logins(view.root)),
+            _login_lines,
+            LOGIN_FILES,
+        ),
         "in a program that a login started,",
         "mlock(2); limits.conf(5)",
     ),
@@ -84,7 +76,7 @@ KNOBS = (
         DropIn(
             "etc/systemd/system.conf.d/99-tunectl.conf",
             "etc/systemd",
-            _services,
+            lambda view: _shown(read_services(view.root)),
             _manager_lines,
             patterns_of(MANAGER),
             commands=("reexec-systemd",),

@@ -5,7 +5,7 @@ from tunectl.knobs.drivers.hugepages import PAGES, HugePages
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.drivers.swap import Swap, judge_swap
 from tunectl.knobs.row import Absence, Knob
-from tunectl.model import Lifetime, Match, Severity
+from tunectl.model import Match, Severity
 
 # run=2 stopped ksmd too, and unmerged what it had merged.
 _KSM = mapped("ksm", {"0": "stopped", "1": "running", "2": "stopped"}, {"stopped": "0", "running": "1"})
@@ -18,7 +18,6 @@ def _pages(name: str, size_kib: int, why: str, risk: str) -> Knob:
         f"mm.{name}",
         HugePages(size_kib),
         PAGES,
-        Lifetime.RUNTIME,
         Severity.STALL,
         match=Match.AT_LEAST,
         why=f"{why} A site's choice: only it knows how much its engine maps.",
@@ -32,7 +31,6 @@ KNOBS = (
         "mm.thp_enabled",
         PseudoFile(f"{_THP}/enabled", choices=f"{_THP}/enabled"),
         CHOICE,
-        Lifetime.RUNTIME,
         Severity.STALL,
         why="khugepaged and huge page faults copy and remap memory behind the application, with TLB shootdowns that "
         "interrupt every CPU the process runs on.",
@@ -43,7 +41,6 @@ KNOBS = (
         "mm.thp_defrag",
         PseudoFile(f"{_THP}/defrag", choices=f"{_THP}/defrag"),
         CHOICE,
-        Lifetime.RUNTIME,
         Severity.STALL,
         why="A page fault that asks for a huge page may have to compact memory first, for milliseconds.",
         source=_THP_SOURCE,
@@ -53,7 +50,6 @@ KNOBS = (
         "mm.ksm",
         PseudoFile("sys/kernel/mm/ksm/run"),
         _KSM,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         why="ksmd merges equal pages: a later write to one faults and copies.",
         source="Documentation/admin-guide/mm/ksm.rst",
@@ -65,7 +61,6 @@ KNOBS = (
         "mm.swappiness",
         PseudoFile("proc/sys/vm/swappiness"),
         NATURAL,
-        Lifetime.RUNTIME,
         Severity.STALL,
         match=Match.AT_MOST,
         why="A page that was swapped out costs a disk read on the next touch.",
@@ -76,7 +71,6 @@ KNOBS = (
         "mm.swap",
         Swap(),
         WORD,
-        Lifetime.RUNTIME,
         Severity.STALL,
         judge=judge_swap,
         why="A page of an engine that was swapped out comes back from a disk, which takes milliseconds.",
@@ -87,7 +81,6 @@ KNOBS = (
         "mm.numa_balancing",
         PseudoFile("proc/sys/kernel/numa_balancing"),
         SWITCH,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         why="Automatic NUMA balancing unmaps pages to see who touches them: page faults, TLB shootdowns and "
         "migrations for memory that is already placed by hand.",

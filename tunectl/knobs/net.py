@@ -10,7 +10,7 @@ from tunectl.knobs.drivers.irqaffinity import IrqFacts, QueueIrqs
 from tunectl.knobs.drivers.nicfile import NicFile
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Facts, Judgement, Knob
-from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
+from tunectl.model import Match, Outcome, Reading, Severity
 
 _CHANNELS = "ethtool/{nic}/channels"
 _RINGS = "ethtool/{nic}/rings"
@@ -46,22 +46,12 @@ def _ethtool(
     name: str, severity: Severity, path: str, why: str, risk: str, *, most: str = "", after: tuple[str, ...] = ()
 ) -> Knob:
     """A number that ethtool's netlink interface shows and takes."""
-    codec = COUNT if most else NATURAL
-    return Knob(
-        name,
-        NicFile(path, most, resets=risk == _RESETS),
-        codec,
-        Lifetime.RUNTIME,
-        severity,
-        why,
-        _SPEC,
-        risk,
-        after=after,
-    )
+    driver = NicFile(path, most, resets=risk == _RESETS)
+    return Knob(name, driver, COUNT if most else NATURAL, severity, why, _SPEC, risk, after=after)
 
 
 def _switch(name: str, severity: Severity, path: str, why: str, risk: str) -> Knob:
-    return Knob(name, NicFile(path), SWITCH, Lifetime.RUNTIME, severity, why, _SPEC, risk)
+    return Knob(name, NicFile(path), SWITCH, severity, why, _SPEC, risk)
 
 
 KNOBS = (
@@ -178,7 +168,6 @@ KNOBS = (
         "net.gro_flush_timeout_ns",
         NicFile(f"{_NIC}/gro_flush_timeout"),
         NATURAL,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         why="How long, in ns, a NAPI instance waits for its next poll before a timer stands in for the interrupt: "
         "with napi_defer_hard_irqs and SO_PREFER_BUSY_POLL, a reader that polls is never interrupted.",
@@ -189,7 +178,6 @@ KNOBS = (
         "net.napi_defer_hard_irqs",
         NicFile(f"{_NIC}/napi_defer_hard_irqs"),
         NATURAL,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         why="This many polls may find nothing before the queue's interrupt is switched on again.",
         source=_NAPI,
@@ -199,7 +187,6 @@ KNOBS = (
         "net.busy_poll",
         PseudoFile("proc/sys/net/core/busy_poll"),
         NATURAL,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         why="poll() and select() look into the NIC's queue for so many microseconds before they sleep: no interrupt "
         "and no wake-up lie between packet and reader.",
@@ -211,7 +198,6 @@ KNOBS = (
         "net.busy_read",
         PseudoFile("proc/sys/net/core/busy_read"),
         NATURAL,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         why="A blocking read looks into the NIC's queue for so many microseconds before it sleeps; it is the value a "
         "new socket's SO_BUSY_POLL starts with.",
@@ -223,7 +209,6 @@ KNOBS = (
         "net.rps_cpus",
         NicFile(f"{_NIC}/queues/{{rx}}/rps_cpus"),
         CPUMASK,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         match=Match.NO_OTHER,
         why="Receive packet steering hands packets to these CPUs by an inter-processor interrupt and a softirq.",
@@ -234,7 +219,6 @@ KNOBS = (
         "net.rps_sock_flow_entries",
         PseudoFile("proc/sys/net/core/rps_sock_flow_entries"),
         NATURAL,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         why="Receive flow steering runs the protocol on the CPU where the reader last ran, by an inter-processor "
         "interrupt: on a CPU that is isolated, too. 0 switches it off.",
@@ -245,7 +229,6 @@ KNOBS = (
         "net.rps_flow_cnt",
         NicFile(f"{_NIC}/queues/{{rx}}/rps_flow_cnt"),
         NATURAL,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         why="The flows of one queue that receive flow steering remembers; 0 leaves the queue out of it.",
         source=_SCALING,
@@ -255,7 +238,6 @@ KNOBS = (
         "net.xps_cpus",
         NicFile(f"{_NIC}/queues/{{tx}}/xps_cpus"),
         CPUMASK,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         match=Match.EQUAL,
         why="The CPUs whose packets leave by this queue: those that share one share its lock and its cache lines.",
@@ -266,7 +248,6 @@ KNOBS = (
         "net.queue_irqs",
         QueueIrqs(),
         CPULIST,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         judge=judge_queue_irq,
         why="Two queues on one CPU wait for each other; each interrupt of the NIC gets a CPU of this set of its own, "

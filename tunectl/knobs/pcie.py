@@ -3,7 +3,7 @@
 from tunectl.knobs.codecs import CHOICE
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Knob, View
-from tunectl.model import Lifetime, Severity
+from tunectl.model import Severity
 
 _POLICY = "sys/module/pcie_aspm/parameters/policy"
 _DEVICES = "sys/bus/pci/devices"
@@ -22,7 +22,6 @@ KNOBS = (
         "pcie.aspm_policy",
         PseudoFile(_POLICY, choices=_POLICY, idle=_no_links),
         CHOICE,
-        Lifetime.RUNTIME,
         Severity.SLOWER,
         why="A link that sleeps takes microseconds (L1), or tens of them (its substates), to carry the next message "
         "of a NIC. `performance` keeps links awake; `default` leaves them as the firmware set them up.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import wraps
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
@@ -32,6 +33,7 @@ from tunectl.model import (
 _T = TypeVar("_T")
 
 
+@dataclass(eq=False)
 class View:
     """What a driver sees: the host's files, the operator's CPU sets and interfaces.
 
@@ -44,27 +46,15 @@ class View:
     - `memo`: what was asked of it `once`
     """
 
-    def __init__(
-        self,
-        root: Sysroot,
-        scope: Scope,
-        texts: Mapping[str, str] | None = None,
-        invocation: tuple[str, ...] = (),
-        interfaces: tuple[str, ...] = (),
-        *,
-        bootloader: str = "",
-        journaled: Mapping[str, tuple[str | None, str]] | None = None,
-        settling: bool = False,
-    ) -> None:
-        self.root = root
-        self.scope = scope
-        self.texts = texts or {}
-        self.invocation = invocation
-        self.interfaces = interfaces
-        self.bootloader = bootloader
-        self.journaled = journaled or {}
-        self.settling = settling
-        self.memo: dict[object, object] = {}
+    root: Sysroot
+    scope: Scope
+    texts: Mapping[str, str] = field(default_factory=dict)
+    invocation: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    bootloader: str = ""
+    journaled: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
+    settling: bool = False
+    memo: dict[object, object] = field(default_factory=dict)
 
 
 def once(ask: Callable[[View], _T]) -> Callable[[View], _T]:
@@ -147,15 +137,8 @@ class Absence(NamedTuple):
     @property
     def by_words(self) -> bool:
         """May a word of the kernel's command line take it away, so that something is lost?"""
-        return not self.harmless and bool(
-            self.arguments
-            or self.hiding
-            or self.with_cpu
-            or self.with_tsc
-            or self.with_cgroup2
-            or self.modules
-            or self.drivers
-        )
+        words = self.arguments or self.hiding or self.modules or self.drivers
+        return not self.harmless and bool(words or self.with_cpu or self.with_tsc or self.with_cgroup2)
 
 
 JOURNAL_GONE = "is gone"  # apply ran here
@@ -228,12 +211,12 @@ class Knob(NamedTuple):
     name: str
     driver: Driver
     codec: Codec
-    lifetime: Lifetime
     severity: Severity
     why: str
     source: str
     risk: str = "none known"
     match: Match = Match.EQUAL
+    lifetime: Lifetime = Lifetime.RUNTIME
     after: tuple[str, ...] = ()
     absence: Absence = Absence()
     # What every kernel starts with where nothing says otherwise, as findings show it (docs/kernel-facts.md); None where

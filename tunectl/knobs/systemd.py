@@ -13,7 +13,7 @@ from tunectl.knobs.drivers.hotplug import ReapplyRule
 from tunectl.knobs.drivers.systemdcpus import KEPT, Overriding, Place, SystemdCpus, UnitFacts, kept, united_of
 from tunectl.knobs.drivers.unitfile import ApplyService, judge_service
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
-from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
+from tunectl.model import Match, Outcome, Reading, Severity
 
 _RESOURCES = "systemd.resource-control(5), AllowedCPUs="
 
@@ -59,9 +59,8 @@ def _by_the_line(knob: Knob, word: Overriding, configured: CpuSet, desired: CpuS
     observed = format_cpulist(configured if word.this is None else word.this)
     shown, place = format_cpulist(desired), f" ({word.place})" if word.place else ""
     if now and later:
-        return Judgement(
-            Outcome.COMPLIANT, observed, shown, f"{word.word} on the kernel's line counts more than a file"
-        )
+        reason = f"{word.word} on the kernel's line counts more than a file"
+        return Judgement(Outcome.COMPLIANT, observed, shown, reason)
     if later:
         reason = f"this boot had {word.word}, and the next will not"
         return Judgement(Outcome.PENDING_REBOOT, observed, shown, reason, REBOOT, changeable=False)
@@ -82,9 +81,8 @@ def _misconfigured(unit_facts: UnitFacts, observed: str, desired: Any) -> Judgem
         mending = taking_out(guilty, unit_facts.unit)
         fix = in_turn(mending, APPLY) if mending.is_typed else mending
         return Judgement(Outcome.DRIFTED, observed, shown, reason, fix, changeable=unit_facts.own != desired)
-    reason = (
-        f"it is configured for CPUs {observed} ({_quoted(unit_facts.said)})" if observed else "no CPUs are configured"
-    )
+    configured = f"it is configured for CPUs {observed} ({_quoted(unit_facts.said)})"
+    reason = configured if observed else "no CPUs are configured"
     return Judgement(Outcome.DRIFTED, observed, shown, reason)
 
 
@@ -106,7 +104,6 @@ KNOBS = (
         "systemd.isolated_slice",
         SystemdCpus((_ISOLATED,)),
         CPULIST,
-        Lifetime.RUNTIME,
         Severity.STALL,
         judge=judge_unit,
         why=f"The slice that trading units are put into (Slice={SLICE}): its control group is the isolated partition, "
@@ -117,7 +114,6 @@ KNOBS = (
         "systemd.allowed_cpus",
         SystemdCpus(tuple(kept(name) for name in KEPT)),
         CPULIST,
-        Lifetime.RUNTIME,
         Severity.STALL,
         match=Match.WITHIN,
         judge=judge_unit,
@@ -131,7 +127,6 @@ KNOBS = (
         "systemd.cpu_affinity",
         SystemdCpus((_MANAGER,)),
         CPULIST,
-        Lifetime.RUNTIME,
         Severity.STALL,
         match=Match.WITHIN,
         judge=judge_unit,
@@ -143,7 +138,6 @@ KNOBS = (
         "systemd.apply_at_boot",
         ApplyService(),
         WORD,
-        Lifetime.RUNTIME,
         Severity.HYGIENE,
         judge=judge_service,
         why="Values in /proc and /sys die with the boot; this service writes them again, early, at every boot.",
@@ -153,7 +147,6 @@ KNOBS = (
         "systemd.apply_on_hotplug",
         ReapplyRule(),
         WORD,
-        Lifetime.RUNTIME,
         Severity.HYGIENE,
         judge=judge_service,
         why="A NIC that is plugged in, or whose driver is loaded again, comes up with the driver's own queues, "

@@ -6,7 +6,7 @@ from tunectl.cpulist import CpuSet
 from tunectl.knobs.codecs import KHZ
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Knob, View
-from tunectl.model import Lifetime, Severity
+from tunectl.model import Severity
 
 _DIE = "sys/devices/system/cpu/intel_uncore_frequency/{name}"
 _WORDS = (("hardware-max", f"{_DIE}/initial_max_freq_khz"), ("hardware-min", f"{_DIE}/initial_min_freq_khz"))
@@ -31,18 +31,7 @@ def read_on(view: View, instance: str) -> CpuSet:
 
 def _row(name: str, severity: Severity, file: str, why: str, risk: str, after: tuple[str, ...] = ()) -> Knob:
     driver = PseudoFile(f"{_DIE}/{file}", words=_WORDS, interrupts=read_on)
-    return Knob(
-        f"uncore.{name}",
-        driver,
-        KHZ,
-        Lifetime.RUNTIME,
-        severity,
-        why=why,
-        source=_SOURCE,
-        risk=risk,
-        after=after,
-        absence=_ABSENCE,
-    )
+    return Knob(f"uncore.{name}", driver, KHZ, severity, why, _SOURCE, risk, after=after, absence=_ABSENCE)
 
 
 KNOBS = (

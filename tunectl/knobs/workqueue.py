@@ -3,7 +3,7 @@
 from tunectl.knobs.codecs import CPUMASK
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Knob
-from tunectl.model import Lifetime, Match, Severity
+from tunectl.model import Match, Severity
 
 CPUMASK_FILE = "sys/devices/virtual/workqueue/cpumask"  # where unbound work may run
 KNOBS = (
@@ -11,7 +11,6 @@ KNOBS = (
         "workqueue.cpumask",
         PseudoFile(CPUMASK_FILE),
         CPUMASK,
-        Lifetime.RUNTIME,
         Severity.INTERRUPT,
         match=Match.WITHIN,
         why="Unbound kernel work runs on any CPU of this mask; the residual 1 Hz tick work of nohz_full CPUs is "

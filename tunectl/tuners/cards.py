@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from tunectl.cpulist import CpuSet, format_cpumask, parse_spaced
+from tunectl.cpulist import format_cpumask, parse_spaced
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.inifiles import Option, continued_lines, parse_ini
@@ -21,13 +21,14 @@ from tunectl.host.shellvars import assignments
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import directories_of, files_in_force
+from tunectl.host.systemdunit import YES
 from tunectl.knobs import KNOBS
 from tunectl.knobs.codecs import SWITCH
-from tunectl.tuners.latewriters import settings_of, settings_of_command
+from tunectl.tuners.latewriters import settings_of
 from tunectl.tuners.tools import net_settings
 
 _NET = "sys/class/net"
-_SWITCH = {"yes": "1", "true": "1", "on": "1", "1": "1", "no": "0", "false": "0", "off": "0", "0": "0"}
+_SWITCH = dict.fromkeys(YES, "1") | dict.fromkeys(("no", "off", "false", "0", "n", "f"), "0")
 _LEFT_BEHIND = re.compile(r".*(?:~|\.(?:bak|orig|old|rpmnew|rpmorig|rpmsave|dpkg-\w+))")
 
 
@@ -45,24 +46,24 @@ class Card(NamedTuple):
 
 def read_cards(root: Sysroot) -> list[Card]:
     """Every card of the host. Never raises."""
-    return [_read_card(root, name) for name in root.listdir(_NET) if root.exists(f"{_NET}/{name}/device")]
-
-
-def _read_card(root: Sysroot, name: str) -> Card:
-    database = f"run/udev/data/n{root.get(f'{_NET}/{name}/ifindex')}"
-    lines = root.get_text(database).split("\n")
-    udev = dict(line.removeprefix("E:").partition("=")[::2] for line in lines if line.startswith("E:"))
-    device = root.readlink(f"{_NET}/{name}/device").rpartition("/")[2]
-    path = f"pci-{device}" if re.fullmatch(r"[0-9a-f]{4}:[0-9a-f:.]+", device) else ""
-    return Card(
-        name,
-        address=root.get(f"{_NET}/{name}/address").lower(),
-        driver=root.readlink(f"{_NET}/{name}/device/driver").rpartition("/")[2],
-        path=udev.get("ID_PATH", path),
-        is_ethernet=root.get(f"{_NET}/{name}/type", "1") == "1",
-        database=database,
-        link_file=udev.get("ID_NET_LINK_FILE", "").rpartition("/")[2],
-    )
+    cards = []
+    for name in (name for name in root.listdir(_NET) if root.exists(f"{_NET}/{name}/device")):
+        database = f"run/udev/data/n{root.get(f'{_NET}/{name}/ifindex')}"
+        lines = root.get_text(database).split("\n")
+        udev = dict(line.removeprefix("E:").partition("=")[::2] for line in lines if line.startswith("E:"))
+        device = root.readlink(f"{_NET}/{name}/device").rpartition("/")[2]
+        path = f"pci-{device}" if re.fullmatch(r"[0-9a-f]{4}:[0-9a-f:.]+", device) else ""
+        card = Card(
+            name,
+            address=root.get(f"{_NET}/{name}/address").lower(),
+            driver=root.readlink(f"{_NET}/{name}/device/driver").rpartition("/")[2],
+            path=udev.get("ID_PATH", path),
+            is_ethernet=root.get(f"{_NET}/{name}/type", "1") == "1",
+            database=database,
+            link_file=udev.get("ID_NET_LINK_FILE", "").rpartition("/")[2],
+        )
+        cards.append(card)
+    return cards
 
 
 def is_named(card: Card, patterns: Iterable[str]) -> bool | None:
@@ -79,12 +80,8 @@ def is_meant(card: Card, what: str, patterns: Sequence[str]) -> bool | None:
     """Does a card's "name", "address", "driver", "path" or "type" fit one of these patterns? None: it is not known."""
     if what == "name":
         return is_named(card, patterns)
-    value = {
-        "address": card.address,
-        "driver": card.driver,
-        "path": card.path,
-        "type": "ether" if card.is_ethernet else "",
-    }[what]
+    kind = "ether" if card.is_ethernet else ""
+    value = {"address": card.address, "driver": card.driver, "path": card.path, "type": kind}[what]
     patterns = [pattern.lower() for pattern in patterns] if what == "address" else patterns
     return any(fnmatchcase(value, pattern) for pattern in patterns) if value else None
 
@@ -121,16 +118,11 @@ _SECONDS |= {"second": 1, "seconds": 1, "m": 60, "min": 60, "minute": 60, "minut
 
 def read_link_files(root: Sysroot) -> tuple[Setting, ...]:
     """What udev's net_setup_link applies to each card when it appears. Never raises."""
-    files = {
-        path: _link_options(root, path) for path in files_in_force(root, directories_of("systemd/network"), ".link")
-    }
+    files: dict[str, list[tuple[str, Option]]] = {}  # the options of each file and of its drop-ins, with their file
+    for path in files_in_force(root, directories_of("systemd/network"), ".link"):
+        dropins = files_in_force(root, directories_of(f"systemd/network/{path.rpartition('/')[2]}.d"))
+        files[path] = [(file, option) for file in (path, *dropins) for option in parse_ini(root.get_text(file))]
     return tuple(setting for card in read_cards(root) for setting in _of_link_files(root, card, files))
-
-
-def _link_options(root: Sysroot, path: str) -> list[tuple[str, Option]]:
-    """The options of one file and of its drop-ins, each with its file."""
-    dropins = files_in_force(root, directories_of(f"systemd/network/{path.rpartition('/')[2]}.d"))
-    return [(file, option) for file in (path, *dropins) for option in parse_ini(root.get_text(file))]
 
 
 def _of_link_files(root: Sysroot, card: Card, files: Mapping[str, list[tuple[str, Option]]]) -> Iterator[Setting]:
@@ -144,10 +136,8 @@ def _of_link_files(root: Sysroot, card: Card, files: Mapping[str, list[tuple[str
         link = {option.key: (file, option) for file, option in options if option.section == "Link" and option.value}
         for key, (file, option) in link.items():
             if knob := _LINK_KNOBS.get(key):
-                value = _of_link(root, key, option.value)
-                yield Setting(
-                    knob, key, value, f"/{file}", option.line, wins=True, instance=card.name, named=verdict is None
-                )
+                value, named = _of_link(root, key, option.value), verdict is None
+                yield Setting(knob, key, value, f"/{file}", option.line, wins=True, instance=card.name, named=named)
         if verdict:
             return
 
@@ -182,29 +172,20 @@ def _holds(card: Card, key: str, value: str) -> bool | None:
 
 def _of_link(root: Sysroot, key: str, text: str) -> str:
     """The value as the kernel would be given it; "" where it is none."""
-    if key.endswith("Sec"):
-        return _microseconds(text)
+    if key.endswith("Sec"):  # `50us`, `1ms 500us`; a bare number counts seconds
+        parts = re.findall(r"(\d+(?:\.\d+)?)\s*([a-zµ]*)", text)
+        if not parts or any(unit not in _SECONDS for _, unit in parts):
+            return ""
+        return str(round(sum(float(number) * _SECONDS[unit] for number, unit in parts) * 1e6))
     if key == "ReceivePacketSteeringCPUMask":
-        return _steering(text, read_scope_facts(root).present)
+        special = {"all": read_scope_facts(root).present, "disable": frozenset[int]()}
+        try:
+            return format_cpumask(special[text] if text in special else parse_spaced(text))
+        except UsageError:
+            return ""
     if KNOBS[_LINK_KNOBS[key]].codec is SWITCH:
         return _SWITCH.get(text.lower(), "")
     return "hardware-max" if text == "max" else text
-
-
-def _microseconds(text: str) -> str:
-    """`50us`, `1ms 500us`; a bare number counts seconds."""
-    parts = re.findall(r"(\d+(?:\.\d+)?)\s*([a-zµ]*)", text)
-    if not parts or any(unit not in _SECONDS for _, unit in parts):
-        return ""
-    return str(round(sum(float(number) * _SECONDS[unit] for number, unit in parts) * 1e6))
-
-
-def _steering(text: str, present: CpuSet) -> str:
-    try:
-        cpus = {"all": present, "disable": frozenset[int]()}.get(text)
-        return format_cpumask(cpus if cpus is not None else parse_spaced(text))
-    except UsageError:
-        return ""
 
 
 # ifupdown
@@ -230,7 +211,8 @@ def read_ifupdown(root: Sysroot) -> tuple[Setting, ...]:
     settings: list[Setting] = []
     for stanza in stanzas:
         inherited = options.get(stanza.inherits, []) if stanza.inherits else []
-        for name in _names(root, stanza.name.lstrip("/")):
+        pattern = stanza.name.lstrip("/")  # or a name, which means a card that is not here as well
+        for name in [name for name in root.listdir(_NET) if fnmatchcase(name, pattern)] or [pattern]:
             for file, line, key, value in (*inherited, *stanza.options):
                 settings += _of_option(root, name, file, line, key, value)
     return tuple(dict.fromkeys(settings))
@@ -263,17 +245,11 @@ def _stanzas(root: Sysroot, path: str, seen: set[str]) -> Iterator[_Stanza]:
 
 def _sourced(root: Sysroot, key: str, value: str) -> list[str]:
     """The files of `source PATTERN` and `source-directory DIRECTORY`; a relative one is below /etc/network."""
-    pattern = value if value.startswith("/") else f"/etc/network/{value}"
-    directory, _, name = pattern.strip("/").rpartition("/")
-    if key == "source":
-        return [f"{directory}/{file}" for file in sorted(root.listdir(directory)) if fnmatchcase(file, name)]
-    whole = pattern.strip("/")
-    return [f"{whole}/{file}" for file in sorted(root.listdir(whole)) if re.fullmatch(r"[\w-]+", file)]
-
-
-def _names(root: Sysroot, pattern: str) -> list[str]:
-    """The cards that a name or pattern means; the name itself where there is no such card here."""
-    return [name for name in root.listdir(_NET) if fnmatchcase(name, pattern)] or [pattern]
+    place = (value if value.startswith("/") else f"/etc/network/{value}").strip("/")
+    if key != "source":
+        return [f"{place}/{file}" for file in sorted(root.listdir(place)) if re.fullmatch(r"[\w-]+", file)]
+    directory, _, name = place.rpartition("/")
+    return [f"{directory}/{file}" for file in sorted(root.listdir(directory)) if fnmatchcase(file, name)]
 
 
 def _of_option(root: Sysroot, card: str, file: str, line: int, key: str, value: str) -> Iterator[Setting]:
@@ -339,26 +315,20 @@ _DEVICE = re.compile(r"\$(?:DEVICE\b|\{DEVICE\})|\biface\b|%INTERFACE%")
 
 def read_ifcfg(root: Sysroot) -> tuple[Setting, ...]:
     """ETHTOOL_OPTS and ETHTOOL_OPTIONS, and the scripts that SUSE's name. Never raises."""
-    settings: list[Setting] = []
-    for directory in _IFCFG:
-        for file in sorted(root.listdir(directory)):
-            if file.startswith("ifcfg-") and not _LEFT_BEHIND.fullmatch(file):
-                settings += _of_ifcfg(root, f"{directory}/{file}")
-    return tuple(settings)
-
-
-def _of_ifcfg(root: Sysroot, path: str) -> Iterator[Setting]:
-    values = {assignment.name: assignment for assignment in assignments(root.get_text(path))}
-    device = values["DEVICE"].value.strip("\"'") if "DEVICE" in values else path.rpartition("/ifcfg-")[2]
-    for name, value in values.items():
-        text = value.value.strip("\"'")
-        if name == "ETHTOOL_OPTS" or name.startswith("ETHTOOL_OPTIONS"):
-            for words in _DEVICE.sub(device, text).split(";"):
-                yield from settings_of_command(f"ethtool {words}", path, value.line)
-        elif name in ("PRE_UP_SCRIPT", "POST_UP_SCRIPT"):
-            scheme, _, script = text.rpartition(":")
-            place = script if script.startswith("/") else f"etc/sysconfig/network/scripts/{script}"
-            yield from settings_of(root, [Job(place.lstrip("/"), 0, "")] if scheme != "systemd" else [])
+    files = [f"{directory}/{file}" for directory in _IFCFG for file in sorted(root.listdir(directory))]
+    jobs = []
+    for path in (path for path in files if "/ifcfg-" in path and not _LEFT_BEHIND.fullmatch(path)):
+        values = {assignment.name: assignment for assignment in assignments(root.get_text(path))}
+        device = values["DEVICE"].value.strip("\"'") if "DEVICE" in values else path.rpartition("/ifcfg-")[2]
+        for name, value in values.items():
+            text = value.value.strip("\"'")
+            if name == "ETHTOOL_OPTS" or name.startswith("ETHTOOL_OPTIONS"):
+                jobs += [Job(path, value.line, f"ethtool {words}") for words in _DEVICE.sub(device, text).split(";")]
+            elif name in ("PRE_UP_SCRIPT", "POST_UP_SCRIPT") and not text.startswith("systemd:"):
+                script = text.rpartition(":")[2]
+                place = script if script.startswith("/") else f"etc/sysconfig/network/scripts/{script}"
+                jobs.append(Job(place.lstrip("/"), 0, ""))
+    return tuple(settings_of(root, jobs))
 
 
 # netplan: keys are read where they stand on lines of their own; no more of YAML is understood.
@@ -375,10 +345,9 @@ def read_netplan(root: Sysroot) -> tuple[Setting, ...]:
     for path in files_in_force(root, _NETPLAN, ".yaml"):
         for name, key, value, line in _netplan_values(root.get_text(path)):
             devices.setdefault(name, {})[key] = (value, f"/{path}", line)
-    cards = read_cards(root)
-    return tuple(
-        setting for name, values in devices.items() for card in cards for setting in _of_netplan(card, name, values)
-    )
+    cards = read_cards(root) if devices else []
+    pairs = [(card, name) for name in devices for card in cards]
+    return tuple(setting for card, name in pairs for setting in _of_netplan(card, name, devices[name]))
 
 
 def _netplan_values(text: str) -> Iterator[tuple[str, str, str, int]]:
@@ -395,18 +364,11 @@ def _netplan_values(text: str) -> Iterator[tuple[str, str, str, int]]:
         above = [*(outer for outer in above if outer[0] < indent), (indent, key)]
         keys = [name for _, name in above]
         if keys[0] == "network" and len(keys) > 3 and match[5]:
-            for inner, value in _flow(match[5]):
-                yield keys[2], ".".join([*keys[3:], *inner]), value.strip("\"' "), number
-
-
-def _flow(value: str) -> Iterator[tuple[list[str], str]]:
-    """A value in braces, such as `{macaddress: "52:54:00:12:34:56"}`, by its keys; any other as it stands."""
-    if not (value.startswith("{") and value.endswith("}")):
-        yield [], value
-        return
-    for part in value[1:-1].split(","):
-        key, _, inner = part.partition(":")
-        yield [key.strip("\"' ")], inner
+            is_flow = match[5].startswith("{") and match[5].endswith("}")  # {macaddress: "52:54:00:12:34:56"}
+            for part in match[5][1:-1].split(",") if is_flow else [f":{match[5]}"]:
+                inner, _, value = part.partition(":")
+                names = [*keys[3:], inner.strip("\"' ")] if is_flow else keys[3:]
+                yield keys[2], ".".join(names), value.strip("\"' "), number
 
 
 def _of_netplan(card: Card, name: str, values: Mapping[str, tuple[str, str, int]]) -> Iterator[Setting]:

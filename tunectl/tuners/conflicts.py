@@ -86,18 +86,17 @@ def conflicts(tuner: FoundTuner, settings: Mapping[str, Any]) -> list[Setting]:
         return []
     settings = {knob: value for knob, value in settings.items() if knob not in _SHARED}
     if tuner.settings or not tuner.overwrites:
-        sure = (setting for setting in tuner.settings if setting.wins and not setting.named)
-        return [setting for setting in sure if setting.knob in settings and _differs(setting, settings)]
-    matching = (
-        knob
-        for knob in settings
-        if knob not in _NO_TUNERS and any(fnmatchcase(knob, pattern) for pattern in tuner.overwrites)
-    )
-    return [Setting(knob, knob, "", "", 0, wins=True) for knob in sorted(matching)]
+        sure = [
+            setting for setting in tuner.settings if setting.wins and not setting.named and setting.knob in settings
+        ]
+        return [setting for setting in sure if _differs(setting, settings[setting.knob])]
+    asked = sorted(settings.keys() - _NO_TUNERS)
+    matching = [knob for knob in asked if any(fnmatchcase(knob, pattern) for pattern in tuner.overwrites)]
+    return [Setting(knob, knob, "", "", 0, wins=True) for knob in matching]
 
 
-def _differs(setting: Setting, settings: Mapping[str, Any]) -> bool:
-    knob, desired = KNOBS[setting.knob], settings[setting.knob]
+def _differs(setting: Setting, desired: Any) -> bool:
+    knob = KNOBS[setting.knob]
     if setting.value == desired:  # a word that stands for a value of the machine, such as hardware-max
         return False
     codec = places().codecs.get(normal_path(setting.key), knob.codec)
@@ -111,10 +110,9 @@ def notes_of(tuners: Iterable[FoundTuner], settings: Mapping[str, Any]) -> list[
     """One sentence for each tuner that is against us: what it writes, when, and what `apply` does about it."""
     notes = []
     for tuner in tuners:
-        against = conflicts(tuner, settings)
         if tuner.name == "irqbalance" and "irqbalance.banned_cpus" in settings:
             continue  # its ban list is in the plan itself
-        if against:
+        if against := conflicts(tuner, settings):
             name = f"{tuner.name} (profile {tuner.profile})" if tuner.profile else tuner.name
             notes.append(f"{name} writes {', '.join(map(describe, against))}, {tuner.when}: {tuner.answer}")
     return notes
@@ -132,8 +130,14 @@ class Objection(NamedTuple):
 def unseen(tuner: FoundTuner, settings: Mapping[str, Any]) -> str:
     """What is not known of a tuner that may be against us, because it was not read or followed; "" where all is."""
     concerns = bool(settings) or tuner.name == "irqbalance"
-    unread = tuner.unread if concerns and is_at_work(tuner) else ""
-    return "; ".join(filter(None, (*map(_unfollowed_line, _unfollowed(tuner, settings).items()), unread)))
+    lines = []
+    for (place, key), knobs in _unfollowed(tuner, settings).items():
+        more = f" and {len(knobs) - _MOST_KNOBS} more" if knobs[_MOST_KNOBS:] else ""
+        named = ", ".join(knobs[:_MOST_KNOBS]) + more
+        lines.append(f"{as_place(place)} may write {named} ({as_data(key)}); whether it does is not known")
+    if tuner.unread and concerns and is_at_work(tuner):
+        lines.append(tuner.unread)
+    return "; ".join(lines)
 
 
 def unseen_fix(tuner: FoundTuner, settings: Mapping[str, Any]) -> Fix:
@@ -157,12 +161,6 @@ def _unfollowed(tuner: FoundTuner, settings: Mapping[str, Any]) -> dict[tuple[st
     return knobs
 
 
-def _unfollowed_line(item: tuple[tuple[str, str], list[str]]) -> str:
-    (place, key), knobs = item
-    named = ", ".join(knobs[:_MOST_KNOBS]) + (f" and {len(knobs) - _MOST_KNOBS} more" if knobs[_MOST_KNOBS:] else "")
-    return f"{as_place(place)} may write {named} ({as_data(key)}); whether it does is not known"
-
-
 def unasked(tuner: FoundTuner) -> str:
     """Why nobody knows whether a balancer's list was changed since it started; "" where that is known."""
     return next((ban.unasked for ban in tuner.running_bans if ban.unasked), "") if is_at_work(tuner) else ""
@@ -170,21 +168,19 @@ def unasked(tuner: FoundTuner) -> str:
 
 def objection(tuner: FoundTuner, settings: Mapping[str, Any], isolated: CpuSet, facts: CpuFacts) -> Objection | None:
     """What speaks against a tuner on this host; None where it leaves our knobs alone, or does not run."""
-    found = _objection(tuner, settings, isolated, facts)
-    hidden = unseen(tuner, settings)
+    if tuner.name == "irqbalance":
+        found = _judge_balancer(tuner, isolated, facts) if is_at_work(tuner) else None
+    elif against := conflicts(tuner, settings):
+        found = _judge_program(tuner, against) if tuner.program else _judge_lines(tuner, against, settings)
+    else:
+        found = None
+    hidden = unseen(tuner, settings) if found else ""
     if found and hidden:
         return found._replace(reason=f"{found.reason}; what else it does is not known: {hidden}")
     return found
 
 
-def _objection(tuner: FoundTuner, settings: Mapping[str, Any], isolated: CpuSet, facts: CpuFacts) -> Objection | None:
-    if tuner.name == "irqbalance":
-        return _irqbalance(tuner, isolated, facts) if is_at_work(tuner) else None
-    against = conflicts(tuner, settings)
-    if not against:
-        return None
-    if not tuner.program:
-        return _lines(tuner, against, settings)
+def _judge_program(tuner: FoundTuner, against: list[Setting]) -> Objection:
     name, detail = tuner.name, f" ({tuner.detail})" if tuner.detail else ""
     does = "runs" if tuner.active else "writes at each boot"
     leave = f"or leave those knobs to it, or waive check.other_tuners[{name}]"
@@ -199,9 +195,8 @@ def _objection(tuner: FoundTuner, settings: Mapping[str, Any], isolated: CpuSet,
 
 def stranger(tuner: FoundTuner) -> Objection | None:
     """A balancer that its service did not start and whose list only root may see: no finding, but worth an alert."""
-    bans = (ban for ban in tuner.running_bans if ban and ban.unread and ban.stray_pid)
-    one = next(bans, None)
-    return Objection(f"irqbalance runs, and {one.describe()}", _end_of(one), "", "") if one else None
+    stray = next((ban for ban in tuner.running_bans if ban.unread and ban.stray_pid), None)
+    return Objection(f"irqbalance runs, and {stray.describe()}", _end_of(stray), "", "") if stray else None
 
 
 def _end_of(ban: Ban) -> Fix:
@@ -209,7 +204,7 @@ def _end_of(ban: Ban) -> Fix:
     return in_turn(to_type(argv("sudo", "kill", str(ban.stray_pid))), start)
 
 
-def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objection | None:
+def _judge_balancer(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objection | None:
     """The ban of each process that runs counts: a file changed since its start changes nothing yet.
 
     A ban that is not known speaks neither for nor against it.
@@ -221,16 +216,10 @@ def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objecti
             return automatic
         return ban.cpus or frozenset()
 
-    known = [
-        running_ban
-        for running_ban in tuner.running_bans or (tuner.ban,)
-        if running_ban is None or not running_ban.unread
-    ]
-    if not known:
-        return None
-    ban = min(known, key=lambda candidate: len(isolated & bans(candidate)))
+    known = [ban for ban in tuner.running_bans or (tuner.ban,) if ban is None or not ban.unread]
+    ban = min(known, key=lambda candidate: len(isolated & bans(candidate)), default=None)
     missing = isolated - bans(ban)
-    if not missing:
+    if not known or not missing:
         return None
     wanted = format_cpulist(isolated | bans(ban) | automatic)
     if ban and ban.stray_pid:
@@ -238,25 +227,17 @@ def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objecti
     elif tuner.ban and tuner.ban.dropped:
         fix = tuner.ban.ends
     elif isolated <= bans(tuner.ban):
-        note = "its configuration has the ban, the running daemon has not"
-        fix = to_type(kinds.restart_irqbalance(), note)
+        fix = to_type(kinds.restart_irqbalance(), "its configuration has the ban, the running daemon has not")
     else:
         fix = apply(f"by hand: IRQBALANCE_BANNED_CPULIST={wanted} in its configuration, and restart it")
-    return Objection(
-        f"irqbalance runs and may put interrupts on isolated CPUs {format_cpulist(missing)}: it "
-        + (ban.describe() if ban else "bans the CPUs the kernel isolates")
-        + (
-            f"; {tuner.ban.dropped}, so the configured list does not reach it"
-            if tuner.ban and tuner.ban.dropped
-            else ""
-        ),
-        fix,
-        format_cpulist(bans(ban)),
-        wanted,
-    )
+    reason = f"irqbalance runs and may put interrupts on isolated CPUs {format_cpulist(missing)}: it "
+    reason += ban.describe() if ban else "bans the CPUs the kernel isolates"
+    if tuner.ban and tuner.ban.dropped:
+        reason += f"; {tuner.ban.dropped}, so the configured list does not reach it"
+    return Objection(reason, fix, format_cpulist(bans(ban)), wanted)
 
 
-def _lines(tuner: FoundTuner, against: list[Setting], settings: Mapping[str, Any]) -> Objection:
+def _judge_lines(tuner: FoundTuner, against: list[Setting], settings: Mapping[str, Any]) -> Objection:
     """Lines of files: each can be taken out, or made to agree."""
     lines = [said_of(setting.place, tuner.does, key_of(setting), setting.value) for setting in against]
     texts = [f"{key_of(setting)} = {KNOBS[setting.knob].codec.encode(settings[setting.knob])}" for setting in against]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 
 from tunectl.host.irqbalance import read_configured_ban, read_running_ban
 from tunectl.host.procs import is_daemon, read_comms
-from tunectl.host.refusals import AS_ROOT, Refusals
+from tunectl.host.refusals import AS_ROOT
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import groups_of, starting_links, unit_directories
@@ -18,9 +18,9 @@ from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.irqaffinity import QueueIrqs
 from tunectl.knobs.drivers.nicfile import NicFile
 from tunectl.tuners.conflicts import FoundTuner, key_of, said_of
-from tunectl.tuners.table import FILES, PROGRAMS, Files, Tuner
+from tunectl.tuners.table import FILES, PROGRAMS, Tuner
 
-_BY_COMM = {comm: tuner for tuner in PROGRAMS for comm in tuner.process_names}
+_BY_COMM = {tuner.process_name: tuner for tuner in PROGRAMS}
 
 
 def read_tuners(root: Sysroot, cards: Collection[str] | None = None) -> list[FoundTuner]:
@@ -37,8 +37,10 @@ def read_programs(root: Sysroot) -> list[FoundTuner]:
     for pid, comm in read_comms(root):
         if tuner := tuner_of(root, pid, comm):
             processes.setdefault(tuner.name, []).append(pid)
-    wanted = _wanted_units(root)
-    return [found for tuner in PROGRAMS if (found := _find(root, tuner, processes, wanted))]
+    wanted: dict[str, str] = {}  # {unit: the link that starts it at boot}
+    for _, link in starting_links(root):
+        wanted.setdefault(link.rpartition("/")[2], link)
+    return [found for tuner in PROGRAMS if (found := _find(root, tuner, processes.get(tuner.name, []), wanted))]
 
 
 def tuner_of(root: Sysroot, pid: int, comm: str) -> Tuner | None:
@@ -47,19 +49,9 @@ def tuner_of(root: Sysroot, pid: int, comm: str) -> Tuner | None:
     return tuner if tuner and is_daemon(root, pid, tuner.units) else None
 
 
-def _wanted_units(root: Sysroot) -> dict[str, str]:
-    """{unit: the link that starts it at boot}."""
-    found: dict[str, str] = {}
-    for _, link in starting_links(root):
-        found.setdefault(link.rpartition("/")[2], link)
-    return found
-
-
-def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: dict[str, str]) -> FoundTuner | None:
+def _find(root: Sysroot, tuner: Tuner, pids: list[int], wanted: dict[str, str]) -> FoundTuner | None:
     groups = {unit: groups_of(root, unit) for unit in tuner.units}
-    running = [group for found in groups.values() for group in found]
-    pids = processes.get(tuner.name, [])
-    running += [f"proc/{pid}/comm" for pid in pids]
+    running = [*(path for paths in groups.values() for path in paths), *(f"proc/{pid}/comm" for pid in pids)]
     units = [unit for unit in tuner.units if not mask_of(root, unit)]
     enabled = [wanted[unit] for unit in units if unit in wanted]
     installed = [path for unit in units for path in unit_directories(unit) if root.exists(path)]
@@ -69,9 +61,7 @@ def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: 
         settings = tuner.settings(root) if tuner.settings else None
     if denied and settings is None:  # it writes what its files say, and those are not known
         settings = ()
-    extra: dict[str, object] = {"unread": str(denied), "unread_fix": denied.fix}
-    extra |= _irqbalance(root, pids) if tuner.name == "irqbalance" else _tuned(root) if tuner.name == "tuned" else {}
-    return FoundTuner(
+    found = FoundTuner(
         tuner.name,
         active=bool(running),
         enabled=bool(enabled),
@@ -83,11 +73,18 @@ def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: 
         answer=tuner.answer,
         once=tuner.once,
         units=tuple(unit for unit in tuner.units if groups[unit] or (unit in units and unit in wanted)),
-        **extra,  # type: ignore[arg-type]
+        unread=str(denied),
+        unread_fix=denied.fix,
     )
+    if tuner.name == "irqbalance":
+        return _with_bans(root, found, pids)
+    if tuner.name == "tuned":
+        profile = " ".join(root.get("etc/tuned/active_profile").split())
+        return found._replace(profile=profile, detail=f"profile {profile}" if profile else "no profile chosen")
+    return found
 
 
-def _irqbalance(root: Sysroot, pids: list[int]) -> dict[str, object]:
+def _with_bans(root: Sysroot, found: FoundTuner, pids: list[int]) -> FoundTuner:
     configured = read_configured_ban(root)
     running = tuple(ban for pid in pids if (ban := read_running_ban(root, pid)))
     counting = running or (configured,)
@@ -96,12 +93,7 @@ def _irqbalance(root: Sysroot, pids: list[int]) -> dict[str, object]:
         detail += f"; configured, after a restart: {configured.describe()}"
     unread = "; ".join(f"{ban.source}: {ban.unread}" if ban.source else ban.unread for ban in counting if ban.unread)
     fix = configured.ends or AS_ROOT
-    return {"ban": configured, "running_bans": running, "detail": detail, "unread": unread, "unread_fix": fix}
-
-
-def _tuned(root: Sysroot) -> dict[str, object]:
-    profile = " ".join(root.get("etc/tuned/active_profile").split())
-    return {"profile": profile, "detail": f"profile {profile}" if profile else "no profile chosen"}
+    return found._replace(ban=configured, running_bans=running, detail=detail, unread=unread, unread_fix=fix)
 
 
 def _read_files(root: Sysroot, cards: Collection[str] | None) -> Iterator[FoundTuner]:
@@ -110,8 +102,30 @@ def _read_files(root: Sysroot, cards: Collection[str] | None) -> Iterator[FoundT
             continue
         with root.noting() as denied:
             settings = tuple(kept for setting in files.settings(root) for kept in _of_cards(root, setting, cards))
-        if settings or denied:
-            yield _found_files(files, settings, denied)
+        if not (settings or denied):
+            continue
+        lines = [
+            said_of(setting.place, "names" if setting.named else files.does, key_of(setting), setting.value)
+            for setting in settings
+            if setting.wins
+        ]
+        lines += [f"not known: {denied}"] if denied else []
+        yield FoundTuner(
+            files.name,
+            active=True,
+            enabled=True,
+            installed=True,
+            overwrites=_written(settings),
+            evidence=tuple(dict.fromkeys(setting.path for setting in settings)),
+            detail="; ".join(dict.fromkeys(lines)),  # one place of a program may stand for several settings
+            settings=settings,
+            when=files.when,
+            answer=files.answer,
+            does=files.does,
+            program=False,
+            unread=str(denied),
+            unread_fix=denied.fix,
+        )
 
 
 def _of_cards(root: Sysroot, setting: Setting, cards: Collection[str] | None) -> Iterator[Setting]:
@@ -123,32 +137,6 @@ def _of_cards(root: Sysroot, setting: Setting, cards: Collection[str] | None) ->
         yield setting
     elif is_alternative:  # enp5s0np0
         yield setting._replace(named=True)
-
-
-def _found_files(files: Files, settings: tuple[Setting, ...], denied: Refusals) -> FoundTuner:
-    counting = [setting for setting in settings if setting.wins]
-    lines = [
-        said_of(setting.place, "names" if setting.named else files.does, key_of(setting), setting.value)
-        for setting in counting
-    ]
-    lines = list(dict.fromkeys(lines))  # one place of a program may stand for several settings
-    lines += [f"not known: {denied}"] if denied else []
-    return FoundTuner(
-        files.name,
-        active=True,
-        enabled=True,
-        installed=True,
-        overwrites=_written(settings),
-        evidence=tuple(dict.fromkeys(setting.path for setting in settings)),
-        detail="; ".join(lines),
-        settings=settings,
-        when=files.when,
-        answer=files.answer,
-        does=files.does,
-        program=False,
-        unread=str(denied),
-        unread_fix=denied.fix,
-    )
 
 
 def _written(settings: tuple[Setting, ...]) -> tuple[str, ...]:

@@ -8,11 +8,12 @@ Source: zram-generator.conf(5); its config.rs: a device of size 0 is left out, o
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from tunectl.command import argv
 from tunectl.fix import to_type
-from tunectl.host.inifiles import Option, parse_ini
+from tunectl.host.inifiles import parse_ini
 from tunectl.host.shellvars import assignments
 from tunectl.host.sysctld import Setting, last_wins
 from tunectl.host.sysroot import Sysroot
@@ -57,24 +58,32 @@ _AUTO = {
 _BUILT_IN = "its own choice"
 
 
-def parse_assignments(text: str) -> Iterator[Option]:
-    """`NAME="value" # why` lines as options without a section."""
-    return (
-        Option("", assignment.name, assignment.value, assignment.line, assignment.line)
-        for assignment in assignments(text)
-    )
+class _Line(NamedTuple):
+    """One `key = value` line, and where it stands."""
+
+    key: str
+    value: str
+    path: str
+    line: int
+
+
+def _read_assignments(root: Sysroot, *files: str) -> list[_Line]:
+    """Of `NAME="value" # why` lines."""
+    return [
+        _Line(assignment.name, assignment.value, path, assignment.line)
+        for path in files
+        for assignment in assignments(root.get_text(path))
+    ]
 
 
 def read_tlp(root: Sysroot) -> tuple[Setting, ...] | None:
     """Its defaults, then /etc/tlp.d by name, then /etc/tlp.conf; the last line of a key counts. None without files."""
-    files = ("usr/share/tlp/defaults.conf", *files_in_force(root, ("etc/tlp.d",)), "etc/tlp.conf")
-    options = [(path, option) for path in files for option in parse_assignments(root.get_text(path))]
-    if not options:
-        return None
-    enabled = [option.value for _, option in options if option.key == "TLP_ENABLE"]
-    if enabled and enabled[-1] != "1":
-        return ()
-    return _settings(options, _TLP)
+    dropins = files_in_force(root, ("etc/tlp.d",))
+    lines = _read_assignments(root, "usr/share/tlp/defaults.conf", *dropins, "etc/tlp.conf")
+    enabled = [line.value for line in lines if line.key == "TLP_ENABLE"]
+    if not lines or (enabled and enabled[-1] != "1"):
+        return () if lines else None
+    return _settings(lines, _TLP)
 
 
 def read_cpupower(root: Sysroot) -> tuple[Setting, ...] | None:
@@ -82,73 +91,50 @@ def read_cpupower(root: Sysroot) -> tuple[Setting, ...] | None:
     files = ("etc/default/cpupower", "etc/cpupower-service.conf", "etc/sysconfig/cpupower")
     if not any(root.exists(path) for path in files):
         return None
-    options = [(path, option) for path in files for option in parse_assignments(root.get_text(path))]
-    named = _settings([(path, option._replace(key=option.key.lower())) for path, option in options], _CPUPOWER)
-    given = [(path, option) for path, option in options if option.key.lower().endswith("start_opts")]
-    return (*named, *(setting for path, option in given for setting in _of_arguments(path, option)))
-
-
-def _of_arguments(path: str, option: Option) -> Iterator[Setting]:
-    """`CPUPOWER_START_OPTS="frequency-set -g performance"`."""
-    for write in TOOLS["cpupower"](option.value.split()):
-        yield Setting(write.knob, write.key, write.value, f"/{path}", option.line, wins=True)
+    lines = [line._replace(key=line.key.lower()) for line in _read_assignments(root, *files)]
+    given = [  # CPUPOWER_START_OPTS="frequency-set -g performance"
+        Setting(write.knob, write.key, write.value, f"/{line.path}", line.line, wins=True)
+        for line in lines
+        if line.key.endswith("start_opts")
+        for write in TOOLS["cpupower"](line.value.split())
+    ]
+    return (*_settings(lines, _CPUPOWER), *given)
 
 
 def read_cpufrequtils(root: Sysroot) -> tuple[Setting, ...]:
     """/etc/default/cpufrequtils; without it the init script picks the governor. A limit of 0 is none."""
-    path = "etc/default/cpufrequtils"
-    options = [(path, option._replace(key=option.key.lower())) for option in parse_assignments(root.get_text(path))]
-    chosen = _settings([option for option in options if option[1].value != "0"], _CPUPOWER)
-    return (
-        chosen
-        if any(setting.knob == "cpufreq.governor" for setting in chosen)
-        else (*_own("cpufreq.governor"), *chosen)
-    )
+    lines = [line._replace(key=line.key.lower()) for line in _read_assignments(root, "etc/default/cpufrequtils")]
+    return _with_own(_settings([line for line in lines if line.value != "0"], _CPUPOWER), "cpufreq.governor")
 
 
 def read_auto_cpufreq(root: Sysroot) -> tuple[Setting, ...]:
     """Governor, preference and turbo always, by load; limits where /etc/auto-cpufreq.conf gives them."""
-    path = "etc/auto-cpufreq.conf"
-    options = [
-        (path, option) for option in parse_ini(root.get_text(path), continued=False) if option.section == "charger"
-    ]
-    chosen = _settings([(path, option._replace(value=_load_dependent(option))) for path, option in options], _AUTO)
+    path, lines = "etc/auto-cpufreq.conf", []
+    for option in parse_ini(root.get_text(path), continued=False):
+        turbo = {"always": "1", "never": "0", "auto": ""} if option.key == "turbo" else {}
+        if option.section == "charger":
+            lines.append(_Line(option.key, turbo.get(option.value, option.value), path, option.line))
     always = ("cpufreq.governor", "cpufreq.energy_performance_preference", "cpufreq.boost")
-    return (*_own(*(knob for knob in always if knob not in {setting.knob for setting in chosen})), *chosen)
+    return _with_own(_settings(lines, _AUTO), *always)
 
 
-def read_ksm(root: Sysroot) -> tuple[Setting, ...]:
-    """ksm.service starts merging at boot; ksmtuned starts and stops it by the memory that is free."""
-    return _own("mm.ksm")
+def _with_own(chosen: tuple[Setting, ...], *always: str) -> tuple[Setting, ...]:
+    """With what a program writes without being configured to."""
+    configured = {setting.knob for setting in chosen}
+    own = (Setting(knob, knob, "", _BUILT_IN, 0, wins=True) for knob in always if knob not in configured)
+    return (*own, *chosen)
 
 
-def _load_dependent(option: Option) -> str:
-    words = {"always": "1", "never": "0", "auto": ""}
-    return words.get(option.value, option.value) if option.key == "turbo" else option.value
-
-
-def _own(*knobs: str) -> tuple[Setting, ...]:
-    """What a program writes without being configured to."""
-    return tuple(Setting(knob, knob, "", _BUILT_IN, 0, wins=True) for knob in knobs)
-
-
-def _settings(options: Iterable[tuple[str, Option]], knob_of: Mapping[str, tuple[str, ...]]) -> tuple[Setting, ...]:
-    """The options that stand for knobs of ours; an empty one sets nothing."""
-    last = {option.key: (path, option) for path, option in options if option.key in knob_of}
+def _settings(lines: Iterable[_Line], knob_of: Mapping[str, tuple[str, ...]]) -> tuple[Setting, ...]:
+    """The lines that stand for knobs of ours, a frequency in kHz whatever its unit; an empty one sets nothing."""
+    last = {line.key: line for line in lines if line.key in knob_of}
     settings = []
-    for path, option in last.values():
-        if option.value or option.key == "turbo":
-            settings += [
-                Setting(knob, option.key, _in_our_terms(knob, option), "/" + path, option.line, wins=True)
-                for knob in knob_of[option.key]
-            ]
+    for key, value, path, number in last.values():
+        for knob in knob_of[key] if value or key == "turbo" else ():
+            has_unit = knob.endswith("_khz") and value.lower().endswith("hz")
+            text = khz_of(value) if has_unit else value
+            settings.append(Setting(knob, key, text, f"/{path}", number, wins=True))
     return tuple(last_wins(settings))
-
-
-def _in_our_terms(knob: str, option: Option) -> str:
-    """A frequency in kHz, whatever its unit; anything else as it stands."""
-    has_unit = knob.endswith("_khz") and option.value.lower().endswith("hz")
-    return khz_of(option.value) if has_unit else option.value
 
 
 _GENERATORS = tuple(
@@ -175,11 +161,13 @@ def read_zram(root: Sysroot) -> tuple[Setting, ...]:
                 places.setdefault(match[1], (file, number))
         for option in parse_ini(text):
             options.setdefault(option.section, {})[option.key] = option.value
-    return tuple(
-        _setting(name, f"dev-{name}.swap", *place)
-        for name, place in places.items()
-        if _is_swap(options.get(name, {}), memory_mb) and not mask_of(root, f"dev-{name}.swap")
-    )
+    settings = []
+    for name, (file, number) in places.items():
+        unit = f"dev-{name}.swap"
+        if _is_swap(options.get(name, {}), memory_mb) and not mask_of(root, unit):
+            ends = to_type(argv("sudo", "systemctl", "mask", of=[unit]))
+            settings.append(Setting("mm.swap", f"swapon /dev/{name}", "on", f"/{file}", number, wins=True, ends=ends))
+    return tuple(settings)
 
 
 def _is_swap(options: Mapping[str, str], memory_mb: int) -> bool:
@@ -189,8 +177,3 @@ def _is_swap(options: Mapping[str, str], memory_mb: int) -> bool:
     kind = options.get("fs-type", "" if "mount-point" not in options else "ext2")
     sizes = (options[key] for key in _SIZES if key in options)
     return kind in ("", "swap") and not any(re.fullmatch(r"0+(?:\.0*)?", size) for size in sizes)
-
-
-def _setting(name: str, unit: str, file: str, line: int) -> Setting:
-    ends = to_type(argv("sudo", "systemctl", "mask", of=[unit]))
-    return Setting("mm.swap", f"swapon /dev/{name}", "on", f"/{file}", line, wins=True, ends=ends)

@@ -70,19 +70,14 @@ def knob_of_sysctl(name: str) -> str:
 def write_at(path: str, value: str) -> tuple[str, str]:
     """(the knob, the text in its own terms) of what is written to a path; ("", the text) of what is none of ours."""
     knob = _masks(normal_path(path)) or knob_at(path)
-    if knob == "irq.affinity" and path.endswith("/smp_affinity"):
-        return knob, _list(value)
+    if knob == "irq.affinity" and path.endswith("/smp_affinity"):  # a mask of CPUs, as a list; "" where it is none
+        try:
+            return knob, format_cpulist(parse_cpumask(value)) if value else ""
+        except UsageError:
+            return knob, ""
     if knob == "cpuidle.max_latency_us" and path.endswith("/disable"):
         return knob, "0" if value == "1" else ""  # an idle state that is switched off is what we want as well
     return knob, value
-
-
-def _list(mask: str) -> str:
-    """A mask of CPUs as a list; "" where it is none."""
-    try:
-        return format_cpulist(parse_cpumask(mask)) if mask else ""
-    except UsageError:
-        return ""
 
 
 @cache
@@ -95,15 +90,15 @@ def knobs_at(pattern: str) -> tuple[str, ...]:
     if knob := _masks(wild) or places().paths.get(wild):
         return (knob,)
     parts = re.sub(r"N(?=/|$)", "*", wild).split("/")
-    ours = {path: knob for path, knob in places().paths.items() if _fits(path.split("/"), parts)}
+    # Each path of which the pattern means the whole, or the beginning.
+    ours = {
+        path: knob
+        for path, knob in places().paths.items()
+        if len(parts) <= path.count("/") + 1 and all(map(fnmatchcase, path.split("/"), parts))
+    }
     files = [knob for path, knob in ours.items() if path.count("/") == wild.count("/") > 2]  # /proc/$pid is a process
     is_deep = wild.count("/") > 2 or wild.startswith("/proc/sys")
     return tuple(dict.fromkeys(files or (ours.values() if is_deep else ())))
-
-
-def _fits(path: list[str], pattern: list[str]) -> bool:
-    """Is a path, or the beginning of one, meant by a pattern? Of each the parts between slashes."""
-    return len(pattern) <= len(path) and all(map(fnmatchcase, path, pattern))
 
 
 def _masks(path: str) -> str:

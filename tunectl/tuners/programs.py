@@ -9,7 +9,6 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
-from typing import NamedTuple
 
 from tunectl.host.inifiles import continued_lines
 from tunectl.tuners.places import knobs_at, write_at
@@ -49,41 +48,27 @@ _MOST = 2000  # lines of a program that are looked at
 _NEAR = 200  # characters before a place that say what is done with it
 
 
-class Command(NamedTuple):
-    """One simple command: its words, with redirections; what it is given through a pipe."""
-
-    words: tuple[str, ...]
-    piped: str = ""
-
-
 def read_program(text: str) -> Iterator[Write]:
     """The writes of a whole program, and what else of it names ours; the first line is 1."""
-    if not text.startswith("#!") or _SHELLS_OWN.match(text):
-        yield from _of_shell(text)
+    if text.startswith("#!") and not _SHELLS_OWN.match(text):
+        yield from _of_another_language(text)
         return
-    if not _OPENS_TO_WRITE.search(text):
-        return
-    for number, line in enumerate(text.split("\n")[:_MOST], 1):
-        if not line.lstrip().startswith("#"):
-            words = [word for quoted, bare in _TOKENS.findall(line) for word in quoted.split() or [f"${bare}"]]
-            yield from (write._replace(line=number) for write in (*_places(line, anywhere=True), *_tools(words)))
-
-
-def _of_shell(text: str) -> Iterator[Write]:
-    aside, elsewhere = False, bool(_WRITES_ELSEWHERE.search(text))
-    text = _under_their_names(text)
+    elsewhere = bool(_WRITES_ELSEWHERE.search(text))
+    for variable, tool in _IS_TOOL.findall(text):
+        if tool in TOOLS:  # where the program has it in a variable, `$ETHTOOL -C` is read as `$/ethtool -C`
+            text = re.sub(rf"[\"']?\$(?:{variable}\b|\{{{variable}\}})[\"']?", f"$/{tool}", text)
+    aside = False
     for line in list(continued_lines(text, "", comments="#"))[:_MOST]:
         for write in read_line(line.text, elsewhere) if _MAY_NAME.search(line.text) else ():
             yield write._replace(line=line.first, named=write.named or aside)
         aside = aside or bool(_ASIDE.search(line.text))
 
 
-def _under_their_names(text: str) -> str:
-    """The text with a tool's name where the program has it in a variable: `$ETHTOOL -C` is `$ethtool -C`."""
-    tools = {match[1]: match[2] for match in _IS_TOOL.finditer(text) if match[2] in TOOLS}
-    for variable, tool in tools.items():
-        text = re.sub(rf"[\"']?\$(?:{variable}\b|\{{{variable}\}})[\"']?", f"$/{tool}", text)
-    return text
+def _of_another_language(text: str) -> Iterator[Write]:
+    for number, line in enumerate(text.split("\n")[:_MOST], 1) if _OPENS_TO_WRITE.search(text) else ():
+        if not line.lstrip().startswith("#"):
+            words = [word for quoted, bare in _TOKENS.findall(line) for word in quoted.split() or [f"${bare}"]]
+            yield from (write._replace(line=number) for write in (*_places(line, anywhere=True), *_tools(words)))
 
 
 def read_line(line: str, elsewhere: bool | None = None) -> Iterator[Write]:
@@ -102,9 +87,9 @@ def commands_of(line: str, elsewhere: bool | None = None) -> Iterator[list[Write
     if commands is None:  # its quotes do not close here
         yield [*_places(line, kept=elsewhere), *_tools(line.split())]
         return
-    for command in commands:
-        words = _without_prefixes(command.words)
-        assigned = takewhile(_assigns, command.words)
+    for whole, piped in commands:
+        words = _without_prefixes(whole)
+        assigned = takewhile(_assigns, whole)
         if kept := list(_places(" ".join(assigned), kept=elsewhere)):
             yield kept
         if script := _given_to_shell(words):
@@ -115,7 +100,7 @@ def commands_of(line: str, elsewhere: bool | None = None) -> Iterator[list[Write
             named = [*_places(" ".join(words), kept=elsewhere), *_tools(words)]
             yield from [named] if named or words[0] not in _LEADING else []
         elif words:
-            writes = list(_of_plain(words, command.piped))
+            writes = list(_of_plain(words, piped))
             yield from [writes] if writes or words[0] not in _LEADING else []
 
 
@@ -123,12 +108,14 @@ def _assigns(word: str) -> bool:
     return word in _DECLARING or bool(_ASSIGNMENT.match(word))
 
 
-def split_commands(line: str) -> list[Command] | None:
-    """The simple commands of a line; None where its quotes do not close."""
+def split_commands(line: str) -> list[tuple[list[str], str]] | None:
+    """(words with redirections, what is given through a pipe) of each simple command; None for an open quote."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=";|&()<>")
     lexer.whitespace_split, lexer.commenters = True, "#"
+    tokens: list[str] = []
     try:
-        tokens = [sign for token in lexer for sign in _signs(token)]
+        for token in lexer:  # `);` is two signs
+            tokens += _SIGNS.findall(token) if token and not token.strip(";|&()<>") else [token]
     except ValueError:
         return None
     commands, words, piped = [], list[str](), ""
@@ -137,21 +124,16 @@ def split_commands(line: str) -> list[Command] | None:
             words.append(token)
             continue
         if words:
-            commands.append(Command(tuple(words), piped))
+            commands.append((words, piped))
         piped = _said(words) if token == "|" else ""
         words = []
     return commands
 
 
-def _signs(token: str) -> list[str]:
-    """`);` is two signs."""
-    return _SIGNS.findall(token) if token and not token.strip(";|&()<>") else [token]
-
-
 def programs_of(command: str) -> Iterator[str]:
     """The files that a command line runs, by themselves or by an interpreter, without a leading slash."""
-    for split_command in split_commands(command) or []:
-        words = _without_prefixes(split_command.words)
+    for whole, _ in split_commands(command) or []:
+        words = _without_prefixes(whole)
         if script := _given_to_shell(words):
             yield from programs_of(script)
             continue

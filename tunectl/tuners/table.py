@@ -32,18 +32,22 @@ class Tuner(NamedTuple):
     """A program that tunes: its units, its processes, the knobs it writes, and how to read what it writes."""
 
     name: str
-    units: tuple[str, ...]
     overwrites: tuple[str, ...]  # patterns of knobs, where its configuration does not say more
     when: str
     answer: str
     settings: Callable[[Sysroot], tuple[Setting, ...] | None] | None = None  # gives None where it cannot be known
     once: bool = False  # it writes once, at boot, and ends: enabled is as good as running
-    comms: tuple[str, ...] = ()  # where its processes have another name than it has
+    others: tuple[str, ...] = ()  # units besides the one of its name
 
     @property
-    def process_names(self) -> tuple[str, ...]:
+    def units(self) -> tuple[str, ...]:
+        """Its systemd units."""
+        return (f"{self.name}.service", *self.others)
+
+    @property
+    def process_name(self) -> str:
         """What its processes are called in /proc/PID/comm."""
-        return self.comms or (self.name[:_COMM_LENGTH],)
+        return self.name[:_COMM_LENGTH]
 
 
 class Files(NamedTuple):
@@ -61,52 +65,36 @@ PROGRAMS = (
     # What TuneD writes depends on its profile; these are its cpu, sysctl, vm, scheduler, irq and bootloader plugins.
     Tuner(
         "tuned",
-        ("tuned.service", "tuned-ppd.service"),
         (
-            "boot.*",
-            "cpufreq.*",
-            "cpuidle.*",
-            "irq.*",
-            "kernel.*",
-            "mm.*",
-            "net.busy_*",
-            "uncore.*",
-            "workqueue.cpumask",
+            *("boot.*", "cpufreq.*", "cpuidle.*", "irq.*", "kernel.*", "mm.*"),
+            *("net.busy_*", "uncore.*", "workqueue.cpumask"),
         ),
         "when it starts and when a profile is chosen; when it stops, the values of before come back",
         "apply writes its own value, and tunectl-apply.service runs after it at each boot; a profile that is chosen "
         "later writes over it. `tunectl propose --from-tuned` takes its set-up over, `tuned-adm off` ends it",
         read_tuned,
+        others=("tuned-ppd.service",),
     ),
     Tuner(
         "irqbalance",
-        ("irqbalance.service",),
         ("irq.affinity", "net.queue_irqs"),
         "about every ten seconds",
         "apply writes its ban list and restarts it",
     ),
     Tuner(
         "power-profiles-daemon",
-        ("power-profiles-daemon.service",),
-        (
-            "cpufreq.governor",
-            "cpufreq.energy_performance_preference",
-            "cpufreq.energy_perf_bias",
-            "cpufreq.boost",
-        ),
+        ("cpufreq.governor", "cpufreq.energy_performance_preference", "cpufreq.energy_perf_bias", "cpufreq.boost"),
         "when it starts and when a power profile is chosen",
         _COMES_BACK,
     ),
     Tuner(
         "thermald",
-        ("thermald.service",),
         ("cpufreq.max_khz", "cpufreq.max_perf_pct", "cpufreq.boost"),
         "when a temperature nears its limit",
         _COMES_BACK,
     ),
     Tuner(
         "tlp",
-        ("tlp.service",),
         ("cpufreq.*", "kernel.nmi_watchdog", "pcie.aspm_policy"),
         "at the end of the boot and when power is plugged in",
         _COMES_BACK,
@@ -115,7 +103,6 @@ PROGRAMS = (
     ),
     Tuner(
         "auto-cpufreq",
-        ("auto-cpufreq.service",),
         ("cpufreq.*",),
         "every few seconds, by load",
         _COMES_BACK,
@@ -123,40 +110,36 @@ PROGRAMS = (
     ),
     Tuner(
         "system76-power",
-        ("com.system76.PowerDaemon.service",),
         ("cpufreq.*",),
         "when it starts and when a profile is chosen",
         _COMES_BACK,
-        comms=("system76-power",),
+        others=("com.system76.PowerDaemon.service",),
     ),
     Tuner(
         "cpupower",
-        ("cpupower.service", "cpupower-service.service"),
         _FREQUENCY,
         "once, at boot",
         _AT_BOOT,
         keyfiles.read_cpupower,
         once=True,
+        others=("cpupower-service.service",),
     ),
     Tuner(
         "cpufrequtils",
-        ("cpufrequtils.service",),
         _FREQUENCY,
         "once, at boot",
         _AT_BOOT,
         keyfiles.read_cpufrequtils,
         once=True,
     ),
-    Tuner(
-        "ondemand", ("ondemand.service",), ("cpufreq.governor",), "once, at the end of the boot", _AT_BOOT, once=True
-    ),
+    Tuner("ondemand", ("cpufreq.governor",), "once, at the end of the boot", _AT_BOOT, once=True),
+    # ksm.service starts merging at boot; ksmtuned starts and stops it by the memory that is free.
     Tuner(
         "ksmtuned",
-        ("ksmtuned.service", "ksm.service"),
         ("mm.ksm",),
         "as memory fills and empties",
         _COMES_BACK,
-        keyfiles.read_ksm,
+        others=("ksm.service",),
     ),
 )
 _LATER = "apply writes its own value, and it stands until then"
@@ -167,15 +150,12 @@ def tuner_units() -> tuple[str, ...]:
     return tuple(unit for tuner in PROGRAMS for unit in tuner.units)
 
 
-def _run_by(jobs: Callable[[Sysroot], Iterable[Job]]) -> Callable[[Sysroot], tuple[Setting, ...]]:
-    """A reader of what programs name, from one of which programs a host runs."""
-    return lambda root: tuple(latewriters.settings_of(root, jobs(root)))
+def _run_by(jobs: Callable[..., Iterable[Job]], *besides: frozenset[str]) -> Callable[[Sysroot], tuple[Setting, ...]]:
+    """A reader of what programs name, from one of which programs a host runs; `besides`: units that are left out."""
+    return lambda root: tuple(latewriters.settings_of(root, jobs(root, *besides)))
 
 
-def _services(root: Sysroot) -> Iterable[Job]:
-    return read_service_jobs(root, frozenset(tuner_units()))
-
-
+_OTHERS = frozenset(tuner_units())
 FILES = (
     Files("sysctl.d", directories.read_sysctl_d, "at boot, and when a package calls sysctl --system", _AT_BOOT),
     Files("tmpfiles.d", directories.read_tmpfiles_d, "at boot", _AT_BOOT),
@@ -204,5 +184,11 @@ FILES = (
     Files("sleep hooks", _run_by(read_sleep_hooks), "each time the host resumes", _LATER, "may write"),
     Files("cron", _run_by(read_cron_jobs), "when its time comes", _LATER, "may write"),
     Files("rc.local", _run_by(read_rc_local), "at the end of each boot", _LATER, "may write"),
-    Files("services", _run_by(_services), "when the boot or a timer starts it", _LATER, "may write"),
+    Files(
+        "services",
+        _run_by(read_service_jobs, _OTHERS),
+        "when the boot or a timer starts it",
+        _LATER,
+        "may write",
+    ),
 )

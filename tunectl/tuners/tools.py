@@ -9,16 +9,10 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import NamedTuple
 
+from tunectl.knobs.cpufreq import BIASES
 from tunectl.tuners.places import knob_of_sysctl, places
 
-_BIAS = {
-    "performance": "0",
-    "balance-performance": "4",
-    "normal": "6",
-    "default": "6",
-    "balance-power": "8",
-    "power": "15",
-}
+_BIAS = {word: str(number) for word, number in BIASES.items()} | {"default": "6"}
 _LOADS = re.compile(r"-[A-Za-z]*?[pf](.*)|--load(?:=(.*))?")  # sysctl -p FILE
 _SYSCTL_CONF = "/etc/sysctl.conf"
 
@@ -36,8 +30,12 @@ class Write(NamedTuple):
 
 
 def _sysctl(arguments: list[str]) -> Iterator[Write]:
-    if any(map(_LOADS.fullmatch, arguments)):
-        yield from _loaded(arguments)
+    if any(map(_LOADS.fullmatch, arguments)):  # -p FILE...
+        words = (match[1] or match[2] or "" if (match := _LOADS.fullmatch(word)) else word for word in arguments)
+        files = [word for word in words if word == "-" or (word and not word.startswith("-"))]
+        for file in files or [_SYSCTL_CONF]:
+            if file.startswith("/"):
+                yield Write(0, f"sysctl -p {file}", loads=file)
         return
     if "--system" in arguments:  # sysctl.d has a row of its own; this file comes after it
         yield Write(0, "sysctl --system", loads=_SYSCTL_CONF)
@@ -49,19 +47,6 @@ def _sysctl(arguments: list[str]) -> Iterator[Write]:
             yield from (Write(0, f"sysctl {key}", knob, named=True) for knob in ours)
         elif equals and not key.startswith("-"):
             yield Write(0, key, knob_of_sysctl(key), _clean(value))
-
-
-def _loaded(arguments: Sequence[str]) -> Iterator[Write]:
-    """The files of `sysctl -p FILE...`."""
-    found = [(word, _LOADS.fullmatch(word)) for word in arguments]
-    files = [
-        (match[1] or match[2] or "") if match else word
-        for word, match in found
-        if match or word == "-" or not word.startswith("-")
-    ]
-    for file in [file for file in files if file] or [_SYSCTL_CONF]:
-        if file.startswith("/"):
-            yield Write(0, f"sysctl -p {file}", loads=file)
 
 
 def _clean(value: str) -> str:
@@ -89,22 +74,22 @@ def _by_options(program: str, arguments: Sequence[str]) -> Iterator[Write]:
     """What the options of a program set: `--governor=x`, `--governor x`, `-g x` and `-gx`."""
     for word, after in zip(arguments, [*arguments, ""][1:], strict=True):
         name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
-        if knob := _OPTIONS[program].get(name):
-            text = _in_our_terms(knob, _clean(value if equals else after))
-            yield Write(0, f"{program} {name}", knob, text)
-
-
-def _in_our_terms(knob: str, text: str) -> str:
-    if knob == "cpuidle.max_latency_us":  # a number of a state
-        return ""
-    return khz_of(text) if knob.endswith("_khz") else _BIAS.get(text, text) if knob.endswith("_bias") else text
+        knob, text = _OPTIONS[program].get(name), _clean(value if equals else after)
+        if not knob:
+            continue
+        if knob == "cpuidle.max_latency_us":  # a number of a state
+            text = ""
+        elif knob.endswith("_khz"):
+            text = khz_of(text)
+        elif knob.endswith("_bias"):
+            text = _BIAS.get(text, text)
+        yield Write(0, f"{program} {name}", knob, text)
 
 
 def _cpupower(arguments: list[str]) -> Iterator[Write]:
-    for number, verb in enumerate(arguments):
-        if f"cpupower {verb}" in _OPTIONS:
-            yield from _by_options(f"cpupower {verb}", arguments[number + 1 :])
-            return
+    verb = next((word for word in arguments if f"cpupower {word}" in _OPTIONS), "")
+    if verb:
+        yield from _by_options(f"cpupower {verb}", arguments[arguments.index(verb) + 1 :])
 
 
 def khz_of(text: str) -> str:
@@ -162,8 +147,6 @@ def _names(*knobs: str, if_given: str = "") -> Callable[[list[str]], Iterator[Wr
 
 
 _PLACED = ("irq.affinity", "net.queue_irqs", "kthread.affinity")
-
-
 TOOLS: Mapping[str, Callable[[list[str]], Iterator[Write]]] = {
     "sysctl": _sysctl,
     "cpupower": _cpupower,

@@ -21,7 +21,6 @@ from tunectl.tuners.tunedvars import Machine, expand
 
 # Of two profiles of one name the site's own counts. Releases from 2.23 on keep them one directory deeper.
 _DIRECTORIES = ("etc/tuned/profiles", "etc/tuned", "usr/lib/tuned/profiles", "usr/lib/tuned")
-_CONDITIONS = ("uname_regex", "cpuinfo_regex")
 
 # Plug-in and option -> our knob. sysctl, sysfs and bootloader carry our keys in their own names.
 _KNOB_OF = {
@@ -50,7 +49,6 @@ class Profile(NamedTuple):
 
     names: tuple[str, ...]
     options: Mapping[tuple[str, str], tuple[Option, str | None, str]]
-    variables: Mapping[str, str | None]
     missing: tuple[str, ...]  # profiles that are named, and whose files are not there
     plugins: Mapping[str, str]  # {section: its type}
     machine: Machine
@@ -64,13 +62,9 @@ def read_profile(root: Sysroot) -> Profile:
     for name in names:
         _collect(root, name, files, missing, ())
     machine = _machine(root)
-    variables: dict[str, str | None] = {}
+    variables = _variables(root, files, machine)
     options: dict[tuple[str, str], tuple[Option, str | None, str]] = {}
     sections: dict[str, str] = {}
-    for path, listed in files:
-        for option in listed:
-            if option.section == "variables":
-                _define(root, option, path, variables, machine)
     for path, listed in files:
         for option in listed:
             if option.key == "replace" and option.value.lower() in ("1", "true"):
@@ -80,7 +74,7 @@ def read_profile(root: Sysroot) -> Profile:
             if option.key == "type":
                 sections[option.section] = option.value
             options[option.section, option.key] = (option, expand(option.value, variables, machine), "/" + path)
-    return Profile(names, options, variables, tuple(missing), sections, machine)
+    return Profile(names, options, tuple(missing), sections, machine)
 
 
 def _collect(
@@ -100,13 +94,17 @@ def _collect(
     files.append((path, listed))
 
 
-def _define(root: Sysroot, option: Option, path: str, variables: dict[str, str | None], machine: Machine) -> None:
-    if option.key != "include":
-        variables[option.key] = expand(option.value, variables, machine)
-        return
-    where = option.value if option.value.startswith("/") else f"{path.rpartition('/')[0]}/{option.value}"
-    for line in parse_ini(root.get_named(where.lstrip("/")), continued=False):
-        variables[line.key] = expand(line.value, variables, machine)
+def _variables(root: Sysroot, files: list[tuple[str, list[Option]]], machine: Machine) -> dict[str, str | None]:
+    variables: dict[str, str | None] = {}
+    for path, listed in files:
+        for option in (option for option in listed if option.section == "variables"):
+            lines = [option]
+            if option.key == "include":
+                place = option.value if option.value.startswith("/") else f"{path.rpartition('/')[0]}/{option.value}"
+                lines = list(parse_ini(root.get_named(place.lstrip("/")), continued=False))
+            for line in lines:
+                variables[line.key] = expand(line.value, variables, machine)
+    return variables
 
 
 def _machine(root: Sysroot) -> Machine:
@@ -136,7 +134,7 @@ def read_tuned(root: Sysroot) -> tuple[Setting, ...] | None:
             continue
         place = partial(Setting, path=path, line=option.line, wins=True)
         for knob, key, text in _ours(profile, profile.plugins[section], option.key, value):
-            settings.append(place(knob, key, "" if (section, _CONDITIONS[1]) in profile.options else text))
+            settings.append(place(knob, key, "" if (section, "cpuinfo_regex") in profile.options else text))
     return tuple(last_wins(settings))
 
 
@@ -164,25 +162,20 @@ def _ours(profile: Profile, plugin: str, key: str, value: str | None) -> Iterato
     elif plugin == "net":
         yield from net_settings(key, value)
     elif knob := _KNOB_OF.get((plugin, key), ""):
-        yield knob, f"{plugin}.{key}", _means(profile, knob, key, text)
+        yield knob, f"{plugin}.{key}", _in_our_terms(profile.machine, knob, key, text)
 
 
-def _means(profile: Profile, knob: str, key: str, text: str) -> str:
+def _in_our_terms(machine: Machine, knob: str, key: str, text: str) -> str:
     """The option's text in the knob's own terms; "" where it cannot be said in them."""
     if key == "no_turbo":
         return {"0": "1", "1": "0"}.get(text, "")
-    if key == "force_latency":
-        return _latency(profile.machine, text)
     if knob == "irq.affinity":  # interrupts are moved off the isolated CPUs
-        return expand(f"${{f:cpulist_invert:{text}}}", {}, profile.machine) or ""
+        return expand(f"${{f:cpulist_invert:{text}}}", {}, machine) or ""
+    if key == "force_latency":  # microseconds, or an idle state of CPU 0 that has them
+        words, _, state = text.rpartition(":")
+        text = machine.latencies.get(state, "") if words in ("cstate.id", "cstate.name", "cstate.id_no_zero") else text
+        return "n/a" if text == "0" else text  # the strictest limit, as the kernel calls it
     return text
-
-
-def _latency(machine: Machine, text: str) -> str:
-    """Microseconds, or an idle state of CPU 0 that has them; 0 is the strictest limit, which the kernel calls n/a."""
-    words, _, state = text.rpartition(":")
-    microseconds = machine.latencies.get(state) if words in ("cstate.id", "cstate.name", "cstate.id_no_zero") else text
-    return "n/a" if microseconds == "0" else microseconds or ""
 
 
 def isolated_by(profile: Profile) -> tuple[frozenset[int], str]:

@@ -30,26 +30,23 @@ def expand(text: str, variables: Mapping[str, str | None], machine: Machine) -> 
         match = _INNERMOST.search(text)
         if match is None:
             return text.replace("\\$", "$")
-        value = _value(match[1], variables, machine)
+        if match[1].startswith("f:"):
+            value = _call(match[1].split(":")[1:], machine)
+        else:  # one that nobody defines is what the assertions of a profile look for
+            value = variables.get(match[1], "")
         if value is None or len(text) > 100_000:
             return None
         text = text[: match.start()] + value + text[match.end() :]
     return None
 
 
-def _value(inner: str, variables: Mapping[str, str | None], machine: Machine) -> str | None:
-    if inner.startswith("f:"):
-        name, *arguments = inner.split(":")[1:]
-        function = _FUNCTIONS.get(name)
-        try:
-            return function(machine, [_plain(argument) for argument in arguments]) if function else None
-        except (UsageError, ValueError, KeyError):
-            return None
-    return variables.get(inner, "")  # a variable nobody defines is what the assertions of a profile look for
-
-
-def _plain(argument: str) -> str:
-    return argument.replace("\\$", "$")
+def _call(words: list[str], machine: Machine) -> str | None:
+    """What a function gives, by its name and arguments; None where it is not known or refuses them."""
+    function = _FUNCTIONS.get(words[0])
+    try:
+        return function(machine, [word.replace("\\$", "$") for word in words[1:]]) if function else None
+    except (UsageError, ValueError, KeyError):
+        return None
 
 
 def _set(arguments: list[str]) -> CpuSet:

@@ -33,25 +33,18 @@ _UDEVS_OWN = re.compile(r"\$\$|%%")
 def read_udev_rules(root: Sysroot) -> tuple[Setting, ...]:
     """The assignments of all rules, in udev's order; what a later rule of as few conditions replaces does not win."""
     cards = read_cards(root)
-    found: list[tuple[Rule, Setting]] = []
-    for path in files_in_force(root, DIRECTORIES, ".rules"):
-        for rule in parse_rules(root.get_text(path), path):
-            found += [(rule, setting) for setting in _of_rule(root, rule, cards)]
-    return tuple(setting._replace(wins=_stands(found, number)) for number, (_, setting) in enumerate(found))
-
-
-def _stands(assigned: list[tuple[Rule, Setting]], number: int) -> bool:
-    rule, setting = assigned[number]
-    later = (other for other, one in assigned[number + 1 :] if _target(one) == _target(setting) and not one.named)
-    return not any(_conditions(other) <= _conditions(rule) for other in later)
-
-
-def _target(setting: Setting) -> tuple[str, str]:
-    return setting.knob, setting.instance
-
-
-def _conditions(rule: Rule) -> set[Key]:
-    return {key for key in rule.keys if key.operator in ("==", "!=")}
+    settings: list[Setting] = []
+    later: dict[tuple[str, str], list[set[Key]]] = {}  # {(knob, card): the conditions of each rule that assigns it}
+    rules = [
+        rule for path in files_in_force(root, DIRECTORIES, ".rules") for rule in parse_rules(root.get_text(path), path)
+    ]
+    for rule in reversed(rules):
+        conditions = {key for key in rule.keys if key.operator in ("==", "!=")}
+        for setting in reversed(list(_of_rule(root, rule, cards))):
+            replacing = later.setdefault((setting.knob, setting.instance), [])
+            settings.append(setting._replace(wins=not any(other <= conditions for other in replacing)))
+            replacing += [] if setting.named else [conditions]
+    return tuple(reversed(settings))
 
 
 def _of_rule(root: Sysroot, rule: Rule, cards: list[Card]) -> Iterator[Setting]:
@@ -69,7 +62,10 @@ def _of_rule(root: Sysroot, rule: Rule, cards: list[Card]) -> Iterator[Setting]:
             yield from _of_attribute(rule, key, subsystems, meant)
     for key in rule.keys:
         if (key.name, key.attribute) in _PROGRAMS:
-            for setting in _of_program(root, rule, key.value, meant):
+            command = _NUMBER.sub("$number", _UDEVS_OWN.sub(lambda sign: sign[0][0], key.value.replace('\\"', '"')))
+            names = [card.name for card in meant] if meant and _NAME.search(command) else ["$kernel"]
+            jobs = [Job(rule.file, rule.line, _NAME.sub(name, command)) for name in names]
+            for setting in settings_of(root, jobs):
                 yield setting._replace(named=setting.named or setting.instance in unsure)
 
 
@@ -88,13 +84,6 @@ def _of_attribute(rule: Rule, key: Key, subsystems: list[Key], meant: list[Card]
 
 def _is_about(subsystems: list[Key], name: str) -> bool:
     return all(is_one_of(name, key.value) is (key.operator == "==") for key in subsystems)
-
-
-def _of_program(root: Sysroot, rule: Rule, command: str, meant: list[Card]) -> Iterator[Setting]:
-    """What the program of a rule writes or names, for each card that the rule may be about."""
-    command = _NUMBER.sub("$number", _UDEVS_OWN.sub(lambda sign: sign[0][0], command.replace('\\"', '"')))
-    names = [card.name for card in meant] if meant and _NAME.search(command) else ["$kernel"]
-    yield from settings_of(root, [Job(rule.file, rule.line, _NAME.sub(name, command)) for name in names])
 
 
 def _holds(card: Card, key: Key) -> bool | None:

@@ -15,7 +15,7 @@ from tunectl.bootloader.housekeeping import WORDS, Machine, explain, shares_of, 
 from tunectl.bootloader.oneshot import tried_line
 from tunectl.bootloader.words import Desired, given
 from tunectl.command import argv, as_data
-from tunectl.cpulist import MAX_CPUS, CpuSet, Isolcpus, format_cpulist, named_cpus, parse_shown
+from tunectl.cpulist import MAX_CPUS, Isolcpus, format_cpulist, named_cpus, parse_shown
 from tunectl.errors import UsageError
 from tunectl.fix import APPLY, NOTHING, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import ISOLATED, NOHZ_FULL, read_cpu_list
@@ -123,7 +123,8 @@ class BootArg(NamedTuple):
         by_effect = accepted and self._by_effect(args, machine_for(view), booted, want, evidence)
         given_by_line = _gives(knob, booted, want)
         in_force = accepted and (by_effect or given_by_line)
-        upcoming = self._next(knob, view, boot, want, args if in_force else ())._replace(declared=_declared(boot))
+        declared = boot.next.points[0].where if boot.next and boot.next.points else ""
+        upcoming = self._next(knob, view, boot, want, args if in_force else ())._replace(declared=declared)
         obstacle, remedy = boot.obstacle(self.key, lost=bool(upcoming.where) and not upcoming.later)
         undone, ends, beside = self._undone(view) if booted else ("", NOTHING, "")
         facts = BootFacts(
@@ -171,14 +172,13 @@ class BootArg(NamedTuple):
         """How the value came to be in force, where its own word does not say it; and what that does not do."""
         if self.key not in WORDS:
             return ""
-        made = explain(args, self.key, machine_for(view))
-        extra = _more_than(booted, want)
+        made, extra = explain(args, self.key, machine_for(view)), ""
         if self.key == "nohz_full" and made:
             extra = _not_kept_off(view, want)
+        elif isinstance(booted, Isolcpus) and isinstance(want, Isolcpus) and booted.cpus > want.cpus:
+            more = named_cpus(booted.cpus - want.cpus)
+            extra = f"the scheduler puts nothing on {more} either, which the host file leaves to it"
         return "; ".join(filter(None, (made, extra)))
-
-    def _value_of(self, view: View, args: Sequence[Arg], want: Any) -> Isolcpus | CpuSet | None:
-        return value_of(args, self.key, machine_for(view), want)
 
     def _next(self, knob: Knob, view: View, boot: Boot, want: Any, in_force: Sequence[Arg]) -> Next:
         """What the default entry has, or what the entries of later kernels will not have.
@@ -187,9 +187,8 @@ class BootArg(NamedTuple):
         """
         upcoming = boot.next
         if upcoming is None:
-            loader = boot.loader
-            problem = loader.refusal if loader.name == AMBIGUOUS else ""
-            return Next(value=None, known=False, problem=problem, errno=loader.errno)
+            problem = boot.loader.refusal if boot.loader.name == AMBIGUOUS else ""
+            return Next(value=None, known=False, problem=problem, errno=boot.loader.errno)
         nothing = Point("", None, upcoming.problem, upcoming.errno, fix=upcoming.fix)
         value, unknown = None, None if upcoming.points else nothing
         for number, point in enumerate(upcoming.points):
@@ -202,12 +201,11 @@ class BootArg(NamedTuple):
                 found = want if not _gives(knob, found, want) else found
             if not _gives(knob, found, want) and number and point.added:
                 unknown = unknown or point._replace(why=point.added)
-            elif not _gives(knob, found, want):
-                why = upcoming.problem
+            elif not _gives(knob, found, want) and number:
                 lost = f"the next kernel's entry would not have it: it is not in {point.where}"
-                problem, where = lost if number else why, point.where
-                has = value if number else found
-                return Next(value=has, known=True, problem=problem, later=bool(number), where=where)
+                return Next(value=value, known=True, problem=lost, later=True, where=point.where)
+            elif not _gives(knob, found, want):
+                return Next(value=found, known=True, problem=upcoming.problem, where=point.where)
             value = value if number else found
         if unknown:
             return Next(value=None, known=False, problem=unknown.why, errno=unknown.errno, fix=unknown.fix)
@@ -216,7 +214,7 @@ class BootArg(NamedTuple):
     def _value(self, knob: Knob, view: View, args: tuple[Arg, ...], want: Any) -> Any:
         """The value that is in force by the kernel's rule, typed; a text that it would refuse counts as none."""
         if self.key in WORDS:
-            return self._value_of(view, args, want)
+            return value_of(args, self.key, machine_for(view), want)
         found = lookup(args, self.key, RULES[self.key])
         every = (found.arg, *found.others) if found and RULES[self.key] is Rule.EACH else (found.arg,) if found else ()
         values = []
@@ -342,10 +340,6 @@ def loaded_by(view: View) -> Loaded:
     return Loaded(loader, family, upcoming_of(view.root, loader))
 
 
-def _declared(boot: Boot) -> str:
-    return boot.next.points[0].where if boot.next and boot.next.points else ""
-
-
 @once
 def boot_of(view: View) -> Boot:
     """Besides loaded_by(), what there is to write; worked out once."""
@@ -420,14 +414,6 @@ MATCHES = {
 }
 
 
-def _more_than(value: Any, want: Any) -> str:
-    """The CPUs that are isolated besides, which the host file calls housekeeping CPUs."""
-    if not (isinstance(value, Isolcpus) and isinstance(want, Isolcpus) and value.cpus > want.cpus):
-        return ""
-    more = named_cpus(value.cpus - want.cpus)
-    return f"the scheduler puts nothing on {more} either, which the host file leaves to it"
-
-
 def _not_kept_off(view: View, want: Any) -> str:
     """What isolcpus=nohz leaves on these CPUs and nohz_full= does not: before 6.14 it sets the tick's type alone."""
     if view.root.get(f"{_KTHREADD}/comm") == "kthreadd":
@@ -448,17 +434,15 @@ def _ours(view: View) -> Iterable[str]:
 def _threads(view: View) -> tuple[str, ...]:
     """The names of all threads; none where the kernel's cannot be seen (a container, a recording).
 
-    Anybody may give a process a name that counts as evidence: left out where it is not the kernel's.
+    Anybody may give a process a name that counts as evidence: left out where it is not the kernel's. A recording may
+    not hold what would tell.
     """
-    return tuple(comm for pid, comm in comms_of(view) if not _pretends(view.root, pid, comm))
-
-
-def _pretends(root: Sysroot, pid: int, comm: str) -> bool:
-    """Has a process of somebody's the name of such a thread? A recording may not hold what would tell."""
-    if not comm.startswith(_EVIDENCE):
-        return False
-    thread = parse_stat(root.get(f"proc/{pid}/stat"), pid)
-    return thread is not None and not thread.kernel
+    names = []
+    for pid, comm in comms_of(view):
+        thread = parse_stat(view.root.get(f"proc/{pid}/stat"), pid) if comm.startswith(_EVIDENCE) else None
+        if thread is None or thread.kernel:
+            names.append(comm)
+    return tuple(names)
 
 
 def _read_back(root: Sysroot, view: View) -> str | None:

@@ -64,11 +64,9 @@ def goal_of(root: Sysroot, args: Sequence[Arg]) -> Goal | None:
     programs = [arg for arg in args if arg.key == "init" and arg.value]
     if programs and (programs[-1].value or "").rpartition("/")[2] not in _INIT:
         return Goal("", str(programs[-1]))
-    return goal or _default(root)
-
-
-def _default(root: Sysroot) -> Goal | None:
-    """By the link, or the file, that it is. systemd passes over a link to itself or to what is no target."""
+    if goal:
+        return goal
+    # By the link, or the file, that it is. systemd passes over a link to itself or to what is no target.
     for path in _lasting(unit_directories(_DEFAULT)):
         link = root.readlink(path)
         name = link.rpartition("/")[2]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tunectl.bootloader.cmdline import Arg, kernel_args, parse_cmdline, same_key, taken_cpus, taking_tsc
 from tunectl.bootloader.grubsettings import MAIN, configured, making_menu
 from tunectl.bootloader.otherreaders import WITHOUT_V1, taking_v2
-from tunectl.command import Command, all_of, argv, as_data
+from tunectl.command import all_of, argv, as_data
 from tunectl.cpulist import CpuSet
 from tunectl.fix import NOTHING, REBOOT, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import read_cpu_list
@@ -61,8 +61,11 @@ def next_words(view: View) -> tuple[NextWord, ...]:
     new += [legacy] if legacy and legacy not in new else []
     if not new:
         return ()
-    secondary = _secondary(view)
-    of_apic = _of_apic(view) if any(same_key(arg.key, _BY_APIC) for arg in new) else {}
+    cores = [read_cpu_list(view.root, f"{_CPU}/cpu{cpu}/topology/thread_siblings_list") for cpu in view.scope.online]
+    secondary = frozenset[int]().union(*(core - {min(core)} for core in cores if core))  # all but the first of a core
+    of_apic: dict[int, int] = {}  # the CPU of each APIC ID; none where this kernel does not know the word for them
+    if any(same_key(arg.key, _BY_APIC) for arg in new) and has_symbol(view.root, _SETS_APIC) is not False:
+        of_apic = {int(apic): int(cpu) for cpu, apic in _APIC.findall(view.root.get_text("proc/cpuinfo"))}
     taken = _in_turn(
         lambda line: {
             arg: cpus for arg, cpus in taken_cpus(line, view.scope.present, secondary, of_apic).items() if arg in new
@@ -118,20 +121,6 @@ def _taking_version_2(view: View, lines: BootLines) -> Arg | None:
     return None if systemd_version(view.root) >= WITHOUT_V1 else word
 
 
-def _secondary(view: View) -> CpuSet:
-    """The CPUs that share a core with one of a lower number."""
-    cores = [read_cpu_list(view.root, f"{_CPU}/cpu{cpu}/topology/thread_siblings_list") for cpu in view.scope.online]
-    return frozenset[int]().union(*(core - {min(core)} for core in cores if core))
-
-
-def _of_apic(view: View) -> dict[int, int]:
-    """The CPU of each APIC ID; none where this kernel does not know the word that goes by them."""
-    if has_symbol(view.root, _SETS_APIC) is False:
-        return {}
-    found = _APIC.findall(view.root.get_text("proc/cpuinfo"))
-    return {int(apic): int(cpu) for cpu, apic in found}
-
-
 def place_of(view: View, word: str) -> str:
     """Where a word of the next line stands, FILE:LINE with a leading slash; "" where no line is known."""
     return next((where for where in _places(view, word) if where.startswith("/")), "")
@@ -183,7 +172,9 @@ def removal_fix(view: View, *words: str, reboot: bool) -> Fix:
 
 def _of_settings(view: View, words: Sequence[str]) -> Fix:
     """The command that takes words out of GRUB's settings and makes the menu again; nothing where none does."""
-    maker, places = _menu_maker(view), {word: list(dict.fromkeys(_places(view, word))) for word in words}
+    # The menu may not be made from the settings, or not all of it (docs/boot-loaders.md, BLS).
+    maker = making_menu(view.root) if loaded_by(view).loader.name in _MAKE_MENUS else None
+    places = {word: list(dict.fromkeys(_places(view, word))) for word in words}
     scripts = [_script(view, word, place) for word in words for place in places[word]]
     if maker and all(places.values()) and all(scripts):
         edits = [argv("sudo", "sed", "-i", script, of=[file]) for script, file in filter(None, scripts)]
@@ -196,11 +187,6 @@ def by_hand_fix(word: str, where: str = "") -> Fix:
     has_it = f" ({where})" if where.startswith("/") else ""
     said = f"take {as_data(word)} out of the kernel command line, where your boot loader has it{has_it}"
     return to_decide(said, before_boot=True)
-
-
-def _menu_maker(view: View) -> Command | None:
-    """The command that makes the boot menu from the settings; None where it is not made from them, or not all of it."""
-    return making_menu(view.root) if loaded_by(view).loader.name in _MAKE_MENUS else None  # docs/boot-loaders.md, BLS
 
 
 def _script(view: View, word: str, place: str) -> tuple[str, str] | None:
@@ -286,10 +272,4 @@ def judge_switch(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Ju
         return Judgement(Outcome.PENDING_REBOOT, *shown, reason, REBOOT, changeable=False)
     when = "in force now, but the next boot will have" if reading.value else "this boot had"
     reason = f"{when} {found.word}{f' ({found.place})' if found.place else ''}: {knob.why}"
-    return Judgement(
-        Outcome.DRIFTED,
-        *shown,
-        reason,
-        found.fix,
-        changeable=False,
-    )
+    return Judgement(Outcome.DRIFTED, *shown, reason, found.fix, changeable=False)

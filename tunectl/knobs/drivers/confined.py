@@ -88,7 +88,6 @@ def confined(invocation: Sequence[str]) -> str:
     return _LINES.format(written=" ".join(written), private="yes" if private else "no")
 
 
-STEERS = re.compile(r"TUNECTL_|PATH$|PYTHON|LD_|GLIBC_TUNABLES$|GCONV_PATH$|LOCPATH$")
 # Our units take these away, whoever set them: the manager (DefaultEnvironment=, `systemctl set-environment`,
 # systemd.setenv= on the kernel's line), a drop-in, or a file that one names.
 _TAKEN_AWAY = (

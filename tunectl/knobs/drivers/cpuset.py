@@ -64,7 +64,9 @@ class IsolatedPartition:
         """One reading: the CPUs the partition isolates now, none where there is no valid one."""
         root = view.root
         shown = root.get(PARTITION_FILE).strip()
-        problem = lack_of(root) or _without_partitions(root)
+        problem = lack_of(root)
+        if not problem and root.exists(_CPUS) and not root.exists(PARTITION_FILE):
+            problem = f"this kernel has no /{PARTITION_FILE}"
         cpus = read_cpu_list(root, _CPUS)
         effective = read_cpu_list(root, _EFFECTIVE) if shown == "isolated" else frozenset[int]()
         others = _others(root, want or frozenset())
@@ -114,10 +116,6 @@ def lack_of(root: Sysroot) -> str:
     if "cpuset" not in root.get(f"{ROOT}/cgroup.controllers").split():
         return "the kernel does not offer the cpuset controller to cgroup v2 (not built in, or taken by cgroup v1)"
     return ""
-
-
-def _without_partitions(root: Sysroot) -> str:
-    return f"this kernel has no /{PARTITION_FILE}" if root.exists(_CPUS) and not root.exists(PARTITION_FILE) else ""
 
 
 def _others(root: Sysroot, want: CpuSet) -> tuple[str, ...]:

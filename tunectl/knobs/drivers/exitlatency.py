@@ -7,6 +7,7 @@ holds it, any other length is read as hexadecimal text.
 """
 
 import math
+import re
 import struct
 from collections.abc import Iterator
 from typing import Any
@@ -85,6 +86,7 @@ UNIT = f"etc/systemd/system/{NAME}"
 LINK = f"etc/systemd/system/multi-user.target.wants/{NAME}"
 _SYSTEM = "etc/systemd/system"
 _DEVICE = "dev/cpu_dma_latency"
+_NO_LIMIT = 2**31  # more than the kernel keeps
 _GROUP = f"sys/fs/cgroup/system.slice/{NAME}"
 
 
@@ -143,10 +145,22 @@ WantedBy=multi-user.target
 """
 
 
-def _limit_of(unit: str) -> int | None:
-    """The microseconds in the description of a unit that render() made."""
-    words = " ".join(values_of(unit, "Unit", "Description")).split()
-    return int(words[-2]) if words[-1:] == ["us"] and words[-2].isdecimal() else None
+def _look(root: Sysroot) -> tuple[float, str]:
+    """(the microseconds in the description of a unit that render() made, what keeps it from holding them)."""
+    text, state = root.get_text(UNIT), read_unit_state(root, NAME)
+    match = re.fullmatch(r".* ([0-9]{1,10}) us", " ".join(values_of(text, "Unit", "Description")))
+    limit = int(match[1]) if match else _NO_LIMIT
+    if limit >= _NO_LIMIT:
+        return math.inf, "nothing holds /dev/cpu_dma_latency for tunectl"
+    if text != render(limit):
+        return math.inf, f"/{UNIT} is not as tunectl wrote it"
+    if not root.exists(LINK):
+        return math.inf, f"{NAME} is not enabled"
+    if state and (trouble := of_state(NAME, state)) and trouble.fix:
+        return math.inf, f"{NAME}: {trouble.reason}"
+    if root.live and root.exists("run/systemd/system") and not root.exists(_GROUP):
+        return math.inf, f"{NAME} does not run"
+    return limit, ""
 
 
 class LatencyHold:
@@ -159,24 +173,8 @@ class LatencyHold:
                 yield gone
                 return
         with view.root.noting() as denied:
-            reading = self._look(knob, view.root)
-        yield if_readable(reading, denied)
-
-    def _look(self, knob: Knob, root: Sysroot) -> Reading:
-        text, state = root.get_text(UNIT), read_unit_state(root, NAME)
-        limit = _limit_of(text)
-        problem = ""
-        if limit is None:
-            problem = "nothing holds /dev/cpu_dma_latency for tunectl"
-        elif text != render(limit):
-            problem = f"/{UNIT} is not as tunectl wrote it"
-        elif not root.exists(LINK):
-            problem = f"{NAME} is not enabled"
-        elif state and (trouble := of_state(NAME, state)) and trouble.fix:
-            problem = f"{NAME}: {trouble.reason}"
-        elif root.live and root.exists("run/systemd/system") and not root.exists(_GROUP):
-            problem = f"{NAME} does not run"
-        return Reading(knob.name, "", State.READ, math.inf if problem else limit, problem)
+            limit, problem = _look(view.root)
+        yield if_readable(Reading(knob.name, "", State.READ, limit, problem), denied)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The unit, the link; then systemd is told, and the service takes the new limit."""

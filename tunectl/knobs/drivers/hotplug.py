@@ -90,7 +90,9 @@ class ReapplyRule:
         reading = read_service(knob, view, UNIT, RULE, render)
         with view.root.noting() as denied:
             rule = view.root.get_text(RULE)
-            found = _of_the_rule(view, rule) if reading.value == "enabled" else None
+            found = None
+            if reading.value == "enabled":  # the unit is as it should be
+                found = Found("outdated") if rule != _RULE else _taken_back(view.root) or _without_udev(view)
         if found:
             reading = reading._replace(value=found.value, reason=found.reason, facts=ServiceFacts(found.fix))
         if reading.state is State.READ and reading.value not in ("enabled", "outdated", UNKNOWN):
@@ -124,25 +126,16 @@ def _without_udev(view: View) -> Found | None:
         why = f"the next boot will have {mask_place(view, bar)}: nobody reads udev's rules then"
         return Found("overridden", why, unmask_fix(view, bar))
     links = list(filter(None, (next(filter(root.exists, unit_directories(starter)), "") for starter in _STARTERS)))
-    culprits = [bar] if bar else [_dead(root, link, args) for link in links]
-    if not culprits or not all(culprits):  # one is enough; and a recording may have none
+    # A link is a mask itself, or its unit is masked.
+    dead = [
+        link if root.readlink(link).endswith(NULL) else barred(root, link.rpartition("/")[2], args) for link in links
+    ]
+    masks = [str(mask) for mask in ([bar] if bar else dead)]
+    if not masks or not all(masks):  # one is enough; and a recording may have none
         return None
-    masks = list(map(str, culprits))
     why = f"{', '.join(f'/{mask}' for mask in masks)}: by that {UDEVD} is masked, and nobody reads udev's rules"
     unmasked = argv("sudo", "rm", of=[f"/{mask}" for mask in masks])
     return Found("overridden", why, to_type(unmasked.then(RELOAD, argv("sudo", "systemctl", "start", UDEVD))))
-
-
-def _dead(root: Sysroot, link: str, args: tuple[Arg, ...]) -> Arg | str:
-    """What keeps a link of a target's directory from starting its unit: it is a mask itself, or the unit is masked."""
-    return link if root.readlink(link).endswith(NULL) else barred(root, link.rpartition("/")[2], args)
-
-
-def _of_the_rule(view: View, rule: str) -> Found | None:
-    """What keeps the rule from its work where the unit is as it should be; None where nothing does."""
-    if rule != _RULE:
-        return Found("outdated")
-    return _taken_back(view.root) or _without_udev(view)
 
 
 def _taken_back(root: Sysroot) -> Found | None:

@@ -92,12 +92,10 @@ class BanList:
         if ban.problem:
             # irqbalance ignores what it cannot read: nothing is banned, and we may replace the line.
             return Reading(knob.name, "", State.READ, frozenset(), f"{ban.source}: {ban.problem}", write=want)
-        explicit = ban.cpus
         automatic = kernel_isolated(view)
-        union = want | automatic | (explicit or frozenset())
-        value = automatic if explicit is None else explicit
+        value = automatic if ban.cpus is None else ban.cpus
         facts = BanFacts(ban.dropped, ban.ends) if ban.dropped else None
-        return Reading(knob.name, "", State.READ, value, ban.ignored, write=union, facts=facts)
+        return Reading(knob.name, "", State.READ, value, ban.ignored, write=want | automatic | value, facts=facts)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The file as a whole, then a restart of irqbalance if it runs."""

@@ -195,13 +195,12 @@ class IrqThreads:
                 yield Reading(knob.name, nic, absent(nic), reason=reason)
             elif threads is None:
                 yield unseen(knob, view, nic)
-            elif not any(irq in threads or _in_use(view.root, irq) for irq in irqs):
-                yield Reading(
-                    knob.name, nic, State.MOOT, reason=f"the driver of {as_data(nic)} uses no interrupt: is it down?"
-                )
             else:
                 used = [irq for irq in irqs if irq in threads or _in_use(view.root, irq)]
                 yield from (_read(knob, nic, irq, threads.get(irq, ()), want) for irq in used)
+                if not used:
+                    reason = f"the driver of {as_data(nic)} uses no interrupt: is it down?"
+                    yield Reading(knob.name, nic, State.MOOT, reason=reason)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """One call a thread. They are looked for anew: an earlier step may have made others of them."""

@@ -49,9 +49,8 @@ class NicFile(NamedTuple):
         path = self._file(instance)
         read_result = read_value(view.root, path, knob.codec)
         if read_result.state is State.ABSENT and path.startswith(PREFIX):
-            read_result = read_result._replace(
-                reason=f"the driver of {as_data(instance)} has no {self._named()} to set"
-            )
+            reason = f"the driver of {as_data(instance)} has no {self._named()} to set"
+            read_result = read_result._replace(reason=reason)
         if read_result.state is not State.READ:
             return Reading(knob.name, instance, *read_result)
         value = read_result.value

@@ -80,48 +80,46 @@ def of_others(view: View, said: Sequence[Said], unit: str) -> Found | None:
 def _others(root: Sysroot, said: Sequence[Said], unit: str) -> Others:
     """Of what holds for the services of everybody only conditions, which may be met by all but ours."""
     name = unit.rpartition("/")[2]
-    own = {(one.section, one.key, one.value) for one in said if one.file == unit}
-    lines = [
-        one
-        for one in said
-        if one.file != unit
-        and one.section in ("Unit", "Service")
-        and not one.key.startswith("X-")
-        and (one.section, one.key, one.value) not in own
-        and (_is_condition(one) or one.file.split("/")[-2] != _EVERYBODYS)
-    ]
+    own = {(line.section, line.key, line.value) for line in said if line.file == unit}
+    lines = []
+    for line in said:
+        is_condition = line.section == "Unit" and line.key.startswith(("Condition", "Assert"))
+        if line.section not in ("Unit", "Service") or line.key.startswith("X-"):
+            continue
+        is_own = line.file == unit or (line.section, line.key, line.value) in own
+        if not is_own and (is_condition or line.file.split("/")[-2] != _EVERYBODYS):
+            lines.append(line)
     links = files_in_force(root, unit_directories(f"{name}.requires"), "")
     return Others(lines, [path for path in links if not root.readlink(path).endswith(NULL)])
 
 
-def _is_condition(one: Said) -> bool:
-    return one.section == "Unit" and one.key.startswith(("Condition", "Assert"))
-
-
 def _changing(said: Sequence[Said], unit: str) -> list[Said]:
     """The lines of others by which its own command is not run, or a variable is let in that it takes away."""
-    found: list[Said] = []
-    own = [one for one in said if one.file == unit]
-    for key, read in (("ExecStart", _commands), ("UnsetEnvironment", _unset)):
-        if not read(own) <= read(said):
-            found += [one for one in said if one.file != unit and (one.section, one.key) == ("Service", key)]
-    return found
+    changing: list[Said] = []
+    own = [line for line in said if line.file == unit]
+    for key in ("ExecStart", "UnsetEnvironment"):
+        if not _values(own, key) <= _values(said, key):
+            changing += [line for line in said if line.file != unit and (line.section, line.key) == ("Service", key)]
+    return changing
 
 
-def _commands(said: Sequence[Said]) -> set[tuple[str, ...]]:
-    return {tuple(words_of(one.value)) for one in in_force(said, "Service", "ExecStart")}
-
-
-def _unset(said: Sequence[Said]) -> set[tuple[str, ...]]:
-    return {(name,) for one in in_force(said, "Service", "UnsetEnvironment") for name in one.value.split()}
+def _values(said: Sequence[Said], key: str) -> set[tuple[str, ...]]:
+    """What counts of this key: each command as a whole, of variables each name."""
+    lines = in_force(said, "Service", key)
+    if key == "ExecStart":
+        return {tuple(words_of(line.value)) for line in lines}
+    return {(name,) for line in lines for name in line.value.split()}
 
 
 def _of_this_boot(view: View, name: str, state: UnitState | None, others: Others) -> Found | None:
     """What became of it in this boot; None where it ran and ended well, or nobody can say."""
     if "@" in name:  # an instance is gone when it has ended
         return None
-    if state is None:
-        return _by_its_link(view, name)
+    if state is None:  # systemd makes a link when it starts a unit. Where it runs and does not answer, nothing is known
+        root, links = view.root, "run/systemd/units"
+        if root.live or not root.exists(links) or root.exists(f"{links}/invocation:{name}"):
+            return None
+        return Found(NOT_RUN, _why_not(view, name), to_type(kinds.restart_ours(name)))
     found = of_state(name, state, tampered=bool(others.files))
     if not found:
         return None
@@ -156,14 +154,6 @@ def of_state(name: str, state: UnitState, *, tampered: bool = False) -> Found | 
         why = "it has not run yet in this boot: `systemctl list-jobs` says what its start waits for"
         return Found(UNKNOWN, why)
     return Found(NOT_RUN, "it did not run in this boot, although its files have it started", again)
-
-
-def _by_its_link(view: View, name: str) -> Found | None:
-    """systemd makes a link when it starts a unit. Where it runs and does not answer, nothing is known."""
-    root = view.root
-    if root.live or not root.exists("run/systemd/units") or root.exists(f"run/systemd/units/invocation:{name}"):
-        return None
-    return Found(NOT_RUN, _why_not(view, name), to_type(kinds.restart_ours(name)))
 
 
 def _why_not(view: View, name: str) -> str:

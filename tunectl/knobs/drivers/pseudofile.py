@@ -66,8 +66,12 @@ class PseudoFile(NamedTuple):
         yield from readings
 
     def _read(self, knob: Knob, view: View, instance: str, want: Any) -> Reading:
+        disturbed: CpuSet = frozenset()  # the isolated CPUs that a reading on this host would interrupt
+        if view.root.live and not view.settling and (self.disturbs or self.interrupts):
+            asked = self.interrupts(view, instance) if self.interrupts else frozenset({int(instance)})
+            disturbed = asked & _undisturbed(view)
         # Absent is not an error: to look whether the file is there disturbs nobody.
-        if (disturbed := self._disturbed(view, instance)) and view.root.exists(self.file(instance)):
+        if disturbed and view.root.exists(self.file(instance)):
             reason = f"reading it would interrupt CPU {format_cpulist(disturbed)}, which is isolated"
             return Reading(knob.name, instance, State.UNREADABLE, reason=reason)
         read_result = read_value(view.root, self.file(instance), knob.codec)
@@ -75,15 +79,10 @@ class PseudoFile(NamedTuple):
             return Reading(knob.name, instance, *read_result)
         wanted, blocked = self._wanted(knob, view, instance, want)
         facts = self.facts(view) if self.facts else None
-        value = _present(read_result.value, view)
+        value = read_result.value
+        if isinstance(value, frozenset):  # a mask covers every CPU that may ever be plugged in
+            value &= view.scope.present
         return Reading(knob.name, instance, State.READ, value, wanted=wanted, blocked=blocked, facts=facts)
-
-    def _disturbed(self, view: View, instance: str) -> CpuSet:
-        """The isolated CPUs that a reading on this host would interrupt."""
-        if not view.root.live or view.settling or not (self.disturbs or self.interrupts):
-            return frozenset()
-        cpus = self.interrupts(view, instance) if self.interrupts else frozenset({int(instance)})
-        return cpus & _undisturbed(view)
 
     def _wanted(self, knob: Knob, view: View, instance: str, want: Any) -> tuple[Any, str]:
         """What a desired word stands for on this CPU; and why it cannot be written, where that is so."""
@@ -185,11 +184,6 @@ def read_value(root: Sysroot, path: str, codec: Codec) -> ReadResult:
         return ReadResult(State.READ, codec.decode(text))
     except (ValueError, UsageError) as error:
         return ReadResult(State.UNREADABLE, None, shortened(f"/{path} holds {text[:60]!r}: {error}"))
-
-
-def _present(value: Any, view: View) -> Any:
-    """A mask covers every CPU that may ever be plugged in; the CPUs that are not there do not count."""
-    return value & view.scope.present if isinstance(value, frozenset) else value
 
 
 @once

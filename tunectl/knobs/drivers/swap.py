@@ -58,13 +58,12 @@ def judge_swap(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judg
     found = reading.of_facts(SwapFacts)
     if reading.value == desired or desired != OFF:
         return Judgement(Outcome.COMPLIANT, reading.value, desired)
-    reasons = [
-        f"pages may be swapped out to {', '.join(map(as_data, found.swaps))}, and to touch one again takes milliseconds"
-    ]
-    reasons = reasons if found.swaps else []
+    reasons, commands = [], [command for starter in found.starters for command in starter.ends.commands]
+    if found.swaps:
+        swaps = ", ".join(map(as_data, found.swaps))
+        reasons.append(f"pages may be swapped out to {swaps}, and to touch one again takes milliseconds")
+        commands.append(kinds.swap_off())
     if found.starters:
         reasons.append(f"{', '.join(map(as_data, found.starters))} starts swapping at each boot")
-    ends = [command for starter in found.starters for command in starter.ends.commands]
-    commands = [*ends, *([kinds.swap_off()] if found.swaps else [])]
     reason = with_unseen("; ".join(reasons), found.denied)
     return Judgement(Outcome.DRIFTED, reading.value, desired, reason, to_type(all_of(commands)), changeable=False)

@@ -4,7 +4,7 @@ Source: systemd.resource-control(5), AllowedCPUs=; systemd-system.conf(5), CPUAf
 assignments, and an empty one drops what came before: our file begins with an empty one.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -165,18 +165,21 @@ def _every(root: Sysroot, place: Place) -> list[Said]:
 
 def _look(root: Sysroot, place: Place) -> UnitFacts:
     every = _every(root, place)
-    said = in_force(every, place.section, place.key)
-    has_group = bool(place.shows) and root.exists(_marker(place.name))
+    # Drop-ins are read by name, after the unit's own file; of two of one name systemd reads one.
+    later = [line for line in every if line.file != place.file and ".d/" in line.file]
+    if not place.unit:  # ours is no unit's own file
+        ours = place.file.rpartition("/")[2]
+        later = [line for line in later if line.file.rpartition("/")[2] >= ours]
     return UnitFacts(
         place.name,
         read_cpu_list(root, place.shows) if place.shows and root.exists(place.shows) else None,
-        has_group,
+        bool(place.shows) and root.exists(_marker(place.name)),
         place.shows,
         place.file,
-        united_of(one for one in every if one.file == place.file),
-        tuple(said),
-        tuple(_after_ours(place, every)),
-        tuple(one for one in every if one.file.startswith(_AT_ONCE)),
+        united_of(line for line in every if line.file == place.file),
+        tuple(in_force(every, place.section, place.key)),
+        tuple(later),
+        tuple(line for line in every if line.file.startswith(_AT_ONCE)),
     )
 
 
@@ -193,15 +196,6 @@ def _overriding(view: View) -> Overriding | None:
     return Overriding(
         this and this[1] & present, after and after[1] & present, lines.next is not None, word, place, fix
     )
-
-
-def _after_ours(place: Place, said: Sequence[Said]) -> list[Said]:
-    """Drop-ins are read by name, after the unit's own file; of two of one name systemd reads one."""
-    others = [one for one in said if one.file != place.file and ".d/" in one.file]
-    if place.unit:  # ours is the unit's own file
-        return others
-    ours = place.file.rpartition("/")[2]
-    return [other for other in others if other.file.rpartition("/")[2] >= ours]
 
 
 def _read_back(root: Sysroot, place: Place, want: CpuSet) -> str | None:

@@ -15,7 +15,7 @@ from tunectl.command import argv
 from tunectl.fix import APPLY, REBOOT, Fix, in_turn, to_type
 from tunectl.host.ask import read_unit_state
 from tunectl.host.systemdconf import files_of, patterns_of, unit_directories
-from tunectl.host.systemdunit import RELOAD, Said, in_force, is_wanted, mask_of, read_unit, words_of
+from tunectl.host.systemdunit import RELOAD, YES, Said, in_force, is_wanted, mask_of, read_unit, words_of
 from tunectl.knobs.drivers.bootgoal import (
     RESCUE,
     Goal,
@@ -40,7 +40,6 @@ UNIT = f"{_SYSTEM}/tunectl-apply.service"
 WRITTEN_BY_APPLY = "# Written by `tunectl apply`"  # how each file begins that is ours as a whole
 LINK = f"{_SYSTEM}/multi-user.target.wants/tunectl-apply.service"
 INITRAMFS_TOOLS = "usr/share/initramfs-tools/init"  # its initial RAM disk has no systemd
-_YES = frozenset({"1", "yes", "y", "true", "t", "on"})
 Render = Callable[[Sequence[str]], str]  # the words that start tunectl -> the unit
 
 
@@ -68,11 +67,6 @@ SuccessExitStatus=4
 [Install]
 WantedBy=multi-user.target
 """
-
-
-def _but_command(text: str) -> list[str]:
-    """Without the first line, too: it says whether `apply` or `service install` wrote the unit."""
-    return [line for line in text.split("\n")[1:] if not line.startswith("ExecStart=")]
 
 
 def host_file_of(words: Sequence[str]) -> str:
@@ -116,32 +110,24 @@ def read_service(knob: Knob, view: View, unit: str, companion: str, ours: Render
     Unreadable where this user may not read or list one of its files.
     """
     boot_lines(view)  # before anything is noted: a boot loader's file that may not be read is for the boot arguments
-    with view.root.noting() as denied:
-        reading = _read_service(knob, view, unit, companion, ours)
+    root, text = view.root, ""
+    with root.noting() as denied:
+        try:
+            text = root.read_text(unit) if root.exists(unit) else ""
+        except OSError as error:
+            if not mask_of(root, unit.rpartition("/")[2]):
+                return Reading(knob.name, "", State.UNREADABLE, "", f"/{unit}: {error.strerror}", error.errno)
+        found = _of_files(view, unit, companion, text, ours) or Found("enabled")
+    reading = Reading(knob.name, "", State.READ, found.value, found.reason, facts=ServiceFacts(found.fix))
     return if_readable(reading, denied)
-
-
-def _read_service(knob: Knob, view: View, unit: str, companion: str, ours: Render) -> Reading:
-    root, name = view.root, unit.rpartition("/")[2]
-    try:
-        text = root.read_text(unit) if root.exists(unit) else ""
-    except OSError as error:
-        if not mask_of(root, name):
-            return Reading(knob.name, "", State.UNREADABLE, "", f"/{unit}: {error.strerror}", error.errno)
-        text = ""
-    found = _of_files(view, unit, companion, text, ours) or Found("enabled")
-    return Reading(knob.name, "", State.READ, found.value, found.reason, facts=ServiceFacts(found.fix))
 
 
 def _of_files(view: View, unit: str, companion: str, text: str, ours: Render) -> Found | None:
     """What keeps it from its work, by its files and by systemd; None where nothing does."""
     root, name = view.root, unit.rpartition("/")[2]
     if mask := lasting_mask(root, name):
-        return Found(
-            "masked",
-            f"/{mask} masks it: it is never started",
-            in_turn(to_type(argv("sudo", "rm", of=[f"/{mask}"])), APPLY),
-        )
+        unmask = to_type(argv("sudo", "rm", of=[f"/{mask}"]))
+        return Found("masked", f"/{mask} masks it: it is never started", in_turn(unmask, APPLY))
     if not text or (companion != LINK and not root.exists(companion)):
         return Found("disabled")
     if found := of_line(view, name) or of_volatile(view):
@@ -151,11 +137,8 @@ def _of_files(view: View, unit: str, companion: str, text: str, ours: Render) ->
         return way
     said = read_unit(root, name)
     if said and (other := said[0].file) != unit:
-        return Found(
-            "overridden",
-            f"systemd reads /{other} instead of /{unit}",
-            to_type(argv("sudo", "rm", of=[f"/{other}"]).then(RELOAD)),
-        )
+        ends = to_type(argv("sudo", "rm", of=[f"/{other}"]).then(RELOAD))
+        return Found("overridden", f"systemd reads /{other} instead of /{unit}", ends)
     found = _of_command(view, said, unit, text, ours) or of_others(view, said, unit)
     if found and way:
         return found._replace(reason=f"{found.reason}; {way.reason}", fix=in_turn(way.fix, found.fix or APPLY))
@@ -164,13 +147,17 @@ def _of_files(view: View, unit: str, companion: str, text: str, ours: Render) ->
 
 def _of_command(view: View, said: list[Said], unit: str, text: str, ours: Render) -> Found | None:
     root = view.root
-    own = [words_of(one.value) for one in in_force([one for one in said if one.file == unit], "Service", "ExecStart")]
-    words = next(iter(own), [])
+    own = in_force([line for line in said if line.file == unit], "Service", "ExecStart")
+    words = words_of(own[0].value) if own else []
     gone = [file for file in program_files(words) if root.live and not root.exists(file.lstrip("/"))]
     if "apply" not in words or gone:
         return Found("broken")
-    written = ours(words[: words.index("apply")])
-    if _but_command(text) != _but_command(written) or host_file_of(words) != host_file_of(view.invocation):
+    # Without the first line, too: it says whether `apply` or `service install` wrote the unit.
+    written, wanted = (
+        [line for line in unit_text.split("\n")[1:] if not line.startswith("ExecStart=")]
+        for unit_text in (text, ours(words[: words.index("apply")]))
+    )
+    if written != wanted or host_file_of(words) != host_file_of(view.invocation):
         return Found("outdated")
     return None
 
@@ -221,7 +208,7 @@ def of_volatile(view: View) -> Found | None:
     mode = ("yes" if words[-1].value is None else words[-1].value.lower()) if words else ""
     if mode == "state":
         lost = "/var is empty then, and without its journal apply writes nothing"
-    elif mode in _YES and not view.root.exists(INITRAMFS_TOOLS):
+    elif mode in YES and not view.root.exists(INITRAMFS_TOOLS):
         lost = "/etc and /var are empty then: there is no unit, no host file and no journal"
     else:
         return None
