@@ -257,6 +257,11 @@ def notes(page: TextPage, texts: Iterable[str], title: str = "Notes") -> None:
         prose(page, str(text), indent=2, label="- ")
 
 
+def lasting(lifetime: str) -> str:
+    """Which boot a change of this lifetime is for."""
+    return {"runtime": "this boot", "boot": "next boot"}.get(lifetime, printable(lifetime))
+
+
 def not_run(page: TextPage, body: Mapping[str, Any]) -> None:
     """The programs a recorded host cannot run."""
     notes(page, body.get("not_run", ()), "Not run")
