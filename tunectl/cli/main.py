@@ -108,8 +108,13 @@ def cli(ctx: click.Context, /, **given: Any) -> None:
 
 def main() -> None:
     """Runs one command and ends the process."""
-    _buffer_output()
-    _forget_odd_sizes()
+    # Under PYTHONUNBUFFERED nobody notices a write that the disk or a signal cut short, and the result is cut, too.
+    if sys.stdout is not None and isinstance(raw := sys.stdout.buffer, io.RawIOBase):
+        whole = io.BufferedWriter(raw)
+        sys.stdout = io.TextIOWrapper(whole, sys.stdout.encoding, sys.stdout.errors, line_buffering=True)
+    for name in ("COLUMNS", "LINES"):  # what no terminal has would be taken for its size, by everything that draws
+        if not re.fullmatch("0*[1-9][0-9]{0,3}", os.environ.get(name, "80")):
+            del os.environ[name]
     if "TUNECTL_DEBUG" not in os.environ:
         sys.unraisablehook = lambda _: None  # of an object that is freed half made: a traceback, and nothing to be done
     code = _completed() if "_TUNECTL_COMPLETE" in os.environ else _run()
@@ -133,20 +138,6 @@ def _completed() -> int:
 
         complete(cli)
     return helped.OK
-
-
-def _buffer_output() -> None:
-    """Under PYTHONUNBUFFERED nobody notices a write that the disk or a signal cut short, and the result is cut, too."""
-    if sys.stdout is not None and isinstance(raw := sys.stdout.buffer, io.RawIOBase):
-        whole = io.BufferedWriter(raw)
-        sys.stdout = io.TextIOWrapper(whole, sys.stdout.encoding, sys.stdout.errors, line_buffering=True)
-
-
-def _forget_odd_sizes() -> None:
-    """What no terminal has would be taken for its size, by everything that draws."""
-    for name in ("COLUMNS", "LINES"):
-        if not re.fullmatch("0*[1-9][0-9]{0,3}", os.environ.get(name, "80")):
-            del os.environ[name]
 
 
 def _run() -> int:

@@ -9,7 +9,7 @@ import signal
 import sys
 import termios
 import tty
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -294,15 +294,13 @@ class Keyboard:
         """What the keys that were pressed since ask for. Never waits; a terminal that is gone asks to quit."""
         if not self.is_open:
             return Asked()
-        sent = b"".join(self._waiting())
-        return asked(sent)
-
-    def _waiting(self) -> Iterator[bytes]:
+        sent = b""
         while select.select([self.fd], [], [], 0)[0]:
             try:
                 data = os.read(self.fd, 4096)
             except OSError:
                 data = b""
-            yield data or _QUITS[0]
+            sent += data or _QUITS[0]
             if len(data) < 4096:
-                return
+                break
+        return asked(sent)
