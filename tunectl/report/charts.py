@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from tunectl.shapes import Cpu, FeedSeries, Jitter
 
+MAX_SPARKLINES = 16  # CPUs, those with the longest gaps
+
 
 class Slice(NamedTuple):
     """What happened in one slice of time."""

@@ -17,23 +17,20 @@ from tunectl.report.html.charts import (
     stacked_bars,
     warmth,
 )
-from tunectl.shapes import FEED_STAGES, AnyCase, Case, CaseTable, Contention, Feed, Hedge, HedgeCase, Wake
+from tunectl.shapes import FEED_STAGES, Case, CaseTable, Contention, Feed, Hedge, HedgeCase, Wake
 from tunectl.wording import nanoseconds
 
 
 def cases_view(result: CaseTable) -> dict[str, Any]:
     """The tables and plots of an experiment, the cases that have none, and why."""
     silent = [case for case in result.cases if case.reason and not case.is_void]
+    named = [(case.mechanism if isinstance(case, Case) else case.name, case.reason) for case in silent]
     return {
         "kind": result.kind,
         "void": [f"{case_label(case)}: {case.reason}" for case in result.cases if case.is_void],
-        "reasons": list(dict.fromkeys(f"{_kind_of(case)}: {case.reason}" for case in silent)),
+        "reasons": list(dict.fromkeys(f"{name}: {reason}" for name, reason in named)),
         **_VIEWS[result.kind](result),
     }
-
-
-def _kind_of(case: AnyCase) -> str:
-    return case.mechanism if isinstance(case, Case) else case.name
 
 
 def _wake(result: Wake) -> dict[str, Any]:

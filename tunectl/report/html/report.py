@@ -8,6 +8,7 @@ from tunectl import kinds
 from tunectl.cpulist import format_cpulist
 from tunectl.report.actions import mended_by_apply, todo
 from tunectl.report.causes import grouped, totals
+from tunectl.report.charts import MAX_SPARKLINES
 from tunectl.report.feed import feed_limits_of
 from tunectl.report.figures import (
     LOADED,
@@ -48,7 +49,6 @@ from tunectl.shapes import (
     Row,
 )
 
-MAX_SPARKLINES = 16
 MAX_PERIODS = 12
 MAX_COUNTED = 12
 

@@ -56,7 +56,7 @@ def plan(body: Mapping[str, Any], page: TextPage) -> None:
         prose(page, "Nothing to change.", style="bold green")
     if found:
         prose(page, f"As it stands: {brief(found)}.")
-    _blocks(page, changes)
+    _blocks(page, changes, lambda change: lasting(change["lifetime"]))
     reboot(page, body)
     _hang(page, body.get("hang", ()))
     rest = (finding for finding in _beside(changes, found) if finding.outcome is not Outcome.COMPLIANT)
@@ -82,8 +82,8 @@ def _beside(changes: Changes, found: Iterable[Finding]) -> list[Finding]:
     return [finding for finding in found if (finding.knob, finding.instance) not in named]
 
 
-def _blocks(page: TextPage, changes: Changes, last: Callable[[Mapping[str, Any]], str] | None = None) -> None:
-    """A table of targets, `observed → desired` and lifetime (or `last`), with the reason under each knob's rows.
+def _blocks(page: TextPage, changes: Changes, last: Callable[[Mapping[str, Any]], str]) -> None:
+    """A table of targets, `observed → desired` and `last` of each, with the reason under each knob's rows.
 
     A change that carries a `message` (of the kernel, when it was applied) shows it under its rows too.
     """
@@ -92,7 +92,7 @@ def _blocks(page: TextPage, changes: Changes, last: Callable[[Mapping[str, Any]]
         instance = _target(change).instance
         said = generalised(change["reason"], instance), generalised(change.get("message") or "", instance)
         blocks.setdefault((change["knob"], *said), []).append(change)
-    tables = [_rows(members, last or _lifetime_of) for members in blocks.values()]
+    tables = [_rows(members, last) for members in blocks.values()]
     widths = column_widths([row for table in tables for row in table], page.width)
     for (_, reason, message), members, table in zip(blocks, blocks.values(), tables, strict=True):
         page.line()
@@ -107,10 +107,6 @@ def _blocks(page: TextPage, changes: Changes, last: Callable[[Mapping[str, Any]]
 
 def _target(change: Mapping[str, Any]) -> Target:
     return parse_target(change["target"], change["knob"])
-
-
-def _lifetime_of(change: Mapping[str, Any]) -> str:
-    return lasting(change["lifetime"])
 
 
 def _rows(members: Changes, last: Callable[[Mapping[str, Any]], str]) -> list[tuple[str, str, str]]:

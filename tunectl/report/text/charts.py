@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, groupby
 
-from tunectl.report.charts import Slice, timeline
+from tunectl.report.charts import MAX_SPARKLINES, Slice, timeline
 from tunectl.report.figures import plain
 from tunectl.report.text.page import TextPage, columns, line, prose
 from tunectl.shapes import Jitter
@@ -47,7 +47,8 @@ def histogram(
             rows.append((_range(steps[0], steps[-1]), "0", "", ""))
             continue
         for step in steps:
-            share = "" if is_empty else f"{_percent(100 * taken[step] / total)} %"
+            percent = 100 * taken[step] / total
+            share = "" if is_empty else "<0.1 %" if 0 < percent < 0.05 else f"{percent:.1f} %"
             length = 0.0 if is_empty else room * (math.log10(bins[step]) + 1) / (math.log10(most) + 1)
             rows.append((_range(step, step), f"{bins[step]:,}", share, _bar(length)))
     columns(page, rows, indent=indent + 2, right={0, 1, 2}, styles=("", "", "dim", "cyan"))
@@ -65,10 +66,6 @@ def _range(first: int, last: int) -> str:
     return " to ".join(nanoseconds(_STEPS[at] * 10**decade) for decade, at in decades)
 
 
-def _percent(share: float) -> str:
-    return "<0.1" if 0 < share < 0.05 else f"{share:.1f}"
-
-
 def _bar(cells: float) -> str:
     """A bar of that length, to an eighth of a cell; at least one cell for any length above 0."""
     if not cells:
@@ -78,7 +75,6 @@ def _bar(cells: float) -> str:
 
 
 _LEVELS = " ▁▂▃▄▅▆▇█"
-MAX_SPARKLINES = 16
 
 
 def sparklines(page: TextPage, result: Jitter, indent: int = 0) -> None:

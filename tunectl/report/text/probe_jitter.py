@@ -265,26 +265,22 @@ def selftest(body: Mapping[str, Any], page: TextPage) -> None:
     verdict = "every known interruption was found" if body["passed"] else "not passed"
     style = "bold green" if body["passed"] else "bold red"
     prose(page, f"CPU {body['cpu']}, gaps over {nanoseconds(body['threshold_ns'])}: {verdict}", style=style)
-    if body.get("vouched_ns"):
-        text = f"interruptions from {nanoseconds(body['vouched_ns'])} on are vouched for on this host"
-    else:
-        text = "no length is vouched for on this host"
-    prose(page, text)
+    vouched = f"interruptions from {nanoseconds(body.get('vouched_ns'))} on are vouched for on this host"
+    prose(page, vouched if body.get("vouched_ns") else "no length is vouched for on this host")
     page.line()
-    columns(page, [_phase(phase) for phase in body["phases"]], right=range(1, 7), header=_PHASES_HEADER)
+    rows = []
+    for phase in body["phases"]:
+        figures: tuple[str, ...] = ("", "", "", "", "")
+        if "max_error_ns" in phase:  # this phase measures one long stop; the others count gaps
+            figures = ("", "", "", nanoseconds(phase["max_ns"], ""), nanoseconds(phase["max_error_ns"], ""))
+        elif "found" in phase:
+            error = (phase.get("length_error_ns") or {}).get("median")
+            counts = (f"{phase[name]:,}" for name in ("found", "counted_as_lost", "missed"))
+            figures = (*counts, nanoseconds(phase["shortest_gap_ns"], ""), nanoseconds(error, ""))
+        rows.append((phase["outcome"], f"{phase['injected']:,}", *figures, phase["name"]))
+    columns(page, rows, right=range(1, 7), header=_PHASES_HEADER)
     for phase in body["phases"]:
         if phase["reason"]:
             prose(page, phase["reason"], label=f"{phase['name']}: ", style=_PHASE_STYLES.get(phase["outcome"], ""))
     legend = "too long by: median of the gap less what was injected, the ways in and out of the kernel"
     prose(page, legend, style="dim")
-
-
-def _phase(phase: Mapping[str, Any]) -> tuple[str, ...]:
-    figures: tuple[str, ...] = ("", "", "", "", "")
-    if "max_error_ns" in phase:  # this phase measures one long stop; the others count gaps
-        figures = ("", "", "", nanoseconds(phase["max_ns"], ""), nanoseconds(phase["max_error_ns"], ""))
-    elif "found" in phase:
-        error = (phase.get("length_error_ns") or {}).get("median")
-        counts = (f"{phase[name]:,}" for name in ("found", "counted_as_lost", "missed"))
-        figures = (*counts, nanoseconds(phase["shortest_gap_ns"], ""), nanoseconds(error, ""))
-    return (phase["outcome"], f"{phase['injected']:,}", *figures, phase["name"])

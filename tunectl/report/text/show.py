@@ -5,13 +5,12 @@ from typing import Any
 
 from tunectl.report.escape import printable
 from tunectl.report.text.cpugrid import draw, legend, size
-from tunectl.report.text.page import TextPage, columns, heading, line, prose
+from tunectl.report.text.page import VERDICT_STYLES, Part, TextPage, columns, heading, line, prose
 from tunectl.wording import plural
 
 MAX_IRQS = 8
 MAX_NICS = 16
 _LABEL = 12
-_OUTCOME_STYLES = {"drifted": "red", "pending-reboot": "yellow", "unreadable": "magenta", "compliant": "green"}
 
 
 def show(body: Mapping[str, Any], page: TextPage) -> None:
@@ -116,12 +115,10 @@ def _interrupts(page: TextPage, body: Mapping[str, Any]) -> None:
 def _tuned(page: TextPage, body: Mapping[str, Any]) -> None:
     if counts := {outcome: count for outcome, count in (body.get("tuned") or {}).items() if count}:
         heading(page, "Tuned")
-        parts = [
-            (f"{count:,} {outcome.replace('-', ' ')}", _OUTCOME_STYLES.get(outcome, ""))
-            for outcome, count in counts.items()
-        ]
-        separated = [part for each in parts for part in (", ", each)][1:]
-        line(page, "  ", *separated, "; `tunectl verify` lists each")
+        parts: list[Part] = []
+        for outcome, count in counts.items():
+            parts += [", ", (f"{count:,} {outcome.replace('-', ' ')}", VERDICT_STYLES.get(outcome, ""))]
+        line(page, "  ", *parts[1:], "; `tunectl verify` lists each")
 
 
 def _tuners(page: TextPage, tuners: Sequence[Mapping[str, Any]]) -> None:
