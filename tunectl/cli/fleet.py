@@ -163,11 +163,12 @@ def report(options: Options, store: Path, session: str | None, hosts: str | None
         raise TunectlError(f"{store}: there is no session", "`tunectl fleet open` begins one")
     body = fleet_body(found, ask(found), now())
     identity = read_identity(open_root(options))
-    for suffix, fmt in _SAVED.items() if save else ():
+    if save:
         from tunectl.report import render
 
-        text = render(Document("fleet", identity, now(), body), fmt)
-        write_file(Path(found.directory) / f"report.{suffix}", text.encode())
+        document = Document("fleet", identity, now(), body)
+        for suffix, fmt in _SAVED.items():
+            write_file(Path(found.directory) / f"report.{suffix}", render(document, fmt).encode())
     emit(options, "fleet", identity, body)
     return exit_code(body["verdict"])
 

@@ -217,16 +217,12 @@ def _is_of_output(error: OSError) -> bool:
 def _complain(message: str, code: int) -> int:
     line = printable(shortened(" ".join(message.split())))  # a file's name or key may hold control sequences
     click.echo(f"tunectl: {line}", err=True)
-    if _nagios_wanted():
+    # A usage error happens before the options are known, and Nagios reads exit code 2 as CRITICAL.
+    words = sys.argv[1:]
+    asked = [word.partition("=")[2] for word in words if word.startswith("--format=")]
+    asked += [after for word, after in pairwise(words) if word == "--format"]
+    if (asked[-1] if asked else os.environ.get("TUNECTL_FORMAT", "")) == "nagios":
         with suppress(OSError):  # the line may be about the output itself
             click.echo(f"TUNECTL UNKNOWN - {line}".replace("|", "/"))
         return helped.NAGIOS_UNKNOWN
     return code
-
-
-def _nagios_wanted() -> bool:
-    """A usage error happens before the options are known, and Nagios reads exit code 2 as CRITICAL."""
-    words = sys.argv[1:]
-    asked = [word.partition("=")[2] for word in words if word.startswith("--format=")]
-    asked += [after for word, after in pairwise(words) if word == "--format"]
-    return (asked[-1] if asked else os.environ.get("TUNECTL_FORMAT", "")) == "nagios"

@@ -89,7 +89,8 @@ def _fields(whole: Schema, part: Schema, before: str, seen: tuple[int, ...]) -> 
         for name, field in one.get("properties", {}).items():
             path = f"{before}.{name}".removeprefix(".")
             star = "" if name in required else "*"
-            yield f"{path}{star}", _kind(whole, field), _said(whole, field)
+            about = next((part["description"] for part in _parts(whole, field) if "description" in part), "")
+            yield f"{path}{star}", _kind(whole, field), " ".join(about.split())
             yield from _fields(whole, field, path, inside)
         if isinstance(items := one.get("items"), dict):
             yield from _fields(whole, items, f"{before}[]", inside)
@@ -125,8 +126,3 @@ def _kind(whole: Schema, field: Schema) -> str:
     if isinstance(items := field.get("items"), dict) and (inner := _kind(whole, items)):
         kinds = [f"array of {inner}" if kind == "array" else kind for kind in kinds]
     return " or ".join(dict.fromkeys(kinds))
-
-
-def _said(whole: Schema, field: Schema) -> str:
-    said = next((part["description"] for part in _parts(whole, field) if "description" in part), "")
-    return " ".join(said.split())
