@@ -226,8 +226,8 @@ def jitter_view(result: Jitter) -> dict[str, Any]:
 def _sparklines(result: Jitter, cpus: Sequence[Cpu]) -> list[dict[str, Any]]:
     """All on one scale, so that CPUs can be compared by eye."""
     top = max([cpu.max_ns for cpu in cpus] + [10 * result.threshold_ns, 10])
-    made = [sparkline_plot(result, cpu, max(result.threshold_ns, 1), top) for cpu in cpus]
-    return [one for one in made if one]
+    plots = [sparkline_plot(result, cpu, max(result.threshold_ns, 1), top) for cpu in cpus]
+    return [plot for plot in plots if plot]
 
 
 def _periods(result: Jitter) -> list[dict[str, Any]]:
