@@ -32,8 +32,9 @@ def histogram(
     taken: Counter[int] = Counter()  # twice the ns of all gaps in each step
     for from_ns, to_ns, count in chain.from_iterable(histograms):
         if count:
-            bins[_step_of(from_ns)] += count
-            taken[_step_of(from_ns)] += (from_ns + to_ns) * count
+            step = _step_of(from_ns)
+            bins[step] += count
+            taken[step] += (from_ns + to_ns) * count
     if not bins:
         return
     page.line()

@@ -204,10 +204,10 @@ def hedge(body: Mapping[str, Any], page: TextPage) -> None:
         rows = [(f"{case.load:g}", case.second, *figures(case, cases)) for case in cases]
         _figures(page, title_of(stall, stalls), ("load", "second copy", *HEADER), rows, names=2)
     hedged = [case for case in result.cases if case.n and case.hedged]  # when second copies went, and what they became
-    stall_column = ["stall"] if any(case.stall != "none" for case in hedged) else []
-    sent = [(f"{case.load:g}", case.second, *[case.stall for _ in stall_column], *fates(case)) for case in hedged]
-    header = ("load", "second copy", *stall_column, *FATES)
-    _figures(page, "Second copies", header, sent, names=len(header) - len(FATES))
+    has_stall = any(case.stall != "none" for case in hedged)
+    sent = [(f"{case.load:g}", case.second, *[case.stall] * has_stall, *fates(case)) for case in hedged]
+    header = ("load", "second copy", *["stall"] * has_stall, *FATES)
+    _figures(page, "Second copies", header, sent, names=2 + has_stall)
     if hedged:
         prose(page, _LEGEND, indent=2, style="dim")
     _closing(page, result, "requests")
