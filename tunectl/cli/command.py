@@ -40,9 +40,12 @@ def tunectl_command(
     def decorate(function: Callable[..., int]) -> click.Command:
         @wraps(function)
         def call(*args: Any, **given: Any) -> int:
-            ctx = click.get_current_context()
-            _sweep_traces()
-            options = merged(ctx, given, formats)
+            from tunectl.host.tracefs import sweep  # not for --help
+
+            # What a killed `probe jitter --attribute` left on this host still traces: the next command removes it, also
+            # one that reads a recorded host. Who may not make instances sees none.
+            sweep(Sysroot())
+            options = merged(click.get_current_context(), given, formats)
             own = {key: value for key, value in given.items() if key not in Options._fields}
             can_draw(options.fmt)
             with hinted(options):
@@ -53,13 +56,6 @@ def tunectl_command(
         return made
 
     return decorate
-
-
-def _sweep_traces() -> None:
-    """What a killed `probe jitter --attribute` left on this host still traces: the next command removes it."""
-    from tunectl.host.tracefs import sweep  # not for --help
-
-    sweep(Sysroot())  # also where a command reads a recorded host; who may not make instances sees none
 
 
 def can_draw(fmt: str) -> None:
@@ -240,7 +236,12 @@ _SAID = ("reasons", "notes", "fix", "restore")  # fields with commands
 @lru_cache
 def _typed_fix(how: Typed, fix: Fix) -> Fix:
     """Made once: thousands of findings have the same fix."""
-    return of_tasks(list(how._tasks(fix)))
+    tasks = []
+    for task in fix.tasks:
+        if how.missing and task.kind is Kind.APPLY:
+            tasks.append(Task(Kind.PROPOSE, how.text(kinds.propose(how.missing))))
+        tasks.append(task._replace(text=how.text(task.text), note=how.text(task.note)))
+    return of_tasks(tasks)
 
 
 class Typed(NamedTuple):
@@ -260,12 +261,6 @@ class Typed(NamedTuple):
     def fix(self, fix: Fix) -> Fix:
         """The same of a fix: without a host file `apply` has nothing to go by."""
         return _typed_fix(self, fix)
-
-    def _tasks(self, fix: Fix) -> Iterator[Task]:
-        for task in fix.tasks:
-            if self.missing and task.kind is Kind.APPLY:
-                yield Task(Kind.PROPOSE, self.text(kinds.propose(self.missing)))
-            yield task._replace(text=self.text(task.text), note=self.text(task.note))
 
     def finding(self, finding: Finding) -> Finding:
         """The same finding, whose fix can be typed here."""

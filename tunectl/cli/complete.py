@@ -9,10 +9,9 @@ from __future__ import annotations  # click 8.2 has types without parameters
 
 import os
 import re
-from collections.abc import Iterable
 
 import click
-from click.shell_completion import CompletionItem, ShellComplete, add_completion_class, split_arg_string
+from click.shell_completion import ShellComplete, add_completion_class, split_arg_string
 
 from tunectl.installed import read_shipped
 from tunectl.report.escape import printable
@@ -70,16 +69,14 @@ class _Shell(ShellComplete):
         """A line for each value."""
         words, last = self.get_completion_args()
         before = "".join(last.partition("=")[:2]) if last.startswith("--") and "=" in last else ""
-        found = self.get_completions(words, last)
-        return "\n".join(self._lines(found, before, last))
-
-    def _lines(self, found: Iterable[CompletionItem[str]], before: str, last: str) -> Iterable[str]:
-        for one in found:
-            if one.type in ("file", "dir"):
-                yield f"{one.type}\t\t"
-            elif is_safe(str(one.value)):
-                said = printable(" ".join((one.help or "").split()))
-                yield f"plain\t{self.shown(before + str(one.value), last)}\t{said}"
+        lines = []
+        for item in self.get_completions(words, last):
+            if item.type in ("file", "dir"):
+                lines.append(f"{item.type}\t\t")
+            elif is_safe(str(item.value)):
+                about = printable(" ".join((item.help or "").split()))
+                lines.append(f"plain\t{self.shown(before + str(item.value), last)}\t{about}")
+        return "\n".join(lines)
 
     def shown(self, value: str, last: str) -> str:
         """The value as this shell expects it, where `last` is what stands there."""

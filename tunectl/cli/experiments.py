@@ -1,6 +1,7 @@
 """tunectl probe wake, feed, hedge and contention: a table of cases, each measured in its turn"""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -108,7 +109,7 @@ def wake(options: Options, output: str | None, **asked: Any) -> int:
     request = WakeRequest(among=pair.among, **asked)
     _check_pair(pair, request, output)
     if request.listen:
-        serve_pair("wake", request, wakes.far_words, _heard)
+        serve_pair("wake", request, wakes.far_words, partial(click.echo, err=True))
         return OK
     return _measured(options, pair.root, "wake", run_wake, request, output)
 
@@ -197,7 +198,7 @@ def feed(options: Options, replay: str | None, speed: float | None, output: str 
     _refuse({"--speed": None if replay else speed}, "without --replay", "it is how fast a capture is replayed")
     _check_pair(pair, request, output)
     if request.listen:
-        serve_pair("feed", request, feeds.far_words, _heard)
+        serve_pair("feed", request, feeds.far_words, partial(click.echo, err=True))
         return OK
     with progress(options) as tell:
         result = run_feed(request, tell)
@@ -365,10 +366,6 @@ def _check_pair(pair: Pair, request: PairRequest, output: str | None) -> None:
         raise UsageError(f"--output {output}: not with --listen", "the host of --connect has the result")
     refuse_taken(pair.root, pair.facts, asked_cpus(request.cpus, pair.among), pair.config, request.intrude)
     end_by_signals(request)
-
-
-def _heard(line: str) -> None:
-    click.echo(line, err=True)
 
 
 def _refuse(options: Mapping[str, float | None], beside: str, reason: str) -> None:

@@ -3,7 +3,6 @@
 import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -33,7 +32,7 @@ from tunectl.fleet.store import (
     write_file,
 )
 from tunectl.host.identity import read_identity
-from tunectl.model import Document, HostId
+from tunectl.model import Document
 from tunectl.probe.document import LARGEST
 from tunectl.shapes import now_utc
 
@@ -118,7 +117,12 @@ def record(options: Options, store: Path, session: str, name: str, unreachable: 
     if not (directory / "hosts").is_dir():
         raise UsageError(f"{directory}: is not a session", "`tunectl fleet open` makes one")
     if unreachable is None and failed is None:
-        record_document(directory, name, _answer())
+        try:
+            answer = read_given("-", LARGEST)
+        except OSError as error:
+            hint = "it is what `tunectl preflight --format json` printed on the host"
+            raise UsageError(f"record: {error.strerror}", hint) from error
+        record_document(directory, name, answer)
     else:
         kind = Answer.FAILED if unreachable is None else Answer.UNREACHABLE
         record_absent(directory, name, Absent(kind, unreachable or failed or "", now_utc()))
@@ -150,13 +154,22 @@ def report(options: Options, store: Path, session: str | None, hosts: str | None
     """
     for fmt in _SAVED.values() if save else ():
         can_draw(fmt)
-    found, is_latest = _chosen_session(store, session, _read_names(hosts) if hosts else ())
-    if is_latest:
+    asked = _read_names(hosts) if hosts else ()
+    if session is not None:
+        found = read_session(session_directory(store, session), asked)
+    elif every := sessions(store):
+        found = read_session(Path(every[-1].directory), asked)
         _check_age(found, max_age_h)
+    else:
+        raise TunectlError(f"{store}: there is no session", "`tunectl fleet open` begins one")
     body = fleet_body(found, ask(found), now_utc())
     identity = read_identity(open_root(options))
     if save:
-        _save(found, identity, body)
+        from tunectl.report import render
+
+        document = Document("fleet", identity, now_utc(), body)
+        for suffix, fmt in _SAVED.items():
+            write_file(Path(found.directory) / f"report.{suffix}", render(document, fmt).encode())
     emit(options, "fleet", identity, body)
     return exit_code(body["verdict"])
 
@@ -200,36 +213,9 @@ def _check_age(session: Session, max_age_h: float) -> None:
         raise TunectlError(what, "name it to see it, or raise --max-age")
 
 
-def _save(session: Session, identity: HostId, body: dict[str, Any]) -> None:
-    from tunectl.report import render
-
-    document = Document("fleet", identity, now_utc(), body)
-    for suffix, fmt in _SAVED.items():
-        write_file(Path(session.directory) / f"report.{suffix}", render(document, fmt).encode())
-
-
-def _answer() -> bytes:
-    """What a host printed, on stdin."""
-    try:
-        return read_given("-", LARGEST)
-    except OSError as error:
-        hint = "it is what `tunectl preflight --format json` printed on the host"
-        raise UsageError(f"record: {error.strerror}", hint) from error
-
-
 def _read_names(path: str) -> tuple[str, ...]:
     """The hosts in a file, or on stdin for `-`."""
     try:
         return parse_hosts(read_given(path, LARGEST_LIST), f"--hosts {path}")
     except OSError as error:
         raise UsageError(f"--hosts {path}: {error.strerror}") from error
-
-
-def _chosen_session(store: Path, session: str | None, hosts: tuple[str, ...]) -> tuple[Session, bool]:
-    """The session of that name or directory, and False; without one the latest session, and True."""
-    if session is None:
-        found = sessions(store)
-        if not found:
-            raise TunectlError(f"{store}: there is no session", "`tunectl fleet open` begins one")
-        return read_session(Path(found[-1].directory), hosts), True
-    return read_session(session_directory(store, session), hosts), False

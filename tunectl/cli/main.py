@@ -108,8 +108,13 @@ def cli(ctx: click.Context, /, **given: Any) -> None:
 
 def main() -> None:
     """Runs one command and ends the process."""
-    _buffer_output()
-    _forget_odd_sizes()
+    # Under PYTHONUNBUFFERED nobody notices a write that the disk or a signal cut short, and the result is cut, too.
+    if sys.stdout is not None and isinstance(raw := sys.stdout.buffer, io.RawIOBase):
+        whole = io.BufferedWriter(raw)
+        sys.stdout = io.TextIOWrapper(whole, sys.stdout.encoding, sys.stdout.errors, line_buffering=True)
+    for name in ("COLUMNS", "LINES"):  # what no terminal has would be taken for its size, by everything that draws
+        if not re.fullmatch("0*[1-9][0-9]{0,3}", os.environ.get(name, "80")):
+            del os.environ[name]
     if "TUNECTL_DEBUG" not in os.environ:
         sys.unraisablehook = lambda _: None  # of an object that is freed half made: a traceback, and nothing to be done
     code = _completed() if "_TUNECTL_COMPLETE" in os.environ else _run()
@@ -133,20 +138,6 @@ def _completed() -> int:
 
         complete(cli)
     return helped.OK
-
-
-def _buffer_output() -> None:
-    """Under PYTHONUNBUFFERED nobody notices a write that the disk or a signal cut short, and the result is cut, too."""
-    if sys.stdout is not None and isinstance(raw := sys.stdout.buffer, io.RawIOBase):
-        whole = io.BufferedWriter(raw)
-        sys.stdout = io.TextIOWrapper(whole, sys.stdout.encoding, sys.stdout.errors, line_buffering=True)
-
-
-def _forget_odd_sizes() -> None:
-    """What no terminal has would be taken for its size, by everything that draws."""
-    for name in ("COLUMNS", "LINES"):
-        if not re.fullmatch("0*[1-9][0-9]{0,3}", os.environ.get(name, "80")):
-            del os.environ[name]
 
 
 def _run() -> int:
@@ -226,16 +217,12 @@ def _is_of_output(error: OSError) -> bool:
 def _complain(message: str, code: int) -> int:
     line = printable(shortened(" ".join(message.split())))  # a file's name or key may hold control sequences
     click.echo(f"tunectl: {line}", err=True)
-    if _nagios_wanted():
+    # A usage error happens before the options are known, and Nagios reads exit code 2 as CRITICAL.
+    words = sys.argv[1:]
+    asked = [word.partition("=")[2] for word in words if word.startswith("--format=")]
+    asked += [after for word, after in pairwise(words) if word == "--format"]
+    if (asked[-1] if asked else os.environ.get("TUNECTL_FORMAT", "")) == "nagios":
         with suppress(OSError):  # the line may be about the output itself
             click.echo(f"TUNECTL UNKNOWN - {line}".replace("|", "/"))
         return helped.NAGIOS_UNKNOWN
     return code
-
-
-def _nagios_wanted() -> bool:
-    """A usage error happens before the options are known, and Nagios reads exit code 2 as CRITICAL."""
-    words = sys.argv[1:]
-    asked = [word.partition("=")[2] for word in words if word.startswith("--format=")]
-    asked += [after for word, after in pairwise(words) if word == "--format"]
-    return (asked[-1] if asked else os.environ.get("TUNECTL_FORMAT", "")) == "nagios"

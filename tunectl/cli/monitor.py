@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 
 import click
 
@@ -60,7 +61,7 @@ def command(
     """Watch this host: frequency, throttling, temperature, interrupts, drift. Alerts go where [monitor] says."""
     _check(options, once, watch, repair or daemon, duration_s, interval_s)
     root = open_root(options)
-    read = _Reader(options, root)
+    read = _reader(options, root)
     inspection = read()
     stay_off(root, inspection.config.scope.isolated)
     notes = _blind_spots(inspection)
@@ -104,29 +105,25 @@ def _check(
         )
 
 
-class _Reader:
-    """Reads the host file, at the start and again for a reload; without one, the CPUs that the kernel isolates.
+def _reader(options: Options, root: Sysroot) -> Callable[[], Inspection]:
+    """What reads the host file, at the start and again for a reload; without one, the CPUs that the kernel isolates.
 
     A file that was named must be there, and so must one that was read before: who removed it did not ask for a
     monitor that watches no knob and tells nobody.
     """
+    must_be = bool(options.host)
 
-    def __init__(self, options: Options, root: Sysroot) -> None:
-        self._options, self._root = options, root
-        self._must_be = bool(options.host)
+    def read() -> Inspection:
+        nonlocal must_be
+        with hinted(options):
+            must_be = must_be or os.path.exists(options.host_path)
+            if must_be:
+                return open_inspection(root, options.host_path, options.state_path, options.invocation, today())
+            config = kernel_config(read_scope_facts(root))
+            standing = peek(options.state_path, follow=root.live)
+            return Inspection(root, read_identity(root), config, standing, options.invocation, today())
 
-    def __call__(self) -> Inspection:
-        with hinted(self._options):
-            return self._read()
-
-    def _read(self) -> Inspection:
-        options, root = self._options, self._root
-        self._must_be = self._must_be or os.path.exists(options.host_path)
-        if self._must_be:
-            return open_inspection(root, options.host_path, options.state_path, options.invocation, today())
-        config = kernel_config(read_scope_facts(root))
-        standing = peek(options.state_path, follow=root.live)
-        return Inspection(root, read_identity(root), config, standing, options.invocation, today())
+    return read
 
 
 def _blind_spots(inspection: Inspection) -> list[str]:

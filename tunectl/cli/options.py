@@ -93,7 +93,10 @@ class Options(NamedTuple):
 
     @property
     def _script(self) -> str:
-        return _program(os.path.join(installed.scripts(), "tunectl"))
+        """The program of this installation; where that is gone, the one that was just started, if its path is known."""
+        path, started = os.path.join(installed.scripts(), "tunectl"), sys.argv[0]
+        is_known = os.path.isabs(started) and started.endswith("/tunectl")
+        return started if is_known and not os.path.exists(path) else path
 
     @property
     def program(self) -> str:
@@ -122,14 +125,6 @@ def _refuse_empty(given: dict[str, Any]) -> None:
         if value == "" and name in Options._fields:
             option = "format" if name == "fmt" else name
             raise UsageError(f"--{option}: is empty", "leave it out for the default")
-
-
-def _program(path: str) -> str:
-    """The program of this installation; where that is gone, the one that was just started, if its path is known."""
-    started = sys.argv[0]
-    if not os.path.exists(path) and os.path.isabs(started) and started.endswith("/tunectl"):
-        return started
-    return path
 
 
 def shared_options(*, top: bool = False, formats: tuple[str, ...] = ("text", "json")) -> Callable[[F], F]:

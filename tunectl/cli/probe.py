@@ -137,8 +137,13 @@ def jitter(
             raise TunectlError(nothing, _way_out(intrude, fifo))
         return result
 
+    result: Measured
     with progress(options) as tell:
-        result = _held(_runs(plan, runs, pause_s, duration_s, measured, refused, tell), limits)
+        if plan:
+            result = quiet_then_loaded(plan, runs, pause_s, duration_s, measured, refused, tell)
+        else:
+            result = several(runs, pause_s, measured, tell) if runs > 1 else measured(tell)
+        result = _held(result, limits)
     name = result.schema.removeprefix("tunectl.").removesuffix("/1")
     emit_and_write(options, name, read_identity(root), plain(result), output)
     every = _every(result)
@@ -157,23 +162,7 @@ def _check_times(duration_s: float, pause_s: float) -> None:
         raise UsageError(f"--duration {duration_s:g}: seconds, above 0 and at most a day")
 
 
-Tell = Callable[[str], None]
 Measured = Jitter | JitterRuns | JitterLoaded
-
-
-def _runs(
-    plan: Plan | None,
-    count: int,
-    pause_s: float,
-    duration_s: float,
-    measured: Callable[[Tell], Jitter],
-    refused: Callable[[], str],
-    tell: Tell,
-) -> Measured:
-    """One run, several, or quiet ones and those under load."""
-    if plan:
-        return quiet_then_loaded(plan, count, pause_s, duration_s, measured, refused, tell)
-    return several(count, pause_s, measured, tell) if count > 1 else measured(tell)
 
 
 def _held(result: Measured, limits: Mapping[str, float]) -> Measured:

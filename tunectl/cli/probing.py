@@ -111,12 +111,7 @@ def end_by_signals(request: PairRequest) -> None:
 
 def write_result(path: str, result: object) -> None:
     """Puts a document in the place of the file that the user named, with the mode of what stood there."""
-    write_whole(path, file_text(result), _mode(path))
-
-
-def file_text(result: object) -> str:
-    """A document as JSON for a file."""
-    return "".join(_written(result, "\n")) + "\n"
+    write_whole(path, "".join(_written(result, "\n")) + "\n", _mode(path))
 
 
 def _written(value: Any, line: str) -> Iterator[str]:

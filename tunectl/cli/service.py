@@ -84,8 +84,7 @@ def install(options: Options, name: str, repair: bool) -> int:
     """Write the unit files and have systemd read them. What tunectl did not write is not overwritten."""
     root = open_root(options)
     units = _units(options, name, repair)
-    states = {unit: _state(root, unit) for unit in units}
-    _refuse_foreign(root, states)
+    states = _own_states(root, units)
     rows = []
     for unit, state in states.items():
         if state != "installed":
@@ -104,8 +103,7 @@ def remove(options: Options, name: str) -> int:
     """Stop and disable the service, and remove its unit files. What tunectl did not write stays."""
     root = open_root(options)
     units = _units(options, name, False)
-    states = {unit: _state(root, unit) for unit in units}
-    _refuse_foreign(root, states)
+    states = _own_states(root, units)
     there = [unit for unit, state in states.items() if state != "absent"]
     commands = [["systemctl", "disable", "--now", os.path.basename(unit.path)] for unit in there]
     done, failed = _systemctl(root, commands)
@@ -135,10 +133,13 @@ def _state(root: Sysroot, unit: Unit) -> State:
     return "outdated" if ours(text) else "foreign"
 
 
-def _refuse_foreign(root: Sysroot, states: dict[Unit, State]) -> None:
+def _own_states(root: Sysroot, units: Iterable[Unit]) -> dict[Unit, State]:
+    """How each unit stands. TunectlError where one is somebody else's."""
+    states = {unit: _state(root, unit) for unit in units}
     for unit, state in states.items():
         if state == "foreign":
             raise TunectlError(f"{root.path(unit.path)} was not written by tunectl", "move it away first")
+    return states
 
 
 def _write(root: Sysroot, unit: Unit) -> None:

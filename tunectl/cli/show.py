@@ -14,7 +14,7 @@ from tunectl.host.topology import read_topology
 from tunectl.report.findings import counts
 from tunectl.shapes import replaced
 from tunectl.tuners.find import read_tuners
-from tunectl.tuning.inspection import Inspection, open_inspection
+from tunectl.tuning.inspection import open_inspection
 from tunectl.tuning.show import Roles, roles_of_kernel, show_body
 from tunectl.tuning.trial import waiting
 
@@ -34,15 +34,16 @@ def command(options: Options) -> int:
 
 
 def _show(options: Options, root: Sysroot) -> int:
-    inspection = _inspection(options, root)
+    inspection = None
+    if options.host or os.path.exists(options.host_path):  # a file that was named must exist
+        inspection = open_inspection(root, options.host_path, options.state_path, options.invocation, today())
     facts = read_scope_facts(root)
     isolated = inspection.config.scope.isolated if inspection else facts.quiet
     stay_off(root, isolated)
     topology = read_topology(root, quiet=isolated)
     roles = Roles(isolated, inspection.config.origin) if inspection else roles_of_kernel(topology)
-    tuned = (
-        {str(outcome): count for outcome, count in counts(inspection.assess().findings).items()} if inspection else None
-    )
+    found = counts(inspection.assess().findings) if inspection else {}
+    tuned = {str(outcome): count for outcome, count in found.items()} if inspection else None
     identity = read_identity(root)
     loader = detect(root, inspection.config.bootloader if inspection else "")
     guest = read_guest(root, topology.drivers.hypervisor)
@@ -50,10 +51,3 @@ def _show(options: Options, root: Sysroot) -> int:
     waits = waiting(options.state_path, root, identity.boot_id)
     emit(options, "show", identity, replaced(body, unconfirmed=waits))
     return OK
-
-
-def _inspection(options: Options, root: Sysroot) -> Inspection | None:
-    """The inspection of the host file; None without one. A file that was named must exist."""
-    if not options.host and not os.path.exists(options.host_path):
-        return None
-    return open_inspection(root, options.host_path, options.state_path, options.invocation, today())

@@ -7,12 +7,10 @@ import click
 from tunectl.cli.command import check_output, emit, open_root, stay_off, tunectl_command
 from tunectl.cli.helped import OK, Example
 from tunectl.cli.options import Options
-from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.recording import record
-from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import files_read
 from tunectl.tuners.table import tuner_units
 from tunectl.tuning.inspection import read_config
@@ -30,7 +28,10 @@ def command(options: Options, output: str) -> int:
     """Record this host's files as one archive (.tar.gz) that --root accepts when unpacked."""
     root = open_root(options)
     check_output(output)
-    quiet = _quiet(options, root)
+    facts = read_scope_facts(root)
+    quiet = facts.quiet  # the CPUs that must not be interrupted: the kernel's isolated ones, and the host file's
+    with suppress(TunectlError):  # a host file that does not fit is a good reason to send a snapshot
+        quiet |= read_config(options.host_path, facts, root).scope.isolated
     stay_off(root, quiet)
     try:
         summary = record(root, output, quiet, tuner_units(), files_read())
@@ -38,12 +39,3 @@ def command(options: Options, output: str) -> int:
         raise TunectlError(f"cannot write {output}: {error.strerror}") from error
     emit(options, "snapshot", read_identity(root), summary)
     return OK
-
-
-def _quiet(options: Options, root: Sysroot) -> CpuSet:
-    """The CPUs that must not be interrupted: the kernel's isolated ones, and the host file's."""
-    facts = read_scope_facts(root)
-    quiet = facts.quiet
-    with suppress(TunectlError):  # a host file that does not fit is a good reason to send a snapshot
-        quiet |= read_config(options.host_path, facts, root).scope.isolated
-    return quiet

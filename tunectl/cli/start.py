@@ -27,7 +27,9 @@ _KEPT = frozenset(
 def main() -> None:
     """Runs the command line, and does not return. No traceback reaches a user, whatever there is too little of."""
     if sys.flags.ignore_environment:  # as our units start it: then no library of ours heeds it either
-        _forget_environment()
+        for name in os.environ.keys() - _KEPT:
+            if not name.startswith("LC_"):
+                del os.environ[name]
     if lacking := _lacking_memory():
         sys.exit(f"tunectl: {lacking}")
     try:
@@ -53,12 +55,6 @@ def _lacking_memory() -> str:
         return ""
     leaves, needs = (f"{value >> 20} MiB" for value in (max(0, left), _NEEDED_BYTES))
     return f"the limit on the address space (ulimit -v) leaves {leaves}, and tunectl needs {needs} or more"
-
-
-def _forget_environment() -> None:
-    for name in os.environ.keys() - _KEPT:
-        if not name.startswith("LC_"):
-            del os.environ[name]
 
 
 def _say(error: Exception) -> None:

@@ -9,8 +9,9 @@ import signal
 import sys
 import termios
 import tty
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -65,32 +66,23 @@ def run_watch(
     return OK
 
 
+@dataclass
 class _View:
     """The loop: a look when it is due, and the page after a look, a key, or a terminal of another size."""
 
-    def __init__(
-        self,
-        options: Options,
-        inspection: Inspection,
-        watcher: Watcher,
-        wakeup: Wakeup,
-        live: Live,
-        keyboard: Keyboard | None,
-        notes: Sequence[str],
-    ) -> None:
-        self._options = options
-        self._inspection = inspection
-        self._watcher = watcher
-        self._wakeup = wakeup
-        self._live = live
-        self._keyboard = keyboard
-        self._notes = notes
-        self._top = 0  # the first line shown below the headline
+    options: Options
+    inspection: Inspection
+    watcher: Watcher
+    wakeup: Wakeup
+    live: Live
+    keyboard: Keyboard | None
+    notes: Sequence[str]
+    top: int = 0  # the first line shown below the headline
 
     def run(self, interval: float, end: float) -> None:
         """Until a signal, the key q, or the end."""
-        wakeup, before = self._wakeup, None
-        status, _ = self._watcher.cycle.step()
+        wakeup, before = self.wakeup, None
+        status, _ = self.watcher.cycle.step()
         due = wakeup.now_s() + min(interval, 1.0)  # the second look comes soon: it has the first rates
         moves: tuple[int, ...] = ()
         while True:
@@ -102,45 +94,45 @@ class _View:
                 return
             if signal.SIGTSTP in signals:
                 self._pause()
-            moves, quits = self._keyboard.read() if self._keyboard else Asked()
+            moves, quits = self.keyboard.read() if self.keyboard else Asked()
             if quits:
                 return
             if wakeup.now_s() >= due:
                 before = status.snapshot
-                status, _ = self._watcher.cycle.step()
+                status, _ = self.watcher.cycle.step()
                 due = max(due + interval, wakeup.now_s())
 
     def _pause(self) -> None:
         """Ctrl-Z: the shell gets its terminal back as it was, until this process goes on."""
-        self._live.stop()
-        had_keys = self._keyboard is not None and self._keyboard.is_open
-        if self._keyboard:
-            self._keyboard.close()
+        self.live.stop()
+        had_keys = self.keyboard is not None and self.keyboard.is_open
+        if self.keyboard:
+            self.keyboard.close()
         os.kill(os.getpid(), signal.SIGSTOP)
-        if self._keyboard and had_keys:
-            self._keyboard.open()
-        self._live.start()
+        if self.keyboard and had_keys:
+            self.keyboard.open()
+        self.live.start()
 
     def _draw(self, status: Status, before: Snapshot | None, moves: Sequence[int]) -> None:
-        console = self._live.console
-        body = monitor_body(status, before, verdict_of(status), self._notes)
+        console = self.live.console
+        body = monitor_body(status, before, verdict_of(status), self.notes)
         page = self._lines(body, console.width)
         parts = [folded(line, console.width) for line in page]
         lines = [part for line in parts for part in line]
-        window = Window.over(len(lines), console.height, self._top)
-        self._top = window.moved(moves)
-        window = Window.over(len(lines), console.height, self._top)
+        window = Window.over(len(lines), console.height, self.top)
+        self.top = window.moved(moves)
+        window = Window.over(len(lines), console.height, self.top)
         seen = [*lines[:1], *lines[1:][window.shown()]]
         begins = [0, *accumulate(map(len, parts))]
         places = places_of(body["alerts"], [line.plain for line in page[1:]])
         alerts = [range(begins[place.start + 1] - 1, begins[place.stop + 1] - 1) for place in places]
-        has_keys = self._keyboard is not None and self._keyboard.is_open
+        has_keys = self.keyboard is not None and self.keyboard.is_open
         if said := window.said(alerts, console.width, has_keys=has_keys):
             seen.append(Text(said, "reverse" if may_colour() else ""))
-        self._live.update(Text("\n", no_wrap=True, overflow="crop").join(seen), refresh=True)
+        self.live.update(Text("\n", no_wrap=True, overflow="crop").join(seen), refresh=True)
 
     def _lines(self, body: Mapping[str, Any], width: int) -> list[Text]:
-        document = Document("monitor", self._inspection.identity, now_utc(), body, (), self._options.verbose)
+        document = Document("monitor", self.inspection.identity, now_utc(), body, (), self.options.verbose)
         text = render(document, "text", width=width, colour=may_colour())
         whole = Text.from_ansi(encodable(text, sys.stdout.encoding or "utf-8"), no_wrap=True, overflow="crop")
         return list(whole.split("\n", allow_blank=False))
@@ -294,15 +286,13 @@ class Keyboard:
         """What the keys that were pressed since ask for. Never waits; a terminal that is gone asks to quit."""
         if not self.is_open:
             return Asked()
-        sent = b"".join(self._waiting())
-        return asked(sent)
-
-    def _waiting(self) -> Iterator[bytes]:
+        sent = b""
         while select.select([self.fd], [], [], 0)[0]:
             try:
                 data = os.read(self.fd, 4096)
             except OSError:
                 data = b""
-            yield data or _QUITS[0]
+            sent += data or _QUITS[0]
             if len(data) < 4096:
-                return
+                break
+        return asked(sent)

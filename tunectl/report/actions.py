@@ -19,6 +19,7 @@ _BY_ITSELF = (Kind.TYPE, Kind.DECIDE)  # not one task of many findings
 _OPEN = (Outcome.DRIFTED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
 _PLAIN = re.compile(r"(?!-[neE]+$)[\w@%+:,./-]+", re.ASCII)  # a word that a shell takes as it stands
 _EACH = "each_of_them"  # stands for `$each`, which nothing may quote
+MAX_NAMES = 6  # of knobs that an action mends: as many as fit a line or two
 MAX_COMMANDS = 3  # more of them on a page are one loop
 _SEARCH = to_type(kinds.probe_jitter(), "says what interrupts each CPU")
 
@@ -49,7 +50,7 @@ def actions_of(
     merged = _merged(gathered).items()
     actions = [(item, sorted(mends.values(), key=lambda one: cost(one.severity))) for item, mends in merged]
     actions.sort(key=_place)
-    made = _once([_body(item, mends) for item, mends in actions])
+    made = _once([_action(item.task, mends) for item, mends in actions])
     searches = (*unproved, *([_SEARCH] if over_budget else []))
     made += [_document(task, ["probe.budget"]) for fix in searches for task in fix.tasks]
     return made
@@ -105,25 +106,17 @@ def _merged(gathered: Mapping[Item, Mapping[str, Finding]]) -> dict[Item, dict[s
         Kind.WORDS: Item(Task(Kind.WORDS, " ".join(task.text for task in words), place)),
         Kind.REBOOT: Item(REBOOT.tasks[0]._replace(note=how)),
     }
-    lines = _by_line(gathered)
+    lines: dict[str, list[Item]] = {}  # by the line of a file all that is to be decided about it
+    for item in gathered:
+        lines.setdefault(item.task.line, []).append(item)
     for item, mends in gathered.items():
-        made.setdefault(lines.get(item.task.line) or one.get(item.task.kind, item), {}).update(mends)
+        same = lines[item.task.line]
+        whole = one.get(item.task.kind, item)
+        if item.task.line and len(same) > 1:  # several findings say something of it
+            text = "; ".join(dict.fromkeys(each.task.said for each in same))
+            whole = Item(same[0].task._replace(text=text, note=""), any(each.first for each in same))
+        made.setdefault(whole, {}).update(mends)
     return made
-
-
-def _by_line(items: Iterable[Item]) -> dict[str, Item]:
-    """By the line of a file all that is to be decided about it, where several findings say something of it."""
-    found: dict[str, list[Item]] = {}
-    for item in items:
-        found.setdefault(item.task.line, []).append(item)
-    return {
-        line: Item(
-            same[0].task._replace(text="; ".join(dict.fromkeys(item.task.said for item in same)), note=""),
-            any(item.first for item in same),
-        )
-        for line, same in found.items()
-        if line and len(same) > 1
-    }
 
 
 def _once(actions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -136,8 +129,7 @@ def _once(actions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(made.values())
 
 
-def _body(item: Item, mends: Sequence[Finding]) -> dict[str, Any]:
-    task = item.task
+def _action(task: Task, mends: Sequence[Finding]) -> dict[str, Any]:
     if task.kind is Kind.DECIDE and len(mends) == 1:  # in the fix's own words, and not with N for the target
         task = next((one for one in mends[0].fix.tasks if _general(one, mends[0].instance) == task), task)
     waits = task.kind in (Kind.WORDS, Kind.REBOOT) or any(map(_waits, mends))
@@ -151,13 +143,14 @@ def _document(task: Task, mends: list[str], waits: bool = False) -> dict[str, An
     if task.kind is Kind.WORDS:
         words = task.text.split(" ")
         place = f" ({task.note})" if task.note else ""
-        return {"decide": kinds.boot_words(words) + place, **_kind(kinds.BOOT_WORDS, {"words": words}), **rest}
-    known = _kind(task.text.kind, task.text.arguments) if isinstance(task.text, Command) else {}
-    return {"command": task.text, **known, **({"note": task.note} if task.note else {}), **rest}
-
-
-def _kind(kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return ({"kind": kind} | ({"arguments": dict(arguments)} if arguments else {})) if kind else {}
+        known = {"kind": kinds.BOOT_WORDS, "arguments": {"words": words}}
+        return {"decide": kinds.boot_words(words) + place, **known, **rest}
+    if isinstance(task.text, Command) and task.text.kind:
+        given = {"arguments": dict(task.text.arguments)} if task.text.arguments else {}
+        rest = {"kind": task.text.kind, **given, **({"note": task.note} if task.note else {}), **rest}
+    elif task.note:
+        rest = {"note": task.note, **rest}
+    return {"command": task.text, **rest}
 
 
 def mended_by_apply(actions: Iterable[Mapping[str, Any]]) -> frozenset[str]:
@@ -203,25 +196,18 @@ class Todo(NamedTuple):
     @property
     def said(self) -> str:
         """`mends 14: mm.thp_enabled, irq.affinity[24,27-30], …`"""
-        verb = (
-            "puts in force"
-            if self.commands == REBOOT.commands
-            else "mends"
-            if self.mends != ("probe.budget",)
-            else "for"
-        )
-        return (
-            f"{verb} {len(self.mends)}: {', '.join(self.names())}" if len(self.mends) > 1 else f"{verb} {self.mends[0]}"
-        )
-
-    def names(self, limit: int = 6) -> list[str]:
-        """The targets knob by knob, as many as fit a line or two."""
+        verb = "for" if self.mends == ("probe.budget",) else "mends"
+        if self.commands == REBOOT.commands:
+            verb = "puts in force"
+        if len(self.mends) == 1:
+            return f"{verb} {self.mends[0]}"
         knobs: dict[str, list[str]] = {}
         for target in map(parse_target, self.mends):
             knobs.setdefault(target.knob, []).append(target.instance)
-        named = [name_of(knob, instances, 4) for knob, instances in knobs.items()]
-        more = len(named) - limit
-        return [*named[:limit], f"and {more} more"] if more > 1 else named
+        names = [name_of(knob, instances, 4) for knob, instances in knobs.items()]
+        more = len(names) - MAX_NAMES
+        names = [*names[:MAX_NAMES], f"and {more} more"] if more > 1 else names
+        return f"{verb} {len(self.mends)}: {', '.join(names)}"
 
 
 def _with_each(command: Command, place: int) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tunectl.shapes import Jitter
@@ -44,7 +44,8 @@ def grouped(result: Jitter) -> list[Group]:
         for row in cpu.causes or ():
             name = _OF_A_CPU.sub("", row.name) if row.kind == "thread" else row.name
             group = Group(name, row.count, row.total_ns, row.max_ns)
-            named[row.kind, name] = _sum(name, (group, named.get((row.kind, name))))
+            before = named.get((row.kind, name))
+            named[row.kind, name] = _sum(name, (before, group)) if before else group
     if not named:
         return []
     rows = sorted(_few(named), key=lambda row: -row.total_ns)
@@ -79,20 +80,15 @@ def _few(named: Mapping[_Key, Group]) -> list[Group]:
             rest.setdefault(kind, []).append(row)
         if shown + len(rest) < MOST_ROWS:
             break
-    return [*(row for _, row in ordered[:shown]), *(_rest(kind, rows) for kind, rows in rest.items())]
+    few = [row for _, row in ordered[:shown]]
+    for kind, rows in rest.items():
+        few.append(rows[0] if len(rows) == 1 else _sum(f"{len(rows)} other {_MANY.get(kind, kind)}", rows))
+    return few
 
 
-def _rest(kind: str, rows: list[Group]) -> Group:
-    if len(rows) == 1:
-        return rows[0]
-    return _sum(f"{len(rows)} other {_MANY.get(kind, kind)}", rows)
-
-
-def _sum(cause: str, rows: Iterable[Group | None]) -> Group:
-    known = [row for row in rows if row]
-    return Group(
-        cause, sum(row.count for row in known), sum(row.total_ns for row in known), max(row.max_ns for row in known)
-    )
+def _sum(cause: str, rows: Sequence[Group]) -> Group:
+    count, total_ns = sum(row.count for row in rows), sum(row.total_ns for row in rows)
+    return Group(cause, count, total_ns, max(row.max_ns for row in rows))
 
 
 def _with_percent(rows: list[Group]) -> list[Group]:

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from tunectl.shapes import Cpu, FeedSeries, Jitter
 
+MAX_SPARKLINES = 16  # CPUs, those with the longest gaps
+
 
 class Slice(NamedTuple):
     """What happened in one slice of time."""
@@ -32,15 +34,11 @@ def levels(series: FeedSeries, slices: int) -> list[Level | None]:
     """At most `slices` slices of the run, each of as many whole intervals; None where no message of it has come."""
     rows = series.intervals
     per = -(-len(rows) // slices) or 1
-    parts = [rows[at : at + per] for at in range(0, len(rows), per)]
-    return [_level(part) for part in parts]
-
-
-def _level(rows: Sequence[tuple[int, int, int]]) -> Level | None:
-    count = sum(messages for messages, _, _ in rows)
-    if not count:
-        return None
-    return Level(max(longest for _, _, longest in rows), sum(total for _, total, _ in rows) / count)
+    found: list[Level | None] = []
+    for at in range(0, len(rows), per):
+        counts, totals, longest = zip(*rows[at : at + per], strict=True)
+        found.append(Level(max(longest), sum(totals) / sum(counts)) if any(counts) else None)
+    return found
 
 
 def timeline(result: Jitter, cpu: Cpu, slices: int) -> list[Slice | None]:

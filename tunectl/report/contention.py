@@ -1,6 +1,6 @@
 """Figures of `probe contention`, as its pages write them: tables of the steps, and what was counted. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from tunectl.report.feed import signed_ns
@@ -35,26 +35,19 @@ def contention_conditions(result: Contention) -> list[str]:
 def parts(result: Contention) -> list[Part]:
     """The tables of all cases that were measured, void ones among them."""
     shown = [case for case in result.cases if case.n or case.is_void]
+    if not shown:
+        return []
+    header = ("", *(name for _, name in _RANKS))
     whole = [(case.name, *_ranks({**(case.percentiles_ns or {}), "max": case.max_ns}, case)) for case in shown]
-    steps = [
-        Part(title, _header(_RANKS), [(case.name, *_ranks(getattr(case, name) or {}, case)) for case in shown])
-        for name, title in _STEPS
-    ]
-    counts = [(case.name, *_counts(case)) for case in shown]
-    made = [Part("Due to had", _header(_RANKS), whole), *steps, Part(COUNTED, ("", *_COUNTS), counts)]
-    return made if shown else []
-
-
-def _header(ranks: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    return ("", *(name for _, name in ranks))
+    made = [Part("Due to had", header, whole)]
+    for name, title in _STEPS:
+        made.append(Part(title, header, [(case.name, *_ranks(getattr(case, name) or {}, case)) for case in shown]))
+    counts = []
+    for case in shown:
+        pairs = [" + ".join(f"{n:,}" for n in pair) for pair in (case.sleeps, case.preemptions, case.page_faults)]
+        counts.append((case.name, f"{case.allocations:,}", *pairs))
+    return [*made, Part(COUNTED, ("", *_COUNTS), counts)]
 
 
 def _ranks(spread: Mapping[str, float | None], case: ContentionCase) -> list[str]:
     return [signed_ns(spread.get(key)) if case.n else "void" for key, _ in _RANKS]
-
-
-def _counts(case: ContentionCase) -> list[str]:
-    pairs = [
-        " + ".join(f"{count:,}" for count in counts) for counts in (case.sleeps, case.preemptions, case.page_faults)
-    ]
-    return [f"{case.allocations:,}", *pairs]

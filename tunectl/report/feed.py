@@ -15,7 +15,7 @@ def feed_conditions(result: Feed) -> list[str]:
     bursts = {1: "each due at a time of its own"}
     found = [f"{plural(rate, 'message')} a second, {bursts.get(n, f'{n} due at a time')}" for rate, n in sorted(asked)]
     if replay := result.replay:
-        found = [*(_replayed(replay, rate) for rate, _ in sorted(asked))]
+        found = [_replayed(replay, rate) for rate, _ in sorted(asked)]
     if result.peer:
         to = f"messages go to {printable(result.peer.address)} and come back"
         found.append(f"{to}: wire (without time stamps kernel) holds both ways and the other host")
@@ -38,9 +38,8 @@ def _replayed(replay: FeedReplay, rate: int) -> str:
     said = f"{plural(replay.messages, 'message')} of {printable(replay.file)} at {replay.speed:.4g} times its speed"
     changed = f"; {replay.grown:,} were shorter than ours can be" if replay.grown else ""
     changed += f"; {replay.shortened:,} were longer than ours can be, and were cut" if replay.shortened else ""
-    changed += (
-        f"; {replay.backwards:,} were before the one they follow, and were put in order" if replay.backwards else ""
-    )
+    ordered = f"; {replay.backwards:,} were before the one they follow, and were put in order"
+    changed += ordered if replay.backwards else ""
     others = plural(replay.others, "packet")
     left_out = f"; {others} left out that are no UDP, or later fragments of it" if replay.others else ""
     if replay.unfollowed:
@@ -71,14 +70,11 @@ def signed_ns(ns: float | None) -> str:
 def stage_rows(case: FeedCase) -> list[tuple[str, ...]]:
     """Of each stage: its name, its own median and P99, and its part of the time at each percentile of DUE."""
     bars = [case.bars_ns.get(key) or {} for key, _ in DUE]
-    return [
-        (
-            stage,
-            *(signed_ns(case.stage(stage, figure)) for figure in ("50", "99")),
-            *(signed_ns(bar.get(stage)) for bar in bars),
-        )
-        for stage in FEED_STAGES
-    ]
+    rows = []
+    for stage in FEED_STAGES:
+        figures = [case.stage(stage, "50"), case.stage(stage, "99"), *(bar.get(stage) for bar in bars)]
+        rows.append((stage, *map(signed_ns, figures)))
+    return rows
 
 
 def feed_limits_of(feed: Feed | None) -> list[tuple[str, str, str, str, str]]:

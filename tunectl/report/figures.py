@@ -103,17 +103,11 @@ def plain(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
-def _share(ppm: float | None) -> str:
-    """`8,590 ppm`; from one percent on `71.9 %`."""
-    if ppm is None:
-        return "-"
-    return f"{plain(ppm / 1e4)} %" if ppm >= 9999.5 else f"{plain(ppm)} ppm"
-
-
-_WRITTEN: Mapping[str, Callable[[float | None], str]] = {
-    "interruptions_per_s": lambda value: f"{plain(value)}/s" if value is not None else "-",
-    "stolen_ppm": lambda value: _share(value),
-    **dict.fromkeys(_PERCENT, lambda value: f"{plain(value)} %" if value is not None else "-"),
+# What is no time. Of stolen time: `8,590 ppm`; from one percent on `71.9 %`.
+_WRITTEN: Mapping[str, Callable[[float], str]] = {
+    "interruptions_per_s": lambda value: f"{plain(value)}/s",
+    "stolen_ppm": lambda ppm: f"{plain(ppm / 1e4)} %" if ppm >= 9999.5 else f"{plain(ppm)} ppm",
+    **dict.fromkeys(_PERCENT, lambda value: f"{plain(value)} %"),
 }
 
 
@@ -123,26 +117,18 @@ def label_of(row: Row | DecidingRow) -> str:
     return f"{name} P{row.percentile}" if row.percentile else name
 
 
-def side_of(row: Row, side: str) -> Bounds | None:
-    """The `before` or the `after` of a row."""
-    return row.before if side == "before" else row.after
+def value_of(row: Row, side: Bounds | None) -> str:
+    """The estimate of a row's `before` or `after`, with its unit."""
+    return _written(row.measure, side.value if side else None)
 
 
-def value_of(row: Row, side: str) -> str:
-    """One side's estimate, with its unit."""
-    bounds = side_of(row, side)
-    return _written(row.measure, bounds.value if bounds else None)
-
-
-def bounds_of(row: Row, side: str) -> str:
+def bounds_of(row: Row, side: Bounds | None) -> str:
     """`12 µs to 15 µs`; `over 12 µs` where the run was too short to bound it above; empty without bounds."""
-    bounds = side_of(row, side)
-    if not bounds or bounds.low is None:
+    if not side or side.low is None:
         return ""
-    low, high = bounds.low, bounds.high
-    if high is None:
-        return f"over {_written(row.measure, low)}"
-    return f"{_written(row.measure, low)} to {_written(row.measure, high)}"
+    if side.high is None:
+        return f"over {_written(row.measure, side.low)}"
+    return f"{_written(row.measure, side.low)} to {_written(row.measure, side.high)}"
 
 
 def change_of(row: Row) -> tuple[str, str]:
@@ -150,7 +136,7 @@ def change_of(row: Row) -> tuple[str, str]:
     ratio = row.ratio
     if not ratio:
         return "-", ""
-    value, low, high = _printed_ratio(row), ratio.low, ratio.high
+    value, low, high = _printed_ratio(row, ratio.value), ratio.low, ratio.high
     percent = value is not None and 0.5 < value < 2  # and of the bounds the same, so that they can be compared
     said = "up from 0" if value is None else " ".join(_times(row, value, percent)).strip()
     if low is None or (not low and high == 0):
@@ -170,11 +156,11 @@ def change_of(row: Row) -> tuple[str, str]:
     return said, " to ".join(" ".join(filter(None, end)) for end in ends)
 
 
-def _printed_ratio(row: Row) -> float | None:
+def _printed_ratio(row: Row, ratio: float | None) -> float | None:
     """The ratio of the two figures as they are printed, so that a reader who divides them gets what stands beside."""
     before, after = (bounds and bounds.value for bounds in (row.before, row.after))
-    if not row.ratio or not row.ratio.value or not before or not after:
-        return row.ratio.value if row.ratio else None
+    if not ratio or not before or not after:
+        return ratio
     return _as_printed(row.measure, after) / _as_printed(row.measure, before)
 
 
@@ -220,7 +206,7 @@ def verdict_of(compared: Comparison, names: tuple[str, str] = SIDES) -> list[str
 
 
 def _written(measure: str, value: float | None) -> str:
-    return _WRITTEN.get(measure, nanoseconds)(value)
+    return "-" if value is None else _WRITTEN.get(measure, nanoseconds)(value)
 
 
 def probe_of(document: Document) -> Jitter | None:

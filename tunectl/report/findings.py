@@ -68,10 +68,8 @@ class Group(NamedTuple):
 
     def stands(self, row: Row) -> str:
         """`is 0-3, should be 0-1`: how the values of one of its rows stand."""
-        value = Finding(
-            self.knob, "", self.outcome, row.observed, row.desired, severity=self.severity, match=self.match
-        )
-        return standing(value)
+        values = row.observed, row.desired
+        return standing(Finding(self.knob, "", self.outcome, *values, severity=self.severity, match=self.match))
 
 
 def finding_body(finding: Finding) -> dict[str, Any]:

@@ -19,13 +19,11 @@ def hedge_conditions(result: Hedge) -> list[str]:
     """Under what conditions the cases were measured: sentences."""
     found = []
     if result.simulated:
-        found.append(
-            "simulated: two queues, random arrivals and this policy on simulated time; no measurement of this host"
-        )
+        what = "two queues, random arrivals and this policy on simulated time"
+        found.append(f"simulated: {what}; no measurement of this host")
     for case in result.cases[:1]:
-        cancels = (
-            "a copy that has not begun is cancelled once the answer is there" if case.cancel else "no copy is cancelled"
-        )
+        cancelled = "a copy that has not begun is cancelled once the answer is there"
+        cancels = cancelled if case.cancel else "no copy is cancelled"
         budget = "no budget" if case.budget is None else f"a budget of {case.budget:g} second copies for each request"
         shed = "no queue refuses" if case.shed_at is None else f"a queue of {case.shed_at} refuses"
         found.append(f"{nanoseconds(case.service_ns)} of work a request; {cancels}; {budget}; {shed}")
@@ -64,14 +62,7 @@ def _length(case: HedgeCase, name: str) -> float | None:
 
 def baseline(case: HedgeCase, cases: Sequence[HedgeCase]) -> HedgeCase | None:
     """The same load and stall without second copies."""
-    return next(
-        (
-            hedge_case
-            for hedge_case in cases
-            if not hedge_case.is_hedged and hedge_case.place == case.place and hedge_case.n
-        ),
-        None,
-    )
+    return next((alone for alone in cases if not alone.is_hedged and alone.place == case.place and alone.n), None)
 
 
 def figures(case: HedgeCase, cases: Sequence[HedgeCase]) -> list[str]:
@@ -79,9 +70,10 @@ def figures(case: HedgeCase, cases: Sequence[HedgeCase]) -> list[str]:
     if not case.n:
         return ["void", *[""] * (len(HEADER) - 1)]
     gained = gain(case, cases)
+    shorter = "" if not gained else f"{plain(gained[1])}x" if math.isfinite(gained[1]) else "answers"
     return [
         *(nanoseconds(case.at(key)) for key, _ in LATENCIES),
-        "collapsed" if case.collapsed else _times(gained[1]) if gained else "",
+        "collapsed" if case.collapsed else shorter,
         f"{plain(100 * case.hedged / case.n)} %" if case.is_hedged else "",
         f"{plain(100 * case.missed / case.n)} %",
         "-" if case.utilisation is None else f"{plain(100 * case.utilisation)} %",
@@ -101,10 +93,6 @@ def fates(case: HedgeCase) -> list[str]:
     ]
 
 
-def _times(times: float) -> str:
-    return f"{plain(times)}x" if math.isfinite(times) else "answers"
-
-
 def findings(result: Hedge) -> list[str]:
     """Does a second copy help, at which delay, for how much, and where does it collapse: sentences."""
     measured = [case for case in result.cases if case.n]
@@ -113,8 +101,17 @@ def findings(result: Hedge) -> list[str]:
     for stall in stalls:
         cases = [case for case in measured if case.stall == stall]
         where = f"stall {stall}: " if len(stalls) > 1 or stall != "none" else ""
-        said += [where + text for text in (*_best(cases), *_collapses(cases))]
+        collapses = []  # from which load on, with each delay
+        for second in dict.fromkeys(case.second for case in cases):
+            if loads := sorted(case.load for case in cases if case.second == second and case.collapsed):
+                copies = f"with a second copy {second}" if second != "none" else "without second copies"
+                collapses.append(f"{copies} it collapses at load {_listed(loads)}")
+        said += [where + text for text in (*_best(cases), *collapses)]
     return said
+
+
+def _listed(loads: Sequence[float]) -> str:
+    return ", ".join(f"{load:g}" for load in loads)
 
 
 def _best(cases: Sequence[HedgeCase]) -> Iterator[str]:
@@ -135,7 +132,7 @@ def _best(cases: Sequence[HedgeCase]) -> Iterator[str]:
     yield f"a second copy helps most at load {best.load:g}, {best.second}: {fell}, {cost}"
     helped = {case.load for _, _, case in helping}
     if rest := sorted({case.load for case in cases} - helped):
-        yield f"it helps at no delay at load {', '.join(f'{load:g}' for load in rest)}"
+        yield f"it helps at no delay at load {_listed(rest)}"
 
 
 def _is_more_than_chance(case: HedgeCase, cases: Sequence[HedgeCase], name: str) -> bool:
@@ -150,12 +147,3 @@ def _at_rank(case: HedgeCase, name: str, deviations: float) -> float:
     share += deviations * math.sqrt(share * (1 - share) / case.n)
     bucket = bucket_at(case.histogram, share, case.missed)
     return bucket[1] if bucket else math.inf
-
-
-def _collapses(cases: Sequence[HedgeCase]) -> Iterator[str]:
-    """From which load on, with each delay."""
-    for second in dict.fromkeys(case.second for case in cases):
-        loads = sorted(case.load for case in cases if case.second == second and case.collapsed)
-        if loads:
-            said = f"with a second copy {second}" if second != "none" else "without second copies"
-            yield f"{said} it collapses at load {', '.join(f'{load:g}' for load in loads)}"

@@ -8,7 +8,7 @@ severity is its group, and the worst one that fails is a property of the suite.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import BytesIO
 from typing import Any, cast
 
@@ -18,7 +18,6 @@ from tunectl.model import Document, Finding, Outcome, cost
 from tunectl.report.escape import printable, shown
 from tunectl.report.figures import feed_of, probe_of
 from tunectl.report.findings import brief
-from tunectl.shapes import Budget
 from tunectl.verdict import fails_gate
 from tunectl.wording import standing, wanted
 
@@ -39,10 +38,9 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     strict = bool(document.body.get("strict"))
     ordered = sorted(document.findings, key=lambda finding: cost(finding.severity))
     cases = [_case(finding, strict) for finding in ordered]
-    if worst := next(
-        (finding.severity for finding in ordered if finding.severity and fails_gate(finding, strict)), None
-    ):
-        suite.add_property("severity", worst.value)
+    failing = [finding.severity for finding in ordered if finding.severity and fails_gate(finding, strict)]
+    if failing:
+        suite.add_property("severity", failing[0].value)
     suite.add_testcases([*cases, *_budgets(document), _verdict(document)])
     root = JUnitXml()
     root.add_testsuite(suite)
@@ -63,43 +61,37 @@ def _case(finding: Finding, strict: bool) -> TestCase:
     if finding.severity:
         cast(Any, case)._elem.set("group", finding.severity.value)
     if fails_gate(finding, strict):
-        case.result = [_failure(finding)]
+        observed, desired = shown(finding.observed), wanted(shown(finding.desired), finding.match)
+        lines = {"observed": observed, "desired": desired, "reason": finding.reason, "fix": str(finding.fix)}
+        text = [f"{label}: {_xml(said)}" for label, said in lines.items()]
+        case.result = [_failure(_xml(standing(finding)), finding.outcome.value, text)]
     elif finding.outcome is not Outcome.COMPLIANT:
         case.result = [Skipped(_xml(f"{finding.outcome.value}: {finding.reason}"), finding.outcome.value)]
     return case
 
 
-def _failure(finding: Finding) -> Failure:
-    failure = Failure(_xml(standing(finding)), finding.outcome.value)
-    observed, desired = shown(finding.observed), wanted(shown(finding.desired), finding.match)
-    lines = {"observed": observed, "desired": desired, "reason": finding.reason, "fix": str(finding.fix)}
-    failure.text = "\n".join(f"{label}: {_xml(text)}" for label, text in lines.items())
+def _failure(message: str, kind: str, lines: Iterable[str]) -> Failure:
+    failure = Failure(message, kind)
+    failure.text = "\n".join(lines)
     return failure
 
 
 def _budgets(document: Document) -> Iterator[TestCase]:
     for what, run in (("probe", probe_of(document)), ("feed", feed_of(document))):
-        if run:
-            yield _budget(what, run.budget)
-
-
-def _budget(what: str, budget: Budget) -> TestCase:
-    case = TestCase(f"{what}.budget", what)
-    broken = list(map(_xml, budget.broken))
-    if broken:
-        failure = Failure(broken[0], "broken")
-        failure.text = "\n".join(broken)
-        case.result = [failure]
-    elif budget.verdict != "within":
-        case.result = [Skipped(_xml(budget.reason or "not judged"), "not-judged")]
-    return case
+        if not run:
+            continue
+        case = TestCase(f"{what}.budget", what)
+        if broken := list(map(_xml, run.budget.broken)):
+            case.result = [_failure(broken[0], "broken", broken)]
+        elif run.budget.verdict != "within":
+            case.result = [Skipped(_xml(run.budget.reason or "not judged"), "not-judged")]
+        yield case
 
 
 def _verdict(document: Document) -> TestCase:
     verdict = str(document.body.get("verdict", "unknown"))
     case = TestCase("verdict", "tunectl")
     if verdict not in _PASSING:
-        failure = Failure(_xml(f"{verdict}: {brief(document.findings)}"), _xml(verdict))
-        failure.text = "\n".join(_xml(str(reason)) for reason in document.body.get("reasons", ()))
-        case.result = [failure]
+        reasons = [_xml(str(reason)) for reason in document.body.get("reasons", ())]
+        case.result = [_failure(_xml(f"{verdict}: {brief(document.findings)}"), _xml(verdict), reasons)]
     return case

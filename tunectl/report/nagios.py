@@ -4,7 +4,7 @@ Source: https://www.monitoring-plugins.org/doc/guidelines.html. A threshold `0` 
 outside 0 to 0". There is no unit for ppm, so stolen time is a percentage.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tunectl.model import Document, Finding, Outcome, cost
 from tunectl.report.actions import todo
@@ -43,8 +43,7 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     said = f"{_clean(str(verdict or 'no verdict'))}: {headline}{brief(document.findings)}"
     if reasons:
         said += f"; {len(reasons)} reason{'s' if len(reasons) > 1 else ''}, first: {_clean(reasons[0])}"
-    perfdata = " ".join([*_outcomes(document.findings), *_probe(document), *_feed(document)])
-    status = f"TUNECTL {_WORDS[exit_code(verdict)]} - {said} | {perfdata}"
+    status = f"TUNECTL {_WORDS[exit_code(verdict)]} - {said} | {' '.join(_perfdata(document))}"
     numbered = [f"{place}. {_clean(reason)}" for place, reason in enumerate(reasons, 1)]
     details = [*_todo(document), *numbered, *_details(document)]
     hidden = len(details) - MAX_DETAILS
@@ -82,37 +81,29 @@ def _details(document: Document) -> Iterator[str]:
         yield _clean(f"{word}: " + ". ".join(part for part in parts if part))
 
 
-def _outcomes(findings: Sequence[Finding]) -> Iterator[str]:
+def _perfdata(document: Document) -> Iterator[str]:
+    """The outcomes; the worst probed CPU's figures, and feed's worst case, each with its limit where there is one."""
     thresholds = {Outcome.DRIFTED: ";;0;0", Outcome.PENDING_REBOOT: ";0;;0"}
-    for outcome, count in counts(findings).items():
+    for outcome, count in counts(document.findings).items():
         yield f"'{outcome.value}'={count}{thresholds.get(outcome, ';;;0')}"
-
-
-def _probe(document: Document) -> Iterator[str]:
-    """The worst probed CPU's figures, with the budget as the critical threshold where there is one."""
-    probe = probe_of(document)
-    if not probe:
-        return
-    for label, measure, limit, scale, unit in (
-        ("probe_max", "max_ns", "max_ns", 1000, "us"),
-        ("probe_arrival_p99.9", "p99_9_ns", "p99_9_ns", 1000, "us"),
-        ("probe_interruptions_per_s", "interruptions_per_s", "interruptions_per_s", 1, ""),
-        ("probe_stolen", "stolen_ppm", "stolen_ppm", 10000, "%"),
-    ):
-        value, budget = probe.worst(measure), probe.budget.limits.get(limit)
-        if value is not None:
-            crit = "" if budget is None else _number(budget / scale)
-            yield f"'{label}'={_number(value / scale)}{unit};;{crit};0"
-
-
-def _feed(document: Document) -> Iterator[str]:
-    """The worst case's P99.9 from due to the book."""
-    feed = feed_of(document)
-    known = [value for case in (feed.cases if feed else ()) if (value := case.at("99.9")) is not None]
-    if feed and known:
+    if probe := probe_of(document):
+        for label, measure, scale, unit in (
+            ("probe_max", "max_ns", 1000, "us"),
+            ("probe_arrival_p99.9", "p99_9_ns", 1000, "us"),
+            ("probe_interruptions_per_s", "interruptions_per_s", 1, ""),
+            ("probe_stolen", "stolen_ppm", 10000, "%"),
+        ):
+            yield from _figure(label, probe.worst(measure), probe.budget.limits.get(measure), scale, unit)
+    if feed := feed_of(document):
+        worst = max((value for case in feed.cases if (value := case.at("99.9")) is not None), default=None)
         limit = feed.budget.limits.get("due_to_book_p99_9_ns")
-        crit = "" if limit is None else _number(limit / 1000)
-        yield f"'feed_due_to_book_p99.9'={_number(max(known) / 1000)}us;;{crit};0"
+        yield from _figure("feed_due_to_book_p99.9", worst, limit, 1000, "us")
+
+
+def _figure(label: str, value: float | None, limit: float | None, scale: int, unit: str) -> Iterator[str]:
+    if value is not None:
+        crit = "" if limit is None else _number(limit / scale)
+        yield f"'{label}'={_number(value / scale)}{unit};;{crit};0"
 
 
 def _number(value: float) -> str:

@@ -29,8 +29,10 @@ _VERDICTS = {
     "thermal": ("ok", "throttled", "unknown"),
 }
 _TUNED = ("compliant", "drifted", "pending-reboot", "unreadable")
+_JUDGED = ("within", "broken")  # verdicts of a budget
 _SECOND = 1e9  # nanoseconds
 _PPM = 1e6
+Sample = tuple[Any, *tuple[str, ...]]  # a number, then labels
 
 
 class _Collected:
@@ -52,66 +54,55 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     return generate_latest(registry).decode()
 
 
-def _gauge(document: Document, name: str, text: str, labels: tuple[str, ...] = ()) -> tuple[GaugeMetricFamily, Any]:
+def _gauge(document: Document, name: str, text: str, samples: Iterable[Sample], *labels: str) -> Metric:
+    """A metric of this document; each sample is its value, then what its labels are."""
     family = GaugeMetricFamily(f"tunectl_{name}", text, labels=("report", *labels))
-
-    def add(value: float, *label_values: str) -> None:
-        family.add_metric([document.name, *(printable(value) for value in label_values)], value)
-
-    return family, add
+    for value, *named in samples:
+        family.add_metric([document.name, *map(printable, named)], value)
+    return family
 
 
 def _about(document: Document) -> Iterator[Metric]:
-    build, add = _gauge(document, "build_info", "The tunectl that made this report.", ("version",))
-    add(1, __version__)
-    yield build
+    yield _gauge(document, "build_info", "The tunectl that made this report.", [(1, __version__)], "version")
     try:
         at = datetime.fromisoformat(document.at).timestamp()
     except ValueError:
         return
-    made, add = _gauge(document, "report_timestamp_seconds", "When this report was made, since the epoch.")
-    add(at)
-    yield made
+    yield _gauge(document, "report_timestamp_seconds", "When this report was made, since the epoch.", [(at,)])
     if document.body.get("unconfirmed"):
-        waits, add = _gauge(document, "unconfirmed", "1 where a change waits for its confirmation.")
-        add(1)
-        yield waits
+        yield _gauge(document, "unconfirmed", "1 where a change waits for its confirmation.", [(1,)])
 
 
 def _findings(document: Document) -> Iterator[Metric]:
-    total, add = _gauge(document, "findings", "Findings by outcome.", ("outcome",))
-    for outcome, count in counts(document.findings).items():
-        add(count, outcome.value)
-    yield total
+    outcomes = [(count, outcome.value) for outcome, count in counts(document.findings).items()]
+    yield _gauge(document, "findings", "Findings by outcome.", outcomes, "outcome")
     strict = bool(document.body.get("strict"))
     failing = dict.fromkeys((each.knob, each.target) for each in document.findings if fails_gate(each, strict))
-    per_knob = Counter(knob for knob, _ in failing)
-    targets, add = _gauge(document, "drifted_targets", "Targets that fail the gate, by knob.", ("knob",))
-    for knob, count in per_knob.items():
-        add(count, knob)
-    yield targets
+    per_knob = [(count, knob) for knob, count in Counter(knob for knob, _ in failing).items()]
+    yield _gauge(document, "drifted_targets", "Targets that fail the gate, by knob.", per_knob, "knob")
     text = f"1 for a target that fails the gate; the first {MAX_TARGETS} of a knob."
-    drifted, add = _gauge(document, "drifted", text, ("knob", "target"))
     listed: Counter[str] = Counter()
+    drifted = []
     for knob, target in failing:
         listed[knob] += 1
         if listed[knob] <= MAX_TARGETS:
-            add(1, knob, target)
-    yield drifted
+            drifted.append((1, knob, target))
+    yield _gauge(document, "drifted", text, drifted, "knob", "target")
 
 
 def _verdicts(document: Document) -> Iterator[Metric]:
-    verdict, add = _gauge(document, "verdict", "1 for the report's verdict, 0 for the others.", ("verdict",))
-    for word in _VERDICTS.get(document.name, _TUNED):
-        add(document.body.get("verdict") == word, word)
-    yield verdict
-    sections = [name for name in SECTIONS if isinstance(document.body.get(name), Mapping)]
-    section, add = _gauge(document, "section_verdict", "1 for the verdict of a section.", ("section", "verdict"))
-    for name in sections:
-        for word in _VERDICTS.get(name, _TUNED):
-            add(document.body[name].get("verdict") == word, name, word)
+    body, own = document.body, _VERDICTS.get(document.name, _TUNED)
+    text = "1 for the report's verdict, 0 for the others."
+    yield _gauge(document, "verdict", text, [(body.get("verdict") == word, word) for word in own], "verdict")
+    sections = [
+        (body[name].get("verdict") == word, name, word)
+        for name in SECTIONS
+        if isinstance(body.get(name), Mapping)
+        for word in _VERDICTS.get(name, _TUNED)
+    ]
     if sections:
-        yield section
+        text = "1 for the verdict of a section."
+        yield _gauge(document, "section_verdict", text, sections, "section", "verdict")
 
 
 def _terms(document: Document, probe: Jitter | None) -> Iterator[Metric]:
@@ -119,83 +110,56 @@ def _terms(document: Document, probe: Jitter | None) -> Iterator[Metric]:
     waivers = document.body.get("waivers")
     if not isinstance(waivers, Mapping):
         return
-    standing, add = _gauge(document, "waivers", "How many waivers of the host file stand.")
-    add(waivers["standing"])
-    yield standing
+    yield _gauge(document, "waivers", "How many waivers of the host file stand.", [(waivers["standing"],)])
     if waivers["next"]:
         text = "When the day ends (UTC) on which the next waiver expires, since the epoch."
-        expiry, add = _gauge(document, "waiver_next_expiry_timestamp_seconds", text)
         last_day = datetime.fromisoformat(waivers["next"]["until"]).replace(tzinfo=UTC)
-        add((last_day + timedelta(days=1)).timestamp())
-        yield expiry
+        end = (last_day + timedelta(days=1)).timestamp()
+        yield _gauge(document, "waiver_next_expiry_timestamp_seconds", text, [(end,)])
     text = "How many times as much a limit of the budget permits as the profile's; only of limits that are looser."
-    looser, add = _gauge(document, "probe_budget_looser_ratio", text, ("limit",))
-    for one in document.body.get("looser", ()):
-        add(one["limit"] / one["profile_limit"], one["key"])
-    yield looser
-    judged, add = _gauge(
-        document, "probe_judged", "1 where the probe was held to its limits, 0 where nothing was judged."
-    )
-    add(probe is not None and probe.budget.verdict in ("within", "broken"))
-    yield judged
+    looser = [(one["limit"] / one["profile_limit"], one["key"]) for one in document.body.get("looser", ())]
+    yield _gauge(document, "probe_budget_looser_ratio", text, looser, "limit")
+    text = "1 where the probe was held to its limits, 0 where nothing was judged."
+    yield _gauge(document, "probe_judged", text, [(probe is not None and probe.budget.verdict in _JUDGED,)])
 
 
 def _feed(document: Document, feed: Feed | None) -> Iterator[Metric]:
     """Of the feed that was asked for: whether it was judged, also where it was not measured."""
     if document.body.get("is_feed_asked"):
         text = "1 where feed was held to its limit, 0 where nothing was judged."
-        judged, add = _gauge(document, "feed_judged", text)
-        add(feed is not None and feed.budget.verdict in ("within", "broken"))
-        yield judged
+        yield _gauge(document, "feed_judged", text, [(feed is not None and feed.budget.verdict in _JUDGED,)])
     if not feed:
         return
+    known = [(case.at(name), case.name, name) for case in feed.cases for name in ("50", "99", "99.9")]
+    taken = [(value / _SECOND, case, name) for value, case, name in known if value is not None]
     text = "Percentiles of what a message takes from when it was due to the book."
-    family, add = _gauge(document, "feed_due_to_book_seconds", text, ("case", "percentile"))
-    for case in feed.cases:
-        for percentile in ("50", "99", "99.9"):
-            if (value := case.at(percentile)) is not None:
-                add(value / _SECOND, case.name, percentile)
-    yield family
+    yield _gauge(document, "feed_due_to_book_seconds", text, taken, "case", "percentile")
     if (allowed := feed.budget.limits.get("due_to_book_p99_9_ns")) is not None:
-        limit, add = _gauge(document, "feed_budget_due_to_book_p99_9_seconds", "The limit of the percentile 99.9.")
-        add(allowed / _SECOND)
-        yield limit
-    broken, add = _gauge(document, "feed_budget_broken", "How many cases of feed broke its limit.")
-    add(len(feed.budget.broken))
-    yield broken
+        text = "The limit of the percentile 99.9."
+        yield _gauge(document, "feed_budget_due_to_book_p99_9_seconds", text, [(allowed / _SECOND,)])
+    text = "How many cases of feed broke its limit."
+    yield _gauge(document, "feed_budget_broken", text, [(len(feed.budget.broken),)])
 
 
 def _probe(document: Document, probe: Jitter | None) -> Iterator[Metric]:
     if not probe:
         return
-    plain = (
+    for name, text, measure, scale in (
         ("max_gap_seconds", "The longest time a CPU was away.", "max_ns", _SECOND),
         ("stolen_ratio", "The share of time a CPU was away.", "stolen_ppm", _PPM),
         ("interruptions_per_second", "How often a CPU was away.", "interruptions_per_s", 1),
-    )
-    for name, text, measure, scale in plain:
-        family, add = _gauge(document, f"probe_{name}", text, ("cpu",))
-        for cpu in probe.cpus:
-            value = probe.figure(cpu, measure)
-            if value is not None:
-                add(value / scale, str(cpu.cpu))
-        yield family
-    yield from _percentiles(document, probe)
-    yield from _budget(document, probe.budget)
-
-
-def _percentiles(document: Document, probe: Jitter) -> Iterator[Metric]:
-    gap = [(cpu, cpu.gap_ns) for cpu in probe.cpus]
-    arrival = [(cpu, cpu.arrival_ns) for cpu in probe.cpus]
-    for field, each, text in (
-        ("gap", gap, "Percentiles of how long a CPU was away, by interruption."),
-        ("arrival", arrival, "Percentiles of the wait of a message that arrives at a random moment."),
     ):
-        family, add = _gauge(document, f"probe_{field}_seconds", text, ("cpu", "percentile"))
-        for cpu, percentiles in each:
-            for percentile, value in percentiles.items():
-                add(value / _SECOND, str(cpu.cpu), percentile)
-        yield family
+        figures = [(probe.figure(cpu, measure), str(cpu.cpu)) for cpu in probe.cpus]
+        known = [(value / scale, cpu) for value, cpu in figures if value is not None]
+        yield _gauge(document, f"probe_{name}", text, known, "cpu")
+    gaps, arrivals = ([(cpu, getattr(cpu, field)) for cpu in probe.cpus] for field in ("gap_ns", "arrival_ns"))
+    for name, each, text in (
+        ("gap", gaps, "Percentiles of how long a CPU was away, by interruption."),
+        ("arrival", arrivals, "Percentiles of the wait of a message that arrives at a random moment."),
+    ):
+        taken = [(ns / _SECOND, str(cpu.cpu), rank) for cpu, percentiles in each for rank, ns in percentiles.items()]
+        yield _gauge(document, f"probe_{name}_seconds", text, taken, "cpu", "percentile")
+    yield from _budget(document, probe.budget)
 
 
 def _budget(document: Document, budget: Budget) -> Iterator[Metric]:
@@ -206,9 +170,7 @@ def _budget(document: Document, budget: Budget) -> Iterator[Metric]:
         ("stolen_ppm", "stolen_ratio", _PPM),
     ):
         if (allowed := budget.limits.get(limit)) is not None:
-            family, add = _gauge(document, f"probe_budget_{name}", f"The budget's {limit}, in base units.")
-            add(allowed / scale)
-            yield family
-    broken, add = _gauge(document, "probe_budget_broken", "How many limits of the budget the probe broke.")
-    add(len(budget.broken))
-    yield broken
+            text = f"The budget's {limit}, in base units."
+            yield _gauge(document, f"probe_budget_{name}", text, [(allowed / scale,)])
+    text = "How many limits of the budget the probe broke."
+    yield _gauge(document, "probe_budget_broken", text, [(len(budget.broken),)])

@@ -33,7 +33,14 @@ def story(result: Jitter) -> Story | None:
     when = f"CPU {gap.cpu} was away for {nanoseconds(gap.length_ns)}, {nanoseconds(gap.at_ns)} after the start"
     cause = f": {gap.cause}" if gap.cause else ""
     headline = f"a gap of {least} or longer ended the run (--until): {when}{cause}"
-    return Story(headline, _rows(gap), _others(gap), gap.unseen)
+    others = []  # a sentence for each other probed CPU that was away, too, and one for all that were not
+    for other in gap.others:
+        if other.gaps:
+            each = [f"from {_when(at)} for {nanoseconds(ns)}{f' ({why})' if why else ''}" for at, ns, why in other.gaps]
+            others.append(f"CPU {other.cpu} was away, too: {few(each, GAPS, '; ')}")
+    if there := [f"CPU {other.cpu}" for other in gap.others if not other.gaps]:
+        others.append(f"not away at that time: {few(there, THERE)}")
+    return Story(headline, _rows(gap), others, gap.unseen)
 
 
 def _rows(gap: WaitedFor) -> list[tuple[str, str]]:
@@ -49,16 +56,3 @@ def _rows(gap: WaitedFor) -> list[tuple[str, str]]:
 
 def _when(ns: int) -> str:
     return f"{'-' if ns < 0 else '+'}{nanoseconds(abs(ns), '')}" if ns else "0"
-
-
-def _others(gap: WaitedFor) -> list[str]:
-    """A sentence for each other probed CPU that was away, too, and one for all that were not."""
-    away = [other for other in gap.others if other.gaps]
-    there = [f"CPU {other.cpu}" for other in gap.others if not other.gaps]
-    said = [f"CPU {other.cpu} was away, too: {few(map(_gap, other.gaps), GAPS, '; ')}" for other in away]
-    return [*said, *([f"not away at that time: {few(there, THERE)}"] if there else [])]
-
-
-def _gap(gap: tuple[int, int, str]) -> str:
-    at, length, cause = gap
-    return f"from {_when(at)} for {nanoseconds(length)}{f' ({cause})' if cause else ''}"

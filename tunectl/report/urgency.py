@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from tunectl.model import Finding, Match, Outcome, Scalar, Severity, Target, cost
+from tunectl.model import Finding, Outcome, Severity, Target, cost
 from tunectl.report.escape import shown
 from tunectl.report.findings import Group, Row, finding_of, name_of, spread
 from tunectl.wording import beside, wanted
@@ -86,20 +86,11 @@ def _lines(group: Group, mended: Set[str]) -> Iterator[Line]:
     more = f"and {left_out} more values; --format json lists each" if left_out else ""
     why = "; ".join(filter(None, (more, "" if _says_enough(group, mended) else group.reason)))
     for row in rows:
-        yield Line(
-            name_of(group.knob, row.instances, 6) + word, *_values(row, group.match), why if row is rows[-1] else ""
-        )
-
-
-def _values(row: Row, match: Match) -> tuple[str, str]:
-    """What is observed and what is wanted; only the first where they are equal, since `why` says what is wrong then."""
-    if row.observed == row.desired:
-        return ("" if row.observed is None else _said(row.observed)), ""
-    return _said(row.observed), f"should be {wanted(_said(row.desired), match)}"
-
-
-def _said(value: Scalar) -> str:
-    return "not set" if value is None else shown(value)
+        observed, desired = ("not set" if value is None else shown(value) for value in (row.observed, row.desired))
+        desired = f"should be {wanted(desired, group.match)}"
+        if row.observed == row.desired:  # `why` says what is wrong then
+            observed, desired = "" if row.observed is None else observed, ""
+        yield Line(name_of(group.knob, row.instances, 6) + word, observed, desired, why if row is rows[-1] else "")
 
 
 def _says_enough(group: Group, mended: Set[str]) -> bool:

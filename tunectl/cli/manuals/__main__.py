@@ -57,13 +57,14 @@ def files() -> Files:
 
 def man_pages() -> Files:
     """A page for each command, and one for tunectl-probe, which is that of `tunectl probe`, too."""
-    date = _date()
+    given = os.environ.get("SOURCE_DATE_EPOCH")  # where a build has to be reproducible
+    when = datetime.datetime.fromtimestamp(int(given), datetime.UTC) if given else datetime.datetime.now(datetime.UTC)
     program, *experiments = native_pages(help_text())
     for page in pages():
         also: list[Page] = []
         if title(page.name) == program.name:
             page, also = _both(program, page), [page._replace(options=()), *experiments]
-        yield f"share/man/man1/{title(page.name)}.1", man_page(page, __version__, date, also)
+        yield f"share/man/man1/{title(page.name)}.1", man_page(page, __version__, f"{when:%Y-%m-%d}", also)
 
 
 def _both(program: Page, command: Page) -> Page:
@@ -89,13 +90,6 @@ def docs(directory: Path) -> Files:
     for name, schema in published().items():
         yield f"schema/{name}", text_of(schema)
     yield "reference/schemas.md", schemas(directory / "schema")
-
-
-def _date() -> str:
-    """Of SOURCE_DATE_EPOCH, where a build has to be reproducible; else today."""
-    given = os.environ.get("SOURCE_DATE_EPOCH")
-    when = datetime.datetime.fromtimestamp(int(given), datetime.UTC) if given else datetime.datetime.now(datetime.UTC)
-    return when.strftime("%Y-%m-%d")
 
 
 if __name__ == "__main__":

@@ -122,14 +122,14 @@ def document_schema(name: str, body: type[msgspec.Struct]) -> Schema:
 
 def text_of(schema: Schema) -> str:
     """As its file has it: a field or a type a line."""
-    return "{\n" + ",\n".join(_lines(key, value) for key, value in schema.items()) + "\n}\n"
-
-
-def _lines(key: str, value: Any) -> str:
-    if key not in ("properties", "$defs"):
-        return f"  {json.dumps(key)}: {json.dumps(value)}"
-    inner = ",\n".join(f"    {json.dumps(name)}: {json.dumps(part)}" for name, part in value.items())
-    return f"  {json.dumps(key)}: {{\n{inner}\n  }}"
+    lines = []
+    for key, value in schema.items():
+        text = json.dumps(value)
+        if key in ("properties", "$defs"):
+            parts = [f"    {json.dumps(name)}: {json.dumps(part)}" for name, part in value.items()]
+            text = "{\n" + ",\n".join(parts) + "\n  }"
+        lines.append(f"  {json.dumps(key)}: {text}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _ordered(part: Any) -> Any:
@@ -157,15 +157,7 @@ def _shaped(part: Any) -> Any:
         made["required"] = [name for name in fields if name in part["required"] or name in always]
         if measured := [name for name, when in rare.items() if when == MEASURED]:
             made |= {"if": {"properties": {"reason": {"const": ""}}}, "then": {"required": measured}}
-    if "anyOf" in part and (kinds := _kinds(made["anyOf"])):
-        del made["anyOf"]
-        made["type"] = kinds
+    if "anyOf" in part and all(choice.keys() == {"type"} for choice in made["anyOf"]):  # nothing but types
+        kinds = [choice["type"] for choice in made.pop("anyOf")]
+        made["type"] = [kind for kind in kinds if kind != "integer" or "number" not in kinds]
     return made
-
-
-def _kinds(choices: list[Schema]) -> list[str]:
-    """The types of choices that are nothing but types; else none."""
-    if any(choice.keys() != {"type"} for choice in choices):
-        return []
-    kinds = [choice["type"] for choice in choices]
-    return [kind for kind in kinds if kind != "integer" or "number" not in kinds]

@@ -23,18 +23,14 @@ def text(said: str) -> str:
 def reference(pages: Iterable[Page]) -> str:
     """All pages, a section each."""
     found = list(pages)
-    anchors = _anchors([page.name for page in found])
+    # As GitHub and GitLab make them: `tunectl probe` and `tunectl-probe` are the same, so the second has a number.
+    plain = [re.sub(r"[^\w -]", "", page.name.lower()).replace(" ", "-") for page in found]
+    anchors = [f"{name}-{plain[:at].count(name)}" if name in plain[:at] else name for at, name in enumerate(plain)]
     lines = [HEAD]
     lines += [f"- [`{page.name}`](#{at}): {text(page.summary)}" for page, at in zip(found, anchors, strict=True)]
     for page in found:
         lines += _page(page)
     return "\n".join(lines) + "\n"
-
-
-def _anchors(headings: Sequence[str]) -> list[str]:
-    """As GitHub and GitLab make them: `tunectl probe` and `tunectl-probe` are the same, so the second has a number."""
-    plain = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
-    return [f"{one}-{plain[:at].count(one)}" if one in plain[:at] else one for at, one in enumerate(plain)]
 
 
 def _page(page: Page) -> Iterator[str]:
@@ -45,25 +41,18 @@ def _page(page: Page) -> Iterator[str]:
     yield from _table("option", page.options)
     yield from _table("global option", page.shared)
     if page.examples:
-        yield from ("", "```sh", *_examples(page), "```")
+        yield from ("", "```sh")
+        for example in page.examples:
+            yield from (f"# {example.does}", example.line) if example.does else (example.line,)
+        yield "```"
     yield from _table("exit status", page.exits)
-
-
-def _examples(page: Page) -> Iterator[str]:
-    for example in page.examples:
-        if example.does:
-            yield f"# {example.does}"
-        yield example.line
 
 
 def _table(head: str, items: Sequence[Item]) -> Iterator[str]:
     if items:
         yield from ("", f"| {head} | |", "|---|---|")
-        yield from (f"| {_code(item.term)} | {text(item.text)} |" for item in items)
-
-
-def _code(term: str) -> str:
-    return f"`{term}`" if "with " not in term else text(term)
+        for item in items:
+            yield f"| {text(item.term) if 'with ' in item.term else f'`{item.term}`'} | {text(item.text)} |"
 
 
 Schema = Mapping[str, Any]
@@ -81,17 +70,13 @@ def schemas(directory: Path) -> str:
     for path in sorted(directory.glob("*.json")):
         schema = json.loads(path.read_text(encoding="utf-8"))
         name = path.name.removesuffix(".json").removesuffix(".schema")
-        lines += ["", f"## {name.replace('-1', '/1')}", "", f"[{path.name}](../schema/{path.name}): {_about(schema)}"]
+        about = text(" ".join(f"{schema.get('title', '')}. {schema.get('description', '')}".split()))
+        lines += ["", f"## {name.replace('-1', '/1')}", "", f"[{path.name}](../schema/{path.name}): {about}"]
         lines += ["", "| field | type | |", "|---|---|---|"]
         lines += [
             f"| `{field}` | {text(kind)} | {text(said)} |" for field, kind, said in _fields(schema, schema, "", ())
         ]
     return "\n".join(lines) + "\n"
-
-
-def _about(schema: Schema) -> str:
-    said = " ".join(f"{schema.get('title', '')}. {schema.get('description', '')}".split())
-    return text(said.removesuffix(" "))
 
 
 def _fields(whole: Schema, part: Schema, before: str, seen: tuple[int, ...]) -> Iterator[tuple[str, str, str]]:
@@ -104,7 +89,8 @@ def _fields(whole: Schema, part: Schema, before: str, seen: tuple[int, ...]) -> 
         for name, field in one.get("properties", {}).items():
             path = f"{before}.{name}".removeprefix(".")
             star = "" if name in required else "*"
-            yield f"{path}{star}", _kind(whole, field), _said(whole, field)
+            about = next((part["description"] for part in _parts(whole, field) if "description" in part), "")
+            yield f"{path}{star}", _kind(whole, field), " ".join(about.split())
             yield from _fields(whole, field, path, inside)
         if isinstance(items := one.get("items"), dict):
             yield from _fields(whole, items, f"{before}[]", inside)
@@ -115,18 +101,16 @@ def _fields(whole: Schema, part: Schema, before: str, seen: tuple[int, ...]) -> 
 def _parts(whole: Schema, part: Schema) -> Iterator[Schema]:
     """The schema itself, and all that it refers to or is made of."""
     yield part
-    below = [_referred(whole, part["$ref"])] if "$ref" in part else []
+    below = []
+    if "$ref" in part:
+        found: Any = whole
+        for word in part["$ref"].removeprefix("#/").split("/"):
+            found = found[word]
+        below.append(found)
     for key in ("allOf", "anyOf", "oneOf"):
         below += part.get(key, [])
     for one in below:
         yield from _parts(whole, one)
-
-
-def _referred(whole: Schema, ref: str) -> Any:
-    found: Any = whole
-    for word in ref.removeprefix("#/").split("/"):
-        found = found[word]
-    return found
 
 
 def _kind(whole: Schema, field: Schema) -> str:
@@ -142,8 +126,3 @@ def _kind(whole: Schema, field: Schema) -> str:
     if isinstance(items := field.get("items"), dict) and (inner := _kind(whole, items)):
         kinds = [f"array of {inner}" if kind == "array" else kind for kind in kinds]
     return " or ".join(dict.fromkeys(kinds))
-
-
-def _said(whole: Schema, field: Schema) -> str:
-    said = next((part["description"] for part in _parts(whole, field) if "description" in part), "")
-    return " ".join(said.split())

@@ -61,10 +61,5 @@ def _experiment(lines: list[str]) -> Page:
     name, text = match[1], " ".join(said).removeprefix(f"{match[1]}: ")
     ends = ("SIGINT and SIGTERM end the measuring and still give the result so far.",)
     body = (text, *(ends if any(line.startswith("SIGINT") for line in lines) else ()))
-    return Page(f"tunectl-probe {name}", _first(text), (lines[0].strip(),), body, tuple(options))
-
-
-def _first(text: str) -> str:
-    end = re.search(r"[.;?](?= |$)", text)
-    first = text[: end.start()] if end else text
-    return first[:1].upper() + first[1:]
+    first = re.split(r"[.;?](?= |$)", text, maxsplit=1)[0]
+    return Page(f"tunectl-probe {name}", first[:1].upper() + first[1:], (lines[0].strip(),), body, tuple(options))

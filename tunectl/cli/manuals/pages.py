@@ -93,11 +93,12 @@ def _page(ctx: click.Context) -> Page:
     assert isinstance(command, Helped)
     words = ctx.command_path.removeprefix(PROGRAM).strip()
     own, shared = _options(ctx)
+    paragraphs = (" ".join(paragraph.split()) for paragraph in cleandoc(command.help or "").split("\n\n"))
     return Page(
         ctx.command_path,
         COMMANDS.get(words, "") or summary_of(command),
         (" ".join([ctx.command_path, *command.collect_usage_pieces(ctx)]),),
-        tuple(_paragraphs(command.help or "")) + ((_SHARED_SAID,) if shared else ()),
+        tuple(filter(None, paragraphs)) + ((_SHARED_SAID,) if shared else ()),
         own,
         shared,
         _commands(ctx),
@@ -105,14 +106,8 @@ def _page(ctx: click.Context) -> Page:
         _exits(command),
         (*_FILES, *_FILES_OF.get(words.partition(" ")[0], ())),
         _environment(ctx, words),
-        tuple(_see_also(ctx, words)),
+        _see_also(ctx, words),
     )
-
-
-def _paragraphs(text: str) -> Iterator[str]:
-    for paragraph in cleandoc(text).split("\n\n"):
-        if joined := " ".join(paragraph.split()):
-            yield joined
 
 
 def _options(ctx: click.Context) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
@@ -145,11 +140,9 @@ def _environment(ctx: click.Context, words: str) -> tuple[Item, ...]:
     return (*rows, *_ENVIRONMENT, *((_PROBE_VARIABLE,) if probes else ()))
 
 
-def _see_also(ctx: click.Context, words: str) -> Iterator[str]:
+def _see_also(ctx: click.Context, words: str) -> tuple[str, ...]:
     named = [ctx.parent.command_path] if ctx.parent else []
     named += [f"{ctx.command_path} {command.term}" for command in _commands(ctx)]
     named += [f"{PROGRAM} {one}" for circle in _CIRCLES if words in circle for one in circle]
     named += [PROGRAM, f"{PROGRAM}-probe"] if words.startswith("probe") else [PROGRAM]
-    for name in dict.fromkeys(named):
-        if name != ctx.command_path:
-            yield name
+    return tuple(name for name in dict.fromkeys(named) if name != ctx.command_path)

@@ -35,11 +35,8 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     template, view = _PAGES[document.name]
     style = files("tunectl.report.html").joinpath("style.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    page = (
-        _environment()
-        .get_template(template)
-        .render(style=style, digest=digest, version=__version__, at=document.at, **view(document.body))
-    )
+    made = {"style": style, "digest": digest, "version": __version__, "at": document.at, **view(document.body)}
+    page = _environment().get_template(template).render(made)
     return page.encode("utf-8", "backslashreplace").decode() + "\n"
 
 

@@ -43,16 +43,14 @@ def frequency_plot(curves: Sequence[Curve]) -> dict[str, Any] | None:
 
 def share_plot(cases: Sequence[FeedCase]) -> dict[str, Any] | None:
     """Which share of the messages of each case takes longer than so many ns; None without a message."""
-    return _longer_plot(
-        [_messages(case) for case in cases], _box("a message takes longer than", "share of messages"), _nine
-    )
-
-
-def _messages(case: FeedCase) -> Curve:
-    """A message a second: what is counted in a second is then a share. A lost message is longer than any scale."""
-    known = [(min((low + high) / 2, case.max_ns or high), count) for low, high, count in case.histogram if count]
-    lost = [(math.inf, case.lost)] if case.lost and case.n else []
-    return Curve(case.name, [*sorted(known), *lost], case.n * 1e9)
+    curves = []
+    for case in cases:
+        known = [(min((low + high) / 2, case.max_ns or high), count) for low, high, count in case.histogram if count]
+        # A lost message is longer than any scale.
+        lost = [(math.inf, case.lost)] if case.lost and case.n else []
+        # A message a second: what is counted in a second is then a share.
+        curves.append(Curve(case.name, [*sorted(known), *lost], case.n * 1e9))
+    return _longer_plot(curves, _box("a message takes longer than", "share of messages"), _nine)
 
 
 def _longer_plot(

@@ -17,23 +17,20 @@ from tunectl.report.html.charts import (
     stacked_bars,
     warmth,
 )
-from tunectl.shapes import FEED_STAGES, AnyCase, Case, CaseTable, Contention, Feed, Hedge, HedgeCase, Wake
+from tunectl.shapes import FEED_STAGES, Case, CaseTable, Contention, Feed, Hedge, HedgeCase, Wake
 from tunectl.wording import nanoseconds
 
 
 def cases_view(result: CaseTable) -> dict[str, Any]:
     """The tables and plots of an experiment, the cases that have none, and why."""
     silent = [case for case in result.cases if case.reason and not case.is_void]
+    named = [(case.mechanism if isinstance(case, Case) else case.name, case.reason) for case in silent]
     return {
         "kind": result.kind,
         "void": [f"{case_label(case)}: {case.reason}" for case in result.cases if case.is_void],
-        "reasons": list(dict.fromkeys(f"{_unmeasured(case)}: {case.reason}" for case in silent)),
+        "reasons": list(dict.fromkeys(f"{name}: {reason}" for name, reason in named)),
         **_VIEWS[result.kind](result),
     }
-
-
-def _unmeasured(case: AnyCase) -> str:
-    return case.mechanism if isinstance(case, Case) else case.name
 
 
 def _wake(result: Wake) -> dict[str, Any]:
@@ -47,7 +44,16 @@ def _wake(result: Wake) -> dict[str, Any]:
         median = case.at("50")
         shade = warmth(median, min(medians), max(medians)) if median else 0
         method = f"{case.waiting} ({case.wait_method})" if case.wait_method else case.waiting
-        rows.setdefault((case.mechanism, method), {})[case.idle_ms] = {**_shown(case, axis), "shade": shade}
+        rows.setdefault((case.mechanism, method), {})[case.idle_ms] = {
+            "n": case.n,
+            "is_void": case.is_void,
+            "p50": median,
+            "p99": case.at("99"),
+            "max_ns": case.max_ns,
+            "busy": case.receiver_cpu_percent,
+            "range": range_marks(case, axis),
+            "shade": shade,
+        }
     return {
         "header": ("mechanism", "waiting", *(f"idle {plain(idle)} ms" for idle in idles)),
         "rows": [
@@ -57,18 +63,6 @@ def _wake(result: Wake) -> dict[str, Any]:
         "conditions": wake_conditions(result),
         "low": nanoseconds(axis.low),
         "high": nanoseconds(axis.high),
-    }
-
-
-def _shown(case: Case, axis: LogScale) -> dict[str, Any]:
-    return {
-        "n": case.n,
-        "is_void": case.is_void,
-        "p50": case.at("50"),
-        "p99": case.at("99"),
-        "max_ns": case.max_ns,
-        "busy": case.receiver_cpu_percent,
-        "range": range_marks(case, axis),
     }
 
 
@@ -100,14 +94,14 @@ def _feed(result: Feed) -> dict[str, Any]:
 def _hedge(result: Hedge) -> dict[str, Any]:
     """Of each stall a table, and a plot of percentiles by load, with second copies and without."""
     measured = [case for case in result.cases if case.n]
+    shown = [case for case in result.cases if case.n or case.is_void]
     stalls = dict.fromkeys(case.stall for case in result.cases)
     return {
         "header": ("load", "second copy", *HEADER),
         "conditions": hedge_conditions(result),
         "findings": findings(result),
         "tables": [
-            _of_stall(title_of(stall, stalls), [case for case in result.cases if case.stall == stall])
-            for stall in stalls
+            _of_stall(title_of(stall, stalls), [case for case in shown if case.stall == stall]) for stall in stalls
         ],
         "fates": ("case", *FATES),
         "hedges": [{"name": case.name, "figures": fates(case)} for case in measured if case.hedged],
@@ -116,12 +110,11 @@ def _hedge(result: Hedge) -> dict[str, Any]:
 
 
 def _of_stall(title: str, cases: Sequence[HedgeCase]) -> dict[str, Any]:
-    shown = [case for case in cases if case.n or case.is_void]
-    delays = dict.fromkeys(case.delay for case in shown if case.n)
+    delays = dict.fromkeys(case.delay for case in cases if case.n)
     return {
         "title": title,
-        "rows": [{"load": case.load, "second": case.second, "figures": figures(case, shown)} for case in shown],
-        "plot": load_plot(shown),
+        "rows": [{"load": case.load, "second": case.second, "figures": figures(case, cases)} for case in cases],
+        "plot": load_plot(cases),
         "left_out": max(len(delays) - MAX_CURVES // 2, 0),
     }
 

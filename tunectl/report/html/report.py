@@ -8,6 +8,7 @@ from tunectl import kinds
 from tunectl.cpulist import format_cpulist
 from tunectl.report.actions import mended_by_apply, todo
 from tunectl.report.causes import grouped, totals
+from tunectl.report.charts import MAX_SPARKLINES
 from tunectl.report.feed import feed_limits_of
 from tunectl.report.figures import (
     LOADED,
@@ -48,7 +49,6 @@ from tunectl.shapes import (
     Row,
 )
 
-MAX_SPARKLINES = 16
 MAX_PERIODS = 12
 MAX_COUNTED = 12
 
@@ -63,6 +63,8 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
     body, name, result = file["body"], file["name"], file["result"]
     probe: Probe | None = result.probe if isinstance(result, Preflight) else result
     jitter = probe if isinstance(probe, Jitter) else None
+    named = _named(result)
+    runs = [run for _, run in named]
     return {
         "id": f"file{number}",
         "path": file["path"],
@@ -82,17 +84,12 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
         "verdict": _verdict(result, file["doubt"]),
         **(_preflight(body, result) if isinstance(result, Preflight) else _NO_PREFLIGHT),
         "jitter": jitter_view(jitter) if jitter else None,
-        "runs": _runs(result),
+        "runs": runs_view(named) if named else None,
         "load": _load(result) if isinstance(result, JitterLoaded) else None,
         "cases": cases_view(result) if isinstance(result, CaseTable) else None,
-        "warnings": _warnings(probe) if probe else [],
+        # of a result, or of several runs, each once
+        "warnings": list(dict.fromkeys(text for measured in (probe, *runs) if measured for text in measured.warnings)),
     }
-
-
-def _warnings(probe: Probe) -> list[str]:
-    """Of a result, or of several runs, each once."""
-    runs = [run for _, run in _named(probe)]
-    return list(dict.fromkeys([*probe.warnings, *(text for run in runs for text in run.warnings)]))
 
 
 def _named(result: Result) -> list[tuple[str, Jitter]]:
@@ -104,20 +101,13 @@ def _named(result: Result) -> list[tuple[str, Jitter]]:
     return []
 
 
-def _runs(result: Result) -> dict[str, Any] | None:
-    named = _named(result)
-    return runs_view(named) if named else None
-
-
 def _load(kept: JitterLoaded) -> dict[str, Any]:
     """Of quiet and loaded runs: the comparison, what the loads did, and why they did not."""
-    beside = [run for run in kept.loaded if run.load and run.load.ran]
+    beside, compared = [run for run in kept.loaded if run.load and run.load.ran], kept.comparison
     return {
         "problems": problems_of(kept),
         "did": [loads_of(run.load or None) for run in kept.loaded],
-        "comparison": _comparison(kept.comparison, [kept.quiet, beside], LOADED)
-        if kept.comparison and beside
-        else None,
+        "comparison": _comparison(compared, [kept.quiet, beside], LOADED) if compared and beside else None,
     }
 
 
@@ -169,9 +159,11 @@ def _section(title: str, section: Mapping[str, Any], mended: Set[str]) -> dict[s
         "title": title,
         "said": brief(findings),
         "urgent": [
-            {"word": urgent.severity.value, "costs": COSTS[urgent.severity], "lines": urgent.lines(mended)}
-            if urgent.severity
-            else {"word": "", "costs": "", "lines": urgent.lines(mended)}
+            {
+                "word": urgent.severity.value if urgent.severity else "",
+                "costs": COSTS[urgent.severity] if urgent.severity else "",
+                "lines": urgent.lines(mended),
+            }
             for urgent in urgent_of(found)
         ],
         "unknown": unknown(found),
@@ -207,7 +199,17 @@ def jitter_view(result: Jitter) -> dict[str, Any]:
         "granule_ns": result.clock.granule_ns,
         "interrupted": result.interrupted,
         "story": story(result),
-        "rows": [_figures(result, cpu) for cpu in result.cpus],
+        "rows": [
+            {
+                "cpu": cpu.cpu,
+                "rate": result.figure(cpu, "interruptions_per_s"),
+                "stolen_ppm": cpu.stolen_ppm,
+                "gaps": [cpu.gap_ns.get(name) if cpu.interruptions else None for name in ("50", "99", "99.9")],
+                "arrivals": [cpu.arrival_ns.get(name) for name in ("99", "99.9", "99.99")],
+                "max_ns": cpu.max_ns,
+            }
+            for cpu in result.cpus
+        ],
         "frequency": frequency_plot(curves),
         "waits": wait_plot(curves),
         "left_out": len(result.cpus) - len(drawn),
@@ -221,23 +223,11 @@ def jitter_view(result: Jitter) -> dict[str, Any]:
     }
 
 
-def _figures(result: Jitter, cpu: Cpu) -> dict[str, Any]:
-    gap = cpu.gap_ns if cpu.interruptions else {}
-    return {
-        "cpu": cpu.cpu,
-        "rate": result.figure(cpu, "interruptions_per_s"),
-        "stolen_ppm": cpu.stolen_ppm,
-        "gaps": [gap.get(percentile) for percentile in ("50", "99", "99.9")],
-        "arrivals": [cpu.arrival_ns.get(percentile) for percentile in ("99", "99.9", "99.99")],
-        "max_ns": cpu.max_ns,
-    }
-
-
 def _sparklines(result: Jitter, cpus: Sequence[Cpu]) -> list[dict[str, Any]]:
     """All on one scale, so that CPUs can be compared by eye."""
     top = max([cpu.max_ns for cpu in cpus] + [10 * result.threshold_ns, 10])
-    made = [sparkline_plot(result, cpu, max(result.threshold_ns, 1), top) for cpu in cpus]
-    return [one for one in made if one]
+    plots = [sparkline_plot(result, cpu, max(result.threshold_ns, 1), top) for cpu in cpus]
+    return [plot for plot in plots if plot]
 
 
 def _periods(result: Jitter) -> list[dict[str, Any]]:
@@ -305,5 +295,6 @@ def _comparison(compared: Comparison, sides: Sequence[Sequence[Jitter]], names: 
 
 def _compared(row: Row) -> dict[str, Any]:
     change, bounds = change_of(row)
-    sides = {side: {"value": value_of(row, side), "bounds": bounds_of(row, side)} for side in ("before", "after")}
-    return {"name": label_of(row), **sides, "change": change, "bounds": bounds, "reason": row.reason}
+    before, after = ({"value": value_of(row, side), "bounds": bounds_of(row, side)} for side in (row.before, row.after))
+    rest = {"change": change, "bounds": bounds, "reason": row.reason}
+    return {"name": label_of(row), "before": before, "after": after, **rest}

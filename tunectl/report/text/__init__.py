@@ -65,13 +65,9 @@ def render(document: Document, *, width: int = 100, colour: bool = False) -> str
     page = TextPage(max(width, _NARROWEST), document.verbose, document.recorded)
     print_body(document.body, page)
     if document.name not in _UNSIGNED:
-        _sign(document, page)
+        host = document.host
+        known = [host.hostname, f"Linux {host.kernel}" if host.kernel else "", host.machine, document.at]
+        page.line()
+        prose(page, " · ".join([*(printable(part) for part in known if part), f"tunectl {__version__}"]), style="dim")
     # The pages escape text that others chose. A lone surrogate must not reach a stream even if a page forgets to.
     return (page.coloured() if colour else page.plain()).encode("utf-8", "backslashreplace").decode()
-
-
-def _sign(document: Document, page: TextPage) -> None:
-    host = document.host
-    known = [host.hostname, f"Linux {host.kernel}" if host.kernel else "", host.machine, document.at]
-    page.line()
-    prose(page, " · ".join([*(printable(part) for part in known if part), f"tunectl {__version__}"]), style="dim")

@@ -15,6 +15,7 @@ from tunectl.report.text.page import (
     column_widths,
     columns,
     heading,
+    lasting,
     line,
     not_run,
     notes,
@@ -25,7 +26,6 @@ from tunectl.report.urgency import findings_in
 from tunectl.wording import few, plural
 
 MAX_VALUES = 8  # lines of one knob in one block; further lines are only counted
-_LIFETIMES = {"runtime": "this boot", "boot": "next boot"}
 _PHASES = {
     "loader": "firmware, boot loader",
     "kernel": "kernel, until a watchdog is open",
@@ -48,30 +48,32 @@ def plan(body: Mapping[str, Any], page: TextPage) -> None:
     changes: Changes = body["changes"]
     found = findings_in(body)
     if changes:
-        prose(page, f"{plan_of(changes)}. Nothing was written.", style="bold")
+        counted = Counter(change["lifetime"] for change in changes)
+        boots = (("runtime", "this boot"), ("boot", "the next boot"))
+        parts = [f"{counted[lifetime]} for {boot}" for lifetime, boot in boots if counted[lifetime]]
+        prose(page, f"{plural(len(changes), 'change')}: {', '.join(parts)}. Nothing was written.", style="bold")
     else:
         prose(page, "Nothing to change.", style="bold green")
     if found:
         prose(page, f"As it stands: {brief(found)}.")
-    change_blocks(page, changes)
+    _blocks(page, changes, lambda change: lasting(change["lifetime"]))
     reboot(page, body)
-    hang(page, body.get("hang", ()))
+    _hang(page, body.get("hang", ()))
     rest = (finding for finding in _beside(changes, found) if finding.outcome is not Outcome.COMPLIANT)
     findings(page, groups(rest))
     notes(page, body.get("notes", ()))
 
 
-def hang(page: TextPage, covers: Iterable[Mapping[str, Any]]) -> None:
+def _hang(page: TextPage, covers: Iterable[Mapping[str, Any]]) -> None:
     """What ends a hang of the next boot, a line a phase."""
-    rows = [(_PHASES[cover["phase"]], _ended_by(cover)) for cover in covers]
+    rows = []
+    for cover in covers:
+        after = f" after {cover['seconds']} s" if cover.get("seconds") else ""
+        by = _COVERS[cover["by"]].format(what=printable(cover.get("what") or ""), after=after)
+        rows.append((_PHASES[cover["phase"]], by))
     if rows:
         heading(page, "What boots the host again where that boot hangs")
         columns(page, rows, styles=("", "cyan"))
-
-
-def _ended_by(cover: Mapping[str, Any]) -> str:
-    after = f" after {cover['seconds']} s" if cover.get("seconds") else ""
-    return _COVERS[cover["by"]].format(what=printable(cover.get("what") or ""), after=after)
 
 
 def _beside(changes: Changes, found: Iterable[Finding]) -> list[Finding]:
@@ -80,15 +82,8 @@ def _beside(changes: Changes, found: Iterable[Finding]) -> list[Finding]:
     return [finding for finding in found if (finding.knob, finding.instance) not in named]
 
 
-def plan_of(changes: Changes) -> str:
-    """`14 changes: 9 for this boot, 5 for the next`."""
-    found = Counter(change["lifetime"] for change in changes)
-    parts = [f"{found[word]} for {text}" for word, text in (("runtime", "this boot"), ("boot", "the next boot"))]
-    return f"{plural(len(changes), 'change')}: " + ", ".join(part for part in parts if not part.startswith("0 "))
-
-
-def change_blocks(page: TextPage, changes: Changes, last: Callable[[Mapping[str, Any]], str] | None = None) -> None:
-    """A table of targets, `observed → desired` and lifetime (or `last`), with the reason under each knob's rows.
+def _blocks(page: TextPage, changes: Changes, last: Callable[[Mapping[str, Any]], str]) -> None:
+    """A table of targets, `observed → desired` and `last` of each, with the reason under each knob's rows.
 
     A change that carries a `message` (of the kernel, when it was applied) shows it under its rows too.
     """
@@ -97,7 +92,7 @@ def change_blocks(page: TextPage, changes: Changes, last: Callable[[Mapping[str,
         instance = _target(change).instance
         said = generalised(change["reason"], instance), generalised(change.get("message") or "", instance)
         blocks.setdefault((change["knob"], *said), []).append(change)
-    tables = [_rows(members, last or _lifetime) for members in blocks.values()]
+    tables = [_rows(members, last) for members in blocks.values()]
     widths = column_widths([row for table in tables for row in table], page.width)
     for (_, reason, message), members, table in zip(blocks, blocks.values(), tables, strict=True):
         page.line()
@@ -112,10 +107,6 @@ def change_blocks(page: TextPage, changes: Changes, last: Callable[[Mapping[str,
 
 def _target(change: Mapping[str, Any]) -> Target:
     return parse_target(change["target"], change["knob"])
-
-
-def _lifetime(change: Mapping[str, Any]) -> str:
-    return _LIFETIMES.get(change["lifetime"], printable(change["lifetime"]))
 
 
 def _rows(members: Changes, last: Callable[[Mapping[str, Any]], str]) -> list[tuple[str, str, str]]:
@@ -136,9 +127,6 @@ def _rows(members: Changes, last: Callable[[Mapping[str, Any]], str]) -> list[tu
     return [(name_of(knob, [_target(each).instance for each in same]), *row) for row, same in listed]
 
 
-_LASTS = {"boot": ", next boot"}
-
-
 def apply(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.apply/1 body."""
     changes = body["changes"]
@@ -152,7 +140,7 @@ def apply(body: Mapping[str, Any], page: TextPage) -> None:
         banner(page, str(body["verdict"]), done)
     else:
         prose(page, done, style="bold")
-    change_blocks(page, changes, _result)
+    _blocks(page, changes, _result_of)
     rest = [finding.target for finding in _beside(changes, findings_in(body)) if finding.outcome is Outcome.DRIFTED]
     if rest:
         page.line()
@@ -166,10 +154,10 @@ def apply(body: Mapping[str, Any], page: TextPage) -> None:
         line(page, "  ", (str(body["restore"]), "bold"))  # not wrapped: it is there to be copied
 
 
-def _result(change: Mapping[str, Any]) -> str:
+def _result_of(change: Mapping[str, Any]) -> str:
     number = change.get("errno")
     code = f" ({errno.errorcode.get(number, number)})" if number else ""
-    return printable(f"{change['result']}{code}") + _LASTS.get(change["lifetime"], "")
+    return printable(f"{change['result']}{code}") + (", next boot" if change["lifetime"] == "boot" else "")
 
 
 # result: what it means, and whether the values belong on the page
@@ -210,11 +198,36 @@ def restore(body: Mapping[str, Any], page: TextPage) -> None:
 
 
 def _became(page: TextPage, results: Sequence[Mapping[str, Any]]) -> None:
-    for result, (title, in_full) in _RESULTS.items():
+    for result, (title, has_values) in _RESULTS.items():
         members = [each for each in results if each["result"] == result]
         if members:
             heading(page, f"{title} ({len(members)})")
-            (_in_full if in_full else _in_brief)(page, members)
+        if not has_values:
+            _by_knob(page, members)
+            continue
+        for each in members:
+            observed, before = each.get("observed"), each.get("before")
+            now = "" if observed is None else f"holds {shown(observed)}; "
+            prose(page, printable(each["path"]), indent=2)
+            prose(
+                page, now + ("was not there before" if before is None else f"before it held {shown(before)}"), indent=6
+            )
+            if each.get("message"):
+                prose(page, each["message"], indent=6, style="yellow")
+
+
+def _by_knob(page: TextPage, members: Sequence[Mapping[str, Any]]) -> None:
+    """`irq.affinity [24,27,30-33]`; a file without a target by its path."""
+    knobs: dict[str, list[str]] = {}
+    for each in members:
+        for target in each.get("targets") or [each["path"]]:
+            knob, instance = parse_target(target)
+            knobs.setdefault(knob, []).append(instance)
+    cells = []
+    for knob, instances in knobs.items():
+        inner = compact(instance for instance in instances if instance)
+        cells.append((printable(knob), f"[{inner}]" if inner else ""))
+    columns(page, cells, indent=2)
 
 
 _TRIALS = {
@@ -245,31 +258,4 @@ def _tuned(page: TextPage, tuned: Sequence[Mapping[str, Any]]) -> None:
     for (knob, observed, boots_with, given_at), instances in rows.items():
         starts = printable(given_at) if boots_with is None else f"the kernel starts with {shown(boots_with)}"
         cells.append((name_of(knob, instances), f"is {shown(observed)}", starts))
-    columns(page, cells, indent=2)
-
-
-def _in_full(page: TextPage, members: Sequence[Mapping[str, Any]]) -> None:
-    for each in members:
-        prose(page, printable(each["path"]), indent=2)
-        prose(page, _values(each.get("observed"), each.get("before")), indent=6)
-        if each.get("message"):
-            prose(page, each["message"], indent=6, style="yellow")
-
-
-def _values(observed: Scalar, before: Scalar) -> str:
-    now = "" if observed is None else f"holds {shown(observed)}; "
-    return now + ("was not there before" if before is None else f"before it held {shown(before)}")
-
-
-def _in_brief(page: TextPage, members: Sequence[Mapping[str, Any]]) -> None:
-    """By knob: `irq.affinity [24,27,30-33]`; a file without a target by its path."""
-    knobs: dict[str, list[str]] = {}
-    for each in members:
-        for target in each.get("targets") or [each["path"]]:
-            knob, instance = parse_target(target)
-            knobs.setdefault(knob, []).append(instance)
-    cells = []
-    for knob, instances in knobs.items():
-        inner = compact(instance for instance in instances if instance)
-        cells.append((printable(knob), f"[{inner}]" if inner else ""))
     columns(page, cells, indent=2)

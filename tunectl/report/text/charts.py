@@ -1,10 +1,11 @@
 """Charts in characters: a histogram of gaps, and sparklines of a run over time."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, groupby
 
-from tunectl.report.charts import Slice, timeline
+from tunectl.report.charts import MAX_SPARKLINES, Slice, timeline
 from tunectl.report.figures import plain
 from tunectl.report.text.page import TextPage, columns, line, prose
 from tunectl.shapes import Jitter
@@ -27,54 +28,43 @@ def histogram(
     Beside each count stands the share of all stolen time that such gaps took: many short gaps may matter less than one
     long gap.
     """
-    bins, taken = _binned(histograms)
+    bins: Counter[int] = Counter()
+    taken: Counter[int] = Counter()  # twice the ns of all gaps in each step
+    for from_ns, to_ns, count in chain.from_iterable(histograms):
+        if count:
+            step = _step_of(from_ns)
+            bins[step] += count
+            taken[step] += (from_ns + to_ns) * count
     if not bins:
         return
     page.line()
     prose(page, f"{what} by length, with their share of {share_of} (logarithmic)", indent=indent)
-    places = _places(min(bins), max(bins))
-    counts = [f"{bins.get(place, 0):,}" for place in places]
-    room = max(page.width - indent - 2 - 18 - max(map(len, counts)) - 6 - 6, 10)
-    most, total = math.log10(max(bins.values())) + 1, sum(taken.values()) or 1.0
+    most, total = max(bins.values()), taken.total() or 1
+    room = max(page.width - indent - 2 - 18 - len(f"{most:,}") - 6 - 6, 10)
     rows: list[tuple[str, str, str, str]] = []
-    for place in places:
-        count = bins.get(place, 0)
-        length = room * (math.log10(count) + 1) / most if count else 0.0
-        share = f"{_percent(100 * taken[place] / total)} %" if count else ""
-        rows.append((_range(place, _next(place)), f"{count:,}", share, _bar(length)))
-    columns(page, _gathered(rows, places), indent=indent + 2, right={0, 1, 2}, styles=("", "", "dim", "cyan"))
+    for is_empty, group in groupby(range(min(bins), max(bins) + 1), key=lambda step: not bins[step]):
+        steps = list(group)
+        if is_empty and len(steps) > _EMPTY_SHOWN:
+            rows.append((_range(steps[0], steps[-1]), "0", "", ""))
+            continue
+        for step in steps:
+            percent = 100 * taken[step] / total
+            share = "" if is_empty else "<0.1 %" if 0 < percent < 0.05 else f"{percent:.1f} %"
+            length = 0.0 if is_empty else room * (math.log10(bins[step]) + 1) / (math.log10(most) + 1)
+            rows.append((_range(step, step), f"{bins[step]:,}", share, _bar(length)))
+    columns(page, rows, indent=indent + 2, right={0, 1, 2}, styles=("", "", "dim", "cyan"))
 
 
-Place = tuple[int, int]  # (decade, index of 1, 2 or 5)
+def _step_of(ns: float) -> int:
+    """The step that holds a length: three a decade, from 1 ns on; what is shorter is in the first."""
+    decade = len(str(int(ns))) - 1 if ns >= 1 else 0
+    return len(_STEPS) * decade + max(at for at, step in enumerate(_STEPS) if step <= max(ns / 10**decade, 1))
 
 
-def _binned(histograms: Iterable[Iterable[Sequence[int]]]) -> tuple[dict[Place, int], dict[Place, float]]:
-    """How many gaps, and how many ns of them, in each step."""
-    bins: dict[Place, int] = {}
-    taken: dict[Place, float] = {}
-    for from_ns, to_ns, count in chain.from_iterable(histograms):
-        if count:
-            place = _bin(from_ns)
-            bins[place] = bins.get(place, 0) + count
-            taken[place] = taken.get(place, 0.0) + (from_ns + to_ns) / 2 * count
-    return bins, taken
-
-
-def _gathered(rows: list[tuple[str, str, str, str]], places: list[Place]) -> list[tuple[str, str, str, str]]:
-    """The rows; a long run of empty rows becomes one."""
-    made: list[tuple[str, str, str, str]] = []
-    at = 0
-    while at < len(rows):
-        end = at
-        while end < len(rows) and rows[end][1] == "0":
-            end += 1
-        if end - at > _EMPTY_SHOWN:
-            made.append((_range(places[at], _next(places[end - 1])), "0", "", ""))
-            at = end
-        else:
-            made.append(rows[at])
-            at += 1
-    return made
+def _range(first: int, last: int) -> str:
+    """From where a step begins to where the next one does."""
+    decades = [divmod(step, len(_STEPS)) for step in (first, last + 1)]
+    return " to ".join(nanoseconds(_STEPS[at] * 10**decade) for decade, at in decades)
 
 
 def _bar(cells: float) -> str:
@@ -85,40 +75,7 @@ def _bar(cells: float) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8]
 
 
-def _percent(share: float) -> str:
-    return "<0.1" if 0 < share < 0.05 else f"{share:.1f}"
-
-
-def _range(low: Place, high: Place) -> str:
-    return f"{nanoseconds(_value(low))} to {nanoseconds(_value(high))}"
-
-
-def _places(first: Place, last: Place) -> list[Place]:
-    places = [first]
-    while places[-1] < last:
-        places.append(_next(places[-1]))
-    return places
-
-
-def _bin(value: float) -> Place:
-    """The step that holds `value`, in ns; below 1 ns is the first."""
-    decade = len(str(int(value))) - 1 if value >= 1 else 0
-    lead = value / 10**decade
-    return decade, max(index for index, step in enumerate(_STEPS) if step <= max(lead, 1))
-
-
-def _next(place: Place) -> Place:
-    decade, index = place
-    return (decade, index + 1) if index + 1 < len(_STEPS) else (decade + 1, 0)
-
-
-def _value(place: Place) -> float:
-    return float(_STEPS[place[1]] * 10 ** place[0])
-
-
 _LEVELS = " ▁▂▃▄▅▆▇█"
-_UNKNOWN = "?"
-MAX_SPARKLINES = 16
 
 
 def sparklines(page: TextPage, result: Jitter, indent: int = 0) -> None:
@@ -143,8 +100,10 @@ def sparklines(page: TextPage, result: Jitter, indent: int = 0) -> None:
         stolen = "".join(_level(one and one.stolen / most) for one in slices)
         line(page, " " * (indent + 2), f"{name}longest".ljust(label), (longest, "cyan"))
         line(page, " " * (indent + 2), "stolen".rjust(len(name) + 6).ljust(label), (stolen, "magenta"))
-    if any(slices for _, slices in rows):
-        _axis(page, indent + 2 + label, max(len(slices) for _, slices in rows), result.seconds(shown[0]) * 1e9)
+    end = nanoseconds(result.seconds(shown[0]) * 1e9)
+    cells = max(len(slices) for _, slices in rows)
+    if cells > len(end) + 4:
+        line(page, " " * (indent + 2 + label), ("0 s" + end.rjust(cells - 3), "dim"))
 
 
 def _title(result: Jitter, rows: Sequence[Sequence[Slice | None]], floor: float, top: float, most: float) -> str:
@@ -165,11 +124,5 @@ def _logarithmic(ns: float, floor: float, top: float) -> float:
 
 def _level(height: float | None) -> str:
     if height is None:
-        return _UNKNOWN
+        return "?"
     return _LEVELS[min(math.ceil(height * (len(_LEVELS) - 1)), len(_LEVELS) - 1)]
-
-
-def _axis(page: TextPage, indent: int, cells: int, length_ns: float) -> None:
-    end = nanoseconds(length_ns)
-    if cells > len(end) + 4:
-        line(page, " " * indent, ("0 s" + end.rjust(cells - 3), "dim"))

@@ -33,7 +33,12 @@ def tables(page: TextPage, compared: Comparison, names: Sequence[str] = SIDES) -
     for group in compared.groups:
         _group(page, group, percent, bool(compared.judged), names)
     page.line()
-    _legend(page, compared, percent, names)
+    if any((side.runs or 1) > 1 for side in (compared.before, compared.after)):
+        middle = "the middle one of the runs; -v shows the least and the greatest"
+        prose(page, f"{' and '.join(names)}: {middle}", style="dim")
+    prose(page, f"each row has its own {percent} bounds: of twenty rows, one lies outside by chance", style="dim")
+    if compared.kind == "jitter":
+        prose(page, _GAPS, style="dim")
 
 
 def _side(page: TextPage, side: str, run: ComparedSide) -> None:
@@ -49,7 +54,7 @@ def _side(page: TextPage, side: str, run: ComparedSide) -> None:
 
 def _group(page: TextPage, group: RowGroup, percent: str, judged: bool, names: Sequence[str]) -> None:
     shown = [row for row in group.rows if row.before or row.after]
-    cells = [(label_of(row), value_of(row, "before"), value_of(row, "after"), *change_of(row)) for row in shown]
+    cells = [(label_of(row), value_of(row, row.before), value_of(row, row.after), *change_of(row)) for row in shown]
     header = ("", *names, f"{names[1]} is", f"{percent} bounds")
     widths = [max(len(row[at]) for row in [header, *cells]) for at in range(len(header))]
     heading(page, group.name)
@@ -61,7 +66,8 @@ def _group(page: TextPage, group: RowGroup, percent: str, judged: bool, names: S
         if not fits and texts[-1]:
             prose(page, f"{percent} bounds: {texts[-1]}", indent=4, style="dim")
         if page.verbose:
-            said = [f"{side} {bounds}" for side in ("before", "after") if (bounds := bounds_of(row, side))]
+            sides = (("before", row.before), ("after", row.after))
+            said = [f"{name} {bounds}" for name, side in sides if (bounds := bounds_of(row, side))]
             prose(page, "; ".join([*said, row.reason] if row.reason else said), indent=4, style="dim")
     for row in shown:
         if judged and row.measure == "max_ns" and row.reason and row.ratio and not page.verbose:
@@ -75,12 +81,3 @@ def _row(page: TextPage, cells: Sequence[str], widths: Sequence[int], style: str
     for text, width in zip(cells[3:], widths[3:], strict=False):
         parts += ["  ", (text.ljust(width), style)]
     line(page, *parts)
-
-
-def _legend(page: TextPage, compared: Comparison, percent: str, names: Sequence[str]) -> None:
-    if any((side.runs or 1) > 1 for side in (compared.before, compared.after)):
-        middle = "the middle one of the runs; -v shows the least and the greatest"
-        prose(page, f"{' and '.join(names)}: {middle}", style="dim")
-    prose(page, f"each row has its own {percent} bounds: of twenty rows, one lies outside by chance", style="dim")
-    if compared.kind == "jitter":
-        prose(page, _GAPS, style="dim")

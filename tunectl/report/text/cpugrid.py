@@ -98,19 +98,13 @@ def _summary(
     rows = []
     for (package, node), cores in places.items():
         cpus = [cpu for core in cores for cpu in core]
-        lists = [
+        isolated, rest = (
             format_cpulist(cpu["cpu"] for cpu in cpus if cpu["role"] == role) or "-"
             for role in ("isolated", "housekeeping")
-        ]
-        rows.append((_place(package, node, memory), str(len(cores)), *lists))
-    columns(
-        page,
-        rows,
-        indent=2,
-        right=(1,),
-        styles=("dim", "", "cyan"),
-        header=("", "cores", "isolated", "housekeeping"),
-    )
+        )
+        rows.append((_place(package, node, memory), str(len(cores)), isolated, rest))
+    header = ("", "cores", "isolated", "housekeeping")
+    columns(page, rows, indent=2, right=(1,), styles=("dim", "", "cyan"), header=header)
 
 
 def size(number: int | None) -> str:

@@ -36,22 +36,17 @@ _STYLES = {"written": "green", "removed": "green", "foreign": "red", "outdated":
 
 def service(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.service/1 body."""
-    if body["action"] == "show":
-        _units(page, body)
-    else:
+    if body["action"] != "show":
         columns(page, [(unit["state"], printable(unit["path"])) for unit in body["units"]])
         for argv in body["ran"]:
             prose(page, " ".join(map(str, argv)), label="ran  ")
-    notes(page, body["notes"])
-
-
-def _units(page: TextPage, body: Mapping[str, Any]) -> None:
-    for number, unit in enumerate(body["units"]):
+    for number, unit in enumerate(body["units"] if body["action"] == "show" else ()):
         if number:
             page.line()
         line(page, (f"# {printable(unit['path'])} ({unit['state']})", f"bold {_STYLES.get(unit['state'], '')}".strip()))
         for text in unit["text"].splitlines():  # not wrapped: it may be copied from here
             line(page, text)
+    notes(page, body["notes"])
 
 
 def thread_unit(body: Mapping[str, Any], page: TextPage) -> None:

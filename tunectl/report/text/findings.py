@@ -6,7 +6,7 @@ from typing import Any
 from tunectl.model import Outcome
 from tunectl.report.actions import actions_of, mended_by_apply
 from tunectl.report.escape import printable, shown
-from tunectl.report.findings import Group, Row, brief, compact, groups, name_of
+from tunectl.report.findings import Group, brief, compact, groups, name_of
 from tunectl.report.text.page import TextPage, banner, column_widths, columns, line, notes, prose, wrap
 from tunectl.report.text.todo import todo_list
 from tunectl.report.urgency import (
@@ -26,6 +26,11 @@ _STYLES = {
     Outcome.REFUSED: "red",
     Outcome.PENDING_REBOOT: "yellow",
     Outcome.UNREADABLE: "magenta",
+}
+_QUIET = {
+    Outcome.UNSUPPORTED: "unsupported on this host",
+    Outcome.REFUSED: "refused by the kernel, harmless",
+    Outcome.WAIVED: "waived",
 }
 _POINTS = {"asked": "asked", "next_boot": "next boot", "this_boot": "this boot", "kernel": "kernel"}
 
@@ -69,9 +74,12 @@ def urgent(page: TextPage, found: Sequence[Group], actions: Iterable[Mapping[str
 def harmless(page: TextPage, found: Iterable[Group], *, indent: int = 0) -> None:
     """One compact block for each outcome that needs no attention."""
     quiet = [group for group in found if not needs_attention(group)]
-    _listed(page, "unsupported on this host", [g for g in quiet if g.outcome is Outcome.UNSUPPORTED], indent)
-    _listed(page, "refused by the kernel, harmless", [g for g in quiet if g.outcome is Outcome.REFUSED], indent)
-    _listed(page, "waived", [g for g in quiet if g.outcome is Outcome.WAIVED], indent)
+    for outcome, title in _QUIET.items():
+        if listed := [group for group in quiet if group.outcome is outcome]:
+            page.line()
+            prose(page, f"{title}:", indent=indent)
+            cells = [(name_of(group.knob, group.instances), group.reason) for group in listed]
+            columns(page, cells, indent=indent + 2, styles=("", "dim"))
 
 
 def _costs(page: TextPage, one: Urgent, indent: int) -> None:
@@ -121,7 +129,7 @@ def _rows(page: TextPage, group: Group, indent: int) -> None:
     cells = [
         (
             f"[{compact(row.instances)}]" if any(row.instances) else "",
-            *_observed(group, row),
+            *(() if group.outcome is Outcome.UNREADABLE else (f"observed {shown(row.observed)}",)),
             f"desired {wanted(shown(row.desired), group.match)}",
         )
         for row in rows
@@ -132,19 +140,6 @@ def _rows(page: TextPage, group: Group, indent: int) -> None:
         hidden = len(group.instances) - sum(len(row.instances) for row in rows)
         text = f"and {left_out} more values on {plural(hidden, 'target')}; --format json lists each"
         prose(page, text, indent=indent)
-
-
-def _observed(group: Group, row: Row) -> tuple[str, ...]:
-    return () if group.outcome is Outcome.UNREADABLE else (f"observed {shown(row.observed)}",)
-
-
-def _listed(page: TextPage, title: str, quiet: Sequence[Group], indent: int) -> None:
-    if not quiet:
-        return
-    page.line()
-    prose(page, f"{title}:", indent=indent)
-    cells = [(name_of(group.knob, group.instances), group.reason) for group in quiet]
-    columns(page, cells, indent=indent + 2, styles=("", "dim"))
 
 
 def judged(body: Mapping[str, Any], page: TextPage) -> None:

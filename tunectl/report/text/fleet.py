@@ -41,7 +41,9 @@ def report(body: Mapping[str, Any], page: TextPage) -> None:
     session = body["session"]
     said = [f"session {session['name']}", session["selection"], f"began {session['at']}" if session["at"] else ""]
     prose(page, " · ".join(printable(part) for part in said if part), indent=2, style="dim")
-    _to_do(page, to_do(body))
+    everything = to_do(body)
+    _to_do(page, [one for one in everything if not one.own_words])
+    _own_words(page, [one for one in everything if one.own_words])
     for one in VERDICTS:
         _verdict(page, body, one)
     _outliers(page, body["outliers"])
@@ -50,9 +52,8 @@ def report(body: Mapping[str, Any], page: TextPage) -> None:
     notes(page, body["warnings"], "Warnings")
 
 
-def _to_do(page: TextPage, every: Sequence[Do]) -> None:
-    """What to do on which hosts, in the order to do it; what hosts ask for in their own words stands by itself."""
-    listed = [one for one in every if not one.own_words]
+def _to_do(page: TextPage, listed: Sequence[Do]) -> None:
+    """What to do on which hosts, in the order to do it."""
     everybody = list(dict.fromkeys(host for one in listed for host in one.hosts))
     if listed:
         where = ", ".join(folded(everybody))
@@ -70,10 +71,10 @@ def _to_do(page: TextPage, every: Sequence[Do]) -> None:
             prose(page, f"{one.said}: {', '.join(folded(one.hosts))}", indent=6, style="dim")
     if len(listed) > _FEW and not page.verbose:
         prose(page, f"and {len(listed) - _FEW:,} more: -v shows all", indent=2, style="dim")
-    _own_words(page, [one for one in every if one.own_words])
 
 
 def _own_words(page: TextPage, listed: Sequence[Do]) -> None:
+    """What hosts ask for in their own words, which stands by itself."""
     if listed:
         heading(page, OWN_WORDS)
     for one in listed if page.verbose else listed[:_OWN]:
@@ -120,20 +121,20 @@ def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]]) -> None:
     heading(page, "Unlike their peers", ", by the median and its absolute deviation")
     hosts = odd_hosts(outliers)
     shown = hosts if page.verbose else hosts[:_ODDEST]
-    rows = [_odd(one, is_first=number == 0) for _, found in shown for number, one in enumerate(found)]
+    rows = []
+    for _, found in shown:
+        for number, one in enumerate(found):
+            measure = one["measure"]
+            what = MEASURES.get(measure, measure) + ("" if one["worse"] else " (better)")
+            figures = written(measure, one["value"]), written(measure, one["median"])
+            host = one["host"] if number == 0 else ""
+            rows.append([host, what, *figures, times(one["ratio"]), f"{one['score']:.3g}"])
     columns(page, rows, indent=2, right=(2, 3, 4, 5), header=("", "", "value", "median", "ratio", "score"))
     differing = [(host, text) for host, found in shown for text in found[0]["differs"]]
     for host, text in differing:
         prose(page, text, indent=2, label=f"{printable(host)}: ", style="yellow")
     if len(hosts) > len(shown):
         prose(page, f"and {len(hosts) - len(shown):,} more hosts: -v shows all", indent=2, style="dim")
-
-
-def _odd(one: Mapping[str, Any], is_first: bool) -> list[str]:
-    measure = one["measure"]
-    what = MEASURES.get(measure, measure) + ("" if one["worse"] else " (better)")
-    figures = written(measure, one["value"]), written(measure, one["median"])
-    return [one["host"] if is_first else "", what, *figures, times(one["ratio"]), f"{one['score']:.3g}"]
 
 
 def _group(page: TextPage, group: Mapping[str, Any]) -> None:
@@ -147,20 +148,13 @@ def _group(page: TextPage, group: Mapping[str, Any]) -> None:
         prose(page, f"{counted}; median: {medians}", indent=2)
     else:
         prose(page, counted, indent=2)
-        _usual(page, known)
+        figures = [(name, *(written(name, one[key]) for key in ("median", "low", "high"))) for name, one in known]
+        rows = [(MEASURES[name], median, f"{low} to {high}") for name, median, low, high in figures]
+        columns(page, rows, indent=2, right=(1,), header=("", "median", "usual") if rows else ())
     if page.verbose or not known:
         prose(page, ", ".join(folded(hosts)), indent=2, style="dim")
     for note in group["notes"]:
         prose(page, note, indent=2, label="- ")
-
-
-def _usual(page: TextPage, known: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-    rows = [
-        [MEASURES[name], written(name, one["median"]), f"{written(name, one['low'])} to {written(name, one['high'])}"]
-        for name, one in known
-    ]
-    if rows:
-        columns(page, rows, indent=2, right=(1,), header=("", "median", "usual"))
 
 
 _IN_HISTORY = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm")
@@ -170,7 +164,10 @@ def history(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.fleet.history/1 body."""
     line(page, (printable(body["name"]), "bold"), f" in {len(body['sessions'])} sessions")
     page.line()
-    rows = [_session(one) for one in body["sessions"]]
+    rows = []
+    for one in body["sessions"]:
+        figures = (written(measure, (one["measured"] or {}).get(measure)) for measure in _IN_HISTORY)
+        rows.append([one["session"]["name"], word(one["verdict"]), *figures])
     header = ("session", "verdict", "longest", "P99.9", "rate", "stolen")
     columns(page, rows, indent=2, right=(2, 3, 4, 5), header=header)
     for one in body["sessions"]:
@@ -187,11 +184,6 @@ def history(body: Mapping[str, Any], page: TextPage) -> None:
     if body["compare"]:
         heading(page, "The last two side by side")
         line(page, "  ", argv("tunectl", "compare", of=body["compare"]))
-
-
-def _session(one: Mapping[str, Any]) -> list[str]:
-    measured = one["measured"] or {}
-    return [one["session"]["name"], word(one["verdict"]), *(written(name, measured.get(name)) for name in _IN_HISTORY)]
 
 
 def session(body: Mapping[str, Any], page: TextPage) -> None:

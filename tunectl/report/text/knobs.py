@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.report.escape import printable, shown
-from tunectl.report.text.page import TextPage, columns, heading, prose
+from tunectl.report.text.page import TextPage, columns, heading, lasting, prose
 from tunectl.wording import plural
 
-_LIFETIMES = {"runtime": "this boot", "boot": "next boot"}
 _LABEL = 10  # cells of the label column of one knob's page
 
 
@@ -16,11 +15,7 @@ def knobs(body: Mapping[str, Any], page: TextPage) -> None:
     knobs: Sequence[Mapping[str, Any]] = body["knobs"]
     if len(knobs) == 1:
         _one(page, knobs[0])
-    else:
-        _catalogue(page, knobs)
-
-
-def _catalogue(page: TextPage, knobs: Sequence[Mapping[str, Any]]) -> None:
+        return
     facilities: dict[str, list[Mapping[str, Any]]] = {}
     for knob in knobs:
         facilities.setdefault(knob["facility"], []).append(knob)
@@ -31,13 +26,9 @@ def _catalogue(page: TextPage, knobs: Sequence[Mapping[str, Any]]) -> None:
         for knob in members:
             profiles = knob.get("profiles") or {}
             values = ", ".join(f"{name}: {shown(asked.get('value'))}" for name, asked in profiles.items())
-            row = (printable(knob["name"]), _lasting(knob), values or "in no shipped profile")
+            row = (printable(knob["name"]), lasting(knob["lifetime"]), values or "in no shipped profile")
             columns(page, [row], indent=2, widths=(26, 13, max(page.width - 2 - 26 - 13 - 4, 8)), styles=("cyan",))
             prose(page, knob["why"], indent=4, style="dim")
-
-
-def _lasting(knob: Mapping[str, Any]) -> str:
-    return _LIFETIMES.get(knob["lifetime"], printable(knob["lifetime"]))
 
 
 def _one(page: TextPage, knob: Mapping[str, Any]) -> None:

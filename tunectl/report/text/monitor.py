@@ -1,7 +1,7 @@
 """`tunectl monitor`: what fires, every CPU's clock and what disturbs it, the temperatures, what could not be read."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
@@ -27,15 +27,14 @@ def monitor(body: Mapping[str, Any], page: TextPage) -> None:
     ranks = {severity: rank for rank, severity in enumerate(_SEVERITIES)}
     firing = sorted(body["alerts"], key=lambda alert: ranks.get(alert["severity"], 0))
     _alerts(page, "Firing", firing, fixes=True)
-    heading(page, "CPUs", (f"   {_sets(body)}", "dim"))
+    isolated = f"isolated {body['isolated']}" if body["isolated"] else "none is isolated"
+    sets = f"{isolated}; housekeeping {body['housekeeping']}" if body["housekeeping"] else isolated
+    heading(page, "CPUs", (f"   {sets}", "dim"))
     rows = [_cells(group, len(body["cpus"]) > MAX_ROWS, page.width < _ROOMY) for group in _groups(body["cpus"])]
     columns(page, rows, right=(3, 4, 7, 8), header=_HEADER, styles=("red", "", "dim", "", "", "dim"))
     _zones(page, body["zones"])
-    shown_above = {(alert["identity"], alert["since"], alert["status"]) for alert in firing}
-    edges = (
-        alert for alert in body["recent"] if (alert["identity"], alert["since"], alert["status"]) not in shown_above
-    )
-    _alerts(page, "Last alerts", list(edges), fixes=False)
+    shown_above = {_edge(alert) for alert in firing}
+    _alerts(page, "Last alerts", [alert for alert in body["recent"] if _edge(alert) not in shown_above], fixes=False)
     _sources(page, body)
     notes(page, body["notes"])
 
@@ -51,12 +50,11 @@ def _said(body: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _sets(body: Mapping[str, Any]) -> str:
-    isolated = f"isolated {body['isolated']}" if body["isolated"] else "none is isolated"
-    return f"{isolated}; housekeeping {body['housekeeping']}" if body["housekeeping"] else isolated
+def _edge(alert: Row) -> tuple[Any, ...]:
+    return alert["identity"], alert["since"], alert["status"]
 
 
-def _groups(cpus: Sequence[Row]) -> Iterator[list[Row]]:
+def _groups(cpus: Sequence[Row]) -> list[list[Row]]:
     """Few CPUs: one in each group. Many CPUs: those that a person would look at in the same way are one group."""
     alike: dict[Any, list[Row]] = {}
     for cpu in cpus:
@@ -70,22 +68,26 @@ def _groups(cpus: Sequence[Row]) -> Iterator[list[Row]]:
             tuple(cpu["interrupts"]),
         )
         alike.setdefault(key if len(cpus) > MAX_ROWS else cpu["cpu"], []).append(cpu)
-    yield from alike.values()
+    return list(alike.values())
 
 
 def _cells(group: Sequence[Row], gathered: bool, tight: bool) -> tuple[str, ...]:
     first = group[0]
-    name = format_cpulist(row["cpu"] for row in group) if gathered else str(first["cpu"])
+    throttles = _range([row["throttles"] for row in group], 1, 0)
+    new = max(row["throttles_new"] or 0 for row in group)
+    pairs = [[row[key] for key in ("calls_per_s", "reschedules_per_s") if row[key] is not None] for row in group]
+    landed = list(dict.fromkeys(name for row in group for name in row["interrupts"]))
+    more = [f"and {len(landed) - MAX_INTERRUPTS} more"] if len(landed) > MAX_INTERRUPTS else []
     return (
         "!" if any(row["alerts"] for row in group) else "",
-        name,
+        format_cpulist(row["cpu"] for row in group) if gathered else str(first["cpu"]),
         "house" if tight and first["role"] == "housekeeping" else printable(first["role"]),
         *_speed(group),
         _witness(first, tight),
-        _throttled(group),
+        f"{throttles} +{new:g}" if new else throttles,
         _range([row["ticks_per_s"] for row in group], 1, 0),
-        _range([_ipis(row) for row in group], 1, 0),
-        _interrupts(group),
+        _range([sum(pair) if pair else None for pair in pairs], 1, 0),
+        ", ".join([*landed[:MAX_INTERRUPTS], *more]),
     )
 
 
@@ -110,11 +112,6 @@ def _witness(row: Row, tight: bool) -> str:
     return state if tight else f"{name}: {state}"
 
 
-def _ipis(row: Row) -> float | None:
-    known = [row[key] for key in ("calls_per_s", "reschedules_per_s") if row[key] is not None]
-    return sum(known) if known else None
-
-
 def _range(values: Sequence[float | None], unit: float, digits: int, suffix: str = "") -> str:
     """`3.50`, `1.20-3.50`, `-` without any value; `3.50?` where only some have a value."""
     known = [value / unit for value in values if isinstance(value, int | float)]
@@ -122,18 +119,6 @@ def _range(values: Sequence[float | None], unit: float, digits: int, suffix: str
         return "-"
     ends = list(dict.fromkeys(f"{value:.{digits}f}" for value in (min(known), max(known))))
     return "-".join(ends) + ("?" if len(known) < len(values) else "") + suffix
-
-
-def _throttled(group: Sequence[Row]) -> str:
-    new = max((row["throttles_new"] or 0 for row in group), default=0)
-    count = _range([row["throttles"] for row in group], 1, 0)
-    return f"{count} +{new:g}" if new else count
-
-
-def _interrupts(group: Sequence[Row]) -> str:
-    landed = list(dict.fromkeys(name for row in group for name in row["interrupts"]))
-    more = [f"and {len(landed) - MAX_INTERRUPTS} more"] if len(landed) > MAX_INTERRUPTS else []
-    return ", ".join([*landed[:MAX_INTERRUPTS], *more])
 
 
 def _zones(page: TextPage, zones: Sequence[Row]) -> None:
@@ -166,35 +151,27 @@ def _alerts(page: TextPage, title: str, alerts: Sequence[Row], *, fixes: bool) -
         if few or page.verbose:
             kept.append(alert)
     for alert in kept:
-        _alert(page, alert, fixes)
+        is_firing = alert["status"] == "firing"
+        severity = (alert["severity"], _SEVERITIES.get(alert["severity"], ""))
+        when = f"since {_clock(alert['since'])}" if is_firing else f"at {_clock(alert['at'])}"
+        head = severity if is_firing else (alert["status"], "green")
+        line(page, "  ", head, "  ", (alert["identity"], "bold"), "  ", (when, "dim"))
+        if fixes:
+            observed, expected = shown(alert["observed"]), shown(alert["expected"])
+            is_short = alert["observed"] is not None and len(observed) + len(expected) < 60
+            values = f"; {expected} → {observed}" if is_short else ""
+            prose(page, f"{alert['summary']}{values}", indent=4)
+        if fixes and alert["fix"]:
+            prose(page, alert["fix"], indent=4, label="fix  ")
     left = Counter(alert["rule"] for alert in alerts) - Counter(alert["rule"] for alert in kept)
     if left:
         prose(page, "and " + ", ".join(f"{count} more {printable(rule)}" for rule, count in left.items()), indent=2)
-
-
-def _alert(page: TextPage, alert: Row, fixes: bool) -> None:
-    firing = alert["status"] == "firing"
-    word, style = (alert["severity"], _SEVERITIES.get(alert["severity"], "")) if firing else (alert["status"], "green")
-    line(page, "  ", (word, style), "  ", (alert["identity"], "bold"), "  ", (_when(alert), "dim"))
-    if fixes:
-        values = f"; {shown(alert['expected'])} → {shown(alert['observed'])}" if _short(alert) else ""
-        prose(page, f"{alert['summary']}{values}", indent=4)
-        if alert["fix"]:
-            prose(page, alert["fix"], indent=4, label="fix  ")
-
-
-def _when(alert: Row) -> str:
-    return f"since {_clock(alert['since'])}" if alert["status"] == "firing" else f"at {_clock(alert['at'])}"
 
 
 def _clock(at: Any) -> str:
     """The time of day of an RFC 3339 time; any other text as it is."""
     text = str(at)
     return text[11:19] if len(text) >= 20 and text[10] == "T" else text
-
-
-def _short(alert: Row) -> bool:
-    return alert["observed"] is not None and len(shown(alert["observed"])) + len(shown(alert["expected"])) < 60
 
 
 def _sources(page: TextPage, body: Mapping[str, Any]) -> None:

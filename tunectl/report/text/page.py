@@ -27,10 +27,6 @@ class TextPage:
         """A blank line."""
         self.lines.append(())
 
-    def add(self, parts: Sequence[Styled]) -> None:
-        """A line, neither wrapped nor cut."""
-        self.lines.append(parts)
-
     def plain(self) -> str:
         """The page without styles."""
         return "".join("".join(text for text, _ in parts).rstrip() + "\n" for parts in self.lines)
@@ -97,7 +93,8 @@ def cell_len(text: str) -> int:
 
 def line(page: TextPage, *parts: Part) -> None:
     """One line of parts, neither wrapped nor cut. All text of a page passes through here, and is made safe to print."""
-    page.add([(printable(part), "") if isinstance(part, str) else (printable(part[0]), part[1]) for part in parts])
+    styled = [(part, "") if isinstance(part, str) else part for part in parts]
+    page.lines.append([(printable(text), style) for text, style in styled])
 
 
 def heading(page: TextPage, text: str, *rest: Part) -> None:
@@ -255,6 +252,11 @@ def notes(page: TextPage, texts: Iterable[str], title: str = "Notes") -> None:
         heading(page, title)
     for text in listed:
         prose(page, str(text), indent=2, label="- ")
+
+
+def lasting(lifetime: str) -> str:
+    """Which boot a change of this lifetime is for."""
+    return {"runtime": "this boot", "boot": "next boot"}.get(lifetime, printable(lifetime))
 
 
 def not_run(page: TextPage, body: Mapping[str, Any]) -> None:

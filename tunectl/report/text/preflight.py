@@ -24,7 +24,10 @@ def preflight(body: Mapping[str, Any], page: TextPage) -> None:
     banner(page, verdict, str(body.get("headline") or ""))
     if hardware := body.get("hardware"):
         prose(page, machine_name(hardware), indent=2, style="dim")
-    _cpu_sets(page, body.get("cpu_sets") or {})
+    if sets := body.get("cpu_sets"):
+        isolated, rest = shown(sets.get("isolated")), shown(sets.get("housekeeping"))
+        text = f"CPUs {shown(sets.get('online'))} online: {isolated} to trade on, {rest} for everything else"
+        prose(page, f"{text}, says {shown(sets.get('from'))}", indent=2, style="dim")
     todo_list(page, body.get("actions") or ())
     heading(page, "Measured")
     runs = runs_in(body)
@@ -57,14 +60,6 @@ def _against_budget(page: TextPage, body: Mapping[str, Any], runs: Runs) -> None
             columns(page, rows, indent=2, right=(1, 2), header=(what, "measured", "budget", "", ""))
 
 
-def _cpu_sets(page: TextPage, sets: Mapping[str, Any]) -> None:
-    """Which CPUs this is about."""
-    if sets:
-        isolated, rest = shown(sets.get("isolated")), shown(sets.get("housekeeping"))
-        text = f"CPUs {shown(sets.get('online'))} online: {isolated} to trade on, {rest} for everything else"
-        prose(page, f"{text}, says {shown(sets.get('from'))}", indent=2, style="dim")
-
-
 def _section(page: TextPage, title: str, section: Mapping[str, Any] | None, body: Mapping[str, Any]) -> None:
     """One part's verdict and counts, what needs attention, and its notes that the whole body has not as well."""
     if section is None:
@@ -86,16 +81,17 @@ def _evidence(page: TextPage, evidence: Mapping[str, Any]) -> None:
     if known:
         heading(page, "Thermal state: evidence")
     for name, value in known.items():
-        if isinstance(value, Mapping):
-            text = ", ".join(f"{printable(str(key))} {_plain(item)}" for key, item in value.items())
-        else:
-            text = _plain(value)
+        text = _pairs(value) if isinstance(value, Mapping) else _plain(value)
         prose(page, text, indent=2, label=f"{printable(str(name))}: ")
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{printable(str(key))} {_plain(item)}" for key, item in values.items())
 
 
 def _plain(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "(" + ", ".join(f"{printable(str(key))} {_plain(item)}" for key, item in value.items()) + ")"
+        return f"({_pairs(value)})"
     if isinstance(value, list | tuple):
         return ", ".join(map(_plain, value)) or "(none)"
     return shown(value)

@@ -22,7 +22,7 @@ from tunectl.report.text import compare
 from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram, sparklines
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
-from tunectl.shapes import Cpu, Jitter, JitterLoaded, JitterRuns, Smis, Stops, typed
+from tunectl.shapes import Cpu, Jitter, JitterLoaded, JitterRuns, typed
 from tunectl.wording import nanoseconds, plural
 
 MAX_CPUS = 64  # rows of the table: the CPUs with the longest gaps
@@ -47,8 +47,7 @@ def runs(body: Mapping[str, Any], page: TextPage) -> None:
     page.line()
     columns(page, runs_of(kept.runs), right=range(1, 5), header=("the worst CPU of", *OF_A_RUN))
     _stories(page, [(f"run {number}", run) for number, run in enumerate(kept.runs, 1)])
-    warnings = [*kept.warnings, *(text for run in kept.runs for text in run.warnings)]
-    notes(page, list(dict.fromkeys(warnings)), "Warnings")
+    _warnings(page, kept.warnings, kept.runs)
 
 
 def loaded(body: Mapping[str, Any], page: TextPage) -> None:
@@ -80,9 +79,12 @@ def loaded(body: Mapping[str, Any], page: TextPage) -> None:
         if run.attribution:
             heading(page, name)
             causes(page, run, 0)
-    warnings = [*kept.warnings, *(comparison.warnings if comparison else ())]
-    warnings += [text for _, run in sides for text in run.warnings]
-    notes(page, list(dict.fromkeys(warnings)), "Warnings")
+    _warnings(page, [*kept.warnings, *(comparison.warnings if comparison else ())], [run for _, run in sides])
+
+
+def _warnings(page: TextPage, own: Iterable[str], runs: Iterable[Jitter]) -> None:
+    """A document's own, then those of its runs, each once."""
+    notes(page, dict.fromkeys([*own, *(text for run in runs for text in run.warnings)]), "Warnings")
 
 
 def under(page: TextPage, run: Jitter, indent: int = 0) -> None:
@@ -224,22 +226,6 @@ def periods(page: TextPage, result: Jitter, indent: int) -> None:
         prose(page, searched, indent=indent, style="dim")
 
 
-def _smis(smis: Smis) -> str:
-    if smis.count is None:
-        return f"SMIs were not counted: {smis.reason}"
-    counted = f"{plural(smis.count, 'SMI')} counted meanwhile"
-    return f"{counted}: each stops all CPUs, and no kernel sees it" if smis.count else counted
-
-
-def _simultaneous(page: TextPage, stops: Stops, indent: int) -> None:
-    if said := stopped_together(stops):
-        prose(page, said, indent=indent, style="yellow")
-    elif page.verbose:
-        unknown = f"simultaneous stops of all CPUs cannot be told: {stops.reason}"
-        text = unknown if stops.reason else "no simultaneous stops of all CPUs"
-        prose(page, text, indent=indent, style="dim")
-
-
 def account(page: TextPage, result: Jitter, indent: int) -> None:
     """Do loops and gaps add up to the run? And, with -v, the clock each core really ran at."""
     off = [abs(cpu.conservation_ppm) for cpu in result.cpus if cpu.conservation_ppm is not None]
@@ -252,9 +238,18 @@ def account(page: TextPage, result: Jitter, indent: int) -> None:
         text = "the kernel's clock reads the same counter: loops and gaps cannot be held against it"
         prose(page, text, indent=indent, style="dim")
     if smis := result.smis:
-        prose(page, _smis(smis), indent=indent, style="" if smis.count else "dim")
-    if stops := result.simultaneous_stops:
-        _simultaneous(page, stops, indent)
+        text = f"{plural(smis.count or 0, 'SMI')} counted meanwhile"
+        if smis.count is None:
+            text = f"SMIs were not counted: {smis.reason}"
+        elif smis.count:
+            text += ": each stops all CPUs, and no kernel sees it"
+        prose(page, text, indent=indent, style="" if smis.count else "dim")
+    stops = result.simultaneous_stops
+    if together := stopped_together(stops):
+        prose(page, together, indent=indent, style="yellow")
+    elif stops and page.verbose:
+        unknown = f"simultaneous stops of all CPUs cannot be told: {stops.reason}"
+        prose(page, unknown if stops.reason else "no simultaneous stops of all CPUs", indent=indent, style="dim")
     for cpu in result.cpus if page.verbose else ():
         if clock := cpu.core_khz:
             text = f"core clock {clock.before / 1e6:.3f} GHz before, {clock.after / 1e6:.3f} GHz after"
@@ -270,26 +265,22 @@ def selftest(body: Mapping[str, Any], page: TextPage) -> None:
     verdict = "every known interruption was found" if body["passed"] else "not passed"
     style = "bold green" if body["passed"] else "bold red"
     prose(page, f"CPU {body['cpu']}, gaps over {nanoseconds(body['threshold_ns'])}: {verdict}", style=style)
-    if body.get("vouched_ns"):
-        text = f"interruptions from {nanoseconds(body['vouched_ns'])} on are vouched for on this host"
-    else:
-        text = "no length is vouched for on this host"
-    prose(page, text)
+    vouched = f"interruptions from {nanoseconds(body.get('vouched_ns'))} on are vouched for on this host"
+    prose(page, vouched if body.get("vouched_ns") else "no length is vouched for on this host")
     page.line()
-    columns(page, [_phase(phase) for phase in body["phases"]], right=range(1, 7), header=_PHASES_HEADER)
+    rows = []
+    for phase in body["phases"]:
+        figures: tuple[str, ...] = ("", "", "", "", "")
+        if "max_error_ns" in phase:  # this phase measures one long stop; the others count gaps
+            figures = ("", "", "", nanoseconds(phase["max_ns"], ""), nanoseconds(phase["max_error_ns"], ""))
+        elif "found" in phase:
+            error = (phase.get("length_error_ns") or {}).get("median")
+            counts = (f"{phase[name]:,}" for name in ("found", "counted_as_lost", "missed"))
+            figures = (*counts, nanoseconds(phase["shortest_gap_ns"], ""), nanoseconds(error, ""))
+        rows.append((phase["outcome"], f"{phase['injected']:,}", *figures, phase["name"]))
+    columns(page, rows, right=range(1, 7), header=_PHASES_HEADER)
     for phase in body["phases"]:
         if phase["reason"]:
             prose(page, phase["reason"], label=f"{phase['name']}: ", style=_PHASE_STYLES.get(phase["outcome"], ""))
     legend = "too long by: median of the gap less what was injected, the ways in and out of the kernel"
     prose(page, legend, style="dim")
-
-
-def _phase(phase: Mapping[str, Any]) -> tuple[str, ...]:
-    figures: tuple[str, ...] = ("", "", "", "", "")
-    if "max_error_ns" in phase:  # this phase measures one long stop; the others count gaps
-        figures = ("", "", "", nanoseconds(phase["max_ns"], ""), nanoseconds(phase["max_error_ns"], ""))
-    elif "found" in phase:
-        error = (phase.get("length_error_ns") or {}).get("median")
-        counts = (f"{phase[name]:,}" for name in ("found", "counted_as_lost", "missed"))
-        figures = (*counts, nanoseconds(phase["shortest_gap_ns"], ""), nanoseconds(error, ""))
-    return (phase["outcome"], f"{phase['injected']:,}", *figures, phase["name"])

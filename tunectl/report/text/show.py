@@ -5,13 +5,12 @@ from typing import Any
 
 from tunectl.report.escape import printable
 from tunectl.report.text.cpugrid import draw, legend, size
-from tunectl.report.text.page import TextPage, columns, heading, line, prose
+from tunectl.report.text.page import VERDICT_STYLES, Part, TextPage, columns, heading, line, prose
 from tunectl.wording import plural
 
 MAX_IRQS = 8
 MAX_NICS = 16
 _LABEL = 12
-_OUTCOME_STYLES = {"drifted": "red", "pending-reboot": "yellow", "unreadable": "magenta", "compliant": "green"}
 
 
 def show(body: Mapping[str, Any], page: TextPage) -> None:
@@ -35,7 +34,9 @@ def _system(page: TextPage, body: Mapping[str, Any]) -> None:
     name = printable(system["hostname"] or "this host")
     known = [system["os"], f"Linux {system['kernel']}" if system["kernel"] else "", system["machine"]]
     line(page, (name, "bold"), "  ", ", ".join(printable(part) for part in known if part))
-    if machine := ", ".join(part for part in (system["model"], _virtual(system["hypervisor"])) if part):
+    hypervisor = system["hypervisor"]
+    virtual = f"a virtual machine ({hypervisor})".removesuffix(" (unknown)") if hypervisor else ""
+    if machine := ", ".join(part for part in (system["model"], virtual) if part):
         prose(page, machine)
     online = [cpu for cpu in body["cpus"] if cpu["online"]]
     cores = {tuple(cpu["smt_siblings"]) for cpu in online}
@@ -59,12 +60,6 @@ def _system(page: TextPage, body: Mapping[str, Any]) -> None:
     columns(page, [(label, printable(text)) for label, text in rows], styles=("dim", "cyan"))
     if not sets["isolated"]:
         prose(page, "no CPU is isolated; `tunectl propose` says which could be", style="yellow")
-
-
-def _virtual(hypervisor: str) -> str:
-    if not hypervisor:
-        return ""
-    return "a virtual machine" if hypervisor == "unknown" else f"a virtual machine ({hypervisor})"
 
 
 def _network(page: TextPage, body: Mapping[str, Any]) -> None:
@@ -120,12 +115,10 @@ def _interrupts(page: TextPage, body: Mapping[str, Any]) -> None:
 def _tuned(page: TextPage, body: Mapping[str, Any]) -> None:
     if counts := {outcome: count for outcome, count in (body.get("tuned") or {}).items() if count}:
         heading(page, "Tuned")
-        parts = [
-            (f"{count:,} {outcome.replace('-', ' ')}", _OUTCOME_STYLES.get(outcome, ""))
-            for outcome, count in counts.items()
-        ]
-        separated = [part for each in parts for part in (", ", each)][1:]
-        line(page, "  ", *separated, "; `tunectl verify` lists each")
+        parts: list[Part] = []
+        for outcome, count in counts.items():
+            parts += [", ", (f"{count:,} {outcome.replace('-', ' ')}", VERDICT_STYLES.get(outcome, ""))]
+        line(page, "  ", *parts[1:], "; `tunectl verify` lists each")
 
 
 def _tuners(page: TextPage, tuners: Sequence[Mapping[str, Any]]) -> None:
@@ -153,11 +146,17 @@ def _hardware(page: TextPage, body: Mapping[str, Any]) -> None:
     """Prints caches, frequencies, idle states and clock of a tunectl.show/1 body."""
     drivers = body["drivers"]
     heading(page, "Hardware and drivers")
+    caches = []
+    for cache in body["caches"]:
+        letter, instances = {"Data": "d", "Instruction": "i"}.get(cache["kind"], ""), len(cache["shared_by"])
+        times = f" x {instances}" if instances > 1 else ""
+        caches.append(f"L{cache['level']}{letter} {size(cache['size_bytes'])}{times}")
+    others = [name for name in drivers["clocksources"] if name != drivers["clocksource"]]
     rows = {
-        "caches": "; ".join(_caches(body["caches"])),
+        "caches": "; ".join(caches),
         "frequency": "; ".join(_frequency(body)) or "no cpufreq: the host below or the firmware decides",
         "idle": _idle(drivers),
-        "clock": _clock(drivers),
+        "clock": f"{drivers['clocksource']} (also {', '.join(others)})" if others else str(drivers["clocksource"]),
         "SMT": _SMT.get(drivers["smt"], drivers["smt"]),
         "mitigations": _mitigations(drivers.get("vulnerabilities", ())),
         "lockdown": drivers["lockdown"] if drivers["lockdown"] not in ("", "none") else "",
@@ -177,13 +176,6 @@ def _guest(page: TextPage, guest: Mapping[str, Any] | None) -> None:
         prose(page, lack["shown"], indent=2, label=f"{lack['what']}  ")
         if lack["documented"]:
             prose(page, f"{provider} documents: {lack['documented']} ({lack['source']})", indent=4, style="dim")
-
-
-def _caches(caches: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for cache in caches:
-        letter = {"Data": "d", "Instruction": "i"}.get(cache["kind"], "")
-        instances = len(cache["shared_by"])
-        yield f"L{cache['level']}{letter} {size(cache['size_bytes'])}" + (f" x {instances}" if instances > 1 else "")
 
 
 def _frequency(body: Mapping[str, Any]) -> Iterator[str]:
@@ -227,8 +219,3 @@ def _mitigations(flaws: Sequence[Mapping[str, Any]]) -> str:
         return "none needed: this CPU has none of the flaws the kernel knows"
     left = f"; vulnerable: {', '.join(open_)}" if open_ else ""
     return f"against {len(affected) - len(open_)} of {len(affected)} flaws of this CPU{left}"
-
-
-def _clock(drivers: Mapping[str, Any]) -> str:
-    others = [name for name in drivers["clocksources"] if name != drivers["clocksource"]]
-    return str(drivers["clocksource"]) + (f" (also {', '.join(others)})" if others else "")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tunectl.report.actions import Todo, todo
+from tunectl.report.actions import todo
 from tunectl.report.text.page import TextPage, heading, line, prose
 
 
@@ -15,16 +15,13 @@ def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]]) -> None:
         if page.recorded:
             prose(page, f"Files and commands without {page.recorded} are for that host itself.", indent=2)
     for number, one in enumerate(listed, 1):
-        _one(page, one, f"{number}. ".rjust(len(str(len(listed))) + 2))
-
-
-def _one(page: TextPage, one: Todo, label: str) -> None:
-    indent = 2 + len(label)
-    for number, command in enumerate(one.typed):
-        # A command is not wrapped: it is there to be copied.
-        line(page, "  ", (label if number == 0 else " " * len(label), "dim"), (command, "bold"))
-    if one.by_hand:
-        prose(page, one.by_hand, indent=2, label=label)
-    if one.note:
-        prose(page, one.note, indent=indent)
-    prose(page, one.said, indent=indent, style="dim")
+        label = f"{number}. ".rjust(len(str(len(listed))) + 2)
+        indent = 2 + len(label)
+        for place, command in enumerate(one.typed):
+            # A command is not wrapped: it is there to be copied.
+            line(page, "  ", (label if place == 0 else " " * len(label), "dim"), (command, "bold"))
+        if one.by_hand:
+            prose(page, one.by_hand, indent=2, label=label)
+        if one.note:
+            prose(page, one.note, indent=indent)
+        prose(page, one.said, indent=indent, style="dim")
