@@ -105,7 +105,10 @@ def contention_cases(cpus: tuple[int, int] = (2, 3), **asked: Any) -> list[conte
 def test_every_kind_of_buffers_is_handed_over_in_every_way() -> None:
     found = contention_cases(buffer_bytes=4096)
     assert [(case.buffers, case.hand_over) for case in found] == list(product(BUFFERS, HAND_OVERS))
-    assert found[-1].words() == ["--buffers", "pool", "--hand-over", "ring"]
+    assert found[-1].words() == [
+        *("--buffers", "pool", "--hand-over", "ring"),
+        *("--threads", "2", "--bytes", "4096", "--rate", "20000"),
+    ]
     assert (found[0].title, found[0].cell["bytes"]) == ("malloc, mutex", 4096)
 
 
@@ -129,7 +132,7 @@ def test_an_unmeasured_case_says_what_was_asked() -> None:
         ),
         (
             ContentionRequest(duration_s=0.25, fifo=7),
-            ["--threads", "2", "--bytes", "16384", "--rate", "20000", "--duration", "0.250000", "--fifo", "7"],
+            ["--duration", "0.250000", "--fifo", "7"],
         ),
         (HedgeRequest(simulate=True), ["--duration", "10.000000", "--simulate"]),
     ],

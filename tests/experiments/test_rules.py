@@ -64,7 +64,7 @@ def test_values_beyond_have_no_figure() -> None:
 
 def test_ticks_become_whole_nanoseconds_rounded_down() -> None:
     found = Figures([5, 1, 7, 1], 2e9)
-    assert (found.ns(5), found.ns(7), found.mean_ns(), found.known_ns(float("inf"))) == (2, 3, 3.0, None)
+    assert (found.ns(5), found.ns(7), found.summary_ns()["mean_ns"], found.known_ns(float("inf"))) == (2, 3, 3.0, None)
     assert [Figures([value, 3], 1e9).histogram_ns() for value in (127, 255, 256, 257)] == [
         [[127, 128, 3]],
         [[255, 256, 3]],

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 
 from tests.probe.samples import raw_run
 from tunectl.errors import TunectlError
-from tunectl.probe.selftest import Gap, Recall, judged, recall
+from tunectl.probe.selftest import Gap, Phase, Recall, judged, recall
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.probe.selftest-1.json").read_text())
 GAPS: list[Gap] = [(100, 130), (200, 260), (300, 310), (400, 500)]
@@ -63,8 +64,6 @@ def phase(kind: str = "preemption", **changes: Any) -> dict[str, Any]:
         "kind": kind,
         "asked_ns": 20_000,
         "injected": 3,
-        "did_run": True,
-        "error": "",
         "truths": [[start + 200, end - 200] for start, end in gaps],
         "tsc_start": 0,
         "tsc_end": 10_000_000,
@@ -99,7 +98,7 @@ def stop(**changes: Any) -> dict[str, Any]:
 
 def outcome(one: dict[str, Any], **clock: Any) -> tuple[str, str]:
     raw = raw_run()
-    document = judged({**raw, "clock": raw["clock"] | clock, "cpu": 3, "phases": [one]})
+    document = judged({**raw, "clock": raw["clock"] | clock}, 3, [msgspec.convert(one, Phase)])
     jsonschema.validate(document, SCHEMA)
     (found,) = document["phases"]
     assert document["passed"] is (found["outcome"] == "passed")
@@ -151,7 +150,7 @@ def test_the_length_is_held_against_a_clock_that_can_disagree() -> None:
 
 
 def test_what_did_not_run_is_no_pass() -> None:
-    assert outcome(phase(did_run=False, error="why")) == ("not-run", "why")
+    assert outcome(phase(error="why")) == ("not-run", "why")
 
 
 @pytest.mark.parametrize(
@@ -160,12 +159,12 @@ def test_what_did_not_run_is_no_pass() -> None:
 )
 def test_what_is_vouched_for(kinds: tuple[str, ...], vouched: int | None) -> None:
     phases = [stop() if kind == "stop" else phase(kind) for kind in kinds]
-    assert judged({**raw_run(), "cpu": 3, "phases": phases})["vouched_ns"] == vouched
+    assert judged(raw_run(), 3, msgspec.convert(phases, list[Phase]))["vouched_ns"] == vouched
 
 
 def test_another_document_is_refused() -> None:
-    with pytest.raises(TunectlError, match="phases"):
-        judged({**raw_run(), "cpu": 3})
+    with pytest.raises(TunectlError, match="clock"):
+        judged(raw_run() | {"clock": None}, 3, [])
 
 
 def test_what_the_list_had_no_room_for_is_lost_though_a_longer_gap_behind_it_is_listed() -> None:

@@ -126,7 +126,8 @@ def read_capture(path: Path) -> Capture:
     for at_ns, packet in _packets(path, data, order, unit_ns):
         end += _RECORD + len(packet)
         try:
-            size = _payload(packet, *_LINKS[link])
+            start, type_at = _LINKS[link]
+            size = _of_ip(packet, start) if type_at is None else _of_ethertype(packet, _number(packet, type_at), start)
         except _UnfollowedError as error:
             unfollowed[str(error)] += 1
             continue
@@ -187,14 +188,8 @@ def _packets(path: Path, data: bytes, order: str, unit_ns: int) -> Iterator[tupl
             yield seconds * 10**9 + fraction * unit_ns, data[start:at]
 
 
-def _payload(packet: bytes, start: int, type_at: int | None) -> int | None:
-    """The bytes of the UDP datagram that a packet begins, by the lengths in its headers; None where it is none."""
-    if type_at is None:
-        return _of_ip(packet, start)
-    return _of_ethertype(packet, _number(packet, type_at), start)
-
-
 def _of_ethertype(packet: bytes, kind: int, at: int) -> int | None:
+    """The bytes of the UDP datagram that a packet begins, by the lengths in its headers; None where it is none."""
     while kind in _TAGS:
         kind, at = _number(packet, at + 2), at + 4
     if kind <= _LENGTHS:
@@ -232,18 +227,13 @@ def _of_protocol(packet: bytes, protocol: int, at: int) -> int | None:
         words = {_FRAGMENT: 2, _AUTHENTICATION: length + 2}.get(protocol, 2 * length + 2)
         protocol, at = packet[at], at + 4 * words
     if protocol == _UDP:
-        return _of_udp(packet, at)
+        size = _number(packet, at + 4) - 8  # by the length in its header: the capture may have cut the rest
+        if size < 0:  # 0: a jumbogram's (RFC 2675), or of a sender that leaves the lengths to its card
+            raise _UnfollowedError(f"a UDP length of {size + 8}")
+        return size
     if protocol in _HIDING:
         raise _UnfollowedError(f"within {_HIDING[protocol]}")
     return _of_ip(packet, at) if protocol in _WITHIN_IP else None
-
-
-def _of_udp(packet: bytes, at: int) -> int:
-    """By the length in its header: the capture may have cut the rest."""
-    size = _number(packet, at + 4) - 8
-    if size < 0:  # 0: a jumbogram's (RFC 2675), or of a sender that leaves the lengths to its card
-        raise _UnfollowedError(f"a UDP length of {size + 8}")
-    return size
 
 
 def _byte(packet: bytes, at: int) -> int:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from tunectl.errors import UsageError
 from tunectl.experiments.contention_cells import explained_contention
-from tunectl.experiments.ends import SENDER_AND_RECEIVER, CaseRun, EndsRequest, Placed, given, place_request
-from tunectl.experiments.frame import Takes, check_duration, chosen, uncounted
+from tunectl.experiments.ends import SENDER_AND_RECEIVER, CaseRun, EndsRequest, Placed, place_request
+from tunectl.experiments.frame import PlannedCase, Takes, check_duration, chosen, given
 from tunectl.shapes import ContentionCase
 
 BUFFERS, HAND_OVERS = ("malloc", "pool"), ("mutex", "futex", "ring")
@@ -39,34 +39,20 @@ class ContentionRequest(EndsRequest):
 
     def words(self) -> Iterator[str]:
         """The program's arguments that are the same for each case."""
-        yield from given(threads=self.threads, bytes=self.buffer_bytes, rate=self.rate)
         yield from ("--duration", f"{self.duration_s:.6f}")
         yield from given(fifo=self.fifo, intrude=self.intrude)
 
 
-class Planned(NamedTuple):
-    """A case, and why it cannot be measured; "" where it can."""
+class Planned(PlannedCase, frozen=True):
+    """One kind of buffers and of hand-over."""
+
+    shape = ContentionCase
 
     buffers: str
     hand_over: str
     threads: int
     bytes: int
     rate: int
-    reason: str = ""
-
-    @property
-    def cell(self) -> dict[str, Any]:
-        """As the cell of a raw document in which nothing was counted."""
-        return self._asdict()
-
-    @property
-    def title(self) -> str:
-        """As the progress and all pages have it."""
-        return uncounted(self.cell, ContentionCase).name
-
-    def words(self) -> list[str]:
-        """The program's arguments that say which case it is."""
-        return ["--buffers", self.buffers, "--hand-over", self.hand_over]
 
 
 def plan(request: ContentionRequest, placed: Placed) -> list[Planned]:

@@ -1,5 +1,6 @@
 """What `tunectl-probe contention` counted, as types; which cases are void, and the cells and warnings. Pure."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -18,9 +19,8 @@ from tunectl.experiments.pair import (
     preempted,
     real_time_limits,
     why_no_spinner,
-    why_throttled,
 )
-from tunectl.experiments.tick_figures import FEWEST, Figures
+from tunectl.experiments.tick_figures import FEWEST
 from tunectl.shapes import CONTENTION_STEPS, Measured
 from tunectl.wording import plural
 
@@ -80,8 +80,6 @@ def _why_nothing(case: RawCase) -> str:
 
 def why_void(case: RawCase, run: RawContention) -> str:
     """Why the times of a measured case are no result; "" where they are one."""
-    if throttled := why_throttled(case.throttled_us):
-        return throttled
     sleeps = (False, case.hand_over == "futex")
     for end, cpu, may_sleep in zip(case.ends, run.cpus, sleeps, strict=True):
         share = cpu_share(end.cpu_ns, end.ticks, run.clock.hz)
@@ -104,33 +102,33 @@ def run_warnings(run: RawContention) -> list[str]:
     ]
 
 
-def _case_warnings(case: RawCase, run: RawContention) -> list[str]:
-    return [text for role, end in zip(_ROLES, case.ends, strict=True) for text in preempted(role, end.preemptions)]
+def _case_warnings(case: RawCase, _: RawContention) -> Iterator[str]:
+    for role, end in zip(_ROLES, case.ends, strict=True):
+        yield from preempted(role, end.preemptions)
 
 
 def _counted(run: RawContention, judged: Judged) -> dict[str, Any]:
-    case, has = judged.case, judged.has_figures
-    spreads = {name: Figures(getattr(case, name), run.clock.hz) for name in (*CONTENTION_STEPS, "whole")}
-    whole = spreads["whole"].spread_ns(FEWEST) if has else None
-    steps = {name: spreads[name].spread_ns(FEWEST) if has else None for name in CONTENTION_STEPS}
+    case, hz = judged.case, run.clock.hz
+    whole = judged.figures(case.whole, hz)
+    summary = whole.summary_ns(FEWEST)
     return {
-        "n": case.sent if has else 0,
+        "n": whole.n,
         "sent": case.sent,
         "allocations": case.allocations,
         "sleeps": [end.sleeps for end in case.ends],
         "preemptions": [end.preemptions for end in case.ends],
         "page_faults": [end.page_faults for end in case.ends],
-        **{f"{name}_ns": steps[name] for name in CONTENTION_STEPS},
-        "percentiles_ns": {name: value for name, value in whole.items() if name[0].isdigit()} if whole else None,
-        "max_ns": whole["max"] if whole else None,
-        "histogram": spreads["whole"].histogram_ns() if has else [],
+        **{f"{name}_ns": judged.figures(getattr(case, name), hz).spread_ns(FEWEST) for name in CONTENTION_STEPS},
+        "percentiles_ns": summary["percentiles_ns"],
+        "max_ns": summary["max_ns"],
+        "histogram": whole.histogram_ns(),
     }
 
 
 CONTENTION = Experiment(
     "contention",
     RawContention,
-    kept=("tunectl_version", "host", "at", "duration_s", "interrupted", "fifo_priority"),
+    kept=("fifo_priority",),
     asked=("buffers", "hand_over", "threads", "bytes", "rate"),
     contradiction=_contradiction,
     why_nothing=_why_nothing,

@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple
 
 from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
 from tunectl.errors import UsageError
-from tunectl.experiments.frame import Case, Takes, case_document, measured_cases
+from tunectl.experiments.frame import Case, Takes, case_document, given, measured_cases
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.sysroot import Sysroot
 
@@ -37,16 +37,6 @@ class PairRequest(EndsRequest):
     def pair_words(self) -> Iterator[str]:
         """The program's arguments of these."""
         yield from given(fifo=self.fifo, busy_poll_us=self.busy_poll_us, intrude=self.intrude)
-
-
-def given(**options: float | bool | None) -> Iterator[str]:
-    """The program's arguments of these options; none of one that is None or False."""
-    for name, value in options.items():
-        option = f"--{name.replace('_', '-')}"
-        if value is True:
-            yield option
-        elif value is not None and value is not False:
-            yield from (option, str(value))
 
 
 class Ends(NamedTuple):
@@ -164,7 +154,9 @@ def place(ends: Ends, cpus: str | None, among: str | None, facts: CpuFacts, allo
     """
     if cpus is not None:
         return Placed(_parse_named(ends, cpus, facts.online))
-    candidates, is_asked = _candidates(among, facts, allowed, ends.threads)
+    isolated = facts.kernel_isolated | facts.partitioned
+    is_asked = among is not None or len(isolated & facts.online) >= ends.threads  # by a list, or by isolating them
+    candidates = parse_cpulist(among) if among is not None else isolated if is_asked else allowed
     online = candidates & facts.online
     if len(online) < ends.fewest:
         hint = f"name {ends.number} with --cpus {ends.letters}{ends.way_out}"
@@ -175,14 +167,6 @@ def place(ends: Ends, cpus: str | None, among: str | None, facts: CpuFacts, allo
     taken = f"{named_cpus(chosen)} {'were' if len(set(chosen)) > 1 else 'was'} chosen among the allowed ones"
     said = f"no {ends.number} CPUs are isolated on this host: {taken}"
     return Placed(chosen, f"{said} (--cpus {ends.letters} names others)")
-
-
-def _candidates(among: str | None, facts: CpuFacts, allowed: CpuSet, fewest: int) -> tuple[CpuSet, bool]:
-    """The CPUs to choose from, and whether somebody asked for these: by a list, or by isolating them."""
-    if among is not None:
-        return parse_cpulist(among), True
-    isolated = facts.kernel_isolated | facts.partitioned
-    return (isolated, True) if len(isolated & facts.online) >= fewest else (allowed, False)
 
 
 def _parse_named(ends: Ends, text: str, online: CpuSet) -> tuple[int, ...]:

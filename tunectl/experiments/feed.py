@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from dataclasses import replace as asked_otherwise
 from functools import partial
 from itertools import product
 from math import ceil
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from tunectl.errors import TunectlError, UsageError
 from tunectl.experiments.capture import MOST_MESSAGES, Replay, read_capture
@@ -18,17 +21,18 @@ from tunectl.experiments.ends import (
     CaseRun,
     PairRequest,
     Placed,
-    given,
     place_request,
 )
 from tunectl.experiments.feed_cells import TWO_LINES, RoundTrip, explained_feed
-from tunectl.experiments.frame import LONGEST_S, Takes, check_duration, chosen, listed, uncounted, within
+from tunectl.experiments.frame import LONGEST_S, PlannedCase, Takes, check_duration, chosen, given, listed, within
 from tunectl.experiments.link import SMALLEST, Asked, Link, linked
+from tunectl.host.counters import rises
 from tunectl.host.nics import ALL, Stamping, read_nic_drops, read_softnet_drops, read_stamping
 from tunectl.host.sysroot import Sysroot
 from tunectl.shapes import FeedCase
 
 MOST_A_SECOND = 1_000_000
+_DROPS_BITS = 64  # of a driver's counters: struct rtnl_link_stats64
 RATE, DURATION_S = 10_000, 10.0  # where nothing else is asked for
 TRANSPORTS = ("tcp", "udp", "multicast", "multicast-ab")
 BETWEEN_HOSTS = ("tcp", "udp")
@@ -101,11 +105,13 @@ def replayed(request: FeedRequest, file: str, speed: float | None, rate: int | N
         raise UsageError(
             f"{file} at speed {factor:.6g} takes {replay.seconds:,.0f} s: at most a day", "a higher --speed"
         )
-    return replace(request, rate=mean, duration_s=replay.seconds, replay=replay)
+    return asked_otherwise(request, rate=mean, duration_s=replay.seconds, replay=replay)
 
 
-class Planned(NamedTuple):
-    """A case, and why it cannot be measured; "" where it can."""
+class Planned(PlannedCase, frozen=True):
+    """One combination of transport, format and the rest."""
+
+    shape = FeedCase
 
     transport: str
     format: str
@@ -115,29 +121,12 @@ class Planned(NamedTuple):
     waiting: str
     tls: str
     alloc: int
-    reason: str = ""
-
-    @property
-    def cell(self) -> dict[str, Any]:
-        """As the cell of a raw document in which nothing was counted."""
-        return self._asdict()
-
-    @property
-    def title(self) -> str:
-        """As the progress and all pages have it."""
-        return uncounted(self.cell, FeedCase).name
 
     @property
     def warm_up_s(self) -> float:
         """A fifth of a second of messages, but neither too few nor too many; whole bursts, as the program has it."""
         fewest = min(max(self.rate // 5, _WARM_UPS_LEAST), _WARM_UPS_MOST)
         return ceil(fewest / self.burst) * self.burst / self.rate
-
-    def words(self) -> list[str]:
-        """The program's arguments that say which case it is."""
-        asked = self._asdict()
-        del asked["reason"]
-        return [word for name, value in asked.items() for word in (f"--{name}", str(value))]
 
 
 def plan(request: FeedRequest, placed: Placed) -> list[Planned]:
@@ -164,7 +153,7 @@ def plan(request: FeedRequest, placed: Placed) -> list[Planned]:
         _numbers("--alloc", request.alloc, 0, MOST_ALLOCATIONS),
     )
     cases = [Planned(*values) for values in lists]
-    return [case._replace(reason=_lack(case)) for case in cases]
+    return [replace(case, reason=_lack(case)) for case in cases]
 
 
 def _numbers(option: str, text: str, least: int, most: int) -> list[int]:
@@ -300,10 +289,10 @@ class _Messages(NamedTuple):
             file.write(replay.lines if replay else "")
             file.flush()
             measured = self.run.counted(case, [*words, *(("--plan", file.name) if replay else ())], keep)
-        drops = {name: _grown(before[name], after) for name, after in _host_drops(nic).items()}
+        grown = rises(before, _host_drops(nic), _DROPS_BITS)
         for cell in measured["cells"]:
             if "drops" in cell:
-                cell["drops"] |= drops
+                cell["drops"] |= {"softnet": grown.get("softnet"), "nic": grown.get("nic")}
         return measured
 
 
@@ -312,14 +301,11 @@ def _may_be_stamped(case: Planned) -> bool:
     return not case.reason and case.tls == "off"
 
 
-def _host_drops(nic: str | None) -> dict[str, int | None]:
+def _host_drops(nic: str | None) -> dict[str, int]:
+    """Of those who count them."""
     root = Sysroot()
-    return {"softnet": read_softnet_drops(root), "nic": read_nic_drops(root, nic) if nic else None}
-
-
-def _grown(before: int | None, after: int | None) -> int | None:
-    """None where somebody did not count, or began anew: a driver that was loaded again."""
-    return None if before is None or after is None or after < before else after - before
+    counts = {"softnet": read_softnet_drops(root), "nic": read_nic_drops(root, nic) if nic else None}
+    return {name: count for name, count in counts.items() if count is not None}
 
 
 def run_feed(request: FeedRequest, on_progress: Callable[[str], None]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ last message. Where the counters of the two CPUs differ no time is to be trusted
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tunectl.errors import UsageError
+from tunectl.probe.budget import check_limits
 from tunectl.shapes import FEWEST_P99_9, Budget, Feed, FeedCase
 from tunectl.wording import nanoseconds
 
@@ -30,7 +30,7 @@ def judge_feed(result: Feed, limits: Mapping[str, float]) -> Budget:
     A value equal to its limit is within. verdict: "broken" with a sentence for each case in `broken`; "within"; or
     "not-judged", and `reason` says why. UsageError for an unknown limit or one that is no number above zero.
     """
-    _check_limits(limits)
+    check_limits(limits, KEYS, "budget.feed")
     unfit = _are_counters_apart(result)
     found = [_judged(case, limit) for limit in limits.values() for case in result.cases if not unfit]
     broken = [one.broken for one in found if one.broken]
@@ -38,14 +38,6 @@ def judge_feed(result: Feed, limits: Mapping[str, float]) -> Budget:
     reason = _why_not_judged(result, limits) or "; ".join(unknown)
     verdict = "broken" if broken else "not-judged" if reason else "within"
     return Budget(dict(limits), verdict, broken, [KEYS[0]] * len(broken), unknown, "" if broken else reason)
-
-
-def _check_limits(limits: Mapping[str, float]) -> None:
-    for name, limit in limits.items():
-        if name not in KEYS:
-            raise UsageError(f"budget.feed: unknown limit {name}", f"known are {', '.join(KEYS)}")
-        if not limit > 0:
-            raise UsageError(f"budget.feed: {name} = {limit!r} is no number above zero")
 
 
 def _why_not_judged(result: Feed, limits: Mapping[str, float]) -> str:

@@ -17,17 +17,16 @@ from tunectl.experiments.pair import (
     PairRun,
     Peer,
     clock,
-    cpu_share,
     ended_by,
     ended_early,
     fifo,
     host,
     pair_placement,
     preempted,
+    receiver_share,
     two_spinners,
     unkept,
     why_no_spinner,
-    why_throttled,
 )
 from tunectl.experiments.tick_figures import FEWEST, Figures
 from tunectl.shapes import BARS, FEED_STAGES, FORMATS, PERCENTILES, RCVBUF, TLS, TRANSPORTS, Drops, Measured, having
@@ -250,14 +249,12 @@ def _bar(case: RawCase, due: Figures, name: str, has_wire: bool) -> dict[str, fl
 
 def why_void(case: RawCase, run: RawFeed) -> str:
     """Why the times of a measured case are no result; "" where they are one."""
-    if throttled := why_throttled(case.throttled_us):
-        return throttled
     if case.sender_voluntary_switches:
         return "void: the probe was stopped during the case (by a signal, or a debugger)"
     if not case.receiver_ticks:
         return "void: the receiver waited in vain for the end, so nobody knows whether it had its CPU"
     if case.waiting == SPINNING:
-        return why_no_spinner(share_of(case, run.clock.hz), run.cpus[1])
+        return why_no_spinner(receiver_share(case, run.clock.hz), run.cpus[1])
     if case.involuntary_switches <= OTHERS_MOST * case.sent:
         return ""
     times = f"the receiver was preempted {plural(case.involuntary_switches, 'time')} in {plural(case.sent, 'message')}"
@@ -265,11 +262,6 @@ def why_void(case: RawCase, run: RawFeed) -> str:
         f"void: {times} on CPU {run.cpus[1]} (it may be in {100 * OTHERS_MOST:.0f} %): "
         "the delays are not those of a sleeper that has its CPU to itself"
     )
-
-
-def share_of(case: RawCase, hz: float) -> float:
-    """How much of its CPU the receiver had."""
-    return cpu_share(case.receiver_ns, case.receiver_ticks, hz)
 
 
 def run_warnings(run: RawFeed) -> list[str]:
@@ -285,9 +277,13 @@ def run_warnings(run: RawFeed) -> list[str]:
     ]
 
 
-def case_warnings(case: RawCase, run: RawFeed) -> list[str]:
+def case_warnings(case: RawCase, run: RawFeed) -> Iterator[str]:
     """About one case that was measured."""
-    return [*_of_messages(case, run), *_of_stamps(case), *_of_receiver(case)]
+    yield from _of_messages(case, run)
+    yield from _of_stamps(case)
+    if faults := case.minor_faults + case.major_faults:
+        yield f"the receiver took {plural(faults, 'page fault')}"
+    yield from preempted("receiver", case.involuntary_switches)
 
 
 def failures(case: RawCase) -> Iterator[str]:
@@ -362,12 +358,6 @@ def _of_stamps(case: RawCase) -> Iterator[str]:
             )
 
 
-def _of_receiver(case: RawCase) -> Iterator[str]:
-    if faults := case.minor_faults + case.major_faults:
-        yield f"the receiver took {plural(faults, 'page fault')}"
-    yield from preempted("receiver", case.involuntary_switches)
-
-
 def _why_nothing(case: RawCase) -> str:
     if case.arrived:
         return ""
@@ -381,47 +371,26 @@ def _why_nothing(case: RawCase) -> str:
 
 
 def _counted(run: RawFeed, judged: Judged) -> dict[str, Any]:
-    case, hz = judged.case, run.clock.hz
+    case, hz, has = judged.case, run.clock.hz, judged.has_figures
+    due = due_figures(case, hz) if has else Figures((), hz)
+    has_share = case.arrived and case.receiver_ticks
     return {
         "failed": "; ".join(failures(case)),
-        "n": case.due if judged.has_figures else 0,
-        **_figures(run, judged),
-        **_counts(case),
-        "stamped": case.stamped,
-        "stamps": _stamps(case.stamps, hz),
-        "receiver_cpu_percent": _cpu_percent(case, run) if case.arrived else None,
-    }
-
-
-def _cpu_percent(case: RawCase, run: RawFeed) -> float | None:
-    return round(100 * share_of(case, run.clock.hz), 2) if case.receiver_ticks else None
-
-
-def _counts(case: RawCase) -> dict[str, Any]:
-    return {
+        "n": due.n,
+        "due_to_book_ns": due.spread_ns(FEWEST),
+        "lower_bounds_from_ns": due.ns(case.unsent_ticks[0]) if has and case.unsent else None,
+        "late_ns": judged.figures(case.late, hz).spread_ns(FEWEST),
+        "stages_ns": {name: judged.figures(case.stages.get(name, ()), hz).spread_ns(FEWEST) for name in FEED_STAGES},
+        "bars_ns": bars_ns(case, due, case.stamped),
+        "histogram": due.histogram_ns(),
+        "series": _series(case.series, due) if has and case.series else None,
         **{name: getattr(case, name) for name in _COUNTED},
         "batch_sizes": [list(pair) for pair in zip(case.batch_sizes[::2], case.batch_sizes[1::2], strict=True)],
         "negative_stages": {name: case.negative.get(name, 0) for name in FEED_STAGES},
         "drops": {name: getattr(case.drops, name) for name in ("socket", "softnet", "nic")},
-    }
-
-
-def _figures(run: RawFeed, judged: Judged) -> dict[str, Any]:
-    """All of them null where there is no result: a void case has no figure that could be read as one."""
-    case, hz = judged.case, run.clock.hz
-    due = due_figures(case, hz)
-    if judged.reason:
-        names = ("due_to_book_ns", "lower_bounds_from_ns", "late_ns", "series")
-        stages = dict.fromkeys(FEED_STAGES)
-        return {**dict.fromkeys(names), "stages_ns": stages, "bars_ns": dict.fromkeys(BARS), "histogram": []}
-    return {
-        "due_to_book_ns": due.spread_ns(FEWEST),
-        "lower_bounds_from_ns": due.ns(case.unsent_ticks[0]) if case.unsent else None,
-        "late_ns": Figures(case.late, hz).spread_ns(FEWEST),
-        "stages_ns": {name: Figures(case.stages[name], hz).spread_ns(FEWEST) for name in FEED_STAGES},
-        "bars_ns": bars_ns(case, due, case.stamped),
-        "histogram": due.histogram_ns(),
-        "series": _series(case.series, due) if case.series else None,
+        "stamped": case.stamped,
+        "stamps": _stamps(case.stamps, hz) if case.stamps else None,
+        "receiver_cpu_percent": round(100 * receiver_share(case, hz), 2) if has_share else None,
     }
 
 
@@ -430,9 +399,7 @@ def _series(series: Series, due: Figures) -> dict[str, Any]:
     return {"interval_s": round(series.interval_ticks / due.hz, 6), "intervals": rows}
 
 
-def _stamps(stamps: Stamps | None, hz: float) -> dict[str, Any] | None:
-    if stamps is None:
-        return None
+def _stamps(stamps: Stamps, hz: float) -> dict[str, Any]:
     return {
         "asked": stamps.asked,
         "kind": stamps.kind,
@@ -463,7 +430,7 @@ def _median_ns(judged: Judged, run: RawFeed) -> int | None:
 FEED = Experiment(
     "feed",
     RawFeed,
-    kept=("tunectl_version", "host", "at", "duration_s", "interrupted", "fifo_priority", "busy_poll_us"),
+    kept=("fifo_priority", "busy_poll_us"),
     asked=("transport", "format", "symbols", "rate", "burst", "waiting", "tls", "alloc"),
     contradiction=_contradiction,
     why_nothing=_why_nothing,

@@ -4,20 +4,23 @@ An experiment is a row (Experiment) and what only it has: `wake`, `feed` and `he
 `feed_cells` and `hedge_cells` (pure) have its raw counts as types, and say what follows from them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
+from tunectl.experiments.tick_figures import Figures
 from tunectl.host.sysroot import Sysroot
 from tunectl.probe.counter import shown_clock
 from tunectl.probe.hostfiles import Machine, machine_of
+from tunectl.probe.jitter_warnings import throttling
 from tunectl.probe.runner import document_of, start
-from tunectl.shapes import Counter, Maybe, Measured, Shape, typed
+from tunectl.shapes import AnyCase, Counter, Maybe, Measured, typed
+from tunectl.shapes import Case as WakeCase
 
 _INTERRUPTED = "interrupted before it was measured"
 _LONG_WARM_UP_S = 1.0  # it is named
@@ -26,28 +29,39 @@ _LONGEST_LIST = 16
 LONGEST_S = 86_400
 
 
-class PlannedCase(Protocol):
-    """A case, and why it cannot be measured; "" where it can."""
+class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
+    """A case, and why it cannot be measured; "" where it can. Its other fields are those of its cell in a document."""
 
-    @property
-    def reason(self) -> str:
-        """Why not."""
+    shape: ClassVar[type[AnyCase]]  # of its cell in a result
 
-    @property
-    def title(self) -> str:
-        """Which one it is, for the progress."""
+    reason: str = ""
 
     @property
     def cell(self) -> dict[str, Any]:
         """As the cell of a raw document in which nothing was counted."""
+        return msgspec.structs.asdict(self)
+
+    @property
+    def title(self) -> str:
+        """As the progress and all pages have it: the same before it is measured and after."""
+        case: AnyCase = typed({**self.cell, "n": 0, "max_ns": None, "histogram": []}, self.shape)
+        return case.label if isinstance(case, WakeCase) else case.name
 
     def words(self) -> list[str]:
-        """The program's arguments that say which one it is."""
+        """The program's arguments that say which case it is."""
+        fields = msgspec.structs.asdict(self)
+        del fields["reason"]
+        return list(given(**fields))
 
 
-def uncounted(cell: dict[str, Any], shape: type[Shape]) -> Shape:
-    """The cell of a planned case as a result has it: its names are the same before it is measured and after."""
-    return typed({**cell, "n": 0, "histogram": []}, shape)
+def given(**options: str | float | bool | None) -> Iterator[str]:
+    """The program's arguments of these options; none of one that is None or False."""
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            yield option
+        elif value is not None and value is not False:
+            yield from (option, str(value))
 
 
 class Takes(NamedTuple):
@@ -253,6 +267,7 @@ class CasesRun(msgspec.Struct, Generic[RawCase], frozen=True, kw_only=True):
 
 
 Run = TypeVar("Run", bound="CasesRun[Any]")
+_KEPT = ("tunectl_version", "host", "at", "duration_s", "interrupted")  # of every raw document
 
 
 class Judged(NamedTuple):
@@ -267,6 +282,10 @@ class Judged(NamedTuple):
         """Is it a result?"""
         return not self.reason
 
+    def figures(self, values: Sequence[int], hz: float, beyond: int = 0) -> Figures:
+        """Of a list of values; of none where it is no result, so that nothing of it can be read as one."""
+        return Figures(values, hz, beyond) if self.has_figures else Figures((), hz)
+
 
 @dataclass(frozen=True)
 class Experiment(Generic[Run]):
@@ -274,13 +293,13 @@ class Experiment(Generic[Run]):
 
     name: str
     shape: type[Run]
-    kept: tuple[str, ...]  # of the raw document, as it is
+    kept: tuple[str, ...]  # of the raw document, as it is, beside what each has
     asked: tuple[str, ...]  # the fields of a case that say which one it is
     contradiction: Callable[[Any], str]  # of a case: what no type says
     why_nothing: Callable[[Any], str]  # of a case: why nothing was counted
-    why_void: Callable[[Any, Run], str]
+    why_void: Callable[[Any, Run], str]  # of a case whose threads no cpu.max stopped
     counted: Callable[[Run, Judged], dict[str, Any]]  # a cell's figures, all null without a result, and counts
-    warnings: Callable[[Any, Run], list[str]]  # of a case in which something was counted
+    warnings: Callable[[Any, Run], Iterable[str]]  # of a case in which something was counted
     prepared: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # the raw document, before it is read
 
     @property
@@ -304,38 +323,50 @@ class Experiment(Generic[Run]):
 
     def judged(self, run: Run) -> list[Judged]:
         """Every case of a run."""
-        return [self._judged(case, run) for case in run.cases]
-
-    def _judged(self, case: Any, run: Run) -> Judged:
-        nothing = case.reason or self.why_nothing(case)
-        void = "" if nothing else self.why_void(case, run)
-        return Judged(case, nothing or void, bool(void))
+        judgements = []
+        for case in run.cases:
+            nothing = case.reason or self.why_nothing(case)
+            void = ""
+            if not nothing and run.cpus:  # without any it was simulated
+                void = why_throttled(case.throttled_us) or self.why_void(case, run)
+            judgements.append(Judged(case, nothing or void, bool(void)))
+        return judgements
 
     def opening(self, raw: dict[str, Any]) -> dict[str, Any]:
         """How the result begins: with what the raw document says of the whole run."""
-        return {"schema": f"tunectl.probe.{self.name}/1", **{name: raw[name] for name in self.kept}}
+        return {"schema": f"tunectl.probe.{self.name}/1", **{name: raw[name] for name in (*_KEPT, *self.kept)}}
 
-    def explained(self, raw: dict[str, Any], warnings: Callable[[Run], list[str]]) -> dict[str, Any]:
+    def explained(self, raw: dict[str, Any], warnings: Callable[[Run], Iterable[str]]) -> dict[str, Any]:
         """The result of what the program counted; `warnings` are about the whole run. TunectlError as read()."""
         run = self.read(raw)
         return {
             **self.opening(raw),
             "clock": run.clock.shown(raw["clock"]),
-            "warnings": warnings(run),
+            "warnings": list(warnings(run)),
             "cells": self.cells(run, self.judged(run)),
         }
 
     def cells(self, run: Run, judgements: Iterable[Judged], **of_all: Any) -> list[dict[str, Any]]:
         """A cell for each case; `of_all` is the same in every one."""
-        return [self._cell(run, judged, of_all) for judged in judgements]
+        return [
+            {
+                **{name: getattr(judged.case, name) for name in self.asked},
+                "cpus": list(run.cpus),
+                **of_all,
+                "reason": judged.reason,
+                "is_void": judged.is_void,
+                **self.counted(run, judged),
+                "warnings": [] if self.why_nothing(judged.case) else list(self.warnings(judged.case, run)),
+            }
+            for judged in judgements
+        ]
 
-    def _cell(self, run: Run, judged: Judged, of_all: dict[str, Any]) -> dict[str, Any]:
-        case = judged.case
-        place = {name: getattr(case, name) for name in self.asked}
-        reasons = {"reason": judged.reason, "is_void": judged.is_void}
-        warnings = [] if self.why_nothing(case) else self.warnings(case, run)
-        cpus = list(run.cpus)
-        return {**place, "cpus": cpus, **of_all, **reasons, **self.counted(run, judged), "warnings": warnings}
+
+def why_throttled(throttled_us: int | None) -> str:
+    """Why the times of threads that a cgroup's cpu.max stopped for so long, or may have, are no result; or ""."""
+    throttled = throttling(throttled_us)
+    may = "" if throttled_us else "may "
+    return f"void: {throttled}: the delays {may}hold that" if throttled else ""
 
 
 def uneven(spreads: dict[str, Values]) -> str:

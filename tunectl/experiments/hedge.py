@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from tunectl.errors import UsageError
-from tunectl.experiments.ends import CLIENT_AND_SERVERS, CaseRun, EndsRequest, Placed, given, place_request
-from tunectl.experiments.frame import Takes, check_duration, chosen, listed, uncounted, within
+from tunectl.experiments.ends import CLIENT_AND_SERVERS, CaseRun, EndsRequest, Placed, place_request
+from tunectl.experiments.frame import PlannedCase, Takes, check_duration, chosen, given, listed, within
 from tunectl.experiments.hedge_cells import explained_hedge, natural_share
 from tunectl.host.counters import THROTTLES, rises
 from tunectl.host.sysroot import Sysroot
@@ -67,8 +67,10 @@ class HedgeRequest(EndsRequest):
         yield from given(simulate=self.simulate, fifo=self.fifo, intrude=self.intrude)
 
 
-class Planned(NamedTuple):
-    """A case, and why it cannot be measured; "" where it can."""
+class Planned(PlannedCase, frozen=True):
+    """One load, delay and stall."""
+
+    shape = HedgeCase
 
     load: float
     delay: str  # none, ns from due, or p95
@@ -78,25 +80,12 @@ class Planned(NamedTuple):
     budget: float  # second copies for each request; 1: no limit
     shed_at: int  # a queue that long refuses; 0: none does
     seed: int
-    reason: str = ""
-
-    @property
-    def cell(self) -> dict[str, Any]:
-        """As the cell of a raw document in which nothing was counted."""
-        return self._asdict()
-
-    @property
-    def title(self) -> str:
-        """As the progress and all pages have it."""
-        return uncounted(self.cell, HedgeCase).name
 
     def words(self) -> list[str]:
         """The program's arguments that say which case it is."""
-        asked = self._asdict()
-        names = {"load": "load", "delay": "delay", "stall": "stall", "service_ns": "service-ns", "seed": "seed"}
-        names |= {"budget": "budget", "shed_at": "shed"}
-        words = [word for name, option in names.items() for word in (f"--{option}", str(asked[name]))]
-        return words if self.cancel else [*words, "--no-cancel"]
+        of_requests = given(load=self.load, delay=self.delay, stall=self.stall, service_ns=self.service_ns)
+        policy = given(seed=self.seed, budget=self.budget, shed=self.shed_at, no_cancel=not self.cancel)
+        return [*of_requests, *policy]
 
 
 def plan(request: HedgeRequest) -> list[Planned]:

@@ -33,11 +33,10 @@ from tunectl.experiments.pair import (
     real_time_limits,
     shares_core,
     why_no_spinner,
-    why_throttled,
 )
 from tunectl.experiments.tick_figures import FEWEST, Figures, ratio
 from tunectl.probe.phase import evidence
-from tunectl.shapes import PERCENTILES, Maybe, Measured, having
+from tunectl.shapes import Maybe, Measured, having
 from tunectl.wording import nanoseconds
 
 SERVERS = ("a", "b")
@@ -289,11 +288,7 @@ def _floor(case: RawCase) -> str:
 
 
 def why_void(case: RawCase, run: RawHedge) -> str:
-    """Why the times of a measured case are no result; "" where they are one, and in a simulation."""
-    if run.simulated:
-        return ""
-    if throttled := why_throttled(case.throttled_us):
-        return throttled
+    """Why the times of a measured case are no result; "" where they are one."""
     for cpu, thread in zip(run.cpus, case.threads, strict=False):
         if reason := why_no_spinner(cpu_share(thread.cpu_ns, thread.ticks, run.clock.hz), cpu):
             return reason
@@ -341,17 +336,24 @@ def natural_share(delay: str) -> float:
     return round(1 - percent / 100, 6) if 50 <= percent <= 99.9 else math.nan
 
 
-def case_warnings(case: RawCase, run: RawHedge) -> list[str]:
+def case_warnings(case: RawCase, run: RawHedge) -> Iterator[str]:
     """About one case that was measured."""
-    return [
-        *_missed(case),
-        *_collapsed(case),
-        *_saturated(case),
-        *_starved(case),
-        *_together(case, run),
-        *_service(case, run),
-        *_threads(case),
-    ]
+    yield from _missed(case)
+    yield from _collapsed(case)
+    if _is_saturated(case) and not is_collapsed(case):  # by the requests alone, or by what a limited queue admits
+        what = "what they cannot do is refused" if case.shed_at else "the queues do not recover from what fills them"
+        yield f"saturated: the servers were free for {100 * case.free:.2g} % of the time; {what}"
+    yield from _starved(case)
+    if is_dependent(case):
+        yield (
+            f"no hedge helps here: both servers were slow with the same request {case.together.both_slow} times, and "
+            f"by chance it would have been {case.together.expected:.2g}: {_why_together(case, run)}"
+        )
+    yield from _service(case, run)
+    for role, thread in zip(_ROLES, case.threads, strict=False):
+        if thread.page_faults:
+            yield f"the {role} took {thread.page_faults} page faults"
+        yield from preempted(role, thread.preemptions)
 
 
 def _missed(case: RawCase) -> Iterator[str]:
@@ -417,13 +419,6 @@ def _collapsed(case: RawCase) -> Iterator[str]:
         yield f"collapsed: {', and '.join(reasons)}"
 
 
-def _saturated(case: RawCase) -> Iterator[str]:
-    """Servers without time to spare, by the requests alone, or by what a limited queue admits."""
-    if _is_saturated(case) and not is_collapsed(case):
-        what = "what they cannot do is refused" if case.shed_at else "the queues do not recover from what fills them"
-        yield f"saturated: the servers were free for {100 * case.free:.2g} % of the time; {what}"
-
-
 def _starved(case: RawCase) -> Iterator[str]:
     """A budget below the share of late requests decides by itself what is hedged."""
     late = case.late_requests
@@ -437,17 +432,6 @@ def _starved(case: RawCase) -> Iterator[str]:
         )
     if case.denied:
         yield f"{case.denied} second copies were denied: the other queue was full, too"
-
-
-def _together(case: RawCase, run: RawHedge) -> Iterator[str]:
-    """Both servers slow at once."""
-    together = case.together
-    if not is_dependent(case):
-        return
-    yield (
-        f"no hedge helps here: both servers were slow with the same request {together.both_slow} times, and by chance "
-        f"it would have been {together.expected:.2g}: {_why_together(case, run)}"
-    )
 
 
 def is_dependent(case: RawCase) -> bool:
@@ -495,56 +479,30 @@ def _service(case: RawCase, run: RawHedge) -> Iterator[str]:
             )
 
 
-def _threads(case: RawCase) -> Iterator[str]:
-    for role, thread in zip(_ROLES, case.threads, strict=False):
-        if thread.page_faults:
-            yield f"the {role} took {thread.page_faults} page faults"
-        yield from preempted(role, thread.preemptions)
-
-
 def _why_nothing(case: RawCase) -> str:
     return "" if case.offered else "interrupted before the first request was due"
 
 
 def _counted(run: RawHedge, judged: Judged) -> dict[str, Any]:
-    case = judged.case
+    case, hz, has = judged.case, run.clock.hz, judged.has_figures
+    latency = judged.figures(case.latency, hz, case.missed)
+    delays = judged.figures(case.hedged_after, hz)
     return {
         "budget": case.budget if case.budget < 1 else None,
         "shed_at": case.shed_at or None,
-        "n": case.offered if judged.has_figures else 0,
-        **_figures(run, case, is_measured=judged.has_figures),
-        **{name: getattr(case, name) for name in _COUNTED},
-        "throttled": case.throttled,
-    }
-
-
-def _figures(run: RawHedge, case: RawCase, *, is_measured: bool) -> dict[str, Any]:
-    """All of them null where there is no result: a void case has no figure that could be read as one."""
-    hz = run.clock.hz
-    if not is_measured:
-        names = ("floor_ns", "delay_ns", "min_ns", "mean_ns", "percentiles_ns", "max_ns", "late_ns", "wasted_ns")
-        return {
-            **dict.fromkeys((*names, "utilisation", "joint_ratio", "collapsed")),
-            "single_ns": dict.fromkeys(SERVERS),
-            "histogram": [],
-        }
-    latency = Figures(case.latency, hz, case.missed)
-    spread = latency.spread_ns(FEWEST) or {}
-    delays = Figures(case.hedged_after, hz)
-    return {
+        "n": latency.n,
         "floor_ns": latency.ns(delays.least + (case.fastest_ticks or 0)) if delays.n else None,
         "delay_ns": delays.ns(delays.at("50")) if delays.n else None,
-        "min_ns": spread["min"],
-        "mean_ns": spread["mean"],
-        "percentiles_ns": {name: spread[name] for name in PERCENTILES},
-        "max_ns": spread["max"],
-        "single_ns": {name: Figures(case.service[name], hz).spread_ns(FEWEST) for name in SERVERS},
-        "late_ns": Figures(case.late, hz).spread_ns(FEWEST),
-        "wasted_ns": latency.ns(case.wasted_ticks),
-        "utilisation": ratio(case.busy_ticks, 2 * case.measured_ticks),
-        "joint_ratio": joint_ratio(case),
-        "collapsed": is_collapsed(case),
+        **latency.summary_ns(FEWEST),
+        "single_ns": {name: judged.figures(case.service.get(name, ()), hz).spread_ns(FEWEST) for name in SERVERS},
+        "late_ns": judged.figures(case.late, hz).spread_ns(FEWEST),
+        "wasted_ns": latency.ns(case.wasted_ticks) if has else None,
+        "utilisation": ratio(case.busy_ticks, 2 * case.measured_ticks) if has else None,
+        "joint_ratio": joint_ratio(case) if has else None,
+        "collapsed": is_collapsed(case) if has else None,
         "histogram": latency.histogram_ns(),
+        **{name: getattr(case, name) for name in _COUNTED},
+        "throttled": case.throttled,
     }
 
 
@@ -565,7 +523,7 @@ def _with_counts(document: dict[str, Any]) -> dict[str, Any]:
 HEDGE = Experiment(
     "hedge",
     RawHedge,
-    kept=("tunectl_version", "host", "at", "duration_s", "interrupted", "simulated", "fifo_priority"),
+    kept=("simulated", "fifo_priority"),
     asked=("load", "delay", "stall", "service_ns", "cancel", "budget", "shed_at", "seed"),
     contradiction=_contradiction,
     why_nothing=_why_nothing,

@@ -106,14 +106,21 @@ class Link:
 
     def __init__(self, experiment: str, address: str) -> None:
         place = split_address("--connect", address)
+        match: re.Match[str] | None = None
         with ExitStack() as on_failure:
             try:
                 self._lines = Lines(on_failure.enter_context(socket.create_connection(place, _ANSWER_S)))
-                match = _GREETING.fullmatch(self._answer(f"tunectl-{experiment} {_VERSION}"))
+                self._lines.write(f"tunectl-{experiment} {_VERSION}")
+                with suppress(ConnectionResetError):  # an earlier version hangs up
+                    match = _GREETING.fullmatch(self._lines.read(_ANSWER_S))
             except OSError as error:
                 raise TunectlError(f"--connect {address}: {_said(error)}") from error
             if not match or (match[1], match[2]) != (experiment, str(_VERSION)):
-                raise TunectlError(f"--connect {address}: {_who_else(experiment, match)}")
+                who = f"no `tunectl probe {experiment} --listen` of this version answers there"
+                if match and match[1] != experiment:
+                    asked = f"`tunectl probe {experiment} --listen`"
+                    who = f"`tunectl probe {match[1]} --listen` answers there, and not {asked}"
+                raise TunectlError(f"--connect {address}: {who}")
             self.peer = Peer(address, int(match[3]), int(match[4]))
             on_failure.pop_all()
         self._is_gone = False
@@ -136,13 +143,6 @@ class Link:
     def close(self) -> None:
         """Ends the connection: the other host is free for the next."""
         self._lines.socket.close()
-
-    def _answer(self, greeting: str) -> str:
-        """Empty where the other one hangs up, as an earlier version does."""
-        self._lines.write(greeting)
-        with suppress(ConnectionResetError):
-            return self._lines.read(_ANSWER_S)
-        return ""
 
     def _open(self, asked: Asked) -> socket.socket:
         if self._is_gone:
@@ -214,12 +214,6 @@ def linked(experiment: str, address: str | None) -> Iterator[Link | None]:
     """The other host; None where none is asked for. TunectlError as of a Link."""
     with ExitStack() as closed:
         yield closed.enter_context(closing(Link(experiment, address))) if address else None
-
-
-def _who_else(experiment: str, match: re.Match[str] | None) -> str:
-    if match and match[1] != experiment:
-        return f"`tunectl probe {match[1]} --listen` answers there, and not `tunectl probe {experiment} --listen`"
-    return f"no `tunectl probe {experiment} --listen` of this version answers there"
 
 
 def listen(address: str) -> socket.socket:

@@ -8,15 +8,9 @@ from msgspec import Meta
 
 from tunectl.cpulist import parse_shown
 from tunectl.experiments.ends import SENDER_AND_RECEIVER, Ends
-from tunectl.experiments.frame import (
-    CasesRun,
-    Count,
-    CpuFact,
-    HostFacts,
-    RawCase,
-)
+from tunectl.experiments.frame import CasesRun, Count, CpuFact, HostFacts, RawCase
 from tunectl.experiments.tick_figures import Figures
-from tunectl.probe.jitter_warnings import DRIFT_PPM, is_slow, throttling
+from tunectl.probe.jitter_warnings import DRIFT_PPM, is_slow
 from tunectl.wording import nanoseconds, plural
 
 SPINNER_LEAST = 0.90  # of the time, that a spinner must have had its CPU
@@ -59,11 +53,9 @@ def cpu_share(receiver_ns: int, receiver_ticks: int, hz: float) -> float:
     return min(receiver_ns / elapsed_ns, 1.0) if elapsed_ns else 0.0
 
 
-def why_throttled(throttled_us: int | None) -> str:
-    """Why the times of threads that a cgroup's cpu.max stopped for so long, or may have, are no result; or ""."""
-    throttled = throttling(throttled_us)
-    may = "" if throttled_us else "may "
-    return f"void: {throttled}: the delays {may}hold that" if throttled else ""
+def receiver_share(case: Any, hz: float) -> float:
+    """How much of its CPU the receiver of a case had."""
+    return cpu_share(case.receiver_ns, case.receiver_ticks, hz)
 
 
 def why_no_spinner(share: float, receiver: int) -> str:

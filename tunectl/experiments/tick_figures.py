@@ -52,14 +52,6 @@ class Figures:
         """The percentile of that name, in ticks."""
         return self.lengths.percentile(float(name) / 100)
 
-    def percentiles_ns(self) -> dict[str, int]:
-        """By their names."""
-        return {name: self.ns(self.at(name)) for name in PERCENTILES}
-
-    def mean_ns(self) -> float:
-        """With one decimal."""
-        return round(self.mean * 1e9 / self.hz, 1)
-
     def spread_ns(self, fewest: Mapping[str, int] | None = None) -> dict[str, float | None] | None:
         """min, mean, the percentiles and max; None without a value.
 
@@ -69,8 +61,19 @@ class Figures:
             return None
         missing = {name for name, least in (fewest or {}).items() if self.n < least}
         percentiles = {name: None if name in missing else self.known_ns(self.at(name)) for name in PERCENTILES}
-        mean = self.mean_ns() if math.isfinite(self.mean) else None
+        mean = round(self.mean * 1e9 / self.hz, 1) if math.isfinite(self.mean) else None
         return {"min": self.known_ns(self.least), "mean": mean, **percentiles, "max": self.known_ns(self.most)}
+
+    def summary_ns(self, fewest: Mapping[str, int] | None = None) -> dict[str, Any]:
+        """The same, as a cell has what is its main figure: null without a value."""
+        spread = self.spread_ns(fewest) or {}
+        percentiles = {name: spread[name] for name in PERCENTILES} if spread else None
+        return {
+            "min_ns": spread.get("min"),
+            "mean_ns": spread.get("mean"),
+            "percentiles_ns": percentiles,
+            "max_ns": spread.get("max"),
+        }
 
     def known_ns(self, ticks: float) -> int | None:
         """Whole ns; None for what has no end."""

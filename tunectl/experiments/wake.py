@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec.structs import replace
 
 from tunectl.errors import UsageError
 from tunectl.experiments.ends import (
@@ -12,10 +14,9 @@ from tunectl.experiments.ends import (
     CaseRun,
     PairRequest,
     Placed,
-    given,
     place_request,
 )
-from tunectl.experiments.frame import Takes, chosen, listed, uncounted, within
+from tunectl.experiments.frame import PlannedCase, Takes, chosen, given, listed, within
 from tunectl.experiments.link import SMALLEST, Asked, Link, linked
 from tunectl.experiments.wake_cells import TIMERS, explained_wake
 from tunectl.shapes import Case
@@ -62,33 +63,23 @@ class WakeRequest(PairRequest):
         yield from self.pair_words()
 
 
-class Planned(NamedTuple):
-    """A case, and why it cannot be measured; "" where it can."""
+class Planned(PlannedCase, frozen=True):
+    """One mechanism and wait method at one idle time."""
+
+    shape = Case
 
     mechanism: str
     way: str
     idle_ms: float
-    reason: str = ""
 
     def words(self) -> list[str]:
         """The program's arguments that say which case it is."""
         return ["--case", f"{self.mechanism}:{self.way}:{self.idle_ms!r}"]
 
     @property
-    def title(self) -> str:
-        """As the progress and all pages have it."""
-        return uncounted({**self.cell, "max_ns": None}, Case).label
-
-    @property
     def cell(self) -> dict[str, Any]:
-        """As the cell of a raw document in which nothing was counted."""
-        return {
-            "mechanism": self.mechanism,
-            "waiting": WAYS[self.way],
-            "way": self.way,
-            "idle_ms": self.idle_ms,
-            "reason": self.reason,
-        }
+        """With what the way is one of."""
+        return {**super().cell, "waiting": WAYS[self.way]}
 
 
 def plan(request: WakeRequest, placed: Placed) -> list[Planned]:
@@ -101,7 +92,7 @@ def plan(request: WakeRequest, placed: Placed) -> list[Planned]:
     groups = {kind: tuple(way for way in WAYS if WAYS[way] == kind) for kind in WAYS.values()}
     ways = chosen("--waiting", ",".join(WAYS) if request.waiting is None else request.waiting, WAYS, groups)
     cases = [
-        Planned(mechanism, way, idle_ms, _lack(mechanism, way, idle_ms))
+        Planned(mechanism, way, idle_ms, reason=_lack(mechanism, way, idle_ms))
         for mechanism in mechanisms
         for way in ways
         for idle_ms in _idles(_LEAST_IDLES if request.idle_ms is None else request.idle_ms)
@@ -133,9 +124,8 @@ def _lack(mechanism: str, way: str, idle_ms: float) -> str:
 def _without_starving(case: Planned, cpu: int) -> Planned:
     if case.reason or WAYS[case.way] != SPINNING or case.mechanism in TIMERS:
         return case
-    return case._replace(
-        reason=f"a SCHED_FIFO spinner on CPU {cpu} would starve the sender, which feeds it from the same CPU"
-    )
+    why = f"a SCHED_FIFO spinner on CPU {cpu} would starve the sender, which feeds it from the same CPU"
+    return replace(case, reason=why)
 
 
 def far_words(said: Sequence[str]) -> list[str]:

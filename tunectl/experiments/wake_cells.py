@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -15,17 +15,16 @@ from tunectl.experiments.pair import (
     PairRun,
     Peer,
     clock,
-    cpu_share,
     ended_by,
     ended_early,
     fifo,
     host,
     pair_placement,
     preempted,
+    receiver_share,
     two_spinners,
     unkept,
     why_no_spinner,
-    why_throttled,
 )
 from tunectl.experiments.tick_figures import Figures, halved, ratio
 from tunectl.shapes import PERCENTILES, Maybe, Measured
@@ -174,10 +173,8 @@ def _fields(line: str) -> list[int]:
 def why_void(case: RawCase, run: RawWake) -> str:
     """Why the delays of a measured case are no result; "" where they are one."""
     receiver = run.cpus[1]
-    if throttled := why_throttled(case.throttled_us):
-        return throttled
     if case.waiting == "spinning":
-        return why_no_spinner(share_of(case, run.clock.hz), receiver) or _why_unready(case, run)
+        return why_no_spinner(receiver_share(case, run.clock.hz), receiver) or _why_unready(case, run)
     met = met_others(case, run)
     if met is None or met <= OTHERS_MOST:
         return _why_unready(case, run)
@@ -197,11 +194,6 @@ def _why_unready(case: RawCase, run: RawWake) -> str:
     )
 
 
-def share_of(case: RawCase, hz: float) -> float:
-    """How much of its CPU the receiver had."""
-    return cpu_share(case.receiver_ns, case.receiver_ticks, hz)
-
-
 def met_others(case: RawCase, run: RawWake) -> float | None:
     """The share of the messages that were under way while another task had a sleeper's CPU; None where unknown.
 
@@ -214,7 +206,8 @@ def met_others(case: RawCase, run: RawWake) -> float | None:
     account = occupancy(case, run)
     if account is None:
         return preempted or None
-    runs = _runs_of_others(account)
+    slices = account.cpu_slices
+    runs = None if slices is None else max(slices - account.own_slices, 0)  # of others, on this CPU
     if runs is not None and runs <= OTHERS_MOST * case.sent:
         return preempted
     doubt_ns = _STEPS_OF_DOUBT * account.step_ns + _SWITCH_NS * account.own_slices
@@ -223,11 +216,6 @@ def met_others(case: RawCase, run: RawWake) -> float | None:
     flight_ns = delays.ns(delays.at("50")) if delays.n else 0
     met = (others_ns + (runs or 0) * flight_ns) / account.elapsed_ns
     return min(max(met, preempted), 1.0)
-
-
-def _runs_of_others(account: Occupancy) -> int | None:
-    """How often another task was put on the CPU."""
-    return None if account.cpu_slices is None else max(account.cpu_slices - account.own_slices, 0)
 
 
 def step_of_doubt_ns(case: RawCase, run: RawWake) -> float | None:
@@ -242,28 +230,18 @@ def step_of_doubt_ns(case: RawCase, run: RawWake) -> float | None:
     return account.step_ns if _STEPS_OF_DOUBT * account.step_ns > OTHERS_MOST * account.elapsed_ns else None
 
 
-def run_warnings(run: RawWake) -> list[str]:
+def run_warnings(run: RawWake) -> Iterator[str]:
     """About the whole run."""
-    return [
-        *ended_early(run),
-        *pair_placement(run),
-        *_two_spinners(run),
-        *fifo(run),
-        *clock(run),
-        *_timer_slack(run),
-        *host(run, run.facts, "waking an idle CPU goes through the hypervisor"),
-        *_unseen(run),
-    ]
-
-
-def _two_spinners(run: RawWake) -> Iterator[str]:
+    yield from ended_early(run)
+    yield from pair_placement(run)
     if any(case.waiting == "spinning" and not case.idle_ms for case in run.cases):
         yield from two_spinners(run, " in the cases without idle time")
-
-
-def _timer_slack(run: RawWake) -> Iterator[str]:
+    yield from fifo(run)
+    yield from clock(run)
     if run.facts.timer_slack_ns > 1 and any(case.mechanism == "clock_nanosleep" for case in run.cases):
         yield f"timer slack is {run.facts.timer_slack_ns:,} ns: a timer may expire so much late without being late"
+    yield from host(run, run.facts, "waking an idle CPU goes through the hypervisor")
+    yield from _unseen(run)
 
 
 def _unseen(run: RawWake) -> Iterator[str]:
@@ -278,12 +256,8 @@ def _unseen(run: RawWake) -> Iterator[str]:
     )
 
 
-def case_warnings(case: RawCase, run: RawWake) -> list[str]:
+def case_warnings(case: RawCase, run: RawWake) -> Iterator[str]:
     """About one case that was measured."""
-    return [*_of_case(case, run), *_of_receiver(case)]
-
-
-def _of_case(case: RawCase, run: RawWake) -> Iterator[str]:
     lost = case.sent - case.arrived
     yield from ended_by(case.failed, case.errno)
     if case.sent < run.messages:
@@ -297,9 +271,6 @@ def _of_case(case: RawCase, run: RawWake) -> Iterator[str]:
     if case.negative:
         yield f"{case.negative} messages were received before they were sent, by the two CPUs' counters: left out"
     yield from unkept(Figures(case.late, run.clock.hz))
-
-
-def _of_receiver(case: RawCase) -> Iterator[str]:
     if case.late_expirations:
         yield (
             f"{case.late_expirations} of {case.sent} expirations had passed before the thread came to wait for them: "
@@ -326,26 +297,7 @@ def _why_nothing(case: RawCase) -> str:
 
 def _counted(run: RawWake, judged: Judged) -> dict[str, Any]:
     case, hz = judged.case, run.clock.hz
-    delays, is_measured = Figures(case.delay, hz), not _why_nothing(case)
-    return {
-        "n": delays.n if judged.has_figures else 0,
-        "sent": case.sent,
-        "lost": max(case.sent - case.arrived, 0),
-        "duplicates": case.duplicates,
-        "reordered": case.reordered,
-        "late_expirations": case.late_expirations if case.mechanism in TIMERS else None,
-        **_figures(run, judged),
-        "period_ns": delays.ns(case.period_ticks),
-        "receiver_cpu_percent": round(100 * share_of(case, hz), 2) if is_measured else None,
-        "napi_id": case.napi_id,
-        "histogram": delays.histogram_ns() if judged.has_figures else [],
-    }
-
-
-def _figures(run: RawWake, judged: Judged) -> dict[str, Any]:
-    """All of them null where there is no result: a void case has no figure that could be read as one."""
-    case, hz, has = judged.case, run.clock.hz, judged.has_figures
-    delays = Figures(case.delay, hz)
+    delays = judged.figures(case.delay, hz)
     spreads = {
         "after_send_ns": case.after_send,
         "send_call_ns": case.send_call,
@@ -354,48 +306,53 @@ def _figures(run: RawWake, judged: Judged) -> dict[str, Any]:
         "one_way_estimate_ns": halved(case.away),  # nothing says that both directions take the same
     }
     return {
-        "min_ns": delays.ns(delays.least) if has else None,
-        "mean_ns": delays.mean_ns() if has else None,
-        "percentiles_ns": delays.percentiles_ns() if has else None,
-        "max_ns": delays.ns(delays.most) if has else None,
-        **{name: Figures(values, hz).spread_ns() if has else None for name, values in spreads.items()},
+        "n": delays.n,
+        "sent": case.sent,
+        "lost": max(case.sent - case.arrived, 0),
+        "duplicates": case.duplicates,
+        "reordered": case.reordered,
+        "late_expirations": case.late_expirations if case.mechanism in TIMERS else None,
+        **delays.summary_ns(),
+        **{name: judged.figures(values, hz).spread_ns() for name, values in spreads.items()},
+        "period_ns": delays.ns(case.period_ticks),
+        "receiver_cpu_percent": None if _why_nothing(case) else round(100 * receiver_share(case, hz), 2),
+        "napi_id": case.napi_id,
+        "histogram": delays.histogram_ns(),
     }
 
 
 def speedups(run: RawWake, judgements: Sequence[Judged]) -> list[dict[str, Any]]:
-    """How many times shorter than asleep, for each case that has figures and did not sleep."""
-    spun = (judged for judged in judgements if judged.has_figures and judged.case.waiting != "sleeping")
-    return [_speedup(judged.case, over, run) for judged in spun if (over := _sleeping_like(judged.case, judgements))]
+    """How many times shorter than asleep, for each case that has figures and did not sleep.
 
-
-def _sleeping_like(case: RawCase, judgements: Iterable[Judged]) -> RawCase | None:
-    """The first that slept, of the same mechanism and idle time, and has figures."""
-    key = (case.mechanism, case.idle_ms, "sleeping")
-    like = (judged.case for judged in judgements if judged.has_figures)
-    return next((other for other in like if (other.mechanism, other.idle_ms, other.waiting) == key), None)
-
-
-def _speedup(case: RawCase, over: RawCase, run: RawWake) -> dict[str, Any]:
-    short, long = (Figures(each.delay, run.clock.hz) for each in (case, over))
-    return {
-        "mechanism": case.mechanism,
-        "idle_ms": case.idle_ms,
-        "waiting": case.waiting,
-        "way": case.way,
-        "over": over.way,
-        "mean": ratio(long.mean, short.mean),
-        "percentiles": {name: ratio(long.at(name), short.at(name)) for name in PERCENTILES},
-        "max": ratio(long.most, short.most),
-    }
+    Asleep is the first case that slept, of the same mechanism and idle time, and has figures.
+    """
+    rows = []
+    cases = [judged.case for judged in judgements if judged.has_figures]
+    asleep = {(case.mechanism, case.idle_ms): case for case in reversed(cases) if case.waiting == "sleeping"}
+    for case in cases:
+        over = asleep.get((case.mechanism, case.idle_ms))
+        if case.waiting == "sleeping" or over is None:
+            continue
+        short, long = (Figures(each.delay, run.clock.hz) for each in (case, over))
+        rows.append(
+            {
+                "mechanism": case.mechanism,
+                "idle_ms": case.idle_ms,
+                "waiting": case.waiting,
+                "way": case.way,
+                "over": over.way,
+                "mean": ratio(long.mean, short.mean),
+                "percentiles": {name: ratio(long.at(name), short.at(name)) for name in PERCENTILES},
+                "max": ratio(long.most, short.most),
+            }
+        )
+    return rows
 
 
 WAKE = Experiment(
     "wake",
     RawWake,
-    kept=(
-        *("tunectl_version", "host", "at", "duration_s", "interrupted", "messages", "bytes", "fds", "dirty_kib"),
-        *("fifo_priority", "busy_poll_us", "has_warm_sender"),
-    ),
+    kept=("messages", "bytes", "fds", "dirty_kib", "fifo_priority", "busy_poll_us", "has_warm_sender"),
     asked=("mechanism", "waiting", "way", "idle_ms"),
     contradiction=_contradiction,
     why_nothing=_why_nothing,
@@ -414,7 +371,7 @@ def explained_wake(raw: dict[str, Any], peer: Peer | None = None) -> dict[str, A
         "timer_slack_ns": run.facts.timer_slack_ns,
         "clock": run.clock.shown(raw["clock"]),
         "peer": peer._asdict() if peer else None,
-        "warnings": run_warnings(run),
+        "warnings": list(run_warnings(run)),
         "cells": WAKE.cells(run, found, is_round_trip=peer is not None),
         "speedups": speedups(run, found),
     }

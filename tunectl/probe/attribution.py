@@ -100,12 +100,8 @@ def attributed(run: Run, traced: Traced | None) -> Attributed:
     named = {labels.setdefault(cause.label, len(labels)): cause for one in joined for cause in one.causes}
     outside = frozenset(place for place, cause in named.items() if cause.first == OUTSIDE.first)
     gaps = [_gaps(run, cpu, traced, one, labels) for cpu, one in zip(run.cpus, joined, strict=True)]
-    return Attributed(gaps, _method(run, traced), list(labels) or [""], outside, warnings)
-
-
-def _method(run: Run, traced: Traced) -> Attribution:
     cost, hz = traced.event_cost_ticks, run.clock.hz
-    return Attribution(
+    method = Attribution(
         method="trace",
         clock=traced.clock,
         clock_error_ns=round(max((cpu.error_ticks for cpu in traced.cpus.values()), default=0) * 1e9 / hz, 1),
@@ -113,6 +109,7 @@ def _method(run: Run, traced: Traced) -> Attribution:
         event_cost_ns=None if cost is None else round(cost * 1e9 / hz, 1),
         events=list(traced.kernel.formats),
     )
+    return Attributed(gaps, method, list(labels) or [""], outside, warnings)
 
 
 def _joined(run: Run, cpu: Cpu, traced: Traced) -> Joined:

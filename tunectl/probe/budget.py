@@ -19,7 +19,7 @@ the remote tick). A limit that max_ns implies needs no more than that.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from tunectl.errors import UsageError
@@ -43,22 +43,27 @@ def _value(result: Jitter, cpu: Cpu, name: str) -> float:
     return min(value * (1 + cpu.percentile_error_ppm / 1e6), cpu.max_ns) if name == "p99_9_ns" else value
 
 
-def _for_waits(share: float) -> Callable[[float, float], float]:
-    return lambda limit_ns, max_ns: OBSERVATIONS * max(max_ns - limit_ns, 0.0) / (share * 1e9)
-
-
-def _for_stolen(limit_ppm: float, max_ns: float) -> float:
-    return OBSERVATIONS * max_ns / (limit_ppm * 1000)
-
-
 # The keys of [budget] in the host file: what each limits, its unit, and how long a run it needs.
 _MEASURES: Mapping[str, _Measure] = {
     "max_ns": _Measure("the longest interruption", "ns", lambda limit, _: 2 * limit / 1e9),
-    "p99_9_ns": _Measure("the wait that 99.9 % of arrivals do not exceed", "ns", _for_waits(1e-3)),
+    "p99_9_ns": _Measure(
+        "the wait that 99.9 % of arrivals do not exceed",
+        "ns",
+        lambda limit, max_ns: OBSERVATIONS * max(max_ns - limit, 0.0) / (1e-3 * 1e9),
+    ),
     "interruptions_per_s": _Measure("interruptions", "per second", lambda limit, _: OBSERVATIONS / limit),
-    "stolen_ppm": _Measure("time stolen", "ppm", _for_stolen),
+    "stolen_ppm": _Measure("time stolen", "ppm", lambda limit, max_ns: OBSERVATIONS * max_ns / (limit * 1000)),
 }
 KEYS = tuple(_MEASURES)
+
+
+def check_limits(limits: Mapping[str, float], keys: Sequence[str], where: str) -> None:
+    """UsageError for a limit that is none of these keys, or no number above zero."""
+    for name, limit in limits.items():
+        if name not in keys:
+            raise UsageError(f"{where}: unknown limit {name}", f"known are {', '.join(keys)}")
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
+            raise UsageError(f"{where}: {name} = {limit!r} is no number above zero")
 
 
 def needed_s(limits: Mapping[str, float]) -> dict[str, float]:
@@ -66,7 +71,7 @@ def needed_s(limits: Mapping[str, float]) -> dict[str, float]:
 
     UsageError for an unknown limit or one that is no number above zero.
     """
-    _check_limits(limits)
+    check_limits(limits, KEYS, "budget")
     max_ns = limits.get("max_ns", math.inf)
     return {name: max(_MEASURES[name].needs_s(limit, max_ns), LEAST_S) for name, limit in limits.items()}
 
@@ -90,12 +95,17 @@ def judge(result: Jitter, limits: Mapping[str, float]) -> Budget:
     pairs = [(cpu, name) for cpu in result.cpus for name in limits if not cpu.unfit]
     if result.ended_by == "until":  # a gap chose when it ended, so rates and shares are not the host's
         pairs = [(cpu, name) for cpu, name in pairs if name == "max_ns"]
-    over = [(cpu, name) for cpu, name in pairs if not _value(result, cpu, name) <= limits[name]]
-    broken = [_sentence(cpu, name, _value(result, cpu, name), limits[name]) for cpu, name in over]
+    over: list[str] = []
+    broken = []
+    for cpu, name in pairs:
+        value, limit, (what, unit, _) = _value(result, cpu, name), limits[name], _MEASURES[name]
+        if not value <= limit:
+            over.append(name)
+            broken.append(f"CPU {cpu.cpu}: {what}: {value:.10g} {unit}, allowed {limit:.10g} {unit} ({name})")
     short = [*_hidden(result, limits), *_too_short(result, needed)]
     reason = _why_not_judged(result, limits) or "; ".join([*_not_alone(result), *short])
     verdict = "broken" if broken else "not-judged" if reason else "within"
-    return Budget(dict(limits), verdict, broken, [name for _, name in over], short, "" if broken else reason)
+    return Budget(dict(limits), verdict, broken, over, short, "" if broken else reason)
 
 
 def _not_alone(result: Jitter) -> list[str]:
@@ -115,33 +125,17 @@ def _hidden(result: Jitter, limits: Mapping[str, float]) -> list[str]:
     return [f"{name}: gaps below the threshold of {threshold:,} ns were not counted" for name in hidden]
 
 
-def _check_limits(limits: Mapping[str, float]) -> None:
-    for name, limit in limits.items():
-        if name not in _MEASURES:
-            raise UsageError(f"budget: unknown limit {name}", f"known are {', '.join(_MEASURES)}")
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
-            raise UsageError(f"budget: {name} = {limit!r} is no number above zero")
-
-
-def _sentence(cpu: Cpu, name: str, value: float, limit: float) -> str:
-    what, unit, _ = _MEASURES[name]
-    return f"CPU {cpu.cpu}: {what}: {value:.10g} {unit}, allowed {limit:.10g} {unit} ({name})"
-
-
 def _too_short(result: Jitter, needed: Mapping[str, float]) -> list[str]:
     """A sentence for each limit that needs a longer run than the CPU had that was measured for the shortest time."""
     measured = min(map(result.seconds, result.cpus), default=0.0)
-    return [
-        f"{name}: measured for {measured:.3g} s, and {_needs(seconds)}"
-        for name, seconds in needed.items()
-        if measured < seconds * AS_GOOD_AS
-    ]
-
-
-def _needs(seconds: float) -> str:
-    if not math.isfinite(seconds):
-        return "without a limit max_ns no time is long enough"
-    return f"this limit needs {seconds:.3g} s (--duration {math.ceil(seconds)})"
+    short = []
+    for name, seconds in needed.items():
+        needs = "without a limit max_ns no time is long enough"
+        if math.isfinite(seconds):
+            needs = f"this limit needs {seconds:.3g} s (--duration {math.ceil(seconds)})"
+        if measured < seconds * AS_GOOD_AS:
+            short.append(f"{name}: measured for {measured:.3g} s, and {needs}")
+    return short
 
 
 def _why_not_judged(result: Jitter, limits: Mapping[str, float]) -> str:

@@ -278,7 +278,8 @@ class _Joiner:
         elif type(what) is Switch:
             if what.left == self._own:
                 self._leave(what.state, ticks, inside)
-            self._take(self._taker(what), ticks, inside)
+            taker = what.cause if what.next else self._throttled
+            self._take({State.STOPPED: STOPPED, State.ASLEEP: ASLEEP}.get(self._state, taker), ticks, inside)
 
     def _take(self, cause: Cause, ticks: int, inside: bool) -> None:
         self._away = cause
@@ -301,13 +302,6 @@ class _Joiner:
             self._hold(self._holder, ticks)
         self._away = self._left = None
         self._was_here = False
-
-    def _taker(self, what: Switch) -> Cause:
-        if self._state is State.STOPPED:
-            return STOPPED
-        if self._state is State.ASLEEP:
-            return ASLEEP
-        return what.cause if what.next else self._throttled
 
     def _close(self, is_lost: bool) -> None:
         """Names the gap at hand and goes on to the next."""

@@ -19,19 +19,10 @@ def stated_hz(written: Mapping[str, Any]) -> float | None:
     if "cntfrq" in written:
         return float(written["cntfrq"]) or None
     leaves = {leaf: registers for leaf, *registers in written["cpuid"]}
-    return _by_hypervisor(leaves) or _by_crystal(leaves)
-
-
-def _by_hypervisor(leaves: Mapping[int, list[int]]) -> float | None:
-    """VMware defined leaf 0x40000010 (EAX: kHz of the TSC); KVM and others offer it, too."""
-    if not leaves[_FEATURES][2] & _IN_HYPERVISOR or leaves[_HYPERVISOR][0] < _TIMING:
-        return None
-    return leaves[_TIMING][0] * 1e3 or None
-
-
-def _by_crystal(leaves: Mapping[int, list[int]]) -> float | None:
-    """A processor that lacks the leaf answers with another: leaf 0 says which is the last."""
+    # VMware defined leaf 0x40000010 (EAX: kHz of the TSC); KVM and others offer it, too.
+    if leaves[_FEATURES][2] & _IN_HYPERVISOR and leaves[_HYPERVISOR][0] >= _TIMING and leaves[_TIMING][0]:
+        return float(leaves[_TIMING][0] * 1e3)
     denominator, numerator, crystal_hz, _ = leaves[_CRYSTAL]
-    if leaves[0][0] < _CRYSTAL or not denominator:
+    if leaves[0][0] < _CRYSTAL or not denominator:  # one that lacks the leaf answers with another: leaf 0 has the last
         return None
     return crystal_hz * numerator / denominator or None

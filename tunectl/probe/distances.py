@@ -65,21 +65,20 @@ def _peaks(starts: Sequence[float]) -> dict[float, float]:
 
 def _outstanding(counts: Counter[int]) -> list[int]:
     """The buckets that stand out most, no two of them neighbours."""
-    scored = [(_deviation(counts, index), index) for index, count in list(counts.items()) if count > 1]
-    best = sorted((scores for scores in scored if scores[0] > _DEVIATIONS), reverse=True)
+    scored = []
+    for index in [index for index, count in counts.items() if count > 1]:
+        heap = sum(counts[index + off] for off in (-1, 0, 1))
+        below = sum(counts[index - off] for off in range(_NEAR, _FAR))
+        above = sum(counts[index + off] for off in range(_NEAR, _FAR))
+        chance = 3 * max(below, above) / (_FAR - _NEAR)
+        deviation = (heap - chance) / (chance + 1) ** 0.5
+        if deviation > _DEVIATIONS:
+            scored.append((deviation, index))
     taken: list[int] = []
-    for _, index in best:
+    for _, index in sorted(scored, reverse=True):
         if len(taken) < _PEAKS and all(abs(index - other) > 2 for other in taken):
             taken.append(index)
     return taken
-
-
-def _deviation(counts: Counter[int], index: int) -> float:
-    heap = sum(counts[index + off] for off in (-1, 0, 1))
-    below = sum(counts[index - off] for off in range(_NEAR, _FAR))
-    above = sum(counts[index + off] for off in range(_NEAR, _FAR))
-    chance = 3 * max(below, above) / (_FAR - _NEAR)
-    return float((heap - chance) / (chance + 1) ** 0.5)
 
 
 def tracked(starts: Sequence[float], guess: float, length: float, reach: float) -> float:
@@ -87,19 +86,18 @@ def tracked(starts: Sequence[float], guess: float, length: float, reach: float) 
     period, times = guess, 1
     step = max(1, len(starts) // _SEEDS)
     while times * period < length / 2:
-        offs = sorted(_offs(starts, step, times * period, reach))
+        distance = times * period
+        offs: list[float] = []  # how far the gaps around this distance after each seed are off
+        for start in starts[::step]:
+            first = bisect_left(starts, start + distance - reach)
+            last = bisect_right(starts, start + distance + reach)
+            offs.extend(map(sub, starts[first:last], repeat(start + distance)))
+        offs.sort()
         if len(offs) < 3:
             break
         period += _densest(offs, reach / 3) / times
         times *= 2
     return period
-
-
-def _offs(starts: Sequence[float], step: int, distance: float, reach: float) -> Iterator[float]:
-    """How far the gaps around `distance` after each seed are off."""
-    for start in starts[::step]:
-        first, last = bisect_left(starts, start + distance - reach), bisect_right(starts, start + distance + reach)
-        yield from map(sub, starts[first:last], repeat(start + distance))
 
 
 def _densest(values: Sequence[float], width: float) -> float:
@@ -120,8 +118,4 @@ def second(looked: Looked) -> float | None:
         return None
     step = 0.01 * SECOND / slots
     periods = [SECOND + times * step for times in range(-int(slots), int(1.5 * slots) + 1)]
-    return max(zip(map(_hits, repeat(looked.starts), periods), periods, strict=True))[1]
-
-
-def _hits(starts: Sequence[float], period: float) -> int:
-    return fullest(starts, period)[0]
+    return max((fullest(looked.starts, period)[0], period) for period in periods)[1]

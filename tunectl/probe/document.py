@@ -90,7 +90,18 @@ def read_document(path: Path) -> ProbeFile:
 
 def document_of(data: bytes, path: Path) -> ProbeFile:
     """The same of its bytes; `path` is what it is called."""
-    return checked(_explained(_parsed(data, path), path), path)
+    try:
+        body = msgspec.json.decode(data)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        hint = "give it the whole document, as `tunectl probe` or `tunectl preflight --format json` wrote it"
+        raise TunectlError(f"{path}: is not JSON: {error or 'nested too deep'}", hint) from error
+    if isinstance(body, dict):  # also what tunectl-probe wrote by itself can be read
+        explain: Callable[[Any], Any] = _EXPLAINED.get(str(body.get("schema")), explained)
+        try:
+            body = explain(body)
+        except TunectlError as error:
+            raise TunectlError(f"{path}: {error}", "give it the whole document, as tunectl-probe wrote it") from error
+    return checked(body, path)
 
 
 def checked(body: dict[str, Any], path: Path) -> ProbeFile:
@@ -105,7 +116,9 @@ def checked(body: dict[str, Any], path: Path) -> ProbeFile:
         _check_cases(probe_file.measured, path)
         return probe_file
     for where, runs in _sets(probe_file):
-        _check_distinct(runs, where, path)
+        for same, number in shared_runs(runs, runs):  # each is an observation of its own: one that is twice is none
+            if same < number:
+                raise TunectlError(f"{path}: {where}[{number}]: is the same run as {where}[{same}]", "every run once")
         for number, run in enumerate(runs):
             _check_jitter(run, f"{path}: {where}[{number}]" if where else str(path))
     return probe_file
@@ -125,25 +138,6 @@ def _sets(file: ProbeFile) -> list[tuple[str, Sequence[Jitter]]]:
     return []
 
 
-def _explained(body: Any, path: Path) -> Any:
-    """Also what tunectl-probe wrote by itself can be read."""
-    try:
-        if not isinstance(body, dict):
-            return body
-        explain: Callable[[Any], Any] = _EXPLAINED.get(str(body.get("schema")), explained)
-        return explain(body)
-    except TunectlError as error:
-        raise TunectlError(f"{path}: {error}", "give it the whole document, as tunectl-probe wrote it") from error
-
-
-def _parsed(data: bytes, path: Path) -> Any:
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        hint = "give it the whole document, as `tunectl probe` or `tunectl preflight --format json` wrote it"
-        raise TunectlError(f"{path}: is not JSON: {error or 'nested too deep'}", hint) from error
-
-
 def _name(body: Any, path: Path) -> str:
     """The schema's name without its version, once both are known here."""
     schema = body.get("schema") if isinstance(body, dict) else None
@@ -156,13 +150,6 @@ def _name(body: Any, path: Path) -> str:
         said = f"{path}: schema: {as_data(schema)} is of another version"
         raise TunectlError(said, f"this tunectl reads {name}/{_VERSION}")
     return name
-
-
-def _check_distinct(runs: Sequence[Jitter], where: str, path: Path) -> None:
-    """Each run is an observation of its own: one that is there twice is none."""
-    for same, number in shared_runs(runs, runs):
-        if same < number:
-            raise TunectlError(f"{path}: {where}[{number}]: is the same run as {where}[{same}]", "every run once")
 
 
 def _check_jitter(result: Jitter, path: str) -> None:

@@ -44,8 +44,9 @@ def doubt_of_go(document: Preflight) -> str:
     probe = document.probe
     if not probe:
         return "measured nothing"
-    doubts = chain(_of_run(document, probe), _under_load(document), _feed(document))
-    return next(chain(doubts, _reasons(document), _sections(document), _findings(document)), "")
+    reasons = (f"gives a reason against it: {as_data(reason)}" for reason in document.reasons)
+    measured = chain(_of_run(document, probe), _under_load(document), _feed(document))
+    return next(chain(measured, reasons, _sections(document), _findings(document)), "")
 
 
 def _of_run(document: Preflight, probe: Jitter) -> Iterator[str]:
@@ -117,14 +118,11 @@ def _part_of(document: Preflight, probe: Jitter | Feed) -> Iterator[str]:
     if boot != probed:
         yield f"its probe ran on another boot: {as_data(probed)}, not {as_data(boot)}"
     made, ran = moment_of(document.at), moment_of(probe.at)
+    measuring_s = sum(run.duration_s for run in (document.probe, document.loaded, document.feed) if run)
     if made is None or ran is None:
         yield "does not say when its probe ran"
-    elif not -BESIDE_THE_RUN <= made - ran <= BESIDE_THE_RUN + timedelta(seconds=_measuring_s(document)):
+    elif not -BESIDE_THE_RUN <= made - ran <= BESIDE_THE_RUN + timedelta(seconds=measuring_s):
         yield f"its probe ran at another time: {as_data(probe.at)}, and it is of {as_data(document.at)}"
-
-
-def _measuring_s(document: Preflight) -> float:
-    return sum(run.duration_s for run in (document.probe, document.loaded, document.feed) if run)
 
 
 def _measured(document: Preflight, probe: Jitter) -> Iterator[str]:
@@ -162,11 +160,6 @@ def _again(probe: Jitter) -> Iterator[str]:
         yield f"the figures of its probe break a limit: {text}"
     if judged.verdict != "within":
         yield f"the figures of its probe prove nothing: {as_data(judged.reason)}"
-
-
-def _reasons(document: Preflight) -> Iterator[str]:
-    for reason in document.reasons:
-        yield f"gives a reason against it: {as_data(reason)}"
 
 
 def _parts(document: Preflight) -> dict[str, Section]:

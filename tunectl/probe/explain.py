@@ -69,6 +69,7 @@ def explain(document: dict[str, Any], traced: Traced | None = None) -> Jitter:
 
 def _cpu(run: Run, cpu: raw.Cpu, gaps: Gaps, found: Attributed) -> Cpu:
     lengths, periods = cpu.lengths(), _periods(run, cpu, gaps, found)
+    cycles, intervals = (cpu.cycles_per_tick_before, cpu.cycles_per_tick_after), cpu.series.intervals
     return Cpu(
         cpu=cpu.cpu,
         duration_ns=run.ns(cpu.run_ticks),
@@ -84,14 +85,18 @@ def _cpu(run: Run, cpu: raw.Cpu, gaps: Gaps, found: Attributed) -> Cpu:
         arrival_ns={name: run.ns(lengths.arrival_percentile(share, cpu.run_ticks)) for name, share in ARRIVALS.items()},
         percentile_error_ppm=_BUCKET_PPM if cpu.events_lost else 0,
         conservation_ppm=None if run.clock.is_the_kernels else round(raw.conservation_ppm(cpu, run.clock.hz), 3),
-        core_khz=_core_khz(run, cpu),
-        unfit=unfit(run, cpu),
+        core_khz=CoreClock(*(int(per_tick * run.clock.hz / 1e3) for per_tick in cycles)),
+        unfit=list(unfit(run, cpu)),
         shared=shared(run, cpu),
         counters=_counters(run, cpu),
         histogram=[(low, high, count) for low, high, count in buckets_ns((row[:3] for row in cpu.histogram), run.ns)],
         events_lost=cpu.events_lost,
         events_lost_max_ns=run.ns(cpu.events_lost_max_ticks),
-        series=_series(run, cpu),
+        series=Series(
+            tsc_start=cpu.series.tsc_start,
+            interval_s=cpu.series.interval_s,
+            intervals=[(count, run.ns(stolen), run.ns(longest)) for count, stolen, longest in intervals],
+        ),
         complete_until_ns=run.ns(run.listed_until(cpu) - cpu.tsc_start) if cpu.events_lost else None,
         events=gaps.events,
         causes=gaps.causes,
@@ -132,11 +137,6 @@ def _loop_ns(run: Run, cpu: raw.Cpu) -> LoopNs:
     return LoopNs(**{name: round(ticks * tick_ns, 3) for name, ticks in named.items()})
 
 
-def _core_khz(run: Run, cpu: raw.Cpu) -> CoreClock:
-    cycles = cpu.cycles_per_tick_before, cpu.cycles_per_tick_after
-    return CoreClock(*(int(per_tick * run.clock.hz / 1e3) for per_tick in cycles))
-
-
 def _counters(run: Run, cpu: raw.Cpu) -> Counters:
     switches = cpu.counters.context_switches
     return Counters(
@@ -146,8 +146,3 @@ def _counters(run: Run, cpu: raw.Cpu) -> Counters:
         page_faults=cpu.counters.page_faults,
         steal_ns=run.steal_ms(cpu.cpu) * 1_000_000,
     )
-
-
-def _series(run: Run, cpu: raw.Cpu) -> Series:
-    intervals = [(gaps, run.ns(stolen), run.ns(longest)) for gaps, stolen, longest in cpu.series.intervals]
-    return Series(tsc_start=cpu.series.tsc_start, interval_s=cpu.series.interval_s, intervals=intervals)

@@ -5,16 +5,16 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from tunectl.errors import TunectlError
 from tunectl.probe.raw import Cpu, Run, read_raw
-from tunectl.probe.selftest import Gap
+from tunectl.probe.selftest import Phase
 
 # What the program writes with these words, as JSON; it asks `answer` what to reply to a line on its standard error.
 Measure = Callable[[Sequence[str], Callable[[str], str | None] | None], dict[str, Any]]
@@ -47,31 +47,28 @@ PHASES = (
 )
 
 
-def injected(measure: Measure, cpu: int, asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The program's document of one phase, and the phase as `selftest` judges it."""
+def injected(measure: Measure, cpu: int, asked: Asked) -> Phase:
+    """One phase as `selftest` judges it."""
     how = "ipi" if asked.kind == "ipi" else "preemption"
     what = f"{how},{asked.injected + _SPARE},{asked.asked_ns},{asked.pause_ns}"
     words = [*_words(cpu, _LIMIT_S), "--events", str(asked.list_capacity), "--inject", what]
-    document = measure(words, None)
-    return document, phase_of(asked, read_raw(document))
+    return phase_of(asked, read_raw(measure(words, None)))
 
 
-def phase_of(asked: Asked, run: Run) -> dict[str, Any]:
+def phase_of(asked: Asked, run: Run) -> Phase:
     """What was injected, of the interruptions that count, and what was recorded. Pure."""
-    if asked.kind == "ipi" and not run.facts.main_thread:
-        return _not_run(asked, "there is no other CPU to interrupt from")
-    if run.injected.errno:
-        return _not_run(asked, _why_not(asked.kind, run.injected.errno))
+    if error := _why_not(asked, run):
+        return Phase(asked.name, asked.kind, asked.asked_ns, asked.injected, error)
     (cpu,) = run.cpus
     before = sum(start < cpu.tsc_start for start, _ in run.injected.truths[:_SPARE])
     truths = run.injected.truths[before : before + asked.injected]
     if len(truths) < asked.injected:
         raise TunectlError("the self-test was interrupted")
-    return _head(asked) | _account(cpu) | {"truths": truths}
+    return replace(_recorded(asked, cpu), truths=truths)
 
 
-def stopped(measure: Measure, cpu: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The same of a program that is stopped and continued.
+def stopped(measure: Measure, cpu: int) -> tuple[dict[str, Any], Phase]:
+    """The same of a program that is stopped and continued, with the program's document.
 
     Under SCHED_FIFO where that is allowed, so that it does not wait for a CPU first that others want as well.
     """
@@ -85,9 +82,8 @@ def stopped(measure: Measure, cpu: int) -> tuple[dict[str, Any], dict[str, Any]]
             continue
         break
     run = read_raw(document)
-    (one,) = run.cpus
     least, most = (round(ns * run.clock.hz / 1e9) for ns in stop.length_ns)
-    return document, _head(STOP) | _account(one) | {"stopped_ticks": (least, most), "waited_ns": stop.waited_ns}
+    return document, replace(_recorded(STOP, *run.cpus), stopped_ticks=(least, most), waited_ns=stop.waited_ns)
 
 
 class _Stop:
@@ -117,7 +113,8 @@ class _Stop:
             time.sleep(_LEAD_S)
             stamps = [_now()]
             os.kill(pid, signal.SIGSTOP)
-            _until_stopped(pid, spinner)
+            while Path(f"/proc/{pid}/task/{spinner}/stat").read_text().rpartition(")")[2].split()[0] not in "Tt":
+                time.sleep(0.0002)
             stamps.append(_now())
             time.sleep(STOP_S)
             waited = _waited_ns(pid, spinner)
@@ -133,11 +130,6 @@ def _now() -> int:
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
 
 
-def _until_stopped(pid: int, tid: int) -> None:
-    while Path(f"/proc/{pid}/task/{tid}/stat").read_text().rpartition(")")[2].split()[0] not in "Tt":
-        time.sleep(0.0002)
-
-
 def _waited_ns(pid: int, tid: int) -> int:
     """How long the thread has been ready and not running."""
     return int(Path(f"/proc/{pid}/task/{tid}/schedstat").read_text().split()[1])
@@ -147,39 +139,36 @@ def _words(cpu: int, duration_s: float) -> list[str]:
     return ["jitter", "--intrude", "--cpus", str(cpu), "--duration", f"{duration_s:g}"]
 
 
-def _head(asked: Asked) -> dict[str, Any]:
-    return {
-        "name": asked.name,
-        "kind": asked.kind,
-        "asked_ns": asked.asked_ns,
-        "injected": asked.injected,
-        "did_run": True,
-        "error": "",
-    }
+def _recorded(asked: Asked, cpu: Cpu) -> Phase:
+    return Phase(
+        asked.name,
+        asked.kind,
+        asked.asked_ns,
+        asked.injected,
+        tsc_start=cpu.tsc_start,
+        tsc_end=cpu.tsc_end,
+        turns=cpu.turns,
+        quiet_turns=cpu.quiet_turns,
+        quiet_ticks=cpu.quiet_ticks,
+        steps_back=cpu.steps_back,
+        turns_merged=cpu.turns_merged,
+        gaps_total=cpu.interruptions,
+        gaps_lost=cpu.events_lost,
+        complete_until=cpu.complete_until if cpu.events_lost else 0,
+        stolen_ticks=cpu.stolen_ticks,
+        max_ticks=cpu.max_ticks,
+        gaps=[(start, end) for start, end, _ in cpu.events],
+        clock_readings=cpu.clock_readings,
+    )
 
 
-def _not_run(asked: Asked, why: str) -> dict[str, Any]:
-    return _head(asked) | {"did_run": False, "error": why}
-
-
-def _account(cpu: Cpu) -> dict[str, Any]:
-    same = ("tsc_start", "tsc_end", "turns", "quiet_turns", "quiet_ticks", "steps_back", "turns_merged")
-    gaps: Iterator[Gap] = ((start, end) for start, end, _ in cpu.events)
-    return {
-        **{name: getattr(cpu, name) for name in same},
-        "gaps_total": cpu.interruptions,
-        "gaps_lost": cpu.events_lost,
-        "complete_until": cpu.complete_until if cpu.events_lost else 0,
-        "stolen_ticks": cpu.stolen_ticks,
-        "max_ticks": cpu.max_ticks,
-        "gaps": list(gaps),
-        "clock_readings": msgspec.to_builtins(cpu.clock_readings),
-    }
-
-
-def _why_not(kind: str, number: int) -> str:
-    if kind == "ipi" and number in (errno.ENOSYS, errno.EINVAL, errno.EPERM):
+def _why_not(asked: Asked, run: Run) -> str:
+    """Why a phase did not run; "" where it did."""
+    number = run.injected.errno
+    if asked.kind == "ipi" and not run.facts.main_thread:
+        return "there is no other CPU to interrupt from"
+    if asked.kind == "ipi" and number in (errno.ENOSYS, errno.EINVAL, errno.EPERM):
         return "this kernel has no membarrier(2) that interrupts"
     if number == errno.EPERM:
         return "SCHED_FIFO is not allowed: it needs CAP_SYS_NICE or `ulimit -r`"
-    return os.strerror(number)
+    return os.strerror(number) if number else ""

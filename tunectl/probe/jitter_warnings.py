@@ -22,8 +22,9 @@ _SHARED = 0.1  # of the run, waiting for a CPU that another thread had
 
 def warnings_of(run: Run) -> list[str]:
     """All of them, in the order in which they matter."""
+    left = [f"CPU {cpu.cpu} was not measured: {cpu.reason}; stop that, or say --intrude" for cpu in run.not_measured]
     return [
-        *_left_out(run),
+        *left,
         *_unfit(run),
         *_result(run),
         *_isolation(run),
@@ -35,12 +36,8 @@ def warnings_of(run: Run) -> list[str]:
     ]
 
 
-def unfit(run: Run, cpu: Cpu) -> list[str]:
+def unfit(run: Run, cpu: Cpu) -> Iterator[str]:
     """Why the figures of this CPU are not this CPU's, or not only the host's: no budget is judged by them."""
-    return list(_reasons(run, cpu))
-
-
-def _reasons(run: Run, cpu: Cpu) -> Iterator[str]:
     if not cpu.stayed or cpu.migrations:
         yield f"the spinner of CPU {cpu.cpu} was moved to another CPU during the run"
     if cpu.counters.context_switches.voluntary:
@@ -48,7 +45,8 @@ def _reasons(run: Run, cpu: Cpu) -> Iterator[str]:
     if throttled := throttling(run.facts.throttled_us):
         yield throttled
     if not run.facts.main_thread:
-        yield f"the probe's own main thread shares CPU {cpu.cpu}" if len(run.cpus) == 1 else _SHARES_ONE
+        where = f"CPU {cpu.cpu}" if len(run.cpus) == 1 else "one of the probed CPUs"
+        yield f"the probe's own main thread shares {where}"
 
 
 def throttling(us: int | None) -> str:
@@ -68,9 +66,6 @@ def shared(run: Run, cpu: Cpu) -> str:
     return f"CPU {cpu.cpu} was shared: other threads had it for {share:.0%} of the run" if share >= _SHARED else ""
 
 
-_SHARES_ONE = "the probe's own main thread shares one of the probed CPUs"
-
-
 def _unfit(run: Run) -> list[str]:
     """Each sentence once: two CPUs may have the same."""
     said = dict.fromkeys(text for cpu in run.cpus for text in unfit(run, cpu))
@@ -82,13 +77,6 @@ def _for_cpus(run: Run, keep: Callable[[Cpu], object], before: str, after: str =
     """`before`, "CPUs 2-3" and `after`, for those that `keep` names; nothing where it names none."""
     hit = {cpu.cpu for cpu in run.cpus if keep(cpu)}
     return [f"{before}{named_cpus(hit)}{after}"] if hit else []
-
-
-def _left_out(run: Run) -> list[str]:
-    return [
-        f"CPU {left_out.cpu} was not measured: {left_out.reason}; stop that, or say --intrude"
-        for left_out in run.not_measured
-    ]
 
 
 def _result(run: Run) -> Iterator[str]:
@@ -170,17 +158,13 @@ def _main_thread(run: Run) -> Iterator[str]:
 def _smt(run: Run) -> Iterator[str]:
     for cpu in run.cpus:
         for sibling in sorted(cpu.siblings & set(run.facts.online)):
-            busy = _busy_percent(run, sibling)
+            ran, idle, _ = run.counted.times.get(sibling, (0, 0, 0))
+            busy = 100 * ran / (ran + idle) if ran + idle else 0.0
             if sibling in run.probed and cpu.cpu < sibling:
                 yield f"CPU {cpu.cpu} and CPU {sibling} are one physical core: two spinners there slow each other"
             elif sibling not in run.probed and busy >= _SIBLING_BUSY_PERCENT:
                 where = f"CPU {sibling}, on the same physical core as CPU {cpu.cpu}"
                 yield f"{where}, was busy {busy:.0f} % of the run"
-
-
-def _busy_percent(run: Run, cpu: int) -> float:
-    busy, idle, _ = run.counted.times.get(cpu, (0, 0, 0))
-    return 100 * busy / (busy + idle) if busy + idle else 0.0
 
 
 def _machine(run: Run) -> Iterator[str]:

@@ -143,7 +143,15 @@ def run_jitter(
         words.append("--progress")
         on_progress(f"measuring {_where(wanted)}: 0 of {duration_s:g} s")
         tell = partial(pass_on, on_progress, wanted, duration_s)
-    hear = partial(_heard, tell)
+
+    def hear(line: str) -> None:
+        """Where nobody traces for the program."""
+        word, _, rest = line.partition(" ")
+        if word == "until":
+            mark(Sysroot(), marker(rest))
+        elif tell:
+            tell(line)
+
     limit_s = duration_s + _GRACE_S
     spared = os.sched_getaffinity(0) - chosen if chosen else frozenset()
     before, traced = read_smis(Sysroot(), spared), None
@@ -159,15 +167,6 @@ def run_jitter(
     return replace(result, smis=smis)
 
 
-def _heard(tell: Callable[[str], None] | None, line: str) -> None:
-    """A line of the program's, where nobody traces for it."""
-    word, _, rest = line.partition(" ")
-    if word == "until":
-        mark(Sysroot(), marker(rest))
-    elif tell:
-        tell(line)
-
-
 def run_selftest(cpu: int) -> dict[str, Any]:
     """The tunectl.probe.selftest/1 document for this CPU, passed or not.
 
@@ -175,14 +174,14 @@ def run_selftest(cpu: int) -> dict[str, Any]:
     TunectlError with the program's own reason when it fails, UsageError when it refuses the request.
     """
     document, stop = stopped(_measure, cpu)
-    phases = [stop, *(injected(_measure, cpu, asked)[1] for asked in PHASES)]
-    found = judged(document | {"cpu": cpu, "phases": phases})
+    phases = [stop, *(injected(_measure, cpu, asked) for asked in PHASES)]
+    found = judged(document, cpu, phases)
     for _ in range(_STOP_ATTEMPTS - 1):
         # A virtual machine may itself be stopped meanwhile, which nothing in it can tell.
         if found["phases"][0]["outcome"] != "failed":
             break
         document, phases[0] = stopped(_measure, cpu)
-        found = judged(document | {"cpu": cpu, "phases": phases})
+        found = judged(document, cpu, phases)
     return found
 
 
@@ -226,13 +225,11 @@ def pass_on(tell: Callable[[str], None], cpus: str, duration_s: float, line: str
         return
     elapsed_s, *found = rest.split()
     said = f"measuring {_where(cpus)}: {float(elapsed_s):.0f} of {duration_s:g} s"
-    longest = [part for part in map(_longest, found) if part]
+    longest = []
+    for part in found:  # "2:12345@1.234": CPU, ns and seconds
+        cpu, _, gap = part.partition(":")
+        ns, _, at_s = gap.partition("@")
+        when = f" at {float(at_s):.1f} s" if float(at_s) >= 0 else ""
+        if float(ns):
+            longest.append(f"{nanoseconds(float(ns))} on CPU {cpu}{when}")
     tell(f"{said}; longest so far: {', '.join(longest)}" if longest else said)
-
-
-def _longest(found: str) -> str:
-    """Of "2:12345@1.234", CPU, ns and seconds: "12.3 µs on CPU 2 at 1.2 s"; "" where there was none."""
-    cpu, _, gap = found.partition(":")
-    ns, _, at_s = gap.partition("@")
-    when = f" at {float(at_s):.1f} s" if float(at_s) >= 0 else ""
-    return f"{nanoseconds(float(ns))} on CPU {cpu}{when}" if float(ns) else ""

@@ -12,11 +12,10 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tunectl import shapes
-from tunectl.errors import TunectlError
 from tunectl.probe.explain import ARRIVALS, GAPS
 from tunectl.probe.jitter_warnings import CONSERVED_PPM
 from tunectl.probe.lengths import Lengths
-from tunectl.probe.raw import Clock, conservation_ppm
+from tunectl.probe.raw import Clock, conservation_ppm, read_raw
 from tunectl.shapes import Count
 
 SCHEMA = "tunectl.probe.selftest/1"
@@ -33,8 +32,7 @@ class Phase(msgspec.Struct, frozen=True):
     kind: str
     asked_ns: int
     injected: int
-    did_run: bool
-    error: str
+    error: str = ""  # why it did not run
     truths: list[Gap] = []
     stopped_ticks: Gap = (0, 0)  # how long the stop took at least, and at most, but for waited_ns
     waited_ns: int = 0
@@ -66,15 +64,6 @@ class Phase(msgspec.Struct, frozen=True):
             and self.tsc_end - self.tsc_start == self.quiet_ticks + self.stolen_ticks
             and self.gaps_total == len(self.gaps) + self.gaps_lost
         )
-
-
-class Raw(msgspec.Struct, frozen=True):
-    """The phases of a self-test, and the run's clock."""
-
-    cpu: int
-    threshold_ns: int
-    clock: Clock
-    phases: list[Phase]
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -158,18 +147,17 @@ class Recall:
     errors: list[int] = field(default_factory=list)  # the gap's length less the truth's, ascending
 
 
-def judged(document: dict[str, Any]) -> dict[str, Any]:
-    """The tunectl.probe.selftest/1 document of a run's head and the `phases`. TunectlError where it is none."""
-    try:
-        raw = msgspec.convert(document, Raw)
-    except msgspec.ValidationError as error:
-        raise TunectlError(f"{SCHEMA}: {error}") from error
-    phases = [_phase(phase, raw.clock) for phase in raw.phases]
+def judged(document: dict[str, Any], cpu: int, phases: Sequence[Phase]) -> dict[str, Any]:
+    """The tunectl.probe.selftest/1 document of these phases, and of what the program wrote in one of them."""
+    clock = read_raw(document).clock
+    found = [_phase(phase, clock) for phase in phases]
     selftest = Selftest(
-        **{name: document[name] for name in ("cpu", "threshold_ns", "clock")},
-        passed=all(phase.outcome == "passed" for phase in phases),
-        vouched_ns=_vouched_ns(phases),
-        phases=phases,
+        cpu=cpu,
+        threshold_ns=document["threshold_ns"],
+        clock=document["clock"],
+        passed=all(phase.outcome == "passed" for phase in found),
+        vouched_ns=_vouched_ns(found),
+        phases=found,
     )
     kept = {name: document[name] for name in ("tunectl_version", "host", "at")}
     return {"schema": SCHEMA, **kept, **shapes.fields_of(selftest)}
@@ -187,7 +175,7 @@ def _vouched_ns(phases: Sequence[JudgedPhase]) -> int | None:
 
 def _phase(phase: Phase, clock: Clock) -> JudgedPhase:
     head: Any = {"name": phase.name, "kind": phase.kind, "asked_ns": phase.asked_ns, "injected": phase.injected}
-    if not phase.did_run:
+    if phase.error:
         return JudgedPhase(**head, outcome="not-run", reason=phase.error)
     figures, reason = _stop(phase, clock.hz) if phase.kind == "stop" else _injected(phase, clock)
     return JudgedPhase(**head, outcome="failed" if reason else "passed", reason=reason, **figures)
@@ -242,7 +230,12 @@ def recall(truths: Sequence[Gap], gaps: Sequence[Gap], lost: int, complete_until
     for truth in truths:
         while at < len(gaps) and gaps[at][1] <= truth[0]:
             at += 1
-        place = _best(truth, gaps, at)
+        place = None
+        for other in range(at, len(gaps)):
+            if gaps[other][0] >= truth[1]:
+                break
+            if place is None or _overlap(truth, gaps[other]) > _overlap(truth, gaps[place]):
+                place = other
         if place is None:
             is_beyond = bool(lost) and truth[0] >= listed_until
             result.beyond += is_beyond
@@ -257,15 +250,6 @@ def recall(truths: Sequence[Gap], gaps: Sequence[Gap], lost: int, complete_until
         last = place
     result.errors.sort()
     return result
-
-
-def _best(truth: Gap, gaps: Sequence[Gap], at: int) -> int | None:
-    best = None
-    while at < len(gaps) and gaps[at][0] < truth[1]:
-        if best is None or _overlap(truth, gaps[at]) > _overlap(truth, gaps[best]):
-            best = at
-        at += 1
-    return best
 
 
 def _overlap(one: Gap, other: Gap) -> int:

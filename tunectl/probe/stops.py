@@ -94,17 +94,13 @@ def _judged(own: Sequence[Gap], others: Sequence[Gap], length: float) -> tuple[f
     for (start, _), chance in zip(own, chances, strict=True):
         slot = int(start / (_CROWD * usual))
         slots[slot] = min(1.0, slots.get(slot, 0.0) + chance)
-    hit = {int(start / (_CROWD * usual)) for start, _ in _met(own, others)}
-    return evidence(len(hit), len(slots), sum(slots.values()) / len(slots)), sum(chances)
-
-
-def _met(own: Sequence[Gap], others: Sequence[Gap]) -> Iterator[Gap]:
-    """The gaps that meet another one."""
     ends = [end for _, end in others]
-    for gap in own:
-        at = bisect_right(ends, gap[0])
-        if at < len(others) and others[at][0] < gap[1]:
-            yield gap
+    hit = set()
+    for start, end in own:
+        at = bisect_right(ends, start)
+        if at < len(others) and others[at][0] < end:  # it meets another one
+            hit.add(int(start / (_CROWD * usual)))
+    return evidence(len(hit), len(slots), sum(slots.values()) / len(slots)), sum(chances)
 
 
 def _chances(own: Sequence[Gap], others: Sequence[Gap], near: float, length: float) -> Iterator[float]:

@@ -52,7 +52,7 @@ def story_of(run: Run, attributed: Attributed, traced: Traced | None) -> Until |
         others=[
             Elsewhere(other.cpu.cpu, list(other.gaps_at(start, end))) for other in others if other.measured(start, end)
         ],
-        unseen=[*_untraced(attributed.method), *_unseen(run.until.reached, own, others)],
+        unseen=list(_unseen(run.until.reached, attributed.method, own, others)),
     )
     return Until(run.until.least_ns, gap)
 
@@ -131,15 +131,14 @@ def _said(what: Happening, own: int) -> str:
     return _LEFT[what.state if what.left == own else State.READY].format(who)
 
 
-def _untraced(method: Attribution | None) -> Iterator[str]:
+def _unseen(
+    reached: Sequence[int], method: Attribution | None, own: _Seen | None, others: Sequence[_Seen]
+) -> Iterator[str]:
+    cpu, start, end = reached
     if method is None:
         yield "what held the CPU was not traced: --attribute, as root, shows each event of the kernel in the gap"
     elif method.method != "trace":
         yield f"what held the CPU is not known: {method.reason}"
-
-
-def _unseen(reached: Sequence[int], own: _Seen | None, others: Sequence[_Seen]) -> Iterator[str]:
-    cpu, start, end = reached
     if own is None:
         yield f"CPU {cpu} was then left to somebody else, and its figures with it"
     if not others:

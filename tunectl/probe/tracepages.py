@@ -9,6 +9,7 @@ events/header_page and events/*/*/format.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from tunectl.probe.causes import Cause, Event, Happening, Interruption, Kind, Lost, State, Switch, Work
@@ -109,12 +110,12 @@ def parse_page(text: str) -> Layout:
 
 
 class _Reader(NamedTuple):
-    """One kind of event: the bytes that say what it is, and what those that came so far mean."""
+    """One kind of event: the bytes that say what it is, what those that came so far mean, and how others are read."""
 
     start: int
     stop: int  # 0: to the end of the event
     known: dict[bytes, Happening | None]
-    say: Callable[[bytes], Happening | None]
+    say: Callable[[bytes], Happening | None]  # of an event from its begin on
 
 
 class Kernel(NamedTuple):
@@ -158,7 +159,7 @@ def _of_page(page: bytes, layout: Layout, readers: Mapping[int, _Reader]) -> Ite
             if key in reader.known:
                 what = reader.known[key]
             else:
-                what = reader.known[key] = reader.say(key)
+                what = reader.known[key] = reader.say(bytes(reader.start) + key)
             if what is not None:
                 yield ticks, what
         else:
@@ -181,55 +182,49 @@ def _readers(kernel: Kernel) -> Iterator[tuple[int, _Reader]]:
         if form is None:
             continue
         if event in _PLAIN:
-            yield form.number, _Reader(1, 1, {b"": Interruption(_PLAIN[event])}, _nothing)
+            yield form.number, _Reader(1, 1, {}, partial(_plain, _PLAIN[event]))
         elif event in _SAYING:
             names, say = _SAYING[event]
             known = [form.fields[name] for name in names if name in form.fields]
             if len(known) == len(names):
-                start = known[0].offset
                 stop = 0 if event == _IRQ else known[-1].offset + known[-1].size
-                yield form.number, _Reader(start, stop, {}, _from(start, say, form, kernel.symbols))
+                yield form.number, _Reader(known[0].offset, stop, {}, partial(say, form, kernel.symbols))
 
 
-Say = Callable[[Format, bytes, str], Happening | None]
+Say = Callable[[Format, str, bytes], Happening | None]
 
 
-def _from(start: int, say: Say, form: Format, symbols: str) -> Callable[[bytes], Happening | None]:
-    """Fields count from the event's begin."""
-    return lambda key: say(form, bytes(start) + key, symbols)
+def _plain(cause: Cause, _: bytes) -> Happening:
+    return Interruption(cause)
 
 
-def _nothing(_: bytes) -> None:
-    return None
-
-
-def _irq(form: Format, event: bytes, _: str) -> Happening:
+def _irq(form: Format, _: str, event: bytes) -> Happening:
     """Its name is behind the fields: `__data_loc`, 16 bits of length and 16 of offset."""
     place = form.fields["name"].number(event)
     name = _text(event[place & 0xFFFF : (place & 0xFFFF) + (place >> 16)])
     return Interruption(Cause(Kind.IRQ, f"irq {form.fields['irq'].number(event)} {name}".rstrip()))
 
 
-def _softirq(form: Format, event: bytes, _: str) -> Happening:
+def _softirq(form: Format, _: str, event: bytes) -> Happening:
     number = form.fields["vec"].number(event)
     return Interruption(Cause(Kind.SOFTIRQ, f"softirq {form.symbols.get(number, number)}"))
 
 
-def _nmi(form: Format, event: bytes, symbols: str) -> Happening:
+def _nmi(form: Format, symbols: str, event: bytes) -> Happening:
     return Interruption(Cause(Kind.NMI, f"NMI {function_at(symbols, form.fields['handler'].number(event))}"))
 
 
-def _work(form: Format, event: bytes, symbols: str) -> Happening:
+def _work(form: Format, symbols: str, event: bytes) -> Happening:
     return Work(Cause(Kind.WORK, f"work {function_at(symbols, form.fields['function'].number(event))}"))
 
 
-def _flush(form: Format, event: bytes, _: str) -> Happening | None:
+def _flush(form: Format, _: str, event: bytes) -> Happening | None:
     """Flushes that come with a switch or with the thread's own calls interrupt nobody."""
     is_remote = form.symbols.get(form.fields["reason"].number(event)) == "remote shootdown"
     return Interruption(Cause(Kind.IPI, "TLB shootdown")) if is_remote else None
 
 
-def _switch(form: Format, event: bytes, _: str) -> Happening:
+def _switch(form: Format, _: str, event: bytes) -> Happening:
     fields = form.fields
     left = fields["prev_state"].number(event)
     letters = {name for value, name in form.symbols.items() if len(name) == 1 and left & value}

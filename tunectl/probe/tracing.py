@@ -184,7 +184,8 @@ class Tracer:
         for cpu in cpus:
             instance.write(f"per_cpu/cpu{cpu}/buffer_size_kb", str(_BUFFER_KIB))
         layout = parse_page(self._root.read_text(f"{self._place}/events/header_page"))
-        most = min(_KEPT_MOST, _available() // _MEMORY_SHARE // max(len(cpus), 1))
+        available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+        most = min(_KEPT_MOST, available // _MEMORY_SHARE // max(len(cpus), 1))
         for cpu in sorted(cpus):
             self._readers.append(_Reader(cpu, TracePipe(instance, cpu), layout, most, self._keeps_last))
         instance.switch(True)
@@ -210,11 +211,9 @@ class Tracer:
         formats = {event: self._root.read_text(f"{at}/{event}/format") for event in self._events}
         symbols = self._root.get_text("proc/kallsyms")
         kernel = Kernel(self._root.read_text(f"{at}/header_page"), formats, symbols)
-        return Traced("", kernel, cpus, _BUFFER_KIB, self._cost(), clock=self._clock)
-
-    def _cost(self) -> int | None:
         first, last = self._faults[0], self._faults[-1]
-        return last - first if last > first > 0 else None
+        cost = last - first if last > first > 0 else None
+        return Traced("", kernel, cpus, _BUFFER_KIB, cost, clock=self._clock)
 
     def _switch_off(self) -> None:
         if self._instance:
@@ -266,11 +265,6 @@ class _Reader:
         """In the order of time; the first one says whether others were before it."""
         pages = list(self._pages)
         return [with_a_hole(pages[0], self._layout), *pages[1:]] if self.is_late else pages
-
-
-def _available() -> int:
-    """Bytes of memory that are free."""
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGESIZE")
 
 
 def marker(words: str) -> str:
