@@ -123,10 +123,7 @@ def test_an_unmeasured_case_says_what_was_asked() -> None:
             FeedRequest(duration_s=0.25, fifo=7, busy_poll_us=20, intrude=True),
             ["--duration", "0.250000", "--fifo", "7", "--busy-poll-us", "20", "--intrude"],
         ),
-        (
-            HedgeRequest(duration_s=0.25, fifo=7, intrude=True),
-            ["--duration", "0.250000", "--fifo", "7", "--intrude"],
-        ),
+        (HedgeRequest(duration_s=0.25, fifo=7, intrude=True), ["--duration", "0.250000", "--fifo", "7", "--intrude"]),
         (
             ContentionRequest(duration_s=0.25, fifo=7),
             ["--threads", "2", "--bytes", "16384", "--rate", "20000", "--duration", "0.250000", "--fifo", "7"],
