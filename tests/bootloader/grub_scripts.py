@@ -16,33 +16,9 @@ fi
 ### END /etc/grub.d/41_custom ###
 """
 _NAMES = (
-    *(
-        "0",
-        "1",
-        "2",
-        "3",
-        "1>0",
-        "1>1",
-        "1>2",
-        "1>9",
-        "99",
-        "01",
-        "0x1",
-        "08",
-        "2x",
-        "",
-        "no such entry",
-        "more",
-        "x-y",
-    ),
-    *(
-        "gnulinux-simple-5f3c",
-        "gnulinux-advanced-5f3c>gnulinux-5.10.0-advanced-5f3c",
-        "Debian GNU/Linux",
-        "E>>F",
-        "id3",
-    ),
-)
+    "0", "1", "2", "3", "1>0", "1>1", "1>2", "1>9", "99", "01", "0x1", "08", "2x", "", "no such entry", "more", "x-y",
+    "gnulinux-simple-5f3c", "gnulinux-advanced-5f3c>gnulinux-5.10.0-advanced-5f3c", "Debian GNU/Linux", "E>>F", "id3",
+)  # fmt: skip
 # Lines of a section of somebody's own; some of them decide, some look as if they did.
 _ADDED = (
     "set t='a b'\n",

@@ -23,15 +23,8 @@ LOADERS = {
     "rpm-ostree": ("fedora", "rpm-ostree"),
     "raspberry-pi": ("debian", "raspberry-pi"),
 }
-WORDS = (
-    "isolcpus=managed_irq,domain,2-3",
-    "nohz_full=2-3",
-    "rcu_nocbs=2-3",
-    "irqaffinity=0-1",
-    "skew_tick=1",
-    "nosoftlockup",
-    "tsc=reliable",
-)
+WORDS = ("isolcpus=managed_irq,domain,2-3", "nohz_full=2-3", "rcu_nocbs=2-3", "irqaffinity=0-1", "skew_tick=1",
+         "nosoftlockup", "tsc=reliable")  # fmt: skip
 LINE = " ".join(WORDS)
 NEWEST = "6.1.0-39-amd64"
 

@@ -12,15 +12,8 @@ from tunectl.bootloader.grubsettings import DROPIN, configured
 from tunectl.bootloader.words import Desired
 from tunectl.cpulist import parse_cpulist, parse_isolcpus
 
-VALUES = {
-    "isolcpus": "managed_irq,domain,2-3",
-    "nohz_full": "2-3",
-    "rcu_nocbs": "2-3",
-    "irqaffinity": "0-1",
-    "skew_tick": "1",
-    "nosoftlockup": None,
-    "tsc": "reliable",
-}
+VALUES = {"isolcpus": "managed_irq,domain,2-3", "nohz_full": "2-3", "rcu_nocbs": "2-3", "irqaffinity": "0-1",
+          "skew_tick": "1", "nosoftlockup": None, "tsc": "reliable"}  # fmt: skip
 DESIRED: list[Desired] = [(key, value, RULES[key]) for key, value in VALUES.items()]
 WORDS = [key if value is None else f"{key}={value}" for key, value in VALUES.items()]
 ISOLCPUS: list[Desired] = DESIRED[:1]
@@ -105,16 +98,15 @@ def test_a_later_file_has_the_last_word(tmp_path: Path) -> None:
     assert found.conflicts == ("irqaffinity=0-7 in /etc/default/grub.d/99-zzz.cfg:1 wins: the kernel takes the last",)
 
 
-def test_what_init_would_get(tmp_path: Path) -> None:
-    found = plan(tmp_path, append("-- single"), ISOLCPUS)
-    assert found.conflicts == (
-        f"'--' in /{OTHER}:1 ends the kernel's own arguments: {WORDS[0]} behind it goes to init",
-    )
-
-
-def test_what_grub_would_cut_off(tmp_path: Path) -> None:
-    found = plan(tmp_path, append("a;b"), ISOLCPUS)
-    assert found.conflicts == (f"a ';' or a brace in /{OTHER}:1 ends GRUB's linux command before {WORDS[0]}",)
+@pytest.mark.parametrize(
+    ("text", "conflict"),
+    [
+        ("-- single", "'--' in /{}:1 ends the kernel's own arguments: {} behind it goes to init"),
+        ("a;b", "a ';' or a brace in /{}:1 ends GRUB's linux command before {}"),
+    ],
+)
+def test_what_init_would_get_or_grub_cut_off(text: str, conflict: str, tmp_path: Path) -> None:
+    assert plan(tmp_path, append(text), ISOLCPUS).conflicts == (conflict.format(OTHER, WORDS[0]),)
 
 
 def test_tuneds_own_isolcpus_wins(tmp_path: Path) -> None:

@@ -19,13 +19,14 @@ from tests.bootloader.onceparts import (
     set_variable,
     tried,
 )
+from tests.bootloader.test_grub_once import a_host as a_grub_host
 from tests.bootloader.test_nextboot import LiveTree
 from tests.bootloader.test_real_tools import bootctl_list, needs_bootctl
 from tests.bootloader.trees import write
 from tests.hosts.boot_files import MACHINE_ID
 from tests.trees import differences, picture
 from tests.tuned import apply, restore
-from tunectl.bootloader import systemdboot
+from tunectl.bootloader import grub, systemdboot
 from tunectl.bootloader.entries import in_order, read_entries
 from tunectl.bootloader.families import FAMILIES
 from tunectl.bootloader.family import Family
@@ -69,6 +70,8 @@ def a_uki_host(below: Path) -> tuple[Sysroot, Family]:
 Host = Callable[[Path], tuple[Sysroot, Family]]
 HOSTS: dict[str, Host] = {"bls": a_bls_host, "systemd-boot": a_systemd_boot_host, "uki": a_uki_host}
 every_kind = pytest.mark.parametrize("kind", HOSTS)
+GRUBS: dict[str, Host] = {"grub": lambda below: (a_grub_host(below, {"usr/bin/grub-editenv": ""}), grub.FAMILY)}
+and_grub = pytest.mark.parametrize("made", [*HOSTS.values(), *GRUBS.values()], ids=[*HOSTS, *GRUBS])
 
 
 @every_kind
@@ -82,9 +85,9 @@ def test_the_entry_loads_what_the_default_one_does_with_the_tried_line(kind: str
     assert file.content == TEXTS[kind].format(line=f"{default.line} isolcpus=2-3")
 
 
-@every_kind
-def test_the_host_is_as_before_once_it_is_taken_back(kind: str, tmp_path: Path) -> None:
-    root, family = HOSTS[kind](tmp_path)
+@and_grub
+def test_the_host_is_as_before_once_it_is_taken_back(made: Host, tmp_path: Path) -> None:
+    root, family = made(tmp_path)
     before = picture(Path(root.root))
     enter(Path(root.root), tried(root, family))
     assert differences(before, Path(root.root))
@@ -168,11 +171,10 @@ OF_SYSTEMD_BOOT: dict[str, Callable[[Sysroot], object]] = {
     "another loader": lambda root: set_variable(root, "LoaderInfo", "rEFInd 0.14\0".encode("utf-16-le")),
     "no bootctl": lambda root: Path(root.path("usr/bin/bootctl")).unlink(),
     "the firmware's own choice": lambda root: set_variable(root, "BootNext", b"\5\0", of_firmware=True),
-    "used-up tries": lambda root: Path(root.path(DEFAULT)).rename(root.path(DEFAULT.replace(".conf", "+0.conf"))),
 }
 
 
-@pytest.mark.parametrize("name", [name for name in OF_SYSTEMD_BOOT if name != "used-up tries"])
+@pytest.mark.parametrize("name", OF_SYSTEMD_BOOT)
 def test_what_systemd_boot_is_refused_for(name: str, tmp_path: Path) -> None:
     root, family = a_systemd_boot_host(tmp_path)
     OF_SYSTEMD_BOOT[name](root)
@@ -214,9 +216,9 @@ def test_a_partition_without_space(tmp_path: Path) -> None:
         subprocess.run(["umount", place], check=True)
 
 
-@every_kind
-def test_a_line_that_the_kernel_would_cut(kind: str, tmp_path: Path) -> None:
-    root, family = HOSTS[kind](tmp_path)
+@and_grub
+def test_a_line_that_the_kernel_would_cut(made: Host, tmp_path: Path) -> None:
+    root, family = made(tmp_path)
     with pytest.raises(UsageError):
         tried(root, family, "x" * 2048)
 
@@ -228,9 +230,9 @@ def test_an_entry_with_more_than_ascii(tmp_path: Path) -> None:
         tried(root, family)
 
 
-@every_kind
-def test_it_is_chosen_by_its_file_and_unchosen_where_it_is_ours(kind: str, tmp_path: Path) -> None:
-    root, family = HOSTS[kind](tmp_path)
+@and_grub
+def test_it_is_chosen_by_its_file_and_unchosen_where_it_is_ours(made: Host, tmp_path: Path) -> None:
+    root, family = made(tmp_path)
     entry = tried(root, family)
     assert run_commands(root, [entry.arm, entry.disarm]).not_run == []
     enter(Path(root.root), entry)
@@ -242,18 +244,23 @@ def test_it_is_chosen_by_its_file_and_unchosen_where_it_is_ours(kind: str, tmp_p
 
 def arm(root: Sysroot) -> None:
     """As both programs leave it."""
-    write(Path(root.root), {"boot/grub2/grubenv": block(saved_entry=SAVED, next_entry=NAME)})
+    chosen = block(saved_entry=SAVED, next_entry=NAME)
+    write(Path(root.root), {"boot/grub/grubenv": chosen, "boot/grub2/grubenv": chosen})
     set_variable(root, "LoaderEntryOneShot", f"{NAME}.conf\0".encode("utf-16-le"))
 
 
-@every_kind
-def test_while_it_is_chosen_the_boots_behind_it_are_judged(kind: str, tmp_path: Path) -> None:
-    root, family = HOSTS[kind](tmp_path)
-    before = family.upcoming(LiveTree(tmp_path))
-    assert tried_next(root, family) == ""
+@and_grub
+def test_while_it_is_chosen_the_boots_behind_it_are_judged(made: Host, tmp_path: Path) -> None:
+    root, family = made(tmp_path)
+    tree = Path(root.root)
+    for kernel in [*tree.glob("boot/vmlinuz-*"), *tree.glob("boot/initrd.img-*")]:  # a recording has none
+        kernel.unlink()
+    before = family.upcoming(LiveTree(tree))
+    assert before.points
+    assert (before.problem, tried_next(root, family)) == ("", "")
     enter(Path(root.root), tried(root, family))
     arm(root)
-    assert family.upcoming(LiveTree(tmp_path)) == before
+    assert family.upcoming(LiveTree(tree)) == before
     assert NAME in tried_next(root, family)
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bootloader.hosts import LINE, LOADERS, WORDS, boot_findings, host, upcoming, wish
+from tests.bootloader.hosts import LINE, LOADERS, NEWEST, WORDS, boot_findings, host, upcoming, wish
+from tests.hosts.boot_files import MACHINE_ID
 from tests.trees import differences, picture
 from tests.tuned import apply, inspection_on, restore
 from tunectl.bootloader.families import FILES, detect
@@ -40,25 +41,19 @@ def put_in(place: Path, words: str) -> None:
         place.write_text(text.replace("quiet", f"quiet {words}", 1))
 
 
+ENTRIES = f"boot/loader/entries/{MACHINE_ID}"
+STUB_ENTRIES = "boot/efi/loader/entries/Pop_OS"
 EDITED = {
     "suse-grub": ["etc/default/grub"],
     "bls": [
-        "boot/loader/entries/0123456789abcdef0123456789abcdef-5.14.0-70.el9.x86_64.conf",
-        "boot/loader/entries/0123456789abcdef0123456789abcdef-6.1.0-39-amd64.conf",
+        f"{ENTRIES}-5.14.0-70.el9.x86_64.conf",
+        f"{ENTRIES}-{NEWEST}.conf",
         "etc/default/grub",
         "etc/kernel/cmdline",
     ],
-    "systemd-boot": [
-        "boot/loader/entries/0123456789abcdef0123456789abcdef-6.1.0-39-amd64.conf",
-        "boot/loader/entries/0123456789abcdef0123456789abcdef-6.1.0-9-amd64.conf",
-        "etc/kernel/cmdline",
-    ],
+    "systemd-boot": [f"{ENTRIES}-{NEWEST}.conf", f"{ENTRIES}-6.1.0-9-amd64.conf", "etc/kernel/cmdline"],
     "uki": ["etc/kernel/cmdline"],
-    "kernelstub": [
-        "boot/efi/loader/entries/Pop_OS-current.conf",
-        "boot/efi/loader/entries/Pop_OS-oldkern.conf",
-        "etc/kernelstub/configuration",
-    ],
+    "kernelstub": [f"{STUB_ENTRIES}-current.conf", f"{STUB_ENTRIES}-oldkern.conf", "etc/kernelstub/configuration"],
     "rpm-ostree": ["boot/loader.0/entries/ostree-1.conf", "boot/loader.0/entries/ostree-2.conf"],
     "raspberry-pi": ["boot/firmware/cmdline.txt"],
 }

@@ -42,26 +42,9 @@ def test_render_is_the_whole_file() -> None:
 
 @pytest.mark.parametrize(
     "arg",
-    [
-        "",
-        "a b",
-        "a\n",
-        "a$b",
-        "a`b`",
-        'a"b',
-        "a'b",
-        "a\\n",
-        "a;b",
-        "a{b",
-        "a|b",
-        "a&b",
-        "a#b",
-        "~a",
-        "-a",
-        "a*",
-        "\u00e9",
-    ],
-)
+    ["", "a b", "a\n", "a$b", "a`b`", 'a"b', "a'b", "a\\n", "a;b", "a{b", "a|b", "a&b", "a#b", "~a", "-a", "a*",
+     "\u00e9"],
+)  # fmt: skip
 def test_render_refuses_what_a_shell_or_grub_would_change(arg: str) -> None:
     with pytest.raises(UsageError):
         render_dropin(["quiet", arg])
@@ -128,32 +111,12 @@ def test_order_names_and_links(tmp_path: Path) -> None:
     assert configured(root).linux == "console=ttyS0 10.cfg B.cfg a-.cfg a_.cfg b.cfg linked"
 
 
-def test_a_later_file_that_overwrites_ours_is_seen(tmp_path: Path) -> None:
-    later = "etc/default/grub.d/99-zzz.cfg"
-    root = grub_host(tmp_path, {DROPIN: FILE, later: '# hosting\nGRUB_CMDLINE_LINUX_DEFAULT="splash"\n'})
-    found = configured(root)
-    assert found.line == "console=ttyS0 splash"
-    assert found.default_set_at == f"/{later}:2"
-
-
 def test_hosts_with_less(tmp_path: Path) -> None:
     assert configured(Sysroot(str(tmp_path))) == Configured()
     root = write(tmp_path, {"etc/default/grub": "GRUB_TIMEOUT=1\n"})
     assert configured(root) == Configured(files=("/etc/default/grub",))
     (tmp_path / "etc/default/grub.d/dir.cfg").mkdir(parents=True)
     assert configured(root).problem == "cannot read /etc/default/grub.d/dir.cfg: Is a directory"
-
-
-def test_tuneds_arguments_are_seen(tmp_path: Path) -> None:
-    text = (
-        DEFAULTS
-        + 'GRUB_CMDLINE_LINUX_DEFAULT="${GRUB_CMDLINE_LINUX_DEFAULT:+$GRUB_CMDLINE_LINUX_DEFAULT }\\$tuned_params"\n'
-    )
-    root = grub_host(
-        tmp_path, {"etc/default/grub": text, "boot/grub/grub.cfg": 'set tuned_params="isolcpus=4-7 tsc=x"\n'}
-    )
-    place = "$tuned_params of /boot/grub/grub.cfg, from /etc/default/grub:6"
-    assert configured(root).placed[2:] == (Placed(Arg("isolcpus", "4-7"), place), Placed(Arg("tsc", "x"), place))
 
 
 HOSTILE = [

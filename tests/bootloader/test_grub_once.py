@@ -19,7 +19,7 @@ from tunectl.bootloader.cmdline import RULES
 from tunectl.bootloader.family import Once
 from tunectl.bootloader.grub import FAMILY, render_dropin
 from tunectl.bootloader.grubsettings import DROPIN
-from tunectl.bootloader.oneshot import refusals, tried_line, tried_next
+from tunectl.bootloader.oneshot import refusals, tried_line
 from tunectl.host.sysroot import Sysroot
 from tunectl.tuning.commands import run_commands
 
@@ -101,15 +101,6 @@ def test_an_operators_custom_cfg_is_kept_to_the_byte(tmp_path: Path) -> None:
     before = picture(tmp_path)
     enter(tmp_path, tried(root, FAMILY))
     assert place.read_bytes().startswith(OPERATORS + b"\n### BEGIN tunectl")
-    assert restore(tmp_path).complete
-    assert not differences(before, tmp_path)
-
-
-def test_a_host_without_one_has_none_again(tmp_path: Path) -> None:
-    root = a_host(tmp_path)
-    before = picture(tmp_path)
-    enter(tmp_path, tried(root, FAMILY))
-    assert differences(before, tmp_path)
     assert restore(tmp_path).complete
     assert not differences(before, tmp_path)
 
@@ -214,18 +205,6 @@ def test_the_entry_is_chosen_by_its_file_and_unchosen_where_it_is_ours(tmp_path:
     write(tmp_path, {"boot/grub/grubenv": block(next_entry=NAME)})
     assert once.armed(root) == NAME
     assert run_commands(root, [entry.disarm]).not_run == [f"{edit} unset next_entry"]
-
-
-def test_while_it_is_chosen_the_boots_behind_it_are_judged(tmp_path: Path) -> None:
-    root, live = a_host(tmp_path), LiveTree(tmp_path)
-    for path in KERNEL_AND_INITRD:  # as in a recording, which has none
-        (tmp_path / path).unlink()
-    before = FAMILY.upcoming(live)
-    assert (before.problem, before.note, tried_next(root, FAMILY)) == ("", "", "")
-    enter(tmp_path, tried(root, FAMILY))
-    write(tmp_path, {"boot/grub/grubenv": block(next_entry=NAME)})
-    assert FAMILY.upcoming(live) == before
-    assert NAME in tried_next(root, FAMILY)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a mount namespace needs root")

@@ -87,11 +87,7 @@ def test_a_script_that_no_longer_hands_them_on_is_named_and_its_fix_mends_it(tun
 
 
 @pytest.mark.parametrize(
-    "harmed",
-    [
-        CALLS.replace("ro ${args}", "ro quiet"),
-        CALLS.replace("  cat <<", "  args=quiet\n  cat <<"),
-    ],
+    "harmed", [CALLS.replace("ro ${args}", "ro quiet"), CALLS.replace("  cat <<", "  args=quiet\n  cat <<")]
 )
 def test_a_script_that_ignores_its_arguments_is_named(tuned: Path, harmed: str) -> None:
     script(tuned, harmed)

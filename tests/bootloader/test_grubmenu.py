@@ -71,14 +71,7 @@ def test_kernel_text_is_what_grub_hands_over() -> None:
 
 @pytest.mark.parametrize(
     "default",
-    [
-        "0",
-        "Debian GNU/Linux",
-        "gnulinux-simple-5f3c",
-        "",
-        "99",  # GRUB falls back to the first entry
-        "no such entry",
-    ],
+    ["0", "Debian GNU/Linux", "gnulinux-simple-5f3c", "", "99", "no such entry"],  # GRUB falls back to the first entry
 )
 def test_default_is_the_first_entry(default: str) -> None:
     assert boots(grub_cfg(default)) == SIMPLE
@@ -118,21 +111,21 @@ def test_an_entry_without_a_kernel() -> None:
 GRUBENV = "# GRUB Environment Block\nsaved_entry=1>2\n"
 
 
+NEW_KERNEL, OLD_KERNEL = "/boot/vmlinuz-6.1.0-39-amd64", "/boot/vmlinuz-5.10.0-9-amd64"
+
+
 @pytest.mark.parametrize(
     ("grubenv", "image"),
     [
-        ("", "/boot/vmlinuz-6.1.0-39-amd64"),
-        (GRUBENV, "/boot/vmlinuz-5.10.0-9-amd64"),
-        (GRUBENV + "next_entry=0\n####", "/boot/vmlinuz-6.1.0-39-amd64"),
-        (GRUBENV + "prev_saved_entry=0\n####", "/boot/vmlinuz-5.10.0-9-amd64"),
-        (GRUBENV + "next_entry=\n####", "/boot/vmlinuz-5.10.0-9-amd64"),
-        (
-            "# GRUB Environment Block\nsaved_entry=gnulinux-advanced-5f3c>gnulinux-5.10.0-advanced-5f3c\n",
-            "/boot/vmlinuz-5.10.0-9-amd64",
-        ),
+        ("", NEW_KERNEL),
+        (GRUBENV, OLD_KERNEL),
+        (GRUBENV + "next_entry=0\n####", NEW_KERNEL),
+        (GRUBENV + "prev_saved_entry=0\n####", OLD_KERNEL),
+        (GRUBENV + "next_entry=\n####", OLD_KERNEL),
+        (GRUBENV.replace("1>2", "gnulinux-advanced-5f3c>gnulinux-5.10.0-advanced-5f3c"), OLD_KERNEL),
         # GRUB refuses a block without its first line, or with a carriage return behind it.
-        ("saved_entry=1>2\n", "/boot/vmlinuz-6.1.0-39-amd64"),
-        (GRUBENV.replace("\n", "\r\n"), "/boot/vmlinuz-6.1.0-39-amd64"),
+        ("saved_entry=1>2\n", NEW_KERNEL),
+        (GRUBENV.replace("\n", "\r\n"), NEW_KERNEL),
     ],
 )
 def test_saved_default(grubenv: str, image: str) -> None:
@@ -147,21 +140,19 @@ def test_grubenv() -> None:
 
 
 @pytest.mark.parametrize(
-    ("there", "image"),
+    "there",
     [
-        (("boot/vmlinuz-6.1.0-39-amd64",), "/boot/vmlinuz-6.1.0-39-amd64"),
-        ((), "/boot/vmlinuz-6.1.0-39-amd64"),  # a recorded host has no kernels
-        (("vmlinuz.old", "boot/config-5.10.0-9-amd64"), "/boot/vmlinuz-6.1.0-39-amd64"),  # nor has this one's /boot
+        ("boot/vmlinuz-6.1.0-39-amd64",),
+        (),  # a recorded host has no kernels
+        ("vmlinuz.old", "boot/config-5.10.0-9-amd64"),  # nor has this one's /boot
     ],
 )
-def test_a_kernel_is_taken_as_there_where_no_other_lies_beside_it(
-    there: tuple[str, ...], image: str, tmp_path: Path
-) -> None:
+def test_a_kernel_is_taken_as_there_where_no_other_lies_beside_it(there: tuple[str, ...], tmp_path: Path) -> None:
     own = {"proc/cmdline": "root=UUID=5f3c"}
     files = {**own, "boot/grub/grub.cfg": grub_cfg() + OLD, **dict.fromkeys(there, "")}
     found = evaluate(write(tmp_path, files), "boot/grub/grub.cfg").entry
     assert isinstance(found, BootEntry)
-    assert found.image == image
+    assert found.image == NEW_KERNEL
 
 
 @pytest.mark.parametrize(("more", "known"), [("", True), ('set fallback="3"\n', False)])
@@ -258,9 +249,8 @@ def test_a_default_that_depends_on_something_is_not_known(text: str) -> None:
 
 @pytest.mark.parametrize(("block", "args"), [("", "ro"), ("kernelopts=ro quiet\n", "ro quiet")])
 def test_a_variable_that_the_environment_block_may_have(block: str, args: str) -> None:
-    text = (
-        'load_env\nif [ -z "${kernelopts}" ]; then\n  set kernelopts="ro "\nfi\nmenuentry x { linux /k $kernelopts; }\n'
-    )
+    text = 'load_env\nif [ -z "${kernelopts}" ]; then\n  set kernelopts="ro "\nfi\n'
+    text += "menuentry x { linux /k $kernelopts; }\n"
     assert boots(text, f"# GRUB Environment Block\n{block}") == BootEntry("x", "/k", args, False)
 
 
@@ -292,9 +282,7 @@ def test_broken_files(text: str, reason: str) -> None:
 
 def test_hostile_growth_is_bounded() -> None:
     doubling = "set a=xxxxxxxx\n" + "set a=$a$a\n" * 64 + "menuentry x { linux " + "$a " * 20000 + "}\n"
-    assert (
-        boots(doubling) == "the kernel's line in the default entry 'x' depends on a variable (/boot/grub/grub.cfg:66)"
-    )
+    assert "depends on a variable (/boot/grub/grub.cfg:66)" in str(boots(doubling))
 
 
 def test_a_file_of_megabytes_is_not_followed() -> None:

@@ -28,45 +28,26 @@ def device(identity: str, state: str, timeout: str, number: int = 0) -> dict[str
 
 
 IDLE = device("iTCO_wdt\n", "inactive\n", "30\n")
+NOTHING = ("nothing", "", None)
 # files -> what ends a hang from the reset on, and what does from user space on
 HOSTS: dict[str, tuple[Mapping[str, str], str, tuple[str, str, int | None]]] = {
-    "none": (UNFED, "nothing", ("nothing", "", None)),
-    "fed by systemd": (
-        {**device("i6300ESB timer\n", "active\n", "60\n"), **FED},
-        "nothing",
-        ("watchdog", "i6300ESB timer", 60),
-    ),
-    "free": ({**IDLE, **UNFED}, "nothing", ("line", "systemd.watchdog_sec=30", 30)),
-    "free, with the BMC's": (
-        {**IDLE, **device("IPMI\n", "active\n", "300\n", 1), **UNFED},
-        "bmc",
-        ("watchdog", "IPMI", 300),
-    ),
-    "the BMC's, not running": ({**device("IPMI\n", "inactive\n", "10\n"), **UNFED}, "nothing", ("nothing", "", None)),
-    "the BMC's, in no class": ({**OLD_IPMI, **UNFED}, "unknown", ("unknown", "IPMI", None)),
-    "too short for a slow boot": (
-        {**device("SBSA\n", "inactive\n", "10\n"), **UNFED},
-        "nothing",
-        ("nothing", "", None),
-    ),
-    "two, and which is meant is not known": (
-        {**IDLE, **device("hpwdt\n", "inactive\n", "30\n", 1), **UNFED},
-        "nothing",
-        ("nothing", "", None),
-    ),
-    "of software": ({**device("Software Watchdog\n", "active\n", "60\n"), **FED}, "nothing", ("nothing", "", None)),
-    "of software beside a free one": (
-        {**IDLE, **device("Software Watchdog\n", "inactive\n", "60\n", 1), **UNFED},
-        "nothing",
-        ("line", "systemd.watchdog_sec=30", 30),
-    ),
-    "configured for systemd, and idle": ({**IDLE, **FED}, "nothing", ("nothing", "", None)),
-    "without attributes": (
-        {"sys/class/watchdog/watchdog0/dev": "249:0\n", **UNFED},
-        "nothing",
-        ("unknown", "watchdog0", None),
-    ),
-}
+    "none": (UNFED, "nothing", NOTHING),
+    "fed by systemd": (device("i6300ESB timer\n", "active\n", "60\n") | FED, "nothing",
+                       ("watchdog", "i6300ESB timer", 60)),
+    "free": (IDLE | UNFED, "nothing", ("line", "systemd.watchdog_sec=30", 30)),
+    "free, with the BMC's": (IDLE | device("IPMI\n", "active\n", "300\n", 1) | UNFED, "bmc", ("watchdog", "IPMI", 300)),
+    "the BMC's, not running": (device("IPMI\n", "inactive\n", "10\n") | UNFED, "nothing", NOTHING),
+    "the BMC's, in no class": (OLD_IPMI | UNFED, "unknown", ("unknown", "IPMI", None)),
+    "too short for a slow boot": (device("SBSA\n", "inactive\n", "10\n") | UNFED, "nothing", NOTHING),
+    "two, and which is meant is not known": (IDLE | device("hpwdt\n", "inactive\n", "30\n", 1) | UNFED, "nothing",
+                                             NOTHING),
+    "of software": (device("Software Watchdog\n", "active\n", "60\n") | FED, "nothing", NOTHING),
+    "of software beside a free one": (IDLE | device("Software Watchdog\n", "inactive\n", "60\n", 1) | UNFED, "nothing",
+                                      ("line", "systemd.watchdog_sec=30", 30)),
+    "configured for systemd, and idle": (IDLE | FED, "nothing", NOTHING),
+    "without attributes": ({"sys/class/watchdog/watchdog0/dev": "249:0\n"} | UNFED, "nothing",
+                           ("unknown", "watchdog0", None)),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTS)

@@ -47,11 +47,7 @@ def tree_of(case: Case, below: Path) -> Path:
     return tree
 
 
-PVE = {
-    "etc/kernel/proxmox-boot-uuids": "1A2B-3C4D\n",
-    INFO: said("systemd-boot 252"),
-    "proc/cmdline": BY_STUB,
-}
+PVE = {"etc/kernel/proxmox-boot-uuids": "1A2B-3C4D\n", INFO: said("systemd-boot 252"), "proc/cmdline": BY_STUB}
 STUB_CFG = "search.fs_uuid 5f3c-0001 root hd0,gpt2\nset prefix=($root)'/boot/grub'\nconfigfile $prefix/grub.cfg\n"
 RHEL_STUB = (
     "search --no-floppy --root-dev-only --fs-uuid --set=dev 5f3c-0001\n"

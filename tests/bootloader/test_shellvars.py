@@ -106,12 +106,6 @@ def test_debians_own_file_needs_no_shell() -> None:
     assert found.unknown("GRUB_DISTRIBUTOR") == "/etc/default/grub:3"
 
 
-def test_tuneds_line() -> None:
-    line = 'GRUB_CMDLINE_LINUX_DEFAULT="${GRUB_CMDLINE_LINUX_DEFAULT:+$GRUB_CMDLINE_LINUX_DEFAULT }\\$tuned_params"\n'
-    found = evaluate([("a", DEBIAN), ("b", line)])
-    assert found.text("GRUB_CMDLINE_LINUX_DEFAULT") == "quiet $tuned_params"
-
-
 def test_pieces_remember_their_lines() -> None:
     found = evaluate([("a", '\nGRUB_A="one\ntwo"\n'), ("b", "# x\nGRUB_A=\"$GRUB_A\"' three'\n")])
     assert [(piece.text, piece.where) for piece in found.values["GRUB_A"]] == [("one\ntwo", "a:3"), (" three", "b:2")]

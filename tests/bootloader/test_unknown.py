@@ -23,18 +23,10 @@ ISOLATED = frozenset({2, 3})
 ENTRIES = "boot/loader/entries"
 # loader -> what has to be readable, so that the next boot is known
 SOURCES = (
-    ("grub", "boot/grub/grub.cfg"),
-    ("grub", "boot/grub"),
-    ("grub", "etc/default/grub"),
-    ("grub", "etc/default/grub.d"),
+    *(("grub", path) for path in ("boot/grub/grub.cfg", "boot/grub", "etc/default/grub", "etc/default/grub.d")),
     ("suse-grub", "boot/grub2/grub.cfg"),
-    ("bls", ENTRIES),
-    ("bls", "etc/kernel/cmdline"),
-    ("bls", "boot/grub2/grubenv"),
-    ("systemd-boot", ENTRIES),
-    ("systemd-boot", "boot"),
-    ("systemd-boot", "boot/loader/loader.conf"),
-    ("systemd-boot", "etc/kernel/cmdline"),
+    *(("bls", path) for path in (ENTRIES, "etc/kernel/cmdline", "boot/grub2/grubenv")),
+    *(("systemd-boot", path) for path in (ENTRIES, "boot", "boot/loader/loader.conf", "etc/kernel/cmdline")),
     ("kernelstub", "etc/kernelstub/configuration"),
     ("raspberry-pi", "boot/firmware/cmdline.txt"),
 )
@@ -188,6 +180,12 @@ def test_an_entry_of_custom_cfg_that_grub_set_default_chose(tmp_path: Path) -> N
 DEFAULT = "set default=mine\n"
 
 
+def beside(text: str) -> dict[str, str]:
+    """Our menu, which goes on with a custom.cfg of this text."""
+    menu = OURS["boot/grub/grub.cfg"] + CUSTOM
+    return {**OURS, "boot/grub/grub.cfg": menu, "boot/grub/custom.cfg": text}
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
@@ -207,8 +205,7 @@ DEFAULT = "set default=mine\n"
 )
 def test_a_line_that_may_decide_what_boots_is_named(text: str, line: int, tmp_path: Path) -> None:
     """What grub-mkconfig does not write there is not followed: one finding, its place, and how it ends."""
-    files = {**OURS, "boot/grub/grub.cfg": OURS["boot/grub/grub.cfg"] + CUSTOM, "boot/grub/custom.cfg": text}
-    for found in (live(tmp_path, files), next_boot(grub_host(tmp_path, files))):
+    for found in (live(tmp_path, beside(text)), next_boot(grub_host(tmp_path, beside(text)))):
         assert found.points[0].line is None
         assert f"/boot/grub/custom.cfg:{line}" in found.points[0].why
         assert "/boot/grub/custom.cfg" in str(found.points[0].fix)
@@ -216,8 +213,7 @@ def test_a_line_that_may_decide_what_boots_is_named(text: str, line: int, tmp_pa
 
 @pytest.mark.parametrize("text", ["set default=$(date)\n", "source $prefix/custom.cfg\n", "if true; then\nfi\n"])
 def test_a_script_that_grub_does_not_read_to_its_end_is_not_known(text: str, tmp_path: Path) -> None:
-    files = {**OURS, "boot/grub/grub.cfg": OURS["boot/grub/grub.cfg"] + CUSTOM, "boot/grub/custom.cfg": text}
-    found = live(tmp_path, files)
+    found = live(tmp_path, beside(text))
     assert found.points[0].line is None
     assert "/boot/grub/custom.cfg" in found.points[0].why
 
@@ -236,8 +232,7 @@ def test_a_script_that_grub_does_not_read_to_its_end_is_not_known(text: str, tmp
     ],
 )
 def test_what_does_not_decide_the_boot_is_silent(text: str, tmp_path: Path) -> None:
-    files = {**OURS, "boot/grub/grub.cfg": OURS["boot/grub/grub.cfg"] + CUSTOM, "boot/grub/custom.cfg": text}
-    found = live(tmp_path, files)
+    found = live(tmp_path, beside(text))
     assert found.problem == ""
     assert LINE in (found.points[0].line or "")
 

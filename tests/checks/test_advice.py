@@ -87,11 +87,7 @@ def test_a_group_that_a_declared_thread_lives_in_keeps_its_cpu(lab4: Path, judge
 
 @pytest.mark.parametrize(
     ("where", "asked", "lasts"),
-    [
-        (SYSTEM, "0 2", True),
-        (SYSTEM, "0-1", False),
-        ("run/systemd/transient", "2", False),
-    ],
+    [(SYSTEM, "0 2", True), (SYSTEM, "0-1", False), ("run/systemd/transient", "2", False)],
     ids=["by its unit", "by another hand", "until it stops"],
 )
 def test_who_is_pinned_by_its_unit_is_kept_off_at_its_next_start(

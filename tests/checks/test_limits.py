@@ -91,8 +91,7 @@ def tick(ticks: int | None, seconds: float = SECONDS, spun_s: float = SECONDS) -
 
 
 @pytest.mark.parametrize(
-    ("ticks", "wanted"),
-    [(TICKS_PER_S * SECONDS, Outcome.COMPLIANT), (TICKS_PER_S * SECONDS + 1, Outcome.DRIFTED)],
+    ("ticks", "wanted"), [(TICKS_PER_S * SECONDS, Outcome.COMPLIANT), (TICKS_PER_S * SECONDS + 1, Outcome.DRIFTED)]
 )
 def test_the_tick(ticks: float, wanted: Outcome) -> None:
     assert tick(int(ticks)) == wanted

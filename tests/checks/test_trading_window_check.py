@@ -38,27 +38,20 @@ def seen(
 
 
 @pytest.mark.parametrize(
-    ("process", "outcome"),
+    ("processes", "spins", "outcome"),
     [
-        (RX, "compliant"),
-        (replace(RX, slept_per_s=0.7), "drifted"),
-        (replace(RX, busy=0.0), "drifted"),  # asleep from end to end: no switch in between
-        (replace(RX, state="T"), "unreadable"),  # stopped
-        (replace(RX, ends_s=1.0), "unreadable"),  # another one of that number
+        ([RX], True, "compliant"),
+        ([replace(RX, slept_per_s=0.7)], True, "drifted"),
+        ([replace(RX, slept_per_s=50)], False, "unsupported"),  # who is not declared to spin may sleep
+        ([replace(RX, busy=0.0)], True, "drifted"),  # asleep from end to end: no switch in between
+        ([replace(RX, state="T")], True, "unreadable"),  # stopped
+        ([replace(RX, ends_s=1.0)], True, "unreadable"),  # another one of that number
+        ([RX, replace(RX, pid=702)], True, "unreadable"),  # two matches
     ],
 )
-def test_a_declared_spinner(lab4: Path, judge: Judge, process: Process, outcome: str) -> None:
-    assert seen(lab4, judge, process)["check.trading_spins[rx]"].outcome == outcome
-
-
-def test_who_is_not_declared_to_spin_may_sleep(lab4: Path, judge: Judge) -> None:
-    found = seen(lab4, judge, replace(RX, slept_per_s=50), declared=(FEED,))["check.trading_spins[rx]"]
-    assert found.outcome == Outcome.UNSUPPORTED
-
-
-def test_two_matches_are_no_verdict(lab4: Path, judge: Judge) -> None:
-    found = seen(lab4, judge, RX, replace(RX, pid=702))
-    assert found["check.trading_spins[rx]"].outcome == Outcome.UNREADABLE
+def test_a_declared_spinner(lab4: Path, judge: Judge, processes: list[Process], spins: bool, outcome: str) -> None:
+    found = seen(lab4, judge, *processes, declared=(FEED._replace(spins=spins),))
+    assert found["check.trading_spins[rx]"].outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -157,9 +150,8 @@ def started(name: str, tmp_path: Path) -> tuple[Sequence[str], dict[str, str]]:
         return ["node", "--max-old-space-size=64", "-e", 'process.stdout.write("x");setTimeout(()=>{},60000)'], {}
     if name == "java":
         (tmp_path / "Hold.java").write_text(JAVA)
-        return ["java", "-XX:+UseSerialGC", "-Dsecret=1", str(tmp_path / "Hold.java")], {
-            "JAVA_TOOL_OPTIONS": "-Xmx64m -Dpw=1"
-        }
+        argv = ["java", "-XX:+UseSerialGC", "-Dsecret=1", str(tmp_path / "Hold.java")]
+        return argv, {"JAVA_TOOL_OPTIONS": "-Xmx64m -Dpw=1"}
     (tmp_path / "hold.go").write_text(GO)
     env = {**os.environ, "GOCACHE": str(artefacts.cache() / "go"), "GOFLAGS": "-mod=mod", "GO111MODULE": "off"}
     built = ["go", "build", "-ldflags=-s -w", "-o", str(tmp_path / "hold"), str(tmp_path / "hold.go")]
@@ -217,9 +209,8 @@ def test_dotnet_is_told_by_its_library(lab4: Path, judge: Judge) -> None:
     right = seen(lab4, judge, replace(RX, files=files), collector)["check.trading_collector[rx]"]
     assert (right.outcome, "PW" in right.reason) == (Outcome.COMPLIANT, False)
     assert ".NET: DOTNET_gcServer=1" in right.reason
-    wrong = seen(lab4, judge, replace(RX, files=files), replace(collector, allowed="0-3"))[
-        "check.trading_collector[rx]"
-    ]
+    astray = replace(collector, allowed="0-3")
+    wrong = seen(lab4, judge, replace(RX, files=files), astray)["check.trading_collector[rx]"]
     assert wrong.outcome == Outcome.DRIFTED
     assert "'.NET Server GC' (tid 703) on CPUs 0-3" in wrong.reason
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.checks.conftest import Judge
 from tests.hosts.builder import build, build_named, named
+from tests.trees import write
 from tunectl.host.irqbalance import read_configured_ban
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Outcome
@@ -16,13 +17,9 @@ pytestmark = pytest.mark.slow
 
 CHECK = "test_tuners.py"
 OURS: dict[str, Any] = {
-    "cpufreq.governor": "performance",
-    "cpufreq.max_khz": "hardware-max",
-    "mm.ksm": "stopped",
-    "mm.swappiness": 1,
-    "mm.numa_balancing": False,
-    "irq.affinity": frozenset({0, 1}),
-}
+    "cpufreq.governor": "performance", "cpufreq.max_khz": "hardware-max", "mm.ksm": "stopped", "mm.swappiness": 1,
+    "mm.numa_balancing": False, "irq.affinity": frozenset({0, 1}),
+}  # fmt: skip
 
 
 def _host(tmp_path: Path, *daemons: str, files: dict[str, str] | None = None) -> Path:
@@ -70,24 +67,23 @@ def _irqbalance(tmp_path: Path, judge: Judge, configuration: str, isolated: set[
     return judge(root, isolated, CHECK)["check.other_tuners[irqbalance]"]
 
 
-def test_irqbalance_without_its_ban_is_found(tmp_path: Path, judge: Judge) -> None:
-    finding = _irqbalance(tmp_path, judge, "IRQBALANCE_BANNED_CPULIST=\n", {2, 3})
+@pytest.mark.parametrize(
+    ("configuration", "isolated", "environ", "named", "fix"),
+    [
+        ("IRQBALANCE_BANNED_CPULIST=\n", {2, 3}, "", "isolated CPUs 2-3", "IRQBALANCE_BANNED_CPULIST=2-3"),
+        ("#nothing set\n", {1, 2, 3}, "", "isolated CPUs 1:", ""),  # by itself it bans what the kernel isolates
+        ("IRQBALANCE_BANNED_CPULIST=2-3\n", {2, 3}, "PATH=/bin\0IRQBALANCE_BANNED_CPULIST=\0", "",
+         "sudo systemctl restart irqbalance"),
+    ],
+    ids=["configured", "nothing set", "restarted"],
+)  # fmt: skip
+def test_irqbalance_without_its_ban_is_found(
+    tmp_path: Path, judge: Judge, configuration: str, isolated: set[int], environ: str, named: str, fix: str
+) -> None:
+    finding = _irqbalance(tmp_path, judge, configuration, isolated, environ)
     assert finding.outcome == Outcome.DRIFTED
-    assert "isolated CPUs 2-3" in finding.reason
-    assert "IRQBALANCE_BANNED_CPULIST=2-3" in str(finding.fix)
-
-
-def test_irqbalance_bans_by_itself_only_what_the_kernel_isolates(tmp_path: Path, judge: Judge) -> None:
-    finding = _irqbalance(tmp_path, judge, "#nothing set\n", {1, 2, 3})
-    assert finding.outcome == Outcome.DRIFTED
-    assert "isolated CPUs 1:" in finding.reason
-
-
-def test_irqbalance_restarted_without_its_ban_is_found(tmp_path: Path, judge: Judge) -> None:
-    environ = "PATH=/bin\0IRQBALANCE_BANNED_CPULIST=\0"
-    finding = _irqbalance(tmp_path, judge, "IRQBALANCE_BANNED_CPULIST=2-3\n", {2, 3}, environ)
-    assert finding.outcome == Outcome.DRIFTED
-    assert str(finding.fix).startswith("sudo systemctl restart irqbalance")
+    assert named in finding.reason
+    assert fix in str(finding.fix)
 
 
 @pytest.mark.parametrize(
@@ -128,18 +124,23 @@ def test_a_drop_in_that_takes_the_ban_from_irqbalance_is_named(tmp_path: Path, j
     assert judge(root, {1, 2, 3}, CHECK)[target].outcome == Outcome.COMPLIANT
 
 
+TARGET = "check.other_tuners[irqbalance]"
+
+
+def by_hand(root: Path) -> Path:
+    """A second irqbalance, from a shell."""
+    write(root, "proc/50777/comm", "irqbalance\n")
+    write(root, "proc/50777/cgroup", "0::/user.slice/user-0.slice/session-1.scope\n")
+    return root / "proc/50777"
+
+
 def test_a_second_irqbalance_that_its_service_does_not_know_is_found(tmp_path: Path, judge: Judge) -> None:
     root = _host(tmp_path, "irqbalance", files={"etc/default/irqbalance": "IRQBALANCE_BANNED_CPULIST=2-3\n"})
     (root / "proc/50000/environ").write_text("IRQBALANCE_BANNED_CPULIST=2-3\0")
     (root / "proc/50000/cgroup").write_text("0::/system.slice/irqbalance.service\n")
-    target = "check.other_tuners[irqbalance]"
-    assert judge(root, {2, 3}, CHECK)[target].outcome == Outcome.COMPLIANT
-    second = root / "proc/50777"
-    second.mkdir()
-    (second / "comm").write_text("irqbalance\n")
-    (second / "environ").write_text("IRQBALANCE_BANNED_CPULIST=\0")
-    (second / "cgroup").write_text("0::/user.slice/user-0.slice/session-1.scope\n")
-    finding = judge(root, {2, 3}, CHECK)[target]
+    assert judge(root, {2, 3}, CHECK)[TARGET].outcome == Outcome.COMPLIANT
+    (by_hand(root) / "environ").write_text("IRQBALANCE_BANNED_CPULIST=\0")
+    finding = judge(root, {2, 3}, CHECK)[TARGET]
     assert finding.outcome == Outcome.DRIFTED
     assert str(finding.fix).startswith("sudo kill 50777")
 
@@ -148,17 +149,13 @@ def test_one_started_by_hand_whose_list_shows_nowhere_is_neither_a_blame_nor_com
     tmp_path: Path, judge: Judge
 ) -> None:
     root = _host(tmp_path, "irqbalance", files={"etc/default/irqbalance": "IRQBALANCE_BANNED_CPULIST=2-3\n"})
-    second = root / "proc/50777"
-    second.mkdir()
-    (second / "comm").write_text("irqbalance\n")
-    (second / "cgroup").write_text("0::/user.slice/user-0.slice/session-1.scope\n")
-    target = "check.other_tuners[irqbalance]"
-    finding = judge(root, {2, 3}, CHECK)[target]
+    second = by_hand(root)
+    finding = judge(root, {2, 3}, CHECK)[TARGET]
     assert finding.outcome == Outcome.UNREADABLE
     assert "process 50777: its service did not start it, and only root may see with what list" in finding.reason
     (second / "environ").write_text("")  # by `env -i`: it leaves alone what the kernel isolates
-    assert judge(root, {2, 3}, CHECK)[target].outcome == Outcome.COMPLIANT
-    assert str(judge(root, {1, 2, 3}, CHECK)[target].fix).startswith("sudo kill 50777")
+    assert judge(root, {2, 3}, CHECK)[TARGET].outcome == Outcome.COMPLIANT
+    assert str(judge(root, {1, 2, 3}, CHECK)[TARGET].fix).startswith("sudo kill 50777")
 
 
 @pytest.mark.parametrize("configuration", ["IRQBALANCE_BANNED_CPULIST=2-3\n", "#unset\n", "IRQBALANCE_BANNED_CPUS=f\n"])
@@ -175,17 +172,17 @@ def test_a_sysctl_line_of_another_value_is_found(tmp_path: Path, judge: Judge) -
     assert str(finding.fix) == "take /etc/sysctl.d/90-site.conf:1 out, or say vm.swappiness = 1 there"
 
 
-def test_a_sysctl_line_that_agrees_or_loses_is_silent(tmp_path: Path, judge: Judge) -> None:
-    files = {"etc/sysctl.d/10-early.conf": "vm.swappiness = 60\n", "etc/sysctl.d/90-late.conf": "vm.swappiness = 1\n"}
-    root = _host(tmp_path, files=files)
-    assert judge(root, {2, 3}, CHECK, OURS)["check.other_tuners[sysctl.d]"].outcome == Outcome.COMPLIANT
-
-
-def test_a_stopped_manager_is_silent(tmp_path: Path, judge: Judge) -> None:
-    root = _host(tmp_path)
-    (root / "usr/lib/systemd/system").mkdir(parents=True, exist_ok=True)
-    (root / "usr/lib/systemd/system/thermald.service").write_text("[Service]\n")
-    assert judge(root, {2, 3}, CHECK, OURS)["check.other_tuners[thermald]"].outcome == Outcome.COMPLIANT
+@pytest.mark.parametrize(
+    ("files", "who"),
+    [
+        ({"usr/lib/systemd/system/thermald.service": "[Service]\n"}, "thermald"),  # stopped
+        # A line that loses, and one that agrees.
+        ({"etc/sysctl.d/1.conf": "vm.swappiness = 60\n", "etc/sysctl.d/9.conf": "vm.swappiness = 1\n"}, "sysctl.d"),
+    ],
+)
+def test_who_changes_nothing_is_silent(tmp_path: Path, judge: Judge, files: dict[str, str], who: str) -> None:
+    found = judge(_host(tmp_path, files=files), {2, 3}, CHECK, OURS)
+    assert found[f"check.other_tuners[{who}]"].outcome == Outcome.COMPLIANT
 
 
 def test_nobody_else_is_one_silent_finding(tmp_path: Path, judge: Judge) -> None:

@@ -65,6 +65,12 @@ def answering(place: Path, document: Mapping[str, Any]) -> dict[str, str]:
     return {"TUNECTL_PROBE": str(program)}
 
 
+def started(*words: object, env: Mapping[str, str] | None = None, **more: Any) -> subprocess.Popen[str]:
+    """The program, with pipes for what it says; `more` is subprocess.Popen's."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | more
+    return subprocess.Popen([*PROGRAM, *map(str, words)], env=environment(env), **pipes)
+
+
 def wait_until_it_waits(process: subprocess.Popen[str]) -> None:
     """Until it only waits: it sleeps, and has used no CPU time for half a second. A busy machine delays that."""
     end = time.monotonic() + 60

@@ -19,6 +19,7 @@ from tests.cli.places import (
     complaint,
     environment,
     on_terminal,
+    started,
     this_host_file,
     wait_until_it_waits,
 )
@@ -94,9 +95,8 @@ def test_propose_writes_it_and_overwrites_nothing(tunectl: Run, stock: Path, tmp
 
 def test_no_cpu_can_be_isolated(tunectl: Run, host_root: HostFactory, tmp_path: Path) -> None:
     root = host_root.fresh("vm2", tmp_path)
-    (root / "sys/devices/system/cpu/present").write_text("0\n")
-    (root / "sys/devices/system/cpu/online").write_text("0\n")
-    (root / "sys/devices/system/cpu/possible").write_text("0\n")
+    for name in ("present", "online", "possible"):
+        (root / f"sys/devices/system/cpu/{name}").write_text("0\n")
     done = tunectl("propose", "--root", root, "--format", "json")
     assert (done.code, done.err) == (1, "")
     valid("propose", done.out)
@@ -172,11 +172,8 @@ def test_what_stands_after_the_name_wins(tunectl: Run, stock: Path) -> None:
 @pytest.mark.slow
 def test_the_probe_without_a_host_file_measures_what_would_be_proposed(tunectl: Run) -> None:
     proposed = tunectl("propose", "--format", "json")
-    if (
-        proposed.code
-        or Path("/etc/tunectl/host.toml").exists()
-        or Path("/sys/devices/system/cpu/isolated").read_text().strip()
-    ):
+    isolated = Path("/sys/devices/system/cpu/isolated").read_text().strip()
+    if proposed.code or isolated or Path("/etc/tunectl/host.toml").exists():
         pytest.skip("this machine has isolated CPUs, a host file, or no CPU to isolate")
     cpus = proposed.json["isolated"]
     measured = tunectl("--format", "json", *JITTER, "--duration", "0.2").json
@@ -379,19 +376,14 @@ def test_no_means_no(lab4: Path, answer: str) -> None:
 
 
 @pytest.mark.slow
-def test_yes_means_yes(lab4: Path) -> None:
-    code, shown = on_terminal("apply", "--root", lab4, at="Apply these changes?", answer="y\n")
-    assert code == 4
-    assert "boot.isolcpus" in shown
+@pytest.mark.parametrize(("words", "expected", "has_boot"), [((), 4, True), (("--runtime",), 3, False)])
+def test_yes_means_yes_and_what_is_asked_is_what_will_be_done(
+    lab4: Path, words: tuple[str, ...], expected: int, has_boot: bool
+) -> None:
+    code, shown = on_terminal("apply", *words, "--root", lab4, at="Apply these changes?", answer="y\n")
+    assert code == expected
+    assert ("mm.swappiness" in shown, "boot.isolcpus" in shown) == (True, has_boot)
     assert (lab4 / "proc/sys/vm/swappiness").read_text() == "1\n"
-
-
-@pytest.mark.slow
-def test_what_is_asked_is_what_will_be_done(lab4: Path) -> None:
-    code, shown = on_terminal("apply", "--runtime", "--root", lab4, at="Apply these changes?", answer="y\n")
-    assert code == 3
-    assert "mm.swappiness" in shown
-    assert "boot.isolcpus" not in shown
 
 
 @pytest.mark.slow
@@ -460,39 +452,17 @@ def test_a_narrow_terminal(tunectl: Run, stock: Path, command: str) -> None:
 def test_output_that_nobody_reads_any_more(stock: Path, words: list[str]) -> None:
     read, write = os.pipe()
     fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
-    command = [*PROGRAM, *words, *([] if words == ["--help"] else ["--root", str(stock)])]
     os.close(read)
-    process = subprocess.Popen(command, stdout=write, stderr=subprocess.PIPE, text=True, env=environment())
+    process = started(*words, *([] if words == ["--help"] else ["--root", stock]), stdout=write)
     os.close(write)
     _, said = process.communicate(timeout=60)
     assert said == ""
     assert process.returncode == 1
 
 
-def test_a_full_disk_under_the_output(stock: Path) -> None:
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [*PROGRAM, "verify", "--root", str(stock)],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment(),
-        )
-    assert done.returncode == 1
-    assert done.stderr.startswith("tunectl: ")
-    assert "Traceback" not in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
 def test_ctrl_c_while_it_is_loaded_is_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text("import sys, time\nprint('here', flush=True)\ntime.sleep(60)\n")
-    process = subprocess.Popen(
-        [*PROGRAM, "--version"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment({"PYTHONPATH": str(tmp_path)}),
-    )
+    process = started("--version", env={"PYTHONPATH": str(tmp_path)})
     assert process.stdout
     assert process.stdout.readline() == "here\n"
     process.send_signal(signal.SIGINT)
@@ -502,15 +472,8 @@ def test_ctrl_c_while_it_is_loaded_is_no_traceback(tmp_path: Path) -> None:
 
 def interrupted(public: Path, command: str, sent: Callable[[int, int], None]) -> Ran:
     """A command that ^C ends while it looks at this machine: it leaves no process."""
-    argv = [*PROGRAM, command, "--window", "30", "--host", this_host_file(public), "--state", public / "state"]
-    process = subprocess.Popen(
-        [*map(str, argv)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-        start_new_session=True,
-    )
+    words = (command, "--window", "30", "--host", this_host_file(public), "--state", public / "state")
+    process = started(*words, start_new_session=True)
     try:
         wait_until_it_waits(process)
         sent(process.pid, signal.SIGINT)

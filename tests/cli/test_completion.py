@@ -120,10 +120,8 @@ def test_sessions_and_their_hosts(tunectl: Run, tmp_path: Path) -> None:
 
 def test_bash_is_given_what_it_replaces(tunectl: Run) -> None:
     assert asked(tunectl, "tunectl verify --format=j", "bash", _TUNECTL_BREAKS=" =:") == ["json", "junit"]
-    assert asked(tunectl, "tunectl verify --format=j", "bash", _TUNECTL_BREAKS=" ") == [
-        "--format=json",
-        "--format=junit",
-    ]
+    whole = asked(tunectl, "tunectl verify --format=j", "bash", _TUNECTL_BREAKS=" ")
+    assert whole == ["--format=json", "--format=junit"]
 
 
 def test_an_odd_place_is_no_reason_to_speak(tunectl: Run, tmp_path: Path) -> None:
@@ -152,12 +150,10 @@ def test_a_closed_pipe_is_no_reason_to_speak() -> None:
 
 def test_only_what_was_asked_for_is_imported() -> None:
     """A list of commands must not cost the import of any."""
-    said = (
-        "import sys, tunectl.cli.main as m; m._completed(); print([x for x in sys.modules if x in ('msgspec', 'rich')])"
-    )
+    said = "import sys, tunectl.cli.main as m; m._completed(); print({'msgspec', 'rich'} & {*sys.modules})"
     env = environment({"_TUNECTL_COMPLETE": "fish_complete", "_TUNECTL_LINE": "tunectl "})
     done = subprocess.run([sys.executable, "-c", said], env=env, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 def test_a_script_of_an_installation_that_is_not_in_path_names_it(tunectl: Run) -> None:
@@ -179,10 +175,8 @@ def typed_into(argv: list[str], place: Path, setup: str, line: str) -> str:
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir(place)
-        env = environment(
-            {"TERM": "dumb", "HOME": str(place), "PS1": "> ", "ZDOTDIR": str(place), "INPUTRC": "/dev/null"}
-        )
-        os.execvpe(argv[0], argv, env)
+        own = {"TERM": "dumb", "HOME": str(place), "PS1": "> ", "ZDOTDIR": str(place), "INPUTRC": "/dev/null"}
+        os.execvpe(argv[0], argv, environment(own))
     try:
         os.write(fd, f"{setup}\nsaid() {{ printf '[%s]' \"$@\"; echo; }}; echo rea''dy\n".encode())
         _until(fd, r"\nready")
@@ -232,12 +226,24 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
+SHELLS = {
+    "bash": (["bash", "--norc", "-i"], "script", ". ./script"),
+    "zsh": (
+        ["zsh", "-f", "-i"],
+        "_tunectl",
+        "fpath=($PWD $fpath); autoload -U compinit; compinit -u -D; bindkey -e; unsetopt zle_bracketed_paste",
+    ),
+}
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(("line", "expected"), LINES)
-def test_bash(place: Path, line: str, expected: str) -> None:
-    needs("bash")
-    (place / "script").write_text(script("bash"))
-    assert typed_into(["bash", "--norc", "-i"], place, ". ./script", line) == expected
+def test_a_shell_that_asks_at_its_prompt(place: Path, shell: str, line: str, expected: str) -> None:
+    needs(shell)
+    argv, name, setup = SHELLS[shell]
+    (place / name).write_text(script(shell))
+    assert typed_into(argv, place, setup, line) == expected
     assert not (place / "owned").exists()
 
 
@@ -253,16 +259,6 @@ def test_bash_finds_the_installed_file_by_itself(place: Path, before: str) -> No
     setup = f"PS1='> '; export XDG_DATA_DIRS=$PWD/share:/usr/share; . {package}; sudo() {{ \"$@\"; }}"
     line = f"{before}tunectl verify --format=pro"
     assert typed_into(["bash", "--norc", "-i"], place, setup, line).endswith("[tunectl][verify][--format=prometheus]")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("line", "expected"), LINES)
-def test_zsh(place: Path, line: str, expected: str) -> None:
-    needs("zsh")
-    (place / "_tunectl").write_text(script("zsh"))
-    setup = "fpath=($PWD $fpath); autoload -U compinit; compinit -u -D; bindkey -e; unsetopt zle_bracketed_paste"
-    assert typed_into(["zsh", "-f", "-i"], place, setup, line) == expected
-    assert not (place / "owned").exists()
 
 
 @pytest.mark.parametrize(

@@ -91,9 +91,7 @@ def test_measured_and_within_every_limit_is_go_and_the_headline_says_on_what_ter
     ran = host.preflight()
     assert (ran.code, ran.json["verdict"], ran.json["reasons"]) == (0, "go", [])
     count = len(CHECKS) + len(HEAT)
-    assert ran.json["headline"].startswith(
-        f"this host is ready to trade; {count} waivers stand, the next expires on 2999"
-    )
+    assert f"{count} waivers stand, the next expires on 2999" in ran.json["headline"]
     assert (ran.json["waivers"]["standing"], ran.json["waivers"]["expired"]) == (count, 0)
     assert ran.json["looser"] == []
     # A reader repeats it, but for what the test makes up: another host's probe, and no setting that is asked for.
@@ -109,9 +107,8 @@ def test_a_limit_that_permits_more_than_the_profiles_is_named_with_both_figures_
     host.measures(result(cpu_result(CPU, max_ns=60000, stolen_ppm=90)))
     ran = host.preflight()
     assert ran.json["verdict"] == "go"
-    assert ran.json["looser"] == [
-        {"key": "max_ns", "limit": 60000, "profile_limit": 50000, "profile": "low-latency"},
-    ]
+    looser = {"key": "max_ns", "limit": 60000, "profile_limit": 50000, "profile": "low-latency"}
+    assert ran.json["looser"] == [looser]
     for fmt in ("text", "nagios", "junit"):
         assert "max_ns 60000 (profile 50000)" in " ".join(drawn(ran.json, fmt).split()), fmt
     assert 'tunectl_probe_budget_looser_ratio{limit="max_ns",report="preflight"} 1.2' in drawn(ran.json, "prometheus")
@@ -126,21 +123,14 @@ def test_a_sites_own_profile_does_not_set_its_own_measure(host: Host) -> None:
     assert "looser limits than profile low-latency has: max_ns 60000 (profile 50000)" in ran.json["headline"]
 
 
+LEFT = "an engine runs there"
 UNJUDGED: dict[str, tuple[dict[str, float], dict[str, Any], str]] = {
     "no budget": ({}, result(cpu_result(CPU)), "no limit is set"),
     "interrupted": (BUDGET, result(cpu_result(CPU), interrupted=True), "the run was interrupted"),
     "too short": (BUDGET, result(cpu_result(CPU, duration_ns=10**9, interruptions=5), duration_s=1.0), "needs 5 s"),
     "starved": (BUDGET, result(cpu_result(CPU, loops=0)), "a CPU was never measured"),
-    "moved": (
-        BUDGET,
-        result(cpu_result(CPU), not_measured=[{"cpu": 0, "reason": "an engine runs there"}]),
-        "an engine",
-    ),
-    "all moved": (
-        BUDGET,
-        result(not_measured=[{"cpu": CPU, "reason": "an engine runs there"}]),
-        "nothing was measured",
-    ),
+    "moved": (BUDGET, result(cpu_result(CPU), not_measured=[{"cpu": 0, "reason": LEFT}]), LEFT),
+    "all moved": (BUDGET, result(not_measured=[{"cpu": CPU, "reason": LEFT}]), "nothing was measured"),
 }
 
 

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.places import PROGRAM, as_nobody, complaint, environment, on_terminal
+from tests.cli.places import as_nobody, complaint, on_terminal, started
 from tests.cli.test_commands import valid
 from tests.conftest import write_host_file
 from tests.hosts.builder import NAMES, HostFactory
@@ -59,9 +58,8 @@ def test_once_in_every_format(tunectl: Run, watched: Path) -> None:
 @pytest.mark.pins
 def test_a_clock_that_is_asked_for_is_measured(tunectl: Run, tmp_path: Path) -> None:
     cpu = max(os.sched_getaffinity(0))
-    done = tunectl(
-        *ONCE, "--clock", cpu, "--format", "json", "--host", write_host_file(tmp_path, KNOWN_BASE.format(cpu))
-    )
+    host_file = write_host_file(tmp_path, KNOWN_BASE.format(cpu))
+    done = tunectl(*ONCE, "--clock", cpu, "--format", "json", "--host", host_file)
     (row,) = [row for row in valid("monitor", done.out)["cpus"] if row["cpu"] == cpu]
     assert (row["frequency_from"], row["frequency_health"]) == ("measured", "fresh")
     assert 1e5 < row["frequency_khz"] < 1e7
@@ -147,13 +145,7 @@ def test_no_live_view_where_no_page_can_be_drawn_again(watched: Path, kind: str)
 
 
 def test_ctrl_c_ends_the_daemon_in_order(watched: Path) -> None:
-    process = subprocess.Popen(
-        [*PROGRAM, "monitor", "--root", str(watched)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    )
+    process = started("monitor", "--root", watched)
     try:
         assert process.stdout
         assert " firing: " in process.stdout.readline()
@@ -183,13 +175,7 @@ def test_with_a_duration_the_last_line_is_the_document_with_the_latencies(tmp_pa
     text = KNOWN_BASE.format(max(os.sched_getaffinity(0))) + '[monitor]\nlog = "none"\ninterval_s = 0.2\n'
     text += f'[monitor.sla]\nwindow_s = 1\np99_9_ns = 20000\nsocket = "{address}"\n'
     words = ("--host", write_host_file(tmp_path, text), "--state", str(tmp_path / "state"))
-    process = subprocess.Popen(
-        [*PROGRAM, "monitor", "--duration", "4", "--format", "json", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    )
+    process = started("monitor", "--duration", "4", "--format", "json", *words)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         while process.poll() is None:
             with suppress(OSError):

@@ -112,10 +112,7 @@ def woken(**changes: Any) -> dict[str, Any]:
 @two_cpus
 @pytest.mark.parametrize(
     ("words", "name", "made"),
-    [
-        ((*FEED, "--symbols", "1,4"), "probe.feed", fed),
-        (WAKE, "probe.wake", woken),
-    ],
+    [((*FEED, "--symbols", "1,4"), "probe.feed", fed), (WAKE, "probe.wake", woken)],
     ids=["feed", "wake"],
 )
 def test_a_table_in_which_every_case_is_void_is_unknown(
@@ -127,9 +124,8 @@ def test_a_table_in_which_every_case_is_void_is_unknown(
         env = case_by_case(tmp_path, *documents)
         ran = tunectl(*words, "--format", "json", "--output", output, env=env)
         assert (ran.code, ran.err, ran.json["schema"]) == (code, "", f"tunectl.{name}/1")
-        assert [VOID in cell["reason"] for cell in ran.json["cells"]] == [
-            not one["cells"][0]["receiver_ns"] for one in documents
-        ]
+        void = [not one["cells"][0]["receiver_ns"] for one in documents]
+        assert [VOID in cell["reason"] for cell in ran.json["cells"]] == void
         assert json.loads(output.read_text())["cells"] == ran.json["cells"]
     env = case_by_case(tmp_path, *[made(receiver_ns=0)] * 2)
     page = tunectl(*words, env=env)

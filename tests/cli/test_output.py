@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.places import PROGRAM, answering, environment, wait_until_it_waits
+from tests.cli.places import PROGRAM, answering, environment, started, wait_until_it_waits
 from tests.probe.samples import raw_cpu, raw_run
 from tests.ran import JITTER, Ran
 from tunectl.cli.probing import write_result
@@ -41,13 +41,14 @@ def test_an_earlier_file_stands_where_the_new_one_has_no_room(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_result_that_was_cut_short_is_no_success(tmp_path: Path, unbuffered: str) -> None:
+@pytest.mark.parametrize(("out", "why"), [("knobs.json", "File too large"), ("/dev/full", "No space left on device")])
+def test_a_result_that_was_cut_short_is_no_success(tmp_path: Path, unbuffered: str, out: str, why: str) -> None:
     """Also of an unbuffered stream, whose write says how much of it was written, and nothing else."""
-    with (tmp_path / "knobs.json").open("wb") as out:
+    with (tmp_path / out).open("wb") as file:
         words = [*FULL, *PROGRAM, "knobs", "--format", "json"]
         env = environment({"PYTHONUNBUFFERED": unbuffered})
-        done = subprocess.run(words, env=env, stdout=out, stderr=subprocess.PIPE, text=True)
-    assert (done.returncode, done.stderr) == (1, "tunectl: the result could not be written: File too large\n")
+        done = subprocess.run(words, env=env, stdout=file, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (1, f"tunectl: the result could not be written: {why}\n")
 
 
 def test_a_read_only_place_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
@@ -93,16 +94,10 @@ def test_a_second_signal_while_the_result_is_printed_says_what_became_of_it(
     measuring: dict[str, str], tmp_path: Path, is_kept: bool
 ) -> None:
     output = tmp_path / "result.json"
-    words = ["probe", "jitter", "--intrude", "--cpus", str(CPU), "--duration", "0.1", "--format", "json"]
+    words = ("probe", "jitter", "--intrude", "--cpus", CPU, "--duration", "0.1", "--format", "json")
     out, unread = os.pipe()
     os.write(unread, bytes(fcntl.fcntl(out, fcntl.F_SETPIPE_SZ, 4096)))  # full: the program waits for a reader
-    child = subprocess.Popen(
-        [*PROGRAM, *words, *(["--output", str(output)] if is_kept else [])],
-        env=environment(measuring),
-        stdout=unread,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    child = started(*words, *(["--output", output] if is_kept else []), env=measuring, stdout=unread)
     for _ in range(2):
         wait_until_it_waits(child)
         child.send_signal(signal.SIGINT)

@@ -23,6 +23,13 @@ def pairs(values: Iterable[int]) -> list[int]:
     return [number for value, count in sorted(Counter(values).items()) for number in (value, count)]
 
 
+_NONE = (
+    *("alloc", "doubled", "reordered", "strangers", "rcvbuf_bytes", "grown", "unsent", "stamp_shared", "allocations"),
+    *("minor_faults", "major_faults", "involuntary_switches", "voluntary_switches", "sender_involuntary_switches"),
+    *("sender_voluntary_switches", "throttled_us", "close_code", "napi_id", "errno"),
+)
+
+
 def case(messages: Sequence[tuple[int, ...]] | None = None, stamped: bool = True, **changes: Any) -> dict[str, Any]:
     """A cell of these messages, 1,000 usual ones if none are given; each was due, sent, and has arrived.
 
@@ -41,19 +48,13 @@ def case(messages: Sequence[tuple[int, ...]] | None = None, stamped: bool = True
         "burst": 1,
         "waiting": "poll0",
         "tls": "off",
-        "alloc": 0,
+        **dict.fromkeys(_NONE, 0),
         "reason": "",
         "warm_ups": 100,
         "due": n + changes.get("unsent", 0),
         "sent": n,
         "arrived": n,
-        "doubled": 0,
-        "reordered": 0,
-        "strangers": 0,
-        "rcvbuf_bytes": 0,
         "is_replayed": False,
-        "grown": 0,
-        "unsent": 0,
         "unsent_ticks": [],
         "reads": n,
         "batch_sizes": [1, n],
@@ -66,23 +67,11 @@ def case(messages: Sequence[tuple[int, ...]] | None = None, stamped: bool = True
             "uncertainty_ticks": 50 if stamped else None,
             "stepped": False,
         },
-        "stamp_shared": 0,
         "negative": dict.fromkeys(FEED_STAGES, 0),
         "drops": {"socket": 0, "softnet": 0, "nic": None},
-        "allocations": 0,
-        "minor_faults": 0,
-        "major_faults": 0,
-        "involuntary_switches": 0,
-        "voluntary_switches": 0,
-        "sender_involuntary_switches": 0,
-        "sender_voluntary_switches": 0,
-        "throttled_us": 0,
         "receiver_ns": 1000 * MS,
         "receiver_ticks": 1000 * MS,
-        "close_code": 0,
-        "napi_id": 0,
         "failed": "",
-        "errno": 0,
         "total": pairs(map(sum, found)),
         "late": pairs(one[0] for one in found),
         "stages": {name: stages.get(name, []) if stamped or name != "wire" else [] for name in FEED_STAGES},

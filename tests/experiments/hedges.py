@@ -9,6 +9,10 @@ SERVICE_NS = 3000
 OWN = {"cpu_ns": 1_000_000_000, "ticks": 1_000_000_000, "preemptions": 0, "page_faults": 0}
 
 
+_NONE = ("shed_at", "shed", "unanswered", "lost", "hedge_unfinished", "denied", "over_budget", "wasted", "below_floor",
+         "wasted_ticks", "throttled_us")  # fmt: skip
+
+
 def case(latency: Iterable[int] = (), won: Sequence[int] = (), **changes: Any) -> dict[str, Any]:
     """A raw cell: requests that took so long, those a second copy won among them; nothing shed, and no stop.
 
@@ -26,32 +30,23 @@ def case(latency: Iterable[int] = (), won: Sequence[int] = (), **changes: Any) -
         "service_ns": SERVICE_NS,
         "cancel": True,
         "budget": 1.0,
-        "shed_at": 0,
         "seed": 1,
+        **dict.fromkeys(_NONE, 0),
         "reason": "",
         "warm_ups": 100,
         "offered": offered,
         "answered": len(answers),
-        "shed": shed,
-        "unanswered": unanswered,
         "hedged": hedged,
         "won": len(won),
-        "lost": 0,
         "hedge_cancelled": hedged - len(won),
-        "hedge_unfinished": 0,
-        "denied": 0,
-        "over_budget": 0,
-        "wasted": 0,
         "cancelled_unstarted": hedged,
         "unfinished": unanswered,
-        "below_floor": 0,
         "queue_max": 3,
         "queue_sums": [offered // 4] * 4,
         "queue_arrivals": [offered] * 4,
         "measured_ticks": 1_000_000,
         "busy_ticks": 200_000,
         "free_ticks": 1_790_000,
-        "wasted_ticks": 0,
         "fastest_ticks": 2900,
         "latency": pairs(answers),
         "won_latency": pairs(won),
@@ -61,7 +56,6 @@ def case(latency: Iterable[int] = (), won: Sequence[int] = (), **changes: Any) -
         "shorter_of_pair": [],
         "together": together(served=(len(services), len(won))),
         "threads": [OWN, OWN, OWN],
-        "throttled_us": 0,
         "throttled": None,
         **changes,
     }

@@ -38,13 +38,6 @@ def test_a_long_warm_up_is_named(warm_up: float, said: str) -> None:
     assert said_of(Takes(warm_up, 0)) == [f"tcp ws-json, 1 symbol, poll0: case 1 of 1, 1 s left{said}"]
 
 
-def test_a_low_rate_takes_its_hundred_messages() -> None:
-    (case,) = plan(FeedRequest(rate=1, duration_s=2), Placed((2, 3)))
-    assert case.warm_up_s == 100
-    (bursts,) = plan(FeedRequest(rate=1, duration_s=300, burst=256), Placed((2, 3)))
-    assert bursts.warm_up_s == 256
-
-
 @pytest.mark.pins
 @pytest.mark.parametrize(("rate", "burst"), [(1000, 1), (1000, 7), (999, 1), (40_000, 32), (200_000, 1)])
 def test_the_program_warms_up_as_long_as_is_said(program: Path, pair: str, rate: int, burst: int) -> None:

@@ -69,12 +69,7 @@ def test_the_last_cpus_that_share_no_core(
     ("ends", "host", "allowed", "note"),
     [
         (PAIR, facts({3}), {0, 1, 2, 4}, "no two CPUs are isolated on this host: CPUs 2,4 were chosen among the "),
-        (
-            PAIR,
-            facts(),
-            {1},
-            "no two CPUs are isolated on this host: CPU 1 was chosen among the allowed ones",
-        ),
+        (PAIR, facts(), {1}, "no two CPUs are isolated on this host: CPU 1 was chosen among the allowed ones"),
         (
             THREE,
             facts({1, 2}, cores=()),

@@ -1,42 +1,15 @@
 """What Python makes of the counts of `feed`: figures, bars, cells that are void, warnings. On values alone."""
 
-import json
 import math
-from pathlib import Path
-from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.experiments.feeds import USUAL, case, lossy, message, raw_document, unsent
+from tests.experiments.test_laws import FEED
 from tunectl.experiments.feed_cells import explained_feed
 from tunectl.shapes import FEED_STAGES
 
-SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
-SCHEMA = json.loads((SCHEMAS / "tunectl.probe.feed-1.json").read_text())
-RAW = json.loads((SCHEMAS / "tunectl.probe.feed.raw-1.json").read_text())
-FORMATS = jsonschema.FormatChecker()
-
-
-def checked(raw: dict[str, Any]) -> dict[str, Any]:
-    jsonschema.validate(raw, RAW, format_checker=FORMATS)
-    return raw
-
-
-def document(*cases: dict[str, Any], unstamped: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
-    made = explained_feed(checked(raw_document(*cases, **changes)), unstamped)
-    jsonschema.validate(made, SCHEMA, format_checker=FORMATS)
-    return made
-
-
-def cell(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    made: dict[str, Any] = document(*cases, **changes)["cells"][0]
-    return made
-
-
-def warnings(*cases: dict[str, Any], **changes: Any) -> list[str]:
-    made: list[str] = cell(*cases, **changes)["warnings"]
-    return made
+cell = FEED.cell
 
 
 def test_a_cell_has_the_figures_of_its_counts() -> None:
@@ -91,7 +64,7 @@ def test_without_stamps_the_wire_is_in_kernel() -> None:
     assert made["stages_ns"]["kernel"]["50"] == 3_400
     assert made["bars_ns"]["50"]["wire"] is None
     assert sum(ns or 0 for ns in made["bars_ns"]["50"].values()) == 10_000
-    assert warnings(case(stamped=False, stamps=case()["stamps"] | {"asked": "off", "kind": "off"})) == []
+    assert made["warnings"] == []
 
 
 # ---- messages that did not arrive
@@ -144,12 +117,12 @@ def test_overload_never_shortens_the_tail() -> None:
 
 def test_an_overloaded_case_has_no_cost_of_stamps() -> None:
     without = raw_document(unsent([message()] * 900, [5_000] * 100, stamped=False))
-    assert document(case(), unstamped=without)["stamp_cost_ns"] is None
+    assert explained_feed(raw_document(case()), without)["stamp_cost_ns"] is None
 
 
 def test_the_offset_of_the_counters_is_told() -> None:
     clock = {"hz": 2e9, "drift_ppm": 0, "offset_ticks": [-5, 9], "source": "tsc", "granule_ns": 1}
-    found = document(case(), clock=clock)["clock"]
+    found = FEED.explained(case(), clock=clock)["clock"]
     assert (found["offset_least_ns"], found["offset_most_ns"]) == (-2.5, 4.5)
     assert "offset_ticks" not in found
 

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 from tests.cli.places import PROGRAM, code_of_cases, environment
+from tests.experiments.test_laws import FORMATS, schema
 from tests.probe.running import until_child
 
 pytestmark = [
@@ -21,7 +22,6 @@ pytestmark = [
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="feed spins on two CPUs, and here is one"),
 ]
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.feed-1.json").read_text())
 NEAR, FAR = (f"tunectl-{os.getpid()}-{side}" for side in ("near", "far"))
 FAR_ADDRESS = "10.98.0.2"
 CABLE = f"""
@@ -85,7 +85,7 @@ def connect(
 def document(done: subprocess.CompletedProcess[str]) -> dict[str, object]:
     made: dict[str, object] = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (code_of_cases(made), "")
-    jsonschema.validate(made, SCHEMA, format_checker=jsonschema.FormatChecker())
+    jsonschema.validate(made, schema("feed"), format_checker=FORMATS)
     return made
 
 

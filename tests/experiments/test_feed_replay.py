@@ -15,7 +15,7 @@ from tunectl.experiments.frame import LONGEST_S
 from tunectl.report.feed import feed_conditions
 from tunectl.shapes import Feed, FeedCase, FeedReplay
 
-from .captures.make import DATAGRAMS, PATH, pcap, udp
+from .pcaps import DATAGRAMS, SNAP, made_up, pcap, udp
 from .test_feed_native import cell_of, count
 
 NS = 1_700_000_000 * 10**9
@@ -69,8 +69,9 @@ def replayed_slowly(tmp_path: Path, times_ns: list[int]) -> FeedRequest:
 @pytest.mark.pins
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="feed spins on two CPUs, and here is one")
 def test_the_program_sends_what_came_when_it_came(probe: Probe, pair: str, tmp_path: Path) -> None:
-    plan = tmp_path / "plan"
-    asked = replayed(FeedRequest(), str(PATH), None, None)
+    plan, path = tmp_path / "plan", tmp_path / "feed.pcap"
+    path.write_bytes(pcap(made_up(), snap=SNAP))
+    asked = replayed(FeedRequest(), str(path), None, None)
     assert asked.replay is not None
     plan.write_text(asked.replay.lines)
     for transport, form in (("tcp", "ws-json"), ("tcp", "binary"), ("tcp", "json"), ("udp", "json")):

@@ -1,37 +1,14 @@
 """What Python makes of the counts of `hedge`: figures, cells that are void, warnings. On values alone."""
 
-import json
-from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.experiments.feeds import GOOD, pairs
-from tests.experiments.hedges import at_once, case, raw_document, simulated_document, tail, together
-from tunectl.experiments.hedge_cells import explained_hedge
+from tests.experiments.hedges import at_once, case, tail, together
+from tests.experiments.test_laws import HEDGE, SIMULATED
 
-SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
-SCHEMA = json.loads((SCHEMAS / "tunectl.probe.hedge-1.json").read_text())
-RAW = json.loads((SCHEMAS / "tunectl.probe.hedge.raw-1.json").read_text())
-FORMATS = jsonschema.FormatChecker()
-
-
-def explained(raw: dict[str, Any]) -> dict[str, Any]:
-    jsonschema.validate(raw, RAW, format_checker=FORMATS)
-    made = explained_hedge(raw)
-    jsonschema.validate(made, SCHEMA, format_checker=FORMATS)
-    return made
-
-
-def cell(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    made: dict[str, Any] = explained(raw_document(*cases, **changes))["cells"][0]
-    return made
-
-
-def warnings(*cases: dict[str, Any], **changes: Any) -> list[str]:
-    made: list[str] = cell(*cases, **changes)["warnings"]
-    return made
+cell = HEDGE.cell
 
 
 def about(found: list[str], word: str) -> list[str]:
@@ -40,13 +17,8 @@ def about(found: list[str], word: str) -> list[str]:
 
 def test_a_cell_has_the_figures_of_its_counts() -> None:
     made = cell(case(tail(20_000), won=[9_000] * 10, hedged=40, wasted_ticks=12_345))
-    assert (made["n"], made["offered"], made["answered"], made["hedged"], made["won"]) == (
-        20_000,
-        20_000,
-        20_000,
-        40,
-        10,
-    )
+    assert (made["n"], made["offered"], made["answered"]) == (20_000, 20_000, 20_000)
+    assert (made["hedged"], made["won"]) == (40, 10)
     found = made["percentiles_ns"]
     assert (found["50"], found["99"], found["99.9"], found["99.99"]) == (3_048, 6_000, 6_000, None)
     assert (made["min_ns"], made["max_ns"]) == (3_000, 300_000)
@@ -64,13 +36,9 @@ def test_the_floor_is_of_the_least_delay_and_the_delay_is_the_median() -> None:
 
 
 def test_without_second_copies_there_is_no_floor() -> None:
-    made = cell(case([3_000] * 10, fastest_ticks=None))
+    made = cell(case([3_000] * 10, fastest_ticks=None, budget=0.1, shed_at=4))
+    assert (made["budget"], made["shed_at"]) == (0.1, 4)  # limits that there are stand there
     assert (made["floor_ns"], made["delay_ns"], made["hedged"]) == (None, None, 0)
-
-
-def test_limits_that_there_are_stand_there() -> None:
-    made = cell(case([3_000] * 10, budget=0.1, shed_at=4))
-    assert (made["budget"], made["shed_at"]) == (0.1, 4)
 
 
 # ---- what missed
@@ -149,12 +117,12 @@ def test_a_case_collapses_or_is_saturated_or_neither(made: dict[str, Any], said:
 
 def test_a_budget_below_the_natural_share_of_late_requests_starves_hedging() -> None:
     starved = case([9_000] * 1000, hedged=10, over_budget=40, budget=0.01, delay="p95")
-    (text,) = warnings(starved)
+    (text,) = cell(starved)["warnings"]
     assert text == (
         "the budget of 0.01 starves hedging: it is below the natural share of late requests (0.05 by the delay itself, "
         "0.05 here); 40 of 50 had no second copy"
     )
-    (text,) = warnings(starved | {"delay": "5000"})
+    (text,) = cell(starved | {"delay": "5000"})["warnings"]
     assert "natural share of late requests (0.05 here)" in text
 
 
@@ -194,13 +162,12 @@ VIRTUAL = {"/proc/cpuinfo": "flags\t\t: constant_tsc nonstop_tsc hypervisor\n"}
     ],
 )
 def test_each_reason_that_is_known_is_named(changes: dict[str, Any], of_run: dict[str, Any], why: str) -> None:
-    (text,) = about(warnings(at_once(100_000, 200, **changes), **of_run), "no hedge helps here")
+    (text,) = about(cell(at_once(100_000, 200, **changes), **of_run)["warnings"], "no hedge helps here")
     assert text.endswith(f": {why}")
 
 
 def test_a_simulation_names_no_smi() -> None:
-    made = explained(simulated_document(at_once(100_000, 200)))
-    (text,) = made["cells"][0]["warnings"]
+    (text,) = SIMULATED.cell(at_once(100_000, 200))["warnings"]
     assert text.endswith(": it is not known why")
 
 

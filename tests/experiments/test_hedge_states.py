@@ -20,21 +20,10 @@ STATES = (
     IN | ANSWERED | DONE * A | State.OVER_BUDGET,
 )
 COUNTS = {
-    "offered": 12,
-    "answered": 9,
-    "shed": 1,
-    "unanswered": 2,
-    "hedged": 7,
-    "won": 3,
-    "lost": 1,
-    "hedge_cancelled": 1,
-    "hedge_unfinished": 2,
-    "denied": 1,
-    "over_budget": 1,
-    "wasted": 2,
-    "cancelled_unstarted": 2,
-    "unfinished": 5,
-}
+    "offered": 12, "answered": 9, "shed": 1, "unanswered": 2,
+    "hedged": 7, "won": 3, "lost": 1, "hedge_cancelled": 1, "hedge_unfinished": 2,
+    "denied": 1, "over_budget": 1, "wasted": 2, "cancelled_unstarted": 2, "unfinished": 5,
+}  # fmt: skip
 
 
 def test_each_request_and_each_copy_is_counted_once() -> None:

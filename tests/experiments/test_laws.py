@@ -43,9 +43,9 @@ class Sample(NamedTuple):
         jsonschema.validate(made, schema(self.experiment), format_checker=FORMATS)
         return made
 
-    def cell(self, changes: Json, of_run: Json) -> Json:
-        """Of the good case with these changes."""
-        made: Json = self.explained(self.case(**changes), **of_run)["cells"][0]
+    def cell(self, *cases: Json, **of_run: Any) -> Json:
+        """What became of the first."""
+        made: Json = self.explained(*cases, **of_run)["cells"][0]
         return made
 
 
@@ -67,6 +67,7 @@ SLEEPER = SPINNER._replace(case=wakes.block)
 TIMER = SPINNER._replace(case=wakes.timer)
 FEED = Sample("feed", explained_feed, feeds.case, feeds.raw_document, 2)
 HEDGE = Sample("hedge", explained_hedge, requests, hedges.raw_document, 3)
+SIMULATED = HEDGE._replace(document=hedges.simulated_document)
 CONTENTION = Sample("contention", explained_contention, buffers, contentions.raw_document, 2)
 ALL = (SPINNER, FEED, HEDGE, CONTENTION)
 each = pytest.mark.parametrize("sample", ALL, ids=[sample.experiment for sample in ALL])
@@ -117,70 +118,38 @@ def test_another_document_and_one_of_another_form_are_refused(sample: Sample) ->
 STAGES = feeds.case()["stages"]
 
 
-def rows(sample: Sample, good: Json, *changes: Json) -> list[tuple[Sample, Json, Json]]:
-    return [(sample, good, change) for change in changes]
-
-
-HEDGED: Json = {"won": [9_000, 9_100], "hedged": 5}
+# A sample, what its good case has, and by field what would not balance.
+UNEVEN: list[tuple[Sample, Json, dict[str, list[Any]]]] = [
+    (SPINNER, {}, {"sent": [-1], "arrived": [99], "delay": [[5000]], "negative": [1]}),
+    (FEED, {}, {
+        "sent": [-1], "due": [1001], "arrived": [1001], "unsent_ticks": [[5, 1]], "batch_sizes": [[1, 999]],
+        "total": [[10_000, 999], [-5, 1000], [10_000]],
+        "stages": [{}, STAGES | {"read": [4_000, 3]}, STAGES | {"wire": []}],
+        "profile": [[], [[10_000, 10_001, 1000, *[1] * 8]], [[10_000, 10_001, 1000]]],
+        "series": [{"start": 0, "interval_ticks": 1, "intervals": [[9, 9, 9]]}],
+        "negative": [{}], "stamped": [False], "waiting": ["sleeping"],
+    }),
+    (HEDGE, {"won": [9_000, 9_100], "hedged": 5}, {
+        "offered": [1001], "wasted": [1], "lost": [1], "late": [[50, 99]], "hedged_after": [[5_000, 4]],
+        "latency": [[3_000, 999], [3_000]],
+        "won_latency": [[9_000, 1], [7_899, 1, 9_000, 1]],
+        "service": [{"a": [3000, 997], "b": [3000, 2]}, {"a": [3000, 998]}],
+        "shorter_of_pair": [[1, 1]], "below_floor": [1],
+    }),
+    (CONTENTION, {}, {
+        "sent": [999], "taking": [[400, 999]], "handing": [[300]], "giving": [[200, 1001]], "whole": [[]],
+        "ends": [[contentions.OWN]], "threads": [1],
+    }),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("sample", "good", "changes"),
     [
-        (SPINNER, {}, {"sent": -1}),
-        (SPINNER, {}, {"arrived": 99}),
-        (SPINNER, {}, {"delay": [5000]}),
-        (SPINNER, {}, {"negative": 1}),
-        *rows(
-            FEED,
-            {},
-            {"sent": -1},
-            {"due": 1001},
-            {"arrived": 1001},
-            {"total": [10_000, 999]},
-            {"total": [-5, 1000]},
-            {"total": [10_000]},
-            {"unsent_ticks": [5, 1]},
-            {"batch_sizes": [1, 999]},
-            {"stages": {}},
-            {"negative": {}},
-            {"stages": STAGES | {"read": [4_000, 3]}},
-            {"stages": STAGES | {"wire": []}},
-            {"stamped": False},
-            {"profile": []},
-            {"profile": [[10_000, 10_001, 1000, *[1] * 8]]},
-            {"profile": [[10_000, 10_001, 1000]]},
-            {"series": {"start": 0, "interval_ticks": 1, "intervals": [[9, 9, 9]]}},
-            {"waiting": "sleeping"},
-        ),
-        *rows(
-            HEDGE,
-            HEDGED,
-            {"offered": 1001},
-            {"wasted": 1},
-            {"lost": 1},
-            {"latency": [3_000, 999]},
-            {"latency": [3_000]},
-            {"won_latency": [9_000, 1]},
-            {"late": [50, 99]},
-            {"hedged_after": [5_000, 4]},
-            {"shorter_of_pair": [1, 1]},
-            {"service": {"a": [3000, 997], "b": [3000, 2]}},
-            {"service": {"a": [3000, 998]}},
-            {"below_floor": 1},
-            {"won_latency": [7_899, 1, 9_000, 1]},
-        ),
-        *rows(
-            CONTENTION,
-            {},
-            {"sent": 999},
-            {"taking": [400, 999]},
-            {"handing": [300]},
-            {"giving": [200, 1001]},
-            {"whole": []},
-            {"ends": [contentions.OWN]},
-            {"threads": 1},
-        ),
+        (sample, good, {field: value})
+        for sample, good, fields in UNEVEN
+        for field, values in fields.items()
+        for value in values
     ],
 )
 def test_a_case_whose_counts_do_not_balance_is_refused(sample: Sample, good: Json, changes: Json) -> None:
@@ -266,7 +235,7 @@ def one_thread(which: int, **changes: Any) -> Json:
     ],
 )
 def test_a_case_is_void_or_has_figures(sample: Sample, changes: Json, of_run: Json, is_void: bool) -> None:
-    cell = sample.cell(changes, of_run)
+    cell = sample.cell(sample.case(**changes), **of_run)
     assert (cell["is_void"], bool(cell["reason"]), cell["n"] == 0, not any(figures(cell))) == (is_void,) * 4
     assert cell.get("sent", cell.get("offered"))  # what was counted stays
 
@@ -274,13 +243,9 @@ def test_a_case_is_void_or_has_figures(sample: Sample, changes: Json, of_run: Js
 def test_a_simulation_is_never_void_and_has_neither_cpus_nor_warnings() -> None:
     asked: tuple[Json, ...] = ({}, {"throttled_us": 1}, {"late": [301, 1000]})
     for changes in asked:
-        made = explained_hedge(hedges.simulated_document(requests(**changes)))
-        assert (made["simulated"], made["warnings"], made["cells"][0]["cpus"], made["cells"][0]["n"]) == (
-            True,
-            [],
-            [],
-            1000,
-        )
+        made = SIMULATED.explained(requests(**changes))
+        (cell,) = made["cells"]
+        assert (made["simulated"], made["warnings"], cell["cpus"], cell["n"]) == (True, [], [], 1000)
 
 
 NOT_ONE: Json = {name: [] for name in ("delay", "after_send", "send_call", "late")} | {"sent": 0, "arrived": 0}
@@ -382,7 +347,7 @@ def negative(count: int) -> Json:
     ],
 )
 def test_what_makes_a_case_mean_less_is_warned_of_once(sample: Sample, changes: Json, count: int) -> None:
-    assert len(sample.cell(changes, {})["warnings"]) == count
+    assert len(sample.cell(sample.case(**changes))["warnings"]) == count
 
 
 FLAGS = "/proc/cpuinfo"

@@ -14,7 +14,7 @@ from tests.experiments.wakes import case as wake_case
 from tests.experiments.wakes import raw_document as wake_document
 from tunectl.experiments import feed_cells, hedge_cells, wake_cells
 from tunectl.experiments.feed import Planned as FeedCase
-from tunectl.experiments.feed_cells import FEED, bars_ns, due_figures
+from tunectl.experiments.feed_cells import FEED
 from tunectl.experiments.hedge import HedgeRequest
 from tunectl.experiments.hedge_cells import HEDGE
 from tunectl.experiments.pair import cpu_share, unkept
@@ -65,12 +65,8 @@ def test_values_beyond_have_no_figure() -> None:
 def test_ticks_become_whole_nanoseconds_rounded_down() -> None:
     found = Figures([5, 1, 7, 1], 2e9)
     assert (found.ns(5), found.ns(7), found.summary_ns()["mean_ns"], found.known_ns(float("inf"))) == (2, 3, 3.0, None)
-    assert [Figures([value, 3], 1e9).histogram_ns() for value in (127, 255, 256, 257)] == [
-        [[127, 128, 3]],
-        [[255, 256, 3]],
-        [[256, 258, 3]],
-        [[256, 258, 3]],
-    ]
+    for value, low, high in ((127, 127, 128), (255, 255, 256), (256, 256, 258), (257, 256, 258)):
+        assert Figures([value, 3], 1e9).histogram_ns() == [[low, high, 3]]
 
 
 def test_halves_and_ratios() -> None:
@@ -195,13 +191,8 @@ def test_the_first_sleeper_with_figures_is_what_the_others_are_compared_with() -
     found = WAKE.judged(run)
     assert [one.has_figures for one in found] == [False, True, True, True, True]
     (made,) = wake_cells.speedups(run, found)
-    assert (made["way"], made["over"], made["mean"], made["percentiles"]["99"], made["max"]) == (
-        "minimal",
-        "poll",
-        10.0,
-        10.0,
-        10.0,
-    )
+    assert (made["way"], made["over"], made["mean"]) == ("minimal", "poll", 10.0)
+    assert (made["percentiles"]["99"], made["max"]) == (10.0, 10.0)
 
 
 def test_a_sender_without_a_message_is_not_late() -> None:
@@ -209,24 +200,6 @@ def test_a_sender_without_a_message_is_not_late() -> None:
 
 
 # ---- feed
-
-
-def test_unsent_and_lost_messages_are_the_longest() -> None:
-    run = feed_run(feeds.unsent([message()] * 98, [500_000, 900_000], sent=98))
-    due = due_figures(run.cases[0], 1e9)
-    assert (due.n, due.most, due.at("99")) == (100, 900_000, 500_000)
-    lost = feed_run(feeds.lossy([message()] * 99, 1)).cases[0]
-    assert (lost.lost, due_figures(lost, 1e9).n, due_figures(lost, 1e9).most) == (1, 100, float("inf"))
-
-
-def test_a_bar_is_of_the_messages_of_its_length() -> None:
-    run = feed_run(feeds.case([message(kernel=400 + at) for at in range(100)]))
-    case = run.cases[0]
-    bars = bars_ns(case, due_figures(case, 1e9), True)
-    assert [bars[name]["kernel"] for name in ("50", "90", "99", "max") if bars[name]] == [449.0, 489.0, 498.0, 499.0]  # type: ignore[index]
-    assert bars["99.9"] is None  # of a hundred messages there is none
-    without = bars_ns(case, due_figures(case, 1e9), False)
-    assert [(without["50"] or {})["wire"], (bars["50"] or {})["wire"]] == [None, 3000.0]
 
 
 @pytest.mark.parametrize(
@@ -249,8 +222,9 @@ def test_what_time_stamps_cost(stamped: list[dict[str, Any]], without: list[dict
 
 @pytest.mark.parametrize(
     ("rate", "burst", "seconds"),
-    [(1000, 1, 0.2), (100, 1, 1.0), (499, 1, 100 / 499), (1_000_000, 1, 0.02), (1000, 64, 0.256)],
-)
+    [(1000, 1, 0.2), (100, 1, 1.0), (499, 1, 100 / 499), (1_000_000, 1, 0.02), (1000, 64, 0.256), (1, 1, 100),
+     (1, 256, 256)],
+)  # fmt: skip
 def test_the_warm_up_is_a_fifth_of_a_second_in_whole_bursts(rate: int, burst: int, seconds: float) -> None:
     assert FeedCase("tcp", "json", 1, rate, burst, "poll", "off", 0).warm_up_s == pytest.approx(seconds)
 

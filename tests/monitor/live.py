@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.places import this_host_file
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.watched_host import Lasting, WatchedHost
 from tunectl.tuning.inspection import open_inspection
@@ -16,9 +17,7 @@ class Live:
     def __init__(self, place: Path, more: str, lasting: Lasting | None = None, clock: float = 1000.0) -> None:
         if len(os.sched_getaffinity(0)) < 2:
             pytest.skip("one CPU only: none can be isolated")
-        host_file = place / "host.toml"
-        isolated = max(os.sched_getaffinity(0))
-        host_file.write_text(f'profile = "low-latency"\nisolated = "{isolated}"\nallow_split_siblings = true\n{more}')
+        host_file = this_host_file(place, more)
         self.clock = clock
         inspection = open_inspection(Sysroot(), str(host_file), str(place / "state"), (), "2026-11-21")
         self.watched_host = WatchedHost(inspection, now=lambda: self.clock, lasting=lasting)

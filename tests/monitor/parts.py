@@ -5,7 +5,7 @@ from typing import Any
 
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.daemon import Opener, Watch
-from tunectl.monitor.model import Alert, AlertState, Condition, Health, Sample, Severity, Snapshot
+from tunectl.monitor.model import Alert, Condition, Health, Sample, Severity, Snapshot
 from tunectl.monitor.rules import Rule
 from tunectl.monitor.wakeup import Wakeup
 from tunectl.monitor.watcher import Cycle
@@ -31,25 +31,6 @@ def judge(seen: Snapshot) -> Iterator[Condition]:
         health = Health.BAD if value > 0 else Health.BETWEEN if value < 0 else Health.GOOD
         rule = "KnobDrift" if sample.quantity == "knob" else "ThermalThrottle"
         yield Condition(rule, sample.subject, health, sample.value, 0)
-
-
-def alert(rule: str = "ThermalThrottle", subject: str = "package0") -> Alert:
-    """A firing one."""
-    at = "2026-11-21T09:30:00Z"
-    return Alert(
-        rule=rule,
-        subject=subject,
-        status=AlertState.FIRING,
-        severity=Severity.CRITICAL,
-        since=at,
-        at=at,
-        observed=1,
-        expected=0,
-        source="throttle",
-        summary="it throttles",
-        fix="cool",
-        cpus="2-3",
-    )
 
 
 class DrivenWakeup(Wakeup):

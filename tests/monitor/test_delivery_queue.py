@@ -303,13 +303,6 @@ def test_a_resolve_by_a_clock_that_was_wrong_is_sent_again_once_it_is_set(
     assert {alert.status.value for alert in world.alerts[2:] if alert.identity == ended[1].identity} == {"firing"}
 
 
-def test_after_a_restart_what_fires_is_said_at_once(world: World, tmp_path: Path) -> None:
-    process = world.process(tmp_path, repeat_s=60)
-    process.show(status(firing=(fired(),)))
-    process.step()
-    assert world.taken == [(fired(),)]
-
-
 def test_what_fires_after_a_restart_wakes_a_queue_that_has_nothing_to_do(world: World, tmp_path: Path) -> None:
     """Its thread sleeps for an hour, and Alertmanager resolves by itself what it does not hear of again."""
     told = threading.Event()

@@ -66,9 +66,8 @@ def test_what_belongs_to_a_cpu_is_no_device(tmp_path: Path, description: str, la
     (tmp_path / "proc").mkdir()
     table = InterruptTable(Sysroot(str(tmp_path)), frozenset({1}))
     for count in (3, 9):
-        (tmp_path / "proc/interrupts").write_text(
-            f"           CPU0       CPU1\n  7:          0          {count}  {description}\n"
-        )
+        table_text = f"           CPU0       CPU1\n  7:          0          {count}  {description}\n"
+        (tmp_path / "proc/interrupts").write_text(table_text)
         table.read()
         assert bool(table.landed) is landed
 

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.monitor.parts import alert
+from tests.monitor.receivers.samples import fired
 from tunectl.errors import TunectlError
 from tunectl.monitor.repair import MAX_TRIES, Repair
 
-DRIFT = alert("KnobDrift", "irq.affinity[42]")
+DRIFT = fired(rule="KnobDrift", subject="irq.affinity[42]")
 
 
 def test_a_drifted_knob_is_asked_for_once(tmp_path: Path) -> None:
     repair = Repair(str(tmp_path))
-    assert repair.consider([alert()], 0.0) == ""  # heat is not for apply to mend
+    assert repair.consider([fired(rule="ThermalThrottle")], 0.0) == ""  # heat is not for apply to mend
     assert not Path(repair.path).exists()
     assert repair.consider([DRIFT], 1.0) == "repair: asked for apply, because of KnobDrift[irq.affinity[42]]"
     assert Path(repair.path).exists()
@@ -23,7 +23,7 @@ def test_a_drifted_knob_is_asked_for_once(tmp_path: Path) -> None:
 
 
 def test_what_only_a_reboot_brings_is_not_asked_for(tmp_path: Path) -> None:
-    assert Repair(str(tmp_path)).consider([alert("KnobDrift", "boot.nohz_full")], 0.0) == ""
+    assert Repair(str(tmp_path)).consider([fired(rule="KnobDrift", subject="boot.nohz_full")], 0.0) == ""
 
 
 def test_what_stays_drifted_is_asked_for_ever_less_and_then_no_more(tmp_path: Path) -> None:

@@ -323,14 +323,6 @@ def test_a_state_is_whole_or_lost(tmp_path: Path, record: Any, state: Any, is_lo
     assert saved.text == f"0 notifications that wait are kept; {int(is_lost)} damaged records are lost"
 
 
-def test_a_lock_is_no_content_of_the_file(tmp_path: Path) -> None:
-    filled(tmp_path)
-    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
-        with closing(sqlite3.connect(tmp_path / FILE, timeout=0)) as database, pytest.raises(sqlite3.OperationalError):
-            read_saved(database)
-
-
 def test_the_state_is_lost_under_a_name_of_its_own() -> None:
     assert STATE not in ("them", "")
     assert Delivery("them", fired(1), 1.0) != Delivery("them", fired(1), 1.0)  # two of them are two

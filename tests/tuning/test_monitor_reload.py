@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.monitor.parts import alert
+from tests.monitor.receivers.samples import fired
 from tests.tuned import apply, restore
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.assembly import Places
@@ -53,6 +53,6 @@ def test_a_reload_that_fails_is_said_and_is_no_failure_of_apply() -> None:
 def test_the_count_of_repairs_outlives_the_reload_that_each_repair_causes(tmp_path: Path) -> None:
     """Otherwise what apply cannot mend would be asked for once a minute, for ever."""
     places = Places(store=None, lasting=Lasting(), repairs=Repair(str(tmp_path)), repair=True)  # type: ignore[arg-type]
-    drift = [alert("KnobDrift", "irq.affinity[42]")]
+    drift = [fired(rule="KnobDrift", subject="irq.affinity[42]")]
     asked = [second for second in range(2000) if places.repairs and places.repairs.consider(drift, float(second))]
     assert len(asked) == 4

@@ -96,10 +96,6 @@ def test_a_datagram_is_bounded() -> None:
     assert len(encode(entry(fired(summary="x" * 10**6, fix="y" * 10**6), HOST))) < 120_000
 
 
-def test_structured_data_is_escaped() -> None:
-    assert 'summary="irq \\"eth0\\]\\\\\\" \\\\n' in line_with_fields(fired(summary=NASTY), HOST)
-
-
 def test_levels() -> None:
     severities = [level(fired(severity=severity)) for severity in Severity]
     assert severities == [2, 4, 6]

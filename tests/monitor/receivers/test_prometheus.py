@@ -32,7 +32,6 @@ from tunectl.monitor.receivers.prometheus import Endpoint
 from tunectl.monitor.receivers.webhook import posted
 from tunectl.report import render
 
-UNKNOWN = {("cpu", "1"), ("cpu", "3")}  # on the board one of them is stale, and of the other there is no data
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
@@ -63,22 +62,8 @@ def names(found: Series) -> set[str]:
     return {name for name, _ in found}
 
 
-# What each quantity of a board becomes, in base units: tests/golden/expected/monitor-metrics.txt.
-
-
-def test_what_is_stale_or_unknown_is_shown_where_nobody_takes_it_for_a_measurement() -> None:
-    found = shown(status())
-    for name in ("cpu_frequency_hertz", "cpu_frequency_limit_hertz", "cpu_base_frequency_hertz"):
-        assert [labels for metric, labels in found if metric == f"tunectl_{name}" and labels & UNKNOWN] == []
-    assert not [labels for _, labels in found if ("cpu", "host") in labels]
-    assert value(found, "latency_max_seconds", subject="sentinel") is None
-    assert value(found, "knob_drifted", knob="cpufreq.governor", target="cpufreq.governor[2]") is None
-
-
-def test_only_interrupts_that_landed_are_series_and_their_names_are_escaped() -> None:
-    found = shown(status())
-    landed = [dict(labels) for name, labels in found if name == "tunectl_isolated_interrupts_total"]
-    assert landed == [{"irq": "42", "device": 'eth"0\\-rx\\n-0', "cpu": "2"}]
+# What each quantity of a board becomes, in base units, and that what is stale or unknown is no measurement:
+# tests/golden/expected/monitor-metrics.txt.
 
 
 def landings(counts: dict[int, int]) -> Status:
@@ -224,7 +209,7 @@ def endpoint() -> Iterator[Endpoint]:
 
 
 def ask(endpoint: Endpoint, method: str = "GET", path: str = "/metrics", **headers: str) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection("127.0.0.1", endpoint.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", endpoint.port, timeout=60)
     connection.request(method, path, headers=headers)
     return connection.getresponse()
 
@@ -394,20 +379,9 @@ def test_a_name_that_no_host_can_have_is_said_and_ends_nothing(name: str, caplog
 
 @pytest.mark.parametrize(
     "listen",
-    [
-        "9750",
-        ":9750",
-        "127.0.0.1",
-        "127.0.0.1:x",
-        "127.0.0.1:70000",
-        "::1:9750",
-        "",
-        "a\0b:1",
-        "a b:1",
-        "\x1b:1",
-        "h:" + "9" * 5000,
-    ],
-)
+    ["9750", ":9750", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000", "::1:9750", "", "a\0b:1", "a b:1", "\x1b:1",
+     "h:" + "9" * 5000],
+)  # fmt: skip
 def test_an_address_that_cannot_be_listened_on(listen: str) -> None:
     with pytest.raises(UsageError, match="listen"):
         parse_listen(listen)

@@ -6,10 +6,11 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -80,7 +81,9 @@ def process(place: Path, program: str, *words: str) -> Iterator[None]:
 
 
 @contextmanager
-def alertmanager(place: Path, desk: str, **changed: str) -> Iterator[str]:
+def alertmanager(
+    place: Path, desk: str, changed: Mapping[str, str] = MappingProxyType({}), port: int = 0
+) -> Iterator[str]:
     """The shipped example, with another receiver's address; its own address."""
     text = (SHIPPED / "alertmanager" / "alertmanager.yml").read_text()
     for old, new in {"http://127.0.0.1:9099/": desk, **changed}.items():
@@ -88,7 +91,7 @@ def alertmanager(place: Path, desk: str, **changed: str) -> Iterator[str]:
         text = text.replace(old, new)
     place.mkdir()
     (place / "alertmanager.yml").write_text(text)
-    port = free_port()
+    port = port or free_port()
     words = ("--config.file=alertmanager.yml", "--storage.path=data", "--cluster.listen-address=")
     with process(place, "prometheus-alertmanager", *words, f"--web.listen-address=127.0.0.1:{port}"):
         url = f"http://127.0.0.1:{port}"
@@ -174,7 +177,7 @@ def test_alertmanager_is_told_that_it_fires_and_that_it_is_over(desk: Receiver, 
 
 
 def test_a_resolve_reaches_the_desk(desk: Receiver, tmp_path: Path) -> None:
-    with alertmanager(tmp_path / "am", desk.url, **{"group_interval: 1m": "group_interval: 1s"}) as url:
+    with alertmanager(tmp_path / "am", desk.url, {"group_interval: 1m": "group_interval: 1s"}) as url:
         notifier = open_webhook(Webhook(url, format="alertmanager"), HOST)
         alert = fired(since=now(-2), at=now(-1))
         notifier.deliver([alert])
@@ -185,7 +188,7 @@ def test_a_resolve_reaches_the_desk(desk: Receiver, tmp_path: Path) -> None:
 
 
 def test_what_fires_outlasts_resolve_timeout_only_if_it_is_said_again(desk: Receiver, tmp_path: Path) -> None:
-    with alertmanager(tmp_path / "am", desk.url, **{"resolve_timeout: 5m": "resolve_timeout: 2s"}) as url:
+    with alertmanager(tmp_path / "am", desk.url, {"resolve_timeout: 5m": "resolve_timeout: 2s"}) as url:
         queues = []
         for number, resend_s in enumerate((0.5, 3600.0)):
             webhook = Webhook(f"{url}/{'' if number else '?'}", format="alertmanager", resend_s=resend_s)
@@ -209,11 +212,7 @@ def test_an_alertmanager_that_comes_later_hears_everything(desk: Receiver, tmp_p
     alerts: list[Alert] = [fired(number, since=now(-2), at=now()) for number in range(5)]
     queue.post([*alerts, over(alerts[3], at=now())])
     time.sleep(0.5)
-    (tmp_path / "am").mkdir()
-    shutil.copy(SHIPPED / "alertmanager" / "alertmanager.yml", tmp_path / "am")
-    words = ("--config.file=alertmanager.yml", "--storage.path=data", "--cluster.listen-address=")
-    with process(tmp_path / "am", "prometheus-alertmanager", *words, f"--web.listen-address=127.0.0.1:{port}"):
-        url = f"http://127.0.0.1:{port}"
+    with alertmanager(tmp_path / "am", desk.url, port=port) as url:
         until(lambda: shows(url) == {"package0", "package1", "package2", "package4"}, "all that fires is shown")
         until(lambda: queue.own("depth") == 0, "the queue is empty")
         queue.end()
@@ -239,9 +238,7 @@ def test_what_the_example_inhibits_and_what_not(tmp_path: Path) -> None:
         asked = urllib.request.Request(f"{url}/api/v2/alerts", body, {"Content-Type": "application/json"})
         urllib.request.urlopen(asked, timeout=5).close()
         until(lambda: states(url, "TunectlAlertsWait") == ["suppressed"], "the monitor's own news are inhibited")
-        until(
-            lambda: sorted(states(url, "FrequencyDrop")) == ["active", "suppressed"], "those of the host that is down"
-        )
+        until(lambda: sorted(states(url, "FrequencyDrop")) == ["active", "suppressed"], "of the host that is down")
         for name in ("HostDown", "DiskFull", "TunectlMonitorStalled", "TunectlAlertsLost"):
             assert states(url, name) == ["active"], name
 
@@ -257,7 +254,7 @@ def test_prometheus_scrapes_us_loads_our_rules_and_passes_alerts_on(desk: Receiv
     show(fired())
     faster = {"group_interval: 1m": "group_interval: 1s"}
     with (
-        alertmanager(tmp_path / "am", desk.url, **faster) as manager,
+        alertmanager(tmp_path / "am", desk.url, faster) as manager,
         prometheus(tmp_path / "prometheus", endpoint, manager) as url,
     ):
 

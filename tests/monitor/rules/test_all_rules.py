@@ -24,21 +24,16 @@ def governor(outcome: Outcome) -> Sample:
     return sample("knob", seen.target, outcome, "drift", seen=seen)
 
 
-COOL = [
-    *base(),
-    *limits(BASE_KHZ),
-    sample("core_khz", "cpu2", 3_600_000, "clock", cpus={2}),
-    governor(Outcome.COMPLIANT),
-    sample("interrupts", "irq42", 7, "interrupts", cpus={3}),
-]
+def row(khz: int, outcome: Outcome, deliveries: int) -> list[Sample]:
+    """What each source says in one look."""
+    clock = sample("core_khz", "cpu2", khz, "clock", cpus={2})
+    irq = sample("interrupts", "irq42", deliveries, "interrupts", cpus={3})
+    return [*base(), *limits(khz), clock, governor(outcome), irq]
+
+
+COOL = row(BASE_KHZ, Outcome.COMPLIANT, 7)
 DARK = [one._replace(freshness=Freshness.NO_DATA, value=None) for one in COOL]
-HOT = [
-    *base(),
-    *limits(1_200_000),
-    sample("core_khz", "cpu2", 1_200_000, "clock", cpus={2}),
-    governor(Outcome.DRIFTED),
-    sample("interrupts", "irq42", 9, "interrupts", cpus={3}),
-]
+HOT = row(1_200_000, Outcome.DRIFTED, 9)
 AFTER = [*COOL[:-1], HOT[-1]]
 
 
@@ -64,20 +59,7 @@ def test_a_restart_neither_fires_again_nor_forgets_to_resolve(at: int) -> None:
     assert sorted(name for _, name in names) == sorted(wanted)
 
 
-SUBJECTS = [
-    "cpu2",
-    "cpu3",
-    "core2",
-    "package0",
-    "package1",
-    "host",
-    "irq42",
-    "irq.affinity[42]",
-    "cpu/cpu3",
-    "net/eth0",
-    "application",
-    "thermal_zone0",
-]
+SUBJECTS = "cpu2 cpu3 core2 package0 package1 host irq42 irq.affinity[42] cpu/cpu3 net/eth0 application thermal_zone0"
 VALUES = st.one_of(
     st.none(),
     st.integers(-5, 10),
@@ -87,7 +69,7 @@ VALUES = st.one_of(
 samples = st.builds(
     Sample,
     st.sampled_from(QUANTITIES),
-    st.sampled_from(SUBJECTS),
+    st.sampled_from(SUBJECTS.split()),
     VALUES,
     st.sampled_from(["limits", "clock", "drift"]),
     st.sampled_from(list(Freshness)),

@@ -1,5 +1,7 @@
 """KnobDrift, ManagerStarted, DeviceChanged, CpuOffline, SourceLost."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.monitor.series import BASE_KHZ, Watch, base, healths, limits, sample
@@ -57,29 +59,25 @@ def test_a_bound_is_called_one() -> None:
     assert alert.expected == "at least 2000000"
 
 
-def test_somebody_who_changes_sixty_four_targets_is_one_alert() -> None:
-    rows = [[governor(cpu, outcome) for cpu in range(64)] for outcome in ("compliant", "drifted")]
-    transitions = Watch().see(*rows)
-    assert len(transitions) == 1
-
-
 def cap(observed: int, outcome: str = "drifted") -> Sample:
     return knob("cpufreq.max_khz[0]", outcome, observed)
 
 
-def test_what_the_kernel_lowers_with_the_firmwares_limit_is_no_second_alert() -> None:
-    well = [*base(), *limits(BASE_KHZ), cap(BASE_KHZ, "compliant")]
-    throttled, late = [*base(), *limits(1_200_000), cap(1_200_000)], [*base(), *limits(BASE_KHZ), cap(1_200_000)]
-    names = Watch().names(well, throttled, throttled, late, late, well, well)
-    assert [name for _, name in names] == ["+FrequencyDrop[host]", "-FrequencyDrop[host]"]
+WELL = [*base(), *limits(BASE_KHZ), cap(BASE_KHZ, "compliant")]
+THROTTLED = [*base(), *limits(1_200_000), cap(1_200_000)]
+BETWEEN = [*base(), *limits(BASE_KHZ), cap(1_200_000)]  # the limits were read before, the knob after; or it is late
 
 
-def test_a_firmware_that_acts_between_two_readings_of_one_look_is_no_second_alert() -> None:
-    well = [*base(), *limits(BASE_KHZ), cap(BASE_KHZ, "compliant")]
-    between = [*base(), *limits(BASE_KHZ), cap(1_200_000)]  # the limits were read before, the knob after
-    throttled = [*base(), *limits(1_200_000), cap(1_200_000)]
-    names = Watch().names(well, between, throttled, throttled, between, well, well, well)
-    assert [name for _, name in names] == ["+FrequencyDrop[host]", "-FrequencyDrop[host]"]
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (WELL, THROTTLED, THROTTLED, BETWEEN, BETWEEN, WELL, WELL),
+        (WELL, BETWEEN, THROTTLED, THROTTLED, BETWEEN, WELL, WELL, WELL),
+    ],
+)
+def test_what_the_kernel_lowers_with_the_firmwares_limit_is_no_second_alert(rows: Sequence[list[Sample]]) -> None:
+    names = [name for _, name in Watch().names(*rows)]
+    assert names == ["+FrequencyDrop[host]", "-FrequencyDrop[host]"]
 
 
 def test_a_cap_that_somebody_lowers_is_told_a_look_later_and_at_once_where_the_firmware_has_no_limit() -> None:
@@ -212,13 +210,9 @@ def test_a_part_that_could_be_read_and_cannot_any_more_is_lost_until_it_can_agai
 
 def test_a_zone_that_nobody_judges_may_fall_silent() -> None:
     """A radio that is switched off has no temperature."""
-    rows = [
-        [
-            sample("temperature_mc", "z", value, "thermal", freshness=freshness),
-            sample("cooling_state", "c", 0, "thermal"),
-        ]
-        for value, freshness in [(41_000, Freshness.FRESH), *[(None, Freshness.NO_DATA)] * 9]
-    ]
+    cooler = sample("cooling_state", "c", 0, "thermal")
+    silent = sample("temperature_mc", "z", None, "thermal", freshness=Freshness.NO_DATA)
+    rows = [[sample("temperature_mc", "z", 41_000, "thermal"), cooler], *[[silent, cooler]] * 9]
     assert [name for _, name in Watch().names(*rows)] == []
     assert {health["thermal"] for health in healths("SourceLost", rows)} == {Health.GOOD}
 

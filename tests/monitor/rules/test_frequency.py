@@ -57,15 +57,6 @@ def test_a_throttle_count_that_came_first_stays_the_only_alert() -> None:
     ]
 
 
-def test_each_kind_of_evidence_is_enough() -> None:
-    for quantity in ("bios_limit_khz", "max_khz"):
-        # no sample names a package here: the host stands for it
-        assert Watch().names(base(), [*base(), *limits(1_200_000, quantity=quantity)]) == [
-            (1.0, "+FrequencyDrop[host]")
-        ]
-    assert Watch().names([*COOL, clock(3_500_000)], [*COOL, clock(1_200_000)]) == [(1.0, "+FrequencyDrop[package0]")]
-
-
 def test_a_tick_sample_counts_when_it_is_low_twice() -> None:
     fallback = [*base(), package(800_000)]
     good = [*base(), package(3_489_000)]
@@ -110,19 +101,6 @@ def test_two_packages_are_two_causes() -> None:
     assert [(name, alert.cpus) for _, name, alert in transitions] == [
         ("+FrequencyDrop[package1]", "4-5"),
         ("+FrequencyDrop[package0]", "2-3"),
-    ]
-
-
-def test_between_the_least_and_a_little_more_nothing_changes() -> None:
-    def row(khz: int) -> list[Sample]:
-        return [*base(), *limits(khz), throttles(0)]
-
-    low, between, high = row(3_140_000), row(3_180_000), row(3_300_000)
-    assert Watch().names(high, between, between, high) == []
-    assert Watch().names(high, low, between, between, between, between) == [(1.0, "+FrequencyDrop[package0]")]
-    assert Watch().names(high, low, high, between, high, high, low, high, high, high) == [
-        (1.0, "+FrequencyDrop[package0]"),
-        (9.0, "-FrequencyDrop[package0]"),
     ]
 
 
@@ -221,11 +199,6 @@ PARKED = [(800_000, 3_500_000)] * 60  # intel_pstate active, min 800 MHz: the fi
 PINNED = [(3_500_000, 3_500_000)] * 20 + [(3_500_000, 1_200_000)] * 20 + [(3_500_000, 3_500_000)] * 20
 
 
-def naive(shown_khz: int) -> bool:
-    """The published rule."""
-    return shown_khz < 0.9 * BASE_KHZ
-
-
 def ours(shown_khz: int, real_khz: int) -> list[Sample]:
     """The same second as our sources tell it: the file is stale on that CPU, the sentinel measures."""
     shown = sample(
@@ -234,23 +207,20 @@ def ours(shown_khz: int, real_khz: int) -> list[Sample]:
     return [*base(), shown, clock(real_khz), throttles(0)]
 
 
-def test_the_naive_rules_false_alarm() -> None:
-    assert all(naive(shown) for shown, _ in PARKED)  # alarms for ever while the core runs 3.5 GHz
-    assert Watch().see(*(ours(*second) for second in PARKED)) == []
-
-
-def test_the_naive_rules_missed_alarm() -> None:
-    assert not any(naive(shown) for shown, _ in PINNED)  # and never, while it runs 1.2
-    assert Watch().names(*(ours(*second) for second in PINNED)) == [
-        (20.0, "+FrequencyDrop[package0]"),
-        (42.0, "-FrequencyDrop[package0]"),
-    ]
-
-
-def test_zero_is_no_frequency() -> None:
-    assert naive(0)  # kernels 5.3 to 5.18 show 0 there
-    rows = [[*base(), sample("core_khz", "cpu2", 0, "clock", cpus={2})]] * 3
-    assert Watch().names(*rows) == []
+@pytest.mark.parametrize(
+    ("seconds", "names"),
+    [
+        (PARKED, []),  # below 0.9 of the base for ever, while the core runs 3.5 GHz
+        (
+            PINNED,
+            [(20.0, "+FrequencyDrop[package0]"), (42.0, "-FrequencyDrop[package0]")],
+        ),  # and never, while it is hot
+        ([(3_500_000, 0)] * 3, []),  # kernels 5.3 to 5.18 show 0 there: that is no frequency
+    ],
+)
+def test_what_the_file_shows_decides_nothing(seconds: list[tuple[int, int]], names: list[tuple[float, str]]) -> None:
+    """The published rule, a shown frequency below 0.9 of the base, has a false alarm here and misses a real one."""
+    assert Watch().names(*(ours(*second) for second in seconds)) == names
 
 
 def test_ten_minutes_under_load_fire_nothing() -> None:

@@ -94,20 +94,13 @@ def test_unknown_does_not_resolve() -> None:
 
 def test_thermal_interrupts_decide_only_without_counters() -> None:
     assert Watch().names([*trm(0, 0)], [*trm(0, 4)]) == [(1.0, "+ThermalThrottle[host]")]
-    assert (
-        Watch().names([package(1), *trm(0, 0)], [package(1), *trm(0, 4)]) == []
-    )  # the end of an event interrupts, too
+    # The end of an event interrupts, too.
+    assert Watch().names([package(1), *trm(0, 0)], [package(1), *trm(0, 4)]) == []
 
 
 def test_a_host_without_counters_has_no_condition() -> None:
     absent = sample("package_throttles", "host", None, "throttle", freshness=Freshness.ABSENT)
     assert healths("ThermalThrottle", [[absent]]) == [{}]
-
-
-def test_a_zone_at_its_trip_fires_and_has_hysteresis() -> None:
-    temps = (60, 94, 95, 94, 96, 97, 94, 93, 92.5, 91, 91, 91)
-    rows = [zone(int(temp * 1000)) for temp in temps]
-    assert Watch().names(*rows) == [(4.0, "+TemperatureHigh[thermal_zone0]"), (11.0, "-TemperatureHigh[thermal_zone0]")]
 
 
 def test_a_zone_without_a_trip_or_a_reading_is_not_judged() -> None:

@@ -22,12 +22,13 @@ def test_a_pair_that_was_done_before_it_was_due_is_counted_apart() -> None:
 
 @pytest.mark.parametrize(
     "word",
-    [b"1:", b":1", b":", b"1:2:3", b"-1:5", b"1:-5", b"1.5:2", b"nan:nan", b"inf", b"1:9" * 9, b"0:" + b"9" * 20],
-)
-def test_what_is_no_pair_is_counted_and_named(word: bytes) -> None:
-    found = parse(b"7 " + word)
-    assert (found.values_ns, found.bad, found.early) == ([7], 1, 0)
-    assert found.named.startswith(word[:20].decode())
+    [b"1:", b":1", b":", b"1:2:3", b"-1:5", b"1:-5", b"1.5:2", b"nan:nan", b"inf", b"1:9" * 9, b"0:" + b"9" * 20,
+     b"-5", b"1.5", b"abc", b"1e3", b"0x10", b"9" * 19, b"9" * 60_000, b"\xff\xfe", "\u0665".encode()],
+)  # fmt: skip
+def test_what_is_no_latency_and_no_pair_is_counted_and_named(word: bytes) -> None:
+    found = parse(b"7 " + word + b" 8")
+    assert (found.values_ns, found.bad, found.early) == ([7, 8], 1, 0)
+    assert found.named.startswith(word[:20].decode("ascii", "backslashreplace"))
 
 
 def test_the_longest_latency_and_one_more() -> None:

@@ -8,12 +8,17 @@ import pytest
 from tests.hosts.builder import bind_cooler
 from tests.monitor.watched import CPU, Watched, of, watch
 from tunectl.host.devices import DeviceEvent
-from tunectl.monitor.model import Freshness, Snapshot
+from tunectl.monitor.model import Freshness, Snapshot, Value
 from tunectl.monitor.sources import SOURCES, take_snapshot
 from tunectl.monitor.watched_host import Source
 
 PACKAGE0 = frozenset({*range(8), *range(16, 24)})
 THERMAL = "sys/class/thermal"
+
+
+def values(snapshot: Snapshot, quantity: str) -> dict[str, Value]:
+    """{subject: value} of one quantity."""
+    return {sample.subject: sample.value for sample in snapshot.of(quantity)}
 
 
 @pytest.fixture
@@ -31,10 +36,7 @@ def xeon(lent_xeon: Path) -> Watched:
 
 def test_the_firmwares_limit_shows_at_once(lab4: Watched) -> None:
     snapshot = lab4.look()
-    assert {name: one.value for name, one in of(snapshot, "bios_limit_khz").items()} == {
-        "cpu2": 3500000,
-        "cpu3": 3500000,
-    }
+    assert values(snapshot, "bios_limit_khz") == {"cpu2": 3500000, "cpu3": 3500000}
     assert of(snapshot, "base_khz")["cpu2"].value == 3500000
     assert of(snapshot, "base_khz")["cpu2"].reason == "scaling_available_frequencies"
     lab4.write(f"{CPU}/cpufreq/policy2/bios_limit", 1200000)
@@ -98,11 +100,7 @@ def test_a_base_is_of_the_same_kind_of_core(tmp_path: Path, unnamed: tuple[str, 
     for directory in unnamed:
         shutil.rmtree(host.root / directory)
     snapshot = host.look()
-    assert {name: one.value for name, one in of(snapshot, "base_khz").items()} == {
-        "cpu2": 3400000,
-        "cpu3": 3400000,
-        "cpu10": 2500000,
-    }
+    assert values(snapshot, "base_khz") == {"cpu2": 3400000, "cpu3": 3400000, "cpu10": 2500000}
     assert of(snapshot, "highest_khz") == {}
 
 
@@ -111,10 +109,7 @@ def test_a_share_of_the_highest_frequency_holds_every_cpu_down(xeon: Watched) ->
     assert of(xeon.look(), "max_perf_khz") == {}
     xeon.write(f"{PSTATE}/max_perf_pct", 30)
     snapshot = xeon.look()
-    assert {name: one.value for name, one in of(snapshot, "max_perf_khz").items()} == {
-        "cpu2": 1400000,
-        "cpu18": 1400000,
-    }
+    assert values(snapshot, "max_perf_khz") == {"cpu2": 1400000, "cpu18": 1400000}
     assert {one.value for one in of(snapshot, "max_khz").values()} == {4400000}
     xeon.write(f"{PSTATE}/max_perf_pct", 100)
     assert of(xeon.look(), "max_perf_khz") == {}
@@ -124,14 +119,6 @@ def test_a_share_counts_only_where_intel_pstate_is_at_work(xeon: Watched) -> Non
     xeon.write(f"{PSTATE}/max_perf_pct", 30)
     xeon.write(f"{PSTATE}/status", "off")
     assert of(xeon.look(), "max_perf_khz") == {}
-
-
-@pytest.mark.parametrize("shown", [0, 101, "?"])
-def test_a_share_that_cannot_be_is_no_data(xeon: Watched, shown: object) -> None:
-    xeon.write(f"{PSTATE}/max_perf_pct", shown)
-    assert [(one.value, one.freshness) for one in of(xeon.look(), "max_perf_khz").values()] == [
-        (None, Freshness.NO_DATA)
-    ]
 
 
 @pytest.mark.parametrize(
@@ -266,38 +253,35 @@ def test_a_passive_trip_to_which_another_zones_cooler_is_bound_slows_nobody(lab4
     assert of(host.look(), "trip_mc")["thermal_zone0"].freshness is Freshness.ABSENT
 
 
-@pytest.mark.parametrize("number", [-274000, -273000, 0, 127000, 255000, 2147483647])
-def test_a_temperature_that_cannot_be_is_no_data(lab4: Watched, number: int) -> None:
-    host = with_coolers(lab4)
-    host.write(f"{THERMAL}/thermal_zone0/temp", number)
-    found = of(host.look(), "temperature_mc")["thermal_zone0"]
-    assert (found.freshness, found.value) == (Freshness.NO_DATA, None)
+COOLER, ZONE, POLICY = f"{THERMAL}/cooling_device0", f"{THERMAL}/thermal_zone0", f"{CPU}/cpufreq/policy2"
 
 
-@pytest.mark.parametrize("number", [-274000, 0, 255000, 2147483647])
-def test_a_trip_that_cannot_be_is_none(lab4: Watched, number: int) -> None:
-    host = with_coolers(lab4)
-    host.write(f"{THERMAL}/thermal_zone0/trip_point_0_temp", number)
-    assert of(host.look(), "trip_mc")["thermal_zone0"].freshness is Freshness.ABSENT
+@pytest.mark.parametrize(
+    ("path", "quantity", "number", "freshness"),
+    [
+        *((f"{ZONE}/temp", "temperature_mc", n, "no-data") for n in (-274000, -273000, 0, 127000, 255000, 2147483647)),
+        *((f"{ZONE}/trip_point_0_temp", "trip_mc", n, "absent") for n in (-274000, 0, 255000, 2147483647)),
+        *((f"{POLICY}/scaling_max_freq", "max_khz", n, "no-data") for n in (0, 3500, 4294967295)),
+        *((f"{POLICY}/bios_limit", "bios_limit_khz", n, "no-data") for n in (0, 3500, 4294967295)),
+        *((f"{COOLER}/cur_state", "cooling_state", n, "no-data") for n in (11, -2)),  # never above its own largest
+        *((f"{COOLER}/cur_state", "cooling_state", n, "fresh") for n in (10, -1)),
+    ],
+)
+def test_a_number_that_cannot_be_is_no_data(
+    lab4: Watched, path: str, quantity: str, number: int, freshness: str
+) -> None:
+    with_coolers(lab4).write(path, number)
+    found = of(lab4.look(), quantity)
+    sample = found.pop("cpu2", None) or found.popitem()[1]
+    assert (sample.freshness, sample.value) == (freshness, number if freshness == "fresh" else None)
+    assert {other.freshness for other in found.values()} <= {Freshness.FRESH}
 
 
-@pytest.mark.parametrize("number", [0, 3500, 4294967295])
-def test_a_limit_that_cannot_be_is_no_data_and_no_base(lab4: Watched, number: int) -> None:
-    lab4.write(f"{CPU}/cpufreq/policy2/scaling_max_freq", number)
-    lab4.write(f"{CPU}/cpufreq/policy2/bios_limit", number)
-    snapshot = lab4.look()
-    for quantity in ("max_khz", "bios_limit_khz"):
-        found = of(snapshot, quantity)
-        assert (found["cpu2"].freshness, found["cpu2"].value) == (Freshness.NO_DATA, None)
-        assert found["cpu3"].freshness is Freshness.FRESH
-
-
-@pytest.mark.parametrize(("state", "is_known"), [(10, True), (11, False), (-2, False), (-1, True)])
-def test_a_cooling_device_is_never_above_its_own_largest_state(lab4: Watched, state: int, is_known: bool) -> None:
-    host = with_coolers(lab4)
-    host.write(f"{THERMAL}/cooling_device0/cur_state", state)
-    found = of(host.look(), "cooling_state")["cooling_device0"]
-    assert (found.freshness is Freshness.FRESH) == is_known
+@pytest.mark.parametrize("shown", [0, 101, "?"])
+def test_a_share_that_cannot_be_is_no_data(xeon: Watched, shown: object) -> None:
+    xeon.write(f"{PSTATE}/max_perf_pct", shown)
+    shares = of(xeon.look(), "max_perf_khz").values()
+    assert [(share.value, share.freshness) for share in shares] == [(None, Freshness.NO_DATA)]
 
 
 def test_an_unreadable_zone_is_no_data_and_a_vanished_device_too(lab4: Watched) -> None:
@@ -348,10 +332,10 @@ def test_counts_by_kind_and_device(tmp_path: Path) -> None:
     for label, cpu in (("LOC", 2), ("CAL", 18), ("RES", 2), ("TRM", 9), ("61", 18)):
         host.count(label, cpu, 7)
     later = host.look()
-    assert of(later, "timer_ticks")["cpu2"].value == of(snapshot, "timer_ticks")["cpu2"].value + 7  # type: ignore[operator]
-    assert of(later, "function_calls")["cpu18"].value == of(snapshot, "function_calls")["cpu18"].value + 7  # type: ignore[operator]
-    assert of(later, "reschedules")["cpu2"].value == of(snapshot, "reschedules")["cpu2"].value + 7  # type: ignore[operator]
-    assert of(later, "thermal_interrupts")["cpu9"].value == 7
+    for quantity, cpu in (("timer_ticks", 2), ("function_calls", 18), ("reschedules", 2), ("thermal_interrupts", 9)):
+        before, after = (of(seen, quantity)[f"cpu{cpu}"].value for seen in (snapshot, later))
+        assert isinstance(before, int)
+        assert after == before + 7
     irq = of(later, "interrupts")["irq61.cpu18"]
     assert (irq.value, irq.kind, irq.whole, sorted(irq.cpus)) == (7, "ens2f0-1", "irq61", [18])
 
@@ -397,8 +381,7 @@ def test_a_cpu_that_goes_off_is_seen_without_udev_and_an_isolated_one_stays_name
     assert found["cpu/cpu3"].cpus == {3}
     assert list(of(lab4.look(), "device")) == ["cpu/cpu3"]
     lab4.write(f"{CPU}/online", "0-3")
-    found = of(lab4.look(), "device")
-    assert {name: one.value for name, one in found.items()} == {"cpu/cpu1": "online", "cpu/cpu3": "online"}
+    assert values(lab4.look(), "device") == {"cpu/cpu1": "online", "cpu/cpu3": "online"}
     assert of(lab4.look(), "device") == {}
 
 
@@ -419,7 +402,10 @@ def test_a_storm_of_events_is_bounded(lab4: Watched) -> None:
 # ---- The monitor's own disturbance: what comes during a snapshot, less what comes at any time.
 
 
-def look_while(host: Watched, *rises: tuple[str, int, int], between_s: float = 10, look_s: float = 0.005) -> Snapshot:
+Rise = tuple[str, int, int]
+
+
+def look_while(host: Watched, *rises: Rise, between_s: float = 10, look_s: float = 0.005) -> Snapshot:
     """A snapshot during which these rows rise: row, CPU, by how much."""
 
     def disturb(_: object) -> tuple[()]:
@@ -433,38 +419,24 @@ def look_while(host: Watched, *rises: tuple[str, int, int], between_s: float = 1
     return take_snapshot(host.watched_host, (*SOURCES[:-1], midst, SOURCES[-1]))
 
 
-def test_a_quiet_look_disturbs_nobody(lab4: Watched) -> None:
+@pytest.mark.parametrize(
+    ("always", "rises", "between_s", "look_s", "own"),
+    [
+        (0, [], 10, 0.005, (0, 0)),
+        (0, [("CAL", 2, 1), ("RES", 2, 1)], 10, 0.005, (2, 0)),
+        (10_000_000, [("LOC", 3, 1)], 10, 0.005, (0, 0)),  # it comes all the time
+        (0, [("LOC", 2, 8)], 0.1, 0.9, (0, 0)),  # a starved monitor looks all the time
+        (0, [("LOC", 2, 8)], 0.9, 0.1, (8, 0)),
+    ],
+)
+def test_what_comes_only_during_a_look_is_its_own(
+    lab4: Watched, always: int, rises: list[Rise], between_s: float, look_s: float, own: tuple[int, int]
+) -> None:
     lab4.look()
-    found = of(lab4.look(10), "own_interruptions")
-    assert {name: (one.value, one.freshness) for name, one in found.items()} == {
-        "cpu2": (0, Freshness.FRESH),
-        "cpu3": (0, Freshness.FRESH),
-    }
-
-
-def test_what_comes_only_during_a_look_is_its_own(lab4: Watched) -> None:
-    lab4.look()
-    found = of(look_while(lab4, ("CAL", 2, 1), ("RES", 2, 1)), "own_interruptions")
-    assert (found["cpu2"].value, found["cpu3"].value) == (2, 0)
-
-
-def test_what_comes_all_the_time_is_not(lab4: Watched) -> None:
-    lab4.look()
-    lab4.count("LOC", 3, 10_000_000)
-    found = of(look_while(lab4, ("LOC", 3, 1)), "own_interruptions")["cpu3"]
-    assert found.value == 0
-
-
-def test_a_starved_monitor_that_looks_all_the_time_is_not_why_interruptions_come(lab4: Watched) -> None:
-    lab4.look()
-    found = of(look_while(lab4, ("LOC", 2, 8), between_s=0.1, look_s=0.9), "own_interruptions")["cpu2"]
-    assert found.value == 0
-
-
-def test_the_same_in_a_short_look_is_its_own(lab4: Watched) -> None:
-    lab4.look()
-    found = of(look_while(lab4, ("LOC", 2, 8), between_s=0.9, look_s=0.1), "own_interruptions")["cpu2"]
-    assert found.value == 8
+    lab4.count("LOC", 3, always)
+    found = of(look_while(lab4, *rises, between_s=between_s, look_s=look_s), "own_interruptions")
+    assert (found["cpu2"].value, found["cpu3"].value) == own
+    assert {sample.freshness for sample in found.values()} == {Freshness.FRESH}
 
 
 def test_the_first_look_cannot_tell_and_lays_nothing_at_its_own_door(lab4: Watched) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.monitor.sources.test_latency import send
 from tunectl.errors import TunectlError
 from tunectl.monitor.open_files import allow_many_files
 from tunectl.monitor.sources.latency import _VALUES_A_LOOK, LatencySocket
@@ -29,27 +30,6 @@ def receiver(tmp_path: Path) -> Iterator[LatencySocket]:
 def came(receiver: LatencySocket) -> list[int]:
     """The latencies since the last time."""
     return [value for _, values in receiver.read().batches for value in values]
-
-
-def send(address: str, *datagrams: bytes) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-        for datagram in datagrams:
-            sender.sendto(datagram, address)
-
-
-def test_numbers_separated_by_white_space(receiver: LatencySocket) -> None:
-    assert receiver.read() == ([], 0, 0)
-    send(receiver.address, b"1200 900\n\t7 ", b"5", b"", b"00012")
-    assert came(receiver) == [1200, 900, 7, 5, 12]
-
-
-@pytest.mark.parametrize(
-    "word", [b"-5", b"1.5", b"abc", b"1e3", b"\xff\xfe", b"0x10", b"9" * 19, b"9" * 60_000, "\u0665".encode()]
-)
-def test_what_is_no_latency_is_counted_and_the_rest_is_kept(receiver: LatencySocket, word: bytes) -> None:
-    send(receiver.address, b"7 " + word + b" 8")
-    arrived = receiver.read()
-    assert ([values for _, values in arrived.batches], arrived.bad, arrived.early) == ([[7, 8]], 1, 0)
 
 
 def test_a_burst_between_two_looks_is_taken_out_as_it_comes(receiver: LatencySocket) -> None:

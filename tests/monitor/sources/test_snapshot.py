@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.hosts.builder import build, generated
+from tests.monitor.live import Live
 from tests.monitor.quantities import QUANTITIES
 from tests.monitor.watched import CPU, Watched, of, watch
 from tunectl.cpulist import parse_cpulist
@@ -21,7 +22,6 @@ from tunectl.hostfile.config import kernel_config
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources import SOURCES, take_snapshot
 from tunectl.monitor.watched_host import Source, WatchedHost
-from tunectl.tuning.inspection import open_inspection
 
 LARGE = parse_cpulist("4-127,132-255")
 HOSTS = {"lab4": {2, 3}, "xeon2s": {2, 18}, "epyc": {2, 18}, "hybrid": {2, 3}, "vm2": {1}, "arm64": {2, 3}}
@@ -177,12 +177,7 @@ def test_memory_and_files_stay_flat(tmp_path: Path) -> None:
 
 
 def test_this_machine_is_looked_at(tmp_path: Path) -> None:
-    host_file = tmp_path / "host.toml"
-    last = max(parse_cpulist(Sysroot().read_value("sys/devices/system/cpu/online")))
-    host_file.write_text(f'profile = "balanced-latency"\nisolated = "{last}"\nallow_split_siblings = true\n')
-    if last == 0:
-        pytest.skip("one CPU: none can be isolated")
-    host = WatchedHost(open_inspection(Sysroot(), str(host_file), str(tmp_path), (), "2026-11-21"))
+    host = Live(tmp_path, "").watched_host
     for _ in range(3):
         snapshot = take_snapshot(host)
         assert of(snapshot, "source") == {}

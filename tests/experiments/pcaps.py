@@ -1,4 +1,4 @@
-"""Writes feed.pcap, a small made-up capture: `python -m tests.experiments.captures.make`.
+"""Captures in pcap's form, and a small made-up one of a feed.
 
 500 datagrams of a feed that comes in bursts, as after a trade: exponential pauses of 200 us on average, one to eight
 datagrams of 90 to 400 bytes back to back, every tenth of them with a VLAN tag; and a few packets that are no UDP.
@@ -6,9 +6,7 @@ datagrams of 90 to 400 bytes back to back, every tenth of them with a VLAN tag; 
 
 import random
 import struct
-from pathlib import Path
 
-PATH = Path(__file__).parent / "feed.pcap"
 DATAGRAMS = 500
 SNAP = 48  # bytes kept of each packet: its headers
 _START_NS = 1_700_000_000 * 10**9
@@ -17,10 +15,8 @@ _START_NS = 1_700_000_000 * 10**9
 def udp(size: int, vlan: bool = False) -> bytes:
     """An Ethernet frame with so many bytes of payload."""
     ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28 + size, 0, 0, 1, 17, 0, bytes([10, 0, 0, 1]), bytes([239, 1, 1, 1]))
-    tag = struct.pack("!HH", 0x8100, 7) if vlan else b""
-    return (
-        bytes(12) + tag + struct.pack("!H", 0x0800) + ip + struct.pack("!HHHH", 5000, 5001, 8 + size, 0) + bytes(size)
-    )
+    kind = struct.pack("!HHH", 0x8100, 7, 0x0800) if vlan else struct.pack("!H", 0x0800)
+    return bytes(12) + kind + ip + struct.pack("!HHHH", 5000, 5001, 8 + size, 0) + bytes(size)
 
 
 def pcap(
@@ -37,7 +33,7 @@ def pcap(
 
 
 def made_up() -> list[tuple[int, bytes]]:
-    """The packets of feed.pcap."""
+    """The packets of that capture."""
     draw, at_ns, packets = random.Random(17), _START_NS, list[tuple[int, bytes]]()
     arp = bytes(12) + struct.pack("!H", 0x0806) + bytes(28)
     sent = 0
@@ -50,7 +46,3 @@ def made_up() -> list[tuple[int, bytes]]:
         if sent % 97 == 0:
             packets.append((at_ns, arp))
     return packets
-
-
-if __name__ == "__main__":
-    PATH.write_bytes(pcap(made_up(), snap=SNAP))
