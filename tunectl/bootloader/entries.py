@@ -163,7 +163,7 @@ def unloadable(root: Sysroot, entry: Entry) -> str:
     for name in (word for names in entry.loads for word in names.split() if "$" not in word):
         path = name.replace("\\", "/").lstrip("/")
         places = tuple(dict.fromkeys((f"{place}/{path}", path)))
-        if is_missing(root, places) or (root.live and all(_lack_of(root, place) for place in places)):
+        if is_missing(root, places) or (root.live and all(_is_lacking(root, place) for place in places)):
             return f"{as_data(f'/{entry.path}')} loads {as_data(name)}, which is not there or empty"
     return ""
 
@@ -172,8 +172,12 @@ def loaded_files(root: Sysroot, entry: Entry) -> tuple[str, ...]:
     """The kernel and the initrds that an entry loads, as paths on the host, as far as they are there; or its image."""
     place = place_of(entry)
     paths = [word.replace("\\", "/").lstrip("/") for names in entry.loads for word in names.split()]
-    found = (next(filter(root.exists, (f"{place}/{path}", path)), "") for path in paths)
-    return tuple(filter(None, found)) if entry.loads else (entry.path,)
+    return first_there(root, ((f"{place}/{path}", path) for path in paths)) if entry.loads else (entry.path,)
+
+
+def first_there(root: Sysroot, files: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Of each file the first of the places where it may be, as far as it is there."""
+    return tuple(filter(None, (next(filter(root.exists, places), "") for places in files)))
 
 
 def place_of(entry: Entry) -> str:
@@ -183,16 +187,15 @@ def place_of(entry: Entry) -> str:
 
 def is_missing(root: Sysroot, places: Iterable[str]) -> bool:
     """Is a kernel or an initrd at none of these places, although another one lies beside it?"""
-    return all(_lack_of(root, place) for place in places) and any(_has_others(root, place) for place in places)
+    return all(_is_lacking(root, place) for place in places) and any(_has_others(root, place) for place in places)
 
 
-def _lack_of(root: Sysroot, path: str) -> str:
+def _is_lacking(root: Sysroot, path: str) -> bool:
+    """Is a file certainly not there, or empty? A recording has no contents of kernels."""
     try:
-        if root.checked_mode(path) is None:
-            return "not there"
-        return "empty" if root.live and not root.lstat(root.resolve(path)).st_size else ""
+        return root.checked_mode(path) is None or (root.live and not root.lstat(root.resolve(path)).st_size)
     except OSError as error:
-        return "" if error.errno not in ABSENT_ERRNOS else "not there"
+        return error.errno in ABSENT_ERRNOS
 
 
 def _has_others(root: Sysroot, path: str) -> bool:

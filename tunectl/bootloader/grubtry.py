@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tunectl.bootloader import grubonce
 from tunectl.bootloader.cmdline import length_problem
 from tunectl.bootloader.editor import read
+from tunectl.bootloader.entries import first_there
 from tunectl.bootloader.family import OnceEntry, Refusal, Write
 from tunectl.bootloader.grubcfg import INITRDS, LOADERS, Command, MenuEntry
 from tunectl.bootloader.grubmenu import BootEntry, evaluate
@@ -88,8 +89,7 @@ def loaded_files(root: Sysroot, made: Made) -> tuple[str, ...]:
     """The kernel and the initrds that the entry loads, as paths on the host, as far as they are there."""
     initrds = [command.text for command in map(Command.bare, made.entry.commands) if command.name in INITRDS]
     paths = [word.lstrip("/") for word in (made.image, *"".join(initrds[-1:]).split()[1:])]
-    found = (next(filter(root.exists, (f"boot/{path}", path)), "") for path in paths)
-    return tuple(filter(None, found))
+    return first_there(root, ((f"boot/{path}", path) for path in paths))
 
 
 def once_entry(root: Sysroot, trial_id: str, line: str) -> OnceEntry:

@@ -7,7 +7,7 @@ Source: kexec(8); Documentation/ABI/testing/sysfs-kernel-kexec-kdump (kexec_load
 """
 
 from tunectl.bootloader.cmdline import length_problem
-from tunectl.bootloader.entries import parse_fields, portable
+from tunectl.bootloader.entries import first_there, parse_fields, portable
 from tunectl.bootloader.family import Default, Journaled, Once, OnceEntry, Refusal, Write
 from tunectl.bootloader.oneshot import entry_name, is_our_entry
 from tunectl.errors import UsageError
@@ -43,7 +43,7 @@ def _loads(root: Sysroot) -> tuple[str, ...]:
     release = root.get("proc/sys/kernel/osrelease")
     kernels = (f"boot/vmlinuz-{release}", f"usr/lib/modules/{release}/vmlinuz")
     initrds = (f"boot/initrd.img-{release}", f"boot/initramfs-{release}.img")
-    return tuple(filter(None, (next(filter(root.exists, paths), "") for paths in (kernels, initrds))))
+    return first_there(root, (kernels, initrds))
 
 
 def default(root: Sysroot, journaled: Journaled) -> Default:

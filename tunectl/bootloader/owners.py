@@ -282,17 +282,16 @@ OWNERS: tuple[Owner, ...] = (
 )
 
 # A loader that this boot names, and that keeps no register on the host: what to do about it.
-NAMELESS = {
-    DIRECT: Owner(DIRECT, (), (DIRECT,), "what starts this virtual machine (QEMU's -append, libvirt's <cmdline>)", ""),
-    STUB: Owner(STUB, (), (STUB,), "what the unified image is made of, or the firmware's boot entry (efibootmgr)", ""),
-    "syslinux": Owner(
-        "syslinux", (), ("syslinux",), "the label's APPEND in its configuration, or on the network boot server", ""
-    ),
-    "map": Owner("map", (), ("map",), "the loader's configuration, or on the network boot server", ""),
-    "limine": Owner("limine", (), ("limine",), "the entry's cmdline in limine.conf", ""),
-    "refind": Owner("refind", (), ("refind",), "refind_linux.conf beside the kernel", ""),
-    "other": Owner("other", (), ("other",), "the configuration of the loader that LoaderInfo names", ""),
+_SOURCES = {
+    DIRECT: "what starts this virtual machine (QEMU's -append, libvirt's <cmdline>)",
+    STUB: "what the unified image is made of, or the firmware's boot entry (efibootmgr)",
+    "syslinux": "the label's APPEND in its configuration, or on the network boot server",
+    "map": "the loader's configuration, or on the network boot server",
+    "limine": "the entry's cmdline in limine.conf",
+    "refind": "refind_linux.conf beside the kernel",
+    "other": "the configuration of the loader that LoaderInfo names",
 }
+NAMELESS = {loader: Owner(loader, (), (loader,), source, "") for loader, source in _SOURCES.items()}
 
 # Who makes systemd-boot's entries, or its images, where that is not kernel-install.
 ENTRY_MAKERS: tuple[Owner, ...] = (
