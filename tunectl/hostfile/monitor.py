@@ -112,35 +112,30 @@ def check_webhook(webhook: Webhook, where: str) -> Address | None:
 
 
 def address_of(url: str, where: str, webhook: Webhook) -> Address:
-    """UsageError, which does not repeat the URL, where `webhook` cannot post to it."""
-    try:
-        address = parse_url(url)
-    except ValueError as error:
-        raise UsageError(f"{where}: cannot be used: {error}") from None
-    if webhook.token_file and not address.tls and not address.loopback:
-        raise UsageError(f"{where}: the token would cross the network in the clear", "use https://")
-    return address
-
-
-def parse_url(url: str) -> Address:
-    """ValueError, with a reason that holds no part of the address, where `url` is nothing to post to."""
+    """UsageError, which repeats no part of the URL, where it is nothing to post to, or not for `webhook`."""
     from urllib.parse import urlsplit  # slow to import, and most host files name no address
 
+    def refusal(why: str) -> UsageError:
+        return UsageError(f"{where}: cannot be used: {why}")
+
     if not url.isascii() or not url.isprintable() or " " in url:
-        raise ValueError("it has characters that no URL has")
+        raise refusal("it has characters that no URL has")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise ValueError("it is no URL") from None
+        raise refusal("it is no URL") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("it does not begin with https://host or http://host")
+        raise refusal("it does not begin with https://host or http://host")
     if port == 0:
-        raise ValueError("nobody listens on port 0")
+        raise refusal("nobody listens on port 0")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("it holds a name or a password: put a token into a file and name it in token_file")
+        raise refusal("it holds a name or a password: put a token into a file and name it in token_file")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Address(parts.scheme == "https", parts.hostname, port, path)
+    address = Address(parts.scheme == "https", parts.hostname, port, path)
+    if webhook.token_file and not address.tls and not address.loopback:
+        raise UsageError(f"{where}: the token would cross the network in the clear", "use https://")
+    return address
 
 
 def parse_listen(listen: str, where: str = "monitor.prometheus.listen") -> tuple[str, int]:
