@@ -194,8 +194,8 @@ def _judged(history: History, fact: Fact) -> Fact:
     if not fact.base_khz:
         return fact._replace(why=NO_BASE)
     ratio, least = fact.khz / fact.base_khz, history.limits.min_ratio
-    before = number(history.earlier(fact.kind.quantity, fact.subject)) if fact.kind.is_noisy else fact.khz
-    if ratio < least and before and before / fact.base_khz < least:
+    before = (number(history.earlier(fact.kind.quantity, fact.subject)) if fact.kind.is_noisy else None) or 0.0
+    if ratio < least and (not fact.kind.is_noisy or 0 < before / fact.base_khz < least):
         return fact._replace(health=Health.BAD)
     is_between = ratio < least + _HYSTERESIS and ratio < 1
     return fact._replace(health=Health.BETWEEN if is_between else Health.GOOD)
