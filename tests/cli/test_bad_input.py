@@ -11,16 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.places import (
-    PROGRAM,
-    as_nobody,
-    complaint,
-    environment,
-    needs_mounts,
-    on_terminal,
-    this_host_file,
-    with_mounts,
-)
+from tests.cli.places import as_nobody, complaint, needs_mounts, on_terminal, started, this_host_file, with_mounts
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.golden.refused import HOST_FILES
 from tests.hosts.builder import HostFactory
@@ -387,11 +378,7 @@ def test_a_knob_that_vanishes_between_plan_and_apply(tunectl: Run, lab4: Path) -
 
 def test_two_applies_at_once(tunectl: Run, lab4: Path) -> None:
     before = picture(lab4)
-    command = [*PROGRAM, "apply", "--yes", "--root", str(lab4), "--format", "json"]
-    pair = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
-        for _ in range(2)
-    ]
+    pair = [started("apply", "--yes", "--root", lab4, "--format", "json") for _ in range(2)]
     said = [process.communicate(timeout=60) for process in pair]
     assert [process.returncode for process in pair] == [4, 4]
     assert [err for _, err in said] == ["", ""]
@@ -468,36 +455,26 @@ def test_wrong_environment_variables(
 EVIL = b"\x1b[31m\x1b]0;title\x07[bold red]evil[/][/nothing]\r\x00\xff\xc2\x85 &<\">|'\\\n"
 
 
+CPUS, MENU = "sys/devices/system/cpu", "boot/grub/grub.cfg"
+ODD = (
+    *("etc/default/irqbalance", "etc/default/grub", "proc/cmdline", "proc/50000/comm", "proc/sys/kernel/hostname"),
+    *("proc/sys/vm/swappiness", "sys/kernel/irq/32/actions", "sys/kernel/irq/33/actions"),
+    *(f"{CPUS}/isolated", f"{CPUS}/online", f"{CPUS}/cpu1/cpufreq/scaling_governor"),
+    *(f"{CPUS}/cpu2/cpuidle/state1/latency", "sys/kernel/mm/transparent_hugepage/enabled"),
+    "sys/devices/system/clocksource/clocksource0/current_clocksource",
+)
+
+
 @pytest.fixture(scope="session")
 def garbage(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A host whose files hold what nobody expects. Read only."""
     root = host_root.fresh("lab4", tmp_path_factory.mktemp("garbage"))
     write_host_file(root, LOW_LATENCY)
     huge = b"A" * (1 << 20)
-    for path in (
-        "sys/kernel/irq/32/actions",
-        "sys/kernel/irq/33/actions",
-        "proc/sys/vm/swappiness",
-        "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor",
-        "sys/devices/system/cpu/cpu2/cpuidle/state1/latency",
-        "sys/devices/system/cpu/isolated",
-        "sys/devices/system/cpu/online",
-        "sys/kernel/mm/transparent_hugepage/enabled",
-        "proc/sys/kernel/hostname",
-        "proc/50000/comm",
-        "etc/default/irqbalance",
-        "etc/default/grub",
-        "sys/devices/system/clocksource/clocksource0/current_clocksource",
-        "proc/cmdline",
-    ):
+    for path in ODD:
         if (root / path).exists():
             (root / path).write_bytes(EVIL)
-    for path in (
-        "proc/sys/vm/stat_interval",
-        "proc/irq/31/smp_affinity_list",
-        "sys/kernel/mm/ksm/run",
-        "boot/grub/grub.cfg",
-    ):
+    for path in ("proc/sys/vm/stat_interval", "proc/irq/31/smp_affinity_list", "sys/kernel/mm/ksm/run", MENU):
         (root / path).write_bytes(huge)
     (root / "proc/interrupts").write_bytes(b"     CPU0 CPU1\n" + EVIL + b" 24: " + huge[:9999] + b"\n")
     (root / "proc/irq/not-a-number").mkdir()
@@ -509,13 +486,11 @@ def garbage(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) ->
     return root
 
 
+GATE = ("text", "json", "junit", "nagios", "prometheus")
 FORMATS = {
-    "show": ("text", "json"),
     "propose": ("text", "toml", "json"),
-    "plan": ("text", "json"),
-    "verify": ("text", "json", "junit", "nagios", "prometheus"),
-    "check": ("text", "json", "junit", "nagios", "prometheus"),
-    "preflight": ("text", "json", "junit", "nagios", "prometheus"),
+    **dict.fromkeys(("show", "plan"), GATE[:2]),
+    **dict.fromkeys(("verify", "check", "preflight"), GATE),
 }
 
 

@@ -6,7 +6,6 @@ What is wrong with their options is one line each: tests/golden/refused.py.
 import json
 import os
 import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests import artefacts
-from tests.cli.places import PROGRAM, code_of_cases, complaint, environment, this_host_file, wait_until_it_waits
+from tests.cli.places import code_of_cases, complaint, started, this_host_file, wait_until_it_waits
 from tests.cli.test_commands import valid
 from tests.probe.spy import ENDED, spying_on
 from tests.ran import Ran
@@ -50,44 +49,29 @@ WAKE = Experiment(
     [[5, 0]] * 4,
     f"{HERE} --mechanisms pipe --waiting block --idle-ms 50 --messages 2000",
 )
-TABLE = [
-    pytest.param(WAKE, id="wake"),
-    pytest.param(
-        Experiment(
-            "feed",
-            f"{HERE} --transport tcp,udp --message-format ws-json,binary --rate 1000 --duration 0.1",
-            ("transport", "format", "due"),
-            [["tcp", "ws-json", 100], ["tcp", "binary", 100], ["udp", "ws-json", 0], ["udp", "binary", 100]],
-            f"{HERE} --rate 1000 --duration 60",
-        ),
-        id="feed",
-        marks=has_two,
-    ),
-    pytest.param(
-        Experiment(
-            "hedge",
-            "--simulate --duration 0.05 --load 0.1,0.85 --stall none,a --budget 0.1 --shed 4 --no-cancel",
-            ("stall", "load", "delay"),
-            HEDGED,
-            "--simulate --duration 8 --load 0.9,0.95",
-        ),
-        id="hedge",
-    ),
-]
-TABLE.append(
-    pytest.param(
-        Experiment(
-            "contention",
-            f"{HERE} --buffers pool --hand-over futex,ring --duration 0.1",
-            ("buffers", "hand_over", "sent"),
-            [["pool", "futex", 2000], ["pool", "ring", 2000]],
-            f"{HERE} --hand-over ring --duration 60",
-        ),
-        id="contention",
-        marks=has_two,
-    )
+FEEDING = Experiment(
+    "feed",
+    f"{HERE} --transport tcp,udp --message-format ws-json,binary --rate 1000 --duration 0.1",
+    ("transport", "format", "due"),
+    [["tcp", "ws-json", 100], ["tcp", "binary", 100], ["udp", "ws-json", 0], ["udp", "binary", 100]],
+    f"{HERE} --rate 1000 --duration 60",
 )
-each = pytest.mark.parametrize("of", TABLE)
+HEDGING = Experiment(
+    "hedge",
+    "--simulate --duration 0.05 --load 0.1,0.85 --stall none,a --budget 0.1 --shed 4 --no-cancel",
+    ("stall", "load", "delay"),
+    HEDGED,
+    "--simulate --duration 8 --load 0.9,0.95",
+)
+CONTENTION = Experiment(
+    "contention",
+    f"{HERE} --buffers pool --hand-over futex,ring --duration 0.1",
+    ("buffers", "hand_over", "sent"),
+    [["pool", "futex", 2000], ["pool", "ring", 2000]],
+    f"{HERE} --hand-over ring --duration 60",
+)
+TABLE = [WAKE, pytest.param(FEEDING, marks=has_two), HEDGING, pytest.param(CONTENTION, marks=has_two)]
+each = pytest.mark.parametrize("of", TABLE, ids=["wake", "feed", "hedge", "contention"])
 
 
 @each
@@ -114,8 +98,7 @@ def test_text_fits(tunectl: Run, of: Experiment) -> None:
 @each
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_still_gives_the_result(of: Experiment, number: signal.Signals) -> None:
-    argv = [*PROGRAM, "probe", of.name, *of.long.split(), "--format", "json"]
-    child = subprocess.Popen(argv, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = started("probe", of.name, *of.long.split(), "--format", "json")
     wait_until_it_waits(child)
     child.send_signal(number)
     out, err = child.communicate(timeout=60)
@@ -132,12 +115,6 @@ def test_a_cpu_that_is_not_there_is_named_before_those_who_run_on_the_others(
     tunectl: Run, command: str, cpus: str
 ) -> None:
     assert complaint(tunectl("probe", command, "--cpus", cpus), 2) == "CPU 8000 is not online on this host"
-
-
-@pytest.mark.parametrize(("command", "count"), [("feed", 2), ("contention", 2), ("hedge", 3)])
-def test_one_cpu_for_all_is_refused(tunectl: Run, command: str, count: int) -> None:
-    done = tunectl("probe", command, "--intrude", "--cpus", ",".join([str(ALLOWED[0])] * count))
-    assert "another CPU than" in complaint(done, 2) or "a CPU of its own" in complaint(done, 2)
 
 
 @has_two

@@ -85,20 +85,6 @@ def test_the_cost_of_stamps_is_measured_where_there_are_some(installed: Path, pa
     assert off["cells"][0]["stages_ns"]["wire"] is None
 
 
-def test_ctrl_c_leaves_out_the_rest(installed: Path, pair: str) -> None:
-    said: list[str] = []
-
-    def hear(line: str) -> None:
-        said.append(line)
-        if len(said) == 2:
-            raise KeyboardInterrupt
-
-    made = run_feed(FeedRequest(cpus=pair, intrude=True, **QUICK | {"symbols": "1,2,4"}), hear)
-    assert [line.partition(",")[0] for line in said] == ["tcp ws-json", "tcp ws-json"]
-    assert (made["interrupted"], made["cells"][0]["due"], made["stamp_cost_ns"]) == (True, 200, None)
-    assert {cell["reason"] for cell in made["cells"][1:]} == {"interrupted before it was measured"}
-
-
 def test_overload_is_counted_and_never_shortens_the_tail(installed: Path, pair: str) -> None:
     """A million messages a second, far more than a UDP socket takes here: none is left out of the figures."""
     (cell,) = feed(pair, transport="udp", format="json", rate=1_000_000, duration_s=0.05)["cells"]
