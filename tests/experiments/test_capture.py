@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tunectl.errors import UsageError
-from tunectl.experiments.capture import MOST_BYTES, Capture, Message, read_capture
+from tunectl.experiments.capture import MOST_BYTES, Capture, Message, Replay, read_capture
 
 from .pcaps import DATAGRAMS, SNAP, made_up, pcap, udp
 
@@ -186,4 +186,4 @@ def test_what_is_out_of_order_or_too_long_is_counted(tmp_path: Path) -> None:
 
 def test_lines_are_scaled_and_bounded() -> None:
     capture = Capture([Message(0, 10), Message(1_000, MOST_BYTES + 1)], 0, 0)
-    assert capture.lines(0.5) == f"0 10\n500 {MOST_BYTES}\n"
+    assert Replay("", capture, 2.0).lines == f"0 10\n500 {MOST_BYTES}\n"

@@ -14,7 +14,8 @@ from tunectl.experiments.ends import Placed
 from tunectl.experiments.feed import FORMATS, TLS, TRANSPORTS, WAITS, FeedRequest
 from tunectl.experiments.hedge import MOST_REQUESTS, HedgeRequest
 from tunectl.experiments.hedge_cells import natural_share
-from tunectl.experiments.wake import BETWEEN_HOSTS, MESSAGES, WAYS, WakeRequest
+from tunectl.experiments.link import TYPES
+from tunectl.experiments.wake import MESSAGES, WAYS, WakeRequest
 from tunectl.experiments.wake_cells import TIMERS
 
 TWO, ONE = Placed((2, 3)), Placed((3, 3))
@@ -46,7 +47,7 @@ def test_groups_and_names_are_in_the_order_of_the_table() -> None:
     assert words[:3] == ["channel:block:0.5", "channel:block:7.0", "channel:poll:0.5"]
     assert {case.way for case in wake_cases(**asked)} == {"block", "poll", "epoll", "minimal"}
     assert {case.mechanism for case in wake_cases(mechanisms="timers")} == set(TIMERS)
-    assert {case.mechanism for case in wake_cases(connect="h:1")} == set(BETWEEN_HOSTS)
+    assert {case.mechanism for case in wake_cases(connect="h:1")} == set(TYPES)
 
 
 def test_the_default_of_feed_is_one_case() -> None:
@@ -98,8 +99,8 @@ def test_the_words_of_a_case() -> None:
     assert one.cell == asked | {"shed_at": 4, "seed": 7, "reason": ""}
 
 
-def contention_cases(cpus: tuple[int, int] = (2, 3), **asked: Any) -> list[contention.Planned]:
-    return contention.plan(ContentionRequest(**asked), Placed(cpus))
+def contention_cases(placed: Placed = TWO, **asked: Any) -> list[contention.Planned]:
+    return contention.plan(ContentionRequest(**asked), placed)
 
 
 def test_every_kind_of_buffers_is_handed_over_in_every_way() -> None:
@@ -238,7 +239,10 @@ def test_a_receive_that_blocks_cannot_wait_for_two_lines() -> None:
         (feed_cases, {"placed": ONE}, "the sender spins, so two CPUs are needed: only CPU 3 can be chosen here"),
         (contention_cases, {"hand_over": "ring,pipe"}, "--hand-over ring,pipe: there is no 'pipe'"),
         (contention_cases, {"duration_s": 0}, "--duration 0: seconds, above 0"),
-        (contention_cases, {"cpus": (3, 3)}, "the receiver needs another CPU than 3"),
+        (contention_cases, {"rate": 1_000_000}, "that is 5,000,000 buffers"),
+        (contention_cases, {"placed": ONE, "cpus": "3,3"}, "the receiver needs another CPU than 3"),
+        (contention_cases, {"placed": ONE}, "two CPUs are needed: only CPU 3 can be chosen here"),
+        (hedge_cases, {"load": "0"}, "--load 0: expected numbers from 0.001 to 2"),
         (hedge_cases, {"load": "2.1"}, "--load 2.1: expected numbers"),
         (hedge_cases, {"load": "nan"}, "--load nan: expected numbers"),
         (hedge_cases, {"load": "0.1,"}, "--load 0.1,: expected numbers"),

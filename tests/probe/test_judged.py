@@ -7,9 +7,11 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from tests.probe.samples import raw_run
+from tests.probe.samples import raw_cpu, raw_run
 from tunectl.errors import TunectlError
+from tunectl.probe.raw import Cpu
 from tunectl.probe.selftest import Gap, Phase, Recall, judged, recall
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.probe.selftest-1.json").read_text())
@@ -96,9 +98,17 @@ def stop(**changes: Any) -> dict[str, Any]:
     return values | changes
 
 
+def typed_phase(values: dict[str, Any]) -> Phase:
+    """With what a CPU recorded of it; without, where it did not run."""
+    gaps = [[start, end, 0] for start, end in values["gaps"]]
+    renamed = {"interruptions": values["gaps_total"], "events_lost": values["gaps_lost"], "events": gaps}
+    recorded = None if values.get("error") else msgspec.convert(raw_cpu(**values | renamed), Cpu)
+    return replace(msgspec.convert(values, Phase), recorded=recorded)
+
+
 def outcome(one: dict[str, Any], **clock: Any) -> tuple[str, str]:
     raw = raw_run()
-    document = judged({**raw, "clock": raw["clock"] | clock}, 3, [msgspec.convert(one, Phase)])
+    document = judged({**raw, "clock": raw["clock"] | clock}, 3, [typed_phase(one)])
     jsonschema.validate(document, SCHEMA)
     (found,) = document["phases"]
     assert document["passed"] is (found["outcome"] == "passed")
@@ -159,7 +169,7 @@ def test_what_did_not_run_is_no_pass() -> None:
 )
 def test_what_is_vouched_for(kinds: tuple[str, ...], vouched: int | None) -> None:
     phases = [stop() if kind == "stop" else phase(kind) for kind in kinds]
-    assert judged(raw_run(), 3, msgspec.convert(phases, list[Phase]))["vouched_ns"] == vouched
+    assert judged(raw_run(), 3, [typed_phase(values) for values in phases])["vouched_ns"] == vouched
 
 
 def test_another_document_is_refused() -> None:

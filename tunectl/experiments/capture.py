@@ -81,10 +81,6 @@ class Capture(NamedTuple):
         """From the first message to the last."""
         return self.messages[-1].at_ns / 1e9
 
-    def lines(self, factor: float) -> str:
-        """As the native program takes them (--plan), all times multiplied."""
-        return "".join(f"{round(at_ns * factor)} {min(size, MOST_BYTES)}\n" for at_ns, size in self.messages)
-
 
 @dataclass(frozen=True)
 class Replay:
@@ -102,7 +98,8 @@ class Replay:
     @property
     def lines(self) -> str:
         """As the native program takes them (--plan)."""
-        return self.capture.lines(1 / self.speed)
+        messages, factor = self.capture.messages, 1 / self.speed
+        return "".join(f"{round(at_ns * factor)} {min(size, MOST_BYTES)}\n" for at_ns, size in messages)
 
     def said(self, grown: int) -> dict[str, Any]:
         """As the document has it; `grown`: messages that were shorter in the capture than any of ours is."""

@@ -7,8 +7,9 @@ from typing import Any
 
 from tunectl.errors import UsageError
 from tunectl.experiments.contention_cells import explained_contention
-from tunectl.experiments.ends import SENDER_AND_RECEIVER, CaseRun, EndsRequest, Placed, place_request
-from tunectl.experiments.frame import PlannedCase, Takes, check_duration, chosen, given
+from tunectl.experiments.ends import SENDER_AND_RECEIVER, CaseRun, EndsRequest, Placed, place_request, require_two
+from tunectl.experiments.frame import PlannedCase, Takes, check_duration, chosen
+from tunectl.probe.runner import given
 from tunectl.shapes import ContentionCase
 
 BUFFERS, HAND_OVERS = ("malloc", "pool"), ("mutex", "futex", "ring")
@@ -58,9 +59,7 @@ class Planned(PlannedCase, frozen=True):
 def plan(request: ContentionRequest, placed: Placed) -> list[Planned]:
     """The cases of a request, in their order. UsageError where it names what there is not."""
     request.check()
-    if len(placed.cpus) == 1:
-        said = f"the sender spins, so the receiver needs another CPU than {placed.ends[0]}"
-        raise UsageError(f"--cpus {placed.text}: {said}", "name two, like 2,3")
+    require_two(request, placed)
     buffers = chosen("--buffers", request.buffers, BUFFERS)
     hand_overs = chosen("--hand-over", request.hand_over, HAND_OVERS)
     of_all = (request.threads, request.buffer_bytes, request.rate)

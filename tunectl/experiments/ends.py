@@ -9,9 +9,10 @@ from typing import Any, Generic, NamedTuple
 
 from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
 from tunectl.errors import UsageError
-from tunectl.experiments.frame import Case, Takes, case_document, given, measured_cases
+from tunectl.experiments.frame import Case, Takes, case_document, measured_cases
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.sysroot import Sysroot
+from tunectl.probe.runner import given
 
 BUSY_POLL_US = 50  # where nothing else is asked for
 
@@ -133,6 +134,18 @@ class CaseRun(Generic[Case]):
     def noted(self, result: dict[str, Any]) -> dict[str, Any]:
         """The result, with what has to be said of the run before its warnings."""
         return result | {"warnings": [*self.notes, *result["warnings"]]}
+
+
+def require_two(request: EndsRequest, placed: Placed) -> None:
+    """UsageError where a sender that spins would share the receiver's CPU."""
+    if len(placed.cpus) > 1:
+        return
+    cpu = placed.ends[0]
+    if request.cpus is None:
+        said = f"the sender spins, so two CPUs are needed: only CPU {cpu} can be chosen here"
+        raise UsageError(said, "name two with --cpus S,R")
+    said = f"the sender spins, so the receiver needs another CPU than {cpu}"
+    raise UsageError(f"--cpus {placed.text}: {said}", "name two, like 2,3")
 
 
 def asked_cpus(cpus: str | None, among: str | None) -> CpuSet:

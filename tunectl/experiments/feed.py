@@ -22,20 +22,21 @@ from tunectl.experiments.ends import (
     PairRequest,
     Placed,
     place_request,
+    require_two,
 )
 from tunectl.experiments.feed_cells import TWO_LINES, RoundTrip, explained_feed
-from tunectl.experiments.frame import LONGEST_S, PlannedCase, Takes, check_duration, chosen, given, listed, within
-from tunectl.experiments.link import SMALLEST, Asked, Link, linked
+from tunectl.experiments.frame import LONGEST_S, PlannedCase, Takes, check_duration, chosen, listed, within
+from tunectl.experiments.link import SMALLEST, Asked, Link, linked, require_reach
 from tunectl.host.counters import rises
 from tunectl.host.nics import ALL, Stamping, read_nic_drops, read_softnet_drops, read_stamping
 from tunectl.host.sysroot import Sysroot
+from tunectl.probe.runner import given
 from tunectl.shapes import FeedCase
 
 MOST_A_SECOND = 1_000_000
 _DROPS_BITS = 64  # of a driver's counters: struct rtnl_link_stats64
 RATE, DURATION_S = 10_000, 10.0  # where nothing else is asked for
 TRANSPORTS = ("tcp", "udp", "multicast", "multicast-ab")
-BETWEEN_HOSTS = ("tcp", "udp")
 FORMATS = ("ws-json", "json", "binary")
 WAITS = ("poll", "poll0", "busy-poll")
 TLS = ("off", "ktls")
@@ -132,16 +133,9 @@ class Planned(PlannedCase, frozen=True):
 def plan(request: FeedRequest, placed: Placed) -> list[Planned]:
     """The cases of a request, in their order. UsageError where it names what there is not."""
     request.check()
-    if len(placed.cpus) == 1:
-        (cpu,) = placed.cpus
-        if request.cpus is None:
-            said = f"the sender spins, so two CPUs are needed: only CPU {cpu} can be chosen here"
-            raise UsageError(said, "name two with --cpus S,R")
-        said = f"the sender spins, so the receiver needs another CPU than {cpu}"
-        raise UsageError(f"--cpus {placed.text}: {said}", "name two, like 2,3")
+    require_two(request, placed)
     transports = chosen("--transport", request.transport, TRANSPORTS)
-    if request.connect and not set(transports) <= set(BETWEEN_HOSTS):
-        raise UsageError("--transport: only tcp and udp lead to the host of --connect")
+    require_reach("--transport", transports, request)
     lists = product(
         transports,
         chosen("--message-format", request.format, FORMATS),

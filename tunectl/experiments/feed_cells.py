@@ -38,25 +38,9 @@ _OF_PROFILE = 3 + len(FEED_STAGES)
 NEGATIVE_MOST = 0.001  # of the messages, that may have a stage shorter than nothing
 _SHARED_MOST = 0.01  # of the messages, that may have the stamp of another one
 _COUNTED = (
-    "warm_ups",
-    "due",
-    "sent",
-    "lost",
-    "unsent",
-    "doubled",
-    "reordered",
-    "strangers",
-    "reads",
-    "stamp_shared",
-    "allocations",
-    "minor_faults",
-    "major_faults",
-    "involuntary_switches",
-    "voluntary_switches",
-    "sender_involuntary_switches",
-    "close_code",
-    "napi_id",
-    "rcvbuf_bytes",
+    *("warm_ups", "due", "sent", "lost", "unsent", "doubled", "reordered", "strangers", "reads", "stamp_shared"),
+    *("allocations", "minor_faults", "major_faults", "involuntary_switches", "voluntary_switches"),
+    *("sender_involuntary_switches", "close_code", "napi_id", "rcvbuf_bytes"),
 )
 
 

@@ -1,10 +1,11 @@
 """The frame of every experiment: a table of cases, each measured in its turn, and void or a cell, with warnings.
 
-An experiment is a row (Experiment) and what only it has: `wake`, `feed` and `hedge` ask and measure, `wake_cells`,
-`feed_cells` and `hedge_cells` (pure) have its raw counts as types, and say what follows from them.
+An experiment is a row (Experiment) and what only it has: `wake`, `feed`, `hedge` and `contention` ask and measure, and
+`wake_cells` and its like (pure) have the raw counts as types, and say what follows from them. What a case is before it
+is measured, that it is void where a cpu.max stopped its threads, and that a void one has no figures, is said here.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -18,7 +19,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.probe.counter import shown_clock
 from tunectl.probe.hostfiles import Machine, machine_of
 from tunectl.probe.jitter_warnings import throttling
-from tunectl.probe.runner import document_of, start
+from tunectl.probe.runner import document_of, given, start
 from tunectl.shapes import AnyCase, Counter, Maybe, Measured, typed
 from tunectl.shapes import Case as WakeCase
 
@@ -52,16 +53,6 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
         fields = msgspec.structs.asdict(self)
         del fields["reason"]
         return list(given(**fields))
-
-
-def given(**options: str | float | bool | None) -> Iterator[str]:
-    """The program's arguments of these options; none of one that is None or False."""
-    for name, value in options.items():
-        option = f"--{name.replace('_', '-')}"
-        if value is True:
-            yield option
-        elif value is not None and value is not False:
-            yield from (option, str(value))
 
 
 class Takes(NamedTuple):

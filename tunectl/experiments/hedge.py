@@ -8,11 +8,12 @@ from typing import Any
 
 from tunectl.errors import UsageError
 from tunectl.experiments.ends import CLIENT_AND_SERVERS, CaseRun, EndsRequest, Placed, place_request
-from tunectl.experiments.frame import PlannedCase, Takes, check_duration, chosen, given, listed, within
+from tunectl.experiments.frame import PlannedCase, Takes, check_duration, chosen, listed, within
 from tunectl.experiments.hedge_cells import explained_hedge, natural_share
 from tunectl.host.counters import THROTTLES, rises
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import Throttles, read_throttles
+from tunectl.probe.runner import given
 from tunectl.shapes import HedgeCase
 
 MOST_REQUESTS = 5_990_000  # of a case: the program keeps what became of each of them
@@ -93,7 +94,8 @@ def plan(request: HedgeRequest) -> list[Planned]:
     request.check()
     loads = _loads(request)
     stalls = chosen("--stall", request.stall, STALLS)
-    delays = [NONE, *(word for word in _delays(request.delay) if word != NONE)]
+    expected = f"none, p50 to p99.9, or ns up to {MOST_DELAY_NS}, like 0,p95"
+    delays = [NONE, *(word for word in listed("--delay", request.delay, _delay, expected) if word != NONE)]
     budget = 1.0 if request.budget is None else request.budget
     policy = (request.service_ns, request.cancel, budget, request.shed or 0, request.seed)
     return [Planned(load, delay, stall, *policy) for stall in stalls for load in loads for delay in delays]
@@ -108,10 +110,6 @@ def _loads(request: HedgeRequest) -> list[float]:
             what = f"--load {load:g} for --duration {request.duration_s:g} at --service-ns {request.service_ns}"
             raise UsageError(f"{what}: that is {count:,} requests", f"from 1 to {MOST_REQUESTS:,} in a case")
     return found
-
-
-def _delays(text: str) -> list[str]:
-    return listed("--delay", text, _delay, f"none, p50 to p99.9, or ns up to {MOST_DELAY_NS}, like 0,p95")
 
 
 def _delay(word: str) -> str:

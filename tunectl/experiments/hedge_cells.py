@@ -52,22 +52,9 @@ _SERVICE_OFF = 1.1  # times the service time that was asked for
 _MISSES = (("50", 0.5), ("90", 0.1), ("95", 0.05), ("99", 0.01), ("99.9", 0.001), ("99.99", 0.0001))
 _TOLD = (0.01, 0.001, 0.0001)
 _COUNTED = (
-    "warm_ups",
-    "offered",
-    "answered",
-    "shed",
-    "unanswered",
-    "hedged",
-    "won",
-    "lost",
-    "hedge_cancelled",
-    "hedge_unfinished",
-    "denied",
-    "over_budget",
-    "wasted",
-    "cancelled_unstarted",
-    "unfinished",
-    "queue_max",
+    *("warm_ups", "offered", "answered", "shed", "unanswered"),  # of requests
+    *("hedged", "won", "lost", "hedge_cancelled", "hedge_unfinished", "denied", "over_budget"),  # of second copies
+    *("wasted", "cancelled_unstarted", "unfinished", "queue_max"),  # of all copies
 )
 _LEAST_EXPECTED = 5.0  # both slow, by chance: a ratio to less says nothing
 
@@ -248,18 +235,12 @@ def _contradiction(case: RawCase) -> str:
 
 def _counts(case: RawCase) -> str:
     copies = case.offered - case.shed + case.hedged
-    sums: list[tuple[str, int, tuple[int, ...]]] = [
-        ("offered: answered, shed and unanswered", case.offered, (case.answered, case.shed, case.unanswered)),
-        (
-            "copies sent: answered, wasted, cancelled_unstarted and unfinished",
-            copies,
-            (case.answered, case.wasted, case.cancelled_unstarted, case.unfinished),
-        ),
-        (
-            "hedged: won, lost, hedge_cancelled and hedge_unfinished",
-            case.hedged,
-            (case.won, case.lost, case.hedge_cancelled, case.hedge_unfinished),
-        ),
+    done_with = case.answered + case.wasted + case.cancelled_unstarted + case.unfinished
+    seconds = case.won + case.lost + case.hedge_cancelled + case.hedge_unfinished
+    sums = [
+        ("offered: answered, shed and unanswered", case.offered, case.answered + case.shed + case.unanswered),
+        ("copies sent: answered, wasted, cancelled_unstarted and unfinished", copies, done_with),
+        ("hedged: won, lost, hedge_cancelled and hedge_unfinished", case.hedged, seconds),
         ("latency: its values", case.answered, _times(case.latency)),
         ("won_latency: its values", case.won, _times(case.won_latency)),
         ("late: its values", case.offered - case.shed, _times(case.late)),
@@ -269,13 +250,13 @@ def _counts(case: RawCase) -> str:
     for name, served in zip(SERVERS, case.together.served, strict=True):
         sums.append((f"service.{name}: its values", served, _times(case.service.get(name, []))))
     for what, whole, parts in sums:
-        if whole != sum(parts):
-            return f"{what} are {sum(parts)}, and not {whole}"
+        if whole != parts:
+            return f"{what} are {parts}, and not {whole}"
     return ""
 
 
-def _times(values: Values) -> tuple[int, ...]:
-    return tuple(values[1::2])
+def _times(values: Values) -> int:
+    return sum(values[1::2])
 
 
 def _floor(case: RawCase) -> str:

@@ -18,7 +18,7 @@ import secrets
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from tunectl.experiments.pair import Peer
 from tunectl.host.ethtool import interface_to
 from tunectl.probe.runner import PROGRAM, document_of, start, stay
 
-TYPES = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
+TYPES = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}  # of messages between two hosts
 _VERSION = 4
 _GREETING = re.compile(r"tunectl-(wake|feed) (\d{1,9}) (\d{1,18}) (\d{1,9})", re.ASCII)
 _MOST = 256  # bytes of a line
@@ -60,6 +60,12 @@ class Asked(NamedTuple):
 
 # the words of a case and its connection: sends every message back meanwhile. ValueError where they are none
 Reflect = Callable[[Sequence[str], socket.socket], AbstractContextManager[None]]
+
+
+def require_reach(option: str, names: Iterable[str], request: PairRequest) -> None:
+    """UsageError where messages of these names go to no host of --connect."""
+    if request.connect and not set(names) <= set(TYPES):
+        raise UsageError(f"{option}: only {' and '.join(TYPES)} lead to the host of --connect")
 
 
 def split_address(option: str, address: str) -> tuple[str, int]:

@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tunectl.errors import UsageError
 from tunectl.experiments.ends import (
     BUSY_POLL_US,
     SENDER_AND_RECEIVER,
@@ -16,9 +15,10 @@ from tunectl.experiments.ends import (
     Placed,
     place_request,
 )
-from tunectl.experiments.frame import PlannedCase, Takes, chosen, given, listed, within
-from tunectl.experiments.link import SMALLEST, Asked, Link, linked
+from tunectl.experiments.frame import PlannedCase, Takes, chosen, listed, within
+from tunectl.experiments.link import SMALLEST, TYPES, Asked, Link, linked, require_reach
 from tunectl.experiments.wake_cells import TIMERS, explained_wake
+from tunectl.probe.runner import given
 from tunectl.shapes import Case
 
 _USUAL_MESSAGES = 99
@@ -33,8 +33,7 @@ WAYS = {
     "minimal": SPINNING,
     "busy-poll": BUSY_POLL,
 }
-BETWEEN_HOSTS = ("tcp", "udp")
-MESSAGES = ("channel", "eventfd", "pipe", "unix", *BETWEEN_HOSTS)  # the default table
+MESSAGES = ("channel", "eventfd", "pipe", "unix", *TYPES)  # the default table
 MECHANISMS = (*MESSAGES, "vsock", "eventloop", *TIMERS)
 _GROUPS = {"messages": MESSAGES, "timers": TIMERS}
 _POLLING = ("poll", "epoll", "poll0", "epoll0")
@@ -84,31 +83,28 @@ class Planned(PlannedCase, frozen=True):
 
 def plan(request: WakeRequest, placed: Placed) -> list[Planned]:
     """The cases of a request, in their order. UsageError where it names what there is not."""
-    usual = ",".join(BETWEEN_HOSTS) if request.connect else "messages"
+    usual = ",".join(TYPES) if request.connect else "messages"
     asked = usual if request.mechanisms is None else request.mechanisms
     mechanisms = chosen("--mechanisms", asked, MECHANISMS, _GROUPS)
-    if request.connect and not set(mechanisms) <= set(BETWEEN_HOSTS):
-        raise UsageError("--mechanisms: only tcp and udp lead to the host of --connect")
+    require_reach("--mechanisms", mechanisms, request)
     groups = {kind: tuple(way for way in WAYS if WAYS[way] == kind) for kind in WAYS.values()}
     ways = chosen("--waiting", ",".join(WAYS) if request.waiting is None else request.waiting, WAYS, groups)
+    expected = f"milliseconds from 0 to {_LONGEST_MS:.0f}, like {_LEAST_IDLES}"
+    text = _LEAST_IDLES if request.idle_ms is None else request.idle_ms
+    idles = listed("--idle-ms", text, lambda word: within(float(word), 0, _LONGEST_MS), expected, once=False)
     cases = [
         Planned(mechanism, way, idle_ms, reason=_lack(mechanism, way, idle_ms))
         for mechanism in mechanisms
         for way in ways
-        for idle_ms in _idles(_LEAST_IDLES if request.idle_ms is None else request.idle_ms)
+        for idle_ms in idles
     ]
     if request.fifo and len(placed.cpus) == 1 and not request.connect:
         cases = [_without_starving(case, *placed.cpus) for case in cases]
     return cases
 
 
-def _idles(text: str) -> list[float]:
-    expected = f"milliseconds from 0 to {_LONGEST_MS:.0f}, like {_LEAST_IDLES}"
-    return listed("--idle-ms", text, lambda word: within(float(word), 0, _LONGEST_MS), expected, once=False)
-
-
 def _lack(mechanism: str, way: str, idle_ms: float) -> str:
-    if way == BUSY_POLL and mechanism not in BETWEEN_HOSTS:
+    if way == BUSY_POLL and mechanism not in TYPES:
         return "no network device feeds it: there is nothing the kernel could poll"
     if mechanism == "channel" and way in _POLLING:
         return "there is no descriptor to poll"

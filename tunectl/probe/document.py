@@ -218,5 +218,4 @@ def _is_of_one_time(one: Jitter, other: Jitter) -> bool:
 
 def is_same_table(first: CaseTable, second: CaseTable) -> bool:
     """Do both have the cases of one run?"""
-    ones = (first.at, first.host.boot_id, first.cases), (second.at, second.host.boot_id, second.cases)
-    return ones[0] == ones[1]
+    return first.at == second.at and first.host.boot_id == second.host.boot_id and first.cases == second.cases

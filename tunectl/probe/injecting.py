@@ -10,10 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
 from tunectl.errors import TunectlError
-from tunectl.probe.raw import Cpu, Run, read_raw
+from tunectl.probe.raw import Run, read_raw
 from tunectl.probe.selftest import Phase
 
 # What the program writes with these words, as JSON; it asks `answer` what to reply to a line on its standard error.
@@ -57,14 +55,15 @@ def injected(measure: Measure, cpu: int, asked: Asked) -> Phase:
 
 def phase_of(asked: Asked, run: Run) -> Phase:
     """What was injected, of the interruptions that count, and what was recorded. Pure."""
+    head = (asked.name, asked.kind, asked.asked_ns, asked.injected)
     if error := _why_not(asked, run):
-        return Phase(asked.name, asked.kind, asked.asked_ns, asked.injected, error)
+        return Phase(*head, error)
     (cpu,) = run.cpus
     before = sum(start < cpu.tsc_start for start, _ in run.injected.truths[:_SPARE])
     truths = run.injected.truths[before : before + asked.injected]
     if len(truths) < asked.injected:
         raise TunectlError("the self-test was interrupted")
-    return replace(_recorded(asked, cpu), truths=truths)
+    return Phase(*head, recorded=cpu, truths=truths)
 
 
 def stopped(measure: Measure, cpu: int) -> tuple[dict[str, Any], Phase]:
@@ -83,7 +82,9 @@ def stopped(measure: Measure, cpu: int) -> tuple[dict[str, Any], Phase]:
         break
     run = read_raw(document)
     least, most = (round(ns * run.clock.hz / 1e9) for ns in stop.length_ns)
-    return document, replace(_recorded(STOP, *run.cpus), stopped_ticks=(least, most), waited_ns=stop.waited_ns)
+    (recorded,) = run.cpus
+    head = (STOP.name, STOP.kind, STOP.asked_ns, STOP.injected)
+    return document, Phase(*head, recorded=recorded, stopped_ticks=(least, most), waited_ns=stop.waited_ns)
 
 
 class _Stop:
@@ -137,29 +138,6 @@ def _waited_ns(pid: int, tid: int) -> int:
 
 def _words(cpu: int, duration_s: float) -> list[str]:
     return ["jitter", "--intrude", "--cpus", str(cpu), "--duration", f"{duration_s:g}"]
-
-
-def _recorded(asked: Asked, cpu: Cpu) -> Phase:
-    return Phase(
-        asked.name,
-        asked.kind,
-        asked.asked_ns,
-        asked.injected,
-        tsc_start=cpu.tsc_start,
-        tsc_end=cpu.tsc_end,
-        turns=cpu.turns,
-        quiet_turns=cpu.quiet_turns,
-        quiet_ticks=cpu.quiet_ticks,
-        steps_back=cpu.steps_back,
-        turns_merged=cpu.turns_merged,
-        gaps_total=cpu.interruptions,
-        gaps_lost=cpu.events_lost,
-        complete_until=cpu.complete_until if cpu.events_lost else 0,
-        stolen_ticks=cpu.stolen_ticks,
-        max_ticks=cpu.max_ticks,
-        gaps=[(start, end) for start, end, _ in cpu.events],
-        clock_readings=cpu.clock_readings,
-    )
 
 
 def _why_not(asked: Asked, run: Run) -> str:

@@ -68,14 +68,11 @@ class Lengths:
 
     def percentile(self, share: float) -> float:
         """The nearest-rank percentile of the lengths, `share` as a fraction: 0.999; 0 without any."""
-        return self.nth_longest(self.count - self._rank(share) + 1) if self.count else 0.0
+        return self.nth_longest(self.count - nearest_rank(self.count, share) + 1) if self.count else 0.0
 
     def is_last(self, share: float) -> bool:
         """Is this percentile the longest of all?"""
-        return self._rank(share) >= self.count
-
-    def _rank(self, share: float) -> int:
-        return nearest_rank(self.count, share)
+        return nearest_rank(self.count, share) >= self.count
 
     def arrival_percentile(self, share: float, run: float) -> float:
         """The wait that this share of all arrivals during `run` does not exceed."""

@@ -22,8 +22,6 @@ from math import floor
 from statistics import fmean, median
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from tunectl.cpulist import named_cpus
 from tunectl.probe.distances import SECOND, SHORTEST, guesses, second
 from tunectl.probe.phase import (
@@ -355,26 +353,21 @@ def _described(claims: Iterable[Claim]) -> Iterator[Period]:
     """The shortest first: of two ticks in step the first has the name."""
     ticks: dict[str, Series] = {}
     for claim in claims:
-        period = _period(claim)
-        of = [name for name, tick in ticks.items() if _in_step(claim.series, tick)]
-        if of and period.name in _TICKS.values():
-            period = replace(period, name=f"in step with the {of[0].removeprefix(_OFTEN)}")
-        elif period.name in _TICKS.values():
-            ticks[period.name] = claim.series
-        yield period
-
-
-def _period(claim: Claim) -> Period:
-    series, labels = claim.series, Counter(gap.label for gap in claim.gaps)
-    return Period(
-        period_ns=round(series.period),
-        count=series.hits,
-        coverage=round(series.hits / series.slots, 3),
-        mean_ns=round(fmean(gap.length for gap in claim.gaps)),
-        name=_named(claim),
-        cause=labels.most_common(1)[0][0],
-        error_ns=round(series.error, 3),
-    )
+        series, name = claim.series, _named(claim)
+        of = next((tick for tick, other in ticks.items() if _in_step(series, other)), "")
+        if of and name in _TICKS.values():
+            name = f"in step with the {of.removeprefix(_OFTEN)}"
+        elif name in _TICKS.values():
+            ticks[name] = series
+        yield Period(
+            period_ns=round(series.period),
+            count=series.hits,
+            coverage=round(series.hits / series.slots, 3),
+            mean_ns=round(fmean(gap.length for gap in claim.gaps)),
+            name=name,
+            cause=Counter(gap.label for gap in claim.gaps).most_common(1)[0][0],
+            error_ns=round(series.error, 3),
+        )
 
 
 def _named(claim: Claim) -> str:

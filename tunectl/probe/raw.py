@@ -1,7 +1,7 @@
 """What `tunectl-probe jitter` writes: raw facts of a run, in ticks of its counter. Read once, and checked there."""
 
 from functools import cached_property
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -227,22 +227,7 @@ class Run(msgspec.Struct, frozen=True, dict=True):
         return self.counted.times.get(cpu, (0, 0, 0))[2]
 
 
-class Account(Protocol):
-    """A loop's own account of a run."""
-
-    @property
-    def tsc_start(self) -> int: ...
-    @property
-    def tsc_end(self) -> int: ...
-    @property
-    def quiet_ticks(self) -> int: ...
-    @property
-    def stolen_ticks(self) -> int: ...
-    @property
-    def clock_readings(self) -> tuple[tuple[int, int], tuple[int, int]]: ...
-
-
-def conservation_ppm(loop: Account, hz: float) -> float:
+def conservation_ppm(loop: Cpu, hz: float) -> float:
     """How far turns and gaps, added up one by one, miss the run's length on the kernel's clock."""
     (before, before_ns), (after, after_ns) = loop.clock_readings
     outside = loop.tsc_start - before + after - loop.tsc_end

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,16 @@ def find_program() -> Path:
     )
 
 
+def given(**options: str | float | bool | None) -> Iterator[str]:
+    """The program's arguments of these options; none of one that is None or False."""
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            yield option
+        elif value is not None and value is not False:
+            yield from (option, str(value))
+
+
 def start(
     words: Sequence[str],
     cpus: CpuSet,
@@ -78,11 +88,11 @@ def start(
     env = {_PARENT: str(os.getpid())}
     with place_for(root, cpus) as group:
         argv = [str(find_program()), *words]
+        entered = group
         if group is not None and enters:
             argv += ["--group", str(group)]
-            done = run(argv, timeout_s=timeout_s, on_stderr=on_stderr, answer=answer, env=env, keep=group)
-        else:
-            done = run(argv, timeout_s=timeout_s, on_stderr=on_stderr, answer=answer, env=env, group=group, keep=keep)
+            entered, keep = None, group
+        done = run(argv, timeout_s=timeout_s, on_stderr=on_stderr, answer=answer, env=env, group=entered, keep=keep)
     if done.interrupted and done.returncode == -signal.SIGINT:
         raise KeyboardInterrupt
     if done.returncode and not done.stdout.strip() and group is None and (fence := fenced(root, cpus)):
@@ -125,19 +135,8 @@ def run_jitter(
     """
     chosen = frozenset(cpus)
     wanted = format_cpulist(chosen)
-    words = ["jitter", "--duration", f"{duration_s:.6f}"]
-    options = (
-        ("cpus", wanted or None),
-        ("threshold-ns", threshold_ns),
-        ("fifo", fifo),
-        ("events", events),
-        ("until", until_ns),
-    )
-    for name, value in options:
-        if value is not None:
-            words += [f"--{name}", str(value)]
-    if intrude:
-        words.append("--intrude")
+    words = ["jitter", "--duration", f"{duration_s:.6f}", *given(cpus=wanted or None, threshold_ns=threshold_ns)]
+    words += given(fifo=fifo, events=events, until=until_ns, intrude=intrude)
     tell = None
     if on_progress:
         words.append("--progress")

@@ -15,7 +15,7 @@ from tunectl import shapes
 from tunectl.probe.explain import ARRIVALS, GAPS
 from tunectl.probe.jitter_warnings import CONSERVED_PPM
 from tunectl.probe.lengths import Lengths
-from tunectl.probe.raw import Clock, conservation_ppm, read_raw
+from tunectl.probe.raw import Clock, Cpu, conservation_ppm, read_raw
 from tunectl.shapes import Count
 
 SCHEMA = "tunectl.probe.selftest/1"
@@ -33,37 +33,10 @@ class Phase(msgspec.Struct, frozen=True):
     asked_ns: int
     injected: int
     error: str = ""  # why it did not run
+    recorded: Cpu | None = None  # of the CPU that was interrupted; None where it did not run
     truths: list[Gap] = []
     stopped_ticks: Gap = (0, 0)  # how long the stop took at least, and at most, but for waited_ns
     waited_ns: int = 0
-    tsc_start: int = 0
-    tsc_end: int = 0
-    turns: int = 0
-    quiet_turns: int = 0
-    quiet_ticks: int = 0
-    steps_back: int = 0
-    turns_merged: int = 0
-    gaps_total: int = 0
-    gaps_lost: int = 0
-    complete_until: int = 0  # all gaps before are listed; 0 in older documents, where that was the last listed one
-    stolen_ticks: int = 0
-    max_ticks: int = 0
-    gaps: list[Gap] = []
-    clock_readings: tuple[Gap, Gap] = ((0, 0), (0, 0))
-
-    @property
-    def is_exact(self) -> bool:
-        """The recorder's account against the loop's own, which share no variable.
-
-        Every turn that was no quiet one is a gap, or part of one, and all ticks but those of quiet turns are in gaps. A
-        gap lost without being counted breaks both.
-        """
-        noisy = self.gaps_total + self.turns_merged + self.steps_back
-        return (
-            self.turns - self.quiet_turns == noisy
-            and self.tsc_end - self.tsc_start == self.quiet_ticks + self.stolen_ticks
-            and self.gaps_total == len(self.gaps) + self.gaps_lost
-        )
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -134,6 +107,19 @@ class Selftest(msgspec.Struct, frozen=True, kw_only=True):
     phases: Annotated[list[JudgedPhase], Meta(min_length=1)]
 
 
+def is_exact(cpu: Cpu) -> bool:
+    """The recorder's account against the loop's own, which share no variable.
+
+    Every turn that was no quiet one is a gap, or part of one, and all ticks but those of quiet turns are in gaps. A gap
+    lost without being counted breaks both.
+    """
+    return (
+        cpu.turns - cpu.quiet_turns == cpu.interruptions + cpu.turns_merged + cpu.steps_back
+        and cpu.run_ticks == cpu.quiet_ticks + cpu.stolen_ticks
+        and cpu.interruptions == len(cpu.events) + cpu.events_lost
+    )
+
+
 @dataclass
 class Recall:
     """What became of the known interruptions. Lengths in ticks."""
@@ -175,23 +161,25 @@ def _vouched_ns(phases: Sequence[JudgedPhase]) -> int | None:
 
 def _phase(phase: Phase, clock: Clock) -> JudgedPhase:
     head: Any = {"name": phase.name, "kind": phase.kind, "asked_ns": phase.asked_ns, "injected": phase.injected}
-    if phase.error:
+    if phase.recorded is None:
         return JudgedPhase(**head, outcome="not-run", reason=phase.error)
-    figures, reason = _stop(phase, clock.hz) if phase.kind == "stop" else _injected(phase, clock)
+    judge = _stop if phase.kind == "stop" else _injected
+    figures, reason = judge(phase, phase.recorded, clock)
     return JudgedPhase(**head, outcome="failed" if reason else "passed", reason=reason, **figures)
 
 
-def _injected(phase: Phase, clock: Clock) -> tuple[dict[str, Any], str]:
+def _injected(phase: Phase, cpu: Cpu, clock: Clock) -> tuple[dict[str, Any], str]:
     tick_ns = 1e9 / clock.hz
-    found = recall(phase.truths, phase.gaps, phase.gaps_lost, phase.complete_until)
-    conserved = conservation_ppm(phase, clock.hz)
+    gaps = [(start, end) for start, end, _ in cpu.events]
+    found = recall(phase.truths, gaps, cpu.events_lost, cpu.complete_until)
+    conserved = conservation_ppm(cpu, clock.hz)
     figures: dict[str, Any] = {
         "found": found.found,
         "missed": found.missed,
         "counted_as_lost": found.beyond,
         "gaps_with_them": found.gaps,
-        "gaps_total": phase.gaps_total,
-        "gaps_lost": phase.gaps_lost,
+        "gaps_total": cpu.interruptions,
+        "gaps_lost": cpu.events_lost,
         "shortest_gap_ns": round(found.shortest * tick_ns),
     }
     if phase.kind != "ipi":  # the truth of an interrupt from another CPU is a bracket around it, and no length
@@ -199,16 +187,16 @@ def _injected(phase: Phase, clock: Clock) -> tuple[dict[str, Any], str]:
         figures["shortfall_ns"] = round(found.shortfall * tick_ns)
         spread = errors[0], median_high(errors), errors[-1]
         figures["length_error_ns"] = Spread(*(round(ticks * tick_ns) for ticks in spread))
-    figures["account_is_exact"] = phase.is_exact
+    figures["account_is_exact"] = is_exact(cpu)
     figures["conservation_ppm"] = None if clock.is_the_kernels else round(conserved, 3)
-    reasons = _wrong(phase, found, tick_ns, 0.0 if clock.is_the_kernels else conserved)
+    reasons = _wrong(phase, cpu, found, tick_ns, 0.0 if clock.is_the_kernels else conserved)
     return figures, next(reasons, "")
 
 
-def _wrong(phase: Phase, found: Recall, tick_ns: float, conserved_ppm: float) -> Iterator[str]:
+def _wrong(phase: Phase, cpu: Cpu, found: Recall, tick_ns: float, conserved_ppm: float) -> Iterator[str]:
     """What is wrong first is the reason."""
     shortfall_ns = found.shortfall * tick_ns
-    if not phase.is_exact:
+    if not is_exact(cpu):
         yield "the recorder's account differs from the loop's: gaps went missing without being counted"
     if abs(conserved_ppm) > CONSERVED_PPM:
         yield f"loops and gaps miss the run's length by {conserved_ppm:.0f} ppm"
@@ -218,24 +206,22 @@ def _wrong(phase: Phase, found: Recall, tick_ns: float, conserved_ppm: float) ->
         yield f"a gap was {shortfall_ns:.0f} ns shorter than the truth"
     if phase.kind in ("preemption", "ipi") and found.beyond:
         yield "this host interrupts so often that the list of gaps was full before the end"
-    if phase.kind == "loss" and not phase.gaps_lost:
+    if phase.kind == "loss" and not cpu.events_lost:
         yield "the list of gaps was never full: nothing had to be counted as lost"
 
 
 def recall(truths: Sequence[Gap], gaps: Sequence[Gap], lost: int, complete_until: int = 0) -> Recall:
-    """Each truth against the listed gap that overlaps it most, in order of time; `lost` gaps are beyond the list."""
+    """Each truth against the listed gap that overlaps it most, in order of time; `lost` gaps are beyond the list.
+
+    All gaps before `complete_until` are listed; 0: the list was cut behind its last one.
+    """
     result = Recall()
     listed_until = complete_until or (gaps[-1][1] if gaps else 0)
     at, last = 0, -1
     for truth in truths:
         while at < len(gaps) and gaps[at][1] <= truth[0]:
             at += 1
-        place = None
-        for other in range(at, len(gaps)):
-            if gaps[other][0] >= truth[1]:
-                break
-            if place is None or _overlap(truth, gaps[other]) > _overlap(truth, gaps[place]):
-                place = other
+        place = _best(truth, gaps, at)
         if place is None:
             is_beyond = bool(lost) and truth[0] >= listed_until
             result.beyond += is_beyond
@@ -252,17 +238,26 @@ def recall(truths: Sequence[Gap], gaps: Sequence[Gap], lost: int, complete_until
     return result
 
 
+def _best(truth: Gap, gaps: Sequence[Gap], at: int) -> int | None:
+    best = None
+    while at < len(gaps) and gaps[at][0] < truth[1]:
+        if best is None or _overlap(truth, gaps[at]) > _overlap(truth, gaps[best]):
+            best = at
+        at += 1
+    return best
+
+
 def _overlap(one: Gap, other: Gap) -> int:
     return max(min(one[1], other[1]) - max(one[0], other[0]), 0)
 
 
-def _stop(phase: Phase, hz: float) -> tuple[dict[str, Any], str]:
+def _stop(phase: Phase, cpu: Cpu, clock: Clock) -> tuple[dict[str, Any], str]:
     """One stop of known length: how far are the longest gap, and each percentile, from what it explains?"""
-    tick_ns = 1e9 / hz
+    tick_ns = 1e9 / clock.hz
     least_ns, most_ns = phase.stopped_ticks[0] * tick_ns, phase.stopped_ticks[1] * tick_ns + phase.waited_ns
-    max_ns = phase.max_ticks * tick_ns
+    max_ns = cpu.max_ticks * tick_ns
     max_error = _outside(max_ns, least_ns, most_ns)
-    percentile_error = max(_percentile_errors(phase, tick_ns, least_ns, most_ns), default=0.0)
+    percentile_error = max(_percentile_errors(cpu, tick_ns, least_ns, most_ns), default=0.0)
     named = {"truth_ns": least_ns, "max_ns": max_ns, "max_error_ns": max_error, "percentile_error_ns": percentile_error}
     figures = {name: round(value) for name, value in named.items()}
     if max_error > _STOP_ERROR_NS:
@@ -272,16 +267,16 @@ def _stop(phase: Phase, hz: float) -> tuple[dict[str, Any], str]:
     return figures, ""
 
 
-def _percentile_errors(phase: Phase, tick_ns: float, least_ns: float, most_ns: float) -> Iterator[float]:
+def _percentile_errors(cpu: Cpu, tick_ns: float, least_ns: float, most_ns: float) -> Iterator[float]:
     """A single gap of length L dominates: P(wait > x) = (L - x) / run as long as x is longer than every other gap.
 
     So each percentile of arrivals is L less the share of the run that may wait longer. Of the gaps' own percentiles,
     those whose rank is the last are L itself.
     """
-    run_ns = (phase.tsc_end - phase.tsc_start) * tick_ns
-    ticks = sorted(end - start for start, end in phase.gaps)
+    run_ns = cpu.run_ticks * tick_ns
+    ticks = sorted(end - start for start, end, _ in cpu.events)
     lengths = Lengths((length * tick_ns, 1) for length in ticks)
-    second_ns = max((length for length in ticks if length != phase.max_ticks), default=0) * tick_ns
+    second_ns = max((length for length in ticks if length != cpu.max_ticks), default=0) * tick_ns
     for share in GAPS.values():
         if lengths.is_last(share):
             yield _outside(lengths.percentile(share), least_ns, most_ns)

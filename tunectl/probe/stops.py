@@ -122,7 +122,13 @@ def stops_of(run: Run, attributed: Attributed) -> Stops:
     classes = (run.long_ticks, 0) if run.long_ticks and any(cpu.events_lost for cpu in run.cpus) else (0,)
     found = (_stops(run, attributed, least) for least in classes)
     stops = next((stops for stops in found if stops), None)
-    return replace(stops, explanation=_explanation(run)) if stops else Stops(count=0)
+    if stops is None:
+        return Stops(count=0)
+    if not run.machine.is_virtual:
+        return replace(stops, explanation="an SMI or the hardware")
+    stolen = sum(run.steal_ms(cpu.cpu) for cpu in run.cpus)
+    account = f"by whose account it kept these CPUs for {stolen:,} ms in all (steal)"
+    return replace(stops, explanation=f"the hypervisor, {account}, or the machine below it")
 
 
 def _stops(run: Run, attributed: Attributed, least: int) -> Stops | None:
@@ -147,12 +153,3 @@ def _not_seen(run: Run, attributed: Attributed) -> str:
     if not attributed.method:
         return "only --attribute tells in which gaps the kernel had no part"
     return "" if attributed.is_traced else attributed.method.reason
-
-
-def _explanation(run: Run) -> str:
-    if not run.machine.is_virtual:
-        return "an SMI or the hardware"
-    stolen = sum(run.steal_ms(cpu.cpu) for cpu in run.cpus)
-    return (
-        f"the hypervisor, by whose account it kept these CPUs for {stolen:,} ms in all (steal), or the machine below it"
-    )
