@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tunectl import kinds
 from tunectl.checking.outcomes import OF_CHECKS
 from tunectl.checking.runner import Interrupted, run_checks
 from tunectl.checking.tick import judge_probe, with_longer_look
@@ -36,7 +35,7 @@ from tunectl.preflight.feeding import Fed, measure_feed
 from tunectl.preflight.gate import NO_PROBLEM, STOP, Parts, Problem, Reason, decide
 from tunectl.preflight.headline import count_waivers, headline
 from tunectl.preflight.thermal import NAMES, judge_thermal, verdict_of_heat
-from tunectl.preflight.unproved import to_feed, to_load, to_prove
+from tunectl.preflight.unproved import to_feed, to_finish, to_load, to_prove
 from tunectl.probe.budget import KEYS, judge, suggested_s
 from tunectl.probe.loaded import planned, refusal, under
 from tunectl.probe.runner import run_jitter
@@ -131,7 +130,7 @@ def run_preflight(request: Request) -> Flight:
         *to_prove(root.live, problem, flight.probe, flight.beside, flight.load),
         *to_load(flight.load, flight.load_problem, flight.loaded),
         *to_feed(flight.fed.problem, flight.fed.result),
-        *([to_type(kinds.preflight(flight.load), "to its end")] if stopped else []),
+        *to_finish(stopped, flight.load),
     )
     parts = Parts(
         verify=tuple(map(request.typed, flight.plan.findings if flight.plan else ())),

@@ -66,6 +66,12 @@ def to_feed(problem: str, feed: Feed | None) -> Iterator[Fix]:
         yield to_type(kinds.preflight(feed=True), feed.budget.reason)
 
 
+def to_finish(stopped: str, loads: Sequence[str]) -> Iterator[Fix]:
+    """The same once more, where it did not come to its end."""
+    if stopped:
+        yield to_type(kinds.preflight(loads), "to its end")
+
+
 def _to_judge(probe: Jitter, loads: Sequence[str]) -> Iterator[Fix]:
     budget = probe.budget
     limits = {name: limit for name, limit in budget.limits.items() if limit is not None}
