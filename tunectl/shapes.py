@@ -71,6 +71,9 @@ Reboot = Annotated[bool, Meta(description="Does something take effect only with 
 TrialKind = Literal["runtime", "boot"]
 
 
+Came = Literal["to-come", "booted", "proved"]
+
+
 class Unconfirmed(msgspec.Struct, frozen=True):
     """A change that is taken back unless it is confirmed."""
 
@@ -81,9 +84,10 @@ class Unconfirmed(msgspec.Struct, frozen=True):
         Meta(description="When it is taken back, as the wall clock stands now; empty for a boot that is tried."),
         Maybe,
     ] = ""
-    proved_at: Annotated[
-        Time | Literal[""],
-        Meta(description="When the boot that is tried had everything in force; empty before."),
+    overdue: Annotated[bool, Meta(description="It should be gone by now."), Maybe] = False
+    tried: Annotated[
+        Came | Literal[""],
+        Meta(description="How far a boot that is tried has come; proved: everything was in force. Empty for another."),
         Maybe,
     ] = ""
 

@@ -46,6 +46,14 @@ def few(names: Iterable[object], most: int = 3, between: str = ", ") -> str:
     return between.join(listed[:most]) + more
 
 
+def awaits(back_at: str, overdue: bool, tried: str) -> str:
+    """When a change that nobody has confirmed goes back, or how far the boot that is tried has come."""
+    if back_at:
+        return f"due to go back since {back_at}" if overdue else f"back at {back_at}"
+    booted = {"booted": "this boot tries it, and has not proved itself yet", "proved": "this boot has proved itself"}
+    return booted.get(tried, "the next boot alone tries it")
+
+
 def wanted(value: str, match: Match) -> str:
     """`at most 5`; the value alone where it is no bound."""
     return _BOUNDS.get(match, "") + value

@@ -106,14 +106,14 @@ def test_what_is_not_in_force_is_not_confirmed(play: Play, host_root: HostFactor
 # ---- a boot that is tried
 
 
-def phase(play: Play, tree: Path, folder: Path, name: str) -> Played:
+def phase(play: Play, tree: Path, folder: Path, name: str, **variables: object) -> Played:
     """One phase of the role, on a host that may be rebooted: Ansible itself never reboots the machine it runs on."""
     playbook = folder / f"{name}.yml"
     task = {"ansible.builtin.import_role": {"name": "tunectl.host.tunectl_tune", "tasks_from": name}}
     start = {"hosts": "all", "gather_facts": False, "environment": "{{ tunectl_environment }}"}
     playbook.write_text(json.dumps([{**start, "tasks": [task]}]))
-    wanted = {"tunectl_host_isolated": "2-3", "tunectl_host_profile": "some.toml"}
-    return play(playbook, {"lab4": recorded(tree, tunectl_tune_reboot=True, tunectl_tune_settle_s=0, **wanted)})
+    wanted = {"tunectl_host_isolated": "2-3", "tunectl_host_profile": "some.toml", "tunectl_tune_reboot": True}
+    return play(playbook, {"lab4": recorded(tree, **{**wanted, "tunectl_tune_settle_s": 0, **variables})})
 
 
 def test_a_boot_is_tried_and_kept_once_it_was_reached(play: Play, tmp_path: Path) -> None:
@@ -143,10 +143,31 @@ def test_a_host_that_boots_its_old_line_again_has_failed(play: Play, tmp_path: P
     (tree / "proc/sys/kernel/random/boot_id").write_text(f"{other}\n")
     root = WritableSysroot(str(tree))
     end_when_due(root, state_of(root), other, wait_s=0)
-    done = phase(play, tree, tmp_path, "keep")
-    assert (done.code, done.counts("lab4")["failed"]) == (2, 1), done.out
-    assert trial(tree)["why"] in done.said("lab4")
-    assert f"{tree}/var/lib/tunectl/journal.jsonl" in done.said("lab4")
+    for name in ("keep", "reboot"):
+        done = phase(play, tree, tmp_path, name)
+        assert (done.code, done.counts("lab4")["failed"]) == (2, 1), done.out
+        assert trial(tree)["why"] in done.said("lab4")
+        assert f"{tree}/var/lib/tunectl/journal.jsonl" in done.said("lab4")
+
+
+def test_what_is_tried_is_neither_lost_nor_booted_away(play: Play, tmp_path: Path) -> None:
+    tree = wanting("grub", tmp_path)
+    phase(play, tree, tmp_path, "apply")
+    before = picture(tree)
+    others: tuple[dict[str, object], ...] = (
+        {"tunectl_host_isolated": "1-3"},
+        {"tunectl_tune_confirm": "never"},
+        {"tunectl_tune_reboot": False, "tunectl_host_isolated": "1-3"},
+        {"tunectl_tune_reach": "nonsense"},
+    )
+    for other in others:
+        refused = phase(play, tree, tmp_path, "apply", **other)
+        assert (refused.code, refused.counts("lab4")["changed"], picture(tree)) == (2, 0, before), refused.out
+
+    boot_it(tree, "grub")  # somebody else did
+    early = phase(play, tree, tmp_path, "reboot")
+    assert "has not proved itself" in early.said("lab4")  # and Ansible was not asked for a reboot
+    assert trial(tree)["status"] == "armed"
 
 
 def test_where_no_boot_can_be_tried_every_boot_gets_the_line(play: Play, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tunectl.shapes import replaced
 from tunectl.tuners.find import read_tuners
 from tunectl.tuning.inspection import open_inspection
 from tunectl.tuning.show import Roles, roles_of_kernel, show_body
-from tunectl.tuning.trial import waiting
+from tunectl.tuning.trial import told_of_waiting, waiting
 
 
 @tunectl_command(
@@ -49,5 +49,6 @@ def _show(options: Options, root: Sysroot) -> int:
     guest = read_guest(root, topology.drivers.hypervisor)
     body = show_body(topology, read_tuners(root), roles, identity, tuned, loader, guest)
     waits = waiting(options.state_path, root, identity.boot_id)
-    emit(options, "show", identity, replaced(body, unconfirmed=waits))
+    unknown = "" if waits else told_of_waiting(options.state_path, root, identity.boot_id)  # why it is not known
+    emit(options, "show", identity, replaced(body, unconfirmed=waits, notes=[unknown] if unknown else []))
     return OK

@@ -143,8 +143,10 @@ def require_none_waits(state: str, root: Sysroot) -> None:
 
 def unconfirmed(trial: Trial) -> TunectlError:
     """Why nothing else is written, and what ends that."""
-    keeps = CONFIRM.then(argv("sudo", "tunectl", "apply"))
-    return TunectlError(f"the change {trial.id} is not confirmed yet; nothing was changed", keeps)
+    ends: str = CONFIRM.then(argv("sudo", "tunectl", "apply"))
+    if trial.tries:
+        ends = f"{CONFIRM} {trial.id}" if trial.tries.proved_at else "the boot that tries it has to end first"
+    return TunectlError(f"the change {trial.id} is not confirmed yet; nothing was changed", ends)
 
 
 def _refuse_unconfirmed(state: str, inspection: Inspection, root: WritableSysroot) -> Notified:
@@ -346,13 +348,13 @@ def _from_journal(root: WritableSysroot, state: str, boot_id: str, error: Record
     if journal.damaged or not begins:
         _remove_units(root, early)
         rows = backwards.preview(root, journal, boot_id).results
-        stands = few([row.path for row in rows if row.result == "would-restore"]) or "nothing that it tells of"
+        stands = few([row.path for row in rows if row.result == "would-restore"]) or "what it does not tell of"
         why = f"{error.message}; the journal does not tell it either ({journal.damage or 'it has no entry of it'})"
         raise TunectlError(f"{why}, and nothing was taken back; as tunectl wrote it stands: {stands}", _RESTORE)
     own = tuple(entry.path for seq, entry in entries if seq >= begins[-1] and _is_own_unit(entry.path))
-    why = f"{error.message}: the journal told what to take back"
+    why = f"{error.message}; the journal told what to take back"
     lost = Trial(
-        id=new_id(),
+        id=error.trial_id or new_id(),
         kind="runtime",
         boot_id="",
         deadline_s=0.0,

@@ -37,7 +37,7 @@ from tunectl.tuning.evidence import missing, own_words
 from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
 from tunectl.tuning.proved import mark_tried
-from tunectl.tuning.trial import CONFIRM, Trial, read_trial, returned_of, unconfirmed_of, waiting
+from tunectl.tuning.trial import Trial, read_trial, returned_of, told_of_waiting, waiting
 
 
 def observe(view: View, settings: Iterable[Setting]) -> list[Reading]:
@@ -105,12 +105,8 @@ class Inspection(NamedTuple):
     def notes(self) -> list[str]:
         """What concerns the whole host: the boot loader, a journal that was cut off, interfaces that are not there."""
         notes = [f"{doubt}: {CHOOSES}; {mending([doubt])}" for doubt in self.doubts()]
-        try:
-            if change := unconfirmed_of(self.journal.directory, self.root, self.identity.boot_id):
-                until = f"back at {change.back_at}" if change.back_at else "tried for one boot alone"
-                notes.append(f"unconfirmed, {until}: `{CONFIRM} {change.id}` keeps the change")
-        except TunectlError as error:
-            notes.append(f"whether a change waits for its confirmation is not known: {error}")
+        if waits := told_of_waiting(self.journal.directory, self.root, self.identity.boot_id):
+            notes.append(waits)
         if back := self.returned():
             notes.append(f"the change {back.id} came back by itself at {back.at}: {back.why}")
         loader = detect(self.root, self.config.bootloader)

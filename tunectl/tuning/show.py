@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tunectl.cpulist import CpuSet, format_cpulist
-from tunectl.shapes import Cpulist, Maybe, Waits
+from tunectl.shapes import Cpulist, Maybe, Notes, Waits
 
 if TYPE_CHECKING:
     from tunectl.bootloader.families import Loader
@@ -248,6 +248,7 @@ class Show(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="How many findings of `tunectl verify` have each outcome; only with a host file."),
     ] = UNSET
     unconfirmed: Waits = UNSET
+    notes: Notes = []
 
 
 def show_body(

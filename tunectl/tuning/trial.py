@@ -7,6 +7,7 @@ boot than the one in which it was armed is the end of it.
 """
 
 import os
+import re
 import secrets
 import stat
 import time
@@ -23,10 +24,11 @@ from tunectl.command import argv
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
-from tunectl.shapes import Returned, Shape, TrialKind, Unconfirmed, now_utc
+from tunectl.shapes import Came, Returned, Shape, TrialKind, Unconfirmed, now_utc
 from tunectl.tuning.journal import NAME as JOURNAL
 from tunectl.tuning.records import InForce
 from tunectl.units import DIRECTORY, RETURN
+from tunectl.wording import awaits
 
 NAME, CONFIRMED, WORSE = "trial.json", "confirmed.json", "worse.json"
 _LARGEST = 4 << 20  # bytes: a host file and its profiles have at most one MiB each
@@ -38,7 +40,9 @@ TriedBy = Literal["loader", "kexec"]  # what starts the kernel of a boot that is
 
 
 class RecordLostError(TunectlError):
-    """The record of a change is gone, or nobody can believe what stands there."""
+    """The record of a change is gone, or nobody can believe what stands there; its id, where that is still legible."""
+
+    trial_id = ""
 
 
 class HostSet(msgspec.Struct, frozen=True):
@@ -181,7 +185,10 @@ def read_record(state: str, name: str, shape: type[Shape], root: Sysroot) -> Sha
     try:
         return msgspec.json.decode(data, type=shape)
     except msgspec.DecodeError as error:
-        raise RecordLostError(f"{path}: not as tunectl writes it: {error}", "sudo tunectl restore") from error
+        lost = RecordLostError(f"{path} is not as tunectl writes it ({error})", "sudo tunectl restore")
+        legible = re.match(rb'{"id":"([0-9a-f]{8})"', data)
+        lost.trial_id = legible[1].decode() if legible else ""
+        raise lost from error
 
 
 def _require_roots(path: str, root: Sysroot) -> None:
@@ -231,9 +238,26 @@ def unconfirmed_of(state: str, root: Sysroot, boot_id: str) -> Unconfirmed | Non
     if trial is None or trial.is_over:
         return None
     if trial.tries:
-        return Unconfirmed(trial.id, trial.kind, proved_at=trial.tries.proved_at)
+        came: Came = "proved" if trial.tries.proved_at else "booted" if trial.tries.boot_id else "to-come"
+        return Unconfirmed(trial.id, trial.kind, tried=came)
     due_s = trial.deadline_s if boot_id == trial.boot_id else 0.0  # a boot is the end of it: it was due at its start
-    return Unconfirmed(trial.id, trial.kind, now_utc(due_s - boot_time()))
+    left_s = due_s - boot_time()
+    return Unconfirmed(trial.id, trial.kind, now_utc(left_s), overdue=left_s < 0)
+
+
+def told_of_waiting(state: str, root: Sysroot, boot_id: str) -> str:
+    """The same as a sentence, with what ends it, or why it is not known; "" where no change waits."""
+    try:
+        change = unconfirmed_of(state, root, boot_id)
+    except TunectlError as error:
+        return f"whether a change waits for its confirmation is not known: {error}"
+    if change is None:
+        return ""
+    until = awaits(change.back_at, change.overdue, change.tried)
+    if change.overdue:
+        return f"unconfirmed, {until}: `sudo tunectl deadline` takes it back"
+    keeps = "" if change.tried in ("to-come", "booted") else f": `{CONFIRM} {change.id}` keeps the change"
+    return f"unconfirmed, {until}{keeps}"
 
 
 def returned_of(state: str, root: Sysroot, config: HostConfig, journal: str) -> Returned | None:

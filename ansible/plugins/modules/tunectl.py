@@ -529,7 +529,7 @@ reboot_required:
   returned: with the commands plan, apply, verify, preflight and restore
   type: bool
 unconfirmed:
-  description: The change that is taken back unless it is confirmed, with id, kind, back_at and proved_at.
+  description: The change that is taken back unless it is confirmed, with id, kind, back_at, overdue and tried.
   returned: when one waits, with the commands plan, apply, verify and show
   type: dict
 returned:

@@ -5,8 +5,8 @@ from typing import Any
 
 from tunectl.report.escape import printable
 from tunectl.report.text.cpugrid import draw, legend, size
-from tunectl.report.text.page import VERDICT_STYLES, Part, TextPage, columns, heading, line, prose
-from tunectl.wording import plural
+from tunectl.report.text.page import VERDICT_STYLES, Part, TextPage, columns, heading, line, notes, prose
+from tunectl.wording import awaits, plural
 
 MAX_IRQS = 8
 MAX_NICS = 16
@@ -54,10 +54,10 @@ def _system(page: TextPage, body: Mapping[str, Any]) -> None:
     if loader := body.get("bootloader"):
         rows.append(("boot loader", f"{loader['name']}, by {', '.join(loader['evidence'])}".removesuffix(", by ")))
     if waits := body.get("unconfirmed"):
-        rows.append(
-            ("unconfirmed", f"back at {waits['back_at']}" if waits.get("back_at") else "tried for one boot alone")
-        )
+        until = awaits(waits.get("back_at", ""), waits.get("overdue", False), waits.get("tried", ""))
+        rows.append(("unconfirmed", until))
     columns(page, [(label, printable(text)) for label, text in rows], styles=("dim", "cyan"))
+    notes(page, body.get("notes", ()))
     if not sets["isolated"]:
         prose(page, "no CPU is isolated; `tunectl propose` says which could be", style="yellow")
 
