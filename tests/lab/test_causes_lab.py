@@ -24,5 +24,5 @@ def test_what_interrupts_is_named(installed: Lab, program: Path, row: bench.Row)
     score = bench.injected(
         lambda command: installed.run(command, check=False).out, PROGRAM, f"{PREFIX}/bin/tunectl", 2, row
     )
-    assert score.injected
-    assert score.named >= bench.BAR * score.injected, str(score)
+    print(f"{row.way}: {score}")
+    assert score.is_right, str(score)
