@@ -48,13 +48,15 @@ def test_every_default_is_declared_with_its_value(role: Path) -> None:
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
 def test_main_is_a_table_of_contents(role: Path) -> None:
-    words = {"ansible.builtin.import_tasks", "ansible.builtin.include_tasks"}
+    words = {"ansible.builtin.import_tasks", "ansible.builtin.include_tasks", "ansible.builtin.import_role"}
     named = []
     for task in read(role / "tasks/main.yml"):
         (word,) = words & task.keys()
-        named.append(task[word]["file"] if isinstance(task[word], dict) else task[word])
+        given = task[word] if isinstance(task[word], dict) else {"file": task[word]}
+        whose = role.with_name(given["name"].removeprefix("tunectl.host.")) if "name" in given else role
+        named.append(whose / "tasks" / (given.get("file") or f"{given['tasks_from']}.yml"))
         assert task["tags"][0] == role.name
-    assert all((role / "tasks" / name).exists() for name in named)
+    assert all(path.exists() for path in named)
     assert (role / "README.md").exists()
 
 

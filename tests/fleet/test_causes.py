@@ -159,7 +159,7 @@ def test_what_to_do_is_said_once_with_its_hosts_in_the_order_of_each_host() -> N
     ]
 
 
-WAITS = {"id": "0123abcd", "kind": "runtime", "back_at": "2026-11-21T09:00:00Z"}
+WAITS = {"id": "0123abcd", "kind": "runtime", "back_at": "2026-11-21T09:00:00Z", "overdue": False, "tried": ""}
 BACK = {"id": "0123abcd", "kind": "boot", "at": "2026-11-21T08:00:00Z", "why": "nobody came", "journal": "/j"}
 
 
