@@ -9,7 +9,7 @@ from msgspec import Meta
 from tunectl.checking.runner import run_checks
 from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command
 from tunectl.cli.helped import VERDICT, Example, exit_code
-from tunectl.cli.options import Options, intrude_option, strict_option
+from tunectl.cli.options import WINDOW_S, Options, intrude_option, strict_option
 from tunectl.cli.values import a_path, checks, one_of
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cpusets import read_scope_facts
@@ -41,7 +41,9 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     ),
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=a_path(names=one_of(checks)))
-@click.option("--window", "window_s", default=2.0, show_default=True, metavar="S", help="How long the host is watched.")
+@click.option(
+    "--window", "window_s", default=WINDOW_S, show_default=True, metavar="S", help="How long the host is watched."
+)
 @intrude_option
 @strict_option
 def command(options: Options, paths: tuple[str, ...], window_s: float, intrude: bool, strict: bool) -> int:

@@ -8,7 +8,7 @@ import click
 from tunectl.cli.command import emit, stay_off, tunectl_command
 from tunectl.cli.confirm import of_set, tried
 from tunectl.cli.helped import FAILED, OK, Example
-from tunectl.cli.options import Options
+from tunectl.cli.options import WINDOW_S, Options
 from tunectl.cpulist import parse_cpulist
 from tunectl.host.identity import read_identity
 from tunectl.host.writable import WritableSysroot
@@ -23,7 +23,6 @@ from tunectl.wording import few
 _SLICE_S = 1.0  # sleep(3) does not count what the host sleeps, and nobody tells that it was confirmed
 _MISSED = 5  # times in a row that nobody answered: a link comes up again after its card was set up anew
 _PROOF_S = 5.0  # between two looks at a boot that is tried: services come up meanwhile
-_WINDOW_S = 2.0  # as `tunectl preflight` has it
 _WAIT_S = 600.0  # an apply or a restore at work has its own limits
 
 
@@ -98,7 +97,7 @@ def _is_go(options: Options, inspection: Inspection) -> bool:
         invocation=options.invocation,
         today=inspection.today,
         duration_s=None,
-        window_s=_WINDOW_S,
+        window_s=WINDOW_S,
         strict=False,
         tell=lambda _: None,
         intrude=False,

@@ -19,6 +19,7 @@ from tunectl.installed import HOST_FILE, STATE
 
 F = TypeVar("F", bound=Callable[..., Any])
 FORMATS = ("text", "json", "junit", "nagios", "prometheus", "toml", "markdown", "html")  # of all commands together
+WINDOW_S = 2.0  # for how long checks watch a host, where nothing else is said
 _SUDO_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # as Debian's sudoers has it
 
 _SHARED: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (

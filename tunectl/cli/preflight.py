@@ -6,7 +6,7 @@ import click
 
 from tunectl.cli.command import GATE, Typed, emit, open_root, progress, stay_off, today, tunectl_command, typed
 from tunectl.cli.helped import GO, Example, exit_code
-from tunectl.cli.options import Options, intrude_option, load_option
+from tunectl.cli.options import WINDOW_S, Options, intrude_option, load_option
 from tunectl.cli.verify import Verified, verify_body
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
@@ -32,7 +32,7 @@ from tunectl.shapes import plain
     metavar="S",
     help="How long the probe runs [as long as its limits need, 5 to 60].",
 )
-@click.option("--window", "window_s", default=2.0, show_default=True, metavar="S", help="How long checks watch.")
+@click.option("--window", "window_s", default=WINDOW_S, show_default=True, metavar="S", help="How long checks watch.")
 @load_option
 @click.option("--feed/--no-feed", default=None, help="Run `probe feed`, too [as the host file says].")
 @intrude_option

@@ -32,11 +32,7 @@ _FLAGS = {
 }
 _SWITCHES = {"preflight": ("feed",)}  # on, off, or as the host file says
 _VALUES = {
-    "apply": {
-        "confirm_within": "--confirm-within",
-        "reach": "--reach",
-        "wait_s": "--wait",
-    },
+    "apply": {"confirm_within": "--confirm-within", "reach": "--reach", "wait_s": "--wait"},
     "confirm": {"wait_s": "--wait"},
     "restore": {"wait_s": "--wait"},
     "check": {"window_s": "--window"},
