@@ -215,6 +215,11 @@ class Todo(NamedTuple):
         return f"{own}: {self.own_words}" if self.own_words else f"by hand: {self.decide}" if self.decide else ""
 
     @property
+    def boots(self) -> bool:
+        """Is it the reboot?"""
+        return self.commands == REBOOT.commands
+
+    @property
     def is_search(self) -> bool:
         """Is it for a limit that was broken, of which no finding says why?"""
         return self.mends == (_PROBE,)
@@ -233,7 +238,7 @@ class Todo(NamedTuple):
         knobs: dict[str, list[str]] = {}
         for target in map(parse_target, self.mends):
             knobs.setdefault(target.knob, []).append(target.instance)
-        if self.commands == REBOOT.commands:
+        if self.boots:
             return f"puts {plural(len(self.mends), 'setting')} in force"
         verb = "looks again at" if self.looks else "mends"
         if len(knobs) <= MAX_NAMES:

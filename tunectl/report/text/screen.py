@@ -172,20 +172,16 @@ def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]], found: Itera
     for number, one in enumerate(listed if page.verbose else listed[:MAX_STEPS], 1):
         label = f"{number}. ".rjust(len(str(len(listed))) + 2)
         indent = 2 + len(label)
-        said = one.weighed(severities)
-        used = 0
         for place, command in enumerate(one.typed):
             # A command is not wrapped: it is there to be copied.
             line(page, "  ", (label if place == 0 else " " * len(label), "dim"), (command, "bold"))
-            used = indent + cell_len(command)
         if one.by_hand:
             prose(page, one.by_hand, indent=2, label=label)
         if one.note:
             clipped(page, one.note, indent=indent)
-        if used and not one.note and len(one.typed) == 1 and used + 4 + len(said) <= page.width:
-            page.lines[-1] = [*page.lines[-1], (f"    {printable(said)}", "dim")]
-        elif one.mends and (page.verbose or not (one.by_hand or (one.note and one.is_search))):
-            clipped(page, said, indent=indent, style="dim", lines=1)
+        says_itself = one.by_hand or one.boots or (one.note and one.is_search)
+        if one.mends and (page.verbose or not says_itself):
+            clipped(page, one.weighed(severities), indent=indent, style="dim", lines=1)
     if len(listed) > MAX_STEPS and not page.verbose:
         prose(page, f"{len(listed) - MAX_STEPS} more: -v", indent=2, style="dim")
 
