@@ -58,24 +58,27 @@ def against_limits(page: TextPage, rows: Sequence[Limited], reasons: Iterable[st
     heading(page, "Measured against its limit")
     for reason in reasons:
         clipped(page, reason, indent=2, label="- ")
-    kept = sorted(rows, key=lambda row: row.share or 0.0, reverse=True)[:MAX_FIGURES]
+    kept = sorted(rows, key=lambda row: row.share or 0.0, reverse=True)[: None if page.verbose else MAX_FIGURES]
     shown = [row for row in rows if row in kept]
     if page.width < _NARROW:
         columns(page, [row[:5] for row in shown], indent=2, right=(1, 2))
-        return
-    widths = [
-        max(map(cell_len, texts), default=0)
-        for texts in zip(*((row.label, _figure(row)) for row in shown), strict=True)
-    ]
-    for row in shown:
+    else:
+        _bars(page, shown)
+    if len(rows) > len(shown):
+        prose(page, f"{len(rows) - len(shown)} more, further from their limits: -v", indent=2, style="dim")
+
+
+def _bars(page: TextPage, rows: Sequence[Limited]) -> None:
+    label, figure = (max((cell_len(text) for text in texts), default=0) for texts in (
+        [row.label for row in rows], [_figure(row) for row in rows]
+    ))  # fmt: skip
+    for row in rows:
         style = _WORDS.get(row.word, "")
-        parts: list[Part] = ["  ", row.label.ljust(widths[0]), "  ", _figure(row).rjust(widths[1]), "  "]
+        parts: list[Part] = ["  ", row.label.ljust(label), "  ", _figure(row).rjust(figure), "  "]
         parts += [(_bar(row.share), style), "  ", (row.word.ljust(6), style), "  "]
         room = max(page.width - sum(cell_len(part if isinstance(part, str) else part[0]) for part in parts), 1)
         where = printable(row.where)
         line(page, *parts, where if cell_len(where) <= room else f"{where[: room - 1]}…")
-    if len(rows) > len(shown):
-        prose(page, f"{len(rows) - len(shown)} more, further from their limits: -v", indent=2, style="dim")
 
 
 def _figure(row: Limited) -> str:
