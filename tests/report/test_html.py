@@ -20,8 +20,10 @@ from tests.report.pages import EVIL, JITTER, WAKE, before_and_after, file, full,
 from tunectl.errors import TunectlError
 from tunectl.model import Document
 from tunectl.report import render
+from tunectl.report.causes import grouped
 from tunectl.report.charts import LogScale
-from tunectl.report.html.charts import Curve, _waits, curve, frequency_plot, sparkline_plot, wait_plot, warmth
+from tunectl.report.html.charts import Curve, _waits, curve, frequency_plot, wait_plot, warmth
+from tunectl.report.html.gaps import gap_strips
 from tunectl.shapes import Jitter, typed
 
 PAGES = {"full": full, "before and after": before_and_after}
@@ -29,25 +31,36 @@ pages = pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
 
 
 @pages
-def test_nothing_is_loaded_and_nothing_runs(make: Any) -> None:
+def test_nothing_is_loaded_and_only_our_script_runs(make: Any) -> None:
     made = make()
-    assert not {"script", "link", "img", "iframe", "object", "embed", "form", "base"} & {tag for tag, _, _ in made.tags}
+    assert not {"link", "img", "iframe", "object", "embed", "form", "base"} & {tag for tag, _, _ in made.tags}
+    assert made.all("script") == [{"type": "module"}]
     for tag, attrs, _ in made.tags:
         assert not {name for name in attrs if name.startswith("on") or name in ("src", "href", "style")}, tag
-    assert "url(" not in made.raw
-    assert "@import" not in made.raw
+    assert not re.search(
+        r"url\(|@import|\bfetch\b|XMLHttp|WebSocket|\bimport\b|innerHTML|\beval\b|Function\(", made.raw
+    )
     assert "http:" not in made.raw.replace("http-equiv", "")
     assert "https:" not in made.raw
 
 
 @pages
-def test_the_policy_allows_the_style_sheet_by_its_digest_and_nothing_else(make: Any) -> None:
+def test_the_policy_allows_style_and_script_by_their_digests_and_nothing_else(make: Any) -> None:
     made = make()
     (policy,) = [attrs["content"] for attrs in made.all("meta") if "http-equiv" in attrs]
-    style = made.raw.partition("<style>")[2].partition("</style>")[0]
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    own = re.search(r"<style>(.*?)</style>.*<script type=\"module\">(.*?)</script>", made.raw, re.DOTALL)
+    assert own
+    style, script = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in own.groups())
+    assert policy == (
+        f"default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; base-uri 'none'; "
+        "form-action 'none'"
+    )
     assert made.raw.index("Content-Security-Policy") < made.raw.index("<style>")
+
+
+def test_without_data_a_page_is_small_and_its_script_is_too() -> None:
+    assert len(page(file("probe.jitter", document(cpu_of([], 10.0)))).raw) < 60_000
+    assert full().raw.partition('<script type="module">')[2].count("\n") < 200
 
 
 @pages
@@ -74,7 +87,7 @@ def test_an_interrupt_named_script_stays_text() -> None:
     made = page(file("probe.jitter", JITTER))
     assert EVIL in made.words
     assert "&lt;script&gt;" in made.raw
-    assert made.all("script") == []
+    assert len(made.all("script")) == 1
 
 
 @pytest.mark.parametrize(
@@ -86,7 +99,7 @@ def test_text_of_a_table_stays_text(name: str, fields: tuple[str, ...]) -> None:
     made["cells"] = [cell | {"reason": cell["reason"] and EVIL} | dict.fromkeys(fields, EVIL) for cell in made["cells"]]
     shown = page(file(f"probe.{name}", made))
     assert EVIL in shown.words
-    assert shown.all("script") == []
+    assert len(shown.all("script")) == 1
 
 
 # A second of gaps has every section that ten have.
@@ -123,7 +136,7 @@ def test_no_string_changes_the_structure(text: str) -> None:
     assert all(char.isprintable() or char == "\n" for char in wild.words)
     compare = {**replaced(body("compare"), text), "kind": "jitter"}
     compared = page(file("probe.jitter", SHORT), file("probe.jitter", SHORT), compare=compare)
-    assert compared.all("script") == []
+    assert len(compared.all("script")) == 1
 
 
 def test_causes_are_added_up_over_the_cpus() -> None:
@@ -134,7 +147,7 @@ def test_causes_are_added_up_over_the_cpus() -> None:
     words = page(file("probe.jitter", made)).words
     assert "Causes" in words
     assert re.search(
-        r"not the kernel\s*3\s*5 µs\s*83.3 %.*local timer\s*5\s*1 µs\s*16.7 %.*all gaps\s*8\s*6 µs", words, re.S
+        r"not the kernel\s*83.3 %\s*3\s*5 µs.*local timer\s*16.7 %\s*5\s*1 µs.*all gaps\s*100 %\s*8\s*6 µs", words, re.S
     )
     made["cpus"][0]["causes"] = made["cpus"][1]["causes"] = []
     assert "Causes" not in page(file("probe.jitter", made)).words
@@ -251,21 +264,50 @@ def test_curves_hold_every_gap() -> None:
     assert made.run_ns == 2e10
 
 
-def sparkline(cpu: dict[str, Any]) -> dict[str, Any] | None:
-    result = typed(document(cpu), Jitter)
-    return sparkline_plot(result, result.cpus[0], 100, 1_000_000)
+def strips(cpu: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    result = typed(document(cpu, **changes), Jitter)
+    made = gap_strips(result, grouped(result)[:-1])
+    assert made
+    return made
 
 
-def test_a_sparkline_shows_the_gap_where_it_was() -> None:
+def test_a_gap_is_drawn_where_it_was() -> None:
+    """At the top of 100 ns to 1 ms, after a quarter of the run."""
+    (strip,) = strips(cpu_of([(2_500_000_000, 1_000_000)], 10.0))["strips"]
+    assert strip["paths"] == [{"number": 1, "is_over": False, "d": "M2500 0h0"}]
+    assert strip["said"] == "1 gap; the longest drawn is 1 ms, after 2.5 s"
+    over = strips(cpu_of([(0, 10_000), (5_000_000_000, 1_000)], 10.0), budget={"limits": {"max_ns": 1_000}})
+    assert [(path["is_over"], path["d"]) for path in over["strips"][0]["paths"]] == [
+        (False, "M5000 500h0"),
+        (True, "M0 0h0"),
+    ]
+    assert over["limit"] == 50.0
+
+
+def test_what_was_not_listed_is_grey_or_the_longest_of_its_moment() -> None:
     cpu = cpu_of([(2_500_000_000, 1_000_000)], 10.0)
-    plot = sparkline(cpu)
-    assert plot is not None
-    assert re.fullmatch(r"M60 0v48h1v-48", plot["longest"])
-    assert plot["said"].startswith("Longest gap 1 ms after 2.5 s; 239 of 240 slices without one")
-    full_list = {**cpu, "interruptions": 50, "events_lost": 49}
-    plot = sparkline(full_list)
-    assert plot is not None
-    assert plot["known"] == 60
+    full_list = {**cpu, "interruptions": 50, "events_lost": 49, "complete_until_ns": 2_500_000_000}
+    assert strips(full_list)["strips"][0]["known"] == 2500
+    counted = {
+        "tsc_start": 1000,
+        "interval_s": 1,
+        "intervals": [[0, 0, 0]] * 7 + [[49, 10_000, 10_000]] + [[0, 0, 0]] * 2,
+    }
+    (strip,) = strips({**full_list, "series": counted})["strips"]
+    assert strip["known"] == 10_000
+    assert [(path["number"], path["d"]) for path in strip["paths"]] == [(1, "M2500 0h0"), (9, "M7500 500h0")]
+
+
+def test_the_colour_of_a_gap_is_its_causes() -> None:
+    cpu = cpu_of([(0, 500), (10_000, 900_000)], 10.0)
+    cpu["events"] = [[start, end, place] for place, (start, end, _) in enumerate(cpu["events"], 1)]
+    rows = [("kworker/3:1", "thread", 900_000), ("local timer", "timer", 500)]
+    cpu["causes"] = [
+        {"cause": name, "kind": kind, "name": name, "count": 1, "total_ns": ns, "max_ns": ns} for name, kind, ns in rows
+    ]
+    made = strips(cpu, labels=["", "local timer", "kworker/3:1"])
+    assert made["legend"] == [{"number": 1, "name": "kworker"}, {"number": 2, "name": "local timer"}]
+    assert {path["number"]: path["d"].count("M") for path in made["strips"][0]["paths"]} == {1: 1, 2: 1}
 
 
 @pytest.mark.parametrize(("value", "shade"), [(1, 0), (10, 0), (11, 1), (99_999, 4), (1e5, 4)])

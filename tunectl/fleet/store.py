@@ -2,7 +2,7 @@
 
     STORE/SESSION/session.json       who was asked, and when
     STORE/SESSION/hosts/HOST.json    the host's own preflight document, or why there is none
-    STORE/SESSION/report.{txt,json,html}
+    STORE/SESSION/report.{txt,json,html}, pages/HOST.html
 
 A file appears whole or not at all, so a session can be read while it is being written.
 """

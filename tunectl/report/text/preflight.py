@@ -57,7 +57,9 @@ def _against_budget(page: TextPage, body: Mapping[str, Any], runs: Runs) -> None
         ("feed", feed_limits_of(runs.feed)),
     ):
         if rows:
-            columns(page, rows, indent=2, right=(1, 2), header=(what, "measured", "budget", "", ""))
+            columns(
+                page, [row[:5] for row in rows], indent=2, right=(1, 2), header=(what, "measured", "budget", "", "")
+            )
 
 
 def _section(page: TextPage, title: str, section: Mapping[str, Any] | None, body: Mapping[str, Any]) -> None:
