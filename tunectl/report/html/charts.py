@@ -292,8 +292,10 @@ def budget_bars(rows: Sequence[Limited]) -> dict[str, Any]:
         1e3: "\N{MULTIPLICATION SIGN}1,000",
     }
     return {
-        "limit": axis.at(1),
-        "marks": [{"at": axis.at(share), "label": label} for share, label in marks.items() if share < axis.high],
+        "limit": axis.at(1) if known else None,
+        "marks": [
+            {"at": axis.at(share), "label": label} for share, label in marks.items() if known and share < axis.high
+        ],
         "rows": [{"row": row, "width": axis.at(row.share) if row.share else 0} for row in rows],
     }
 
@@ -329,7 +331,7 @@ def _whisker(row: Row, word: str, at: Callable[[float], float]) -> dict[str, Any
     return {
         "look": look,
         "said": said,
-        "at": at(ratio.value) if ratio.value else None,
+        "at": None if ratio.value is None else at(ratio.value),
         "bounds": None if ratio.low is None else (at(low), at(high) if high < math.inf else 98),
         "change": change_of(row),
     }

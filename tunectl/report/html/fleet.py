@@ -16,7 +16,6 @@ from tunectl.report.hosts import (
     machine_name,
     named,
     odd_hosts,
-    tally,
     times,
     to_do,
     word,
@@ -45,7 +44,7 @@ def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
         "session": body["session"],
         "word": word(body["verdict"]),
         "look": _look(body["verdict"]),
-        "tally": tally(body["counts"]),
+        "asked": plural(len(body["hosts"]), "host") + " asked",
         "means": MEANS.get(body["verdict"], ""),
         "warnings": body["warnings"],
         "todo": [
@@ -58,7 +57,7 @@ def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "own_words_title": OWN_WORDS,
         "tiles": _tiles(body["hosts"]),
-        "racks": _racks(body["hosts"], pages),
+        "racks": _racks(body["hosts"], pages, {host for host, _ in odd}),
         "failing": [
             _failing(body, verdict) for verdict in VERDICTS if verdict != "go" and named(body["hosts"], verdict)
         ],
@@ -72,15 +71,16 @@ def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _failing(body: Mapping[str, Any], verdict: str) -> dict[str, Any]:
     """The hosts of one verdict, and why, each cause once."""
+    hosts = named(body["hosts"], verdict)
     return {
         "word": word(verdict),
         "look": _look(verdict),
-        "hosts": ", ".join(folded(named(body["hosts"], verdict))),
+        "hosts": ", ".join(folded(hosts)),
         "causes": [
             {"title": cause.title, "severity": cause.severity, "said": cause.said, "example": cause.example}
             | {
                 "hosts": ", ".join(folded(cause.hosts)),
-                "percent": round(100 * len(cause.hosts) / len(body["hosts"]), 1),
+                "percent": round(100 * len(cause.hosts) / len(hosts), 1),
             }
             for cause in causes(body, verdict)
         ],
@@ -106,7 +106,7 @@ def _tiles(hosts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _racks(hosts: Sequence[Mapping[str, Any]], pages: Mapping[str, str]) -> list[dict[str, Any]]:
+def _racks(hosts: Sequence[Mapping[str, Any]], pages: Mapping[str, str], strange: set[str]) -> list[dict[str, Any]]:
     """Every host as a cell, rack by rack; those of no rack come last."""
     racks: dict[str, list[dict[str, Any]]] = {}
     for host in sorted(hosts, key=lambda host: (not host.get("rack"), host.get("rack", ""))):  # of one, the worst first
@@ -116,6 +116,7 @@ def _racks(hosts: Sequence[Mapping[str, Any]], pages: Mapping[str, str]) -> list
             {
                 "name": host["name"] or "(no name)",
                 "look": _cell_look(state),
+                "odd": host["name"] in strange,
                 "page": pages.get(host["name"], ""),
                 "said": f"longest {written('max_ns', longest)}" if longest is not None else dict(_TILES)[state],
             }

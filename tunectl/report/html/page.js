@@ -131,6 +131,8 @@ for (const table of all('table:not(.forest, .matrix)')) {
   apply()
 }
 
+addEventListener('beforeprint', () => all('details').forEach(part => part.open = true))
+
 // ---- commands: copied at a click
 for (const code of all('code')) {
   const button = document.createElement('button')

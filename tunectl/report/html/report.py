@@ -38,6 +38,7 @@ from tunectl.shapes import (
     CaseTable,
     Comparison,
     CpuSets,
+    Difference,
     Feed,
     Jitter,
     JitterLoaded,
@@ -322,11 +323,19 @@ def _comparison(compared: Comparison, sides: Sequence[Sequence[Jitter]], names: 
         "before": compared.before,
         "after": compared.after,
         "warnings": compared.warnings,
-        "look": {"different": "plain", "no-difference": "good"}.get(judged.outcome if judged else "", "open"),
+        "look": _look(judged),
         "groups": [_group(group, words if place == 0 else {}) for place, group in enumerate(compared.groups)],
         "frequency": frequency_plot(curves),
         "waits": wait_plot(curves),
     }
+
+
+def _look(judged: Difference | None) -> str:
+    """Good where what decides became less, bad where it became more; open where it did both, or nobody can tell."""
+    changes = {row.change for row in judged.rows} & {"lower", "higher"} if judged else set()
+    if not judged or judged.outcome == "no-difference":
+        return "plain"
+    return {frozenset({"lower"}): "good", frozenset({"higher"}): "bad"}.get(frozenset(changes), "open")
 
 
 def _group(group: RowGroup, words: Mapping[tuple[str, str | None], str]) -> dict[str, Any]:
