@@ -186,7 +186,6 @@ def report(options: Options, store: Path, session: str | None, hosts: str | None
 
 def _save_page(directory: Path, host: Mapping[str, Any], identity: HostId) -> str:
     """Writes the page of a host's own document; the address of it from the session's directory."""
-    (directory / _PAGES).mkdir(exist_ok=True)
     name = file_name(host["name"]).removesuffix(SUFFIX) + ".html"
     write_file(directory / _PAGES / name, page_of([read_document(Path(host["file"]))], None, identity).encode())
     return f"{_PAGES}/{quote(name)}"
