@@ -3,6 +3,7 @@
 import base64
 import copy
 import hashlib
+import html
 import re
 from collections import Counter
 from functools import cache
@@ -16,15 +17,27 @@ from hypothesis import strategies as st
 from tests.compare.runs import cpu_of, document, simulated
 from tests.fleet.made import preflight
 from tests.report.documents import HOST, body, hostile, replaced
-from tests.report.pages import EVIL, JITTER, WAKE, before_and_after, file, full, page
+from tests.report.pages import EVIL, JITTER, WAKE, Page, before_and_after, file, full, page
 from tunectl.errors import TunectlError
 from tunectl.model import Document
 from tunectl.report import render
 from tunectl.report.causes import grouped
 from tunectl.report.charts import LogScale
-from tunectl.report.html.charts import Curve, _waits, curve, frequency_plot, wait_plot, warmth
+from tunectl.report.figures import limited
+from tunectl.report.html.charts import (
+    Curve,
+    _waits,
+    budget_bars,
+    curve,
+    forest,
+    frequency_plot,
+    wait_plot,
+    warmth,
+)
+from tunectl.report.html.cpus import cpu_grid
 from tunectl.report.html.gaps import gap_strips
-from tunectl.shapes import Jitter, typed
+from tunectl.report.html.report import file_view
+from tunectl.shapes import Bounds, CpuSets, Jitter, Row, typed
 
 PAGES = {"full": full, "before and after": before_and_after}
 pages = pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
@@ -184,6 +197,105 @@ def test_another_document_has_no_page() -> None:
         render(Document("verify", HOST, "", {}), "html")
 
 
+# ---- what a page shows
+
+
+def rows_of(made: Page) -> dict[str, int]:
+    """How many rows each table has, by its label."""
+    found: Counter[str] = Counter()
+    for part in made.raw.split('role="region" aria-label="')[1:]:
+        label, _, table = part.partition('"')
+        found[html.unescape(label)] += table.partition("<tbody>")[2].partition("</tbody>")[0].count("<tr")
+    return dict(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "tables"),
+    [
+        ("wake", {"Wake-up latency": 3}),
+        ("feed", {"From due to book": 2, "Stages of tcp ws-json, 100 symbols, poll0": 8}),
+        ("hedge", {"Second copies": 3}),
+        ("contention", {"Time until a consumer has a buffer": 3}),
+    ],
+)
+def test_a_table_of_cases_has_every_case(name: str, tables: dict[str, int]) -> None:
+    assert rows_of(page(file(f"probe.{name}", body(f"probe.{name}")))) == tables
+
+
+def test_figures_stand_against_their_limits() -> None:
+    rows = [
+        limited(name, "", "", "CPU 2", value, 100) for name, value in (("a", 1), ("b", 100), ("c", 10_000), ("d", 0))
+    ]
+    drawn = budget_bars(rows)
+    assert [row["width"] for row in drawn["rows"]] == [20.0, 60.0, 100.0, 0]
+    assert drawn["limit"] == 60.0
+    assert [row.word for row in rows] == ["within", "within", "OVER", "within"]
+    assert budget_bars([limited("a", "", "", "CPU 2", 1, None)])["limit"] is None
+
+
+@pytest.mark.parametrize(
+    ("ratio", "word", "look"),
+    [
+        ((0.5, 0.4, 0.6), "", "lower"),
+        ((2, 1.5, 3), "", "higher"),
+        ((2, 1.5, None), "", "higher"),
+        ((0.9, 0.7, 1.1), "", "unsure"),
+        ((0.5, None, None), "", "unsure"),
+        ((0.5, 0.4, 0.6), "none", "unsure"),
+        ((0, 0, 0), "", "lower"),
+    ],
+)
+def test_a_figure_that_cannot_be_told_is_grey(ratio: tuple[float | None, ...], word: str, look: str) -> None:
+    row = Row("max_ns", None, None, None, Bounds(*ratio), "")
+    (drawn,) = forest([row], {("max_ns", None): word})["rows"]
+    assert drawn["look"] == look
+    assert drawn["said"] == {"unsure": "no difference found" if word else "cannot tell"}.get(look, "")
+
+
+def test_a_forest_has_equal_in_its_middle_and_every_bound_on_it() -> None:
+    rows = [Row("max_ns", None, None, None, Bounds(*ratio), "") for ratio in ((1, 0.5, 2), (3, 2.5, 4), (0.5, 0, None))]
+    same, longer, unknown = forest(rows, {})["rows"]
+    assert same["at"] == 50
+    assert same["bounds"][0] + same["bounds"][1] == 100
+    assert same["bounds"][1] < longer["bounds"][0] < longer["at"] < longer["bounds"][1] == 98
+    assert unknown["bounds"] == (2, 98)
+
+
+def test_the_grid_has_every_cpu_by_node_and_core() -> None:
+    sets = CpuSets("0-3", "2-3", "0-1", "", cores=["0,2", "1,3"], nodes=["0,2", "1,3"])
+    run = document(
+        cpu_of([(0, 9_000)], 10.0, cpu=2), cpu_of([(0, 900)], 10.0, cpu=3), budget={"limits": {"max_ns": 5_000}}
+    )
+    first, second = cpu_grid(
+        sets, typed(run, Jitter), {"2": {"before": 3_500_000, "after": 3_400_000}, "x": 1, "3": None}
+    )
+    assert (first["name"], second["name"]) == ("node 0", "node 1")
+    assert first["cores"] == [
+        [
+            {"cpu": 0, "role": "housekeeping", "look": "plain", "longest": "", "clock": ""},
+            {"cpu": 2, "role": "isolated", "look": "bad", "longest": "9 µs", "clock": "3.40 GHz"},
+        ]
+    ]
+    assert [cell["look"] for cell in second["cores"][0]] == ["plain", "good"]
+    odd = cpu_grid(CpuSets("nobody", "0-x", cores=["1,2,"], nodes=["?"]), None, {})
+    assert odd == []
+
+
+def test_a_setting_has_its_values_why_its_source_and_what_mends_it() -> None:
+    facts = {"mm.transparent_hugepage": ("pages are collapsed", "mm/khugepaged.c")}
+    made = file("preflight", body("preflight"))
+    settings = file_view(made, 1, facts)["settings"]
+    needs = [row["name"] for row in settings["rows"] if row["needs"]]
+    assert needs == [row["name"] for row in settings["rows"]][: len(needs)]
+    (row,) = [row for row in settings["rows"] if row["name"] == "mm.transparent_hugepage"]
+    assert (row["observed"], row["desired"]) == ("always madvise [never]", "madvise")
+    assert (row["why"], row["source"]) == facts["mm.transparent_hugepage"]
+    assert (row["command"], row["steps"], row["look"]) == ("sudo tunectl apply", [1], "bad")
+    findings = sum(len(made["body"][name]["findings"]) for name in ("verify", "check", "thermal"))
+    counted = sum(int(count.replace(",", "")) for count in re.findall(r"([\d,]+) [a-z]", settings["said"]))
+    assert counted == findings
+
+
 # ---- contrast
 
 
@@ -203,12 +315,15 @@ def contrast(one: str, other: str) -> float:
 
 def test_contrast_of_every_theme() -> None:
     style = full().raw.partition("<style>")[2].partition("</style>")[0]
-    themes = [dict(re.findall(r"--(\w+): (#\w+);", block)) for block in re.findall(r":root \{(.*?)\}", style, re.S)]
+    themes = [dict(re.findall(r"--([\w-]+): (#\w+);", block)) for block in re.findall(r":root \{(.*?)\}", style, re.S)]
     assert len(themes) == 3  # light, dark, print
     for theme in themes:
         for name in ("text", "quiet", "good", "bad", "open"):
             assert contrast(theme[name], theme["back"]) >= 4.5, (name, theme["back"])
         for name in ("c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"):
+            assert contrast(theme[name], theme["back"]) >= 3, (name, theme["back"])
+        for name in ("good-fill", "bad-fill", "open-fill"):
+            assert contrast("#fff", theme[name]) >= 4.5, (name, theme["back"])
             assert contrast(theme[name], theme["back"]) >= 3, (name, theme["back"])
         for name in ("h0", "h1", "h2", "h3", "h4"):
             assert contrast(theme["text"], theme[name]) >= 4.5, (name, theme["back"])

@@ -88,7 +88,7 @@ def record_absent(session: Path, host: str, absent: Absent) -> Path:
 
 
 def write_file(path: Path, data: bytes) -> Path:
-    """Replaces the file, readable by all, in its directory, made where it is not there. TunectlError where it cannot."""
+    """Replaces the file, readable by all; its directory is made. TunectlError where it cannot."""
     try:
         path.parent.mkdir(exist_ok=True)
         replace_file(str(path), data)
