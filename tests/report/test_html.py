@@ -210,16 +210,47 @@ def rows_of(made: Page) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("name", "tables"),
+    ("name", "tables", "plots"),
     [
-        ("wake", {"Wake-up latency": 3}),
-        ("feed", {"From due to book": 2, "Stages of tcp ws-json, 100 symbols, poll0": 8}),
-        ("hedge", {"Second copies": 3}),
-        ("contention", {"Time until a consumer has a buffer": 3}),
+        ("wake", {"Wake-up latency": 6}, 0),
+        (
+            "feed",
+            {
+                "From due to book": 5,
+                "Stages of tcp ws-json, 1 symbol, poll0": 8,
+                "Stages of udp binary, 4 symbols, poll0": 8,
+                "Stages of tcp json, 1 symbol, poll0": 8,
+                "Stages of tcp ws-json, 1 symbol, poll0, ktls": 8,
+            },
+            21,
+        ),
+        (
+            "hedge",
+            {
+                "Due to answer, stall a": 4,
+                "Due to answer, stall common": 1,
+                "Due to answer, no stall": 1,
+                "Second copies": 3,
+            },
+            1,
+        ),
+        (
+            "contention",
+            {
+                "Due to had": 3,
+                "Take a buffer": 3,
+                "Hand it over": 3,
+                "Give it back": 3,
+                "Counts: sender and receiver": 3,
+            },
+            0,
+        ),
     ],
 )
-def test_a_table_of_cases_has_every_case(name: str, tables: dict[str, int]) -> None:
-    assert rows_of(page(file(f"probe.{name}", body(f"probe.{name}")))) == tables
+def test_a_table_of_cases_has_every_case(name: str, tables: dict[str, int], plots: int) -> None:
+    made = page(file(f"probe.{name}", body(f"probe.{name}")))
+    assert rows_of(made) == tables
+    assert len([1 for tag, _, around in made.tags if tag == "title" and "svg" in around]) == plots
 
 
 def test_figures_stand_against_their_limits() -> None:
