@@ -1365,6 +1365,10 @@ class CpuSets(msgspec.Struct, frozen=True):
     source: Annotated[str, Meta(description="Who says which CPUs are isolated.")] = msgspec.field(
         default="", name="from"
     )
+    cores: Annotated[
+        list[Cpulist], Meta(description="CPUs that share a core; none where each has its own."), Maybe
+    ] = []
+    nodes: Annotated[list[Cpulist], Meta(description="The CPUs of each NUMA node, in the nodes' order."), Maybe] = []
 
 
 class Looser(msgspec.Struct, frozen=True):

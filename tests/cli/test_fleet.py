@@ -1,12 +1,14 @@
 """`tunectl fleet` as installed: a session from its list to its report, exit codes, what is refused."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -51,7 +53,11 @@ def test_a_round(tunectl: Run, tmp_path: Path) -> None:
     }
     written_there = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     documents = {"%2E.%2Fevil.json", "broken.json", "gone.json", "tx-01.json"}
-    assert written_there == {*documents, "session.json", "report.html", "report.json", "report.txt"}
+    pages = {"%2E.%2Fevil.html", "tx-01.html"}
+    assert written_there == {*documents, *pages, "session.json", "report.html", "report.json", "report.txt"}
+    links = re.findall(r'href="([^"]*)"', (place / "report.html").read_text())
+    assert sorted(set(links)) == ["pages/%252E.%252Fevil.html", "pages/tx-01.html"]
+    assert all((place / unquote(link)).read_text().startswith("<!doctype html>\n") for link in links)
     assert json.loads((place / "report.json").read_text())["counts"]["unknown"] == 3
     assert (place / "report.txt").read_text().startswith("UNKNOWN  5 hosts: 3 UNKNOWN, 2 GO")
     assert tunectl("fleet", "report", place, "--format", "html").out.startswith("<!doctype html>\n")
@@ -113,6 +119,15 @@ def test_a_session_is_known_by_its_name(tunectl: Run, tmp_path: Path) -> None:
     assert tunectl("fleet", "open", "--store", tmp_path, "--hosts", "-", "--name", "morning", stdin="a\n").code == 0
     assert tunectl("fleet", "record", *words, "a", stdin=json.dumps(fresh("a"))).code == 0
     assert tunectl("fleet", "report", *words, "--format", "json").json["hosts"][0]["verdict"] == "go"
+
+
+def test_an_inventory_may_say_the_racks(tunectl: Run, tmp_path: Path) -> None:
+    racks = json.dumps({"a": "A1", "b": "", "c": "A2"})
+    begun = tunectl("fleet", "open", "--store", tmp_path, "--hosts", "-", "--format", "json", stdin=racks)
+    session = valid("fleet.session", begun.out)
+    assert (session["hosts"], session["racks"]) == (["a", "b", "c"], {"a": "A1", "c": "A2"})
+    body = valid("fleet", tunectl("fleet", "report", session["directory"], "--format", "json").out)
+    assert {host["name"]: host["rack"] for host in body["hosts"]} == json.loads(racks)
 
 
 def test_a_closed_stdin_is_said_in_one_line_and_a_host_has_a_name(tunectl: Run, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.cli.places import complaint
 from tests.conftest import write_host_file
 from tests.golden import adapters
 from tests.golden.normalise import normalised
-from tests.golden.once import new_paragraphs, short_json, without_style
+from tests.golden.once import new_paragraphs, short_json
 from tests.golden.refused import COMMAND_LINES, HOST_FILES
 from tests.golden.variants import variants
 from tests.golden.world import CLOUDS, HOSTS, World
@@ -133,7 +133,7 @@ def fleet(world: World) -> str:
     for name, file in (("tx-01", "go.json"), ("tx-02", "no-go.json")):
         text += world.told(f"fleet record store/morning {name}", (world.place / file).read_text())
     text += world.told("fleet record store/morning gone --unreachable 'No route to host'")
-    for fmt in ("text", "json", "html"):
+    for fmt in ("text", "json"):
         text += world.told(f"fleet report store/morning --format {fmt} --root lab4")
     text += world.told("fleet report store/morning --save -q --root lab4")
     for words in ("tx-02", "gone --format json"):
@@ -145,21 +145,6 @@ def fleet(world: World) -> str:
         path.rmdir() if path.is_dir() else path.unlink()
     store.rmdir()
     return "\n".join([text, *names, ""])
-
-
-def report(*files: str, fmt: str = "") -> Make:
-    """The page of these files, or what is said of it."""
-    if fmt:
-        return told(f"report {' '.join(files)} --format {fmt} --root lab4")
-
-    def make(world: World) -> str:
-        out = world.place / "r.html"
-        text = world.told(f"report {' '.join(files)} -o r.html --format json --root lab4")
-        text += without_style(out.read_text())
-        out.unlink()
-        return text
-
-    return make
 
 
 def refused_host_files(world: World) -> str:
@@ -340,12 +325,6 @@ def _documents() -> Iterator[tuple[str, Make]]:
     yield "compare-contention-text", told("compare contention.json contention-later.json --root lab4")
     yield "compare-same", told("compare before.json before.json --root lab4")
     yield "drawn-variants", lambda _: variants()
-    yield "report-jitter", report("before.json", "after.json")
-    yield "report-wake", report("wake.json", fmt="html")
-    yield "report-feed", report("feed.json", fmt="html")
-    yield "report-hedge", report("hedge.json", fmt="html")
-    yield "report-contention", report("contention.json", fmt="html")
-    yield "report-preflight", report("no-go.json", fmt="html")
     yield "report-text", told("report wake.json -o r.html --root lab4")
     yield "fleet", fleet
     yield "snapshot", snapshot

@@ -7,7 +7,6 @@ from typing import Any
 
 # Fields whose words make a kind of their own.
 _WORDS = ("type", "kind", "outcome", "result", "lifetime", "verdict", "health", "match", "state", "note", "reasons")
-_STYLE = re.compile(r"(<style>).*(</style>)", re.DOTALL)
 _NUMBERS = re.compile(r"[\d,.:-]+|\s+")
 
 
@@ -53,11 +52,6 @@ def short_journal(text: str) -> str:
         record = json.loads(line.partition(" ")[2])
         first.setdefault((record["type"], record.get("kind", "")), line)
     return "\n".join([*first.values(), *_more(len(lines) - len(first)), ""])
-
-
-def without_style(page: str) -> str:
-    """A page without its style sheet: the digest in its policy tells of a change."""
-    return _STYLE.sub(r"\1...\2", page)
 
 
 def new_paragraphs(texts: Iterable[str]) -> str:

@@ -26,7 +26,7 @@ from tests.experiments.feeds import case, lossy, tail
 from tests.experiments.hedges import case as hedge_case
 from tests.experiments.hedges import tail as answers
 from tests.fleet.made import preflight
-from tests.golden.once import short_journal, short_json, without_style
+from tests.golden.once import short_journal, short_json
 from tests.hosts.builder import build_named
 from tests.ran import Ran
 from tests.starter import Starter
@@ -150,7 +150,7 @@ class World:
         done = self.run(line, stdin, env)
         said = "".join(f"stderr: {one}\n" for one in done.err.splitlines())
         out = short_json(done.out, *_IN_FULL.get(line.split()[0], ())) if done.out.startswith("{") else done.out
-        return f"$ tunectl {line}\nexit {done.code}\n{said}{without_style(out)}"
+        return f"$ tunectl {line}\nexit {done.code}\n{said}{out}"
 
     def told_with_changes(self, root: Path, *lines: str) -> str:
         """told() of each line, and after each the files below `root` that it changed.

@@ -22,7 +22,7 @@ JITTER = document(
 WAKE = wake_document(
     *[cell("futex", "sleeping", idle, 1 + idle / 10) for idle in (0, 1, 10)], cell("tcp", "spinning", 1, 0.1)
 )
-_VOID = {"meta", "br", "hr", "line", "path", "rect"}
+_VOID = {"meta", "br", "hr", "line", "path", "rect", "circle"}
 
 
 class Page(HTMLParser):
@@ -94,3 +94,9 @@ def full() -> Page:
 def before_and_after() -> Page:
     """A page with a comparison."""
     return page(file("probe.jitter", JITTER), file("probe.jitter", JITTER), compare=body("compare"))
+
+
+@cache
+def fleet() -> Page:
+    """A page of twelve hosts."""
+    return Page(render(Document("fleet", HOST, "2026-11-21T12:00:00Z", body("fleet")), "html"))

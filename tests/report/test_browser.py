@@ -1,14 +1,19 @@
 """The page in a real browser, scripts on and off: it is drawn, fits a narrow window, and its policy holds."""
 
 import html
+import json
+import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.compare.runs import cpu_of, document, steady
 from tests.report.documents import body
-from tests.report.pages import before_and_after, file, full, page
+from tests.report.pages import Page, before_and_after, file, fleet, full, page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
@@ -35,12 +40,102 @@ def shot(page: str, place: Path, *options: str) -> bytes:
     return (place / "shot.png").read_bytes()
 
 
-def test_it_is_all_there_with_scripts_and_without(tmp_path: Path) -> None:
-    assert shot(full().raw, tmp_path) == shot(full().raw, tmp_path, "--blink-settings=scriptEnabled=false")
-    dom = browse(full().raw, tmp_path, "--dump-dom")
-    assert "<title>tunectl report: h</title>" in dom
-    assert dom.count("<svg") == full().raw.count("<svg")
-    assert "Over time" in dom
+@pytest.mark.parametrize("make", [full, fleet])
+def test_it_is_all_there_without_the_script(tmp_path: Path, make: Callable[[], Page]) -> None:
+    """Jenkins blocks it, by a sandbox: then the page is what it is with no script in it at all."""
+    raw = make().raw
+    cut = re.sub(r"<script type=.module.>.*</script>", "", raw, flags=re.DOTALL)
+    blocked, without, run = (
+        shot(framed(text, allowed), tmp_path, "--window-size=900,3000")
+        for text, allowed in (
+            (raw, "allow-same-origin"),
+            (cut, "allow-same-origin"),
+            (raw, "allow-same-origin allow-scripts"),
+        )
+    )
+    assert blocked == without
+    assert blocked != run
+    run_dom = browse(raw, tmp_path, "--dump-dom")
+    assert run_dom.count("<svg") == raw.count("<svg")
+    rows = re.findall(r"<th scope=.row.[^<]*</th>", html.unescape(raw))
+    assert [row for row in rows if row not in html.unescape(run_dom)] == []
+
+
+def framed(page: str, allowed: str) -> str:
+    """The page within another one, in a sandbox."""
+    return (
+        f'<!doctype html><iframe sandbox="{allowed}" width="880" height="3000" srcdoc="{html.escape(page)}"></iframe>'
+    )
+
+
+PLAYED = """<!doctype html><title>-</title><iframe width="1000" height="800" srcdoc="{page}"></iframe>
+<script>onload = () => {{
+  const page = document.querySelector('iframe').contentDocument
+  const at = (svg, x, y, kind) => {{
+    const box = svg.getBoundingClientRect()
+    const place = {{clientX: box.left + x * box.width, clientY: box.top + y * box.height, bubbles: true, pointerId: 1}}
+    svg.setPointerCapture = () => null
+    svg.dispatchEvent(new PointerEvent(kind, place))
+    return page.querySelector('.tip').textContent.trim()
+  }}
+  const rows = table => [...table.tBodies[0].rows].filter(row => !row.hidden)
+  const shown = table => rows(table).map(row => row.querySelector('th').textContent)
+  document.title = JSON.stringify((() => {{ {steps} }})())
+}}</script>"""
+
+
+def played(made: Page, steps: str, place: Path) -> Any:
+    """What these steps of a user come to."""
+    dom = browse(PLAYED.format(page=html.escape(made.raw), steps=steps), place, "--dump-dom")
+    return json.loads(html.unescape(dom.partition("<title>")[2].partition("</title>")[0]))
+
+
+def test_a_table_is_filtered_searched_and_sorted(tmp_path: Path) -> None:
+    steps = """
+    const table = page.querySelector('table.find'), found = [shown(table).length, table.tBodies[0].rows.length]
+    const set = (what, value) => {
+      page.querySelector(what).value = value
+      page.querySelector(what).dispatchEvent(new Event('input'))
+      found.push(shown(table))
+    }
+    set('select', 'everything')
+    set('input', 'tx-08')
+    set('input', '')
+    table.querySelectorAll('button.sort')[2].click()
+    found.push(shown(table))
+    return found"""
+    needs, rows, every, one, again, by_longest = played(fleet(), steps, tmp_path)
+    assert (needs, rows, len(every), one, len(again)) == (4, 12, 12, ["tx-08"], 12)
+    longest = ["tx-01", "tx-05", "old-1", "tx-02", "tx-06"]
+    assert by_longest[:5] == longest
+    assert by_longest[8:10] == ["tx-08", "tx-09"]  # and those without a figure come last
+
+
+def test_a_gap_is_read_at_the_pointer_and_zoomed_into(tmp_path: Path) -> None:
+    made = page(file("probe.jitter", document(cpu_of([(2_500_000_000, 1_000_000), (9 * 10**9, 5_000)], 10.0))))
+    steps = """
+    const svg = page.querySelector('.strip > svg')
+    const ends = () => [...page.querySelectorAll('.ends span')].map(end => end.textContent)
+    const found = [at(svg, 0.25, 0, 'pointermove'), at(svg, 0.6, 0.5, 'pointermove')]
+    at(svg, 0.2, 0, 'pointerdown'); at(svg, 0.4, 0, 'pointermove'); at(svg, 0.4, 0, 'pointerup')
+    found.push(ends(), at(svg, 0.25, 0, 'pointermove'))
+    page.querySelector('figcaption button').click()
+    return [...found, ends()]"""
+    near, nothing, zoomed, still, whole = played(made, steps, tmp_path)
+    assert (near, nothing, still) == ("1 ms after 2.5 s", "", "1 ms after 2.5 s")
+    assert (zoomed, whole) == (["2 s", "4 s"], ["0 s", "10 s"])
+
+
+def test_a_curve_is_read_at_the_pointer_and_commands_can_be_copied(tmp_path: Path) -> None:
+    """Half of a thousand gaps a second take 1 µs, half 100 µs: 500 are longer than 10 µs, in the middle of the axis."""
+    gaps = [(at, 100_000 if at % 2_000_000 else 1_000) for at, _ in steady(1_000_000, 1_000, 10.0)]
+    made = page(file("probe.jitter", document(cpu_of(gaps, 10.0))))
+    steps = "return [...page.querySelectorAll('svg.readable')].map(svg => at(svg, 257 / 480, 0.5, 'pointermove'))"
+    waits, often = played(made, steps, tmp_path)
+    assert often == "longer than 10 µs\nCPU 2: 500/s"
+    assert re.fullmatch(r"longer than 10 µs\nCPU 2: 4\.[45]\d? %", waits)
+    copies = "return page.querySelectorAll('code + button.copy').length === page.querySelectorAll('code').length"
+    assert played(full(), copies, tmp_path) is True
 
 
 def test_the_style_is_applied_and_its_policy_is_why(tmp_path: Path) -> None:
@@ -74,7 +169,7 @@ def width_at(page: str, width: int, place: Path) -> int:
     return int(dom.partition("<title>wide ")[2].partition("<")[0])
 
 
-@pytest.mark.parametrize("make", [full, before_and_after])
+@pytest.mark.parametrize("make", [full, before_and_after, fleet])
 def test_nothing_sticks_out_of_a_narrow_window(tmp_path: Path, make: object) -> None:
     page = make().raw  # type: ignore[operator]
     assert width_at(page, 400, tmp_path) <= 400
@@ -97,7 +192,7 @@ def cut_at(page: str, width: int, place: Path) -> str:
 
 def test_no_column_is_hidden_in_a_window_of_600_pixels(tmp_path: Path) -> None:
     names = ("probe.contention", "probe.feed", "probe.hedge", "probe.wake")
-    pages = [full().raw, *(page(file(name, body(name))).raw for name in names)]
+    pages = [full().raw, before_and_after().raw, fleet().raw, *(page(file(name, body(name))).raw for name in names)]
     assert [cut_at(one, 600, tmp_path) for one in pages] == [""] * len(pages)
     assert "Figures of each CPU" in cut_at(pages[0], 400, tmp_path)
 

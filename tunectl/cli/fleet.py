@@ -1,8 +1,11 @@
 """tunectl fleet: open, record, report and history"""
 
 import datetime
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import click
 
@@ -10,13 +13,14 @@ from tunectl import __version__
 from tunectl.cli.command import can_draw, emit, open_root, tunectl_command
 from tunectl.cli.helped import GO, OK, Example, Family, exit_code
 from tunectl.cli.options import Options
+from tunectl.cli.report import page_of
 from tunectl.cli.values import a_path, one_of, session_hosts
 from tunectl.cli.values import sessions as session_names
 from tunectl.durable import read_given
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.body import fleet_body, history_body
 from tunectl.fleet.documents import parse_hosts, session_file
-from tunectl.fleet.names import is_text
+from tunectl.fleet.names import SUFFIX, file_name, is_text
 from tunectl.fleet.records import Absent, Answer, Session
 from tunectl.fleet.store import (
     LARGEST_LIST,
@@ -32,11 +36,12 @@ from tunectl.fleet.store import (
     write_file,
 )
 from tunectl.host.identity import read_identity
-from tunectl.model import Document
-from tunectl.probe.document import LARGEST
+from tunectl.model import Document, HostId
+from tunectl.probe.document import LARGEST, read_document
 from tunectl.shapes import now_utc
 
 _SAVED = {"txt": "text", "json": "json", "html": "html"}  # a file's suffix -> its format
+_PAGES = "pages"
 _STORE = click.option(
     "--store",
     type=click.Path(path_type=Path, file_okay=False),
@@ -74,7 +79,7 @@ def command() -> None:
     required=True,
     metavar="FILE",
     shell_complete=a_path(),
-    help="Who will be asked: a JSON list, or a name a line; - is stdin.",
+    help="Who will be asked: a JSON list, a JSON object {name: rack}, or a name a line; - is stdin.",
 )
 @click.option("--name", default="", metavar="NAME", help="What to call the session [its time].")
 @click.option("--selection", default="", metavar="TEXT", help="Which part of the inventory this is, for the report.")
@@ -85,7 +90,8 @@ def open_(options: Options, store: Path, hosts: str, name: str, selection: str) 
         raise UsageError(f"--hosts {hosts}: names no host")
     identity, at = read_identity(open_root(options)), now_utc()
     header = {"tunectl_version": __version__, "host": identity._asdict()}
-    session = open_session(store, Session(name, "", at, selection, names), header)
+    racks = tuple((host, rack) for host, rack in names.items() if rack)
+    session = open_session(store, Session(name, "", at, selection, tuple(names), racks), header)
     emit(options, "fleet.session", identity, session_file(session))
     return OK
 
@@ -143,7 +149,9 @@ def record(options: Options, store: Path, session: str, name: str, unreachable: 
 @click.option(
     "--hosts", metavar="FILE", shell_complete=a_path(), help="Who was asked, beside the session's own list; - is stdin."
 )
-@click.option("--save", is_flag=True, help="Write report.txt, .json and .html into the session, too.")
+@click.option(
+    "--save", is_flag=True, help="Write report.txt, .json and .html, and a page a host, into the session, too."
+)
 @click.option(
     "--max-age", "max_age_h", default=12.0, show_default=True, metavar="H", help="Of the latest session, in hours."
 )
@@ -154,7 +162,7 @@ def report(options: Options, store: Path, session: str | None, hosts: str | None
     """
     for fmt in _SAVED.values() if save else ():
         can_draw(fmt)
-    asked = _read_names(hosts) if hosts else ()
+    asked = tuple(_read_names(hosts)) if hosts else ()
     if session is not None:
         found = read_session(session_directory(store, session), asked)
     elif every := sessions(store):
@@ -167,11 +175,20 @@ def report(options: Options, store: Path, session: str | None, hosts: str | None
     if save:
         from tunectl.report import render
 
-        document = Document("fleet", identity, now_utc(), body)
+        directory = Path(found.directory)
+        pages = {host["name"]: _save_page(directory, host, identity) for host in body["hosts"] if host["file"]}
         for suffix, fmt in _SAVED.items():
-            write_file(Path(found.directory) / f"report.{suffix}", render(document, fmt).encode())
+            made = Document("fleet", identity, now_utc(), body if fmt != "html" else {**body, "pages": pages})
+            write_file(directory / f"report.{suffix}", render(made, fmt).encode())
     emit(options, "fleet", identity, body)
     return exit_code(body["verdict"])
+
+
+def _save_page(directory: Path, host: Mapping[str, Any], identity: HostId) -> str:
+    """Writes the page of a host's own document; the address of it from the session's directory."""
+    name = file_name(host["name"]).removesuffix(SUFFIX) + ".html"
+    write_file(directory / _PAGES / name, page_of([read_document(Path(host["file"]))], None, identity).encode())
+    return f"{_PAGES}/{quote(name)}"
 
 
 @tunectl_command(
@@ -213,8 +230,8 @@ def _check_age(session: Session, max_age_h: float) -> None:
         raise TunectlError(what, "name it to see it, or raise --max-age")
 
 
-def _read_names(path: str) -> tuple[str, ...]:
-    """The hosts in a file, or on stdin for `-`."""
+def _read_names(path: str) -> dict[str, str]:
+    """The hosts in a file, or on stdin for `-`, each with its rack."""
     try:
         return parse_hosts(read_given(path, LARGEST_LIST), f"--hosts {path}")
     except OSError as error:

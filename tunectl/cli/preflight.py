@@ -111,9 +111,10 @@ def _actions(flight: Flight, how: Typed) -> list[dict[str, Any]]:
     return [{key: how.text(value) if isinstance(value, str) else value for key, value in one.items()} for one in made]
 
 
-def _cpu_sets(flight: Flight) -> dict[str, str]:
+def _cpu_sets(flight: Flight) -> dict[str, Any]:
     """Which CPUs were judged, and what says which are isolated."""
     scope = flight.scope
     sets = (scope.online, scope.isolated, scope.housekeeping) if scope else ()
     named = dict(zip(("online", "isolated", "housekeeping"), map(format_cpulist, sets), strict=False))
-    return {**named, "from": flight.inspection.config.origin if flight.inspection else "nobody: none can be isolated"}
+    origin = flight.inspection.config.origin if flight.inspection else "nobody: none can be isolated"
+    return {**named, "from": origin, "cores": flight.cores, "nodes": flight.nodes}

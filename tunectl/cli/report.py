@@ -15,7 +15,7 @@ from tunectl.compare.compared import compared
 from tunectl.durable import read_regular
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.identity import read_identity
-from tunectl.model import Document
+from tunectl.model import Document, HostId
 from tunectl.probe.document import LARGEST, ProbeFile, read_document
 from tunectl.probe.doubt import doubt_of_go
 from tunectl.shapes import Comparison, Preflight, now_utc
@@ -53,20 +53,32 @@ def command(options: Options, files: tuple[Path, ...], output: str | None) -> in
     can_draw("html")
     read = [read_document(path) for path in files]
     comparison, note = _compared(read)
-    sources = [{**vars(probe_file), "doubt": _doubt(probe_file)} for probe_file in read]
-    body: dict[str, Any] = {"files": sources, "compare": comparison}
     identity = read_identity(open_root(options))
     if not output:
-        emit(options, "report", identity, body)
+        emit(options, "report", identity, _body(read, comparison))
         return OK
-    from tunectl.report import render
-
-    page = render(Document("report", identity, now_utc(), body), "html")
+    page = page_of(read, comparison, identity)
     write_whole(output, page)
     if options.fmt != "html":
         paths = [probe_file.path for probe_file in read]
         emit(options, "report", identity, Written(os.path.abspath(output), len(page.encode()), paths, note))
     return OK
+
+
+def page_of(read: list[ProbeFile], comparison: Comparison | None, identity: HostId) -> str:
+    """The HTML page of these files."""
+    from tunectl.report import render
+
+    return render(Document("report", identity, now_utc(), _body(read, comparison)), "html")
+
+
+def _body(read: list[ProbeFile], comparison: Comparison | None) -> dict[str, Any]:
+    """What the page is made of; of every knob why it matters and who says so, which no document has."""
+    from tunectl.knobs import KNOBS
+
+    facts = {knob.name: (knob.why, knob.source) for knob in KNOBS.values()}
+    files = [{**vars(probe_file), "doubt": _doubt(probe_file)} for probe_file in read]
+    return {"files": files, "compare": comparison, "facts": facts}
 
 
 def _check_output(output: str, files: tuple[Path, ...]) -> None:

@@ -52,6 +52,7 @@ class FleetHost(HostRow, frozen=True, kw_only=True):
     """A host of a session."""
 
     group: Annotated[Count | None, Meta(description="Its place in `groups`.")]
+    rack: Annotated[str, Meta(description="As the inventory says it."), Maybe] = ""
 
 
 class _OfRound(HostRow, frozen=True):
@@ -156,12 +157,13 @@ def fleet_body(session: Session, asked: Iterable[Asked], now: str) -> dict[str, 
     """
     judged = judge(session, asked, now)
     groups, odd = groups_of({one.name: one.asked.document for one in judged if one.asked.document})
+    racks = dict(session.racks)
     place = {host: number for number, group in enumerate(groups) for host in group.hosts}
     fleet = Fleet(
         verdict=fleet_verdict(judged),
         session=_round(session),
         counts={"hosts": len(judged), **counts(judged)},
-        hosts=[FleetHost(**_host(one), group=place.get(one.name)) for one in judged],
+        hosts=[FleetHost(**_host(one), group=place.get(one.name), rack=racks.get(one.name, "")) for one in judged],
         actions=todo_rows((name, (*_of_trial(document), *document.todo)) for name, document in _of_now(judged)),
         causes=_causes(judged),
         groups=groups,

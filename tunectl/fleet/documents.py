@@ -16,7 +16,7 @@ SESSION: Literal["tunectl.fleet.session/1"] = "tunectl.fleet.session/1"
 ABSENT: Literal["tunectl.fleet.absent/1"] = "tunectl.fleet.absent/1"
 _Kind = TypeVar("_Kind")
 _Text = Annotated[str, Meta(max_length=1 << 16)]
-_A_LIST = "a JSON list of names, or a name a line; # begins a comment"
+_A_LIST = "a JSON list of names, or an object with each name's rack, or a name a line; # begins a comment"
 _COMMENT = re.compile(r"(^|\s)#.*|^\s*;.*")
 # What begins a group in an inventory that is an INI file.
 _SECTION = re.compile(r"\s*\[\s*[^\s\]\[\"{},][^\]\[\"{},]*\]\s*(?:[#;].*)?$", re.MULTILINE)
@@ -37,6 +37,9 @@ class SessionFile(msgspec.Struct, frozen=True, kw_only=True):
     at: _Text
     selection: _Text = ""
     hosts: Annotated[list[_Text], Meta(description="Who is asked, by the inventory's names.")]
+    racks: Annotated[
+        dict[_Text, _Text], Meta(description="Of hosts the rack, where the inventory says one."), Maybe
+    ] = {}
 
 
 class AbsentFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +55,9 @@ class AbsentFile(msgspec.Struct, frozen=True, kw_only=True):
 def parse_session(data: bytes, directory: str, where: str) -> Session:
     """The session that a session.json describes. TunectlError, naming `where`, for anything else."""
     read = _decoded(data, SessionFile, where)
-    return Session(read.name, directory, read.at, read.selection, tuple(dict.fromkeys(read.hosts)))
+    return Session(
+        read.name, directory, read.at, read.selection, tuple(dict.fromkeys(read.hosts)), tuple(read.racks.items())
+    )
 
 
 def is_absent(data: bytes) -> bool:
@@ -71,20 +76,22 @@ def parse_absent(data: bytes, where: str) -> Absent | None:
     return Absent(Answer(read.kind), read.reason, read.at)
 
 
-def parse_hosts(data: bytes, where: str) -> tuple[str, ...]:
-    """Names, as a JSON list or one a line, where # begins a comment; UsageError, naming `where`, for anything else.
+def parse_hosts(data: bytes, where: str) -> dict[str, str]:
+    """Names, as JSON or one a line, where # begins a comment, each with its rack; UsageError, naming `where`, for
+    anything else.
 
-    The names of a JSON list are an inventory's, and may hold anything; a line must be a host's name, or an address.
+    The names of JSON are an inventory's, and may hold anything; a line must be a host's name, or an address.
     """
     try:
         # PowerShell 5.1 and Notepad begin a file with a mark of its encoding, which is no part of a name.
         text = data.decode("utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig")
         if text.lstrip().startswith(("[", "{")) and not _SECTION.match(text):
-            return tuple(dict.fromkeys(msgspec.json.decode(text, type=list[_Text])))
+            read = msgspec.json.decode(text, type=list[_Text] | dict[_Text, _Text])
+            return read if isinstance(read, dict) else dict.fromkeys(read, "")
     except (UnicodeDecodeError, msgspec.DecodeError, ValueError, RecursionError) as error:
         raise UsageError(f"{where}: {error or 'nested too deep'}", _A_LIST) from error
     lines = ((number, _COMMENT.sub("", line).strip()) for number, line in enumerate(text.splitlines(), 1))
-    return tuple(dict.fromkeys(_host_of(line, f"{where}, line {number}") for number, line in lines if line))
+    return dict.fromkeys((_host_of(line, f"{where}, line {number}") for number, line in lines if line), "")
 
 
 def _host_of(line: str, where: str) -> str:
@@ -107,7 +114,9 @@ def absent_file(absent: Absent, name: str) -> AbsentFile:
 
 def session_file(session: Session) -> SessionFile:
     """The list of a session."""
-    return SessionFile(schema=SESSION, **{**session._asdict(), "hosts": list(session.hosts)})
+    return SessionFile(
+        schema=SESSION, **{**session._asdict(), "hosts": list(session.hosts), "racks": dict(session.racks)}
+    )
 
 
 def _decoded(data: bytes, kind: type[_Kind], where: str) -> _Kind:

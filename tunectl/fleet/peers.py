@@ -39,6 +39,7 @@ class Spread(msgspec.Struct, frozen=True):
     spread: Annotated[float, Meta(ge=1, description="Half of the values lie within this factor of the median.")]
     low: Annotated[Amount, Meta(description="Below it is an outlier.")]
     high: Annotated[Amount, Meta(description="Above it is an outlier.")]
+    floor: Annotated[Amount, Meta(description="Values below count as this: all are equally good.")]
 
 
 class Outlier(NamedTuple):
@@ -60,7 +61,9 @@ def outliers(values: Mapping[str, float], floor: float, ratio: float) -> tuple[S
     middle = median(logs)
     mad = max(median(abs(log - middle) for log in logs), _LEAST_MAD)
     reach = max(SCORE * mad / _TO_SIGMA, math.log(ratio))
-    usual = Spread(len(values), math.exp(middle), math.exp(mad), math.exp(middle - reach), math.exp(middle + reach))
+    usual = Spread(
+        len(values), math.exp(middle), math.exp(mad), math.exp(middle - reach), math.exp(middle + reach), floor
+    )
     found = {}
     for name, value in values.items():
         counted = max(value, floor)

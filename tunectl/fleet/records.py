@@ -151,3 +151,4 @@ class Session(NamedTuple):
     at: str = ""
     selection: str = ""  # which part of the inventory, in the caller's words
     hosts: tuple[str, ...] = ()
+    racks: tuple[tuple[str, str], ...] = ()  # (host, rack), where the inventory says one

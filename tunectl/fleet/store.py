@@ -2,7 +2,7 @@
 
     STORE/SESSION/session.json       who was asked, and when
     STORE/SESSION/hosts/HOST.json    the host's own preflight document, or why there is none
-    STORE/SESSION/report.{txt,json,html}
+    STORE/SESSION/report.{txt,json,html}, pages/HOST.html
 
 A file appears whole or not at all, so a session can be read while it is being written.
 """
@@ -88,8 +88,9 @@ def record_absent(session: Path, host: str, absent: Absent) -> Path:
 
 
 def write_file(path: Path, data: bytes) -> Path:
-    """Replaces the file, readable by all. TunectlError where it cannot."""
+    """Replaces the file, readable by all; its directory is made. TunectlError where it cannot."""
     try:
+        path.parent.mkdir(exist_ok=True)
         replace_file(str(path), data)
     except OSError as error:
         raise TunectlError(f"cannot write {path}: {error.strerror}") from error

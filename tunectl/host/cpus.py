@@ -215,6 +215,11 @@ def read_numa_nodes(root: Sysroot) -> tuple[NumaNode, ...]:
     return tuple(nodes)
 
 
+def read_node_cpus(root: Sysroot) -> list[CpuSet]:
+    """The CPUs of every node, in the nodes' order. Never raises."""
+    return [read_cpu_list(root, f"{_NODE}/node{node}/cpulist") for node in read_node_numbers(root)]
+
+
 def read_node_numbers(root: Sysroot) -> list[int]:
     """The numbers of the nodes, ascending. Never raises."""
     names = [name.removeprefix("node") for name in root.listdir(_NODE) if name.startswith("node")]

@@ -13,10 +13,11 @@ from tunectl.checking.outcomes import OF_CHECKS
 from tunectl.checking.runner import Interrupted, run_checks
 from tunectl.checking.tick import judge_probe, with_longer_look
 from tunectl.command import Command
-from tunectl.cpulist import CpuSet
+from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import TunectlError
 from tunectl.fix import NOTHING, Fix, to_type
 from tunectl.host import occupants
+from tunectl.host.cpus import read_node_cpus
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.fairserver import may_serve
 from tunectl.host.identity import read_identity
@@ -99,6 +100,8 @@ class Flight:
     headline: str = ""
     scope: Scope | None = None
     machine: Hardware = field(default_factory=Hardware)
+    cores: list[str] = field(default_factory=list)  # the CPUs of each core that has several
+    nodes: list[str] = field(default_factory=list)  # the CPUs of each node
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -113,6 +116,8 @@ def run_preflight(request: Request) -> Flight:
     flight = Flight(read_identity(root))
     facts = read_scope_facts(root)
     flight.machine = read_machine(root, facts)
+    flight.cores = [format_cpulist(core) for core in dict.fromkeys(facts.siblings.values()) if len(core) > 1]
+    flight.nodes = [format_cpulist(cpus) for cpus in read_node_cpus(root)]
     inspection = _inspect(request, flight, facts)
     config = inspection.config
     flight.scope = config.scope

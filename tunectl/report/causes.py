@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tunectl.shapes import Jitter
+from tunectl.shapes import Cause, Jitter
 from tunectl.wording import nanoseconds
 
 MOST_ROWS = 20  # with the one that adds the others up
@@ -42,7 +42,7 @@ def grouped(result: Jitter) -> list[Group]:
     named: dict[_Key, Group] = {}
     for cpu in result.cpus:
         for row in cpu.causes or ():
-            name = _OF_A_CPU.sub("", row.name) if row.kind == "thread" else row.name
+            name = _name(row)
             group = Group(name, row.count, row.total_ns, row.max_ns)
             before = named.get((row.kind, name))
             named[row.kind, name] = _sum(name, (before, group)) if before else group
@@ -50,6 +50,15 @@ def grouped(result: Jitter) -> list[Group]:
         return []
     rows = sorted(_few(named), key=lambda row: -row.total_ns)
     return [*_with_percent(rows), replace(_sum("all gaps", rows), percent=100.0)]
+
+
+def names_of(result: Jitter) -> dict[str, str]:
+    """For the label of a single gap the name under which `grouped` counts it."""
+    return {row.cause: _name(row) for cpu in result.cpus for row in cpu.causes or ()}
+
+
+def _name(row: Cause) -> str:
+    return _OF_A_CPU.sub("", row.name) if row.kind == "thread" else row.name
 
 
 def totals(result: Jitter) -> list[str]:

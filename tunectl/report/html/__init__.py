@@ -1,8 +1,8 @@
-"""One self-contained page: plots as inline SVG, no script, nothing loaded from anywhere.
+"""One self-contained page: plots as inline SVG, nothing loaded from anywhere, and whole without its script.
 
-jinja2 escapes every value. The page's policy allows no script and no source but the one style sheet, by its digest.
-The plots are templates, too: a plotting library would not follow the reader's light or dark theme, and the small
-libraries cannot draw logarithmic axes.
+jinja2 escapes every value. The page's policy allows the one style sheet and the one script, each by its digest. The
+script only adds: it searches, filters and sorts tables, reads curves at the pointer, zooms the timeline, and copies
+commands. The plots are templates: a plotting library draws nothing where scripts are blocked, and would be larger.
 """
 
 import base64
@@ -28,21 +28,22 @@ from tunectl.wording import nanoseconds
 def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     """The page of a document: of `fleet`, or for `report`'s files.
 
-    The latter's body is {files: [{path, name, body}], compare: a tunectl.compare/1 body or None}.
+    The latter's body is {files: [{path, name, body}], compare: a tunectl.compare/1 body or None, facts: of each knob
+    why it matters and who says so}.
     """
     if document.name not in _PAGES:
         raise TunectlError(f"there is no HTML page for tunectl.{document.name}", "`tunectl report` makes one of files")
     template, view = _PAGES[document.name]
-    style = files("tunectl.report.html").joinpath("style.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    made = {"style": style, "digest": digest, "version": __version__, "at": document.at, **view(document.body)}
+    own = {name: files("tunectl.report.html").joinpath(name).read_text(encoding="utf-8") for name in _OWN}
+    digests = {name: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for name, text in own.items()}
+    made = {"own": own, "digests": digests, "version": __version__, "at": document.at, **view(document.body)}
     page = _environment().get_template(template).render(made)
     return page.encode("utf-8", "backslashreplace").decode() + "\n"
 
 
 def _report(body: Mapping[str, Any]) -> dict[str, Any]:
     compared = body["compare"]
-    views = [file_view(file, number) for number, file in enumerate(body["files"], 1)]
+    views = [file_view(file, number, body.get("facts", {})) for number, file in enumerate(body["files"], 1)]
     return {
         "files": views,
         "has_gaps": any(view["jitter"] or view["runs"] for view in views),
@@ -54,6 +55,7 @@ def _fleet(body: Mapping[str, Any]) -> dict[str, Any]:
     return {"fleet": fleet_view(body), "has_gaps": True}
 
 
+_OWN = ("style.css", "page.js")
 # the document's name -> its template, and what that shows of a body
 _PAGES = {"report": ("report.html.j2", _report), "fleet": ("fleet.html.j2", _fleet)}
 

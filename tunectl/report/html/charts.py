@@ -3,12 +3,13 @@
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any, NamedTuple
 
-from tunectl.report.charts import LogScale, Slice, levels, timeline
+from tunectl.report.charts import LogScale, levels
 from tunectl.report.feed import DUE, due_figure
-from tunectl.report.figures import plain
-from tunectl.shapes import FEED_STAGES, Case, Cpu, FeedCase, HedgeCase, Jitter
+from tunectl.report.figures import Limited, change_of, plain
+from tunectl.shapes import FEED_STAGES, Bounds, Case, Cpu, FeedCase, HedgeCase, Jitter, Row
 from tunectl.wording import nanoseconds
 
 WIDTH, HEIGHT = 480, 300
@@ -16,6 +17,8 @@ LEFT, RIGHT, TOP, BOTTOM = 62, 28, 10, 44
 SLICES = 240
 MAX_CURVES = 6  # more lines cannot be told apart
 SPARKLINE_HEIGHT = 48
+_LEAST_OF_LIMIT = 1e-3  # a bar is not drawn below it
+_FURTHEST = 1000.0  # times: a ratio beyond is drawn at the edge
 _LEAST_SHARE = 1e-6  # share of all moments; for rarer waits look at the longest gap
 _NINES = {0.1: "P90", 0.01: "P99", 1e-3: "P99.9", 1e-4: "P99.99", 1e-5: "P99.999"}
 
@@ -71,7 +74,7 @@ def _longer_plot(
             left -= count
         paths.append({"name": one.name, "d": _steps(points, HEIGHT - BOTTOM)})
     marks = [{"at": y.at(rate), "label": label(rate)} for rate in y.decades()]
-    return {"paths": paths, "x": _time_marks(x), "y": _thinned(marks), **box}
+    return {"paths": paths, "x": _time_marks(x), "y": _thinned(marks), **_read_by(x, y), **box}
 
 
 def wait_plot(curves: Sequence[Curve]) -> dict[str, Any] | None:
@@ -88,6 +91,7 @@ def wait_plot(curves: Sequence[Curve]) -> dict[str, Any] | None:
         "paths": paths,
         "x": _time_marks(x),
         "y": marks,
+        **_read_by(x, y),
         **_box("an arrival waits longer than", "share of arrivals"),
     }
 
@@ -144,6 +148,7 @@ def load_plot(cases: Sequence[HedgeCase]) -> dict[str, Any] | None:
         "paths": paths,
         "x": marks,
         "y": _thinned(heights),
+        "scale": "",
         **_box("load of each server", "due to answer"),
     }
 
@@ -160,6 +165,11 @@ def _across(curves: Sequence[Curve]) -> LogScale:
 
 def _time_marks(x: LogScale) -> list[dict[str, Any]]:
     return _thinned([{"at": x.at(ns), "label": nanoseconds(ns)} for ns in x.decades()])
+
+
+def _read_by(x: LogScale, y: LogScale) -> dict[str, str]:
+    """Both scales for the page's script, which reads a curve's value at the pointer."""
+    return {"scale": " ".join(f"{end:g}" for scale in (x, y) for end in astuple(scale))}
 
 
 def _thinned(marks: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -189,26 +199,6 @@ def _steps(points: Sequence[tuple[float, float]], floor: float) -> str:
 def _line(points: Sequence[tuple[float, float]]) -> str:
     unique = list(dict.fromkeys(points))
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in unique) if unique else ""
-
-
-def sparkline_plot(result: Jitter, cpu: Cpu, floor: float, top: float) -> dict[str, Any] | None:
-    """A CPU over time: bars of the longest gap in each slice on a logarithmic scale from `floor` to `top`, and of the
-    stolen share; None where the times of the gaps are not known."""
-    slices = timeline(result, cpu, SLICES)
-    if not slices:
-        return None
-    most = max((one.stolen for one in slices if one), default=0.0)
-    run_ns = result.seconds(cpu) * 1e9
-    return {
-        "cpu": cpu.cpu,
-        "name": f"CPU {cpu.cpu}",
-        "above": "longest gap",
-        "below": f"stolen share, up to {plain(most * 100)} %",
-        "known": sum(one is not None for one in slices),
-        "end": nanoseconds(run_ns),
-        "said": _said(run_ns, slices),
-        **_strip([one and one.longest_ns for one in slices], [one and one.stolen for one in slices], floor, top),
-    }
 
 
 def series_plot(case: FeedCase) -> dict[str, Any] | None:
@@ -273,18 +263,6 @@ def _bars(heights: Sequence[float]) -> str:
     )
 
 
-def _said(run_ns: float, slices: Sequence[Slice | None]) -> str:
-    """The chart in words, for readers who cannot see it."""
-    longest = [one.longest_ns if one else 0.0 for one in slices]
-    quiet = sum(one is not None and not one.longest_ns for one in slices)
-    at = run_ns * longest.index(max(longest)) / len(slices)
-    text = (
-        f"Longest gap {nanoseconds(max(longest))} after {nanoseconds(at)}; {quiet} of {len(slices)} slices without one"
-    )
-    unknown = sum(one is None for one in slices)
-    return f"{text}; {unknown} not recorded" if unknown else text
-
-
 def range_marks(case: Case, x: LogScale) -> dict[str, float] | None:
     """The positions of a wake case's median, P99 and longest; None without messages."""
     near = case.at("50")
@@ -300,3 +278,60 @@ def warmth(value: float, least: float, most: float, classes: int = 5) -> int:
         return 0
     edges = [least * (most / least) ** (at / classes) for at in range(1, classes)]
     return bisect_left(edges, value)
+
+
+def budget_bars(rows: Sequence[Limited]) -> dict[str, Any]:
+    """Figures in their limits on one logarithmic axis of 100, so that all limits stand one above the other."""
+    known = [row.share for row in rows if row.share is not None and math.isfinite(row.share)]
+    axis = LogScale.over(_LEAST_OF_LIMIT, max([9.0, *known]), 0, 100)
+    marks = {
+        0.01: "1 %",
+        0.1: "10 %",
+        1.0: "limit",
+        10.0: "\N{MULTIPLICATION SIGN}10",
+        1e3: "\N{MULTIPLICATION SIGN}1,000",
+    }
+    return {
+        "limit": axis.at(1) if known else None,
+        "marks": [
+            {"at": axis.at(share), "label": label} for share, label in marks.items() if known and share < axis.high
+        ],
+        "rows": [{"row": row, "width": axis.at(row.share) if row.share else 0} for row in rows],
+    }
+
+
+def forest(rows: Sequence[Row], words: Mapping[tuple[str, str | None], str]) -> dict[str, Any]:
+    """Each ratio with its bounds on one logarithmic axis of 100 that has `equal` in its middle.
+
+    `words`: what was judged of some rows. Of the others it cannot be told whose bounds hold `equal`, or are not known.
+    """
+    ends = [end for row in rows if (of := row.ratio) for end in (of.value, of.low, of.high) if end]
+    reach = math.log(min(max([2.2, *ends, *(1 / end for end in ends)]), _FURTHEST))
+
+    def at(ratio: float) -> float:
+        return round(50 + 48 * min(max(math.log(ratio) / reach, -1), 1), 1) if ratio else 2
+
+    factors = [times for times in (2, 5, 10, 100) if math.log(times) <= reach]
+    factors = factors if len(factors) < 3 else factors[-2:]
+    marks = [
+        {"at": at(ratio), "label": f"{sign}{times}"}
+        for times in factors
+        for sign, ratio in (("\N{DIVISION SIGN}", 1 / times), ("\N{MULTIPLICATION SIGN}", times))
+    ]
+    return {"marks": marks, "rows": [_whisker(row, words.get((row.measure, row.percentile), ""), at) for row in rows]}
+
+
+def _whisker(row: Row, word: str, at: Callable[[float], float]) -> dict[str, Any]:
+    """A row's estimate and its bounds; an end that is not known goes to the edge."""
+    ratio = row.ratio or Bounds(None, None, None)
+    low, high = ratio.low or 0.0, math.inf if ratio.high is None else ratio.high
+    is_open = ratio.low is None or low <= 1 <= high
+    look = "unsure" if is_open or word in ("none", "unknown") else "lower" if high < 1 else "higher"
+    said = {"none": "no difference found"}.get(word, "cannot tell") if look == "unsure" and row.ratio else ""
+    return {
+        "look": look,
+        "said": said,
+        "at": None if ratio.value is None else at(ratio.value),
+        "bounds": None if ratio.low is None else (at(low), at(high) if high < math.inf else 98),
+        "change": change_of(row),
+    }

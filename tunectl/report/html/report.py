@@ -1,21 +1,21 @@
 """The page of `tunectl report`: probes, preflights and a comparison, turned into what its templates show. Pure."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl import kinds
 from tunectl.cpulist import format_cpulist
-from tunectl.report.actions import mended_by_apply, todo
+from tunectl.model import Finding, Outcome, Severity, Target, cost
+from tunectl.report.actions import Todo, todo
 from tunectl.report.causes import grouped, totals
-from tunectl.report.charts import MAX_SPARKLINES
+from tunectl.report.escape import shown
 from tunectl.report.feed import feed_limits_of
 from tunectl.report.figures import (
     LOADED,
     OF_A_RUN,
     SIDES,
     bounds_of,
-    change_of,
     label_of,
     limits_of,
     loads_of,
@@ -26,28 +26,27 @@ from tunectl.report.figures import (
     value_of,
     verdict_of,
 )
-from tunectl.report.findings import brief, groups
-from tunectl.report.html.charts import (
-    MAX_CURVES,
-    curve,
-    frequency_plot,
-    sparkline_plot,
-    wait_plot,
-)
+from tunectl.report.findings import Group, brief, groups, name_of
+from tunectl.report.hosts import machine_name
+from tunectl.report.html.charts import MAX_CURVES, budget_bars, curve, forest, frequency_plot, wait_plot
+from tunectl.report.html.cpus import cpu_grid
 from tunectl.report.html.experiments import cases_view
+from tunectl.report.html.gaps import COLOURS, gap_strips
 from tunectl.report.story import story
-from tunectl.report.urgency import COSTS, findings_in, other_reasons, unknown, urgent_of
+from tunectl.report.urgency import COSTS, findings_in, kept, needs_attention, other_reasons, outcome_of
 from tunectl.shapes import (
     CaseTable,
     Comparison,
-    Cpu,
+    CpuSets,
+    Difference,
     Feed,
     Jitter,
     JitterLoaded,
     JitterRuns,
     Preflight,
-    Row,
+    RowGroup,
 )
+from tunectl.wording import wanted
 
 MAX_PERIODS = 12
 MAX_COUNTED = 12
@@ -55,10 +54,12 @@ MAX_COUNTED = 12
 
 Probe = Jitter | JitterRuns | JitterLoaded | CaseTable
 Result = Probe | Preflight
-_NO_PREFLIGHT: Mapping[str, Any] = {"todo": [], "limits": [], "reasons": [], "sections": []}
+Facts = Mapping[str, tuple[str, str]]  # of a knob why it matters, and the source that says so
+_NO_PREFLIGHT: Mapping[str, Any] = {"todo": [], "reasons": [], "settings": None, "hardware": ""}
+_SECTIONS = ("verify", "check", "thermal")
 
 
-def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
+def file_view(file: Mapping[str, Any], number: int, facts: Facts) -> dict[str, Any]:
     """One file: its header, and the sections that its kind has."""
     body, name, result = file["body"], file["name"], file["result"]
     probe: Probe | None = result.probe if isinstance(result, Preflight) else result
@@ -82,7 +83,9 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
         "at": result.at,
         "version": result.tunectl_version,
         "verdict": _verdict(result, file["doubt"]),
-        **(_preflight(body, result) if isinstance(result, Preflight) else _NO_PREFLIGHT),
+        "limits": _limits(result),
+        "cpus": _cpus(result, jitter),
+        **(_preflight(body, result, facts) if isinstance(result, Preflight) else _NO_PREFLIGHT),
         "jitter": jitter_view(jitter) if jitter else None,
         "runs": runs_view(named) if named else None,
         "load": _load(result) if isinstance(result, JitterLoaded) else None,
@@ -124,50 +127,89 @@ def runs_view(runs: Sequence[tuple[str, Jitter]]) -> dict[str, Any]:
     }
 
 
-def _preflight(body: Mapping[str, Any], result: Preflight) -> dict[str, Any]:
-    """What the text page of a preflight begins with: what to do, what was measured, then the settings."""
-    titles = (("check", "Checks"), ("thermal", "Thermal state"), ("verify", "Settings"))
-    actions = list(kinds.read(body.get("actions") or ()))
-    mended = mended_by_apply(actions)
+def _preflight(body: Mapping[str, Any], result: Preflight, facts: Facts) -> dict[str, Any]:
+    """What to do, why it is as it is, and every setting and check."""
+    steps = todo(list(kinds.read(body.get("actions") or ())))
+    hardware = body.get("hardware")
     return {
-        "todo": todo(actions),
-        "limits": _limits(result),
+        "todo": steps,
         "reasons": other_reasons(body),
-        "sections": [
-            _section(title, body[name], mended) for name, title in titles if (body.get(name) or {}).get("findings")
-        ],
+        "settings": _settings([finding for name in _SECTIONS for finding in findings_in(body.get(name))], steps, facts),
+        "hardware": machine_name(hardware) if hardware else "",
     }
 
 
-def _limits(result: Preflight) -> list[dict[str, Any]]:
-    """What was measured beside what the budget allows: a table each of the probe, the probe under load, and feed."""
-    worst = "The worst CPU of each measure, and what the budget allows."
-    load = loads_of(result.loaded.load or None)[0] if result.loaded else ""
+def _limits(result: Result) -> list[dict[str, Any]]:
+    """What was measured beside what the budget allows: bars each of the probe, the probe under load, and feed."""
+    of_jitter = result if isinstance(result, Jitter) else None
+    runs = result if isinstance(result, Preflight) else None
+    loaded = runs.loaded if runs else None
+    load = loads_of(loaded.load or None)[0] if loaded else ""
     tables = (
-        ("The probe", "on", worst, limits_of(result.probe)),
-        ("The probe under load", "on", f"Under load: {load}. {worst}", limits_of(result.loaded)),
-        ("Feed", "case", "The worst case of feed, and what the budget allows.", feed_limits_of(result.feed)),
+        ("Measured", "", limits_of(runs.probe if runs else of_jitter)),
+        ("Under load", load, limits_of(loaded)),
+        ("Feed", "", feed_limits_of(runs.feed if runs else None)),
     )
-    return [{"of": of, "on": on, "said": said, "rows": rows} for of, on, said, rows in tables if rows]
+    return [{"of": of, "said": said, **budget_bars(rows)} for of, said, rows in tables if rows]
 
 
-def _section(title: str, section: Mapping[str, Any], mended: Set[str]) -> dict[str, Any]:
-    """One part of a preflight: its counts, what needs attention by severity, and what could not be found out."""
-    findings = findings_in(section)
-    found = groups(findings)
-    return {
-        "title": title,
-        "said": brief(findings),
-        "urgent": [
+def _cpus(result: Result, jitter: Jitter | None) -> list[dict[str, Any]]:
+    """The grid of CPUs; nothing where there is but one."""
+    preflight = result if isinstance(result, Preflight) else None
+    clocks = (preflight.thermal.evidence if preflight and preflight.thermal else {}).get("core_khz")
+    clocks = clocks if isinstance(clocks, Mapping) else {}
+    grid = cpu_grid(preflight.cpu_sets if preflight else CpuSets(), jitter, clocks)
+    return grid if sum(len(core) for node in grid for core in node["cores"]) > 1 else []
+
+
+def _settings(findings: Sequence[Finding], steps: Sequence[Todo], facts: Facts) -> dict[str, Any] | None:
+    """Every setting and check as one table: what needs attention first, each with the step that mends it."""
+    step_of: dict[str, dict[int, None]] = {}
+    for number, step in enumerate(steps, 1):
+        for target in step.mends:
+            step_of.setdefault(target, {})[number] = None
+    rows = [row for group in groups(findings) for row in _rows(group, step_of, steps, facts)]
+    rows.sort(key=lambda row: (not row["needs"], row["cost"] if row["needs"] else 0))
+    if not rows:
+        return None
+    costs = {row["weight"]: COSTS[Severity(row["weight"])] for row in rows if row["needs"] and row["weight"]}
+    states = Counter(row["state"] for row in rows)
+    return {"rows": rows, "said": brief(findings), "costs": costs, "states": list(states)}
+
+
+def _rows(
+    group: Group, step_of: Mapping[str, Mapping[int, None]], steps: Sequence[Todo], facts: Facts
+) -> list[dict[str, Any]]:
+    """A row for each value of a group."""
+    shown_rows, left_out = kept(group)
+    why, source = facts.get(group.knob, ("", ""))
+    more = f"and {left_out} more values; --format json lists each" if left_out else ""
+    needs = needs_attention(group)
+    found = []
+    for row in shown_rows:
+        targets = (str(Target(group.knob, instance)) for instance in row.instances)
+        numbers = sorted({number for target in targets for number in step_of.get(target, ())})
+        typed = [steps[number - 1].typed for number in numbers]
+        observed, desired = ("" if value is None else shown(value) for value in (row.observed, row.desired))
+        found.append(
             {
-                "word": urgent.severity.value if urgent.severity else "",
-                "costs": COSTS[urgent.severity] if urgent.severity else "",
-                "lines": urgent.lines(mended),
+                "name": name_of(group.knob, row.instances, 6),
+                "state": outcome_of(group),
+                "needs": needs,
+                "weight": group.severity.value if group.severity else "",
+                "cost": cost(group.severity),
+                "look": "open" if group.outcome is Outcome.UNREADABLE else "bad" if needs else "good"
+                if group.outcome is Outcome.COMPLIANT else "quiet",
+                "observed": observed or ("not set" if desired else ""),
+                "desired": wanted(desired, group.match) if row.observed != row.desired and desired else "",
+                "reason": "; ".join(filter(None, (group.reason, more))),
+                "why": why,
+                "source": source,
+                "steps": numbers,
+                "command": typed[0][0] if len(typed) == 1 and len(typed[0]) == 1 else "",
             }
-            for urgent in urgent_of(found)
-        ],
-        "unknown": unknown(found),
-    }
+        )  # fmt: skip
+    return found
 
 
 def _verdict(result: Result, doubt: str) -> dict[str, Any] | None:
@@ -187,10 +229,11 @@ def _verdict(result: Result, doubt: str) -> dict[str, Any] | None:
 
 
 def jitter_view(result: Jitter) -> dict[str, Any]:
-    """A row of figures for each CPU, the two distributions, the sparklines and the causes."""
+    """A row of figures for each CPU, the two distributions, every gap over time, and the causes."""
     worst = [cpu.cpu for cpu in sorted(result.cpus, key=lambda cpu: -cpu.max_ns)]
     drawn = [cpu for cpu in result.cpus if cpu.cpu in worst[:MAX_CURVES]]
     curves = [curve(f"CPU {cpu.cpu}", result, [cpu]) for cpu in drawn]
+    causes = grouped(result)
     return {
         "cpus": format_cpulist(worst),
         "duration_s": result.duration_s,
@@ -213,21 +256,15 @@ def jitter_view(result: Jitter) -> dict[str, Any]:
         "frequency": frequency_plot(curves),
         "waits": wait_plot(curves),
         "left_out": len(result.cpus) - len(drawn),
-        "sparklines": _sparklines(result, [cpu for cpu in result.cpus if cpu.cpu in worst[:MAX_SPARKLINES]]),
-        "causes": grouped(result),
+        "strips": gap_strips(result, causes[:-1]),
+        "causes": causes,
+        "colours": COLOURS,
         "totals": totals(result),
         "stops": stopped_together(result.simultaneous_stops),
         "periods": _periods(result),
         "searched": searched_of(result),
         "counted": _counted(result),
     }
-
-
-def _sparklines(result: Jitter, cpus: Sequence[Cpu]) -> list[dict[str, Any]]:
-    """All on one scale, so that CPUs can be compared by eye."""
-    top = max([cpu.max_ns for cpu in cpus] + [10 * result.threshold_ns, 10])
-    plots = [sparkline_plot(result, cpu, max(result.threshold_ns, 1), top) for cpu in cpus]
-    return [plot for plot in plots if plot]
 
 
 def _periods(result: Jitter) -> list[dict[str, Any]]:
@@ -276,6 +313,8 @@ def _comparison(compared: Comparison, sides: Sequence[Sequence[Jitter]], names: 
         for name, side in zip(names, sides, strict=True):
             of = [cpu for run in side for cpu in run.cpus if cpu.cpu in common or not common]
             curves.append(curve(name, side[0], of))
+    judged = compared.judged
+    words = {(row.measure, row.percentile): row.change for row in judged.rows} if judged else {}
     return {
         "names": names,
         "verdict": verdict_of(compared, names),
@@ -284,17 +323,36 @@ def _comparison(compared: Comparison, sides: Sequence[Sequence[Jitter]], names: 
         "before": compared.before,
         "after": compared.after,
         "warnings": compared.warnings,
-        "groups": [
-            {"name": group.name, "rows": [_compared(row) for row in group.rows if row.before or row.after]}
-            for group in compared.groups
-        ],
+        "look": _look(judged),
+        "groups": [_group(group, words if place == 0 else {}) for place, group in enumerate(compared.groups)],
         "frequency": frequency_plot(curves),
         "waits": wait_plot(curves),
     }
 
 
-def _compared(row: Row) -> dict[str, Any]:
-    change, bounds = change_of(row)
-    before, after = ({"value": value_of(row, side), "bounds": bounds_of(row, side)} for side in (row.before, row.after))
-    rest = {"change": change, "bounds": bounds, "reason": row.reason}
-    return {"name": label_of(row), "before": before, "after": after, **rest}
+def _look(judged: Difference | None) -> str:
+    """Good where what decides became less, bad where it became more; open where it did both, or nobody can tell."""
+    changes = {row.change for row in judged.rows} & {"lower", "higher"} if judged else set()
+    if not judged or judged.outcome == "no-difference":
+        return "plain"
+    return {frozenset({"lower"}): "good", frozenset({"higher"}): "bad"}.get(frozenset(changes), "open")
+
+
+def _group(group: RowGroup, words: Mapping[tuple[str, str | None], str]) -> dict[str, Any]:
+    """Both sides of each figure, and the ratio with its bounds as a picture."""
+    rows = [row for row in group.rows if row.before or row.after]
+    drawn = forest(rows, words)
+    sides = [
+        {
+            "name": label_of(row),
+            "sides": [(value_of(row, side), bounds_of(row, side)) for side in (row.before, row.after)],
+            "reason": row.reason,
+        }
+        for row in rows
+    ]
+    whiskers = drawn["rows"]
+    return {
+        "name": group.name,
+        "marks": drawn["marks"],
+        "rows": [{**side, **whisker} for side, whisker in zip(sides, whiskers, strict=True)],
+    }

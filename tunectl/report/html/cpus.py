@@ -1,0 +1,56 @@
+"""The host's CPUs as a grid: node by node and core by core, with role, clock and the longest gap of each. Pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tunectl.cpulist import parse_shown
+from tunectl.errors import UsageError
+from tunectl.shapes import Cpu, CpuSets, Jitter
+from tunectl.wording import nanoseconds
+
+
+def cpu_grid(sets: CpuSets, probe: Jitter | None, clocks: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """[{name, cores: [[CPU]]}], a row a node; `clocks` is what a preflight's evidence has of each CPU."""
+    measured = {cpu.cpu: cpu for cpu in (probe.cpus if probe else ())}
+    every = _cpus(sets.online) | set(measured)
+    nodes = [_cpus(cpulist) & every for cpulist in sets.nodes]
+    alone = every - set().union(*nodes)
+    siblings = {cpu: tuple(sorted(core)) for core in map(_cpus, sets.cores) for cpu in core}
+    isolated, limit = _cpus(sets.isolated), probe.budget.limits.get("max_ns") if probe else None
+    khz = {int(cpu): _clock(clock) for cpu, clock in clocks.items() if cpu.isdecimal()}
+    grid = []
+    for name, cpus in [*((f"node {number}", of) for number, of in enumerate(nodes)), ("", alone)]:
+        cores = dict.fromkeys(siblings.get(cpu, (cpu,)) for cpu in sorted(cpus))
+        cells = [[_cell(cpu, isolated, sets, measured.get(cpu), limit, khz) for cpu in core] for core in cores]
+        if cells:
+            grid.append({"name": name, "cores": cells})
+    return grid
+
+
+def _cell(
+    cpu: int, isolated: set[int], sets: CpuSets, of: Cpu | None, limit: float | None, khz: Mapping[int, float]
+) -> dict[str, Any]:
+    role = "isolated" if cpu in isolated else "housekeeping" if sets.online else "probed"
+    clock = khz.get(cpu) or (of and of.core_khz and min(of.core_khz.before, of.core_khz.after)) or 0
+    is_over = of is not None and limit is not None and of.max_ns > limit
+    return {
+        "cpu": cpu,
+        "role": role,
+        "look": "plain" if of is None else "bad" if is_over else "good" if limit else "plain",
+        "longest": nanoseconds(of.max_ns) if of else "",
+        "clock": f"{clock / 1e6:.2f} GHz" if clock else "",
+    }
+
+
+def _clock(clock: Any) -> float:
+    """In kHz, the lower one of before and after; an older document has one number."""
+    known: Iterable[Any] = clock.values() if isinstance(clock, Mapping) else (clock,)
+    return min((float(khz) for khz in known if isinstance(khz, int | float) and khz > 0), default=0.0)
+
+
+def _cpus(cpulist: str) -> set[int]:
+    """None where a document has no cpulist there."""
+    try:
+        return set(parse_shown(cpulist))
+    except UsageError:
+        return set()
