@@ -227,7 +227,7 @@ def test_tried_proved_and_confirmed_it_is_permanent(host: Host) -> None:
     assert "tunectl.try" not in (host.tree / LINE).read_text()
     left = [path for path in host.files() if "tunectl-" in path or path == ENTRY]
     assert left == []
-    assert read_confirmed(host.state, host.root) == host.trial.set
+    assert read_confirmed(host.state) == host.trial.set
     assert host.confirm().was_confirmed
     host.boot_permanent()
     assert host.trial.status == "confirmed"

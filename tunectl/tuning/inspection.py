@@ -355,4 +355,4 @@ def open_inspection(
         config = resolve(read_toml(candidate, HostFile), facts, host_path, root)
     else:
         config = read_config(host_path, facts, root)
-    return Inspection(root, read_identity(root), config, peek(state, follow=root.live), invocation, today)
+    return Inspection(root, read_identity(root), config, peek(state), invocation, today)

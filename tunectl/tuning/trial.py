@@ -26,6 +26,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
 from tunectl.shapes import Came, Returned, Shape, TrialKind, Unconfirmed, now_utc
 from tunectl.tuning.journal import NAME as JOURNAL
+from tunectl.tuning.journal import RecordLostError, require_roots
 from tunectl.tuning.records import InForce
 from tunectl.units import DIRECTORY, RETURN
 from tunectl.wording import awaits
@@ -37,12 +38,6 @@ CONFIRM = argv("sudo", "tunectl", "confirm")
 Status = Literal["armed", "confirmed", "returned"]
 Confirms = Literal["verify", "preflight"]
 TriedBy = Literal["loader", "kexec"]  # what starts the kernel of a boot that is tried
-
-
-class RecordLostError(TunectlError):
-    """The record of a change is gone, or nobody can believe what stands there; its id, where that is still legible."""
-
-    trial_id = ""
 
 
 class HostSet(msgspec.Struct, frozen=True):
@@ -160,28 +155,28 @@ def read_set(config: HostConfig) -> HostSet:
 
 def read_trial(state: str, root: Sysroot) -> Trial | None:
     """The trial of this state directory. RecordLostError for a file that is not as we write it, or another's."""
-    trial = read_record(state, NAME, Trial, root)
+    trial = read_record(state, NAME, Trial)
     if trial is None and root.exists(f"{DIRECTORY}/{RETURN}") and os.path.exists(os.path.join(state, JOURNAL)):
         why = f"{os.path.join(state, NAME)} is gone: what a change wrote that nobody has confirmed is not known"
         raise RecordLostError(why, "sudo tunectl restore")
     return trial
 
 
-def read_confirmed(state: str, root: Sysroot) -> HostSet | None:
+def read_confirmed(state: str) -> HostSet | None:
     """The set that was in force without a trial, or was confirmed. TunectlError as read_trial()."""
-    return read_record(state, CONFIRMED, HostSet, root)
+    return read_record(state, CONFIRMED, HostSet)
 
 
-def read_record(state: str, name: str, shape: type[Shape], root: Sysroot) -> Shape | None:
+def read_record(state: str, name: str, shape: type[Shape]) -> Shape | None:
     """A file beside the journal, None where it is not there. RecordLostError for one that others may write."""
     path = os.path.join(state, name)
     try:
+        require_roots(state, name)
         data = durable.read_regular(path, _LARGEST, follow=False)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise TunectlError(f"cannot read {path}: {error.strerror}") from error
-    _require_roots(path, root)
     try:
         return msgspec.json.decode(data, type=shape)
     except msgspec.DecodeError as error:
@@ -189,13 +184,6 @@ def read_record(state: str, name: str, shape: type[Shape], root: Sysroot) -> Sha
         legible = re.match(rb'{"id":"([0-9a-f]{8})"', data)
         lost.trial_id = legible[1].decode() if legible else ""
         raise lost from error
-
-
-def _require_roots(path: str, root: Sysroot) -> None:
-    """It decides what is written as root: nobody else may have written it, but the owner of a recording."""
-    status = os.lstat(path)
-    if status.st_uid not in ((0,) if root.live else (0, os.geteuid())) or status.st_mode & 0o022:
-        raise RecordLostError(f"{path} can be written by others than root: it is not believed")
 
 
 def write_trial(state: str, trial: Trial) -> None:
@@ -268,7 +256,7 @@ def returned_of(state: str, root: Sysroot, config: HostConfig, journal: str) -> 
     trial = read_trial(state, root)
     if trial is None or trial.status != "returned" or not config.files:
         return None
-    host, confirmed = read_set(config), read_confirmed(state, root)
+    host, confirmed = read_set(config), read_confirmed(state)
     is_another = trial.set != UNKNOWN and host.texts != trial.set.texts
     if is_another or (confirmed and confirmed.texts == host.texts):
         return None
