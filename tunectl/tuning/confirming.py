@@ -8,6 +8,7 @@ import os
 from functools import partial
 from typing import NamedTuple
 
+from tunectl import kinds
 from tunectl.bootloader.oneshot import tried_id
 from tunectl.command import argv
 from tunectl.cpulist import format_cpulist
@@ -37,7 +38,6 @@ from tunectl.tuning.transaction import (
     run_apply,
 )
 from tunectl.tuning.trial import (
-    CONFIRM,
     NAME,
     UNKNOWN,
     Due,
@@ -143,9 +143,9 @@ def require_none_waits(state: str, root: Sysroot) -> None:
 
 def unconfirmed(trial: Trial) -> TunectlError:
     """Why nothing else is written, and what ends that."""
-    ends: str = CONFIRM.then(argv("sudo", "tunectl", "apply"))
+    ends = str(argv("sudo", "tunectl", "confirm").then(kinds.apply()))
     if trial.tries:
-        ends = f"{CONFIRM} {trial.id}" if trial.tries.proved_at else "the boot that tries it has to end first"
+        ends = str(kinds.confirm(trial.id)) if trial.tries.proved_at else "the boot that tries it has to end first"
     return TunectlError(f"the change {trial.id} is not confirmed yet; nothing was changed", ends)
 
 

@@ -36,7 +36,7 @@ from tunectl.shapes import Returned, Unconfirmed
 from tunectl.tuning.evidence import missing, own_words
 from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
-from tunectl.tuning.proved import mark_tried
+from tunectl.tuning.proved import mark_proved, mark_tried
 from tunectl.tuning.trial import Trial, read_trial, returned_of, told_of_waiting, waiting
 
 
@@ -157,7 +157,8 @@ class Inspection(NamedTuple):
         if any(KNOBS[setting.knob].absence.by_words for setting in chosen):
             facts = facts._replace(next_words=next_words(view), modules=facts.modules or self._modules())
         plan = diff(chosen, readings, facts, self.config.waivers, self.today)
-        findings = mark_tried(plan.findings, view, self._last_trial())
+        trial = self._last_trial()
+        findings = mark_proved(mark_tried(plan.findings, view, trial), trial, self.identity.boot_id)
         return plan._replace(findings=(trouble, *findings) if trouble else findings)
 
     def _last_trial(self) -> Trial | None:

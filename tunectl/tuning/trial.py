@@ -18,9 +18,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from tunectl import durable
+from tunectl import durable, kinds
 from tunectl.bootloader.oneshot import ID, tried_id
-from tunectl.command import argv
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
@@ -33,7 +32,6 @@ from tunectl.wording import awaits
 
 NAME, CONFIRMED, WORSE = "trial.json", "confirmed.json", "worse.json"
 _LARGEST = 4 << 20  # bytes: a host file and its profiles have at most one MiB each
-CONFIRM = argv("sudo", "tunectl", "confirm")
 
 Status = Literal["armed", "confirmed", "returned"]
 Confirms = Literal["verify", "preflight"]
@@ -244,7 +242,7 @@ def told_of_waiting(state: str, root: Sysroot, boot_id: str) -> str:
     until = awaits(change.back_at, change.overdue, change.tried)
     if change.overdue:
         return f"unconfirmed, {until}: `sudo tunectl deadline` takes it back"
-    keeps = "" if change.tried in ("to-come", "booted") else f": `{CONFIRM} {change.id}` keeps the change"
+    keeps = "" if change.tried in ("to-come", "booted") else f": `{kinds.confirm(change.id)}` keeps the change"
     return f"unconfirmed, {until}{keeps}"
 
 
