@@ -18,8 +18,8 @@ from tunectl.knobs.row import Step
 from tunectl.model import Finding, Outcome
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import before_image
-from tunectl.tuning.journal import Journal, require_roots
-from tunectl.tuning.transaction import run_apply
+from tunectl.tuning.journal import Journal
+from tunectl.tuning.transaction import require_private, run_apply
 
 CPUFREQ = "sys/devices/system/cpu/cpufreq"
 
@@ -201,50 +201,48 @@ def test_a_file_whose_mode_cannot_be_read_is_not_touched(lab4: Path) -> None:
 @pytest.mark.parametrize("mode", [0o644, 0o600, 0o755, 0o640])
 @pytest.mark.parametrize("name", ["", "journal.jsonl"])
 def test_a_journal_that_only_its_owner_writes_is_obeyed(tmp_path: Path, name: str, mode: int) -> None:
-    require_roots(state_with(tmp_path, name, mode), "journal.jsonl")
+    require_private(*state_with(tmp_path, name, mode))
 
 
 @pytest.mark.parametrize("mode", [0o664, 0o646, 0o602, 0o620])
 @pytest.mark.parametrize("name", ["", "journal.jsonl"])
 def test_a_journal_that_others_may_write_is_not_obeyed(tmp_path: Path, name: str, mode: int) -> None:
-    with pytest.raises(
-        TunectlError, match=rf"{name or 'state'} can be written by others than root: it is not believed"
-    ):
-        require_roots(state_with(tmp_path, name, mode), "journal.jsonl")
+    with pytest.raises(TunectlError, match=rf"{name or 'state'} can be written by others than root: it is not"):
+        require_private(*state_with(tmp_path, name, mode))
 
 
 @pytest.mark.parametrize("name", ["", "journal.jsonl"])
 def test_a_journal_of_another_owner_is_not_obeyed(tmp_path: Path, name: str) -> None:
     if os.geteuid():
         pytest.skip("only root can give a file away")
-    state = state_with(tmp_path, name, 0o600)
+    root, state = state_with(tmp_path, name, 0o600)
     os.chown(os.path.join(state, name), 1, -1)
     with pytest.raises(TunectlError, match="can be written by others than root"):
-        require_roots(state, "journal.jsonl")
+        require_private(root, state)
 
 
 @pytest.mark.parametrize("name", ["", "journal.jsonl"])
 def test_a_link_to_a_journal_is_not_obeyed_where_another_made_it(tmp_path: Path, name: str) -> None:
     """lstat(2): whoever owns the link decides what is read."""
-    state = state_with(tmp_path, "journal.jsonl", 0o600)
+    root, state = state_with(tmp_path, "journal.jsonl", 0o600)
     link = tmp_path / "link"
     link.symlink_to(os.path.join(state, name))
     assert os.lstat(link).st_mode & 0o022
     with pytest.raises(TunectlError, match="can be written by others than root"):
-        require_roots(str(link), "journal.jsonl")
+        require_private(root, str(link))
 
 
 def test_a_journal_that_is_not_there_yet_is_nobodys(tmp_path: Path) -> None:
-    state = state_with(tmp_path, "journal.jsonl", 0o600)
+    root, state = state_with(tmp_path, "journal.jsonl", 0o600)
     os.unlink(f"{state}/journal.jsonl")
-    require_roots(state, "journal.jsonl")
-    require_roots(f"{tmp_path}/none", "journal.jsonl")
+    require_private(root, state)
+    require_private(root, f"{tmp_path}/none")
 
 
-def state_with(tmp_path: Path, name: str, mode: int) -> str:
-    """A state directory in which one thing has this mode, the other is private."""
+def state_with(tmp_path: Path, name: str, mode: int) -> tuple[WritableSysroot, str]:
+    """The running host, and a state directory in which one thing has this mode, the other is private."""
     state = tmp_path / "state"
     state.mkdir(mode=0o700)
     (state / "journal.jsonl").touch(0o600)
     (state / name).chmod(mode)
-    return str(state)
+    return WritableSysroot("/"), str(state)

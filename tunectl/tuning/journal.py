@@ -360,26 +360,22 @@ class RecordLostError(TunectlError):
     trial_id = ""
 
 
-def require_roots(directory: str, name: str) -> None:
-    """Root obeys what stands in a state directory: nobody else may have written it, nor a link to it.
+def require_roots(path: str) -> None:
+    """Root obeys what stands in a state directory: nobody else may have written it, nor a link to it. OSError.
 
-    RecordLostError otherwise. Without root it says no more than that to who has written it. OSError.
+    RecordLostError otherwise. Who is not root deceives himself alone.
     """
-    for path in (directory, os.path.join(directory, name)):
-        try:
-            status = os.lstat(path)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
-            why = f"{path} can be written by others than root: it is not believed, and nothing was touched"
-            raise RecordLostError(why, "what stands there says what root writes")
+    status = os.lstat(path)
+    if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
+        why = f"{path} can be written by others than root: it is not believed, and nothing was touched"
+        raise RecordLostError(why, "what stands there says what root writes")
 
 
 def load(directory: str) -> Journal:
     """The journal as it stands; an empty one where there is none. Damage is noted, not raised."""
     journal = Journal(directory, newest=newest.read(directory))
     try:
-        require_roots(directory, NAME)
+        require_roots(journal.path)
         data = read_regular(journal.path, _LARGEST, follow=False)
     except (FileNotFoundError, NotADirectoryError):
         return journal

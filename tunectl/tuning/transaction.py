@@ -106,27 +106,29 @@ def _locked_apply(
     begins = around.always or (adopt and inspection.journal_gone())
     if not plan.changes and not pending_notifications(inspection.journal) and not begins:
         return nothing_done(inspection, plan)
-    with io_errors_end_the_run(), _state_directory(state) as created, hold(state, wait_s):
-        journal = load_own(root, state, inspection.identity.boot_id)
-        require_whole(journal)
-        inspection = inspection._replace(root=root, journal=journal)
-        adopted = _adopted(inspection, adopt)
-        first = is_first(journal, inspection.identity.boot_id)
-        journal.prune(inspection.identity.boot_id)
-        journal.start(inspection.identity.boot_id, root.root, created, adopted)
-        journal.settle()
-        with io_errors_end_the_run(journal):
-            decide_open_writes(root, journal)
-            told = around.before(inspection, root) if around.before else Notified([], {})
-            if around.alone:
-                journal.end(inspection.identity.boot_id, inspection.own_words())
-                return nothing_done(inspection, plan, told.not_run)
-            stood = Before(journal.held, journal.newest.words)
-            run = _passes(inspection, root, runtime_only, first, told)
-            run = around.judge(plan, run, stood) if around.judge else run
-            if around.after:
-                around.after(inspection)
-            return run
+    with io_errors_end_the_run(), _state_directory(state) as created:
+        require_private(root, state)
+        with hold(state, wait_s):
+            journal = load_own(root, state, inspection.identity.boot_id)
+            require_whole(journal)
+            inspection = inspection._replace(root=root, journal=journal)
+            adopted = _adopted(inspection, adopt)
+            first = is_first(journal, inspection.identity.boot_id)
+            journal.prune(inspection.identity.boot_id)
+            journal.start(inspection.identity.boot_id, root.root, created, adopted)
+            journal.settle()
+            with io_errors_end_the_run(journal):
+                decide_open_writes(root, journal)
+                told = around.before(inspection, root) if around.before else Notified([], {})
+                if around.alone:
+                    journal.end(inspection.identity.boot_id, inspection.own_words())
+                    return nothing_done(inspection, plan, told.not_run)
+                stood = Before(journal.held, journal.newest.words)
+                run = _passes(inspection, root, runtime_only, first, told)
+                run = around.judge(plan, run, stood) if around.judge else run
+                if around.after:
+                    around.after(inspection)
+                return run
 
 
 def nothing_done(inspection: Inspection, plan: Plan, not_run: Sequence[str] = ()) -> Run:
@@ -284,7 +286,7 @@ def run_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: floa
 
 
 def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: float, force: bool) -> Undone:
-    require_roots(state, NAME)
+    require_private(root, state)
     with hold(state, wait_s) as lock:
         journal = load_own(root, state, boot_id)
         if lost := _without_journal(root, journal):
@@ -362,6 +364,7 @@ def preview_restore(root: Sysroot, state: str, boot_id: str, *, force: bool) -> 
 
 def load_own(root: WritableSysroot, state: str, boot_id: str) -> Journal:
     """The journal by which root writes this host. TunectlError where it is another's, or others may write it."""
+    require_private(root, state)
     journal = load(state)
     require_same_host(journal, root, state)
     require_boot_id(root, boot_id)
@@ -388,6 +391,13 @@ def require_boot_id(root: WritableSysroot, boot_id: str) -> None:
         return
     if shown:
         raise TunectlError("the boot id could not be read: nothing was touched", "run it again")
+
+
+def require_private(root: WritableSysroot, state: str) -> None:
+    """On the running host nobody else may make what is read there, either. TunectlError otherwise."""
+    for path in (state, os.path.join(state, NAME)) if root.live else ():
+        with suppress(FileNotFoundError):
+            require_roots(path)
 
 
 def _without_journal(root: Sysroot, journal: Journal) -> Undone | None:
