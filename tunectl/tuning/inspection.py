@@ -37,7 +37,7 @@ from tunectl.tuning.evidence import missing, own_words
 from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
 from tunectl.tuning.proved import mark_proved, mark_tried
-from tunectl.tuning.trial import Trial, read_trial, returned_of, told_of_waiting, waiting
+from tunectl.tuning.trial import Trial, read_trial, returned_of, waiting
 
 
 def observe(view: View, settings: Iterable[Setting]) -> list[Reading]:
@@ -94,7 +94,7 @@ class Inspection(NamedTuple):
 
     def unconfirmed(self) -> Unconfirmed | UnsetType:
         """The change that is taken back unless it is confirmed; UNSET where none waits, or that is not known."""
-        return waiting(self.journal.directory, self.root, self.identity.boot_id)
+        return waiting(self.journal.directory, self.root, self.identity.boot_id).change
 
     def returned(self) -> Returned | UnsetType:
         """The change that came back by itself and that the host file has; UNSET for none, or where it is not known."""
@@ -105,8 +105,7 @@ class Inspection(NamedTuple):
     def notes(self) -> list[str]:
         """What concerns the whole host: the boot loader, a journal that was cut off, interfaces that are not there."""
         notes = [f"{doubt}: {CHOOSES}; {mending([doubt])}" for doubt in self.doubts()]
-        if waits := told_of_waiting(self.journal.directory, self.root, self.identity.boot_id):
-            notes.append(waits)
+        notes += filter(None, [waiting(self.journal.directory, self.root, self.identity.boot_id).said])
         if back := self.returned():
             notes.append(f"the change {back.id} came back by itself at {back.at}: {back.why}")
         loader = detect(self.root, self.config.bootloader)

@@ -13,7 +13,7 @@ import stat
 import time
 from contextlib import suppress
 from enum import Enum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -211,13 +211,6 @@ def forget(state: str, *names: str) -> None:
             durable.remove_file(path)
 
 
-def waiting(state: str, root: Sysroot, boot_id: str) -> Unconfirmed | UnsetType:
-    """The same as a document's field: UNSET also where it is not known, which a note of Inspection says."""
-    with suppress(TunectlError):
-        return unconfirmed_of(state, root, boot_id) or UNSET
-    return UNSET
-
-
 def unconfirmed_of(state: str, root: Sysroot, boot_id: str) -> Unconfirmed | None:
     """The change that waits for its confirmation, for a document; None where none does. TunectlError."""
     trial = read_trial(state, root)
@@ -231,19 +224,26 @@ def unconfirmed_of(state: str, root: Sysroot, boot_id: str) -> Unconfirmed | Non
     return Unconfirmed(trial.id, trial.kind, now_utc(left_s), overdue=left_s < 0)
 
 
-def told_of_waiting(state: str, root: Sysroot, boot_id: str) -> str:
-    """The same as a sentence, with what ends it, or why it is not known; "" where no change waits."""
+class Awaited(NamedTuple):
+    """The change that waits for its confirmation, for a document, and the same as a sentence, with what ends it."""
+
+    change: Unconfirmed | UnsetType = UNSET  # also where it is not known
+    said: str = ""  # or why it is not known; "" where no change waits
+
+
+def waiting(state: str, root: Sysroot, boot_id: str) -> Awaited:
+    """What waits here, or why nobody knows."""
     try:
         change = unconfirmed_of(state, root, boot_id)
     except TunectlError as error:
-        return f"whether a change waits for its confirmation is not known: {error}"
+        return Awaited(said=f"whether a change waits for its confirmation is not known: {error}")
     if change is None:
-        return ""
-    until = awaits(change.back_at, change.overdue, change.tried)
+        return Awaited()
+    until = f"unconfirmed, {awaits(change.back_at, change.overdue, change.tried)}"
     if change.overdue:
-        return f"unconfirmed, {until}: `sudo tunectl deadline` takes it back"
+        return Awaited(change, f"{until}: `sudo tunectl deadline` takes it back")
     keeps = "" if change.tried in ("to-come", "booted") else f": `{kinds.confirm(change.id)}` keeps the change"
-    return f"unconfirmed, {until}{keeps}"
+    return Awaited(change, f"{until}{keeps}")
 
 
 def returned_of(state: str, root: Sysroot, config: HostConfig, journal: str) -> Returned | None:
