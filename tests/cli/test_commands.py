@@ -30,6 +30,7 @@ from tests.ran import JITTER, Ran
 from tests.trees import differences, picture
 from tunectl import __version__
 from tunectl.cpulist import named_cpus, parse_cpulist
+from tunectl.tuning.catalogue import catalogue, found, nearest
 
 Run = Callable[..., Ran]
 DOCS = Path(__file__).parents[2] / "docs"
@@ -73,6 +74,41 @@ def test_every_format_of_every_command(tunectl: Run, stock: Path, command: str, 
     assert done.out.endswith("\n")
     assert done.out.replace("\n", "").isprintable()
     assert not differences(before, stock)
+
+
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("irq.affinity", ["irq.affinity"]),
+        ("pcie", ["pcie.aspm_policy"]),
+        ("governor", ["cpufreq.governor"]),
+        ("khz", ["cpufreq.max_khz", "cpufreq.min_khz", "uncore.max_khz", "uncore.min_khz"]),
+        ("isolcpus", ["boot.isolcpus"]),
+        ("isolcpus=domain,2-3", ["boot.isolcpus"]),
+        ("nohz_full", ["boot.nohz_full"]),
+        ("scaling_governor", ["cpufreq.governor"]),
+        ("/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", ["cpufreq.governor"]),
+        ("cpufreq/scaling_governor", ["cpufreq.governor"]),
+        ("/etc/default/irqbalance", ["irqbalance.banned_cpus"]),
+        ("vm.swappiness", ["mm.swappiness"]),
+    ],
+)
+def test_a_knob_is_found_by_name_argument_and_file(word: str, names: list[str]) -> None:
+    assert [row.name for row in found(catalogue().knobs, word)] == names
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("swapines", "mm.swappiness"),
+        ("scaling_gouvernor", "cpufreq.governor"),
+        ("isolcpsu", "boot.isolcpus"),
+        ("xy", ""),
+    ],
+)
+def test_a_word_that_is_misspelt_is_nearly_a_knob(word: str, meant: str) -> None:
+    assert found(catalogue().knobs, word) == []
+    assert nearest(catalogue().knobs, word) == meant
 
 
 def test_propose_prints_a_host_file_that_is_accepted(tunectl: Run, host_root: HostFactory, tmp_path: Path) -> None:
