@@ -119,6 +119,17 @@ def test_propose_prints_a_host_file_that_is_accepted(tunectl: Run, host_root: Ho
         assert tunectl("verify", "--root", host_root(name), "--host", path).code in (3, 4)
 
 
+def test_what_is_proposed_for_a_recorded_host_is_not_written_into_this_machines_etc(
+    tunectl: Run, stock: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to("/etc")
+    for output in ("/etc/tunectl-of-a-test/host.toml", "/tmp/../etc/tunectl-of-a-test/x", tmp_path / "link/tunectl-t"):
+        refused = complaint(tunectl("propose", "--root", stock, "--output", output, "--force"), 2)
+        assert f"that is this machine's, and --root is not (--output {stock}/etc/tunectl-" in refused
+    done = tunectl("propose", "--root", stock, "--output", stock / "etc/tunectl-t/host.toml")
+    assert (done.code, f"written to {stock}/etc/tunectl-t/host.toml" in done.out.replace("\n", "")) == (0, True)
+
+
 def test_propose_writes_it_and_overwrites_nothing(tunectl: Run, stock: Path, tmp_path: Path) -> None:
     path = tmp_path / "new/host.toml"
     assert tunectl("propose", "--root", stock, "--output", path).code == 0
