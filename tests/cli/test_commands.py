@@ -464,6 +464,20 @@ def test_check_without_a_host_file_looks_at_its_own_proposal(tunectl: Run, host_
     assert "there is no host file" in complaint(tunectl("check", "--root", bare, "--host", bare / "none.toml"), 2)
 
 
+def test_verify_without_a_host_file_judges_its_own_proposal(tunectl: Run, host_root: HostFactory, stock: Path) -> None:
+    bare = host_root("lab4")
+    done = tunectl("verify", "--format", "json", "--root", bare)
+    document = valid("verify", done.out)
+    assert (done.code, document["verdict"]) == (3, "drifted")
+    assert {one["target"]: one["desired"] for one in document["findings"]}["boot.isolcpus"] == "managed_irq,domain,2-3"
+    assert [note for note in document["notes"] if "own proposal, isolated = 2-3" in note]
+    assert not [
+        note for note in tunectl("verify", "--format", "json", "--root", stock).json["notes"] if "propos" in note
+    ]
+    assert "there is no host file" in complaint(tunectl("verify", "--root", bare, "--host", bare / "none.toml"), 2)
+    assert "there is no host file" in complaint(tunectl("plan", "--root", bare), 2)
+
+
 # ---- the terminal
 
 

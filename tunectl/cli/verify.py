@@ -35,8 +35,12 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 )
 @strict_option
 def command(options: Options, strict: bool) -> int:
-    """Observe again and compare: every finding with observed, desired, reason and fix."""
-    inspection = open_inspection(open_root(options), options.host_path, options.state_path, options.invocation, today())
+    """Observe again and compare: every finding with observed, desired, reason and fix.
+
+    Without a host file, against what `propose` would write.
+    """
+    paths, required = (options.host_path, options.state_path), bool(options.host)
+    inspection = open_inspection(open_root(options), *paths, options.invocation, today(), required=required)
     stay_off(inspection.root, inspection.config.scope.isolated)
     plan = inspection.assess()
     body = verify_body(inspection, plan, strict)

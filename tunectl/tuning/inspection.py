@@ -65,6 +65,7 @@ class Inspection(NamedTuple):
     journal: Journal
     invocation: tuple[str, ...]
     today: str  # ISO date
+    noted: tuple[str, ...] = ()  # what is to be known of where the config comes from
     settling: bool = False  # the first apply of a boot: nothing runs on the isolated CPUs that it could disturb
 
     def view(self) -> View:
@@ -104,7 +105,7 @@ class Inspection(NamedTuple):
 
     def notes(self) -> list[str]:
         """What concerns the whole host: the boot loader, a journal that was cut off, interfaces that are not there."""
-        notes = [f"{doubt}: {CHOOSES}; {mending([doubt])}" for doubt in self.doubts()]
+        notes = [*self.noted, *(f"{doubt}: {CHOOSES}; {mending([doubt])}" for doubt in self.doubts())]
         notes += filter(None, [waiting(self.journal.directory, self.root, self.identity.boot_id).said])
         if back := self.returned():
             notes.append(f"the change {back.id} came back by itself at {back.at}: {back.why}")
@@ -332,6 +333,14 @@ def config_or_proposal(
     return proposed_config(root, facts, host_path)
 
 
+def judged_by(root: Sysroot, host_path: str, facts: CpuFacts, *, required: bool) -> tuple[HostConfig, list[str]]:
+    """The same where nothing can be judged without. TunectlError where there is neither."""
+    config, notes = config_or_proposal(root, host_path, facts, required=required)
+    if config is None:
+        raise TunectlError(f"there is no host file {host_path}, and none can be proposed: {notes[0]}")
+    return config, notes
+
+
 def open_inspection(
     root: Sysroot,
     host_path: str,
@@ -341,18 +350,20 @@ def open_inspection(
     *,
     candidate: str | None = None,
     texts: Texts = NO_TEXTS,
+    required: bool = True,
 ) -> Inspection:
     """Reads host file, topology and journal. UsageError for a host file that is missing or does not fit.
 
     With a `candidate`, that file is read as if it lay at `host_path`: what would be, before it is put there. With
-    `texts`, the host file and its profiles are these, as an earlier apply read them.
+    `texts`, the host file and its profiles are these, as an earlier apply read them. Unless one is `required`, a host
+    without any is held against tunectl's own proposal, and a note says so.
     """
-    facts = read_scope_facts(root)
+    facts, notes = read_scope_facts(root), list[str]()
     if texts:
         config = resolve(read_toml(host_path, HostFile, texts[host_path]), facts, host_path, root, texts)
         config = config._replace(files=(host_path, *config.files))
     elif candidate:
         config = resolve(read_toml(candidate, HostFile), facts, host_path, root)
     else:
-        config = read_config(host_path, facts, root)
-    return Inspection(root, read_identity(root), config, peek(state), invocation, today)
+        config, notes = judged_by(root, host_path, facts, required=required)
+    return Inspection(root, read_identity(root), config, peek(state), invocation, today, noted=tuple(notes))
