@@ -20,6 +20,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "calm-thread": {"tid": 7},
     "confine-unit": {"unit": "a@b.service", "cpus": "0-1", "lasting": True},
     "restart-ours": {"service": "tunectl-apply.service"},
+    "confirm": {"change": "0123abcd"},
 }
 
 

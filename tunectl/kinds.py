@@ -138,6 +138,12 @@ def restart_ours(service: str) -> Command:
     return argv("sudo", "systemctl", "restart", of=[service])
 
 
+@_kind
+def confirm(change: str) -> Command:
+    """A change that would go back stays; of a boot that is tried, every boot is like it from then on."""
+    return argv("sudo", "tunectl", "confirm", change)
+
+
 def boot_words(words: Sequence[str]) -> str:
     """What to do with words for a command line that tunectl does not write."""
     several = f"these {len(words)} words" if len(words) > 1 else "this word"
@@ -264,5 +270,6 @@ _ARGUMENTS: Mapping[str, Callable[[object], Any]] = {
     "lasting": _bool,
     "intrude": _bool,
     "seconds": functools.partial(_number, _LONGEST_S),
+    "change": functools.partial(_matching, re.compile("[0-9a-f]{8}")),
     "output": functools.partial(_matching, re.compile(re.escape(HOST_FILE))),
 }

@@ -459,6 +459,55 @@ class Attribution(msgspec.Struct, frozen=True):
     )
 
 
+class Nic(msgspec.Struct, frozen=True):
+    """A network interface with a device behind it."""
+
+    name: str
+    driver: str
+    device: str  # 0000:b1:00.0, virtio3
+    numa_node: Annotated[int | None, Meta(description="Null where the firmware does not say.")]
+    local_cpus: Cpulist
+    irqs: tuple[int, ...]
+    state: str  # up | down | unknown
+    speed_mbps: int | None
+    mtu: int | None
+    rx_queues: int
+    tx_queues: int
+
+
+class IdleState(msgspec.Struct, frozen=True):
+    """An idle state of the first CPU that is online."""
+
+    name: str
+    latency_us: int
+
+
+class Flaw(msgspec.Struct, frozen=True):
+    """A flaw of the CPU, as /sys/devices/system/cpu/vulnerabilities tells it."""
+
+    name: str
+    state: str
+
+
+class Drivers(msgspec.Struct, frozen=True, kw_only=True):
+    """Names as the kernel gives them; "" where the host has none or does not say."""
+
+    model: str = ""
+    cpufreq: str = ""
+    cpufreq_status: str = ""  # active | passive | guided | off, of intel_pstate and amd_pstate
+    boost: Annotated[bool | None, Meta(description="Null: no such switch.")] = None
+    cpuidle: str = ""
+    cpuidle_governor: str = ""
+    idle_states: tuple[IdleState, ...] = ()
+    clocksource: str = ""
+    clocksources: tuple[str, ...] = ()
+    smt: str = ""  # smt/control
+    hypervisor: str = ""  # "" on bare metal; "unknown" for one that does not name itself
+    lockdown: str = ""
+    os: str = ""
+    vulnerabilities: tuple[Flaw, ...] = ()
+
+
 class Smis(msgspec.Struct, frozen=True):
     """System management interrupts of the host meanwhile; None with a reason where they were not counted."""
 

@@ -29,7 +29,8 @@ def test_outcomes_are_data_and_failures_are_one_clear_line(
         "absent": module({"command": "verify", "program": "/none"}, root),
         "old": module({"command": "verify", "program": old}, root),
         "rubbish": module({"command": "verify", "program": rubbish}, root),
-        "bare": module({"command": "verify"}, root),
+        "bare": module({"command": "plan"}, root),
+        "proposed": module({"command": "verify"}, root),
         "misplaced": module({"command": "verify", "host": {"isolated": "2-3"}}, root),
         "applied": module({"command": "apply", "host": {"isolated": "3"}}, root),
         "kept": module({"command": "configure", "host": {"isolated": "proposal"}}, root),
@@ -47,6 +48,7 @@ def test_outcomes_are_data_and_failures_are_one_clear_line(
     assert "is too old for this collection: No such option" in got["old"]["msg"]
     assert got["rubbish"]["msg"].endswith("its output is no JSON: 'hello\\n'")
     assert got["bare"]["msg"].startswith(f"there is no host file {root}/etc/tunectl/host.toml")
+    assert got["proposed"]["verdict"] == "drifted"
     assert "host: has a meaning with plan, apply and configure only" in got["misplaced"]["msg"]
 
     applied = got["applied"]

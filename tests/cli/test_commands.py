@@ -31,6 +31,7 @@ from tests.ran import JITTER, Ran
 from tests.trees import differences, picture
 from tunectl import __version__
 from tunectl.cpulist import named_cpus, parse_cpulist
+from tunectl.tuning.catalogue import catalogue, found, nearest
 
 Run = Callable[..., Ran]
 DOCS = Path(__file__).parents[2] / "docs"
@@ -76,12 +77,58 @@ def test_every_format_of_every_command(tunectl: Run, stock: Path, command: str, 
     assert not differences(before, stock)
 
 
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("irq.affinity", ["irq.affinity"]),
+        ("pcie", ["pcie.aspm_policy"]),
+        ("governor", ["cpufreq.governor"]),
+        ("khz", ["cpufreq.max_khz", "cpufreq.min_khz", "uncore.max_khz", "uncore.min_khz"]),
+        ("isolcpus", ["boot.isolcpus"]),
+        ("isolcpus=domain,2-3", ["boot.isolcpus"]),
+        ("nohz_full", ["boot.nohz_full"]),
+        ("scaling_governor", ["cpufreq.governor"]),
+        ("/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", ["cpufreq.governor"]),
+        ("cpufreq/scaling_governor", ["cpufreq.governor"]),
+        ("/etc/default/irqbalance", ["irqbalance.banned_cpus"]),
+        ("vm.swappiness", ["mm.swappiness"]),
+    ],
+)
+def test_a_knob_is_found_by_name_argument_and_file(word: str, names: list[str]) -> None:
+    assert [row.name for row in found(catalogue().knobs, word)] == names
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("swapines", "mm.swappiness"),
+        ("scaling_gouvernor", "cpufreq.governor"),
+        ("isolcpsu", "boot.isolcpus"),
+        ("xy", ""),
+    ],
+)
+def test_a_word_that_is_misspelt_is_nearly_a_knob(word: str, meant: str) -> None:
+    assert found(catalogue().knobs, word) == []
+    assert nearest(catalogue().knobs, word) == meant
+
+
 def test_propose_prints_a_host_file_that_is_accepted(tunectl: Run, host_root: HostFactory, tmp_path: Path) -> None:
     for name in ("lab4", "xeon2s", "epyc", "hybrid", "vm2"):
         done = tunectl("propose", "--format", "toml", "--root", host_root(name))
         path = tmp_path / f"{name}.toml"
         path.write_text(done.out)
         assert tunectl("verify", "--root", host_root(name), "--host", path).code in (3, 4)
+
+
+def test_what_is_proposed_for_a_recorded_host_is_not_written_into_this_machines_etc(
+    tunectl: Run, stock: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to("/etc")
+    for output in ("/etc/tunectl-of-a-test/host.toml", "/tmp/../etc/tunectl-of-a-test/x", tmp_path / "link/tunectl-t"):
+        refused = complaint(tunectl("propose", "--root", stock, "--output", output, "--force"), 2)
+        assert f"that is this machine's, and --root is not (--output {stock}/etc/tunectl-" in refused
+    done = tunectl("propose", "--root", stock, "--output", stock / "etc/tunectl-t/host.toml")
+    assert (done.code, f"written to {stock}/etc/tunectl-t/host.toml" in done.out.replace("\n", "")) == (0, True)
 
 
 def test_propose_writes_it_and_overwrites_nothing(tunectl: Run, stock: Path, tmp_path: Path) -> None:
@@ -416,6 +463,20 @@ def test_check_without_a_host_file_looks_at_its_own_proposal(tunectl: Run, host_
     # Nothing of the host file's own is said where there is one, and a file that was named has to be there.
     assert tunectl("check", "--window", "0.05", "--format", "json", "--root", stock).json["notes"] == []
     assert "there is no host file" in complaint(tunectl("check", "--root", bare, "--host", bare / "none.toml"), 2)
+
+
+def test_verify_without_a_host_file_judges_its_own_proposal(tunectl: Run, host_root: HostFactory, stock: Path) -> None:
+    bare = host_root("lab4")
+    done = tunectl("verify", "--format", "json", "--root", bare)
+    document = valid("verify", done.out)
+    assert (done.code, document["verdict"]) == (3, "drifted")
+    assert {one["target"]: one["desired"] for one in document["findings"]}["boot.isolcpus"] == "managed_irq,domain,2-3"
+    assert [note for note in document["notes"] if "own proposal, isolated = 2-3" in note]
+    assert not [
+        note for note in tunectl("verify", "--format", "json", "--root", stock).json["notes"] if "propos" in note
+    ]
+    assert "there is no host file" in complaint(tunectl("verify", "--root", bare, "--host", bare / "none.toml"), 2)
+    assert "there is no host file" in complaint(tunectl("plan", "--root", bare), 2)
 
 
 # ---- the terminal

@@ -1,6 +1,7 @@
 """`apply --confirm-within`, `confirm` and `deadline`, as they are typed, and every command that says that one waits."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -86,6 +87,37 @@ def test_what_somebody_edited_of_its_units_is_named(tunectl: Tunectl, tree: Path
     unit.write_text(unit.read_text() + "# mine\n")
     notes = tunectl("confirm", "--root", tree, "--format", "json").json["notes"]
     assert any("/etc/systemd/system/tunectl-deadline.service" in note for note in notes)
+
+
+def test_restore_names_what_somebody_put_beside_its_units_and_the_lines_he_edited(tunectl: Tunectl, tree: Path) -> None:
+    armed(tunectl, tree)
+    unit = tree / "etc/systemd/system/tunectl-deadline.service"
+    unit.write_text(f"{unit.read_text()}# mine\n")
+    drop_in = tree / "etc/systemd/system/tunectl-return.service.d/mine.conf"
+    drop_in.parent.mkdir()
+    drop_in.write_text("[Service]\n")
+    notes = tunectl("restore", "--dry-run", "--root", tree, "--format", "json").json["notes"]
+    assert f"/{drop_in.relative_to(tree)} is not tunectl's: it stays" in notes
+    done = tunectl("restore", "--yes", "--root", tree)
+    assert done.code == 3
+    assert f"/{drop_in.relative_to(tree)}" in done.out
+    assert "somebody edited it (+# mine)" in done.out
+    assert "ExecStart" not in done.out
+    assert drop_in.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a file away")
+@pytest.mark.parametrize(
+    "words", [("verify",), ("plan",), ("restore", "--dry-run"), ("restore", "--yes"), ("apply", "-y")]
+)
+def test_a_journal_of_somebody_else_is_refused_in_one_line(
+    tunectl: Tunectl, tree: Path, words: tuple[str, ...]
+) -> None:
+    armed(tunectl, tree)
+    os.chown(tree / "var/lib/tunectl/journal.jsonl", 65534, 65534)
+    refused = tunectl(*words, "--root", tree)
+    assert refused.code == 1
+    assert "journal.jsonl can be written by others than root: it is not believed" in refused.err
 
 
 def test_too_late_it_is_taken_back_and_the_host_is_as_before(tunectl: Tunectl, tree: Path) -> None:

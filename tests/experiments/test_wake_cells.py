@@ -15,7 +15,9 @@ from tunectl.errors import TunectlError
 from tunectl.experiments.pair import Peer
 from tunectl.experiments.tick_figures import Figures
 from tunectl.experiments.wake_cells import explained_wake
+from tunectl.model import Document, HostId
 from tunectl.probe.document import read_document
+from tunectl.report import render
 
 document, cell = SPINNER.explained, SPINNER.cell
 
@@ -117,3 +119,26 @@ def test_two_results_of_void_cells_say_that_they_are_void(tmp_path: Path) -> Non
         compared(void, missing)
     with pytest.raises(TunectlError, match="have no wait method in common"):
         compared(void, read("other", block(mechanism="udp", preemptions=50)))
+
+
+TAKEN = {"ticks": 1000 * MS, "cpu_ns": 300 * MS, "own_ns": 2 * MS, "own_slices": 100, "cpu_slices": 200}
+
+
+@pytest.mark.parametrize(
+    ("cases", "whys"),
+    [
+        ([block(occupancy=TAKEN), minimal(receiver_ns=0)], ["other tasks had", "--cpus"]),
+        ([block(throttled_us=1), minimal(throttled_us=1)], ["a cpu.max stopped", "no control group above"]),
+        ([block(unready=50), minimal(receiver_ns=0)], ["still wrote", "other tasks had", "--idle-ms", "--cpus"]),
+    ],
+)
+def test_that_a_run_has_no_result_is_said_once_with_what_would_help(cases: list[Any], whys: list[str]) -> None:
+    made = explained_wake(raw_document(*cases, dirty_kib=64))
+    assert all(cell["is_void"] for cell in made["cells"])
+    (said,) = [text for text in made["warnings"] if "is a result" in text]
+    assert said.startswith("not one of 2 measured cases is a result: ")
+    assert all(why in said for why in whys)
+    drawn = render(Document("probe.wake", HostId(), "2026-11-28T00:00:00Z", made), "text")
+    assert drawn.count("void") + drawn.count("Void") == 1
+    one_more = explained_wake(raw_document(*cases, minimal(), dirty_kib=64))
+    assert not [text for text in one_more["warnings"] if "is a result" in text]

@@ -142,6 +142,7 @@ ELSEWHERE: dict[str, str] = {
     "run `kernel-install add` for the kernel that will boot": "tests/bootloader/test_real_tools.py",
     "sudo kernel-install add … /…": "tests/bootloader/test_corners.py",
     "sudo chmod +x /etc/grub.d/10_linux && …": "tests/bootloader/test_grubmakers.py",
+    "sudo tunectl confirm …": "tests/tuning/test_tryboot.py",
     "sudo systemctl daemon-reload": "tests/lab/test_runtime_isolation_lab.py",
     "reboot into the boot menu's default entry, unedited": "tests/tuning/test_plan.py",
     "isolate … together, or switch the sibling off: echo 0 | sudo tee /sys/devices/system/cpu/cpu…/online (until the "

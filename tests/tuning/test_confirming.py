@@ -233,7 +233,7 @@ def test_what_is_written_again_unattended_belongs_to_the_change_that_waits(host:
     host.apply(None, joins=True)
     assert (host.tree / "proc/sys/vm/swappiness").read_text() == "1\n"
     assert host.trial.deadline_s == deadline_s
-    confirmed = read_confirmed(host.state, host.root)
+    confirmed = read_confirmed(host.state)
     assert confirmed is None or confirmed.texts != host.trial.set.texts
 
 
@@ -277,7 +277,7 @@ def test_confirmed_in_time_it_stays_and_no_unit_is_left(host: Host) -> None:
         "etc/systemd/system/sysinit.target.wants/tunectl-return.service",
         *(f"etc/systemd/system/{name}" for name in UNITS),
     }
-    assert read_confirmed(host.state, host.root) == read_set(inspection_on(host.root).config)
+    assert read_confirmed(host.state) == read_set(inspection_on(host.root).config)
     assert host.confirm(host.trial.id).was_confirmed
     host.is_due()
     host.boot()
@@ -423,7 +423,7 @@ lost = pytest.mark.parametrize("lose", LOSSES, ids=["cut", "empty", "no JSON", "
 
 @lost
 def test_by_the_journal_a_change_goes_back_whose_record_is_lost(host: Host, lose: Callable[[Path], None]) -> None:
-    confirmed = read_confirmed(host.state, host.root)
+    confirmed = read_confirmed(host.state)
     host.arm()
     lose(Path(host.state) / "trial.json")
     host.boot()
@@ -452,6 +452,8 @@ def test_where_the_journal_is_damaged_too_nothing_goes_back_and_no_boot_tries_it
     with pytest.raises(TunectlError, match=r"95-tunectl\.rules") as caught:
         host.end()
     assert "restore" in str(caught.value)
+    assert caught.value.message.partition("it stands: ")[2].count(", /") > 3
+    assert " more" not in caught.value.message
     assert not list((host.tree / "etc/systemd/system").rglob("tunectl-return.service"))
     assert not list((host.tree / "etc/systemd/system").rglob("tunectl-deadline.service"))
     assert (host.tree / "etc/udev/rules.d/95-tunectl.rules").exists()
@@ -469,7 +471,7 @@ def host_set(host: Host) -> HostSet:
 
 
 def test_the_boot_after_it_came_back_has_the_confirmed_set_and_not_the_host_file(host: Host) -> None:
-    earlier = read_confirmed(host.state, host.root)
+    earlier = read_confirmed(host.state)
     assert chosen(host) == host_set(host)
     host.arm()
     assert chosen(host) == host_set(host)
@@ -483,7 +485,7 @@ def test_the_boot_after_it_came_back_has_the_confirmed_set_and_not_the_host_file
 
 
 def test_neither_of_two_host_files_that_came_back_together_is_put_in_force(host: Host) -> None:
-    earlier = read_confirmed(host.state, host.root)
+    earlier = read_confirmed(host.state)
     host.arm()
     wish(host.tree, ONE_OF_EACH | {"mm.swappiness": "0"}, REST)
     host.arm()
@@ -587,7 +589,7 @@ def test_confirm_is_killed_and_the_host_has_one_of_the_two(host: Host, stride: i
         stays = host.trial.status == "confirmed"
         assert host.units() == [], count
         assert host.files() == (confirmed if stays else host.earlier), count
-        assert (read_confirmed(host.state, host.root) == armed) is stays, count
+        assert (read_confirmed(host.state) == armed) is stays, count
     assert boundaries > 5
 
 

@@ -11,11 +11,10 @@ from tests.hosts.builder import NAMES, HostFactory
 from tunectl.cpulist import format_cpulist, parse_cpulist
 from tunectl.host.cpus import Cpu, NumaNode
 from tunectl.host.cpusets import CpuFacts
-from tunectl.host.hardware import Drivers
-from tunectl.host.nics import Nic
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import Topology, read_topology
 from tunectl.hostfile.profile import Limit, load_profile, shipped
+from tunectl.shapes import Drivers, Nic
 from tunectl.tuning.propose import Proposal, host_file_toml, propose
 
 
@@ -122,7 +121,7 @@ def test_a_nic_on_a_node_without_cores_takes_the_nearest() -> None:
         NumaNode(1, frozenset(), None, (12, 10, 20)),
         NumaNode(2, frozenset({2, 3}), None, (30, 20, 10)),
     )
-    nic = Nic("x0", "drv", "0000:01:00.0", 1, frozenset(), (), "up", 1000, 1500, 1, 1)
+    nic = Nic("x0", "drv", "0000:01:00.0", 1, "", (), "up", 1000, 1500, 1, 1)
     proposal = propose(host._replace(numa_nodes=nodes, nics=(nic,)), nic="x0")
     assert proposal.isolated == {1}
     assert "x0 is on node 1, the nearest with cores is node 0" in proposal.reasons[0].text

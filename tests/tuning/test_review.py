@@ -207,7 +207,7 @@ def test_a_journal_that_only_its_owner_writes_is_obeyed(tmp_path: Path, name: st
 @pytest.mark.parametrize("mode", [0o664, 0o646, 0o602, 0o620])
 @pytest.mark.parametrize("name", ["", "journal.jsonl"])
 def test_a_journal_that_others_may_write_is_not_obeyed(tmp_path: Path, name: str, mode: int) -> None:
-    with pytest.raises(TunectlError, match=rf"{name or 'state'} can be written by others than root; nothing was"):
+    with pytest.raises(TunectlError, match=rf"{name or 'state'} can be written by others than root: it is not"):
         require_private(*state_with(tmp_path, name, mode))
 
 

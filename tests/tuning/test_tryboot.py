@@ -227,12 +227,29 @@ def test_tried_proved_and_confirmed_it_is_permanent(host: Host) -> None:
     assert "tunectl.try" not in (host.tree / LINE).read_text()
     left = [path for path in host.files() if "tunectl-" in path or path == ENTRY]
     assert left == []
-    assert read_confirmed(host.state, host.root) == host.trial.set
+    assert read_confirmed(host.state) == host.trial.set
     assert host.confirm().was_confirmed
     host.boot_permanent()
     assert host.trial.status == "confirmed"
     assert restore(host.root).complete
     assert host.files() == host.before
+
+
+def test_what_the_next_boot_lacks_of_one_that_is_proved_is_confirmed(host: Host) -> None:
+    """`apply` is refused there: it says to confirm first."""
+
+    def fix() -> str:
+        (found,) = (one for one in inspection_on(host.root).assess().findings if one.knob == "boot.isolcpus")
+        assert found.outcome is Outcome.DRIFTED
+        return str(found.fix)
+
+    host.arm()
+    host.boot_tried()
+    assert fix() == "sudo tunectl apply"
+    assert host.prove() == []
+    assert fix() == f"sudo tunectl confirm {host.trial.id}"
+    host.boot_permanent()
+    assert fix() == "sudo tunectl apply"
 
 
 def test_a_boot_that_does_not_prove_itself_is_booted_again_and_one_that_does_stays(host: Host) -> None:

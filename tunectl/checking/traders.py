@@ -11,11 +11,11 @@ from tunectl.cpulist import CpuSet
 from tunectl.fix import Fix, to_decide
 from tunectl.host.cpus import NumaNode
 from tunectl.host.interrupts import Irq
-from tunectl.host.nics import Nic
 from tunectl.host.openfiles import Polled
 from tunectl.host.procs import Thread
 from tunectl.host.scheduling import Scheduling, scheduling_of
 from tunectl.model import Trading
+from tunectl.shapes import Nic
 from tunectl.wording import plural
 
 

@@ -11,11 +11,11 @@ from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today
 from tunectl.cli.helped import VERDICT, Example, exit_code
 from tunectl.cli.options import WINDOW_S, Options, intrude_option, strict_option
 from tunectl.cli.values import a_path, checks, one_of
-from tunectl.errors import TunectlError, UsageError
+from tunectl.errors import UsageError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.shapes import Findings, Maybe, Notes, Strict
-from tunectl.tuning.inspection import config_or_proposal
+from tunectl.tuning.inspection import judged_by
 from tunectl.tuning.plan import waive
 from tunectl.verdict import Verdict, verdict_of
 
@@ -52,9 +52,7 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, intrude: 
         raise UsageError("--window: seconds, above 0 and at most a day")
     root = open_root(options)
     facts = read_scope_facts(root)
-    config, notes = config_or_proposal(root, options.host_path, facts, required=bool(options.host))
-    if config is None:
-        raise TunectlError(f"there is no host file {options.host_path}, and none can be proposed: {notes[0]}")
+    config, notes = judged_by(root, options.host_path, facts, required=bool(options.host))
     stay_off(root, config.scope.isolated)
     settings = {setting.knob: setting.value for setting in config.settings}
     with progress(options) as tell:

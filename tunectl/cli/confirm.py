@@ -9,7 +9,7 @@ from msgspec import Meta
 from tunectl.cli.command import emit, today, tunectl_command
 from tunectl.cli.helped import OK, Example
 from tunectl.cli.options import Options, wait_option
-from tunectl.cli.restore import Row, rows_of
+from tunectl.cli.restore import Row, drop_ins_left, rows_of
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.host.writable import WritableSysroot
@@ -81,7 +81,7 @@ def tried(ended: Ended, notes: list[str]) -> Tried:
     trial, taken = ended.trial, ended.taken
     changed = dict.fromkeys((*(taken.left if taken else ()), *ended.edited))
     left = [f"{path} was changed since: it was left alone, and stays in the journal" for path in changed]
-    left += [f"{path} is not tunectl's: it was left alone, and its unit is gone" for path in ended.drop_ins]
+    left += drop_ins_left((*(taken.outcome.drop_ins if taken else ()), *ended.drop_ins))
     return Tried(
         id=trial.id,
         kind=trial.kind,

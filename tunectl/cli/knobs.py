@@ -8,8 +8,7 @@ from tunectl.cli.options import Options
 from tunectl.cli.values import knobs, one_of
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
-from tunectl.knobs import KNOBS
-from tunectl.tuning.catalogue import Catalogue, catalogue
+from tunectl.tuning.catalogue import Catalogue, catalogue, found, nearest
 
 
 @tunectl_command(
@@ -18,14 +17,21 @@ from tunectl.tuning.catalogue import Catalogue, catalogue
         Example("Every knob in one line:", "tunectl knobs"),
         Example("One knob: why, how, from which source, at which risk:", "tunectl knobs irq.affinity"),
         Example("A whole facility:", "tunectl knobs mm"),
+        Example("Which knob writes this file:", "tunectl knobs scaling_governor"),
     ),
 )
-@click.argument("name", required=False, shell_complete=one_of(knobs))
+@click.argument("name", metavar="[WORD]", required=False, shell_complete=one_of(knobs))
 def command(options: Options, name: str | None) -> int:
-    """The catalogue: meaning, mechanism, source, risk, lifetime. NAME: one knob, or a facility."""
-    rows = [row for row in catalogue().knobs if name in (None, row.name, row.facility)]
-    if not rows:
-        facilities = ", ".join(dict.fromkeys(knob.facility for knob in KNOBS.values()))
-        raise UsageError(f"there is no knob '{name}'", f"facilities are {facilities}; `tunectl knobs` lists all")
+    """The catalogue: meaning, mechanism, source, risk, lifetime.
+
+    WORD: a knob, a facility, a part of a name, a kernel argument, or a file.
+    """
+    every = catalogue().knobs
+    rows = every if name is None else found(every, name)
+    if name is not None and not rows:
+        meant = nearest(every, name)
+        raise UsageError(
+            f"there is no knob '{name}'", f"did you mean {meant}?" if meant else "`tunectl knobs` lists all"
+        )
     emit(options, "knobs", read_identity(open_root(options)), Catalogue(rows))
     return OK

@@ -120,7 +120,7 @@ def _reader(options: Options, root: Sysroot) -> Callable[[], Inspection]:
             if must_be:
                 return open_inspection(root, options.host_path, options.state_path, options.invocation, today())
             config = kernel_config(read_scope_facts(root))
-            standing = peek(options.state_path, follow=root.live)
+            standing = peek(options.state_path)
             return Inspection(root, read_identity(root), config, standing, options.invocation, today())
 
     return read

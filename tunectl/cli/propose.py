@@ -73,10 +73,19 @@ def command(
         raise UsageError(proposal.refusal)
     body = propose_body(proposal, profile, identity.hostname, asked.budget)
     if output and not proposal.refusal:
+        _require_own(output, root)
         write_new(output, body.host_file, force=force)
         body = msgspec.structs.replace(body, written=os.path.abspath(output))
     emit(options, "propose", identity, body)
     return FAILED if proposal.refusal else OK
+
+
+def _require_own(output: str, root: Sysroot) -> None:
+    """What is proposed for a recorded host is not put where this machine's own would be. UsageError."""
+    place = os.path.realpath(output)
+    if place.startswith("/etc/") and not root.live and not place.startswith(os.path.realpath(root.root) + "/"):
+        inside = os.path.join(root.root, place[1:])
+        raise UsageError(f"--output {output}: that is this machine's, and --root is not", f"--output {inside}")
 
 
 def _taken_over(root: Sysroot, facts: CpuFacts, wanted: dict[str, Any], nic: str | None) -> Proposal:

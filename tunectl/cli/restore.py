@@ -139,7 +139,7 @@ def _body(root: Sysroot, undone: Undone) -> Undoing:
         results=rows_of(outcome),
         standing=list(undone.standing),
         not_run=outcome.not_run,
-        notes=[*outcome.failed_commands, *undone.notes],
+        notes=[*outcome.failed_commands, *undone.notes, *drop_ins_left(outcome.drop_ins)],
         reboot_required=_reboots(root, undone),
     )
 
@@ -150,6 +150,11 @@ def rows_of(outcome: Brought) -> list[Row]:
         Row(result.path, list(map(str, result.targets)), result.result, result.observed, result.before, result.message)
         for result in outcome.results
     ]
+
+
+def drop_ins_left(paths: tuple[str, ...]) -> list[str]:
+    """What is said of what somebody put beside our units."""
+    return [f"{path} is not tunectl's: it stays" for path in dict.fromkeys(paths)]
 
 
 def _reboots(root: Sysroot, undone: Undone) -> bool:

@@ -16,7 +16,7 @@ from tunectl.shapes import replaced
 from tunectl.tuners.find import read_tuners
 from tunectl.tuning.inspection import open_inspection
 from tunectl.tuning.show import Roles, roles_of_kernel, show_body
-from tunectl.tuning.trial import told_of_waiting, waiting
+from tunectl.tuning.trial import waiting
 
 
 @tunectl_command(
@@ -49,6 +49,6 @@ def _show(options: Options, root: Sysroot) -> int:
     guest = read_guest(root, topology.drivers.hypervisor)
     body = show_body(topology, read_tuners(root), roles, identity, tuned, loader, guest)
     waits = waiting(options.state_path, root, identity.boot_id)
-    unknown = "" if waits else told_of_waiting(options.state_path, root, identity.boot_id)  # why it is not known
-    emit(options, "show", identity, replaced(body, unconfirmed=waits, notes=[unknown] if unknown else []))
+    unknown = [waits.said] if waits.said and not waits.change else []
+    emit(options, "show", identity, replaced(body, unconfirmed=waits.change, notes=unknown))
     return OK

@@ -52,8 +52,10 @@ def command(options: Options, patterns: tuple[str, ...], only: str | None, sever
     """Observe again and compare: every finding with observed, desired, reason and fix.
 
     KNOB is a knob, the beginning of its name up to a dot, or a pattern (`irq.*`): the verdict is about these alone.
+    Without a host file, against what `propose` would write.
     """
-    inspection = open_inspection(open_root(options), options.host_path, options.state_path, options.invocation, today())
+    paths, required = (options.host_path, options.state_path), bool(options.host)
+    inspection = open_inspection(open_root(options), *paths, options.invocation, today(), required=required)
     stay_off(inspection.root, inspection.config.scope.isolated)
     plan = inspection.assess()
     chosen = _chosen(plan.findings, patterns)

@@ -15,7 +15,7 @@ from tunectl.fleet.records import VERDICTS, Answer, Asked, Measured, Session, Su
 from tunectl.fleet.todo import Doing, DoRow, todo_rows
 from tunectl.model import Severity
 from tunectl.shapes import CameBack, Count, Hardware, Host, Maybe, Waits, fields_of, one_of
-from tunectl.wording import few
+from tunectl.wording import awaits, few
 
 Verdict = Annotated[str, Meta(extra_json_schema={"enum": [*VERDICTS]})]
 
@@ -274,7 +274,7 @@ def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[
         ],
         "waivers stand": [(name, str(document.waivers)) for name, document in named if document.waivers],
         "a change that nobody has confirmed stands": [
-            (name, f"back at {as_data(change.back_at)}" if change.back_at else "of a boot that is tried")
+            (name, awaits(as_data(change.back_at), change.overdue, change.tried))
             for name, document in of_now
             if (change := document.unconfirmed)
         ],

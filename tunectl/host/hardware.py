@@ -6,37 +6,17 @@ MSR_SMI_COUNT is read on a CPU that does not measure. Source: Intel SDM volume 4
 import re
 import struct
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
 
 from tunectl.host.cpus import Cpu
 from tunectl.host.cpusets import ISOLATED, NOHZ_FULL, read_cpu_list
 from tunectl.host.guest import is_metal, read_cpuidle_driver
 from tunectl.host.shellvars import last_value
 from tunectl.host.sysroot import Sysroot
-from tunectl.shapes import Smis
+from tunectl.shapes import Drivers, Flaw, IdleState, Smis
 
 _CPU = "sys/devices/system/cpu"
 # DMI strings of machines that are not machines; the hypervisor flag alone does not name it.
 _VIRTUAL_VENDORS = ("QEMU", "VMware", "Xen", "Amazon EC2", "Google", "Microsoft Corporation", "innotek", "Parallels")
-
-
-class Drivers(NamedTuple):
-    """Names as the kernel gives them; "" where the host has none or does not say."""
-
-    model: str = ""
-    cpufreq: str = ""
-    cpufreq_status: str = ""  # active | passive | guided | off, of intel_pstate and amd_pstate
-    boost: bool | None = None  # may the CPUs run above base? None: no switch
-    cpuidle: str = ""
-    cpuidle_governor: str = ""
-    idle_states: tuple[tuple[str, int], ...] = ()  # (name, exit latency in microseconds) of the first online CPU
-    clocksource: str = ""
-    clocksources: tuple[str, ...] = ()
-    smt: str = ""  # smt/control
-    hypervisor: str = ""  # "" on bare metal; "unknown" for one that does not name itself
-    lockdown: str = ""
-    os: str = ""
-    vulnerabilities: tuple[tuple[str, str], ...] = ()  # (name, the kernel's sentence) of each CPU flaw it knows
 
 
 def read_drivers(root: Sysroot, cpus: Iterable[Cpu]) -> Drivers:
@@ -56,7 +36,7 @@ def read_drivers(root: Sysroot, cpus: Iterable[Cpu]) -> Drivers:
         boost=read_boost(root),
         cpuidle=read_cpuidle_driver(root),
         cpuidle_governor="" if governor == "none" else governor,
-        idle_states=tuple((name, int(latency)) for name, latency in states if latency.isdecimal()),
+        idle_states=tuple(IdleState(name, int(latency)) for name, latency in states if latency.isdecimal()),
         clocksource=root.get(f"{clock}/current_clocksource"),
         clocksources=tuple(root.get(f"{clock}/available_clocksource").split()),
         smt=root.get(f"{_CPU}/smt/control"),
@@ -64,7 +44,7 @@ def read_drivers(root: Sysroot, cpus: Iterable[Cpu]) -> Drivers:
         lockdown=parse_choice(root.get("sys/kernel/security/lockdown")),
         os=parse_os_release(root.get_text("etc/os-release") or root.get_text("usr/lib/os-release")),
         # `Not affected`, `Vulnerable` or `Mitigation: ...` (ABI/testing/sysfs-devices-system-cpu)
-        vulnerabilities=tuple((name, root.get(f"{flaws}/{name}")) for name in sorted(root.listdir(flaws))),
+        vulnerabilities=tuple(Flaw(name, root.get(f"{flaws}/{name}")) for name in sorted(root.listdir(flaws))),
     )
 
 

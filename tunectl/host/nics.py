@@ -16,28 +16,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
-from tunectl.cpulist import CpuSet
+from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.interrupts import Irq
 from tunectl.host.sysroot import Sysroot
+from tunectl.shapes import Nic
 
 _NET = "sys/class/net"
-
-
-class Nic(NamedTuple):
-    """One interface. `numa_node` is None where firmware does not say."""
-
-    name: str
-    driver: str
-    device: str  # 0000:b1:00.0, virtio3
-    numa_node: int | None
-    local_cpus: CpuSet
-    irqs: tuple[int, ...]
-    state: str  # up | down | unknown
-    speed_mbps: int | None
-    mtu: int | None
-    rx_queues: int
-    tx_queues: int
 
 
 def read_nics(root: Sysroot, irqs: Iterable[Irq] = ()) -> tuple[Nic, ...]:
@@ -53,7 +38,7 @@ def read_nics(root: Sysroot, irqs: Iterable[Irq] = ()) -> tuple[Nic, ...]:
             driver=root.readlink(f"{directory}/device/driver").rpartition("/")[2],
             device=device,
             numa_node=int(node) if node.isdecimal() else None,  # -1: not known
-            local_cpus=read_local_cpus(root, name),
+            local_cpus=format_cpulist(read_local_cpus(root, name)),
             irqs=_irqs(root, name, device, known),
             state=root.get(f"{directory}/operstate", "unknown"),
             speed_mbps=_positive(root.get(f"{directory}/speed")),

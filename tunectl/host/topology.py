@@ -14,11 +14,11 @@ from typing import NamedTuple
 from tunectl.cpulist import CpuSet
 from tunectl.host.cpus import Cpu, NumaNode, read_cpus, read_node_numbers, read_numa_nodes
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
-from tunectl.host.hardware import Drivers, cpuinfo_field, hypervisor_of, read_drivers
+from tunectl.host.hardware import cpuinfo_field, hypervisor_of, read_drivers
 from tunectl.host.interrupts import Irq, read_irqs
-from tunectl.host.nics import Nic, read_nics
+from tunectl.host.nics import read_nics
 from tunectl.host.sysroot import Sysroot
-from tunectl.shapes import Hardware
+from tunectl.shapes import Drivers, Hardware, Nic
 
 
 class Topology(NamedTuple):

@@ -185,7 +185,7 @@ def _inspect(request: Request, flight: Flight, facts: CpuFacts) -> Inspection:
         bare, journal = kernel_config(facts)._replace(scope=last), Journal(request.state)
         return Inspection(root, flight.identity, bare, journal, request.invocation, request.today)
     flight.notes += notes
-    journal = peek(request.state, follow=root.live)
+    journal = peek(request.state)
     flight.inspection = Inspection(root, flight.identity, config, journal, request.invocation, request.today)
     return flight.inspection
 

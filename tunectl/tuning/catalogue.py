@@ -1,6 +1,7 @@
 """The knob table as data for people: what `tunectl knobs` and docs/knobs.md show."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
 
 import msgspec
@@ -11,6 +12,8 @@ from tunectl.hostfile.shape import Value
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Knob
 from tunectl.model import Lifetime, Match, Severity
+
+_NUMBER = re.compile(r"(?:PID|[NM])(?=/|$)")  # what stands for one in a path
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -47,6 +50,35 @@ def catalogue() -> Catalogue:
     """Every knob with its meaning, and what each shipped profile asks of it."""
     profiles = {name: load_profile(name).knobs for name in shipped()}
     return Catalogue([_row(knob, profiles) for knob in KNOBS.values()])
+
+
+def found(rows: Sequence[Row], word: str) -> list[Row]:
+    """The knob of that name or the facility; else those of which it is a part of the name, an argument or a file. Pure.
+
+    A file may be that of one CPU, and a setting of sysctl(8) is one, too.
+    """
+    exact = [row for row in rows if word in (row.name, row.facility)]
+    key = word.partition("=")[0]
+    return exact or [row for row in rows if key and (key in row.name or any(_is_of(path, key) for path in row.paths))]
+
+
+def _is_of(path: str, key: str) -> bool:
+    """Does a path of the catalogue, with N for a number, name this file?"""
+    if "/" in key:
+        return key in path or re.fullmatch(_NUMBER.sub("[^/]+", re.escape(path)), key) is not None
+    return key in path.rpartition("/")[2] or path.endswith(f"/{key.replace('.', '/')}")
+
+
+def nearest(rows: Iterable[Row], word: str) -> str:
+    """The knob that is meant where the word, or a file of it, was misspelt; "" for none."""
+    import difflib  # only for the message: it is slow to import
+
+    names = {alias: row.name for row in rows for alias in (*_ends(row.paths), row.name.partition(".")[2], row.name)}
+    return next((names[close] for close in difflib.get_close_matches(word, names, n=1)), "")
+
+
+def _ends(paths: Iterable[str]) -> Iterator[str]:
+    return (path.rpartition("/")[2].rstrip("=") for path in paths)
 
 
 def _row(knob: Knob, profiles: Mapping[str, Mapping[str, Line]]) -> Row:

@@ -8,6 +8,7 @@ import os
 from functools import partial
 from typing import NamedTuple
 
+from tunectl import kinds
 from tunectl.bootloader.oneshot import tried_id
 from tunectl.command import argv
 from tunectl.cpulist import format_cpulist
@@ -22,7 +23,7 @@ from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import write_own_files
 from tunectl.tuning.commands import Notified, reload_monitor, run_commands
 from tunectl.tuning.inspection import Inspection, open_inspection
-from tunectl.tuning.journal import Journal
+from tunectl.tuning.journal import Journal, RecordLostError
 from tunectl.tuning.lock import hold
 from tunectl.tuning.proved import unproved
 from tunectl.tuning.records import InForce, held_record
@@ -37,12 +38,10 @@ from tunectl.tuning.transaction import (
     run_apply,
 )
 from tunectl.tuning.trial import (
-    CONFIRM,
     NAME,
     UNKNOWN,
     Due,
     HostSet,
-    RecordLostError,
     Trial,
     boot_time,
     due_now,
@@ -58,6 +57,7 @@ from tunectl.wording import few
 
 _RESTORE = argv("sudo", "tunectl", "restore")
 _RELOAD = ("reload-systemd",)
+_NAMED = 20  # paths in a line of a unit's journal
 _LATER = ("stop-what-is-gone", "reload-systemd")  # as long as systemd knows the units
 EXPIRED, REBOOTED = "nobody confirmed it in time", "the host booted before it was confirmed"
 UNTRIED = "the boot that was to be tried did not come up, or another entry was booted"
@@ -121,7 +121,7 @@ def apply_set(
     elif active:
         raise unconfirmed(active)
     else:
-        confirmed = read_confirmed(state, root)
+        confirmed = read_confirmed(state)
         is_known = inspection.journal.is_new or (confirmed is not None and confirmed.texts == chosen.texts)
         around = Around(partial(_refuse_unconfirmed, state), lambda _: write_confirmed(state, chosen), not is_known)
     if unless_worse:
@@ -143,9 +143,9 @@ def require_none_waits(state: str, root: Sysroot) -> None:
 
 def unconfirmed(trial: Trial) -> TunectlError:
     """Why nothing else is written, and what ends that."""
-    ends: str = CONFIRM.then(argv("sudo", "tunectl", "apply"))
+    ends = str(argv("sudo", "tunectl", "confirm").then(kinds.apply()))
     if trial.tries:
-        ends = f"{CONFIRM} {trial.id}" if trial.tries.proved_at else "the boot that tries it has to end first"
+        ends = str(kinds.confirm(trial.id)) if trial.tries.proved_at else "the boot that tries it has to end first"
     return TunectlError(f"the change {trial.id} is not confirmed yet; nothing was changed", ends)
 
 
@@ -348,7 +348,9 @@ def _from_journal(root: WritableSysroot, state: str, boot_id: str, error: Record
     if journal.damaged or not begins:
         _remove_units(root, early)
         rows = backwards.preview(root, journal, boot_id).results
-        stands = few([row.path for row in rows if row.result == "would-restore"]) or "what it does not tell of"
+        paths = [row.path for row in rows if row.result == "would-restore"]
+        stands = few(paths, most=_NAMED) or "what it does not tell of"
+        stands += f": {journal.path}" if len(paths) > _NAMED else ""
         why = f"{error.message}; the journal does not tell it either ({journal.damage or 'it has no entry of it'})"
         raise TunectlError(f"{why}, and nothing was taken back; as tunectl wrote it stands: {stands}", _RESTORE)
     own = tuple(entry.path for seq, entry in entries if seq >= begins[-1] and _is_own_unit(entry.path))
@@ -463,9 +465,8 @@ def _sweep(
     if swept is None:
         return ended
     taken = ended.taken if swept.complete else swept
-    drop_ins = tuple(f"/{path}" for unit in ended.trial.own for path in root.walk(f"{unit}.d"))
     not_run = (*ended.not_run, *swept.outcome.not_run)
-    return ended._replace(taken=taken, not_run=not_run, edited=swept.left, drop_ins=drop_ins)
+    return ended._replace(taken=taken, not_run=not_run, edited=swept.left, drop_ins=swept.outcome.drop_ins)
 
 
 class Chosen(NamedTuple):
@@ -487,7 +488,7 @@ def choose_set(root: WritableSysroot, state: str, boot_id: str, host: HostSet) -
     if not trial.is_over and not is_to_come:
         why = f"the host file as the change {trial.id} had it, which waits for its confirmation"
         return Chosen(trial.set, "" if trial.set.texts == host.texts else why)
-    confirmed = read_confirmed(state, root)
+    confirmed = read_confirmed(state)
     if confirmed and confirmed.texts == host.texts:
         return Chosen(host)
     what = f"was taken back: {trial.why}" if trial.is_over else "is to be tried by the next boot"

@@ -36,8 +36,8 @@ from tunectl.shapes import Returned, Unconfirmed
 from tunectl.tuning.evidence import missing, own_words
 from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
-from tunectl.tuning.proved import mark_tried
-from tunectl.tuning.trial import Trial, read_trial, returned_of, told_of_waiting, waiting
+from tunectl.tuning.proved import mark_proved, mark_tried
+from tunectl.tuning.trial import Trial, read_trial, returned_of, waiting
 
 
 def observe(view: View, settings: Iterable[Setting]) -> list[Reading]:
@@ -65,6 +65,7 @@ class Inspection(NamedTuple):
     journal: Journal
     invocation: tuple[str, ...]
     today: str  # ISO date
+    noted: tuple[str, ...] = ()  # what is to be known of where the config comes from
     settling: bool = False  # the first apply of a boot: nothing runs on the isolated CPUs that it could disturb
 
     def view(self) -> View:
@@ -94,7 +95,7 @@ class Inspection(NamedTuple):
 
     def unconfirmed(self) -> Unconfirmed | UnsetType:
         """The change that is taken back unless it is confirmed; UNSET where none waits, or that is not known."""
-        return waiting(self.journal.directory, self.root, self.identity.boot_id)
+        return waiting(self.journal.directory, self.root, self.identity.boot_id).change
 
     def returned(self) -> Returned | UnsetType:
         """The change that came back by itself and that the host file has; UNSET for none, or where it is not known."""
@@ -104,12 +105,10 @@ class Inspection(NamedTuple):
 
     def notes(self) -> list[str]:
         """What concerns the whole host: the boot loader, a journal that was cut off, interfaces that are not there."""
-        notes = []
-        if waits := told_of_waiting(self.journal.directory, self.root, self.identity.boot_id):
-            notes.append(waits)
+        notes = list(filter(None, [waiting(self.journal.directory, self.root, self.identity.boot_id).said]))
         if back := self.returned():
             notes.append(f"the change {back.id} came back by itself at {back.at}: {back.why}")
-        notes += [f"{doubt}: {CHOOSES}; {mending([doubt])}" for doubt in self.doubts()]
+        notes += [*self.noted, *(f"{doubt}: {CHOOSES}; {mending([doubt])}" for doubt in self.doubts())]
         loader = detect(self.root, self.config.bootloader)
         if not loader.supported and self._wants_boot_arguments():
             notes.append(f"boot arguments are not tunectl's to write here: {loader.refusal}")
@@ -158,7 +157,8 @@ class Inspection(NamedTuple):
         if any(KNOBS[setting.knob].absence.by_words for setting in chosen):
             facts = facts._replace(next_words=next_words(view), modules=facts.modules or self._modules())
         plan = diff(chosen, readings, facts, self.config.waivers, self.today)
-        findings = mark_tried(plan.findings, view, self._last_trial())
+        trial = self._last_trial()
+        findings = mark_proved(mark_tried(plan.findings, view, trial), trial, self.identity.boot_id)
         return plan._replace(findings=(trouble, *findings) if trouble else findings)
 
     def _last_trial(self) -> Trial | None:
@@ -333,6 +333,14 @@ def config_or_proposal(
     return proposed_config(root, facts, host_path)
 
 
+def judged_by(root: Sysroot, host_path: str, facts: CpuFacts, *, required: bool) -> tuple[HostConfig, list[str]]:
+    """The same where nothing can be judged without. TunectlError where there is neither."""
+    config, notes = config_or_proposal(root, host_path, facts, required=required)
+    if config is None:
+        raise TunectlError(f"there is no host file {host_path}, and none can be proposed: {notes[0]}")
+    return config, notes
+
+
 def open_inspection(
     root: Sysroot,
     host_path: str,
@@ -342,18 +350,20 @@ def open_inspection(
     *,
     candidate: str | None = None,
     texts: Texts = NO_TEXTS,
+    required: bool = True,
 ) -> Inspection:
     """Reads host file, topology and journal. UsageError for a host file that is missing or does not fit.
 
     With a `candidate`, that file is read as if it lay at `host_path`: what would be, before it is put there. With
-    `texts`, the host file and its profiles are these, as an earlier apply read them.
+    `texts`, the host file and its profiles are these, as an earlier apply read them. Unless one is `required`, a host
+    without any is held against tunectl's own proposal, and a note says so.
     """
-    facts = read_scope_facts(root)
+    facts, notes = read_scope_facts(root), list[str]()
     if texts:
         config = resolve(read_toml(host_path, HostFile, texts[host_path]), facts, host_path, root, texts)
         config = config._replace(files=(host_path, *config.files))
     elif candidate:
         config = resolve(read_toml(candidate, HostFile), facts, host_path, root)
     else:
-        config = read_config(host_path, facts, root)
-    return Inspection(root, read_identity(root), config, peek(state, follow=root.live), invocation, today)
+        config, notes = judged_by(root, host_path, facts, required=required)
+    return Inspection(root, read_identity(root), config, peek(state), invocation, today, noted=tuple(notes))

@@ -62,7 +62,6 @@ class Journal:
     lost: tuple[str, ...] = ()  # paths that are known to have been written, and of which there is no entry
     torn: bool = False  # the last line was cut off
     ended: bool = True  # the newest run came to its end, as far as is known
-    follow: bool = True  # the journal may be a link; that of a recorded host leads nowhere
     unreadable: bool = False  # it belongs to root, and this process is not root
     held: Mapping[str, Held] | None = None  # None: no run of a version that notes it
     run: int = 0  # the number of its newest run; 0: of a version that numbers none
@@ -184,7 +183,7 @@ class Journal:
             if entry.errno is None:
                 last[entry.path] = entry.after
             entries[seq] = entry
-        return Journal(self.directory, entries, root=self.root, follow=self.follow)
+        return Journal(self.directory, entries, root=self.root)
 
     @property
     def numbers_of_run(self) -> set[int]:
@@ -247,7 +246,7 @@ class Journal:
     def _append(self, record: dict[str, Any], *, synced: bool = True, mode: int | None = None) -> None:
         line = line_of(_numbered(record, self._lines + 1))
         try:
-            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | self._flags, _MODE)
+            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _MODE)
             try:
                 self._write(fd, line, synced, mode)
             finally:
@@ -259,10 +258,6 @@ class Journal:
             ) from error
         self._good_size += len(line)
         self._lines += 1
-
-    @property
-    def _flags(self) -> int:
-        return 0 if self.follow else os.O_NOFOLLOW
 
     def _write(self, fd: int, line: bytes, synced: bool, mode: int | None) -> None:
         try:
@@ -359,14 +354,29 @@ class Journal:
         return aside
 
 
-def load(directory: str, *, follow: bool = True) -> Journal:
-    """The journal as it stands; an empty one where there is none. Damage is noted, not raised.
+class RecordLostError(TunectlError):
+    """A record in the state directory is gone, or nobody can believe it; of a change its id, where that is legible."""
 
-    `follow`: it may be a link.
+    trial_id = ""
+
+
+def require_roots(path: str) -> None:
+    """Root obeys what stands in a state directory: nobody else may have written it, nor a link to it. OSError.
+
+    RecordLostError otherwise. Who is not root deceives himself alone.
     """
-    journal = Journal(directory, follow=follow, newest=newest.read(directory, follow=follow))
+    status = os.lstat(path)
+    if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
+        why = f"{path} can be written by others than root: it is not believed, and nothing was touched"
+        raise RecordLostError(why, "what stands there says what root writes")
+
+
+def load(directory: str) -> Journal:
+    """The journal as it stands; an empty one where there is none. Damage is noted, not raised."""
+    journal = Journal(directory, newest=newest.read(directory))
     try:
-        data = read_regular(journal.path, _LARGEST, follow=follow)
+        require_roots(journal.path)
+        data = read_regular(journal.path, _LARGEST, follow=False)
     except (FileNotFoundError, NotADirectoryError):
         return journal
     except OSError as error:
@@ -487,10 +497,10 @@ def _gaps(records: list[dict[str, Any]]) -> list[int]:
     return [line for (_, earlier), (line, seq) in follow if seq != earlier + 1]
 
 
-def peek(directory: str, *, follow: bool = True) -> Journal:
+def peek(directory: str) -> Journal:
     """The journal, for reading only. Without permission to read it: an empty one that is marked `unreadable`."""
     try:
-        return load(directory, follow=follow)
+        return load(directory)
     except TunectlError as error:
         if isinstance(error.__cause__, PermissionError):
             return Journal(directory, unreadable=True)

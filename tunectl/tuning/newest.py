@@ -26,10 +26,10 @@ class Newest(NamedTuple):
     words: tuple[str, ...] = ()  # our boot arguments
 
 
-def read(directory: str, *, follow: bool = True) -> Newest:
+def read(directory: str) -> Newest:
     """What the file of this state directory says; nothing where it is not there, or not as it was written."""
     try:
-        record = decode(read_regular(os.path.join(directory, NAME), _LARGEST, follow=follow).rstrip(b"\n")) or {}
+        record = decode(read_regular(os.path.join(directory, NAME), _LARGEST, follow=False).rstrip(b"\n")) or {}
         newest = Newest(record["run"], record["seq"], record["boot_id"], tuple(record["words"]))
     except (OSError, KeyError, TypeError):
         return Newest()

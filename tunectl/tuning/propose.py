@@ -25,9 +25,9 @@ from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.shapes import Cpulist
 
 if TYPE_CHECKING:
-    from tunectl.host.nics import Nic
     from tunectl.host.topology import Topology
     from tunectl.hostfile.profile import Limit
+    from tunectl.shapes import Nic
 
 _WIDTH = 100
 _NO_BUDGET: Mapping[str, Limit] = {}

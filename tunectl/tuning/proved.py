@@ -10,10 +10,12 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 
+from tunectl import kinds
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.bootloader.family import Default, Once
 from tunectl.bootloader.kexec import KEXEC
 from tunectl.errors import UsageError
+from tunectl.fix import APPLY, to_type
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.codecs import satisfies
@@ -45,6 +47,18 @@ def mark_tried(findings: tuple[Finding, ...], view: View, trial: Trial | None) -
         return findings
     return tuple(
         finding._replace(proved=Proved.TRIED) if finding.next is NextBoot.SAME else finding for finding in findings
+    )
+
+
+def mark_proved(findings: tuple[Finding, ...], trial: Trial | None, boot_id: str) -> tuple[Finding, ...]:
+    """The findings; in a boot that is tried and proved, what the next one lacks is confirmed, and not applied. Pure."""
+    tries = trial.tries if trial and not trial.is_over else None
+    if trial is None or tries is None or not tries.proved_at or tries.boot_id != boot_id:
+        return findings
+    fix = to_type(kinds.confirm(trial.id))
+    return tuple(
+        finding._replace(fix=fix) if finding.fix == APPLY and _is_of_next_boot(finding) else finding
+        for finding in findings
     )
 
 

@@ -35,7 +35,7 @@ def came_with(before: Plan, now: Plan) -> tuple[str, ...]:
 
 def taken_back(state: str, root: Sysroot, boot_id: str) -> frozenset[str]:
     """The targets that a repair of this boot was to mend, and only made other things worse."""
-    worse = read_record(state, WORSE, Worse, root)
+    worse = read_record(state, WORSE, Worse)
     return frozenset(worse.targets) if worse and worse.boot_id == boot_id else frozenset()
 
 

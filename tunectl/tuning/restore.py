@@ -1,5 +1,6 @@
 """The journal backwards: the earlier value returns where the host still shows ours; the rest is reported."""
 
+from difflib import ndiff
 from typing import NamedTuple
 
 from tunectl.bootloader.families import stripped
@@ -12,6 +13,8 @@ from tunectl.tuning.apply import GONE, current, write
 from tunectl.tuning.commands import run_commands
 from tunectl.tuning.journal import Journal
 from tunectl.tuning.records import Entry
+from tunectl.units import DIRECTORY
+from tunectl.wording import few
 
 _GONE = {**GONE, "edit": "it was removed, and so was what we had written there"}
 _NEITHER = "it holds neither our value nor the earlier one"
@@ -39,6 +42,7 @@ class Outcome(NamedTuple):
     results: list[Restored]
     not_run: list[str]
     failed_commands: list[str]
+    drop_ins: tuple[str, ...] = ()  # somebody's, of our units: they stay
 
     @property
     def complete(self) -> bool:
@@ -107,14 +111,21 @@ def restore(
     ]
     commands.sort(key=lambda name: name != "reload-systemd")  # systemd must know a unit before it is restarted
     notified = run_commands(root, commands, early=early)
-    return Outcome(results, notified.not_run, list(notified.failed.values()))
+    return Outcome(results, notified.not_run, list(notified.failed.values()), _drop_ins(root, results))
 
 
 def preview(root: Sysroot, journal: Journal, boot_id: str, *, force: bool = False) -> Outcome:
     """What restore() would do: it only reads."""
     known = files(journal, boot_id)
     looked = [_look(root, file._replace(forced=force)) for file in known]
-    return Outcome(_strip(root, journal, looked, None), [], [])
+    results = _strip(root, journal, looked, None)
+    return Outcome(results, [], [], _drop_ins(root, results))
+
+
+def _drop_ins(root: Sysroot, results: list[Restored]) -> tuple[str, ...]:
+    """Whatever stands beside the units of ours: no apply wrote it."""
+    units = (row.path for row in results if row.path.startswith(f"/{DIRECTORY}/tunectl-"))
+    return tuple(f"/{path}" for unit in units for path in root.walk(f"{unit[1:]}.d"))
 
 
 def _again(root: WritableSysroot, file: _File, earlier: Restored) -> Restored:
@@ -181,7 +192,8 @@ def _look(root: Sysroot, file: _File) -> Restored:
         if file.forced or _ours(observed, last) or _undone(first, observed) is not None:
             return result("would-restore", observed)
         if not file.in_flight:
-            return result("changed-since", observed, f"{_NEITHER}; left alone")
+            what = f"somebody edited it ({_edits(observed, last)})" if first.kind == "file" and observed else _NEITHER
+            return result("changed-since", observed, f"{what}; left alone")
         if observed is not None and observed == last.before:  # what an earlier apply wrote: this one did not come to it
             return result("would-restore", observed)
         if first.kind in _EXACT:
@@ -191,6 +203,13 @@ def _look(root: Sysroot, file: _File) -> Restored:
         return result("would-restore", observed, _UNKNOWN if observed is not None else "")
     except OSError as error:
         return result("failed", None, f"{root.path(first.path)}: {error.strerror}")
+
+
+def _edits(observed: str, last: Entry) -> str:
+    """The lines that are not as we wrote them: `-Nice=0, +Nice=5`."""
+    return few(
+        [f"{line[0]}{line[2:]}" for line in ndiff(last.after.splitlines(), observed.splitlines()) if line[0] in "+-"]
+    )
 
 
 def _is_gone(root: Sysroot, first: Entry, observed: str | None) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tunectl.cpulist import CpuSet, format_cpulist
-from tunectl.shapes import Cpulist, Maybe, Notes, Waits
+from tunectl.shapes import Cpulist, Drivers, Maybe, Nic, Notes, Waits
 
 if TYPE_CHECKING:
     from tunectl.bootloader.families import Loader
@@ -95,22 +95,6 @@ class NodeRow(msgspec.Struct, frozen=True):
     distances: Annotated[list[int], Meta(description="In the order of the nodes; 10 is local.")]
 
 
-class NicRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A network interface with a device behind it."""
-
-    name: str
-    driver: str
-    device: str
-    numa_node: Annotated[int | None, Meta(description="Null where the firmware does not say.")]
-    local_cpus: Cpulist
-    irqs: list[int]
-    state: str
-    speed_mbps: int | None
-    mtu: int | None
-    rx_queues: int
-    tx_queues: int
-
-
 class IrqRow(msgspec.Struct, frozen=True, kw_only=True):
     """An interrupt."""
 
@@ -130,39 +114,6 @@ class IrqRow(msgspec.Struct, frozen=True, kw_only=True):
     count: Annotated[int, Meta(description="Since boot.")]
     count_isolated: Annotated[int, Meta(description="Of these, on isolated CPUs.")]
     hits_isolated: Annotated[bool, Meta(description="May it be delivered to an isolated CPU?")]
-
-
-class IdleState(msgspec.Struct, frozen=True):
-    """An idle state of the first CPU that is online."""
-
-    name: str
-    latency_us: int
-
-
-class Flaw(msgspec.Struct, frozen=True):
-    """A flaw of the CPU, as /sys/devices/system/cpu/vulnerabilities tells it."""
-
-    name: str
-    state: str
-
-
-class DriverRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Names as the kernel gives them; "" where the host has none or does not say."""
-
-    model: str
-    cpufreq: str
-    cpufreq_status: str
-    boost: Annotated[bool | None, Meta(description="Null: no such switch.")]
-    cpuidle: str
-    cpuidle_governor: str
-    idle_states: list[IdleState]
-    clocksource: str
-    clocksources: list[str]
-    smt: str
-    hypervisor: str
-    lockdown: str
-    os: str
-    vulnerabilities: list[Flaw]
 
 
 class SettingRow(msgspec.Struct, frozen=True):
@@ -237,9 +188,9 @@ class Show(msgspec.Struct, frozen=True, kw_only=True):
     cpus: list[CpuRow]
     caches: list[CacheRow]
     numa_nodes: list[NodeRow]
-    nics: list[NicRow]
+    nics: list[Nic]
     irqs: list[IrqRow]
-    drivers: DriverRow
+    drivers: Drivers
     managers: list[ManagerRow]
     guest: Annotated[GuestRow | UnsetType, Meta(description="Absent on bare metal.")] = UNSET
     bootloader: LoaderRow | UnsetType = UNSET
@@ -271,12 +222,9 @@ def show_body(
             NodeRow(node.node, format_cpulist(node.cpus), node.memory_bytes, list(node.distances))
             for node in topology.numa_nodes
         ],
-        nics=[
-            NicRow(**{**nic._asdict(), "local_cpus": format_cpulist(nic.local_cpus), "irqs": list(nic.irqs)})
-            for nic in topology.nics
-        ],
+        nics=list(topology.nics),
         irqs=[_irq(irq, roles.isolated) for irq in topology.irqs],
-        drivers=_drivers(topology),
+        drivers=topology.drivers,
         managers=[_tuner(tuner) for tuner in tuners],
         guest=_guest(guest) if guest else UNSET,
         bootloader=LoaderRow(loader.name, loader.supported, list(loader.evidence), loader.refusal, loader.errno)
@@ -369,14 +317,6 @@ def _irq(irq: Irq, isolated: CpuSet) -> IrqRow:
         count_isolated=sum(count for cpu, count in irq.counts.items() if cpu in isolated),
         hits_isolated=bool(irq.where & isolated),
     )
-
-
-def _drivers(topology: Topology) -> DriverRow:
-    drivers = topology.drivers
-    states = [IdleState(name, latency) for name, latency in drivers.idle_states]
-    flaws = [Flaw(name, state) for name, state in drivers.vulnerabilities]
-    lists = {"idle_states": states, "clocksources": list(drivers.clocksources), "vulnerabilities": flaws}
-    return DriverRow(**{**drivers._asdict(), **lists})
 
 
 def _tuner(tuner: FoundTuner) -> ManagerRow:

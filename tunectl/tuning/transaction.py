@@ -20,7 +20,7 @@ from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, n
 from tunectl.tuning.commands import Notified, reload_monitor, run_commands
 from tunectl.tuning.evidence import GONE, lasting, left_standing, missing, own_group
 from tunectl.tuning.inspection import Inspection
-from tunectl.tuning.journal import NAME, Journal, is_first, load, peek
+from tunectl.tuning.journal import NAME, Journal, is_first, load, peek, require_roots
 from tunectl.tuning.lock import DirectoryGoneError, hold, make_directory, remove_directories
 from tunectl.tuning.loss import held_now
 from tunectl.tuning.plan import runtime_part
@@ -350,7 +350,7 @@ def _is_directory(path: str) -> bool:
 
 def preview_restore(root: Sysroot, state: str, boot_id: str, *, force: bool) -> Undone:
     """What run_restore() would do. Nothing is locked, removed or written."""
-    journal = peek(state, follow=root.live)
+    journal = peek(state)
     if lost := _without_journal(root, journal):
         return lost
     lacks = missing(root, journal)
@@ -365,7 +365,7 @@ def preview_restore(root: Sysroot, state: str, boot_id: str, *, force: bool) -> 
 def load_own(root: WritableSysroot, state: str, boot_id: str) -> Journal:
     """The journal by which root writes this host. TunectlError where it is another's, or others may write it."""
     require_private(root, state)
-    journal = load(state, follow=root.live)
+    journal = load(state)
     require_same_host(journal, root, state)
     require_boot_id(root, boot_id)
     return journal
@@ -394,21 +394,10 @@ def require_boot_id(root: WritableSysroot, boot_id: str) -> None:
 
 
 def require_private(root: WritableSysroot, state: str) -> None:
-    """Root obeys the journal: nobody else may have written it. TunectlError otherwise.
-
-    Only root gets here on the running host: require_root().
-    """
-    for path in (state, os.path.join(state, NAME)):
-        if not root.live:
-            continue
-        try:
-            info = os.lstat(path)
-        except FileNotFoundError:
-            continue
-        if info.st_uid != os.geteuid() or info.st_mode & 0o022:
-            raise TunectlError(
-                f"{path} can be written by others than root; nothing was touched", "a journal says what root writes"
-            )
+    """On the running host nobody else may make what is read there, either. TunectlError otherwise."""
+    for path in (state, os.path.join(state, NAME)) if root.live else ():
+        with suppress(FileNotFoundError):
+            require_roots(path)
 
 
 def _without_journal(root: Sysroot, journal: Journal) -> Undone | None:

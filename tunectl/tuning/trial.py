@@ -13,36 +13,29 @@ import stat
 import time
 from contextlib import suppress
 from enum import Enum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from tunectl import durable
+from tunectl import durable, kinds
 from tunectl.bootloader.oneshot import ID, tried_id
-from tunectl.command import argv
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
 from tunectl.shapes import Came, Returned, Shape, TrialKind, Unconfirmed, now_utc
 from tunectl.tuning.journal import NAME as JOURNAL
+from tunectl.tuning.journal import RecordLostError, require_roots
 from tunectl.tuning.records import InForce
 from tunectl.units import DIRECTORY, RETURN
 from tunectl.wording import awaits
 
 NAME, CONFIRMED, WORSE = "trial.json", "confirmed.json", "worse.json"
 _LARGEST = 4 << 20  # bytes: a host file and its profiles have at most one MiB each
-CONFIRM = argv("sudo", "tunectl", "confirm")
 
 Status = Literal["armed", "confirmed", "returned"]
 Confirms = Literal["verify", "preflight"]
 TriedBy = Literal["loader", "kexec"]  # what starts the kernel of a boot that is tried
-
-
-class RecordLostError(TunectlError):
-    """The record of a change is gone, or nobody can believe what stands there; its id, where that is still legible."""
-
-    trial_id = ""
 
 
 class HostSet(msgspec.Struct, frozen=True):
@@ -160,28 +153,28 @@ def read_set(config: HostConfig) -> HostSet:
 
 def read_trial(state: str, root: Sysroot) -> Trial | None:
     """The trial of this state directory. RecordLostError for a file that is not as we write it, or another's."""
-    trial = read_record(state, NAME, Trial, root)
+    trial = read_record(state, NAME, Trial)
     if trial is None and root.exists(f"{DIRECTORY}/{RETURN}") and os.path.exists(os.path.join(state, JOURNAL)):
         why = f"{os.path.join(state, NAME)} is gone: what a change wrote that nobody has confirmed is not known"
         raise RecordLostError(why, "sudo tunectl restore")
     return trial
 
 
-def read_confirmed(state: str, root: Sysroot) -> HostSet | None:
+def read_confirmed(state: str) -> HostSet | None:
     """The set that was in force without a trial, or was confirmed. TunectlError as read_trial()."""
-    return read_record(state, CONFIRMED, HostSet, root)
+    return read_record(state, CONFIRMED, HostSet)
 
 
-def read_record(state: str, name: str, shape: type[Shape], root: Sysroot) -> Shape | None:
+def read_record(state: str, name: str, shape: type[Shape]) -> Shape | None:
     """A file beside the journal, None where it is not there. RecordLostError for one that others may write."""
     path = os.path.join(state, name)
     try:
+        require_roots(path)
         data = durable.read_regular(path, _LARGEST, follow=False)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise TunectlError(f"cannot read {path}: {error.strerror}") from error
-    _require_roots(path, root)
     try:
         return msgspec.json.decode(data, type=shape)
     except msgspec.DecodeError as error:
@@ -189,13 +182,6 @@ def read_record(state: str, name: str, shape: type[Shape], root: Sysroot) -> Sha
         legible = re.match(rb'{"id":"([0-9a-f]{8})"', data)
         lost.trial_id = legible[1].decode() if legible else ""
         raise lost from error
-
-
-def _require_roots(path: str, root: Sysroot) -> None:
-    """It decides what is written as root: nobody else may have written it, but the owner of a recording."""
-    status = os.lstat(path)
-    if status.st_uid not in ((0,) if root.live else (0, os.geteuid())) or status.st_mode & 0o022:
-        raise RecordLostError(f"{path} can be written by others than root: it is not believed")
 
 
 def write_trial(state: str, trial: Trial) -> None:
@@ -225,13 +211,6 @@ def forget(state: str, *names: str) -> None:
             durable.remove_file(path)
 
 
-def waiting(state: str, root: Sysroot, boot_id: str) -> Unconfirmed | UnsetType:
-    """The same as a document's field: UNSET also where it is not known, which a note of Inspection says."""
-    with suppress(TunectlError):
-        return unconfirmed_of(state, root, boot_id) or UNSET
-    return UNSET
-
-
 def unconfirmed_of(state: str, root: Sysroot, boot_id: str) -> Unconfirmed | None:
     """The change that waits for its confirmation, for a document; None where none does. TunectlError."""
     trial = read_trial(state, root)
@@ -245,19 +224,26 @@ def unconfirmed_of(state: str, root: Sysroot, boot_id: str) -> Unconfirmed | Non
     return Unconfirmed(trial.id, trial.kind, now_utc(left_s), overdue=left_s < 0)
 
 
-def told_of_waiting(state: str, root: Sysroot, boot_id: str) -> str:
-    """The same as a sentence, with what ends it, or why it is not known; "" where no change waits."""
+class Awaited(NamedTuple):
+    """The change that waits for its confirmation, for a document, and the same as a sentence, with what ends it."""
+
+    change: Unconfirmed | UnsetType = UNSET  # also where it is not known
+    said: str = ""  # or why it is not known; "" where no change waits
+
+
+def waiting(state: str, root: Sysroot, boot_id: str) -> Awaited:
+    """What waits here, or why nobody knows."""
     try:
         change = unconfirmed_of(state, root, boot_id)
     except TunectlError as error:
-        return f"whether a change waits for its confirmation is not known: {error}"
+        return Awaited(said=f"whether a change waits for its confirmation is not known: {error}")
     if change is None:
-        return ""
-    until = awaits(change.back_at, change.overdue, change.tried)
+        return Awaited()
+    until = f"unconfirmed, {awaits(change.back_at, change.overdue, change.tried)}"
     if change.overdue:
-        return f"unconfirmed, {until}: `sudo tunectl deadline` takes it back"
-    keeps = "" if change.tried in ("to-come", "booted") else f": `{CONFIRM} {change.id}` keeps the change"
-    return f"unconfirmed, {until}{keeps}"
+        return Awaited(change, f"{until}: `sudo tunectl deadline` takes it back")
+    keeps = "" if change.tried in ("to-come", "booted") else f": `{kinds.confirm(change.id)}` keeps the change"
+    return Awaited(change, f"{until}{keeps}")
 
 
 def returned_of(state: str, root: Sysroot, config: HostConfig, journal: str) -> Returned | None:
@@ -268,7 +254,7 @@ def returned_of(state: str, root: Sysroot, config: HostConfig, journal: str) -> 
     trial = read_trial(state, root)
     if trial is None or trial.status != "returned" or not config.files:
         return None
-    host, confirmed = read_set(config), read_confirmed(state, root)
+    host, confirmed = read_set(config), read_confirmed(state)
     is_another = trial.set != UNKNOWN and host.texts != trial.set.texts
     if is_another or (confirmed and confirmed.texts == host.texts):
         return None

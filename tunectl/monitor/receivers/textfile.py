@@ -3,17 +3,15 @@
 Source: node_exporter, collector/textfile.go: *.prom only, and no time stamps; it exports each file's age itself.
 """
 
-import logging
-
 from prometheus_client import generate_latest
 
 from tunectl.durable import replace_file
+from tunectl.errors import TunectlError
 from tunectl.hostfile.monitor import check_textfile
 from tunectl.monitor.model import Status
 from tunectl.monitor.receivers import Exporter
 from tunectl.monitor.receivers.metrics import Shown
 
-LOG = logging.getLogger("tunectl.monitor.textfile")
 _EVERY_S = 10.0  # Prometheus asks node_exporter each 15 s by default; what fires is written at once
 
 
@@ -24,29 +22,24 @@ def file_exporter(path: str) -> Exporter:
 
 
 class Textfile:
-    """One file. A full disk or a missing directory is said once; the next write tries again."""
+    """One file. Where the disk is full or the directory missing, the next look tries again."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._shown = Shown()
         self._due_s = float("-inf")
         self._firing: frozenset[str] = frozenset()
-        self._trouble = ""
 
     def show(self, status: Status) -> None:
-        """Writes, if it is time or something began or ceased to fire."""
+        """Writes, if it is time or something began or ceased to fire. TunectlError."""
         self._shown.see(status)
         firing = frozenset(alert.identity for alert in status.firing)
         if status.snapshot.monotonic_s < self._due_s and firing == self._firing:
             return
-        self._due_s, self._firing = status.snapshot.monotonic_s + _EVERY_S, firing
         try:
             # Readable for everybody, whatever our umask: node_exporter is another user.
             data = generate_latest(self._shown.registry)
             replace_file(self._path, data, beside=f"{self._path}.new", durable=False)
         except OSError as error:
-            if str(error) != self._trouble:
-                LOG.error("cannot write %s: %s", self._path, error.strerror)
-            self._trouble = str(error)
-        else:
-            self._trouble = ""
+            raise TunectlError(f"cannot write {self._path}: {error.strerror}") from error
+        self._due_s, self._firing = status.snapshot.monotonic_s + _EVERY_S, firing

@@ -58,7 +58,7 @@ class Knobs:
     def judge_all(self, today: str, *, watched: bool) -> None:
         """Everything, as `tunectl verify` would; what is `watched` is read once more, to be compared from now on."""
         start = time.thread_time()
-        journal = peek(self.inspection.journal.directory, follow=self.inspection.root.live)
+        journal = peek(self.inspection.journal.directory)
         self.inspection = self.inspection._replace(journal=journal, today=today)
         chosen = self.settings()
         plan = self.inspection.assess(chosen, self._observe)

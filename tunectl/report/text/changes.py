@@ -206,14 +206,18 @@ def _became(page: TextPage, results: Sequence[Mapping[str, Any]]) -> None:
             _by_knob(page, members)
             continue
         for each in members:
-            observed, before = each.get("observed"), each.get("before")
-            now = "" if observed is None else f"holds {shown(observed)}; "
+            observed, before = _held(each.get("observed")), _held(each.get("before"))
+            now = f"holds {observed}; " if observed else ""
             prose(page, printable(each["path"]), indent=2)
-            prose(
-                page, now + ("was not there before" if before is None else f"before it held {shown(before)}"), indent=6
-            )
+            prose(page, now + (f"before it held {before}" if before else "was not there before"), indent=6)
             if each.get("message"):
                 prose(page, each["message"], indent=6, style="yellow")
+
+
+def _held(value: Scalar) -> str:
+    """What a file holds, where that is one line; "" for none that is there."""
+    lines = str(value or "").count("\n")
+    return "" if value is None else plural(lines, "line") if lines > 1 else shown(value)
 
 
 def _by_knob(page: TextPage, members: Sequence[Mapping[str, Any]]) -> None:

@@ -46,15 +46,15 @@ def _closing(page: TextPage, result: CaseTable, unit: str, silent: Callable[[Any
             unmeasured.setdefault(case.reason, {})[silent(case)] = None
     notes(page, (f"{', '.join(names)}: {reason}" for reason, names in unmeasured.items()), "Not measured")
     void = [f"{case_label(case)}: {case.reason.removeprefix('void: ')}" for case in result.cases if case.is_void]
-    notes(page, _first(void), "Void: measured, and no result")
+    notes(page, _first(void, MAX_WARNINGS if measured or page.verbose else 1), "Void: measured, and no result")
     notes(page, result.warnings, "Warnings")
     single = [f"{case_label(case)}: {text}" for case in measured for text in case.warnings]
     notes(page, _first(single), "Warnings of single cases")
 
 
-def _first(texts: list[str]) -> list[str]:
-    more = [f"and {len(texts) - MAX_WARNINGS} more; --format json has them all"] if len(texts) > MAX_WARNINGS else []
-    return texts[:MAX_WARNINGS] + more
+def _first(texts: list[str], most: int = MAX_WARNINGS) -> list[str]:
+    more = [f"and {len(texts) - most} more; --format json has them all"] if len(texts) > most else []
+    return texts[:most] + more
 
 
 def _title(page: TextPage, text: str) -> None:
@@ -91,7 +91,7 @@ def wake(body: Mapping[str, Any], page: TextPage) -> None:
     where = f"{_from_to(result, result.peer)}, {result.messages:,} messages a case"
     _opening(page, result, where, f"{legend} and idle time between messages", wake_conditions(result))
     measured = [case for case in result.cases if case.n]
-    shown = [case for case in result.cases if case.n or case.is_void]
+    shown = [case for case in result.cases if case.n or (case.is_void and measured)]
     figures: Sequence[tuple[str, Callable[[Case], float | None]]] = (
         ("Median", lambda case: case.at("50")),
         ("P99", lambda case: case.at("99")),

@@ -24,7 +24,9 @@ def propose(body: Mapping[str, Any], page: TextPage) -> None:
         for note in body["notes"]:
             prose(page, note, indent=2, label="- ")
     if body["host_file"]:
-        heading(page, "Host file", ("  for /etc/tunectl/host.toml; --output FILE writes it", "dim"))
+        written = printable(body.get("written") or "")
+        place = f"  written to {written}" if written else "  for /etc/tunectl/host.toml; --output FILE writes it"
+        heading(page, "Host file", (place, "dim"))
         # Not wrapped, because it is meant to be copied. Its comments repeat the reasons above, so they are left out.
         for text in body["host_file"].rstrip().split("\n"):
             if not text.startswith("#") and text:
