@@ -15,6 +15,7 @@ import bill
 from targets import HERE, ROOT, ReleaseError, System, pip_options, run
 
 from tunectl import __version__
+from tunectl.installed import DISTRIBUTION
 from tunectl.units import units_of
 
 PREFIX = "usr/lib/tunectl"
@@ -148,7 +149,7 @@ def _copyright(packages: Path) -> str:
     """Debian's machine-readable form. Each bundled distribution keeps its own licence text beside it."""
     text = (HERE / "copyright").read_text()
     for one in sorted(metadata.distributions(path=[str(packages)]), key=lambda one: one.name.lower()):
-        if one.name == "tunectl":
+        if one.name == DISTRIBUTION:
             continue
         top = sorted({path.parts[0] for path in one.files or () if path.parts[0] not in ("..", "bin")})
         (own,) = (name for name in top if name.endswith(".dist-info"))

@@ -47,9 +47,15 @@ def test_a_wheel_is_installed_once_and_again_when_it_changes(play: Play, tmp_pat
     (prefix / "bin/tunectl-probe").write_text("#!/bin/sh\nexit 1\n")
     halved = play(playbook, hosts, "--check")
     assert (halved.code, halved.counts("one")["changed"] > 0) == (0, True), halved.out
-    assert "would install tunectl-1.0-py3-none-any.whl" in halved.out
+    assert "would install tunectl_host-1.0-py3-none-any.whl" in halved.out
     assert play(playbook, hosts).counts("one")["changed"] > 0
     assert subprocess.run([prefix / "bin/tunectl-probe"], capture_output=True).returncode == 0
+
+    (there,) = prefix.glob("lib/python*/site-packages/tunectl/__init__.py")
+    there.write_text("# another project's\n")
+    assert "is not the file that was installed" in play(playbook, hosts, "--check", "-v").out
+    assert play(playbook, hosts).counts("one")["changed"] > 0
+    assert "another" not in there.read_text()
 
     settings["tunectl_install_wheel"] = str(wheels.tunectl(tmp_path / "dist", "1.1"))
     upgraded = play(playbook, hosts)
@@ -74,7 +80,14 @@ def test_what_cannot_be_installed_is_refused_before_the_first_change(play: Play,
     }
     bad: dict[str, tuple[dict[str, Any], str]] = {
         "silent": ({}, "missing required arguments: tunectl_install_wheel"),
-        "absent": ({"tunectl_install_wheel": "/none/tunectl-1.0.whl"}, "/none/tunectl-1.0.whl has to be a wheel"),
+        "theirs": (
+            {"tunectl_install_wheel": str(wheels.make(tmp_path / "pypi", "tunectl", "1.1.0", {}))},
+            "has to be a wheel",
+        ),
+        "absent": (
+            {"tunectl_install_wheel": "/none/tunectl_host-1.0.whl"},
+            "/none/tunectl_host-1.0.whl has to be a wheel",
+        ),
         "alone": ({"tunectl_install_wheelhouse": str(tmp_path / "dist")}, "and pip's own: pip wheel"),
         "old": ({"tunectl_install_python": str(old)}, "tunectl needs Python 3.11 or newer on the target"),
         "missing": ({"tunectl_install_python": "python9"}, "python9 is not to be had on the target"),
@@ -105,7 +118,7 @@ def test_a_program_that_does_not_start_is_not_called_installed(play: Play, tmp_p
     }
     done = play(playbook, {"one": host})
     assert (done.code, done.counts("one")["failed"]) == (2, 1), done.out
-    assert "tunectl-probe" in done.out.partition("Start each program once")[2]
+    assert "tunectl-probe" in done.out.partition("and start each program once")[2]
     assert not (tmp_path / "opt/installed-by-ansible").exists()
 
 
@@ -123,7 +136,7 @@ def test_check_mode_on_a_bare_host_says_what_is_not_judged(play: Play, host_root
     before = picture(root)
     done = play("tunectl.host.provision", {"one": host}, "--check", "--diff")
     assert (done.code, done.counts("one")["failed"]) == (0, 0), done.out
-    assert "would install tunectl-1.0-py3-none-any.whl with the 2 wheels of " in done.out
+    assert "would install tunectl_host-1.0-py3-none-any.whl with the 2 wheels of " in done.out
     assert "not judged: the tunectl of this run is not there yet" in done.out
     assert f"not judged, whether a reboot would be pending: there is no {tmp_path}/opt/bin/tunectl" in done.out
     assert not differences(before, root)
