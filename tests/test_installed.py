@@ -65,19 +65,8 @@ class Environment:
     def install(self, name: str, files: dict[str, str]) -> None:
         entry = {f"{name}-1.1.0.dist-info/entry_points.txt": "[console_scripts]\ntunectl = tunectl.cli.start:main\n"}
         wheel = wheels.make(self.place / "wheels", name, "1.1.0", files | entry)
-        pip = [
-            sys.executable,
-            "-m",
-            "pip",
-            "--python",
-            self.python,
-            "install",
-            "-q",
-            "--no-index",
-            "--no-deps",
-            "--force-reinstall",
-        ]
-        subprocess.run([*pip, wheel], check=True, capture_output=True)
+        pip = [sys.executable, "-m", "pip", "--python", str(self.python), "install", "-q", "--force-reinstall"]
+        subprocess.run([*pip, "--no-index", "--no-deps", str(wheel)], check=True, capture_output=True)
 
     def ours(self) -> None:
         names = [path for path in OURS.rglob("*") if path.suffix in (".py", ".toml", ".in") and path.is_file()]
