@@ -22,6 +22,7 @@ PREFIX = "usr/lib/tunectl"
 DOCUMENTS = "usr/share/doc/tunectl"
 MANUALS = "tunectl.cli.manuals"  # writes the man pages and completions, laid out as below /usr
 _PROGRAMS = ("tunectl", "tunectl-probe")
+_FOR_OTHERS = ("alertmanager", "grafana", "prometheus")  # rules, dashboard and examples: usr/share/tunectl
 _SERVICES = ("monitor", "repair")  # the unit of apply is apply's own to write, and restore's to remove
 _UNIT_HEAD = "# Part of the package tunectl. Site settings belong in a drop-in: systemctl edit UNIT\n"
 _MAINTAINER = "tunectl's maintainers <maintainers@tunectl.example>"
@@ -59,6 +60,8 @@ def lay_out(root: Path, edition: Edition) -> None:
     _units(root / "usr/lib/systemd/system")
     _manuals(root / "usr", edition)
     _documents(root, edition)
+    for name in _FOR_OTHERS:
+        shutil.copytree(ROOT / "tunectl/shipped" / name, root / "usr/share/tunectl" / name)
     example = root / "etc/tunectl/host.toml.example"
     example.parent.mkdir(parents=True)
     shutil.copyfile(HERE / "host.toml.example", example)
