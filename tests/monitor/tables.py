@@ -5,11 +5,9 @@ what to do is written, and in docs/alerts.md the section of each alert that this
 """
 
 import re
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from tunectl.monitor.receivers.naming import ANNOTATIONS, JOB, PREFIX
 from tunectl.monitor.rules import RULES, Rule
@@ -95,17 +93,14 @@ def sections() -> str:
     for rule in RULES:
         text += f"\n### {PREFIX}{rule.name}\n\n{_FIRST[rule.name]}\n\nSeverity {rule.severity.value}: {rule.why}.\n"
         text += f"Decided by {rule.source_of_truth}.\n"
-    for own in _of_prometheus():
-        text += f"\n### {own['alert']}\n\n{own['annotations']['description']}\n\n"
-        text += f"Severity {own['labels']['severity']}. Prometheus decides:\n\n```\n{own['expr'].strip()}\n```\n"
-    return text
-
-
-def _of_prometheus() -> list[dict[str, Any]]:
-    """The rules that are Prometheus' own, and no kind of ours."""
     kinds = {f"{PREFIX}{rule.name}" for rule in RULES}
-    groups = yaml.safe_load(PROMETHEUS.read_text())["groups"]
-    return [rule for group in groups for rule in group["rules"] if rule["alert"] not in kinds]
+    for own in PROMETHEUS.read_text().split("- alert: ")[1:]:
+        if (name := own.partition("\n")[0]) not in kinds:
+            said = dict(re.findall(r"(expr|severity|description): ((?:\|\n(?: {10}.*\n)+)|.*)", own))
+            expr = textwrap.dedent(said["expr"].removeprefix("|\n")).strip()
+            text += f"\n### {name}\n\n{said['description'][1:-1]}\n\n"
+            text += f"Severity {said['severity']}. Prometheus decides:\n\n```\n{expr}\n```\n"
+    return text
 
 
 def _kind(rule: Rule, rest: str) -> str:
