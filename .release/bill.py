@@ -15,6 +15,8 @@ from cyclonedx.output import make_outputter
 from cyclonedx.schema import OutputFormat, SchemaVersion
 from packageurl import PackageURL
 
+from tunectl.installed import DISTRIBUTION
+
 # What classifiers call a licence -> SPDX, as those mean it that name no other.
 _SPDX = {"MIT License": "MIT", "BSD License": "BSD-3-Clause"}
 _LIBC = "ziglang/lib/libc/musl/src/internal/version.h"
@@ -46,7 +48,7 @@ def bundled(packages: Path) -> list[Component]:
     """The distributions in a site-packages directory, tunectl itself left out."""
     found = sorted(metadata.distributions(path=[str(packages)]), key=lambda one: one.name.lower())
     return [
-        _component(one.name.lower(), one.version, "pypi", license_of(one)) for one in found if one.name != "tunectl"
+        _component(one.name.lower(), one.version, "pypi", license_of(one)) for one in found if one.name != DISTRIBUTION
     ]
 
 

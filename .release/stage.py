@@ -15,12 +15,14 @@ import bill
 from targets import HERE, ROOT, ReleaseError, System, pip_options, run
 
 from tunectl import __version__
+from tunectl.installed import DISTRIBUTION
 from tunectl.units import units_of
 
 PREFIX = "usr/lib/tunectl"
 DOCUMENTS = "usr/share/doc/tunectl"
 MANUALS = "tunectl.cli.manuals"  # writes the man pages and completions, laid out as below /usr
 _PROGRAMS = ("tunectl", "tunectl-probe")
+_FOR_OTHERS = ("alertmanager", "grafana", "prometheus")  # rules, dashboard and examples: usr/share/tunectl
 _SERVICES = ("monitor", "repair")  # the unit of apply is apply's own to write, and restore's to remove
 _UNIT_HEAD = "# Part of the package tunectl. Site settings belong in a drop-in: systemctl edit UNIT\n"
 _MAINTAINER = "tunectl's maintainers <maintainers@tunectl.example>"
@@ -58,6 +60,8 @@ def lay_out(root: Path, edition: Edition) -> None:
     _units(root / "usr/lib/systemd/system")
     _manuals(root / "usr", edition)
     _documents(root, edition)
+    for name in _FOR_OTHERS:
+        shutil.copytree(ROOT / "tunectl/shipped" / name, root / "usr/share/tunectl" / name)
     example = root / "etc/tunectl/host.toml.example"
     example.parent.mkdir(parents=True)
     shutil.copyfile(HERE / "host.toml.example", example)
@@ -129,6 +133,8 @@ def _documents(root: Path, edition: Edition) -> None:
         # All pages lie in one directory here.
         text = page.read_text().replace("](docs/", "](").replace("](../README.md", "](README.md")
         (folder / page.name).write_text(text.replace("](CHANGELOG.md", "](changelog.gz"))
+    for picture in (ROOT / "docs").glob("*.svg"):
+        shutil.copyfile(picture, folder / picture.name)
     for name in ("schema", "reference"):
         shutil.copytree(ROOT / "docs" / name, folder / name)
     shutil.copyfile(ROOT / "CHANGELOG.md", folder / "changelog")
@@ -148,7 +154,7 @@ def _copyright(packages: Path) -> str:
     """Debian's machine-readable form. Each bundled distribution keeps its own licence text beside it."""
     text = (HERE / "copyright").read_text()
     for one in sorted(metadata.distributions(path=[str(packages)]), key=lambda one: one.name.lower()):
-        if one.name == "tunectl":
+        if one.name == DISTRIBUTION:
             continue
         top = sorted({path.parts[0] for path in one.files or () if path.parts[0] not in ("..", "bin")})
         (own,) = (name for name in top if name.endswith(".dist-info"))

@@ -18,7 +18,7 @@ _BUILD = [sys.executable, "-m", "build", "--no-isolation"]
 def build(out: Path, work: Path, version: str, epoch: int, machines: list[str]) -> dict[str, Path]:
     """The wheel of each of these machines, in `out`; the source archive is beside them."""
     run([*_BUILD, "--sdist", "--outdir", str(out), str(ROOT)], variables=_environment(epoch))
-    (archive,) = out.glob("tunectl-*.tar.gz")
+    (archive,) = out.glob("tunectl_host-*.tar.gz")
     with tarfile.open(archive) as packed:
         packed.extractall(work, filter="data")
     source = work / archive.name.removesuffix(".tar.gz")
@@ -48,7 +48,7 @@ def _environment(epoch: int) -> dict[str, str]:
 def _wheel(source: Path, out: Path, machine: str, document: Path, epoch: int) -> Path:
     compiler = {"CC": f"{sys.executable} -m ziglang cc -target {machine}-linux-musl", "TUNECTL_SBOM": str(document)}
     run([*_BUILD, "--wheel", "--outdir", str(out), str(source)], source, {**_environment(epoch), **compiler})
-    (wheel,) = out.glob(f"tunectl-*_{machine}.whl")
+    (wheel,) = out.glob(f"tunectl_host-*_{machine}.whl")
     _audit(wheel)
     return wheel
 

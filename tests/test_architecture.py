@@ -248,6 +248,7 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
     opening = {name_of(path) for path in MODULES if calls(path, "open", "os.open", "io.open")}
     own_files = {  # tunectl's own files, the operator's input and the user's output; none of them is the host's state
         "tunectl.tuning.journal",
+        "tunectl.installed",  # reads what pip says of our own files
         "tunectl.host.lockfile",  # of the state directories
         "tunectl.cli.main",
         "tunectl.cli.start",  # reads how large our own process is, before anything is imported

@@ -13,7 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from tunectl.installed import EXTRAS
+from tunectl.installed import DISTRIBUTION, EXTRAS
 
 ROOT = Path(__file__).parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -22,7 +22,7 @@ PAGE = (ROOT / "docs/dependencies.md").read_text()
 
 
 def requirements(texts: list[str]) -> dict[str, Requirement]:
-    return {one.name: one for one in map(Requirement, texts) if one.name != "tunectl"}
+    return {one.name: one for one in map(Requirement, texts) if one.name != DISTRIBUTION}
 
 
 RUNTIME = {"": requirements(PYPROJECT["project"]["dependencies"])} | {
@@ -82,7 +82,7 @@ def test_the_page_has_what_builds_and_tests_need() -> None:
 def test_the_extras_are_those_that_a_message_can_name() -> None:
     named = {(_distribution(module), extra) for module, extra in EXTRAS.items() if module != "markupsafe"}
     assert named == {(name, extra) for extra, needed in RUNTIME.items() if extra for name in needed}
-    (ours,) = (one for one in map(Requirement, OPTIONAL["test"]) if one.name == "tunectl")
+    (ours,) = (one for one in map(Requirement, OPTIONAL["test"]) if one.name == DISTRIBUTION)
     assert ours.extras == {extra for extra in RUNTIME if extra}, "tests need all of them"
 
 

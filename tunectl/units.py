@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tunectl.errors import UsageError
 from tunectl.installed import read_shipped
-from tunectl.knobs.drivers.confined import UNSET, confined, program_files, quoted
+from tunectl.knobs.drivers.confined import UNSET, confined, program_files, quoted, starting
 from tunectl.knobs.drivers.unitfile import WRITTEN_BY_APPLY, render
 
 DIRECTORY = "etc/systemd/system"
@@ -63,13 +63,12 @@ def trial_units(
     `reaches`: the one that waits also asks another host whether it answers. `measures`: it also judges the boot as
     `tunectl preflight` does.
     """
-    program = " ".join(map(quoted, invocation))
     lines = confined(invocation)
     # Where the journal and the program lie, for RequiresMountsFor=.
     places = [state, *(file.rpartition("/")[0] or "/" for file in program_files(invocation))]
     needs = " ".join(map(quoted, dict.fromkeys(places)))
     talking = lines.replace("AF_NETLINK", "AF_NETLINK AF_INET AF_INET6").replace("IPAddressDeny=any\n", "")
-    values = {"TUNECTL": program, "UNSET": UNSET, "NEEDS": needs}
+    values = {"START": starting(invocation), "UNSET": UNSET, "NEEDS": needs}
     waiting = talking + _MEASURING if measures else talking if reaches else lines
     return _unit(RETURN, {"CONFINED": lines, **values}), _unit(DEADLINE, {"CONFINED": waiting, **values})
 
@@ -92,12 +91,11 @@ def _unit_of_service(file: str, invocation: Sequence[str], options: Sequence[str
     if file == "tunectl-apply.service":
         # By its first line a host on which only the service was installed is told from one that was tuned.
         return Unit(f"{DIRECTORY}/{file}", INSTALLED + render(tuple(invocation)).partition("\n")[2])
-    program = " ".join(map(quoted, invocation))
     words = "".join(f" {quoted(word)}" for word in options)
     home = "read-only" if _first_below(_HOMES, invocation) else "yes"
     tmp = "no" if _first_below(_TEMPORARY, invocation) else "yes"
-    values = {"TUNECTL": program, "OPTIONS": words, "PROTECT_HOME": home, "PRIVATE_TMP": tmp, "UNSET": UNSET}
-    return _unit(file, {**values, "CONFINED": confined(invocation)})
+    values = {"START": starting(invocation), "OPTIONS": words, "PROTECT_HOME": home, "PRIVATE_TMP": tmp}
+    return _unit(file, {**values, "UNSET": UNSET, "CONFINED": confined(invocation)})
 
 
 def _first_below(places: tuple[str, ...], invocation: Sequence[str]) -> str:

@@ -1,5 +1,8 @@
 """The role tunectl_install: from wheels on the controller to a program on the PATH, without a network."""
 
+import json
+import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -8,11 +11,14 @@ import pytest
 
 from tests.ansible import wheels
 from tests.ansible.conftest import Play, recorded
+from tests.ansible.units import COLLECTION
 from tests.hosts.builder import HostFactory
 from tests.trees import differences, picture
 
 pytestmark = pytest.mark.slow
+yaml = pytest.importorskip("yaml", reason="Ansible is not installed: pip install -e '.[test]'")
 
+ROLE = COLLECTION / "roles/tunectl_install"
 PLAYBOOK = """
 - hosts: tunectl
   gather_facts: false
@@ -47,9 +53,15 @@ def test_a_wheel_is_installed_once_and_again_when_it_changes(play: Play, tmp_pat
     (prefix / "bin/tunectl-probe").write_text("#!/bin/sh\nexit 1\n")
     halved = play(playbook, hosts, "--check")
     assert (halved.code, halved.counts("one")["changed"] > 0) == (0, True), halved.out
-    assert "would install tunectl-1.0-py3-none-any.whl" in halved.out
+    assert "would install tunectl_host-1.0-py3-none-any.whl" in halved.out
     assert play(playbook, hosts).counts("one")["changed"] > 0
     assert subprocess.run([prefix / "bin/tunectl-probe"], capture_output=True).returncode == 0
+
+    (there,) = prefix.glob("lib/python*/site-packages/tunectl/__init__.py")
+    there.write_text("# another project's\n")
+    assert "is not the file that was installed" in play(playbook, hosts, "--check", "-v").out
+    assert play(playbook, hosts).counts("one")["changed"] > 0
+    assert "another" not in there.read_text()
 
     settings["tunectl_install_wheel"] = str(wheels.tunectl(tmp_path / "dist", "1.1"))
     upgraded = play(playbook, hosts)
@@ -73,8 +85,15 @@ def test_what_cannot_be_installed_is_refused_before_the_first_change(play: Play,
         "tunectl_install_link": "",
     }
     bad: dict[str, tuple[dict[str, Any], str]] = {
-        "silent": ({}, "missing required arguments: tunectl_install_wheel"),
-        "absent": ({"tunectl_install_wheel": "/none/tunectl-1.0.whl"}, "/none/tunectl-1.0.whl has to be a wheel"),
+        "silent": ({}, "tunectl_install_wheel, or else tunectl_install_package, has to be a wheel"),
+        "theirs": (
+            {"tunectl_install_wheel": str(wheels.make(tmp_path / "pypi", "tunectl", "1.1.0", {}))},
+            "has to be a wheel",
+        ),
+        "absent": (
+            {"tunectl_install_wheel": "/none/tunectl_host-1.0.whl"},
+            "/none/tunectl_host-1.0.whl has to be a wheel",
+        ),
         "alone": ({"tunectl_install_wheelhouse": str(tmp_path / "dist")}, "and pip's own: pip wheel"),
         "old": ({"tunectl_install_python": str(old)}, "tunectl needs Python 3.11 or newer on the target"),
         "missing": ({"tunectl_install_python": "python9"}, "python9 is not to be had on the target"),
@@ -105,7 +124,7 @@ def test_a_program_that_does_not_start_is_not_called_installed(play: Play, tmp_p
     }
     done = play(playbook, {"one": host})
     assert (done.code, done.counts("one")["failed"]) == (2, 1), done.out
-    assert "tunectl-probe" in done.out.partition("Start each program once")[2]
+    assert "tunectl-probe" in done.out.partition("and start each program once")[2]
     assert not (tmp_path / "opt/installed-by-ansible").exists()
 
 
@@ -123,8 +142,65 @@ def test_check_mode_on_a_bare_host_says_what_is_not_judged(play: Play, host_root
     before = picture(root)
     done = play("tunectl.host.provision", {"one": host}, "--check", "--diff")
     assert (done.code, done.counts("one")["failed"]) == (0, 0), done.out
-    assert "would install tunectl-1.0-py3-none-any.whl with the 2 wheels of " in done.out
+    assert "would install tunectl_host-1.0-py3-none-any.whl with the 2 wheels of " in done.out
     assert "not judged: the tunectl of this run is not there yet" in done.out
     assert f"not judged, whether a reboot would be pending: there is no {tmp_path}/opt/bin/tunectl" in done.out
     assert not differences(before, root)
     assert not (tmp_path / "opt").exists()
+
+
+def a_package(folder: Path, version: str, programs: str = "tunectl tunectl-probe") -> Path:
+    """A .deb whose programs only tell its version."""
+    tree = folder / version
+    (tree / "usr/bin").mkdir(parents=True)
+    (tree / "DEBIAN").mkdir()
+    control = (
+        f"Package: tunectl\nVersion: {version}\nArchitecture: amd64\nMaintainer: us <us@example>\nDescription: us\n"
+    )
+    (tree / "DEBIAN/control").write_text(control)
+    for name in programs.split():
+        (tree / "usr/bin" / name).write_text(f"#!/bin/sh\necho {version}\n")
+        (tree / "usr/bin" / name).chmod(0o755)
+    package = folder / f"tunectl_{version}_amd64.deb"
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-b", tree, package], check=True, capture_output=True)
+    return package
+
+
+@pytest.mark.skipif(not shutil.which("dpkg-deb") or os.geteuid() != 0, reason="needs root and dpkg")
+def test_a_package_is_installed_by_the_hosts_own_manager(play: Play, tmp_path: Path) -> None:
+    """dpkg itself, below a root of its own: installed, left alone, upgraded, and back; and what is refused."""
+    playbook, root = tmp_path / "install.yml", tmp_path / "root"
+    playbook.write_text(PLAYBOOK)
+    (root / "var/lib/dpkg/updates").mkdir(parents=True)
+    (root / "var/lib/dpkg/status").touch()
+    managers = yaml.safe_load((ROLE / "vars/main.yml").read_text())["tunectl_install_managers"]
+    managers["deb"]["install"].insert(1, f"--root={root}")
+    managers["deb"]["asks"].insert(1, f"--root={root}")
+    here = {"tunectl_install_managers": managers, "tunectl_install_programs": str(root / "usr/bin")}
+    words = ("-e", json.dumps(here))
+    first, later = (a_package(tmp_path, version) for version in ("1.0.0~rc1-1+deb12", "1.0.0-1+deb12"))
+    host = {"tunectl_install_package": str(first), "tunectl_install_prefix": str(tmp_path / "opt")}
+
+    dry = play(playbook, {"one": host}, *words, "--check", "--diff")
+    assert (dry.code, (root / "usr").exists()) == (0, False), dry.out
+    assert f"would install {first.name}" in dry.out
+    for package, changes in ((first, True), (first, False), (later, True), (first, True)):
+        done = play(playbook, {"one": host | {"tunectl_install_package": str(package)}}, *words)
+        assert (done.code, done.counts("one")["changed"] > 0) == (0, changes), done.out
+        said = subprocess.run([root / "usr/bin/tunectl"], capture_output=True, text=True, check=True).stdout
+        assert said == f"{package.name.split('_')[1]}\n"
+    (root / "usr/bin/tunectl-probe").unlink()
+    assert play(playbook, {"one": host}, *words).counts("one")["changed"] > 0
+
+    (tmp_path / "venv").mkdir()
+    (tmp_path / "venv/pyvenv.cfg").touch()
+    bad = {
+        "absent": {"tunectl_install_package": "/none/tunectl_1_amd64.deb"},
+        "other": {"tunectl_install_package": str(tmp_path / "install.yml")},
+        "both": {"tunectl_install_wheel": "tunectl_host-1.whl"},
+        "shadowed": {"tunectl_install_prefix": str(tmp_path / "venv")},
+    }
+    done = play(playbook, {name: host | wrong for name, wrong in bad.items()}, *words)
+    for name in bad:
+        assert done.counts(name)["failed"] == 1, name
+        assert "has to be a package of tunectl" in done.said(name)

@@ -86,6 +86,11 @@ def test_a_secret_stands_in_a_file_that_only_root_may_read(play: Play, tmp_path:
     again = play(playbook, {"one": host}, *places, "--diff")
     assert again.counts("one")["changed"] == 0, again.out
 
+    other = play(playbook, {"one": host | {"tunectl_monitor_secrets": {"desk": "n3w-s3cret"}}}, *places, "--diff", "-v")
+    assert other.counts("one")["changed"] > 0
+    assert (folder / "desk").read_text() == "n3w-s3cret\n"
+    assert "s3cret" not in other.out, "neither the new one nor the one that stood there"
+
     bad = play(playbook, {"one": {"tunectl_monitor_secrets": {"../desk": SECRET}}}, *places)
     assert bad.code == 2
     assert "letters, digits" in bad.said("one")

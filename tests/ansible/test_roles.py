@@ -106,4 +106,4 @@ def test_the_collection_has_the_version_of_tunectl() -> None:
 @pytest.mark.parametrize("name", ["inventory/example/group_vars/tunectl.yml", "roles/tunectl_install/README.md"])
 def test_the_examples_name_the_wheel_of_this_version(name: str) -> None:
     text = (COLLECTION / name).read_text()
-    assert set(re.findall(r"/tunectl-(\w[\w.]*)-py3-", text)) == {tunectl.__version__}
+    assert set(re.findall(r"/tunectl_host-(\w[\w.]*)-py3-", text)) == {tunectl.__version__}

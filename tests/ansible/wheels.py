@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import tunectl as tunectl_package
+
+_OURS = Path(tunectl_package.__file__).parent
 _MAIN = """import sys
 from tunectl_needs import WORD
 def main():
@@ -41,12 +44,14 @@ def _digest(text: str) -> str:
 
 def tunectl(folder: Path, version: str, programs: Sequence[str] = ("tunectl", "tunectl-probe")) -> Path:
     """A tunectl that needs another wheel."""
-    entry = f"tunectl-{version}.dist-info/entry_points.txt"
+    entry = f"tunectl_host-{version}.dist-info/entry_points.txt"
+    ours = {f"tunectl/{name}.py": (_OURS / f"{name}.py").read_text() for name in ("__init__", "errors", "installed")}
     files = {
+        **ours,
         "tunectl_dummy.py": _MAIN.format(version=version),
         entry: "[console_scripts]\n" + "".join(f"{name} = tunectl_dummy:main\n" for name in programs),
     }
-    return make(folder, "tunectl", version, files, "tunectl-needs")
+    return make(folder, "tunectl_host", version, files, "tunectl-needs")
 
 
 def wheelhouse(folder: Path) -> Path:

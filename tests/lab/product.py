@@ -69,7 +69,7 @@ def build_wheels(place: Path, platform: Platform) -> tuple[Path, Path]:
     """The wheel of this tree, and a folder of all the wheels it needs in the guest."""
     wheel_folder, wheelhouse = place / "wheel", place / "wheelhouse"
     subprocess.run([*_PIP, "wheel", "--no-deps", "-w", wheel_folder, ROOT], check=True, env=_compiler(platform))
-    (wheel,) = wheel_folder.glob("tunectl-*.whl")
+    (wheel,) = wheel_folder.glob("tunectl_host-*.whl")
     subprocess.run([*_PIP, "download", *_for_the_guest(platform), "-d", wheelhouse, f"{wheel}{EXTRAS}"], check=True)
     return wheel, wheelhouse
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tests.monitor.tables import PAGE, PROMETHEUS, page, prometheus
+from tests.monitor.tables import ALERTS, PAGE, PROMETHEUS, alerts, page, prometheus
 from tunectl.cli.monitor import command
 from tunectl.hostfile.shape import HostFile, Monitor
 from tunectl.hostfile.toml import read_toml
@@ -19,6 +19,7 @@ def test_the_tables_are_those_of_the_code() -> None:
 def test_each_kind_of_alert_has_its_rule_in_prometheus() -> None:
     text = PROMETHEUS.read_text()
     assert prometheus(text) == text, "python -m tests.monitor.tables"
+    assert alerts(ALERTS.read_text()) == ALERTS.read_text(), "python -m tests.monitor.tables"
 
 
 def test_each_label_and_annotation_is_explained() -> None:

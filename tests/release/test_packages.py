@@ -72,7 +72,7 @@ def test_a_wheel_installs_without_a_compiler(bare: Callable[..., Root], suite: s
     assert system.run("sh", "-c", "command -v cc gcc clang", check=False).code != 0
     system.run("python3", "-m", "venv", "/opt/tunectl")
     pip = ("/opt/tunectl/bin/pip", "install", "--no-index", "--find-links", "/mnt/wheels", "--find-links", "/mnt/now")
-    system.run(*pip, f"tunectl=={tunectl.__version__}")
+    system.run(*pip, f"tunectl-host=={tunectl.__version__}")
     starts(system, "/opt/tunectl/bin/tunectl")
 
 
@@ -88,6 +88,10 @@ def test_a_deb_installs_and_what_it_brings_works(
     )
     assert verified.err + verified.out == ""
     assert system.run("dpkg", "--verify", "tunectl").out == ""
+    for name in ("prometheus/tunectl.rules.yml", "grafana/tunectl.json", "alertmanager/alertmanager.yml"):
+        shipped = (ROOT / "tunectl/shipped" / name).read_text()
+        assert system.run("cat", f"/usr/share/tunectl/{name}").out == shipped
+    assert "### TunectlFrequencyDrop" in system.run("cat", "/usr/share/doc/tunectl/alerts.md").out  # runbook_url
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -164,7 +168,7 @@ def test_what_a_deb_says_of_what_it_bundles_is_true(released: Released, tmp_path
     (bill,) = (tmp_path / "usr/share/doc/tunectl").glob("*.cdx.json")
     document = json.loads(bill.read_text())
     purls = [one.get("purl", "") for one in (document["metadata"]["component"], *document["components"])]
-    ours = f"pkg:generic/tunectl@{there.pop('tunectl')}"
+    ours = f"pkg:generic/tunectl@{there.pop('tunectl-host')}"
     assert {ours, *(f"pkg:pypi/{name}@{version}" for name, version in there.items())} <= set(purls)
     pages = tmp_path / "usr/share/doc/tunectl"
     links = [

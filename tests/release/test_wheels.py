@@ -111,7 +111,7 @@ def test_the_bill_of_materials_is_valid_and_names_what_is_linked(folder: Path, m
     with zipfile.ZipFile(wheel_of(folder, machine)) as archive:
         (name,) = (one for one in archive.namelist() if "/sboms/" in one)
         text = archive.read(name).decode()
-    assert name.rpartition("/")[0] == f"tunectl-{tunectl.__version__}.dist-info/sboms"
+    assert name.rpartition("/")[0] == f"tunectl_host-{tunectl.__version__}.dist-info/sboms"
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     document = json.loads(text)
     assert document["metadata"]["timestamp"].startswith("2023-11-14T22:13:20")

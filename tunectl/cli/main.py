@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from tunectl import __version__
 from tunectl.cli import helped
 from tunectl.cli.helped import Example, Family, terminal_width
 from tunectl.cli.options import Options, shared_options
@@ -95,7 +96,7 @@ _EXAMPLES = (
     examples=_EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": _WIDEST_HELP},
 )
-@click.version_option(None, "--version", package_name="tunectl", message="tunectl %(version)s")
+@click.version_option(__version__, "--version", message="tunectl %(version)s")
 @shared_options(top=True)
 @click.pass_context
 def cli(ctx: click.Context, /, **given: Any) -> None:

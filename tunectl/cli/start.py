@@ -68,11 +68,13 @@ def _run() -> None:
     heeds = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not so below nohup
     if heeds:  # in an import Ctrl-C would be a traceback
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from tunectl.installed import broken, stranger
+
+    if among_us := stranger():
+        sys.exit(f"tunectl: {among_us}")
     try:
         from tunectl.cli.main import main as run
     except ModuleNotFoundError as error:
-        from tunectl.installed import broken
-
         sys.exit(f"tunectl: {broken(error)}")
     if heeds:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -148,7 +148,7 @@ def read_service_jobs(root: Sysroot, besides: frozenset[str]) -> Iterator[Job]:
         given = (word for line in in_force(unit_lines, "Service", "Environment") for word in words_of(line.value))
         environment = dict(word.partition("=")[::2] for word in given)
         for line in commands:
-            own = unit.startswith("tunectl-") and "/tunectl" in line.value  # ours: verify, apply, monitor
+            own = unit.startswith("tunectl-") and "tunectl" in line.value  # ours: verify, apply, monitor
             if own or line.key in _SILENT_EXECS or "/rc.local" in line.value:  # read_rc_local() has what that runs
                 continue
             alone = starter if commands == [line] and f".d/{line.file.rpartition('/')[2]}" not in line.file else ""

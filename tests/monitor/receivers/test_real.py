@@ -18,6 +18,7 @@ import pytest
 from tests.monitor.delivering import Process
 from tests.monitor.receivers.receiver import Receiver, receiving
 from tests.monitor.receivers.samples import HOST, fired, over, status
+from tests.monitor.tables import INSTALLED
 from tunectl.hostfile.shape import Webhook
 from tunectl.monitor.delivery_queue import Backoff
 from tunectl.monitor.model import Alert
@@ -164,12 +165,12 @@ def test_alertmanager_is_told_that_it_fires_and_that_it_is_over(desk: Receiver, 
         alert = fired(since=now(-2), at=now(-1))
         queue.post([alert])
         shown = until(lambda: ask(f"{url}/api/v2/alerts"), "the alert is shown")
-        assert [each["labels"]["alertname"] for each in shown] == ["FrequencyDrop"]
+        assert [each["labels"]["alertname"] for each in shown] == ["TunectlFrequencyDrop"]
         assert shown[0]["labels"]["instance"] == "tx-04"
         assert shown[0]["annotations"]["summary"] == alert.summary
         assert shown[0]["status"]["state"] == "active"
         assert shown[0]["startsAt"].startswith(alert.since[:19])
-        assert until(lambda: told(desk, "firing", "FrequencyDrop"), "the desk is told")
+        assert until(lambda: told(desk, "firing", "TunectlFrequencyDrop"), "the desk is told")
         queue.post([over(alert, at=now())])
         until(lambda: not shows(url), "it is over")
         # The desk hears of it with the next group_interval, a minute later; the test below does not wait that long.
@@ -181,9 +182,9 @@ def test_a_resolve_reaches_the_desk(desk: Receiver, tmp_path: Path) -> None:
         notifier = open_webhook(Webhook(url, format="alertmanager"), HOST)
         alert = fired(since=now(-2), at=now(-1))
         notifier.deliver([alert])
-        until(lambda: told(desk, "firing", "FrequencyDrop"), "the desk is told that it fires")
+        until(lambda: told(desk, "firing", "TunectlFrequencyDrop"), "the desk is told that it fires")
         notifier.deliver([over(alert, at=now())])
-        (resolved,) = until(lambda: told(desk, "resolved", "FrequencyDrop"), "the desk is told that it is over")
+        (resolved,) = until(lambda: told(desk, "resolved", "TunectlFrequencyDrop"), "the desk is told that it is over")
         assert resolved["startsAt"].startswith(alert.since[:19])
 
 
@@ -238,7 +239,9 @@ def test_what_the_example_inhibits_and_what_not(tmp_path: Path) -> None:
         asked = urllib.request.Request(f"{url}/api/v2/alerts", body, {"Content-Type": "application/json"})
         urllib.request.urlopen(asked, timeout=5).close()
         until(lambda: states(url, "TunectlAlertsWait") == ["suppressed"], "the monitor's own news are inhibited")
-        until(lambda: sorted(states(url, "FrequencyDrop")) == ["active", "suppressed"], "of the host that is down")
+        until(
+            lambda: sorted(states(url, "TunectlFrequencyDrop")) == ["active", "suppressed"], "of the host that is down"
+        )
         for name in ("HostDown", "DiskFull", "TunectlMonitorStalled", "TunectlAlertsLost"):
             assert states(url, name) == ["active"], name
 
@@ -270,17 +273,19 @@ def test_prometheus_scrapes_us_loads_our_rules_and_passes_alerts_on(desk: Receiv
 
         assert until(lambda: value("tunectl_package_frequency_hertz"), "our metrics are there") == ["3499123000"]
         assert value('tunectl_cpu_frequency_health{health="stale"}') == ["1"]
-        until(lambda: told(desk, "firing", "FrequencyDrop"), "the alert reaches the desk")
-        (alert,) = told(desk, "firing", "FrequencyDrop")[:1]
+        until(lambda: told(desk, "firing", "TunectlFrequencyDrop"), "the alert reaches the desk")
+        (alert,) = told(desk, "firing", "TunectlFrequencyDrop")[:1]
         made: Any = posted(fired(), HOST)
         assert alert["labels"] == made["labels"]
-        assert alert["annotations"] == {name: made["annotations"][name] for name in ANNOTATIONS}
+        assert alert["annotations"] == {name: made["annotations"][name] for name in ANNOTATIONS} | {
+            "runbook_url": f"{INSTALLED}#tunectlfrequencydrop"
+        }
         # By our own webhook as well: it is the same alert, and a silence of it holds for both ways.
         open_webhook(Webhook(manager, format="alertmanager"), HOST).deliver([fired(since=now(-2), at=now())])
-        silence(manager, "alertname=FrequencyDrop", "instance=tx-04", "package=0")
-        until(lambda: states(manager, "FrequencyDrop") == ["suppressed"], "it is one alert, and silenced")
+        silence(manager, "alertname=TunectlFrequencyDrop", "instance=tx-04", "package=0")
+        until(lambda: states(manager, "TunectlFrequencyDrop") == ["suppressed"], "it is one alert, and silenced")
         show()
-        until(lambda: not states(manager, "FrequencyDrop"), "and it is over")
+        until(lambda: not states(manager, "TunectlFrequencyDrop"), "and it is over")
         broken = [each for group in ask(f"{url}/api/v1/rules")["data"]["groups"] for each in group["rules"]]
         assert {each["health"] for each in broken} == {"ok"}
     endpoint.close()

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 
 from tests.monitor.receivers.samples import DROP, HOST, status
 from tests.monitor.receivers.test_prometheus import names, shown
+from tests.monitor.tables import ALERTS, INSTALLED
 from tunectl.monitor.model import Alert
-from tunectl.monitor.receivers.naming import ANNOTATIONS
+from tunectl.monitor.receivers.naming import ANNOTATIONS, PREFIX
 from tunectl.monitor.receivers.webhook import posted
 from tunectl.monitor.rules import RULES as KINDS
 
@@ -38,6 +39,11 @@ def tool(name: str, package: str) -> str:
 
 def alerts() -> list[str]:
     return re.findall(r"- alert: (\w+)", RULES.read_text())
+
+
+def asking() -> str:
+    """The rules without their addresses, which ask Prometheus for a setting of its own."""
+    return re.sub(r".*runbook_url: .*\n", "", RULES.read_text())
 
 
 def checked(*words: object) -> str:
@@ -73,7 +79,7 @@ def test_each_rule_fires_and_is_silent() -> None:
     cases = Path(__file__).with_name("rules.test.yml")
     assert "SUCCESS" in checked(tool("promtool", "prometheus"), "test", "rules", cases)
     text = cases.read_text()
-    kinds = {rule.name for rule in KINDS}
+    kinds = {f"{PREFIX}{rule.name}" for rule in KINDS}
     assert kinds < set(alerts())
     for alert in set(alerts()) - kinds:
         about = re.findall(rf"alertname: {alert}\b(.*)", text)
@@ -85,8 +91,16 @@ def test_every_rule_has_a_severity_and_words() -> None:
     rules = RULES.read_text().split("- alert: ")[1:]
     for rule in rules:
         name = rule.partition("\n")[0]
-        assert "severity:" in rule or name in {each.name for each in KINDS}
+        assert "severity:" in rule or name in {f"{PREFIX}{each.name}" for each in KINDS}
         assert "annotations: *annotations" in rule or ("summary:" in rule and "description:" in rule)
+
+
+def test_every_alert_has_our_prefix_and_leads_to_its_own_section() -> None:
+    rules = RULES.read_text().split("- alert: ")[1:]
+    headings = {line.removeprefix("### ") for line in ALERTS.read_text().splitlines() if line.startswith("### Tunectl")}
+    assert headings == set(alerts())
+    assert all(name.startswith(PREFIX) for name in alerts())
+    assert all("runbook_url:" in rule or "annotations: *annotations" in rule for rule in rules)
 
 
 def both_ways() -> Iterator[tuple[Alert, dict[str, str], dict[str, str]]]:
@@ -112,8 +126,14 @@ def test_prometheus_gives_an_alert_the_labels_and_the_words_of_the_webhook(tmp_p
     expected = [
         {
             "eval_time": "15s",
-            "alertname": labels.pop("alertname"),
-            "exp_alerts": [{"exp_labels": labels, "exp_annotations": {name: said[name] for name in ANNOTATIONS}}],
+            "alertname": (name := labels.pop("alertname")),
+            "exp_alerts": [
+                {
+                    "exp_labels": labels,
+                    "exp_annotations": {each: said[each] for each in ANNOTATIONS}
+                    | {"runbook_url": f"{INSTALLED}#{name.lower()}"},
+                }
+            ],
         }
         for _, labels, said in every
     ]
@@ -151,7 +171,7 @@ def test_every_expression_of_the_dashboard_parses(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", [RULES, DASHBOARD], ids=["rules", "dashboard"])
 def test_every_metric_that_is_asked_for_is_exported(path: Path) -> None:
-    asked = set(METRIC.findall(path.read_text() if path == RULES else "\n".join(expressions())))
+    asked = set(METRIC.findall(asking() if path == RULES else "\n".join(expressions())))
     assert asked - names(shown(status())) - {"tunectl_samples"} == set()
     assert len(asked) >= 7
 
@@ -183,7 +203,7 @@ def test_the_dashboard_is_one_that_grafana_provisions() -> None:
 def test_no_label_is_asked_for_that_is_not_there() -> None:
     """A misspelt label is no error anywhere: the panel is empty, or its legend is."""
     labels = {key for _, pairs in shown(status()) for key, _ in pairs} | {"instance", "job"}
-    text = DASHBOARD.read_text() + RULES.read_text()
+    text = DASHBOARD.read_text() + asking()
     asked = set(re.findall(r"\{\{ ?(?:\$labels\.)?([a-z_]+) ?\}\}", text))
     asked |= {label for listed in re.findall(r"by \(([a-z_, ]+)\)", text) for label in listed.split(", ")}
     assert asked <= labels

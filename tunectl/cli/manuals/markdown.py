@@ -23,9 +23,8 @@ def text(said: str) -> str:
 def reference(pages: Iterable[Page]) -> str:
     """All pages, a section each."""
     found = list(pages)
-    # As GitHub and GitLab make them: `tunectl probe` and `tunectl-probe` are the same, so the second has a number.
-    plain = [re.sub(r"[^\w -]", "", page.name.lower()).replace(" ", "-") for page in found]
-    anchors = [f"{name}-{plain[:at].count(name)}" if name in plain[:at] else name for at, name in enumerate(plain)]
+    # As GitHub, GitLab and the docs site make them.
+    anchors = [re.sub(r"[^\w -]", "", _heading(page).lower()).replace(" ", "-") for page in found]
     lines = [HEAD]
     lines += [f"- [`{page.name}`](#{at}): {text(page.summary)}" for page, at in zip(found, anchors, strict=True)]
     for page in found:
@@ -33,8 +32,13 @@ def reference(pages: Iterable[Page]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _heading(page: Page) -> str:
+    """`tunectl probe` and `tunectl-probe` would have the same anchor, to which everybody adds another number."""
+    return f"The program `{page.name}`" if page.name.startswith("tunectl-") else f"`{page.name}`"
+
+
 def _page(page: Page) -> Iterator[str]:
-    yield from ("", f"## `{page.name}`", "", "```", *page.usage, "```")
+    yield from ("", f"## {_heading(page)}", "", "```", *page.usage, "```")
     for one in page.body:
         yield from ("", text(one))
     yield from _table("command", page.commands)

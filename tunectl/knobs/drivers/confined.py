@@ -77,6 +77,14 @@ def program_files(words: Sequence[str]) -> list[str]:
     return [word for word in takewhile(lambda word: not word.startswith("--"), words) if word.startswith("/")]
 
 
+def starting(invocation: Sequence[str]) -> str:
+    """ExecStart= of a unit, up to the command; before it, what asks whether our files are there, and not another's."""
+    exec_start = "ExecStart=" + " ".join(map(quoted, invocation))
+    if list(invocation[1:2]) not in (["-I"], ["-EP"]):  # not by the Python whose files they are (installed.isolating())
+        return exec_start
+    return f"ExecStartPre={quoted(invocation[0])} {invocation[1]} -m tunectl.installed\n{exec_start}"
+
+
 def confined(invocation: Sequence[str]) -> str:
     """The lines for a unit that this command starts: its state directory may be written, wherever it lies."""
     written = [WRITTEN]

@@ -16,7 +16,7 @@ from tunectl.host.systemdunit import NULL, RELOAD
 from tunectl.host.udevrules import DIRECTORIES, Rule, rules_against_units
 from tunectl.knobs.drivers.bootgoal import barred
 from tunectl.knobs.drivers.bootline import boot_lines
-from tunectl.knobs.drivers.confined import UNSET, confined, quoted
+from tunectl.knobs.drivers.confined import UNSET, confined, starting
 from tunectl.knobs.drivers.ourboot import UNKNOWN, Found
 from tunectl.knobs.drivers.unitfile import LINK, ServiceFacts, mask_place, read_service, service_files, unmask_fix
 from tunectl.knobs.drivers.unitfile import UNIT as APPLY_UNIT
@@ -48,7 +48,6 @@ def render(invocation: Sequence[str]) -> str:
 
     An operator who disables that service (its unit stays, its link goes) wants a boot that applies nothing at all.
     """
-    command = " ".join(quoted(word) for word in invocation)
     return f"""\
 # Written by `tunectl apply`; `tunectl restore` removes it.
 [Unit]
@@ -65,7 +64,7 @@ Type=oneshot
 {UNSET}
 # The driver goes on after the interface is announced: queues and interrupts follow.
 ExecStartPre=/bin/sleep 2
-ExecStart={command} apply --yes --runtime --wait 120
+{starting(invocation)} apply --yes --runtime --wait 120
 # 4: everything is in force but what waits for the next boot
 SuccessExitStatus=4
 {confined(invocation)}

@@ -30,7 +30,7 @@ from tunectl.knobs.drivers.bootgoal import (
     way_of,
 )
 from tunectl.knobs.drivers.bootline import boot_lines, place_of, removal_fix
-from tunectl.knobs.drivers.confined import UNSET, confined, program_files, quoted
+from tunectl.knobs.drivers.confined import UNSET, confined, program_files, starting
 from tunectl.knobs.drivers.ourboot import NOT_RUN, UNKNOWN, Found, Others, of_others, was_tried
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable, missing
 from tunectl.model import Outcome, Reading, State
@@ -45,7 +45,6 @@ Render = Callable[[Sequence[str]], str]  # the words that start tunectl -> the u
 
 def render(invocation: Sequence[str]) -> str:
     """The unit. It runs after what sets sysctls, and before irqbalance may move an interrupt."""
-    command = " ".join(quoted(word) for word in invocation)
     return f"""\
 # Written by `tunectl apply`; `tunectl restore` removes it.
 [Unit]
@@ -59,7 +58,7 @@ Type=oneshot
 RemainAfterExit=yes
 # no environment has it apply another host file, or run other code
 {UNSET}
-ExecStart={command} apply --yes --runtime
+{starting(invocation)} apply --yes --runtime
 # 4: everything is in force but what waits for the next boot
 SuccessExitStatus=4
 {confined(invocation)}

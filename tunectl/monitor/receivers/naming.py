@@ -16,6 +16,7 @@ JOB = "tunectl"  # the label `job` on both ways, by which a route takes all our 
 PARTS = ("cpu", "package", "irq", "knob")  # what a subject is, as the metrics' own labels call it
 LABELS = ("alertname", "host", "subject", "severity", *PARTS)
 ANNOTATIONS = ("summary", "description", "observed", "expected", "source", "cpus", "event")
+PREFIX = "Tunectl"  # Alertmanager's names are everybody's; in our own documents and journal a rule needs none
 # Bytes of a text. Stores of metrics refuse longer labels; 2,048 bytes is the default of Mimir and Cortex.
 LONGEST = 2000
 
@@ -26,7 +27,7 @@ _NUMBERED = re.compile(r"(cpu|package|irq)(\d+)")
 def labels_of(alert: Alert, host: HostId) -> dict[str, str]:
     """The labels of LABELS that this alert has: they are the same from its first notification to its last."""
     known = {
-        "alertname": alert.rule,
+        "alertname": f"{PREFIX}{alert.rule}",
         "host": host.hostname,
         "subject": alert.subject,
         "severity": alert.severity.value,
