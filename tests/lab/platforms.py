@@ -34,6 +34,7 @@ LOADERS = {
         # debootstrap sees neither alternatives nor what a package stands for: hence the third and the last.
         ("dosfstools", "systemd-boot", "systemd-boot-efi", "systemd-ukify", "python3-cffi-backend"),
         uefi=True,
+        boots="BdsDxe: starting ",
     ),
 }
 

@@ -3,6 +3,7 @@
 What is wrong with a boot is on its line, so that it is the same for each boot loader (trials.py).
 """
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -10,8 +11,8 @@ import pytest
 from tunectl.bootloader.families import FAMILIES
 
 from .lab import Lab
-from .product import WRITTEN, tunectl
-from .story import difference, restored, volatile
+from .product import WRITTEN, tunectl, verify
+from .story import TICK, difference, loosened, restored, volatile, waiver
 from .trials import (
     RECORD,
     WATCHED_BY_NOBODY,
@@ -309,3 +310,49 @@ def test_a_confirmation_at_the_last_second_is_one_or_the_other(installed: Lab) -
     installed.run("sleep 19; tunectl confirm", check=False)
     installed.wait_for(f"grep -Eq 'returned|confirmed' {RECORD}", timeout=180)
     ends_whole(installed, before)
+
+
+@boots_once
+def test_a_boot_to_which_preflight_says_go_confirms_itself(installed: Lab) -> None:
+    """With limits that emulation keeps, and waivers for what it cannot prove."""
+    proposed = tunectl(installed, "propose --count 2 --format toml").out
+    host_file = loosened(re.sub(r"^isolated = .*$", 'isolated = "2-3"', proposed, flags=re.MULTILINE))
+    installed.write("/etc/tunectl/host.toml", host_file + waiver("check.tick_off", TICK, "2099-12-30"))
+    before = installed.fingerprint(*WRITTEN)
+    trial_id = armed(installed, options=f"{WATCHED_BY_NOBODY} --confirm-by preflight")
+    installed.reboot()
+    proves_itself(installed, trial_id)
+    installed.wait_for("! systemctl is-active --quiet tunectl-deadline.service", timeout=1200)
+    assert trial(installed)["status"] == "confirmed", logged(installed)
+    installed.reboot()
+    is_confirmed(installed, before)
+
+
+def kexeced(lab: Lab) -> str:
+    """The id of the try whose line the running kernel's own start has; skips a host without kexec-tools."""
+    if lab.run("command -v kexec", check=False).code:
+        pytest.skip("this host has no kexec-tools")
+    assert tunectl(lab, f"apply --try-boot=kexec {WATCHED_BY_NOBODY}").code == 4
+    trial_id = str(trial(lab)["id"])
+    lab.kexec()
+    proves_itself(lab, trial_id)
+    return trial_id
+
+
+def test_a_line_that_kexec_tries_is_confirmed_and_stays(pristine: dict[str, str], installed: Lab) -> None:
+    """It proves the line and not the boot loader, which the document says."""
+    trial_id = kexeced(installed)
+    confirmed = tunectl(installed, f"confirm {trial_id} --format json")
+    assert (confirmed.code, confirmed.json["by"]) == (0, "kexec"), logged(installed)
+    installed.reboot()
+    proved = {one["proved"] for one in verify(installed)["findings"] if one.get("next") == "same"}
+    assert proved == {"declared"}
+    is_confirmed(installed, pristine)
+
+
+def test_a_line_that_kexec_tries_and_nobody_confirms_is_followed_by_the_old_one(installed: Lab) -> None:
+    before = installed.fingerprint(*WRITTEN)
+    kexeced(installed)
+    installed.reboot()
+    has_the_old_line(installed)
+    came_back(installed, before)
