@@ -265,6 +265,15 @@ def test_power_is_lost_while_it_is_confirmed(pristine: dict[str, str], proved: L
     ends_whole(proved, pristine)
 
 
+@boots_once
+def test_power_is_lost_right_after_a_tried_boot_is_confirmed(pristine: dict[str, str], proved: Lab) -> None:
+    """What update-grub or kernel-install made for the next boot is on the disk by then."""
+    assert tunectl(proved, f"confirm {trial(proved)['id']}").code == 0
+    proved.kill()
+    proved.boot()
+    is_confirmed(proved, pristine)
+
+
 def test_a_state_directory_that_is_full(installed: Lab) -> None:
     """What cannot be noted is not begun; what has to come back does, as soon as there is room."""
     before, shown = installed.fingerprint(*WRITTEN), installed.run(VALUES).out
