@@ -74,6 +74,14 @@ def _causes(platform: str) -> Part:
     return _tests(f"causes-{platform}", plays, *words, TUNECTL_LAB="required", TUNECTL_LAB_PLATFORM=platform)
 
 
+def _trials(platform: str) -> Part:
+    """On another platform than the usual one: what its boot loader has a part in."""
+    plays = f"the boots that are tried, of the part trials: {PLATFORMS[platform].what}"
+    words = ("-m", "lab", "tests/lab/test_trials_lab.py", "tests/lab/test_watchdog_lab.py", "-k", _OF_A_LOADER)
+    return _tests(f"trials-{platform}", plays, *words, TUNECTL_LAB="required", TUNECTL_LAB_PLATFORM=platform)
+
+
+_OF_A_LOADER = "tried or does_not_boot or prove_itself or no_try or preflight or kexec or watchdog"
 _CAGE = "test_ansible_lab.py"
 _FIRST_HALF = "roll_takes or second_run or may_trade or drift_is_found"
 PARTS = (
@@ -98,6 +106,7 @@ PARTS = (
          "test_product.py", "test_lab_itself.py"),
     _lab("trials", "whatever ends a trial, the host has one set: panics, prompts, power lost, disks full",
          "test_trials_lab.py"),
+    *map(_trials, ("trixie", "uki")),
     _lab("isolation", "isolation without a reboot, the probe on a real kernel",
          "test_runtime_isolation_lab.py", "test_probe_lab.py"),
     *map(_causes, ("bookworm", "trixie")),

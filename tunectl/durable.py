@@ -153,6 +153,16 @@ def remove_directory(path: str) -> None:
     sync_directory(os.path.dirname(path))
 
 
+def sync_file(path: str) -> None:
+    """What another program wrote there, and its name, is on disk when this returns. OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    sync_directory(os.path.dirname(path))
+
+
 def sync_directory(directory: str) -> None:
     """What was made, renamed or removed in a directory is on disk when this returns. "" is the working directory."""
     fd = os.open(directory or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""Runs in the guest, from stdin: a line for each file below the roots: what restore must bring back."""
+"""Runs in the guest, from stdin: a line for each file at or below the roots: what restore must bring back."""
 
 import hashlib
 import os
@@ -20,6 +20,8 @@ def facts(path: Path) -> str:
 
 
 for root in sys.argv[1:]:
+    if Path(root).is_file():
+        print(f"{root}\t{facts(Path(root))}")
     for folder, folders, files in os.walk(root):
         for name in (".", *folders, *files):
             found = Path(folder, name)

@@ -40,7 +40,8 @@ Finish = Callable[[Image, str], None]
 
 def packages(platform: Platform) -> list[str]:
     """What debootstrap installs."""
-    return [*(DEBIAN / "packages.txt").read_text().split(), platform.kernel, *LOADERS[platform.loader].packages]
+    asked = (platform.kernel, *SUITES[platform.suite].packages, *LOADERS[platform.loader].packages)
+    return [*(DEBIAN / "packages.txt").read_text().split(), *asked]
 
 
 def scripts(platform: Platform) -> list[Path]:

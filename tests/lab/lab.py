@@ -12,13 +12,12 @@ from .checkpoint import Checkpoint
 from .guest import Guest
 from .image import locked
 from .machine import FIRST_EXTRA_SLOT, LAST_EXTRA_SLOT, Nic
-from .platforms import Platform, chosen
+from .platforms import LOADERS, Platform, chosen
 from .shell import LabError, cache
 from .vm import Vm
 
 HOT, COOL = 95, 45
 PREFIX = "/opt/tunectl"
-GRUB_BOOTS = "  Booting `"
 
 
 class Lab(Guest):
@@ -67,16 +66,40 @@ class Lab(Guest):
     def reboot_twice(self, within_s: float) -> None:
         """Reboot into a boot that ends by itself, and wait until the one after it has settled.
 
-        GRUB says on the console what it boots. QEMU tells of a reset more than once, and settle() makes one.
+        What boots says so on the console. QEMU tells of a reset more than once, and settle() makes one.
         """
         with self.explained(), times.noted(self.vm, "(reboots)"):
-            before, deadline = self.vm.console().count(GRUB_BOOTS), time.monotonic() + within_s
+            before = self._boots()
             self.run("systemctl --no-block reboot")
-            while self.vm.console().count(GRUB_BOOTS) < before + 2:
-                if time.monotonic() > deadline:
-                    raise LabError(f"the boot has not ended by itself within {within_s:.0f} s")
-                time.sleep(1)
+            self._wait_for_boots(before + 2, within_s)
             self._disconnect()
+            fresh.settle(self.vm)
+
+    def reboot_into_hang(self, within_s: float) -> None:
+        """Reboot into a boot that hangs for so long, reset the machine from outside, and wait until it has settled."""
+        with self.explained(), times.noted(self.vm, "(reset)"):
+            before = self._boots()
+            self.run("systemctl --no-block reboot")
+            self._wait_for_boots(before + 1, 120)
+            self._disconnect()
+            time.sleep(within_s)
+            if self._boots() != before + 1 or fresh.connect(self.vm).greets():
+                raise LabError("the boot did not hang")
+            with self.vm.qmp() as qmp:
+                qmp.execute("system_reset")
+            self._wait_for_boots(before + 2, 120)
+            fresh.settle(self.vm)
+
+    def kexec(self) -> None:
+        """Start the kernel that is loaded, as an operator does, and wait until it has settled: no firmware runs."""
+        with self.explained(), times.noted(self.vm, "(kexec)"):
+            self.run("systemctl --no-block kexec")
+            self._disconnect()
+            deadline = time.monotonic() + 120
+            while fresh.connect(self.vm).greets():  # until its ssh server has stopped
+                if time.monotonic() > deadline:
+                    raise LabError("the kernel that is loaded was not started")
+                time.sleep(0.3)
             fresh.settle(self.vm)
 
     def kill(self) -> None:
@@ -189,7 +212,29 @@ class Lab(Guest):
             self.vm.plug_nvme(f"nvme{number}", LAST_EXTRA_SLOT - number, queues)
         self.wait_for(f"test -e /dev/nvme{number}n1 && udevadm settle")
 
+    def watchdog_add(self) -> None:
+        """Plug in a watchdog of 30 seconds (i6300ESB) for each boot's driver, until the host goes to a saved state.
+
+        Debian keeps drivers of watchdogs from being loaded by themselves. What nobody feeds resets the machine.
+        """
+        with self.explained(), self.vm.qmp() as qmp:
+            address = f"{LAST_EXTRA_SLOT:#x}"
+            qmp.execute("device_add", {"driver": "i6300esb", "id": "watchdog", "bus": "pci.0", "addr": address})
+        self.run("echo i6300esb >/etc/modules-load.d/watchdog.conf && modprobe i6300esb")
+        self.wait_for("grep -qx inactive /sys/class/watchdog/watchdog0/state")
+
     # -- within
+
+    def _boots(self) -> int:
+        """How often it has begun to boot, since the machine was made or resumed."""
+        return self.vm.console().count(LOADERS[self.platform.loader].boots)
+
+    def _wait_for_boots(self, number: int, within_s: float) -> None:
+        deadline = time.monotonic() + within_s
+        while self._boots() < number:
+            if time.monotonic() > deadline:
+                raise LabError(f"the boot has not ended by itself within {within_s:.0f} s")
+            time.sleep(1)
 
     @property
     def _saved(self) -> Path:

@@ -13,9 +13,10 @@ class Suite(NamedTuple):
 
     number: int
     python: str
+    packages: tuple[str, ...] = ()  # besides what every host of the lab has
 
 
-SUITES = {"bookworm": Suite(12, "3.11"), "trixie": Suite(13, "3.13")}
+SUITES = {"bookworm": Suite(12, "3.11"), "trixie": Suite(13, "3.13", ("kexec-tools",))}
 
 
 class Loader(NamedTuple):
@@ -23,6 +24,7 @@ class Loader(NamedTuple):
 
     packages: tuple[str, ...]
     uefi: bool = False  # by UEFI, from an EFI system partition
+    boots: str = "  Booting `"  # what is said on the console at each boot: GRUB's words, or the firmware's
 
 
 LOADERS = {
@@ -32,6 +34,7 @@ LOADERS = {
         # debootstrap sees neither alternatives nor what a package stands for: hence the third and the last.
         ("dosfstools", "systemd-boot", "systemd-boot-efi", "systemd-ukify", "python3-cffi-backend"),
         uefi=True,
+        boots="BdsDxe: starting ",
     ),
 }
 

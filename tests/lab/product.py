@@ -24,7 +24,14 @@ EMULATED_BUDGET = {
     "stolen_ppm": 995_000,
 }
 # Everything apply may write, and what must not change because of it.
-WRITTEN = ("/etc", "/boot/grub/grub.cfg", "/boot/efi/EFI", "/var/lib/tunectl")
+WRITTEN = (
+    "/etc",
+    "/boot/grub/grub.cfg",
+    "/boot/grub/custom.cfg",
+    "/boot/efi/EFI",
+    "/boot/efi/loader/entries",
+    "/var/lib/tunectl",
+)
 EXTRAS = "[report,prometheus]"  # the tests use all of it
 _PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 _TAGS = ("manylinux_2_28", "manylinux2014", "linux")

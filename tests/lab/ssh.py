@@ -72,7 +72,7 @@ class Ssh:
         Looks for the greeting only: a whole login tried too early would slow down the boot it waits for.
         """
         deadline = time.monotonic() + timeout
-        while not self._greets():
+        while not self.greets():
             if not alive():
                 raise LabError("QEMU ended while the guest booted")
             if time.monotonic() > deadline:
@@ -88,7 +88,8 @@ class Ssh:
                 subprocess.run(argv, capture_output=True, check=False, timeout=10)
             control.unlink(missing_ok=True)
 
-    def _greets(self) -> bool:
+    def greets(self) -> bool:
+        """Is a server there that lets somebody in?"""
         address = ("127.0.0.1", self.port)
         with contextlib.suppress(OSError), socket.create_connection(address, timeout=2) as connection:
             return connection.recv(4) == b"SSH-"

@@ -1,12 +1,10 @@
 """Changes that take themselves back, on a booted kernel: whatever ends one, the host has one set and says which.
 
-The faults of a tried boot are on its line: `armed` has tunectl make its entry of a default entry that holds them.
+What is wrong with a boot is on its line, so that it is the same for each boot loader (trials.py).
 """
 
-import json
 import re
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -14,59 +12,28 @@ from tunectl.bootloader.families import FAMILIES
 
 from .lab import Lab
 from .product import WRITTEN, tunectl, verify
-from .story import difference, restored, volatile
+from .story import TICK, difference, loosened, restored, volatile, waiver
+from .trials import (
+    RECORD,
+    WATCHED_BY_NOBODY,
+    armed,
+    came_back,
+    has_the_old_line,
+    is_confirmed,
+    is_tuned,
+    left_of,
+    loader,
+    logged,
+    nothing_waits,
+    proves_itself,
+    trial,
+)
 
 pytestmark = pytest.mark.long
 
 VALUES = "cat /proc/sys/vm/swappiness /sys/kernel/mm/transparent_hugepage/enabled /proc/irq/default_smp_affinity"
-RECORD = "/var/lib/tunectl/trial.json"
-UNITS = "/etc/systemd/system/tunectl-return.service /etc/systemd/system/tunectl-deadline.service"
-TRY_UNITS = "/etc/systemd/system/tunectl-try.timer /etc/systemd/system/tunectl-try.service"
-GRUB = "/boot/grub"
 PEER = "10.0.2.2:22"  # QEMU's own gateway: it refuses, and so is there
 boots_once = pytest.mark.skipif(FAMILIES["grub"].once is None, reason="no entry of GRUB's is booted once here")
-
-
-def trial(lab: Lab) -> Any:
-    """The record of the change that was made last."""
-    return json.loads(lab.read(RECORD))
-
-
-def logged(lab: Lab) -> str:
-    """What our units said in this boot."""
-    return lab.run("journalctl -b --no-pager -o cat -t tunectl; journalctl -b --no-pager -u 'tunectl-*'").out
-
-
-def left_of(lab: Lab, before: dict[str, str]) -> set[str]:
-    """The files that are not as before; what the state directory holds is the record of what happened."""
-    left = difference(before, lab.fingerprint(*WRITTEN, f"{GRUB}/custom.cfg"))
-    return {path for path in left if not path.startswith("/var/lib/tunectl") and not volatile(path)}
-
-
-def came_back(lab: Lab, before: dict[str, str]) -> Any:
-    """The host is as before, and nothing of ours is left but the record of it, which is returned."""
-    assert left_of(lab, before) == set(), logged(lab)
-    assert lab.run(f"ls {UNITS} {TRY_UNITS} {GRUB}/custom.cfg", check=False).out == ""
-    assert "next_entry=A-tunectl" not in lab.run(f"grub-editenv {GRUB}/grubenv list").out
-    assert "tunectl" not in lab.run("systemctl list-units --failed --no-legend").out, logged(lab)
-    assert "unconfirmed" not in verify(lab)
-    ended = trial(lab)
-    assert ended["status"] == "returned"
-    return ended
-
-
-def has_the_old_line(lab: Lab) -> None:
-    """And the runtime values of the kernel's own defaults."""
-    assert not re.search(r"isolcpus|nohz_full|tunectl\.try", lab.read("/proc/cmdline"))
-    assert lab.read("/proc/sys/vm/swappiness") == "60"
-
-
-def is_tuned(lab: Lab) -> None:
-    """The permanent line has the set, and so has this boot."""
-    assert "tunectl.try" not in lab.read("/proc/cmdline")
-    assert (verify(lab)["verdict"], lab.read("/sys/devices/system/cpu/isolated")) == ("compliant", "2-3")
-    assert lab.run(f"ls {UNITS} {TRY_UNITS} {GRUB}/custom.cfg", check=False).out == ""
-    assert trial(lab)["status"] == "confirmed"
 
 
 def test_what_nobody_confirms_is_taken_back_at_its_time(installed: Lab) -> None:
@@ -102,22 +69,11 @@ def test_what_is_confirmed_stays_over_the_reboot(installed: Lab) -> None:
     restored(installed)
 
 
-def armed(lab: Lab, words: str = "", root: str = "root=", options: str = "") -> str:
-    """The id of the try that the next boot is. Its line has these words, too, and another root= where one is given."""
-    edited = f"/^[[:space:]]*linux/ {{ s|$|{words and f' {words}'}|; s|root=|{root}| }}"
-    lab.run(f"cp -p {GRUB}/grub.cfg /root/grub.cfg && sed -i '{edited}' {GRUB}/grub.cfg")
-    assert tunectl(lab, f"apply --try-boot --without-watchdog {options}").code == 4
-    lab.run(f"cp -p /root/grub.cfg {GRUB}/grub.cfg && rm /root/grub.cfg")
-    return str(trial(lab)["id"])
-
-
 def tried(lab: Lab, words: str = "") -> str:
     """A boot is tried, and proves itself; the id of the try."""
     trial_id = armed(lab, words)
     lab.reboot()
-    assert f"tunectl.try={trial_id}" in lab.read("/proc/cmdline")
-    assert lab.read("/sys/devices/system/cpu/isolated") == "2-3"
-    lab.wait_for(f'grep -q \'"proved_at":"2\' {RECORD}', timeout=300)
+    proves_itself(lab, trial_id)
     return trial_id
 
 
@@ -183,7 +139,7 @@ def test_a_boot_that_does_not_prove_itself_ends_by_itself(installed: Lab, words:
     """The last is proved but for its peer by then: with its network it takes a minute."""
     shortened(installed, seconds)
     before = installed.fingerprint(*WRITTEN)
-    armed(installed, words, options=f"--reach {PEER}")
+    armed(installed, words, options=f"{WATCHED_BY_NOBODY} --reach {PEER}")
     assert trial(installed)["reach"] == PEER
     installed.reboot_twice(400)
     has_the_old_line(installed)
@@ -192,10 +148,10 @@ def test_a_boot_that_does_not_prove_itself_ends_by_itself(installed: Lab, words:
 
 @boots_once
 def test_a_boot_that_is_no_try_is_the_end_of_it(installed: Lab) -> None:
-    """Somebody takes another entry, as in GRUB's menu; the boot after that does not try, either."""
+    """Somebody takes another entry, as in the loader's menu; the boot after that does not try, either."""
     before = installed.fingerprint(*WRITTEN)
     armed(installed)
-    installed.run(f"grub-editenv {GRUB}/grubenv unset next_entry")
+    installed.run(loader(installed).unchoose)
     installed.reboot()
     has_the_old_line(installed)
     assert came_back(installed, before)["tries"]["boot_id"] == ""
@@ -203,7 +159,7 @@ def test_a_boot_that_is_no_try_is_the_end_of_it(installed: Lab) -> None:
 
 @boots_once
 def test_power_is_lost_in_a_tried_boot(installed: Lab) -> None:
-    """At once, so that it has not proved itself; GRUB has forgotten the choice by then."""
+    """At once, so that it has not proved itself; the loader has forgotten the choice by then."""
     before = installed.fingerprint(*WRITTEN)
     trial_id = armed(installed, "systemd.mask=tunectl-deadline.service")
     installed.reboot()
@@ -228,13 +184,6 @@ def is_old(lab: Lab, before: dict[str, str]) -> None:
     came_back(lab, before)
 
 
-def is_confirmed(lab: Lab, before: dict[str, str]) -> None:
-    """The set that was tried; and from there the way back leads to the same byte."""
-    is_tuned(lab)
-    restored(lab)
-    assert left_of(lab, before) == set()
-
-
 @boots_once
 @pytest.mark.parametrize("delay_ms", [2000, 5000, 9000])
 def test_power_is_lost_while_a_try_is_armed(installed: Lab, delay_ms: int) -> None:
@@ -252,7 +201,7 @@ def is_old_or_was_never_armed(lab: Lab, before: dict[str, str]) -> None:
     """The old set; and a record only of what came back."""
     has_the_old_line(lab)
     assert left_of(lab, before) == set(), logged(lab)
-    assert lab.run(f"ls {UNITS} {TRY_UNITS} {GRUB}/custom.cfg", check=False).out == ""
+    nothing_waits(lab)
     assert lab.run(f"cat {RECORD}", check=False).out.count('"armed"') == 0
 
 
@@ -276,18 +225,19 @@ def proved(lab: Lab, _proved: str) -> Lab:
 
 @boots_once
 def test_what_is_not_the_boot_that_was_tried_is_not_confirmed(pristine: dict[str, str], proved: Lab) -> None:
-    """Another id, no id, an initial RAM disk that an upgrade made anew meanwhile, a full state directory."""
+    """Another id, no id, an initial RAM disk or image that an upgrade made anew meanwhile, a full state directory."""
     trial_id = trial(proved)["id"]
     refused = [tunectl(proved, "confirm"), tunectl(proved, "confirm 00000000")]
-    proved.run("cp -p /boot/initrd.img-$(uname -r) /root/initrd && echo upgraded >> /boot/initrd.img-$(uname -r)")
+    loads = loader(proved).loads
+    proved.run(f"cp -p {loads} /root/loads && echo upgraded >> $(ls {loads})")
     refused.append(tunectl(proved, f"confirm {trial_id}"))
-    proved.run("cp -p /root/initrd /boot/initrd.img-$(uname -r) && rm /root/initrd")
+    proved.run(f"cp -p /root/loads {loads} && rm /root/loads")
     filled(proved)
     refused.append(tunectl(proved, f"confirm {trial_id}"))
     emptied(proved)
     assert [ran.code for ran in refused] == [1, 1, 1, 1]
     assert trial(proved)["status"] == "armed"
-    assert "isolcpus" not in proved.read(f"{GRUB}/grub.cfg")
+    assert "isolcpus" not in proved.read(loader(proved).source)
     assert tunectl(proved, f"confirm {trial_id}").code == 0
     proved.reboot()
     is_confirmed(proved, pristine)
@@ -313,6 +263,15 @@ def test_power_is_lost_while_it_is_confirmed(pristine: dict[str, str], proved: L
     proved.kill()
     proved.boot()
     ends_whole(proved, pristine)
+
+
+@boots_once
+def test_power_is_lost_right_after_a_tried_boot_is_confirmed(pristine: dict[str, str], proved: Lab) -> None:
+    """What update-grub or kernel-install made for the next boot is on the disk by then."""
+    assert tunectl(proved, f"confirm {trial(proved)['id']}").code == 0
+    proved.kill()
+    proved.boot()
+    is_confirmed(proved, pristine)
 
 
 def test_a_state_directory_that_is_full(installed: Lab) -> None:
@@ -360,3 +319,49 @@ def test_a_confirmation_at_the_last_second_is_one_or_the_other(installed: Lab) -
     installed.run("sleep 19; tunectl confirm", check=False)
     installed.wait_for(f"grep -Eq 'returned|confirmed' {RECORD}", timeout=180)
     ends_whole(installed, before)
+
+
+@boots_once
+def test_a_boot_to_which_preflight_says_go_confirms_itself(installed: Lab) -> None:
+    """With limits that emulation keeps, and waivers for what it cannot prove."""
+    proposed = tunectl(installed, "propose --count 2 --format toml").out
+    host_file = loosened(re.sub(r"^isolated = .*$", 'isolated = "2-3"', proposed, flags=re.MULTILINE))
+    installed.write("/etc/tunectl/host.toml", host_file + waiver("check.tick_off", TICK, "2099-12-30"))
+    before = installed.fingerprint(*WRITTEN)
+    trial_id = armed(installed, options=f"{WATCHED_BY_NOBODY} --confirm-by preflight")
+    installed.reboot()
+    proves_itself(installed, trial_id)
+    installed.wait_for("! systemctl is-active --quiet tunectl-deadline.service", timeout=1200)
+    assert trial(installed)["status"] == "confirmed", logged(installed)
+    installed.reboot()
+    is_confirmed(installed, before)
+
+
+def kexeced(lab: Lab) -> str:
+    """The id of the try whose line the running kernel's own start has; skips a host without kexec-tools."""
+    if lab.run("command -v kexec", check=False).code:
+        pytest.skip("this host has no kexec-tools")
+    assert tunectl(lab, f"apply --try-boot=kexec {WATCHED_BY_NOBODY}").code == 4
+    trial_id = str(trial(lab)["id"])
+    lab.kexec()
+    proves_itself(lab, trial_id)
+    return trial_id
+
+
+def test_a_line_that_kexec_tries_is_confirmed_and_stays(pristine: dict[str, str], installed: Lab) -> None:
+    """It proves the line and not the boot loader, which the document says."""
+    trial_id = kexeced(installed)
+    confirmed = tunectl(installed, f"confirm {trial_id} --format json")
+    assert (confirmed.code, confirmed.json["by"]) == (0, "kexec"), logged(installed)
+    installed.reboot()
+    proved = {one["proved"] for one in verify(installed)["findings"] if one.get("next") == "same"}
+    assert proved == {"declared"}
+    is_confirmed(installed, pristine)
+
+
+def test_a_line_that_kexec_tries_and_nobody_confirms_is_followed_by_the_old_one(installed: Lab) -> None:
+    before = installed.fingerprint(*WRITTEN)
+    kexeced(installed)
+    installed.reboot()
+    has_the_old_line(installed)
+    came_back(installed, before)

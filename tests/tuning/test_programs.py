@@ -1,5 +1,6 @@
 """The programs that have to hear of a change, run for real: one that fails leaves apply and restore undone."""
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,3 +83,21 @@ def test_an_apply_whose_update_grub_failed_runs_it_again_until_it_works(grub: Pa
     answers(grub, 0)
     assert (apply_in(grub), seen(grub)) == ([], Seen(True, True))
     assert restore_in(grub).complete
+
+
+@needs_mounts
+def test_what_update_grub_made_is_on_the_disk_then(grub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program syncs nothing, and what we note of it would outlive a loss of power that grub.cfg does not."""
+    script(grub, UPDATE_GRUB, "echo made > /boot/grub/grub.cfg")
+    fsync = os.fsync
+
+    def noted(fd: int) -> None:
+        fsync(fd)
+        with open("/synced", "a") as file:
+            file.write(os.readlink(f"/proc/self/fd/{fd}").removeprefix(str(grub)) + "\n")
+
+    monkeypatch.setattr(os, "fsync", noted)
+    assert apply_in(grub) == []
+    synced = (grub / "synced").read_text().split()
+    at = synced.index("/boot/grub/grub.cfg")
+    assert synced[at + 1] == "/boot/grub"

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from tunectl.bootloader import grubonce, grubtry, kexec, systemdboot
 from tunectl.bootloader.entries import PLACES
+from tunectl.bootloader.grubsettings import GRUB2_CFG, GRUB_CFG
 from tunectl.bootloader.uki import kernel_of, read_images
+from tunectl.durable import sync_file
 from tunectl.errors import TunectlError, words_of
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
@@ -78,6 +80,11 @@ _FOR_EACH: dict[str, Callable[[Sysroot], list[tuple[str, ...]]]] = {
     "load-kexec": kexec.loading,
     "unload-kexec": kexec.unloading,
 }
+# What they make for the next boot; none of them syncs it, and we note as done what has to outlive a loss of power.
+_MADE: dict[str, Callable[[Sysroot], Iterable[str]]] = {
+    "update-grub": lambda root: filter(root.exists, (GRUB_CFG, GRUB2_CFG)),
+    "kernel-install": lambda root: (image.path for image in read_images(root, PLACES)),
+}
 # Early in a boot services are still to be started, and read then what was written; a job for one would wait for the
 # boot, which waits for us. And systemd is told last, by whoever wrote.
 _NOT_EARLY = frozenset(
@@ -125,8 +132,18 @@ def _notify(root: Sysroot, name: str, argv: tuple[str, ...] | None, named: tuple
         notified.not_run.append(shown)
     elif name in _NEEDS_SYSTEMD and not root.exists("run/systemd/system"):
         notified.not_run.append(f"{shown} (systemd does not run here)")
-    elif problem := _run(argv):
+    elif problem := _run(argv) or _unsynced(root, name):
         notified.failed[name] = f"{shown}: {problem}"
+
+
+def _unsynced(root: Sysroot, name: str) -> str:
+    """Why what the program made may not be on the disk, or ""."""
+    try:
+        for path in _MADE[name](root) if name in _MADE else ():
+            sync_file(root.resolve(path))
+    except OSError as error:
+        return f"what it made may not be on the disk: {error.strerror}"
+    return ""
 
 
 def _run(argv: tuple[str, ...] | None) -> str:
