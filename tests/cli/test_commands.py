@@ -621,3 +621,24 @@ def test_what_verify_shows_does_not_change_what_it_judges(tunectl: Run, lab4: Pa
     assert (done.code, found["verdict"], found["headline"]) == (3, "drifted", "42 drifted")
     assert 0 < len(found["findings"]) < len(whole["findings"])
     assert {value} == {one["outcome" if option == "--only" else "severity"] for one in found["findings"]}
+
+
+def test_a_question_about_boot_has_the_answer_that_the_next_boot_is_not_known(tunectl: Run, lab4: Path) -> None:
+    assert tunectl("apply", "--yes", "--root", lab4, "-q").code == 4
+    grub = lab4 / "boot/grub"
+    grub.mkdir(parents=True, exist_ok=True)
+    (grub / "custom.cfg").write_text("set default=other\n")
+    whole = tunectl("verify", "--root", lab4, "--format", "json").json["findings"]
+    named = tunectl("verify", "boot", "--root", lab4, "--format", "json").json["findings"]
+    unknown = [one["knob"] for one in whole if one["knob"] == "nextboot"]
+    assert [one["knob"] for one in named if one["knob"] == "nextboot"] == unknown
+
+
+def test_the_monitor_names_what_could_not_be_read_and_what_is_wrong(tunectl: Run, lab4: Path) -> None:
+    swappiness = lab4 / "proc/sys/vm/swappiness"
+    swappiness.write_bytes(b"\xff\x00")
+    done = tunectl("monitor", "--once", "--interval", "0.05", "--root", lab4)
+    assert "mm.swappiness: " in " ".join(done.out.split())
+    assert "Not known" in done.out
+    for knob in ("mm.thp_enabled", "boot.isolcpus", "net.busy_poll"):
+        assert knob in done.out

@@ -7,7 +7,7 @@ import pytest
 from tests.golden.world import World
 from tests.report.documents import document
 from tunectl.command import argv
-from tunectl.fix import to_type
+from tunectl.fix import apply, to_type
 from tunectl.model import Document, Finding, HostId, Outcome, Severity
 from tunectl.report import render
 from tunectl.report.actions import actions_of
@@ -77,7 +77,7 @@ def test_each_severity_has_its_number_and_its_worst_with_its_value() -> None:
         drifted("mm.c", severity=Severity.SLOWER),
     ]
     shown = lines(verify_of(found))
-    assert "  stall        4  mm.a 1, should be 2; mm.d, mm.b 2" in shown
+    assert "  stall        4  mm.a 1, should be 2; mm.d, mm.b (2)" in shown
     assert "  slower       1  mm.c 1, should be 2" in shown
     assert "                  why" in shown
 
@@ -102,9 +102,36 @@ def test_what_is_not_known_is_never_called_right() -> None:
     unread = Finding("mm.a", "", Outcome.UNREADABLE, None, "2", "nobody may look", severity=Severity.STALL)
     shown = lines(verify_of([unread, Finding("mm.b", "", Outcome.COMPLIANT)], "unreadable"))
     assert shown[0] == "UNREADABLE  1 unknown"
-    assert "  not known    1  mm.a" in shown
+    assert shown[-1] == "UNREADABLE  1 unknown · tx-01 · 2026-11-28T08:00:00Z"
+    assert "Not known      1  mm.a" in shown
     assert "                  nobody may look" in shown
     assert "  1 compliant, 1 unknown: -v lists them" in shown
+
+
+def test_what_is_in_force_and_would_be_lost_says_so() -> None:
+    lost = Finding("boot.tsc", "", Outcome.DRIFTED, "reliable", "reliable", "the next boot will not have it",
+                   apply(), severity=Severity.STALL)  # fmt: skip
+    shown = lines(verify_of([lost, drifted("mm.a", fix=apply())]))
+    assert "                  the next boot will not have it" in shown
+
+
+def test_what_is_waived_is_named_with_its_end() -> None:
+    waived = [
+        Finding(f"mm.w{n}", "", Outcome.WAIVED, "1", "2", f"why (waived until 2027-03-0{n})") for n in range(1, 6)
+    ]
+    shown = lines(verify_of(waived, "compliant"))
+    assert [line for line in shown if line.startswith("  waived: ")] == [
+        f"  waived: mm.w{n}: why (waived until 2027-03-0{n})" for n in (1, 2, 3)
+    ]
+    assert "  waived, too: mm.w4, mm.w5" in shown
+
+
+def test_a_command_in_a_note_is_never_cut() -> None:
+    command = "`sudo /a/very/long/path/to/the/installation/bin/tunectl --root /somewhere/else/again confirm 12345678`"
+    shown = "\n".join(
+        lines(verify_of([], "compliant", notes=["one", f"unconfirmed, back at noon: {command} keeps it"]))
+    )
+    assert command.split("`")[1] in shown.replace("\n    ", " ")
 
 
 def bars(*rows: Limited, width: int = 80) -> list[str]:

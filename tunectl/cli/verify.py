@@ -12,7 +12,7 @@ from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_
 from tunectl.cli.helped import VERDICT, Example, exit_code
 from tunectl.cli.options import Options, strict_option
 from tunectl.errors import UsageError
-from tunectl.model import Finding, Outcome, Plan, Severity
+from tunectl.model import NEXT_BOOT, Finding, Outcome, Plan, Severity
 from tunectl.report.findings import summary
 from tunectl.shapes import CameBack, Findings, HostFile, Notes, Strict, Waits
 from tunectl.tuning.inspection import Inspection, open_inspection
@@ -89,6 +89,8 @@ def _chosen(findings: Sequence[Finding], patterns: Sequence[str]) -> tuple[Findi
         }
         if not named:
             raise UsageError(f"KNOB {pattern}: no target here has that name", "see `tunectl knobs`")
+        if any(finding.knob.startswith("boot.") for finding in named.values()):
+            named |= {finding.target: finding for finding in findings if finding.knob == NEXT_BOOT}
         chosen.update(named)
     return tuple(chosen.values()) if patterns else tuple(findings)
 

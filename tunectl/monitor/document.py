@@ -179,6 +179,9 @@ def sources_of(snapshot: Snapshot) -> list[SourceRow]:
         row = rows.setdefault(sample.source, SourceRow(sample.source))
         health = sample.freshness.value.replace("-", "_")
         setattr(row, health, getattr(row, health) + 1)
+    # What could not be read is named before what is not there.
+    for sample in sorted(snapshot.samples, key=lambda sample: sample.freshness is Freshness.ABSENT):
+        row = rows[sample.source]
         if sample.freshness is not Freshness.FRESH and sample.reason and len(row.reasons) < MAX_REASONS:
             about = sample.subject if isinstance(sample.seen, Finding) else sample.quantity  # a knob's name says more
             said = f"{about}: {sample.reason}"

@@ -95,7 +95,7 @@ def _lines(group: Group, mended: Set[str]) -> Iterator[Line]:
 
 def _says_enough(group: Group, mended: Set[str]) -> bool:
     """Is it a setting with its values, which `apply` or a reboot mends?"""
-    has_values = any(row.observed is not None or row.desired is not None for row in group.rows)
+    has_values = any(row.observed != row.desired for row in group.rows)  # otherwise the reason says what is wrong
     targets = {str(Target(group.knob, instance)) for instance in group.instances}
     is_setting = not group.knob.startswith(("check.", "thermal.")) and group.outcome is not Outcome.REFUSED
     return has_values and is_setting and targets <= mended

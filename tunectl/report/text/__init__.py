@@ -69,12 +69,14 @@ def render(document: Document, *, width: int = 100, colour: bool = False) -> str
         known = [host.hostname, f"Linux {host.kernel}" if host.kernel else "", host.machine, document.at]
         page.line()
         signed = " · ".join([*(printable(part) for part in known if part), f"tunectl {__version__}"])
-        if page.last:  # the verdict once more: the first line of a long page has scrolled away
-            banner(page, page.last, " · ".join(part for part in (printable(host.hostname), document.at) if part))
+        verdict, beside = page.last
+        if verdict:  # once more: the first line of a long page has scrolled away
+            parts = (beside, printable(host.hostname), document.at)
+            banner(page, verdict, " · ".join(part for part in parts if part))
         else:
             prose(page, signed, style="dim")
-    elif page.last:
+    elif page.last[0]:
         page.line()
-        banner(page, page.last, "")
+        banner(page, *page.last)
     # The pages escape text that others chose. A lone surrogate must not reach a stream even if a page forgets to.
     return (page.coloured() if colour else page.plain()).encode("utf-8", "backslashreplace").decode()

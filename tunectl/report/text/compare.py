@@ -18,7 +18,7 @@ def compare(body: Mapping[str, Any], page: TextPage) -> None:
     compared = typed(body, Comparison)
     verdict, *rest = verdict_of(compared)
     prose(page, printable(verdict), style=_STYLES.get(compared.judged.outcome, "") if compared.judged else "")
-    page.last = compared.judged.outcome.replace("-", " ") if compared.judged else ""
+    page.last = compared.judged.outcome.replace("-", " ") if compared.judged else "", ""
     for text in rest:
         prose(page, printable(text), indent=2)
     page.line()

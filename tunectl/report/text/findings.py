@@ -122,7 +122,8 @@ def judged(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.verify/1 or tunectl.check/1 body: the screen; with -v each finding, with -vv those in force."""
     found = findings_in(body)
     grouped = groups(found)
-    screen.begin(page, str(body["verdict"]), str(body.get("headline") or summary(found)))
+    said = str(body.get("headline") or summary(found))
+    screen.begin(page, str(body["verdict"]), said, last=said)
     actions = actions_of(found)
     screen.wrong(page, grouped, actions)
     screen.todo_list(page, actions, found)

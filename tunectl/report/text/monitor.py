@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
+from tunectl.model import Outcome
 from tunectl.report.escape import printable, shown
 from tunectl.report.text.page import TextPage, banner, columns, heading, line, notes, prose
+from tunectl.report.urgency import findings_in
 from tunectl.wording import plural
 
 MAX_ROWS = 8  # with more CPUs, those that look alike share a row: alerts stand below, on the same screen
@@ -33,10 +35,26 @@ def monitor(body: Mapping[str, Any], page: TextPage) -> None:
     columns(page, rows, right=(3, 4, 7, 8), header=_HEADER, styles=("red", "", "dim", "", "", "dim"))
     _zones(page, body["zones"])
     _alerts(page, "Firing", firing, fixes=True)
+    _seen_once(page, body)
     shown_above = {_edge(alert) for alert in firing}
     _alerts(page, "Last alerts", [alert for alert in body["recent"] if _edge(alert) not in shown_above], fixes=False)
     _sources(page, body)
     notes(page, body["notes"])
+
+
+def _seen_once(page: TextPage, body: Mapping[str, Any]) -> None:
+    """By rule what is wrong or not known, and no alert: every subject by name."""
+    firing = {(alert["rule"], alert["subject"]) for alert in body["alerts"]}
+    judged = [finding for finding in findings_in(body) if (finding.knob, finding.instance) not in firing]
+    for outcome, title in ((Outcome.DRIFTED, "Wrong"), (Outcome.UNREADABLE, "Not known")):
+        rules: dict[str, list[str]] = {}
+        for finding in judged:
+            if finding.outcome is outcome and finding.knob == "KnobDrift":
+                rules.setdefault(finding.knob, []).append(printable(finding.instance))
+        if rules:
+            heading(page, title)
+        for rule, subjects in rules.items():
+            prose(page, ", ".join(subjects), indent=2, label=f"{rule} {len(subjects):>4,}  ")
 
 
 def _said(body: Mapping[str, Any]) -> str:
@@ -44,6 +62,8 @@ def _said(body: Mapping[str, Any]) -> str:
     if not parts:
         parts = [str(body["reasons"][0])] if body["reasons"] else ["nothing is wrong that could be seen"]
         parts += [f"and {len(body['reasons']) - 1} more"] if len(body["reasons"]) > 1 else []
+    if unknown := sum(finding.outcome is Outcome.UNREADABLE for finding in findings_in(body)):
+        parts.append(f"{unknown} not known")
     own = body["own"]
     if "cycle_seconds" in own:
         parts.append(f"a cycle takes {own['cycle_seconds'] * 1000:.1f} ms")
@@ -96,7 +116,7 @@ def _speed(group: Sequence[Row]) -> tuple[str, str]:
     if group[0]["frequency_health"] == "fresh":
         key, sign = "frequency_khz", ""
     else:
-        key, sign = "limit_khz", "≤"
+        key, sign = "limit_khz", "<="
     shares = [row[key] / row["base_khz"] if row[key] and row["base_khz"] else None for row in group]
     said = _range([row[key] for row in group], 1e6, 2), _range(shares, 0.01, 0, "%")
     return said if said[0] == "-" else (sign + said[0], said[1] if said[1] == "-" else sign + said[1])

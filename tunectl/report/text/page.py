@@ -21,7 +21,7 @@ class TextPage:
         self.width = max(width, _NARROWEST)
         self.verbose = verbose
         self.recorded = recorded  # the directory of a recorded host
-        self.last = ""  # the verdict that its last line has
+        self.last = "", ""  # the verdict that its last line has, and what stands beside it
         self.lines: list[Sequence[Styled]] = []
 
     def line(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from tunectl.report.escape import printable, shown
 from tunectl.report.feed import feed_limits_of
 from tunectl.report.figures import Limited, Runs, limits_of, runs_in
-from tunectl.report.findings import brief, groups
+from tunectl.report.findings import brief, groups, summary
 from tunectl.report.hosts import machine_name
 from tunectl.report.text import screen
 from tunectl.report.text.experiments import feed_measured
@@ -23,7 +23,7 @@ def preflight(body: Mapping[str, Any], page: TextPage) -> None:
     runs = runs_in(body)
     found = [finding for name in SECTIONS for finding in findings_in(body.get(name))]
     grouped = groups(found)
-    screen.begin(page, str(body["verdict"]), str(body.get("headline") or ""), _about(body))
+    screen.begin(page, str(body["verdict"]), str(body.get("headline") or ""), _about(body), summary(found))
     screen.against_limits(page, _limits(runs), other_reasons(body))
     actions = body.get("actions") or ()
     screen.wrong(page, grouped, actions)

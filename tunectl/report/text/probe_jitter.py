@@ -23,7 +23,7 @@ from tunectl.report.text import compare, screen
 from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram, sparklines
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
-from tunectl.shapes import Budget, Cpu, Jitter, JitterLoaded, JitterRuns, typed
+from tunectl.shapes import Cpu, Jitter, JitterLoaded, JitterRuns, typed
 from tunectl.wording import nanoseconds, plural
 
 MAX_CPUS = 64  # rows of the table: the CPUs with the longest gaps
@@ -37,7 +37,9 @@ _HEADER = ("CPU", "int/s", "stolen", "P50", "P99", "P99.9", "P99.99", "arr99.9",
 def jitter(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.jitter/1 body: the screen; with -v every CPU, all lengths, the run's course, counters."""
     result = typed(body, Jitter)
-    screen.begin(page, _word([result]), _headline([result]), _unjudged(result.budget))
+    screen.begin(page, _word([result]), _headline([result]))
+    if result.budget.verdict == "not-judged":
+        prose(page, result.budget.reason or "no budget", indent=2, style="magenta")
     if page.verbose:
         measured(result, page)
         notes(page, result.warnings, "Warnings")
@@ -61,11 +63,6 @@ def _word(runs: Iterable[Jitter]) -> str:
     """How runs kept their budget: one that broke it breaks it for all."""
     verdicts = {run.budget.verdict for run in runs}
     return "over" if "broken" in verdicts else "within" if verdicts == {"within"} else "not judged"
-
-
-def _unjudged(budget: Budget) -> list[str]:
-    """Why nothing was judged; and each limit that was broken is among the figures."""
-    return [budget.reason or "no budget"] if budget.verdict == "not-judged" else []
 
 
 def runs(body: Mapping[str, Any], page: TextPage) -> None:

@@ -12,7 +12,7 @@ from tunectl.model import Finding, Outcome
 from tunectl.report.actions import mended_by_apply, todo
 from tunectl.report.escape import printable
 from tunectl.report.figures import Limited
-from tunectl.report.findings import Group, counts, name_of
+from tunectl.report.findings import Group, counts, groups, name_of
 from tunectl.report.text.page import Part, TextPage, banner, cell_len, columns, heading, line, prose, wrap
 from tunectl.report.urgency import Line, Urgent, outcome_of, unknown, urgent_of
 
@@ -20,7 +20,7 @@ MAX_STEPS = 7
 MAX_FIGURES = 5
 MAX_NOTES = 3
 _IN_FULL = 2  # values of a severity, or reasons: with more, there are names alone
-_CUT = " …"
+_CUT = " ..."
 _NARROW = 76  # cells: without bars below
 _BAR = 21  # cells: the limit in the middle, a hundred times as much at the end
 _WORDS = {"OVER": "red", "within": "green"}
@@ -33,10 +33,13 @@ _REST = {
 }
 
 
-def begin(page: TextPage, verdict: str, said: str, about: Iterable[str] = ()) -> None:
-    """The verdict and what it rests on; the page's last line has the verdict once more. `about`: what was judged."""
+def begin(page: TextPage, verdict: str, said: str, about: Iterable[str] = (), last: str = "") -> None:
+    """The verdict and what it rests on; the page's last line has the verdict once more, and `last`.
+
+    `about`: what was judged.
+    """
     banner(page, verdict, said)
-    page.last = verdict
+    page.last = verdict, last
     for text in about:
         clipped(page, text, indent=2, style="dim", lines=3 if page.verbose else 1)
 
@@ -44,8 +47,9 @@ def begin(page: TextPage, verdict: str, said: str, about: Iterable[str] = ()) ->
 def clipped(page: TextPage, text: str, *, indent: int = 0, label: str = "", style: str = "", lines: int = 2) -> None:
     """A paragraph of which only its first lines are shown: `-v` shows it whole."""
     hang = indent + cell_len(label)
+    whole = page.verbose or "`" in text  # a command is never cut
     first = wrap(text, page.width - hang - len(_CUT))
-    if page.verbose or len(wrap(text, page.width - hang)) <= lines:
+    if whole or len(wrap(text, page.width - hang)) <= lines:
         prose(page, text, indent=indent, label=label, style=style)
         return
     for number, words in enumerate(first[:lines], 1):
@@ -53,11 +57,14 @@ def clipped(page: TextPage, text: str, *, indent: int = 0, label: str = "", styl
         line(page, " " * indent, (lead, "dim"), (words + (_CUT if number == lines else ""), style))
 
 
-def against_limits(page: TextPage, rows: Sequence[Limited], reasons: Iterable[str] = ()) -> None:
+def against_limits(page: TextPage, rows: Sequence[Limited], reasons: Sequence[str] = ()) -> None:
     """Figures beside their limits, those that come closest to them; and why there are none. A bar is logarithmic."""
-    heading(page, "Measured against its limit")
+    if rows:
+        heading(page, "Measured against its limit")
+    elif reasons:
+        page.line()
     for reason in reasons:
-        clipped(page, reason, indent=2, label="- ")
+        clipped(page, reason, indent=2 if rows else 0, label="- " if rows else "Not measured  ")
     kept = sorted(rows, key=lambda row: row.share or 0.0, reverse=True)[: None if page.verbose else MAX_FIGURES]
     shown = [row for row in rows if row in kept]
     if page.width < _NARROW:
@@ -106,16 +113,18 @@ def wrong(page: TextPage, found: Sequence[Group], actions: Iterable[Mapping[str,
     missing = unknown(found)
     if not sections and not missing:
         return
-    waits = sections and all(group.outcome is Outcome.PENDING_REBOOT for one in sections for group in one.groups)
-    heading(page, "Waits for the reboot" if waits else "Wrong" if sections else "Not known")
+    waits = all(group.outcome is Outcome.PENDING_REBOOT for one in sections for group in one.groups)
+    if sections:
+        heading(page, "Waits for the reboot" if waits else "Wrong")
     for section in sections:
         _section(page, section, mended)
     if missing:
         unread = [group for group in found if group.outcome is Outcome.UNREADABLE]
-        label = _label("not known", sum(len(group.instances) for group in unread))
-        prose(page, _counted(unread), indent=2, label=label, style="magenta")
+        page.line()
+        label = f"Not known {sum(len(group.instances) for group in unread):>6,}  "
+        prose(page, _counted(unread), label=label, style="magenta")
         for _, reason in missing if len(missing) <= _IN_FULL and not sections else ():
-            clipped(page, reason, indent=2 + cell_len(label), style="dim")
+            clipped(page, reason, indent=cell_len(label), style="dim", lines=1)
 
 
 def _section(page: TextPage, section: Urgent, mended: Set[str]) -> None:
@@ -151,12 +160,12 @@ def _by_outcome(others: Iterable[Group]) -> Iterator[str]:
 
 
 def _counted(found: Iterable[Group]) -> str:
-    """`mm.swappiness, irq.affinity 19`: each knob once, with the number of its targets, or with the one it has."""
+    """`mm.swappiness, irq.affinity (19)`: each knob once, with the number of its targets, or with the one it has."""
     knobs: dict[str, list[str]] = {}
     for group in found:
         knobs.setdefault(group.knob, []).extend(group.instances)
     return ", ".join(
-        f"{printable(knob)} {len(instances):,}" if len(instances) > 1 else name_of(knob, instances)
+        f"{printable(knob)} ({len(instances):,})" if len(instances) > 1 else name_of(knob, instances)
         for knob, instances in knobs.items()
     )
 
@@ -184,7 +193,7 @@ def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]], found: Itera
             clipped(page, one.note, indent=indent)
         says_itself = one.by_hand or one.boots or (one.note and one.is_search)
         if one.mends and (page.verbose or not says_itself):
-            clipped(page, one.weighed(severities), indent=indent, style="dim", lines=1)
+            clipped(page, one.weighed(severities), indent=indent, style="dim")
     if len(listed) > MAX_STEPS and not page.verbose:
         prose(page, f"{len(listed) - MAX_STEPS} more: -v", indent=2, style="dim")
 
@@ -194,8 +203,14 @@ def ending(page: TextPage, texts: Iterable[str], findings: Sequence[Finding] = (
     listed = list(dict.fromkeys(map(str, texts)))
     known = counts(finding for finding in findings if not finding.harmful or finding.outcome is not Outcome.REFUSED)
     said = ", ".join(f"{known[outcome]:,} {word}" for outcome, word in _REST.items() if known[outcome])
+    waived = [finding for finding in findings if finding.outcome is Outcome.WAIVED]
     if listed or said:
         page.line()
+    for text in dict.fromkeys(f"{finding.target}: {finding.reason}" for finding in waived[:MAX_NOTES]):
+        clipped(page, text, indent=2, label="waived: ", lines=1)
+    if len(waived) > MAX_NOTES:
+        others = _counted(groups(waived[MAX_NOTES:]))
+        prose(page, others, indent=2, label="waived, too: ")
     for text in listed if page.verbose else listed[:MAX_NOTES]:
         clipped(page, text, indent=2, label="- ", lines=2 if len(listed) == 1 else 1)
     if len(listed) > MAX_NOTES and not page.verbose:
