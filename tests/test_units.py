@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.test_help import ALL
 from tests.monitor.process import running
 from tunectl.bootloader.families import FAMILIES
+from tunectl.cli.manuals.roff import title
 from tunectl.errors import UsageError
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers import exitlatency, hotplug
@@ -61,6 +63,13 @@ def measuring(program: str = PROGRAM[0]) -> str:
 
 def key(text: str, name: str) -> list[str]:
     return [line.partition("=")[2] for line in text.splitlines() if line.startswith(f"{name}=")]
+
+
+def test_every_unit_names_the_page_of_the_command_that_is_at_work(tmp_path: Path) -> None:
+    texts = [*services().values(), *(path.read_text() for path in written(tmp_path))]
+    for text in texts:
+        (page,) = key(text, "Documentation")
+        assert page in {f"man:{title(name)}(1)" for name in ALL}
 
 
 @needs_systemd

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from tunectl.cli.complete import script
 from tunectl.cli.manuals.__main__ import docs, files, main
 from tunectl.cli.manuals.documents import published
 from tunectl.cli.manuals.native import help_text, native_pages
-from tunectl.cli.manuals.pages import Item, Page
+from tunectl.cli.manuals.pages import Item, Page, pages
 from tunectl.cli.manuals.roff import man_page, title
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -50,6 +51,35 @@ def lint(path: Path) -> str:
 
 def test_every_command_has_a_page(made: Path) -> None:
     assert {one.stem for one in (made / "man/man1").iterdir()} == {title(path) for path in ALL}
+
+
+def test_the_host_file_has_a_page_with_every_key(made: Path) -> None:
+    path = made / "man/man5/tunectl-hostfile.5"
+    assert lint(path) == ""
+    shown = man(path)
+    assert "TUNECTL-HOSTFILE(5)" in shown
+    assert "File Formats" in shown
+    schema = published()["hostfile.schema.json"]
+    for name in schema["$defs"]["HostFile"]["properties"]:
+        assert re.search(rf"\n +{name} +\(", shown), name
+    assert "monitor.webhooks[].url (string)" in shown
+    example = shown.partition("EXAMPLES")[2].partition("FILES")[0].partition("profile:")[2]
+    assert tomllib.loads(example)["waivers"][0]["knob"] == "mm.ksm"
+    assert not re.search(r"object|\bnull\b", shown)
+
+
+@pytest.mark.parametrize(
+    ("page", "codes"),
+    [
+        ("tunectl", ["0", "1", "2", "3", "4", "with --format nagios", "128 + N"]),
+        ("tunectl probe", ["0", "1", "2", "3", "128 + N"]),
+        ("tunectl service", ["0", "1", "2", "128 + N"]),
+        ("tunectl preflight", ["0", "1", "2", "3", "4", "with --format nagios", "128 + N"]),
+    ],
+)
+def test_every_exit_status_is_in_the_page_of_a_group_too(page: str, codes: list[str]) -> None:
+    (found,) = [one for one in pages() if one.name == page]
+    assert [item.term for item in found.exits] == codes
 
 
 @pytest.mark.slow

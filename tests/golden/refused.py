@@ -90,7 +90,7 @@ COMMAND_LINES = (
     ("--root", True),
     ("verify --root no/such/place", False),
     ("verify --root go.json", False),
-    ("verify --root bare4", False),
+    ("verify --root bare4 --host none.toml", False),
     ("plan --root bare4", False),
     ("apply --yes --root bare4", False),
     ("check --root lab4 --host none.toml", False),

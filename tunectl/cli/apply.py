@@ -61,7 +61,7 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @tunectl_command(
-    exits=VERDICT,
+    exits={**VERDICT, FAILED: "a write failed, or whether all is in force is not known, or the command failed"},
     examples=(
         Example("See what would change, say yes, and have it made:", "sudo tunectl apply"),
         Example("In a script:", "sudo tunectl apply --yes"),

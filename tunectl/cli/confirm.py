@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.cli.command import emit, today, tunectl_command
-from tunectl.cli.helped import OK, Example
+from tunectl.cli.helped import FAILED, OK, Example
 from tunectl.cli.options import Options, wait_option
 from tunectl.cli.restore import Row, drop_ins_left, rows_of
 from tunectl.errors import UsageError
@@ -44,7 +44,10 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @tunectl_command(
-    exits={OK: "it is confirmed, now or by an earlier call"},
+    exits={
+        OK: "it is confirmed, now or by an earlier call",
+        FAILED: "too late, another boot, or no change waits",
+    },
     examples=(
         Example("Keep what `apply --confirm-within` made:", "sudo tunectl confirm"),
         Example("Have every boot be as the one that was tried:", "sudo tunectl confirm 0123abcd"),

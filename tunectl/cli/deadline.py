@@ -27,7 +27,7 @@ _WAIT_S = 600.0  # an apply or a restore at work has its own limits
 
 
 @tunectl_command(
-    exits={OK: "nothing is due any more, or yet"},
+    exits={OK: "nothing is due any more, or yet", FAILED: "something could not be taken back: run it again"},
     examples=(Example("Take back now what is due, after its unit failed:", "sudo tunectl deadline"),),
 )
 @click.option("--boot", is_flag=True, help="Early in a boot: wait for nothing, and restart no service.")

@@ -59,10 +59,16 @@ def _listed(name: str, usual: str, names: Sequence[str], text: str) -> Callable[
     return click.option(name, default=usual, metavar="LIST", shell_complete=some_of(lambda: names), help=shown)
 
 
+_OF_CASES = {
+    OK: "at least one case has a result",
+    FAILED: "no case has one, or the command failed",
+}
+
+
 @tunectl_command(
     name="wake",
     short_help="Spinning against sleeping: how long a message takes to a waiting thread.",
-    exits={OK: "at least one case was measured"},
+    exits=_OF_CASES,
     examples=(
         Example("The usual cases, on two isolated CPUs:", "sudo tunectl probe wake"),
         Example(
@@ -117,7 +123,11 @@ def wake(options: Options, output: str | None, **asked: Any) -> int:
 @tunectl_command(
     name="feed",
     short_help="Market data from a socket to a book, stage by stage.",
-    exits={OK: "measured, and within [budget.feed] if there is one", DRIFTED: "over [budget.feed]"},
+    exits={
+        OK: "measured, and within [budget.feed] if there is one",
+        FAILED: "no case has a result, or a limit could not be judged, or the command failed",
+        DRIFTED: "over [budget.feed]",
+    },
     examples=(
         Example("WebSocket messages with JSON, 10,000 a second:", "sudo tunectl probe feed"),
         Example(
@@ -214,7 +224,7 @@ def feed(options: Options, replay: str | None, speed: float | None, output: str 
 @tunectl_command(
     name="hedge",
     short_help="A second copy of each late request: does it help, and when not?",
-    exits={OK: "at least one case was measured"},
+    exits=_OF_CASES,
     examples=(
         Example("On three isolated CPUs:", "sudo tunectl probe hedge"),
         Example(
@@ -294,7 +304,7 @@ def hedge(options: Options, output: str | None, **asked: Any) -> int:
 @tunectl_command(
     name="contention",
     short_help="Locks and allocators: what they cost two threads that share them.",
-    exits={OK: "at least one case was measured"},
+    exits=_OF_CASES,
     examples=(
         Example("On two isolated CPUs:", "sudo tunectl probe contention"),
         Example(

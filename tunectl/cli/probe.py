@@ -54,7 +54,11 @@ def command() -> None:
 @tunectl_command(
     name="jitter",
     short_help="Gaps in a loop that only reads the time-stamp counter.",
-    exits={OK: "within the budget, or there is none", DRIFTED: "over the budget; or --until ended the run"},
+    exits={
+        OK: "within the budget, or there is none",
+        FAILED: "a limit could not be judged, or a load did not run, or the command failed",
+        DRIFTED: "over the budget; or --until ended the run",
+    },
     examples=(
         Example("The isolated CPUs for a minute:", "sudo tunectl probe jitter --duration 60"),
         Example("What interrupts each CPU:", "sudo tunectl probe jitter --attribute"),
@@ -189,7 +193,7 @@ def _every(result: Measured) -> list[Jitter]:
 @tunectl_command(
     name="selftest",
     short_help="Interrupts a CPU by known lengths: does the probe find them all?",
-    exits={OK: "the probe found what was injected"},
+    exits={OK: "the probe found what was injected", FAILED: "it did not, or the command failed"},
     examples=(Example("On the last isolated CPU:", "sudo tunectl probe selftest"),),
 )
 @click.option(

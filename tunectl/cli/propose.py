@@ -21,6 +21,7 @@ from tunectl.tuning.propose import Proposal, propose, propose_body
 
 
 @tunectl_command(
+    exits={FAILED: "no CPU can be isolated here, or the command failed"},
     formats=("text", "toml", "json"),
     examples=(
         Example("Which CPUs, and why:", "tunectl propose"),

@@ -66,7 +66,11 @@ class Undoing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @tunectl_command(
-    exits={OK: "all is as it was before apply", DRIFTED: "somebody changed a value since: it was left alone"},
+    exits={
+        OK: "all is as it was before apply",
+        FAILED: "something stands that could not be restored, or the command failed",
+        DRIFTED: "somebody changed a value since: it was left alone",
+    },
     examples=(
         Example("What would be restored:", "sudo tunectl restore --dry-run"),
         Example("Everything as it was before:", "sudo tunectl restore"),

@@ -11,6 +11,7 @@ import click
 from tunectl import __version__
 from tunectl.cli.complete import script
 from tunectl.cli.manuals.documents import published, text_of
+from tunectl.cli.manuals.hostfile import hostfile_page
 from tunectl.cli.manuals.markdown import reference, schemas
 from tunectl.cli.manuals.native import help_text, native_pages
 from tunectl.cli.manuals.pages import Page, pages
@@ -56,15 +57,16 @@ def files() -> Files:
 
 
 def man_pages() -> Files:
-    """A page for each command, and one for tunectl-probe, which is that of `tunectl probe`, too."""
+    """A page for each command, one for tunectl-probe, which is that of `tunectl probe`, too, and the host file's."""
     given = os.environ.get("SOURCE_DATE_EPOCH")  # where a build has to be reproducible
     when = datetime.datetime.fromtimestamp(int(given), datetime.UTC) if given else datetime.datetime.now(datetime.UTC)
     program, *experiments = native_pages(help_text())
-    for page in pages():
+    for page in (*pages(), hostfile_page()):
         also: list[Page] = []
         if title(page.name) == program.name:
             page, also = _both(program, page), [page._replace(options=()), *experiments]
-        yield f"share/man/man1/{title(page.name)}.1", man_page(page, __version__, f"{when:%Y-%m-%d}", also)
+        place = f"share/man/man{page.section}/{title(page.name)}.{page.section}"
+        yield place, man_page(page, __version__, f"{when:%Y-%m-%d}", also)
 
 
 def _both(program: Page, command: Page) -> Page:

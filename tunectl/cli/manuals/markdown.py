@@ -77,13 +77,11 @@ def schemas(directory: Path) -> str:
         about = text(" ".join(f"{schema.get('title', '')}. {schema.get('description', '')}".split()))
         lines += ["", f"## {name.replace('-1', '/1')}", "", f"[{path.name}](../schema/{path.name}): {about}"]
         lines += ["", "| field | type | |", "|---|---|---|"]
-        lines += [
-            f"| `{field}` | {text(kind)} | {text(said)} |" for field, kind, said in _fields(schema, schema, "", ())
-        ]
+        lines += [f"| `{field}` | {text(kind)} | {text(said)} |" for field, kind, said in fields(schema, schema)]
     return "\n".join(lines) + "\n"
 
 
-def _fields(whole: Schema, part: Schema, before: str, seen: tuple[int, ...]) -> Iterator[tuple[str, str, str]]:
+def fields(whole: Schema, part: Schema, before: str = "", seen: tuple[int, ...] = ()) -> Iterator[tuple[str, str, str]]:
     """Each field below `part`: its path, its type, what it is."""
     for one in _parts(whole, part):
         if id(one) in seen:  # it holds itself
@@ -95,11 +93,11 @@ def _fields(whole: Schema, part: Schema, before: str, seen: tuple[int, ...]) -> 
             star = "" if name in required else "*"
             about = next((part["description"] for part in _parts(whole, field) if "description" in part), "")
             yield f"{path}{star}", _kind(whole, field), " ".join(about.split())
-            yield from _fields(whole, field, path, inside)
+            yield from fields(whole, field, path, inside)
         if isinstance(items := one.get("items"), dict):
-            yield from _fields(whole, items, f"{before}[]", inside)
+            yield from fields(whole, items, f"{before}[]", inside)
         if isinstance(rest := one.get("additionalProperties"), dict):
-            yield from _fields(whole, rest, f"{before}.*", inside)
+            yield from fields(whole, rest, f"{before}.*", inside)
 
 
 def _parts(whole: Schema, part: Schema) -> Iterator[Schema]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import click
 
-from tunectl.cli.helped import FAILURE, OK, Example, Family, Helped, summary_of
+from tunectl.cli.helped import DRIFTED, FAILURE, OK, REBOOT, Example, Family, Helped, summary_of
 from tunectl.cli.main import COMMANDS, cli
 from tunectl.cli.options import Options
 from tunectl.installed import HOST_FILE, STATE
@@ -36,12 +36,15 @@ class Page(NamedTuple):
     files: tuple[Item, ...] = ()
     environment: tuple[Item, ...] = ()
     see_also: tuple[str, ...] = ()  # other pages' names
+    section: str = "1"  # of the manual
 
 
 _SHARED_SAID = "Global options work before and after the command's name, and override their environment variables."
 _NAGIOS = Item("with --format nagios", "0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; a wrong command line is 3, too")
+_BY_SIGNAL = Item("128 + N", "ended by the signal N, as a shell shows it")
+_OF_ANY = {OK: "done, compliant or GO", DRIFTED: "drifted, NO-GO or over a limit", REBOOT: "only a reboot is pending"}
 _FILES = (
-    Item(HOST_FILE, "The host file: what is asked of this host. --host names another."),
+    Item(HOST_FILE, "The host file, see tunectl-hostfile(5): what is asked of this host. --host names another."),
     Item(STATE, "The journal that restore follows, and the lock. --state names another directory."),
 )
 _FILES_OF: Mapping[str, tuple[Item, ...]] = {
@@ -103,7 +106,7 @@ def _page(ctx: click.Context) -> Page:
         shared,
         _commands(ctx),
         command.examples,
-        _exits(command),
+        _exits(ctx),
         (*_FILES, *_FILES_OF.get(words.partition(" ")[0], ())),
         _environment(ctx, words),
         _see_also(ctx, words),
@@ -125,12 +128,16 @@ def _commands(ctx: click.Context) -> tuple[Item, ...]:
     return tuple(Item(*summary) for summary in ctx.command.summaries(ctx)) if isinstance(ctx.command, Family) else ()
 
 
-def _exits(command: Helped) -> tuple[Item, ...]:
-    said = {OK: "done", **FAILURE, **command.exits}
-    rows = tuple(Item(str(code), said[code]) for code in sorted(said))
-    assert isinstance(command, click.Command)
-    formats = next((getattr(param.type, "choices", ()) for param in command.params if param.name == "fmt"), ())
-    return (*rows, _NAGIOS) if "nagios" in formats else rows
+def _exits(ctx: click.Context) -> tuple[Item, ...]:
+    """Every code; a group has what its commands may end with."""
+    commands = [below.command for below in contexts(ctx) if isinstance(below.command, Helped)]
+    used = {code for command in commands for code in command.exits} | {OK, *FAILURE}
+    alone = commands[0].exits if len(commands) == 1 else _OF_ANY if DRIFTED in used else {}
+    said = {OK: "done", **FAILURE, **alone}
+    rows = tuple(Item(str(code), said[code]) for code in sorted(used))
+    params = (param for command in commands if isinstance(command, click.Command) for param in command.params)
+    formats = {one for param in params if param.name == "fmt" for one in getattr(param.type, "choices", ())}
+    return (*rows, *((_NAGIOS,) if "nagios" in formats else ()), _BY_SIGNAL)
 
 
 def _environment(ctx: click.Context, words: str) -> tuple[Item, ...]:

@@ -10,6 +10,9 @@ _ESCAPES = str.maketrans(
 )
 
 
+_MANUALS = {"1": "User Commands", "5": "File Formats"}
+
+
 def escaped(text: str) -> str:
     """One line of text for roff, in ASCII."""
     line = "".join(char if ord(char) < 128 else f"\\[u{ord(char):04X}]" for char in text.translate(_ESCAPES))
@@ -34,7 +37,8 @@ def title(name: str) -> str:
 
 def man_page(page: Page, version: str, date: str, also: Sequence[Page] = ()) -> str:
     """The page's source. `also` are the pages that stand in it as subsections: experiments of tunectl-probe."""
-    lines = [f'.TH "{title(page.name).upper()}" "1" "{date}" "tunectl {version}" "User Commands"']
+    head = (title(page.name).upper(), page.section, date, f"tunectl {version}", _MANUALS[page.section])
+    lines = [" ".join([".TH", *(f'"{word}"' for word in head)])]
     lines += [".SH NAME", rf"{escaped(title(page.name))} \- {rich(page.summary.rstrip('.'))}"]
     lines += [".SH SYNOPSIS", *_usage(page.usage)]
     lines += _section("DESCRIPTION", _paragraphs(page.body))

@@ -97,6 +97,7 @@ def render(limit_us: int) -> str:
 # Written by `tunectl apply`; `tunectl restore` removes it.
 [Unit]
 Description=Keep every CPU's exit latency within {limit_us} us
+Documentation=man:tunectl-apply(1)
 
 [Service]
 # no environment has it run other code

@@ -52,6 +52,7 @@ def render(invocation: Sequence[str]) -> str:
 # Written by `tunectl apply`; `tunectl restore` removes it.
 [Unit]
 Description=Put the runtime settings of tunectl's host file in force again, for %f
+Documentation=man:tunectl-apply(1)
 After=tunectl-apply.service
 # not where tunectl-apply.service was disabled: "|" makes one of the two enough
 ConditionPathExists=|/{LINK}

@@ -49,6 +49,7 @@ def render(invocation: Sequence[str]) -> str:
 # Written by `tunectl apply`; `tunectl restore` removes it.
 [Unit]
 Description=Put the runtime settings of tunectl's host file in force
+Documentation=man:tunectl-apply(1)
 After=local-fs.target systemd-modules-load.service systemd-sysctl.service systemd-udev-trigger.service tuned.service
 After=cpupower.service cpufrequtils.service loadcpufreq.service ksm.service sysfsutils.service
 Before=irqbalance.service
