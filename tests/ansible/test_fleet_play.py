@@ -84,12 +84,16 @@ def test_a_round_over_recorded_hosts(cage: Cage) -> None:
 def test_a_part_of_the_cage_that_is_go_and_the_same_session_again(cage: Cage) -> None:
     at = soon()  # documents that were made before the round are refused
     cage.canned({f"h{n}": preflight(f"h{n}", "go" if n else "no-go", at=at, max_ns=4000 + 10 * n) for n in range(7)})
+    cage.hosts["h1"] = {"tunectl_rack": "A1"}
+    cage.hosts["h2"] = {"tunectl_rack": 7}  # YAML makes a number of it
     done = cage.run("go", "--limit", "h1:h2:h3:h4:h5:h6")
     assert done.returncode == 0, done.stdout + done.stderr
     body = cage.report("go")
     assert (body["verdict"], body["counts"]["go"], body["outliers"]) == ("go", 6, [])
     assert (set(verdicts(body)), body["session"]["selection"]) == ({f"h{n}" for n in range(1, 7)}, "h1:h2:h3:h4:h5:h6")
     assert body["groups"][0]["usual"]["max_ns"]["n"] == 6
+    racks = {one["name"]: one["rack"] for one in body["hosts"]}
+    assert racks == dict.fromkeys(verdicts(body), "") | {"h1": "A1", "h2": "7"}
     document = json.loads((cage.place / "sessions/go/hosts/h1.json").read_text())
     assert document == preflight("h1", at=at, max_ns=4010)  # whole, as the host said it
     assert "histogram" not in done.stdout

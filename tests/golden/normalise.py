@@ -14,7 +14,7 @@ _PATTERNS = (
     (r'("(?:watched_s|cycle_s|cycle_ms|elapsed_s)": )[\d.e-]+', r"\1NUMBER"),
     (r"(timestamp_seconds\{[^}]*\} )[\d.e+]+", r"\1NUMBER"),
     (r"\b((?:[tT]he change|confirm)\s+)[0-9a-f]{8}\b", r"\1ID"),
-    (r"(\.html: )[\d,]+( bytes)", r"\1MANY\2"),  # of a page, with its style sheet
+    (r"(PLACE/\S+\.html: )[\d,]+( bytes)", r"\1MANY\2"),  # of a page, with its style sheet
     (r"(?m)^[0-9a-f]{8} (?=\{)", "CRC "),  # a line of the journal: what it sums up has been normalised
 )
 

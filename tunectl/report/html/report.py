@@ -203,7 +203,7 @@ def _rows(
                 "observed": observed or ("not set" if desired else ""),
                 "desired": wanted(desired, group.match) if row.observed != row.desired and desired else "",
                 "reason": "; ".join(filter(None, (group.reason, more))),
-                "why": why,
+                "why": "" if why == group.reason else why,
                 "source": source,
                 "steps": numbers,
                 "command": typed[0][0] if len(typed) == 1 and len(typed[0]) == 1 else "",
