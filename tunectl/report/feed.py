@@ -1,7 +1,7 @@
 """Figures of `probe feed`, as its pages write them: bounds, stages, and the conditions they were taken under. Pure."""
 
 from tunectl.report.escape import printable
-from tunectl.report.figures import plain
+from tunectl.report.figures import Limited, limited, plain
 from tunectl.shapes import FEED_STAGES, FEWEST_P99_9, Feed, FeedCase, FeedReplay
 from tunectl.wording import nanoseconds, plural
 
@@ -77,17 +77,14 @@ def stage_rows(case: FeedCase) -> list[tuple[str, ...]]:
     return rows
 
 
-def feed_limits_of(feed: Feed | None) -> list[tuple[str, str, str, str, str]]:
-    """(measure, figure, limit, of which case, over, within or not judged) of the worst case of `feed`."""
+def feed_limits_of(feed: Feed | None) -> list[Limited]:
+    """The worst case of `feed`."""
     cases = [case for case in (feed.cases if feed else ()) if case.at("99.9") is not None]
     if not feed or not cases:
         return []
     worst = max(cases, key=lambda case: case.at("99.9") or 0.0)
     limit = feed.budget.limits.get("due_to_book_p99_9_ns")
-    value = worst.at("99.9") or 0.0
-    word = "no limit" if limit is None else "OVER" if value > limit else "within"
-    if word == "within" and feed.budget.verdict == "not-judged":
-        word = "not judged"
-    return [
-        ("due to book P99.9", due_figure(worst, "99.9"), "-" if limit is None else nanoseconds(limit), worst.name, word)
-    ]
+    said = "-" if limit is None else nanoseconds(limit)
+    row = limited("due to book P99.9", due_figure(worst, "99.9"), said, worst.name, worst.at("99.9") or 0.0, limit)
+    unjudged = row.word == "within" and feed.budget.verdict == "not-judged"
+    return [row._replace(word="not judged") if unjudged else row]

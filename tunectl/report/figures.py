@@ -295,9 +295,20 @@ _LIMITED = {
 }
 
 
-def limits_of(probe: Jitter | None) -> list[tuple[str, str, str, str, str]]:
-    """(measure, figure, limit, on which CPU, over or within) of the worst CPU for each measure of the budget."""
-    rows: list[tuple[str, str, str, str, str]] = []
+class Limited(NamedTuple):
+    """A figure beside its limit; `share` is the figure in limits, None where there is no limit."""
+
+    label: str
+    measured: str
+    limit: str
+    where: str  # the CPU, or the case
+    word: str
+    share: float | None
+
+
+def limits_of(probe: Jitter | None) -> list[Limited]:
+    """Of the worst CPU for each measure of the budget."""
+    rows: list[Limited] = []
     if not probe:
         return rows
     for measure, label in _LIMITED.items():
@@ -305,10 +316,16 @@ def limits_of(probe: Jitter | None) -> list[tuple[str, str, str, str, str]]:
         if each:
             value, cpu = max(each)
             limit = probe.budget.limits.get(measure)
-            word = "no limit" if limit is None else "OVER" if value > limit else "within"
             said = "-" if limit is None else _written(measure, limit)
-            rows.append((label, _written(measure, value), said, f"CPU {cpu}", word))
+            rows.append(limited(label, _written(measure, value), said, f"CPU {cpu}", value, limit))
     return rows
+
+
+def limited(label: str, measured: str, said: str, where: str, value: float, limit: float | None) -> Limited:
+    """A figure, judged by its limit; `measured` and `said` are how both are written. A limit of nothing is one, too."""
+    word = "no limit" if limit is None else "OVER" if value > limit else "within"
+    share = None if limit is None else value / limit if limit else math.inf if value else 0.0
+    return Limited(label, measured, said, where, word, share)
 
 
 def stopped_together(stops: Stops | None) -> str:
