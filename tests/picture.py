@@ -24,7 +24,7 @@ PICTURE = FOLDER / "no-go-to-go.svg"
 DOCUMENTS = (FOLDER / "no-go.json", FOLDER / "go.json")
 # What is typed, and how many lines of the answer are shown: a longer one is cut, and says so.
 _TYPED = ("sudo tunectl preflight", "sudo tunectl apply && sudo reboot", "sudo tunectl preflight")
-_LINES = (26, 16)
+_LINES = (24, 24)
 _WIDTH = 80
 
 
