@@ -375,8 +375,8 @@ def load(directory: str) -> Journal:
     """The journal as it stands; an empty one where there is none. Damage is noted, not raised."""
     journal = Journal(directory, newest=newest.read(directory))
     try:
-        require_roots(journal.path)
         data = read_regular(journal.path, _LARGEST, follow=False)
+        require_roots(journal.path)
     except (FileNotFoundError, NotADirectoryError):
         return journal
     except OSError as error:

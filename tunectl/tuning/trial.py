@@ -169,8 +169,8 @@ def read_record(state: str, name: str, shape: type[Shape]) -> Shape | None:
     """A file beside the journal, None where it is not there. RecordLostError for one that others may write."""
     path = os.path.join(state, name)
     try:
-        require_roots(path)
         data = durable.read_regular(path, _LARGEST, follow=False)
+        require_roots(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
