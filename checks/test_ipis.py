@@ -15,6 +15,7 @@ from tunectl.checking.ipis import (
     sharing,
     too_many,
 )
+from tunectl.checking.outcomes import ISOLATION
 from tunectl.checking.residue import page_movers
 from tunectl.checking.subject import Subject
 from tunectl.checking.window import Window, some
@@ -108,7 +109,7 @@ def _named(cpu: int, loud: list[Sent], window: Window, subject: Subject) -> tupl
                 "allocate beforehand, mlockall, and mallopt(M_TRIM_THRESHOLD, M_MMAP_MAX); or put them into a process "
                 "of their own"
             )
-            fixes.append(to_decide(keep))
+            fixes.append(to_decide(keep, settled_by=ISOLATION))
         for mover, fix in page_movers(subject.root):
             senders.append(mover)
             fixes.append(fix)
@@ -131,9 +132,10 @@ def _stop(host: Sysroot, one: Sender, cpu: int) -> Fix:
     thread = read_thread(host, one.pid, one.pid)
     if one.pid == 0 or (thread and thread.kernel):
         comm, code = as_data(one.comm), as_data(one.callback or one.callsite)
-        return to_decide(f"find out who has the kernel's {comm} run {code} on CPU {cpu}")
+        return to_decide(f"find out who has the kernel's {comm} run {code} on CPU {cpu}", settled_by=ISOLATION)
     if thread is None:
         name = "it" if one.comm == _FORGOTTEN else as_data(one.comm)
-        return to_decide(f"see who starts {name}: process {one.pid} has ended")
+        return to_decide(f"see who starts {name}: process {one.pid} has ended", settled_by=ISOLATION)
     stop = stop_of(host, one.pid)
-    return to_decide(f"have {as_data(thread.comm)} (pid {one.pid}) leave CPU {cpu} out, or end it: {stop}")
+    leave = f"have {as_data(thread.comm)} (pid {one.pid}) leave CPU {cpu} out, or end it: {stop}"
+    return to_decide(leave, settled_by=ISOLATION)

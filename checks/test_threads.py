@@ -6,7 +6,7 @@ from tunectl import kinds
 from tunectl.checking import Severity, costs, failing, needs_sight, watches
 from tunectl.checking.groups import Group, group_of, to_keep_off
 from tunectl.checking.kthreads import knob_of, read_placement, strays
-from tunectl.checking.outcomes import IRQ_HOLDS, THREAD_HOLDS, WORK_HOLDS
+from tunectl.checking.outcomes import IRQ_HOLDS, ISOLATION, THREAD_HOLDS, WORK_HOLDS
 from tunectl.checking.placing import calmed, is_declared, moved
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import Trader, strangers
@@ -149,7 +149,8 @@ def _to_find(subject: Subject, housekeeping: CpuSet) -> Fix:
     if subject.untraced:
         return subject.untraced.fix or AS_ROOT
     cpus = format_cpulist(housekeeping)
-    return to_decide(f"have whoever starts it start it on CPUs {cpus}, or end that (a script, a service, a timer)")
+    start = f"have whoever starts it start it on CPUs {cpus}, or end that (a script, a service, a timer)"
+    return to_decide(start, settled_by=ISOLATION)
 
 
 def _of_group(root: Sysroot, group: Group, threads: list[Trespass], traders: list[Trader], housekeeping: CpuSet) -> Fix:

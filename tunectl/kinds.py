@@ -179,6 +179,13 @@ def made_of_words(arguments: object) -> str:
     return boot_words(words) if known else ""
 
 
+def ends_with_the_boot(command: object) -> bool:
+    """Is it about a process or a mask that no reboot leaves as it is?"""
+    return isinstance(command, Command) and command.kind in (
+        "move-thread", "move-interrupt", "move-workqueues", "calm-thread"
+    )  # fmt: skip
+
+
 def is_ours(action: Mapping[str, Any]) -> bool:
     """Does an action ask for nothing but `apply` and what is around it: a host file, words for the boot, a reboot?"""
     return action.get("kind") in ("apply", "propose", "reboot", BOOT_WORDS)

@@ -1433,7 +1433,8 @@ class Action(msgspec.Struct, frozen=True):
     """What to do about a host, in that host's words; of `kind` and `arguments` a reader makes the same in its own."""
 
     mends: Annotated[
-        list[str], Meta(min_length=1, description="Targets, the worst severity first; probe.budget for the budget.")
+        list[str],
+        Meta(description="Targets, the worst severity first; probe.budget for the budget; none of what `apply` needs."),
     ]
     command: Annotated[str, Meta(description="Typed as it stands."), Maybe] = ""
     decide: Annotated[str, Meta(description="What only the operator can decide, or do by hand."), Maybe] = ""

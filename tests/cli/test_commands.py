@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -430,15 +431,18 @@ def test_progress_is_for_a_terminal(tunectl: Run, stock: Path) -> None:
     assert quiet == ""
 
 
+COLOUR = r"\x1b\[[0-9;]*3[0-9]m"
+
+
 @pytest.mark.slow
 def test_colour_is_for_a_terminal_and_may_be_refused(stock: Path) -> None:
     for env in ({}, {"NO_COLOR": ""}):  # empty: nothing is asked for (no-color.org)
         _, coloured = on_terminal("verify", "--root", stock, env=env, result_too=True)
-        assert "\x1b[3" in coloured
+        assert re.search(COLOUR, coloured)
     for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         _, plain = on_terminal("verify", "--root", stock, env=env, result_too=True)
         assert "DRIFTED" in plain
-        assert "\x1b[3" not in plain
+        assert not re.search(COLOUR, plain)
 
 
 @pytest.mark.parametrize("command", ["show", "verify", "plan", "knobs", "propose"])
@@ -529,3 +533,30 @@ def test_a_snapshot_is_a_host(tunectl: Run, host_root: HostFactory, public: Path
     assert as_nobody("verify", *words).code == 0
     assert as_nobody("restore", *words).code == 0
     assert not differences(before, root)
+
+
+@pytest.mark.parametrize(
+    ("words", "judged"),
+    [("boot", 7), ("irq.*", 14), ("irq.affinity[4]", 1), ("mm.swappiness boot", 8), ("mm.swappiness mm.swappines?", 1)],
+)
+def test_verify_judges_the_knobs_that_are_named_alone(tunectl: Run, lab4: Path, words: str, judged: int) -> None:
+    done = tunectl("verify", *words.split(), "--root", lab4, "--format", "json")
+    found = valid("verify", done.out)
+    assert (done.code, len(found["findings"])) == (3, judged)
+    assert f"judged: {words} alone, {judged} of" in found["notes"][0]
+
+
+def test_verify_is_compliant_where_the_named_knobs_are(tunectl: Run, lab4: Path) -> None:
+    (lab4 / "proc/sys/vm/swappiness").write_text("0\n")
+    assert tunectl("verify", "mm.swappiness", "--root", lab4).code == 0
+    complaint(tunectl("verify", "mm.swapines", "--root", lab4), 2)
+
+
+@pytest.mark.parametrize(("option", "value"), [("--only", "compliant"), ("--severity", "hygiene")])
+def test_what_verify_shows_does_not_change_what_it_judges(tunectl: Run, lab4: Path, option: str, value: str) -> None:
+    whole = tunectl("verify", "--root", lab4, "--format", "json").json
+    done = tunectl("verify", option, value, "--root", lab4, "--format", "json")
+    found = valid("verify", done.out)
+    assert (done.code, found["verdict"], found["headline"]) == (3, "drifted", "42 drifted")
+    assert 0 < len(found["findings"]) < len(whole["findings"])
+    assert {value} == {one["outcome" if option == "--only" else "severity"] for one in found["findings"]}

@@ -49,7 +49,9 @@ def hostile() -> Iterator[Path]:
 def answers(hostile: Path) -> Answers:
     """What each command says of it, by command and format."""
     return {
-        (command, form): ask(command, *options, "--root", hostile, "--format", form)
+        (command, form): ask(
+            command, *options, "--root", hostile, "--format", form, *(["-v"] if form == "text" else [])
+        )
         for command, options in COMMANDS.items()
         for form in ("json", "text")
     }

@@ -60,12 +60,12 @@ def test_what_decides_the_boot_comes_first_then_apply_then_one_reboot_then_what_
     assert words(found, over_budget=True) == [
         menu,
         "sudo rm /etc/x",
-        "echo 0-1 | sudo tee /proc/irq/7/smp_affinity_list",
         str(APPLY),
         "sudo reboot",
         "use a NIC near the others",
-        "sudo tunectl probe jitter --attribute",
+        "sudo tunectl preflight",
     ]
+    assert actions_of(found, over_budget=True)[-1]["mends"] == ["check.device_interrupts[2]", "probe.budget"]
     (reboot,) = [one for one in actions_of(found) if one.get("command") == "sudo reboot"]
     assert set(reboot["mends"]) == {"boot.isolcpus", "boot.nohz_full", "boot.rcu_nocbs"}
 
@@ -191,8 +191,20 @@ def test_apply_in_a_list_of_commands_is_the_one_apply() -> None:
     moves = [to_type(kinds.move_thread(tid, "0")) for tid in (15, 16)]
     fix = in_turn(*moves, APPLY, REBOOT)
     assert str(fix) == "sudo taskset -cp 0 15; sudo taskset -cp 0 16 && sudo tunectl apply, then reboot"
-    same = [*map(str, moves), str(APPLY), "sudo reboot"]
-    assert words([drifted("check.movable_threads", fix, "2"), drifted("mm.ksm")]) == same
+    strays = drifted("check.movable_threads", fix, "2")
+    assert words([strays, drifted("mm.ksm")]) == [str(APPLY), "sudo reboot", "sudo tunectl preflight"]
+    stays = strays._replace(fix=in_turn(*moves, APPLY))
+    assert words([stays, drifted("mm.ksm")]) == [*map(str, moves), str(APPLY)]
+
+
+def test_what_ends_with_the_boot_is_left_to_the_boot_and_then_looked_at_again() -> None:
+    strays = drifted("check.movable_threads", to_type(kinds.move_thread(15, "0")), "2", Severity.STALL)
+    senders = drifted("check.ipis", to_decide("end it", settled_by=("boot.isolcpus", "domain")), "2")
+    isolation = drifted("boot.isolcpus", points=POINTS)._replace(desired="managed_irq,domain,2-3")
+    assert words([strays, senders, isolation]) == [str(APPLY), "sudo reboot", "sudo tunectl preflight"]
+    look = actions_of([strays, senders, isolation])[-1]
+    assert (look["mends"], look["note"]) == (["check.movable_threads[2]"], "what ran before the reboot is gone")
+    assert words([strays, senders]) == ["sudo taskset -cp 0 15", "end it"]
 
 
 def test_what_only_apply_or_a_reboot_mends_is_told_from_what_needs_more() -> None:
@@ -216,8 +228,8 @@ def test_an_argument_that_is_on_the_list_already_is_not_decided_again(fix: Fix) 
         drifted("boot.isolcpus", fix, points=POINTS)._replace(desired="managed_irq,domain,2-3"),
     ]
     alone = words(found[2:])
-    assert words(found) == ["echo 0 | sudo tee /proc/irq/42/smp_affinity_list", *alone]
-    *_, reboot = actions_of(found)
+    assert words(found) == [*alone, "sudo tunectl preflight"]
+    *_, reboot, _look = actions_of(found)
     assert set(reboot["mends"]) == {"check.device_interrupts[3]", "irq.affinity[36]", "boot.isolcpus"}
 
 

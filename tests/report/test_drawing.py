@@ -79,7 +79,7 @@ def test_figures_are_short_and_right(value: float) -> None:
 
 def test_a_strip_shows_when() -> None:
     quiet = cpu_of([*steady(100_000_000, 1_000, 10.0), (5_050_000_000, 900_000)], 10.0)
-    shown = lines("probe.jitter", document(quiet))
+    shown = lines("probe.jitter", document(quiet), verbose=1)
     (longest,) = [line for line in shown if line.strip().startswith("CPU 2 longest")]
     drawing = longest.split("longest ")[1]
     assert drawing.count("█") == 1
@@ -92,18 +92,20 @@ def test_a_strip_does_not_guess_what_was_not_listed() -> None:
     cut = {**cpu, "events": cpu["events"][:50], "events_lost": cpu["interruptions"] - 50}
     long = {**cut, "events": [*cut["events"], cpu["events"][-1]], "complete_until_ns": 5_000_000_000}
     for some in (cut, long | {"events_lost": cut["events_lost"] - 1}):
-        (longest,) = [line for line in lines("probe.jitter", document(some)) if "CPU 2 longest" in line]
+        (longest,) = [line for line in lines("probe.jitter", document(some), verbose=1) if "CPU 2 longest" in line]
         assert 0.45 < longest.count("?") / len(longest.split("longest ")[1]) < 0.55
-    (longest,) = [line for line in lines("probe.jitter", document(cpu)) if line.strip().startswith("CPU 2 longest")]
+    (longest,) = [
+        line for line in lines("probe.jitter", document(cpu), verbose=1) if line.strip().startswith("CPU 2 longest")
+    ]
     assert "?" not in longest
 
 
 def test_no_strip_of_a_run_without_gaps_or_times() -> None:
     none = cpu_of([], 10.0)
-    assert not [line for line in lines("probe.jitter", document(none)) if "over time" in line]
+    assert not [line for line in lines("probe.jitter", document(none), verbose=1) if "over time" in line]
     cpu = cpu_of(steady(100_000_000, 1_000, 10.0), 10.0)
     unlisted = {**cpu, "events": [], "events_lost": cpu["interruptions"]}
-    assert not [line for line in lines("probe.jitter", document(unlisted)) if "over time" in line]
+    assert not [line for line in lines("probe.jitter", document(unlisted), verbose=1) if "over time" in line]
 
 
 def test_the_series_is_used_where_the_list_was_full() -> None:
@@ -137,7 +139,9 @@ def test_a_run_that_was_stopped_for_3_of_10_seconds_is_black_for_3_of_10(listed:
     black = [one for one in made if one and one.longest_ns == stop and one.stolen == pytest.approx(1)]
     assert len(black) / len(made) == pytest.approx(0.3)
     shown = [
-        line.split(" ", 3)[-1] for line in lines("probe.jitter", document(cpu)) if line.strip().startswith("stolen ")
+        line.split(" ", 3)[-1]
+        for line in lines("probe.jitter", document(cpu), verbose=1)
+        if line.strip().startswith("stolen ")
     ]
     assert shown
     assert 0.28 < max(line.count("█") / len(line.rstrip()) for line in shown) < 0.36
@@ -158,7 +162,7 @@ def test_a_timeline_loses_no_time(gaps: list[tuple[int, int]], slices: int) -> N
 
 def test_the_histogram_says_what_took_the_time_and_gathers_what_is_empty() -> None:
     cpu = cpu_of([*steady(10_000_000, 300, 10.0), (5_000_500_000, 30_000_000)], 10.0)
-    shown = lines("probe.jitter", document(cpu))
+    shown = lines("probe.jitter", document(cpu), verbose=1)
     (short,) = [line for line in shown if line.strip().startswith("200 ns to 500 ns")]
     assert short.split()[5:8] == ["999", "1.0", "%"] or short.split()[5:8] == ["1,000", "1.0", "%"]
     assert [line.split() for line in shown if line.strip().startswith("500 ns to 20 ms")] == [

@@ -14,6 +14,8 @@ needs_sight = pytest.mark.needs_sight
 # Of a check that does not say what it costs: most of them look at what runs on an isolated CPU.
 OF_CHECKS = Severity.INTERRUPT
 
+# What the kernel's isolation settles by itself, where the host file asks for it and this boot has it not yet.
+ISOLATION = ("boot.isolcpus", "domain")
 # How long a command holds that is typed now; what a knob asks for, tunectl does again at each boot.
 THREAD_HOLDS = "it holds until the thread is started anew"
 IRQ_HOLDS = "it holds until the next boot; the knob irq.affinity in the host file does it at each"

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import UNSET, Meta
 
 from tunectl.bootloader.hang import is_uncovered
-from tunectl.cli.command import emit, is_terminal, stay_off, today, tunectl_command
-from tunectl.cli.helped import FAILED, OK, REBOOT, VERDICT, Example, exit_code
+from tunectl.cli.command import emit, is_terminal, may_colour, stay_off, today, tunectl_command, typed
+from tunectl.cli.helped import FAILED, OK, REBOOT, VERDICT, Example, exit_code, terminal_width
 from tunectl.cli.options import Options, wait_option
 from tunectl.cli.plan import Row, row_of
 from tunectl.cli.values import Duration
@@ -22,7 +22,7 @@ from tunectl.host.refusals import CHOOSES, mending
 from tunectl.host.writable import WritableSysroot
 from tunectl.hostfile.monitor import parse_listen
 from tunectl.hostfile.profile import NO_TEXTS, Texts
-from tunectl.model import Document
+from tunectl.model import Document, Lifetime
 from tunectl.shapes import Findings, HostFile, Maybe, Notes, NotRun, Reboot, Waits, fields_of, now_utc
 from tunectl.tuning.apply import Became, Result
 from tunectl.tuning.confirming import Chosen, Ended, Wanted, apply_set, choose_set, end_when_due
@@ -32,6 +32,7 @@ from tunectl.tuning.transaction import Run, nothing_done, planned, require_root
 from tunectl.tuning.trial import Confirms, TriedBy, read_set
 from tunectl.tuning.tryboot import Trying, try_boot
 from tunectl.verdict import Verdict, verdict_of
+from tunectl.wording import plural
 
 _KEXEC = argv("sudo", "systemctl", "kexec")
 
@@ -128,7 +129,7 @@ def command(
     if unless_worse and (why := was_taken_back(state, root, inspection.identity.boot_id, planned(inspection, True))):
         chosen = Chosen(None, why)
     if not yes and not tries:
-        _ask(inspection, runtime)
+        _ask(options, inspection, runtime)
     watched, why = _watched(root, reach) if reach is not None else ("", "")
     wanted = Wanted(within_s, watched) if within_s is not None else None
     if tries:
@@ -209,7 +210,7 @@ def _require_owned(inspection: Inspection) -> None:
         raise TunectlError(f"{said}: {CHOOSES}; nothing was changed", mending(doubts))
 
 
-def _ask(inspection: Inspection, runtime: bool) -> None:
+def _ask(options: Options, inspection: Inspection, runtime: bool) -> None:
     plan = planned(inspection, runtime)
     if not plan.changes:
         return
@@ -218,7 +219,13 @@ def _ask(inspection: Inspection, runtime: bool) -> None:
     from tunectl.report import render
 
     body = {"changes": fields_of([*map(row_of, plan.changes)]), "reboot_required": plan.reboot_required}
-    click.echo(render(Document("plan", inspection.identity, now_utc(), body), "text"), err=True)
+    document = Document("plan", inspection.identity, now_utc(), body)
+    colour = may_colour() and is_terminal(sys.stderr)
+    click.echo(render(document, "text", width=terminal_width(100), colour=colour), err=True, color=colour)
+    later = sum(change.lifetime is Lifetime.BOOT for change in plan.changes)
+    waits = f"; {later:,} of them hold from the next boot on" if later else ""
+    back = typed(options).text("`sudo tunectl restore`")
+    click.echo(f"{plural(len(plan.changes), 'value')}{waits}. {back} brings all of it back.", err=True)
     if not click.confirm("Apply these changes?", err=True):
         raise TunectlError("nothing was changed: the answer was no")
 

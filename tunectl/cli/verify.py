@@ -1,12 +1,19 @@
 """tunectl verify"""
 
+import fnmatch
+from collections.abc import Sequence
+from typing import Annotated
+
+import click
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Meta, UnsetType
 
 from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.helped import VERDICT, Example, exit_code
 from tunectl.cli.options import Options, strict_option
-from tunectl.model import Plan
+from tunectl.errors import UsageError
+from tunectl.model import Finding, Outcome, Plan, Severity
+from tunectl.report.findings import summary
 from tunectl.shapes import CameBack, Findings, HostFile, Notes, Strict, Waits
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.verdict import Verdict, verdict_of
@@ -18,6 +25,9 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     strict: Strict = False
     host_file: HostFile = ""
+    headline: Annotated[str | UnsetType, Meta(description="Of all that were judged, where only some are shown.")] = (
+        UNSET
+    )
     findings: Findings
     unconfirmed: Waits = UNSET
     returned: CameBack = UNSET
@@ -29,19 +39,56 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     exits=VERDICT,
     examples=(
         Example("Is every setting in force?", "tunectl verify"),
-        Example("Every target, those in force, too:", "tunectl verify -v"),
+        Example("Every target, those in force, too:", "tunectl verify -vv"),
+        Example("The boot arguments alone:", "tunectl verify boot"),
         Example("For Nagios:", "tunectl verify --format nagios"),
     ),
 )
+@click.argument("patterns", metavar="[KNOB]...", nargs=-1)
+@click.option("--only", type=click.Choice([one.value for one in Outcome]), help="Show only these; all are judged.")
+@click.option("--severity", type=click.Choice([one.value for one in Severity]), help="Show only what costs this.")
 @strict_option
-def command(options: Options, strict: bool) -> int:
-    """Observe again and compare: every finding with observed, desired, reason and fix."""
+def command(options: Options, patterns: tuple[str, ...], only: str | None, severity: str | None, strict: bool) -> int:
+    """Observe again and compare: every finding with observed, desired, reason and fix.
+
+    KNOB is a knob, the beginning of its name up to a dot, or a pattern (`irq.*`): the verdict is about these alone.
+    """
     inspection = open_inspection(open_root(options), options.host_path, options.state_path, options.invocation, today())
     stay_off(inspection.root, inspection.config.scope.isolated)
     plan = inspection.assess()
-    body = verify_body(inspection, plan, strict)
+    chosen = _chosen(plan.findings, patterns)
+    body = verify_body(inspection, plan._replace(findings=chosen), strict)
+    shown = tuple(
+        finding
+        for finding in chosen
+        if only in (None, finding.outcome.value) and severity in (None, finding.severity and finding.severity.value)
+    )
+    notes, headline = [], summary(chosen)
+    if patterns:
+        notes.append(f"judged: {' '.join(patterns)} alone, {len(chosen):,} of {len(plan.findings):,} targets")
+    if only or severity:
+        which = " and ".join(filter(None, (only, severity)))
+        notes.append(f"shown: {which} alone, {len(shown):,} of the {len(chosen):,} targets that were judged")
+    if notes:
+        body = msgspec.structs.replace(body, findings=shown, headline=headline, notes=[*notes, *body.notes])
     emit(options, "verify", inspection.identity, body)
     return exit_code(body.verdict, options.fmt)
+
+
+def _chosen(findings: Sequence[Finding], patterns: Sequence[str]) -> tuple[Finding, ...]:
+    """The findings that one of the patterns names; UsageError for a pattern that names none."""
+    chosen: dict[str, Finding] = {}
+    for pattern in patterns:
+        named = {
+            finding.target: finding
+            for finding in findings
+            if finding.knob.startswith(f"{pattern}.")
+            or any(name == pattern or fnmatch.fnmatchcase(name, pattern) for name in (finding.knob, finding.target))
+        }
+        if not named:
+            raise UsageError(f"KNOB {pattern}: no target here has that name", "see `tunectl knobs`")
+        chosen.update(named)
+    return tuple(chosen.values()) if patterns else tuple(findings)
 
 
 def verify_body(inspection: Inspection, plan: Plan, strict: bool) -> Verified:

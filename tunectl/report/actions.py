@@ -4,6 +4,7 @@ A fix says which of its tasks are typed as they stand. Anything else is for the 
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -11,17 +12,26 @@ from typing import Any, NamedTuple
 from tunectl import kinds
 from tunectl.command import Command, Step, quoted
 from tunectl.fix import REBOOT, Fix, Kind, Task, to_type
-from tunectl.model import Finding, Outcome, cost, parse_target
+from tunectl.model import Finding, Outcome, Severity, cost, parse_target
 from tunectl.report.findings import generalised, name_of
 from tunectl.verdict import fails_gate
+from tunectl.wording import plural
 
 _BY_ITSELF = (Kind.TYPE, Kind.DECIDE)  # not one task of many findings
 _OPEN = (Outcome.DRIFTED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
 _PLAIN = re.compile(r"(?!-[neE]+$)[\w@%+:,./-]+", re.ASCII)  # a word that a shell takes as it stands
 _EACH = "each_of_them"  # stands for `$each`, which nothing may quote
-MAX_NAMES = 6  # of knobs that an action mends: as many as fit a line or two
+MAX_NAMES = 2  # of knobs that an action mends; of more it is said how many, and what they cost
 MAX_COMMANDS = 3  # more of them on a page are one loop
 _SEARCH = to_type(kinds.probe_jitter(), "says what interrupts each CPU")
+_LOOK = to_type(kinds.preflight(), "what ran before the reboot is gone")
+_PROBE = "probe.budget"  # what an action is for that no finding asks for
+_WEIGHS = {
+    Severity.STALL: "that stall a thread",
+    Severity.INTERRUPT: "that interrupt one",
+    Severity.SLOWER: "that slow it down",
+    Severity.HYGIENE: "of hygiene",
+}
 
 
 class Item(NamedTuple):
@@ -47,13 +57,23 @@ def actions_of(
     for finding in every:
         for item in _items(finding, booted):
             gathered.setdefault(item, {})[finding.target] = finding
-    merged = _merged(gathered).items()
-    actions = [(item, sorted(mends.values(), key=lambda one: cost(one.severity))) for item, mends in merged]
+    merged = _merged(gathered)
+    boots_anew = any(item.task.kind is Kind.REBOOT for item in merged)
+    ended = {item: mends for item, mends in merged.items() if boots_anew and kinds.ends_with_the_boot(item.task.text)}
+    actions = [
+        (item, sorted(mends.values(), key=lambda one: cost(one.severity)))
+        for item, mends in merged.items()
+        if item not in ended
+    ]
     actions.sort(key=_place)
     made = _once([_action(item.task, mends) for item, mends in actions])
-    searches = (*unproved, *([_SEARCH] if over_budget else []))
-    made += [_document(task, ["probe.budget"]) for fix in searches for task in fix.tasks]
-    return made
+    again = list(dict.fromkeys(finding.target for mends in ended.values() for finding in mends.values()))
+    searches = [task for fix in unproved for task in fix.tasks]
+    if boots_anew and (again or over_budget) and not searches:
+        made.append(_document(_LOOK.tasks[0], [*again, *([_PROBE] if over_budget else [])]))
+    elif over_budget and not boots_anew:
+        searches += _SEARCH.tasks
+    return made + [_document(task, [_PROBE]) for task in searches]
 
 
 def _place(action: tuple[Item, Sequence[Finding]]) -> tuple[bool, int, bool, int, int]:
@@ -137,7 +157,7 @@ def _action(task: Task, mends: Sequence[Finding]) -> dict[str, Any]:
 
 
 def _document(task: Task, mends: list[str], waits: bool = False) -> dict[str, Any]:
-    rest = {"mends": mends, "reboot": waits}
+    rest = {"mends": [] if task.kind is Kind.PROPOSE else mends, "reboot": waits}
     if task.kind is Kind.DECIDE:
         return {"decide": task.said, **rest}
     if task.kind is Kind.WORDS:
@@ -170,6 +190,7 @@ class Todo(NamedTuple):
     note: str
     mends: tuple[str, ...]
     reboot: bool
+    looks: bool = False  # it mends nothing, and says whether the rest did
     own_words: str = ""  # what another host asks for, of which this tunectl makes nothing
 
     @property
@@ -194,20 +215,38 @@ class Todo(NamedTuple):
         return f"{own}: {self.own_words}" if self.own_words else f"by hand: {self.decide}" if self.decide else ""
 
     @property
+    def boots(self) -> bool:
+        """Is it the reboot?"""
+        return self.commands == REBOOT.commands
+
+    @property
+    def is_search(self) -> bool:
+        """Is it for a limit that was broken, of which no finding says why?"""
+        return self.mends == (_PROBE,)
+
+    @property
     def said(self) -> str:
-        """`mends 14: mm.thp_enabled, irq.affinity[24,27-30], …`"""
-        verb = "for" if self.mends == ("probe.budget",) else "mends"
-        if self.commands == REBOOT.commands:
-            verb = "puts in force"
-        if len(self.mends) == 1:
-            return f"{verb} {self.mends[0]}"
+        """What it mends, in words."""
+        return self.weighed({})
+
+    def weighed(self, severities: Mapping[str, Severity | None]) -> str:
+        """`mends 43: 7 that stall a thread, 36 that interrupt one`, where it is known what its targets cost."""
+        if not self.mends:
+            return "so that there is something to apply"
+        if self.is_search:
+            return "for the limits of the probe"
         knobs: dict[str, list[str]] = {}
         for target in map(parse_target, self.mends):
             knobs.setdefault(target.knob, []).append(target.instance)
-        names = [name_of(knob, instances, 4) for knob, instances in knobs.items()]
-        more = len(names) - MAX_NAMES
-        names = [*names[:MAX_NAMES], f"and {more} more"] if more > 1 else names
-        return f"{verb} {len(self.mends)}: {', '.join(names)}"
+        if self.boots:
+            return f"puts {plural(len(self.mends), 'setting')} in force"
+        verb = "looks again at" if self.looks else "mends"
+        if len(knobs) <= MAX_NAMES:
+            return f"{verb} {' and '.join(name_of(knob, instances, 4) for knob, instances in knobs.items())}"
+        costs = Counter(severity for target in self.mends if (severity := severities.get(target)))
+        parts = [f"{costs[severity]:,} {_WEIGHS[severity]}" for severity in sorted(costs, key=cost)]
+        number = len(self.mends)
+        return f"{verb} {number:,}: {', '.join(parts)}" if parts else f"{verb} {number:,} of {len(knobs)} settings"
 
 
 def _with_each(command: Command, place: int) -> str:
@@ -248,6 +287,7 @@ def _todo_of(action: Mapping[str, Any]) -> Todo:
         str(action.get("note") or ""),
         tuple(map(str, action.get("mends") or ())),
         bool(action.get("reboot")),
+        action.get("kind") == "preflight",
         quoted(own) if own else "",
     )
 

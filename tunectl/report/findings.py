@@ -22,7 +22,7 @@ from tunectl.model import (
     severity_of,
 )
 from tunectl.report.escape import printable
-from tunectl.wording import standing
+from tunectl.wording import plural, standing
 
 # The order on every page: what a person must act on comes first.
 ORDER = (
@@ -132,6 +132,17 @@ def brief(findings: Sequence[Finding]) -> str:
         else:
             parts.append((found[outcome], outcome.value.replace("-", " ")))
     return ", ".join(f"{count:,} {word}" for count, word in parts if count) or "nothing was examined"
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """`43 drifted, 2 unreadable`; without any, how many are as they should be."""
+    bad = counts(findings)
+    words = [(bad[one], one.value.replace("-", " ")) for one in (Outcome.DRIFTED, Outcome.PENDING_REBOOT)]
+    harmful = sum(one.harmful for one in findings if one.outcome is Outcome.REFUSED)
+    words += [(harmful, "refused (harmful)"), (bad[Outcome.UNREADABLE], "unknown")]
+    knobs = len({one.knob for one in findings if one.outcome is Outcome.COMPLIANT})
+    good = f"{plural(bad[Outcome.COMPLIANT], 'target')} of {plural(knobs, 'knob')} as they should be"
+    return ", ".join(f"{count:,} {word}" for count, word in words if count) or (good if knobs else "nothing to judge")
 
 
 def compact(instances: Iterable[str], limit: int = 24) -> str:

@@ -104,11 +104,12 @@ class Inspection(NamedTuple):
 
     def notes(self) -> list[str]:
         """What concerns the whole host: the boot loader, a journal that was cut off, interfaces that are not there."""
-        notes = [f"{doubt}: {CHOOSES}; {mending([doubt])}" for doubt in self.doubts()]
+        notes = []
         if waits := told_of_waiting(self.journal.directory, self.root, self.identity.boot_id):
             notes.append(waits)
         if back := self.returned():
             notes.append(f"the change {back.id} came back by itself at {back.at}: {back.why}")
+        notes += [f"{doubt}: {CHOOSES}; {mending([doubt])}" for doubt in self.doubts()]
         loader = detect(self.root, self.config.bootloader)
         if not loader.supported and self._wants_boot_arguments():
             notes.append(f"boot arguments are not tunectl's to write here: {loader.refusal}")

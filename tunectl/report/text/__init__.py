@@ -8,7 +8,7 @@ from tunectl import __version__
 from tunectl.errors import TunectlError
 from tunectl.model import Document
 from tunectl.report.escape import printable
-from tunectl.report.text.page import TextPage, prose
+from tunectl.report.text.page import TextPage, banner, prose
 
 # the document's name -> the module and the function that print its body
 _PAGES: dict[str, tuple[str, str]] = {
@@ -68,6 +68,13 @@ def render(document: Document, *, width: int = 100, colour: bool = False) -> str
         host = document.host
         known = [host.hostname, f"Linux {host.kernel}" if host.kernel else "", host.machine, document.at]
         page.line()
-        prose(page, " · ".join([*(printable(part) for part in known if part), f"tunectl {__version__}"]), style="dim")
+        signed = " · ".join([*(printable(part) for part in known if part), f"tunectl {__version__}"])
+        if page.last:  # the verdict once more: the first line of a long page has scrolled away
+            banner(page, page.last, " · ".join(part for part in (printable(host.hostname), document.at) if part))
+        else:
+            prose(page, signed, style="dim")
+    elif page.last:
+        page.line()
+        banner(page, page.last, "")
     # The pages escape text that others chose. A lone surrogate must not reach a stream even if a page forgets to.
     return (page.coloured() if colour else page.plain()).encode("utf-8", "backslashreplace").decode()

@@ -7,7 +7,7 @@ from tunectl.report.escape import printable
 from tunectl.report.figures import SIDES, bounds_of, change_of, label_of, listed_cpus, value_of, verdict_of
 from tunectl.report.text.page import Part, TextPage, heading, line, notes, prose
 from tunectl.shapes import ComparedSide, Comparison, RowGroup, typed
-from tunectl.wording import nanoseconds
+from tunectl.wording import nanoseconds, plural
 
 _STYLES = {"different": "bold", "no-difference": "bold", "cannot-tell": "bold magenta"}
 _GAPS = "gap percentiles are of the gaps that are left: fewer short ones raise them; arrivals count what is felt"
@@ -18,6 +18,7 @@ def compare(body: Mapping[str, Any], page: TextPage) -> None:
     compared = typed(body, Comparison)
     verdict, *rest = verdict_of(compared)
     prose(page, printable(verdict), style=_STYLES.get(compared.judged.outcome, "") if compared.judged else "")
+    page.last = compared.judged.outcome.replace("-", " ") if compared.judged else ""
     for text in rest:
         prose(page, printable(text), indent=2)
     page.line()
@@ -30,8 +31,11 @@ def compare(body: Mapping[str, Any], page: TextPage) -> None:
 def tables(page: TextPage, compared: Comparison, names: Sequence[str] = SIDES) -> None:
     """The tables of a comparison, with other names of the two sides."""
     percent = f"{compared.confidence * 100:g}%"
-    for group in compared.groups:
+    of_cpus = compared.groups[1:] if compared.kind == "jitter" and not page.verbose else []
+    for group in compared.groups[: len(compared.groups) - len(of_cpus)]:
         _group(page, group, percent, bool(compared.judged), names)
+    if of_cpus:
+        prose(page, f"{plural(len(of_cpus), 'more table')}, one a CPU: -v", style="dim")
     page.line()
     if any((side.runs or 1) > 1 for side in (compared.before, compared.after)):
         middle = "the middle one of the runs; -v shows the least and the greatest"

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tunectl.model import Outcome
-from tunectl.report.actions import actions_of, mended_by_apply
+from tunectl.report.actions import actions_of
 from tunectl.report.escape import printable, shown
-from tunectl.report.findings import Group, brief, compact, groups, name_of
-from tunectl.report.text.page import TextPage, banner, column_widths, columns, line, notes, prose, wrap
-from tunectl.report.text.todo import todo_list
+from tunectl.report.findings import Group, compact, groups, name_of, summary
+from tunectl.report.text import screen
+from tunectl.report.text.page import TextPage, columns, line, prose, wrap
 from tunectl.report.urgency import (
     COSTS,
     Urgent,
@@ -16,7 +16,6 @@ from tunectl.report.urgency import (
     kept,
     needs_attention,
     outcome_of,
-    unknown,
     urgent_of,
 )
 from tunectl.wording import plural, wanted
@@ -45,33 +44,10 @@ def findings(page: TextPage, found: Sequence[Group], *, indent: int = 0) -> None
             _attention(page, group, indent)
     for group in (group for group in found if group.outcome is Outcome.UNREADABLE):
         _attention(page, group, indent)
-    harmless(page, found, indent=indent)
+    _harmless(page, found, indent=indent)
 
 
-def urgent(page: TextPage, found: Sequence[Group], actions: Iterable[Mapping[str, Any]], *, indent: int = 0) -> None:
-    """Those that need attention, in short: a line for each value; the reason where more than `apply` is to be done.
-
-    `actions` say what is. What could not be found out is gathered by its reason at the end.
-    """
-    mended = frozenset[str]() if page.verbose else mended_by_apply(actions)
-    sections = [(one, one.lines(mended)) for one in urgent_of(found)]
-    rows = [each[:3] for _, lines in sections for each in lines]
-    widths = column_widths(rows, page.width - indent - 2) if rows else ()
-    for one, lines in sections:
-        page.line()
-        _costs(page, one, indent)
-        for each in lines:
-            columns(page, [each[:3]], indent=indent + 2, widths=widths)
-            if each.why:
-                prose(page, each.why, indent=indent + 6, style="dim")
-    if left := unknown(found):
-        page.line()
-        line(page, " " * indent, ("could not be found out", "bold"))
-    for names, reason in left:
-        prose(page, f"{names}: {reason}", indent=indent + 2, label="- ")
-
-
-def harmless(page: TextPage, found: Iterable[Group], *, indent: int = 0) -> None:
+def _harmless(page: TextPage, found: Iterable[Group], *, indent: int = 0) -> None:
     """One compact block for each outcome that needs no attention."""
     quiet = [group for group in found if not needs_attention(group)]
     for outcome, title in _QUIET.items():
@@ -98,7 +74,7 @@ def compliant(page: TextPage, found: Iterable[Group]) -> None:
         page.line()
         targets, knobs = sum(len(group.instances) for group in good), len({group.knob for group in good})
         line(page, ("compliant", "green"), f": {plural(targets, 'target')} of {plural(knobs, 'knob')}")
-    if good and page.verbose:
+    if good and page.verbose > 1:
         cells = [(name_of(group.knob, row.instances), shown(row.observed)) for group in good for row in group.rows]
         columns(page, cells, indent=2, styles=("", "dim"))
 
@@ -143,11 +119,14 @@ def _rows(page: TextPage, group: Group, indent: int) -> None:
 
 
 def judged(body: Mapping[str, Any], page: TextPage) -> None:
-    """Prints a tunectl.verify/1 or tunectl.check/1 body: the verdict and the counts, then what needs doing."""
+    """Prints a tunectl.verify/1 or tunectl.check/1 body: the screen; with -v each finding, with -vv those in force."""
     found = findings_in(body)
-    banner(page, str(body["verdict"]), brief(found))
-    todo_list(page, actions_of(found))
     grouped = groups(found)
-    findings(page, grouped)
-    compliant(page, grouped)
-    notes(page, body.get("notes", ()))
+    screen.begin(page, str(body["verdict"]), str(body.get("headline") or summary(found)))
+    actions = actions_of(found)
+    screen.wrong(page, grouped, actions)
+    screen.todo_list(page, actions, found)
+    screen.ending(page, body.get("notes", ()), found)
+    if page.verbose:
+        findings(page, grouped)
+        compliant(page, grouped)

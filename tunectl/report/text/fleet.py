@@ -23,12 +23,13 @@ from tunectl.report.hosts import (
     word,
     written,
 )
-from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, columns, heading, line, notes, prose, wrap
+from tunectl.report.text import screen
+from tunectl.report.text.page import VERDICT_STYLES, TextPage, columns, heading, line, notes, prose, wrap
 from tunectl.wording import plural
 
 _CUT = " ..."
 _SHORT = 60  # cells; longer lists of hosts are counted in a heading
-_FEW = 8  # causes shown of a verdict, and actions, without -v
+_FEW = 7  # causes shown of a verdict, and actions, without -v
 _OWN = 3  # of what hosts ask for in their own words, each a line of its own
 _ODDEST = 8  # outliers shown without -v
 _SHOWN = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm", "loop_ns")
@@ -37,7 +38,7 @@ _SHOWN = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm", "loop_ns")
 def report(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.fleet/1 body."""
     verdict = str(body["verdict"])
-    banner(page, verdict, f"{tally(body['counts'])}; {MEANS.get(verdict, '')}")
+    screen.begin(page, verdict, f"{tally(body['counts'])}; {MEANS.get(verdict, '')}")
     session = body["session"]
     said = [f"session {session['name']}", session["selection"], f"began {session['at']}" if session["at"] else ""]
     prose(page, " · ".join(printable(part) for part in said if part), indent=2, style="dim")

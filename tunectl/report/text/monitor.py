@@ -9,7 +9,7 @@ from tunectl.report.escape import printable, shown
 from tunectl.report.text.page import TextPage, banner, columns, heading, line, notes, prose
 from tunectl.wording import plural
 
-MAX_ROWS = 24  # with more CPUs, those that look alike share a row
+MAX_ROWS = 8  # with more CPUs, those that look alike share a row: alerts stand below, on the same screen
 MAX_ALERTS = 5
 MAX_OF_RULE = 2
 MAX_INTERRUPTS = 2
@@ -26,13 +26,13 @@ def monitor(body: Mapping[str, Any], page: TextPage) -> None:
     banner(page, str(body["verdict"]), _said(body))
     ranks = {severity: rank for rank, severity in enumerate(_SEVERITIES)}
     firing = sorted(body["alerts"], key=lambda alert: ranks.get(alert["severity"], 0))
-    _alerts(page, "Firing", firing, fixes=True)
     isolated = f"isolated {body['isolated']}" if body["isolated"] else "none is isolated"
     sets = f"{isolated}; housekeeping {body['housekeeping']}" if body["housekeeping"] else isolated
     heading(page, "CPUs", (f"   {sets}", "dim"))
     rows = [_cells(group, len(body["cpus"]) > MAX_ROWS, page.width < _ROOMY) for group in _groups(body["cpus"])]
     columns(page, rows, right=(3, 4, 7, 8), header=_HEADER, styles=("red", "", "dim", "", "", "dim"))
     _zones(page, body["zones"])
+    _alerts(page, "Firing", firing, fixes=True)
     shown_above = {_edge(alert) for alert in firing}
     _alerts(page, "Last alerts", [alert for alert in body["recent"] if _edge(alert) not in shown_above], fixes=False)
     _sources(page, body)
@@ -159,13 +159,23 @@ def _alerts(page: TextPage, title: str, alerts: Sequence[Row], *, fixes: bool) -
         if fixes:
             observed, expected = shown(alert["observed"]), shown(alert["expected"])
             is_short = alert["observed"] is not None and len(observed) + len(expected) < 60
-            values = f"; {expected} → {observed}" if is_short else ""
+            values = f"; {observed} → {expected}" if is_short else ""
             prose(page, f"{alert['summary']}{values}", indent=4)
         if fixes and alert["fix"]:
             prose(page, alert["fix"], indent=4, label="fix  ")
-    left = Counter(alert["rule"] for alert in alerts) - Counter(alert["rule"] for alert in kept)
-    if left:
-        prose(page, "and " + ", ".join(f"{count} more {printable(rule)}" for rule, count in left.items()), indent=2)
+    left: dict[str, list[str]] = {}
+    for alert in alerts:
+        if alert not in kept:
+            left.setdefault(alert["rule"], []).append(str(alert["subject"]))
+    said = [f"{len(subjects)} more {printable(rule)}{_families(subjects)}" for rule, subjects in left.items()]
+    if said:
+        prose(page, f"and {'; '.join(said)}", indent=2)
+
+
+def _families(subjects: Sequence[str]) -> str:
+    """` (irq 12, mm 4)`: which settings they are of, where they are settings."""
+    families = Counter(printable(subject.partition(".")[0]) for subject in subjects if "." in subject)
+    return f" ({', '.join(f'{family} {count}' for family, count in families.most_common())})" if families else ""
 
 
 def _clock(at: Any) -> str:

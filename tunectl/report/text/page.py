@@ -21,6 +21,7 @@ class TextPage:
         self.width = max(width, _NARROWEST)
         self.verbose = verbose
         self.recorded = recorded  # the directory of a recorded host
+        self.last = ""  # the verdict that its last line has
         self.lines: list[Sequence[Styled]] = []
 
     def line(self) -> None:
@@ -74,6 +75,8 @@ VERDICT_STYLES = {
     "critical": "red",
     "unreadable": "magenta",
     "unknown": "magenta",
+    "within": "green",
+    "over": "red",
 }
 _GAP = 2
 _LEAST = 6  # cells; a column is made no narrower
@@ -113,11 +116,16 @@ def prose(page: TextPage, text: str, *, indent: int = 0, label: str = "", hang: 
 
 def banner(page: TextPage, verdict: str, said: str) -> None:
     """A verdict in capitals, then what it rests on."""
-    word = printable(verdict).upper().replace("PENDING-REBOOT", "PENDING REBOOT")
-    style = VERDICT_STYLES.get(verdict, "magenta")
+    word, style = verdict_word(verdict)
     hang = cell_len(word) + _GAP
     for number, wrapped in enumerate(wrap(said, page.width - hang)):
-        line(page, (word if number == 0 else " " * (hang - _GAP), f"bold {style}"), " " * _GAP, wrapped)
+        line(page, (word if number == 0 else " " * (hang - _GAP), style), " " * _GAP, wrapped)
+
+
+def verdict_word(verdict: str) -> tuple[str, str]:
+    """A verdict in capitals, and its style."""
+    word = printable(verdict).upper().replace("PENDING-REBOOT", "PENDING REBOOT")
+    return word, f"bold {VERDICT_STYLES.get(verdict, 'magenta')}"
 
 
 _OPTION = r" --(?:root|host|state) (?:'[^']*'|[^\s'])+"

@@ -1,40 +1,57 @@
 """`tunectl preflight`: GO or not, every reason, then what each part found."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tunectl.report.escape import printable, shown
 from tunectl.report.feed import feed_limits_of
-from tunectl.report.figures import Runs, limits_of, runs_in
+from tunectl.report.figures import Limited, Runs, limits_of, runs_in
 from tunectl.report.findings import brief, groups
 from tunectl.report.hosts import machine_name
+from tunectl.report.text import screen
 from tunectl.report.text.experiments import feed_measured
-from tunectl.report.text.findings import harmless, urgent
-from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, columns, heading, line, notes, prose
+from tunectl.report.text.findings import compliant, findings
+from tunectl.report.text.page import VERDICT_STYLES, TextPage, heading, line, notes, prose
 from tunectl.report.text.probe_jitter import measured, under
-from tunectl.report.text.todo import todo_list
 from tunectl.report.urgency import findings_in, other_reasons
 from tunectl.shapes import Jitter
 from tunectl.verdict import SECTIONS
 
 
 def preflight(body: Mapping[str, Any], page: TextPage) -> None:
-    """Prints a tunectl.preflight/1 body: what to do, what was measured, the settings; then everything else."""
-    verdict = str(body["verdict"])
-    banner(page, verdict, str(body.get("headline") or ""))
-    if hardware := body.get("hardware"):
-        prose(page, machine_name(hardware), indent=2, style="dim")
-    if sets := body.get("cpu_sets"):
-        isolated, rest = shown(sets.get("isolated")), shown(sets.get("housekeeping"))
-        text = f"CPUs {shown(sets.get('online'))} online: {isolated} to trade on, {rest} for everything else"
-        prose(page, f"{text}, says {shown(sets.get('from'))}", indent=2, style="dim")
-    todo_list(page, body.get("actions") or ())
-    heading(page, "Measured")
+    """Prints a tunectl.preflight/1 body: the screen; with -v what each part found and measured."""
     runs = runs_in(body)
-    _against_budget(page, body, runs)
+    found = [finding for name in SECTIONS for finding in findings_in(body.get(name))]
+    grouped = groups(found)
+    screen.begin(page, str(body["verdict"]), str(body.get("headline") or ""), _about(body))
+    screen.against_limits(page, _limits(runs), other_reasons(body))
+    actions = body.get("actions") or ()
+    screen.wrong(page, grouped, actions)
+    screen.todo_list(page, actions, found)
+    screen.ending(page, [*((body.get("verify") or {}).get("notes") or ()), *(body.get("notes") or ())], found)
+    if page.verbose:
+        _details(page, body, runs)
+
+
+def _about(body: Mapping[str, Any]) -> Iterator[str]:
+    """The machine, and the CPUs that were judged."""
+    if hardware := body.get("hardware"):
+        yield machine_name(hardware)
+    if sets := body.get("cpu_sets"):
+        isolated, rest, online = (shown(sets.get(which)) for which in ("isolated", "housekeeping", "online"))
+        yield f"CPUs {isolated} of {online} to trade on, {rest} for everything else, says {shown(sets.get('from'))}"
+
+
+def _limits(runs: Runs) -> list[Limited]:
+    """What was measured, the quiet run first."""
+    loaded = [row._replace(label=f"{row.label}, loaded") for row in limits_of(runs.loaded)]
+    return [*limits_of(runs.probe), *loaded, *feed_limits_of(runs.feed)]
+
+
+def _details(page: TextPage, body: Mapping[str, Any], runs: Runs) -> None:
+    """What each part found, value by value, and what was measured."""
     for name, title in (("check", "Checks"), ("thermal", "Thermal state"), ("verify", "Settings")):
-        _section(page, title, body.get(name), body)
-    harmless(page, groups(finding for name in SECTIONS for finding in findings_in(body.get(name))))
+        _section(page, title, body.get(name))
     _probe(page, runs.probe, body.get("beside") or ())
     if runs.loaded:
         heading(page, "Probe under load")
@@ -44,37 +61,21 @@ def preflight(body: Mapping[str, Any], page: TextPage) -> None:
         heading(page, "Feed")
         feed_measured(runs.feed, page)
     _evidence(page, (body.get("thermal") or {}).get("evidence") or {})
-    notes(page, body.get("notes", ()))
 
 
-def _against_budget(page: TextPage, body: Mapping[str, Any], runs: Runs) -> None:
-    """The worst CPU's figures with their limits, and each reason for the verdict that is no finding's."""
-    for reason in other_reasons(body):
-        prose(page, reason, indent=2, label="- ")
-    for what, rows in (
-        ("probe, the worst CPU", limits_of(runs.probe)),
-        ("under load, the worst CPU", limits_of(runs.loaded)),
-        ("feed", feed_limits_of(runs.feed)),
-    ):
-        if rows:
-            columns(
-                page, [row[:5] for row in rows], indent=2, right=(1, 2), header=(what, "measured", "budget", "", "")
-            )
-
-
-def _section(page: TextPage, title: str, section: Mapping[str, Any] | None, body: Mapping[str, Any]) -> None:
+def _section(page: TextPage, title: str, section: Mapping[str, Any] | None) -> None:
     """One part's verdict and counts, what needs attention, and its notes that the whole body has not as well."""
     if section is None:
         heading(page, title, ": not run")
         return
     verdict = str(section["verdict"])
-    findings = findings_in(section)
+    judged = findings_in(section)
     page.line()
     word = printable(verdict).replace("-", " ")
     line(page, (title, "bold"), ": ", (word, f"bold {VERDICT_STYLES.get(verdict, '')}"))
-    prose(page, brief(findings), indent=2)
-    urgent(page, groups(findings), body.get("actions") or (), indent=2)
-    notes(page, [note for note in section.get("notes", ()) if note not in body.get("notes", ())], f"{title}: notes")
+    prose(page, brief(judged), indent=2)
+    findings(page, groups(judged), indent=2)
+    compliant(page, groups(judged))
 
 
 def _evidence(page: TextPage, evidence: Mapping[str, Any]) -> None:

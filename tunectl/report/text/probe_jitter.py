@@ -10,6 +10,7 @@ from tunectl.report.escape import printable
 from tunectl.report.figures import (
     LOADED,
     OF_A_RUN,
+    limits_of,
     loads_of,
     problems_of,
     runs_of,
@@ -18,30 +19,60 @@ from tunectl.report.figures import (
     verdict_of,
 )
 from tunectl.report.story import story
-from tunectl.report.text import compare
+from tunectl.report.text import compare, screen
 from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram, sparklines
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
-from tunectl.shapes import Cpu, Jitter, JitterLoaded, JitterRuns, typed
+from tunectl.shapes import Budget, Cpu, Jitter, JitterLoaded, JitterRuns, typed
 from tunectl.wording import nanoseconds, plural
 
 MAX_CPUS = 64  # rows of the table: the CPUs with the longest gaps
+MOST_CPUS = 6  # the same, and of causes and periods, on the first screen
+MOST_CAUSES = 5
+MOST_PERIODS = 3
 MAX_IRQS = 8  # interrupts listed: the most frequent ones
 _HEADER = ("CPU", "int/s", "stolen", "P50", "P99", "P99.9", "P99.99", "arr99.9", "max", "loop")
 
 
 def jitter(body: Mapping[str, Any], page: TextPage) -> None:
-    """Prints a tunectl.probe.jitter/1 body."""
+    """Prints a tunectl.probe.jitter/1 body: the screen; with -v every CPU, all lengths, the run's course, counters."""
     result = typed(body, Jitter)
-    measured(result, page)
-    notes(page, result.warnings, "Warnings")
+    screen.begin(page, _word([result]), _headline([result]), _unjudged(result.budget))
+    if page.verbose:
+        measured(result, page)
+        notes(page, result.warnings, "Warnings")
+        return
+    _story(page, result, 0)
+    rows = limits_of(result)
+    if any(row.share is not None for row in rows):
+        screen.against_limits(page, rows)
+    page.line()
+    _table(page, result, MOST_CPUS)
+    causes(page, result, 0, MOST_CAUSES)
+    periods(page, result, 0, MOST_PERIODS)
+    if together := stopped_together(result.simultaneous_stops):
+        prose(page, together, style="yellow")
+    screen.ending(page, result.warnings)
+    page.line()
+    prose(page, "-v: all lengths, the course of the run, what the kernel counted meanwhile", style="dim")
+
+
+def _word(runs: Iterable[Jitter]) -> str:
+    """How runs kept their budget: one that broke it breaks it for all."""
+    verdicts = {run.budget.verdict for run in runs}
+    return "over" if "broken" in verdicts else "within" if verdicts == {"within"} else "not judged"
+
+
+def _unjudged(budget: Budget) -> list[str]:
+    """Why nothing was judged; and each limit that was broken is among the figures."""
+    return [budget.reason or "no budget"] if budget.verdict == "not-judged" else []
 
 
 def runs(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.jitter.runs/1 body: a line a run."""
     kept = typed(body, JitterRuns)
     count = f"{len(kept.runs)} runs, {kept.pause_s:g} s apart" if len(kept.runs) > 1 else "1 run"
-    prose(page, f"{count}, each: {_headline(kept.runs)}", style="bold")
+    screen.begin(page, _word(kept.runs), f"{count}, each: {_headline(kept.runs)}")
     for text in dict.fromkeys(text for run in kept.runs for text in run.budget.broken):
         prose(page, text, label="over budget: ", style="red")
     page.line()
@@ -101,10 +132,7 @@ def measured(result: Jitter, page: TextPage, indent: int = 0) -> None:
     judged(page, result.budget, indent)
     _story(page, result, indent)
     page.line()
-    rows = sorted(cpus, key=lambda cpu: -cpu.max_ns)[:MAX_CPUS] if len(cpus) > MAX_CPUS else cpus
-    columns(page, [_row(result, cpu) for cpu in rows], indent=indent, right=range(len(_HEADER)), header=_HEADER)
-    if len(cpus) > len(rows):
-        prose(page, f"and {len(cpus) - len(rows)} more CPUs, none with a longer gap", indent=indent)
+    _table(page, result, MAX_CPUS, indent)
     legend = "stolen: ppm of the time; P50 to max: gaps; arr99.9: P99.9 of a randomly timed message's wait"
     prose(page, legend, indent=indent, style="dim")
     account(page, result, indent)
@@ -113,6 +141,15 @@ def measured(result: Jitter, page: TextPage, indent: int = 0) -> None:
     causes(page, result, indent)
     periods(page, result, indent)
     _during(page, result, indent)
+
+
+def _table(page: TextPage, result: Jitter, most: int, indent: int = 0) -> None:
+    """A line a CPU: those with the longest gaps, where there are more than `most`."""
+    cpus = result.cpus
+    rows = sorted(cpus, key=lambda cpu: -cpu.max_ns)[:most] if len(cpus) > most else cpus
+    columns(page, [_row(result, cpu) for cpu in rows], indent=indent, right=range(len(_HEADER)), header=_HEADER)
+    if len(cpus) > len(rows):
+        prose(page, f"and {len(cpus) - len(rows)} more CPUs, none with a longer gap", indent=indent)
 
 
 def _headline(runs: Sequence[Jitter]) -> str:
@@ -187,8 +224,8 @@ def _during(page: TextPage, result: Jitter, indent: int) -> None:
 _CAUSES_HEADER = ("gaps", "total", "share", "longest", "cause, by what held the CPU longest")
 
 
-def causes(page: TextPage, result: Jitter, indent: int) -> None:
-    """The table of causes over all CPUs; nothing where causes were not asked for."""
+def causes(page: TextPage, result: Jitter, indent: int, most: int = MAX_CPUS) -> None:
+    """The table of causes over all CPUs, the first `most` and their sum; nothing where they were not asked for."""
     asked = result.attribution
     if not asked:
         return
@@ -202,6 +239,7 @@ def causes(page: TextPage, result: Jitter, indent: int) -> None:
         said += f"; by its clock {asked.clock}, an event may have been {nanoseconds(error)} earlier or later"
     prose(page, f"what the gaps were, by the kernel's own trace{said}", indent=indent)
     times = [(row, nanoseconds(row.total_ns, ""), nanoseconds(row.max_ns, "")) for row in grouped(result)]
+    times = [*times[: most - 1], *times[-1:]] if len(times) > most else times
     shown = [(f"{row.count:,}", took, f"{row.percent:.1f} %", longest, row.cause) for row, took, longest in times]
     columns(page, shown, indent=indent + 2, right={0, 1, 2, 3}, header=_CAUSES_HEADER)
     for text in totals(result):
@@ -211,18 +249,20 @@ def causes(page: TextPage, result: Jitter, indent: int) -> None:
         prose(page, f"{lost:,} events found no room in the trace buffer", indent=indent + 2, style="yellow")
 
 
-def periods(page: TextPage, result: Jitter, indent: int) -> None:
+def periods(page: TextPage, result: Jitter, indent: int, most: int = MAX_CPUS) -> None:
     """A line for each series of gaps that comes at regular intervals, and how far they were looked for."""
     found = [(cpu.cpu, period) for cpu in result.cpus for period in cpu.periods]
     searched = searched_of(result)
     if found or searched:
         page.line()
-    for cpu, period in found:
+    for cpu, period in found[:most]:
         every = f"{period.known_ms} ms"
         known = " - ".join(dict.fromkeys(text for text in (period.name, period.cause) if text))
         what = f"{period.count:,} gaps, {nanoseconds(period.mean_ns)} each on average"
         prose(page, f"{what}{': ' if known else ''}{known}", indent=indent, label=f"CPU {cpu}, every {every}: ")
-    if searched:
+    if len(found) > most:
+        prose(page, f"and {len(found) - most} more periods: -v", indent=indent, style="dim")
+    if searched and (page.verbose or not found):
         prose(page, searched, indent=indent, style="dim")
 
 
@@ -234,7 +274,7 @@ def account(page: TextPage, result: Jitter, indent: int) -> None:
         said = "1 ppm" if worst < 1 else f"{worst:,.0f} ppm"
         text = f"loops and gaps add up to the run's length within {said}"
         prose(page, text, indent=indent, style="dim" if worst <= 1000 else "red")
-    elif page.verbose:
+    elif page.verbose > 1:
         text = "the kernel's clock reads the same counter: loops and gaps cannot be held against it"
         prose(page, text, indent=indent, style="dim")
     if smis := result.smis:
@@ -247,10 +287,10 @@ def account(page: TextPage, result: Jitter, indent: int) -> None:
     stops = result.simultaneous_stops
     if together := stopped_together(stops):
         prose(page, together, indent=indent, style="yellow")
-    elif stops and page.verbose:
+    elif stops and page.verbose > 1:
         unknown = f"simultaneous stops of all CPUs cannot be told: {stops.reason}"
         prose(page, unknown if stops.reason else "no simultaneous stops of all CPUs", indent=indent, style="dim")
-    for cpu in result.cpus if page.verbose else ():
+    for cpu in result.cpus if page.verbose > 1 else ():
         if clock := cpu.core_khz:
             text = f"core clock {clock.before / 1e6:.3f} GHz before, {clock.after / 1e6:.3f} GHz after"
             prose(page, text, indent=indent, label=f"CPU {cpu.cpu}: ", style="dim")

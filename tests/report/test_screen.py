@@ -1,0 +1,150 @@
+"""The first screen of the pages that judge: it fits, it ends with the verdict, and it folds nothing that decides."""
+
+from typing import Any
+
+import pytest
+
+from tests.golden.world import World
+from tests.report.documents import document
+from tunectl.command import argv
+from tunectl.fix import to_type
+from tunectl.model import Document, Finding, HostId, Outcome, Severity
+from tunectl.report import render
+from tunectl.report.actions import actions_of
+from tunectl.report.figures import Limited, limited
+from tunectl.report.findings import groups
+from tunectl.report.text.page import TextPage
+from tunectl.report.text.screen import MAX_FIGURES, MAX_STEPS, against_limits, wrong
+
+
+def lines(made: Document, width: int = 80) -> list[str]:
+    return render(made, "text", width=width).splitlines()
+
+
+def verify_of(found: list[Finding], verdict: str = "drifted", **more: Any) -> Document:
+    body = {"verdict": verdict, "findings": found, "notes": [], **more}
+    return Document("verify", HostId(hostname="tx-01"), "2026-11-28T08:00:00Z", body, tuple(found))
+
+
+def drifted(knob: str, instance: str = "", severity: Severity = Severity.STALL, **more: Any) -> Finding:
+    return Finding(knob, instance, Outcome.DRIFTED, "1", "2", "why", severity=severity, **more)
+
+
+@pytest.mark.parametrize("name", ["lab4", "xeon2s", "epyc"])
+def test_a_host_that_nobody_tuned_fits_forty_lines_and_names_every_knob(name: str) -> None:
+    world = World()
+    try:
+        words = f"preflight --window 0.05 --duration 0.1 --root {name}"
+        shown, judged = world.run(words).out.splitlines(), world.run(f"{words} --format json").json
+    finally:
+        world.close()
+    assert len(shown) <= 40
+    assert shown[0].split()[0] == shown[-1].split()[0] == "NO-GO"
+    found = [each for part in ("verify", "check", "thermal") for each in judged[part]["findings"]]
+    bad = {each["knob"] for each in found if each["outcome"] in ("drifted", "unreadable")}
+    assert bad
+    assert [knob for knob in bad if knob not in "\n".join(shown)] == []
+
+
+def test_a_host_that_is_ready_fits_a_terminal() -> None:
+    whole = document("preflight")
+    sections = {
+        name: {**whole.body[name], "verdict": verdict,
+               "findings": [one for one in whole.body[name]["findings"] if one["outcome"] == "compliant"]}
+        for name, verdict in (("verify", "compliant"), ("check", "compliant"), ("thermal", "ok"))
+    }  # fmt: skip
+    go = {**whole.body, **sections, "verdict": "go", "headline": "this host is ready to trade; no waiver stands"}
+    shown = lines(whole._replace(body={**go, "actions": [], "reasons": [], "reasons_about": []}, findings=()))
+    assert len(shown) <= 24
+    assert (shown[0].split()[0], shown[-1].split()[0]) == ("GO", "GO")
+    assert not any(line.startswith(("Wrong", "To do")) for line in shown)
+
+
+def test_an_eighth_step_is_counted_and_not_lost() -> None:
+    found = [drifted(f"a.k{n}", fix=to_type(argv("sudo", f"mend{n}"))) for n in range(9)]
+    shown = lines(verify_of(found))
+    assert sum("sudo mend" in line for line in shown) == MAX_STEPS
+    assert "  2 more: -v" in shown
+    assert sum("sudo mend" in line for line in lines(verify_of(found)._replace(verbose=1))) >= 9
+
+
+def test_each_severity_has_its_number_and_its_worst_with_its_value() -> None:
+    found = [
+        drifted("mm.a"),
+        drifted("mm.d"),
+        drifted("mm.b", "1"),
+        drifted("mm.b", "2"),
+        drifted("mm.c", severity=Severity.SLOWER),
+    ]
+    shown = lines(verify_of(found))
+    assert "  stall        4  mm.a 1, should be 2; mm.d, mm.b 2" in shown
+    assert "  slower       1  mm.c 1, should be 2" in shown
+    assert "                  why" in shown
+
+
+def test_what_apply_alone_mends_needs_no_reason() -> None:
+    page = TextPage(80)
+    found = [drifted("mm.a", fix=to_type(argv("sudo", "tunectl", "apply")))]
+    wrong(page, groups(found), [{"kind": "apply", "mends": ["mm.a"]}])
+    assert "why" not in page.plain()
+    page = TextPage(80)
+    wrong(page, groups(found), actions_of(found))
+    assert "why" in page.plain()
+
+
+def test_only_what_waits_for_a_reboot_is_not_called_wrong() -> None:
+    waits = Finding("boot.tsc", "", Outcome.PENDING_REBOOT, None, "reliable", "x", severity=Severity.INTERRUPT)
+    assert "Waits for the reboot" in lines(verify_of([waits], "pending-reboot"))
+    assert "Wrong" in lines(verify_of([waits, drifted("mm.a")]))
+
+
+def test_what_is_not_known_is_never_called_right() -> None:
+    unread = Finding("mm.a", "", Outcome.UNREADABLE, None, "2", "nobody may look", severity=Severity.STALL)
+    shown = lines(verify_of([unread, Finding("mm.b", "", Outcome.COMPLIANT)], "unreadable"))
+    assert shown[0] == "UNREADABLE  1 unknown"
+    assert "  not known    1  mm.a" in shown
+    assert "                  nobody may look" in shown
+    assert "  1 compliant, 1 unknown: -v lists them" in shown
+
+
+def bars(*rows: Limited, width: int = 80) -> list[str]:
+    page = TextPage(width)
+    against_limits(page, rows)
+    return page.plain().splitlines()[2:]
+
+
+def row(value: float, limit: float | None, label: str = "longest") -> Limited:
+    return limited(label, f"{value:g} ns", f"{limit:g} ns" if limit is not None else "-", "CPU 3", value, limit)
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "left", "right", "word"),
+    [
+        (0, 100, 0, 0, "within"),
+        (100, 100, 10, 0, "within"),
+        (101, 100, 10, 1, "OVER"),
+        (10_000, 100, 10, 9, "OVER"),
+        (1e9, 100, 10, 10, "OVER"),
+        (1, 0, 10, 10, "OVER"),
+        (0, 0, 0, 0, "within"),
+    ],
+)
+def test_a_bar_is_beyond_the_mark_where_the_limit_is_broken(
+    value: float, limit: float, left: int, right: int, word: str
+) -> None:
+    (drawn,) = bars(row(value, limit))
+    before, after = drawn.split("│")
+    assert (before.count("█"), abs(after.count("█") - right) <= 1, word in after) == (left, True, True)
+    assert (after.count("█") > 0) is (word == "OVER")
+
+
+def test_a_figure_without_a_limit_has_no_bar() -> None:
+    (drawn,) = bars(row(5, None))
+    assert "│" not in drawn
+    assert "no limit" in drawn
+
+
+def test_of_many_figures_those_closest_to_their_limits_are_shown() -> None:
+    shown = bars(*(row(value, 100, f"f{value}") for value in (1, 99, 2, 101, 3, 98, 97)))
+    assert [line.split()[0] for line in shown[:MAX_FIGURES]] == ["f99", "f101", "f3", "f98", "f97"]
+    assert shown[-1] == "  2 more, further from their limits: -v"

@@ -1,0 +1,204 @@
+"""One screen that decides: verdict, figures beside their limits, what is wrong, what to do, how many are right.
+
+Each page that judges begins with it and ends with the verdict; `-v` puts the page's own details between them.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import groupby
+from typing import Any
+
+from tunectl.model import Finding, Outcome
+from tunectl.report.actions import mended_by_apply, todo
+from tunectl.report.escape import printable
+from tunectl.report.figures import Limited
+from tunectl.report.findings import Group, counts, name_of
+from tunectl.report.text.page import Part, TextPage, banner, cell_len, columns, heading, line, prose, wrap
+from tunectl.report.urgency import Line, Urgent, outcome_of, unknown, urgent_of
+
+MAX_STEPS = 7
+MAX_FIGURES = 5
+MAX_NOTES = 3
+_IN_FULL = 2  # values of a severity, or reasons: with more, there are names alone
+_CUT = " …"
+_NARROW = 76  # cells: without bars below
+_BAR = 21  # cells: the limit in the middle, a hundred times as much at the end
+_WORDS = {"OVER": "red", "within": "green"}
+_REST = {
+    Outcome.COMPLIANT: "compliant",
+    Outcome.UNSUPPORTED: "not on this host",
+    Outcome.REFUSED: "refused, harmless",
+    Outcome.WAIVED: "waived",
+    Outcome.UNREADABLE: "unknown",
+}
+
+
+def begin(page: TextPage, verdict: str, said: str, about: Iterable[str] = ()) -> None:
+    """The verdict and what it rests on; the page's last line has the verdict once more. `about`: what was judged."""
+    banner(page, verdict, said)
+    page.last = verdict
+    for text in about:
+        clipped(page, text, indent=2, style="dim", lines=3 if page.verbose else 1)
+
+
+def clipped(page: TextPage, text: str, *, indent: int = 0, label: str = "", style: str = "", lines: int = 2) -> None:
+    """A paragraph of which only its first lines are shown: `-v` shows it whole."""
+    hang = indent + cell_len(label)
+    first = wrap(text, page.width - hang - len(_CUT))
+    if page.verbose or len(wrap(text, page.width - hang)) <= lines:
+        prose(page, text, indent=indent, label=label, style=style)
+        return
+    for number, words in enumerate(first[:lines], 1):
+        lead = label if number == 1 else " " * cell_len(label)
+        line(page, " " * indent, (lead, "dim"), (words + (_CUT if number == lines else ""), style))
+
+
+def against_limits(page: TextPage, rows: Sequence[Limited], reasons: Iterable[str] = ()) -> None:
+    """Figures beside their limits, those that come closest to them; and why there are none. A bar is logarithmic."""
+    heading(page, "Measured against its limit")
+    for reason in reasons:
+        clipped(page, reason, indent=2, label="- ")
+    kept = sorted(rows, key=lambda row: row.share or 0.0, reverse=True)[: None if page.verbose else MAX_FIGURES]
+    shown = [row for row in rows if row in kept]
+    if page.width < _NARROW:
+        columns(page, [row[:5] for row in shown], indent=2, right=(1, 2))
+    else:
+        _bars(page, shown)
+    if len(rows) > len(shown):
+        prose(page, f"{len(rows) - len(shown)} more, further from their limits: -v", indent=2, style="dim")
+
+
+def _bars(page: TextPage, rows: Sequence[Limited]) -> None:
+    label, figure = (max((cell_len(text) for text in texts), default=0) for texts in (
+        [row.label for row in rows], [_figure(row) for row in rows]
+    ))  # fmt: skip
+    for row in rows:
+        style = _WORDS.get(row.word, "")
+        parts: list[Part] = ["  ", row.label.ljust(label), "  ", _figure(row).rjust(figure), "  "]
+        parts += [(_bar(row.share), style), "  ", (row.word.ljust(6), style), "  "]
+        room = max(page.width - sum(cell_len(part if isinstance(part, str) else part[0]) for part in parts), 1)
+        where = printable(row.where)
+        line(page, *parts, where if cell_len(where) <= room else f"{where[: room - 1]}…")
+
+
+def _figure(row: Limited) -> str:
+    return row.measured if row.share is None else f"{row.measured} of {row.limit}"
+
+
+def _bar(share: float | None) -> str:
+    """From a hundredth of the limit to a hundred times as much; `│` is the limit."""
+    middle = _BAR // 2
+    filled = 0 if not share else round(middle * (1 + math.log10(min(max(share, 0.01), 100.0)) / 2))
+    if share and share > 1:
+        filled = max(filled, middle + 2)  # what is over stands out beyond the limit
+    cells = ["█" if at < min(filled, _BAR) else " " for at in range(_BAR)]
+    cells[middle] = "│"
+    return "".join(cells) if share is not None else " " * _BAR
+
+
+def wrong(page: TextPage, found: Sequence[Group], actions: Iterable[Mapping[str, Any]]) -> None:
+    """What needs attention: of each severity how many targets, and every knob by name, the worst with its values.
+
+    Of a few it is said why, but of what `actions` mend by `apply` alone.
+    """
+    mended = mended_by_apply(actions)
+    sections = urgent_of(found)
+    missing = unknown(found)
+    if not sections and not missing:
+        return
+    waits = sections and all(group.outcome is Outcome.PENDING_REBOOT for one in sections for group in one.groups)
+    heading(page, "Waits for the reboot" if waits else "Wrong" if sections else "Not known")
+    for section in sections:
+        _section(page, section, mended)
+    if missing:
+        unread = [group for group in found if group.outcome is Outcome.UNREADABLE]
+        label = _label("not known", sum(len(group.instances) for group in unread))
+        prose(page, _counted(unread), indent=2, label=label, style="magenta")
+        for _, reason in missing if len(missing) <= _IN_FULL and not sections else ():
+            clipped(page, reason, indent=2 + cell_len(label), style="dim")
+
+
+def _section(page: TextPage, section: Urgent, mended: Set[str]) -> None:
+    """Targets of one severity: few in full, otherwise the worst knob with its value, and the names of the others."""
+    label = _label(section.severity.value if section.severity else "", section.targets)
+    lines = section.lines(mended)
+    if len(lines) > _IN_FULL or not any(each.why for each in lines):
+        first, *others = section.groups
+        left = len(first.instances) - len(first.rows[0].instances)
+        said = _valued(lines[0]) + (f", and {left:,} more" if left else "")
+        prose(page, "; ".join([said, *_by_outcome(others)]), indent=2, label=label)
+        return
+    for each in lines:
+        prose(page, _valued(each), indent=2, label=label)
+        label = " " * cell_len(label)
+        if each.why:
+            clipped(page, each.why, indent=2 + cell_len(label), style="dim")
+
+
+def _label(word: str, count: int) -> str:
+    return f"{word:<9} {count:>4,}  "
+
+
+def _valued(each: Line) -> str:
+    return ", ".join(filter(None, (f"{each.name} {each.observed}".rstrip(), each.desired)))
+
+
+def _by_outcome(others: Iterable[Group]) -> Iterator[str]:
+    """The names, those that are no drift below what they are: `pending reboot: boot.isolcpus, boot.nohz_full`."""
+    for outcome, same in groupby(others, key=lambda group: group.outcome):
+        alike = list(same)
+        yield _counted(alike) if outcome is Outcome.DRIFTED else f"{outcome_of(alike[0])}: {_counted(alike)}"
+
+
+def _counted(found: Iterable[Group]) -> str:
+    """`mm.swappiness, irq.affinity 19`: each knob once, with the number of its targets, or with the one it has."""
+    knobs: dict[str, list[str]] = {}
+    for group in found:
+        knobs.setdefault(group.knob, []).extend(group.instances)
+    return ", ".join(
+        f"{printable(knob)} {len(instances):,}" if len(instances) > 1 else name_of(knob, instances)
+        for knob, instances in knobs.items()
+    )
+
+
+def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]], found: Iterable[Finding] = ()) -> None:
+    """A document's `actions`, numbered; nothing where there is nothing to do. `found` says what each would mend."""
+    severities = {finding.target: finding.severity for finding in found}
+    listed = todo(actions)
+    if listed:
+        whose = f", on the host itself where {page.recorded} is not named" if page.recorded else ""
+        title = "To do, in this order"
+        fits = cell_len(title + whose) <= page.width
+        heading(page, title, (whose if fits else "", "dim"))
+        if not fits:
+            prose(page, whose.removeprefix(", "), indent=2, style="dim")
+    for number, one in enumerate(listed if page.verbose else listed[:MAX_STEPS], 1):
+        label = f"{number}. ".rjust(len(str(len(listed))) + 2)
+        indent = 2 + len(label)
+        for place, command in enumerate(one.typed):
+            # A command is not wrapped: it is there to be copied.
+            line(page, "  ", (label if place == 0 else " " * len(label), "dim"), (command, "bold"))
+        if one.by_hand:
+            prose(page, one.by_hand, indent=2, label=label)
+        if one.note:
+            clipped(page, one.note, indent=indent)
+        says_itself = one.by_hand or one.boots or (one.note and one.is_search)
+        if one.mends and (page.verbose or not says_itself):
+            clipped(page, one.weighed(severities), indent=indent, style="dim", lines=1)
+    if len(listed) > MAX_STEPS and not page.verbose:
+        prose(page, f"{len(listed) - MAX_STEPS} more: -v", indent=2, style="dim")
+
+
+def ending(page: TextPage, texts: Iterable[str], findings: Sequence[Finding] = ()) -> None:
+    """What concerns the whole host, in short; and in one line how many need no attention, or could not be found out."""
+    listed = list(dict.fromkeys(map(str, texts)))
+    known = counts(finding for finding in findings if not finding.harmful or finding.outcome is not Outcome.REFUSED)
+    said = ", ".join(f"{known[outcome]:,} {word}" for outcome, word in _REST.items() if known[outcome])
+    if listed or said:
+        page.line()
+    for text in listed if page.verbose else listed[:MAX_NOTES]:
+        clipped(page, text, indent=2, label="- ", lines=2 if len(listed) == 1 else 1)
+    if len(listed) > MAX_NOTES and not page.verbose:
+        prose(page, f"{len(listed) - MAX_NOTES} more notes: -v", indent=2, style="dim")
+    if said:
+        prose(page, said + ("" if page.verbose else ": -v lists them"), indent=2)
