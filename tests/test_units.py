@@ -301,7 +301,7 @@ def test_the_monitor_needs_no_system_call_that_its_unit_refuses(tmp_path: Path) 
 @pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
 @pytest.mark.slow
 def test_preflight_needs_no_system_call_that_the_unit_of_a_tried_boot_refuses(tmp_path: Path) -> None:
-    trace, preflight = tmp_path / "trace", ["preflight", "--intrude", "--duration", "1", "--window", "0.2"]
+    trace, preflight = tmp_path / "trace", ["preflight", "-v", "--intrude", "--duration", "1", "--window", "0.2"]
     program = [sys.executable, "-c", "from tunectl.cli.main import main; main()", "--state", str(tmp_path)]
     strace = [sys.executable, "-c", WITHOUT_WX, "strace", "-f", "-qq", "-o", str(trace)]
     done = subprocess.run([*strace, *program, *preflight], capture_output=True, text=True)

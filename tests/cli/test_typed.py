@@ -50,7 +50,7 @@ def test_the_host_file_and_the_state_are_words_of_what_is_printed(
 
 def test_a_file_that_is_not_there_is_proposed_for_the_same_host(tunectl: Run, lab4: Path) -> None:
     (lab4 / "etc/tunectl/host.toml").unlink()
-    line = tunectl("verify", "--root", lab4).err
+    line = tunectl("plan", "--root", lab4).err
     _, command, _ = line.split("`")
     assert tunectl(*shlex.split(command.removeprefix("sudo "))[1:]).code == 0
     assert tunectl("verify", "--root", lab4).code == 3

@@ -302,7 +302,7 @@ def cut(lab: Lab) -> None:
 @pytest.mark.parametrize("end", [pytest.param(Lab.reboot, id="reboot"), pytest.param(cut, id="power")])
 @pytest.mark.parametrize("delay_ms", [1000, 4000])
 def test_it_goes_down_while_a_change_is_taken_back(installed: Lab, end: Callable[[Lab], None], delay_ms: int) -> None:
-    """At its deadline: by a reboot in order, or because power is lost. The boot that takes it back may have either line."""
+    """At its deadline: by a reboot in order, or because power is lost. The next boot may have either line."""
     installed.run("sync")
     before = installed.fingerprint(*WRITTEN)
     tunectl(installed, "apply --yes --confirm-within 10s -q")

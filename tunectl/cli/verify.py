@@ -45,8 +45,18 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     ),
 )
 @click.argument("patterns", metavar="[KNOB]...", nargs=-1)
-@click.option("--only", type=click.Choice([one.value for one in Outcome]), help="Show only these; all are judged.")
-@click.option("--severity", type=click.Choice([one.value for one in Severity]), help="Show only what costs this.")
+@click.option(
+    "--only",
+    type=click.Choice([one.value for one in Outcome]),
+    metavar="OUTCOME",
+    help="Show only these; all are judged. OUTCOME: drifted, unreadable, waived, ...",
+)
+@click.option(
+    "--severity",
+    type=click.Choice([one.value for one in Severity]),
+    metavar="COST",
+    help="Show only what costs this: stall, interrupt, slower, hygiene.",
+)
 @strict_option
 def command(options: Options, patterns: tuple[str, ...], only: str | None, severity: str | None, strict: bool) -> int:
     """Observe again and compare: every finding with observed, desired, reason and fix.

@@ -328,9 +328,20 @@ def config_or_proposal(
     root: Sysroot, host_path: str, facts: CpuFacts, *, required: bool
 ) -> tuple[HostConfig | None, list[str]]:
     """The host file; or, where there is none and none is `required`, tunectl's own proposal, and what it says of it."""
-    if required or os.path.exists(host_path):
+    if required or not _is_missing(host_path):
         return read_config(host_path, facts, root), []
     return proposed_config(root, facts, host_path)
+
+
+def _is_missing(path: str) -> bool:
+    """Is there no such file? One in a directory that may not be entered may be there."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def judged_by(root: Sysroot, host_path: str, facts: CpuFacts, *, required: bool) -> tuple[HostConfig, list[str]]:
