@@ -40,8 +40,8 @@ def hostfile_page() -> Page:
         (
             "A TOML file that the operator writes: a profile, the CPUs that are isolated, and what is to be otherwise "
             "than the profile has it. `tunectl propose` writes one for this host, `tunectl plan` says what it would "
-            "change, and `sudo tunectl apply` makes it so. A key that is unknown, or a value of another kind, is refused, "
-            "with its place.",
+            "change, and `sudo tunectl apply` makes it so. A key that is unknown, or a value of another kind, is "
+            "refused, with its place.",
             "Root does what it says: nobody else may be able to write it, nor a profile that it names.",
             "`a.b` is the key b of the table [a], and `a[].b` that of each [[a]]. All but profile and isolated may be "
             "left out. `tunectl knobs` lists what may stand in [knobs].",
