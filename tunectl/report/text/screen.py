@@ -22,7 +22,8 @@ MAX_NOTES = 3
 _IN_FULL = 2  # values of a severity, or reasons: with more, there are names alone
 _CUT = " ..."
 _NARROW = 76  # cells: without bars below
-_BAR = 21  # cells: the limit in the middle, a hundred times as much at the end
+_BAR, _LEAST_BAR = 20, 8  # cells, and one for the limit in the middle; at the end a hundred times as much
+_WHERE = 8  # cells for the CPU; the name of a case may be cut
 _WORDS = {"OVER": "red", "within": "green"}
 _REST = {
     Outcome.COMPLIANT: "compliant",
@@ -76,31 +77,34 @@ def against_limits(page: TextPage, rows: Sequence[Limited], reasons: Sequence[st
 
 
 def _bars(page: TextPage, rows: Sequence[Limited]) -> None:
-    label, figure = (max((cell_len(text) for text in texts), default=0) for texts in (
-        [row.label for row in rows], [_figure(row) for row in rows]
+    """A line each; the bars take what the words leave, at most _BAR cells."""
+    label, figure, where = (max((cell_len(text) for text in texts), default=0) for texts in (
+        [row.label for row in rows], [_figure(row) for row in rows], [printable(row.where) for row in rows]
     ))  # fmt: skip
+    used = 2 + label + 2 + figure + 2 + 2 + 6 + 2 + min(where, _WHERE)
+    cells = max(min(page.width - used, _BAR), _LEAST_BAR) // 2 * 2 + 1
+    room = page.width - used - cells + min(where, _WHERE)
     for row in rows:
         style = _WORDS.get(row.word, "")
+        place = printable(row.where)
         parts: list[Part] = ["  ", row.label.ljust(label), "  ", _figure(row).rjust(figure), "  "]
-        parts += [(_bar(row.share), style), "  ", (row.word.ljust(6), style), "  "]
-        room = max(page.width - sum(cell_len(part if isinstance(part, str) else part[0]) for part in parts), 1)
-        where = printable(row.where)
-        line(page, *parts, where if cell_len(where) <= room else f"{where[: room - 1]}…")
+        parts += [(_bar(row.share, cells), style), "  ", (row.word.ljust(6), style), "  "]
+        line(page, *parts, place if cell_len(place) <= room else f"{place[: max(room - 1, 0)]}…")
 
 
 def _figure(row: Limited) -> str:
     return row.measured if row.share is None else f"{row.measured} of {row.limit}"
 
 
-def _bar(share: float | None) -> str:
+def _bar(share: float | None, width: int) -> str:
     """From a hundredth of the limit to a hundred times as much; `│` is the limit."""
-    middle = _BAR // 2
+    middle = width // 2
     filled = 0 if not share else round(middle * (1 + math.log10(min(max(share, 0.01), 100.0)) / 2))
     if share and share > 1:
         filled = max(filled, middle + 2)  # what is over stands out beyond the limit
-    cells = ["█" if at < min(filled, _BAR) else " " for at in range(_BAR)]
+    cells = ["█" if at < min(filled, width) else " " for at in range(width)]
     cells[middle] = "│"
-    return "".join(cells) if share is not None else " " * _BAR
+    return "".join(cells) if share is not None else " " * width
 
 
 def wrong(page: TextPage, found: Sequence[Group], actions: Iterable[Mapping[str, Any]]) -> None:
