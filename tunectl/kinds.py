@@ -26,6 +26,7 @@ BOOT_ARGUMENTS = (
 )
 LOAD_PROGRAM = "stress-ng"
 _BOOT_WORD = re.compile(r"([a-z_]+)(?:=[\w,:.-]+)?", re.ASCII)
+_OF_A_BOOT = ("move-thread", "move-interrupt", "move-workqueues", "calm-thread")
 _UNIT = re.compile(r"[A-Za-z0-9][\w:.@\\-]*\.(?:service|scope|slice|mount|socket|swap)", re.ASCII)
 _OURS = re.compile(r"tunectl-[a-z]+(?:@[\w.-]+)?\.(?:service|path)", re.ASCII)
 _HOST_FILE = re.compile(r"/etc/tunectl/\w[\w.-]*\.toml", re.ASCII)  # where root alone may write
@@ -186,10 +187,8 @@ def made_of_words(arguments: object) -> str:
 
 
 def ends_with_the_boot(command: object) -> bool:
-    """Is it about a process or a mask that no reboot leaves as it is?"""
-    return isinstance(command, Command) and command.kind in (
-        "move-thread", "move-interrupt", "move-workqueues", "calm-thread"
-    )  # fmt: skip
+    """Is it about processes or masks, of which a reboot leaves none as it is?"""
+    return isinstance(command, Command) and command.kind in _OF_A_BOOT
 
 
 def is_ours(action: Mapping[str, Any]) -> bool:

@@ -75,14 +75,15 @@ def command(options: Options, patterns: tuple[str, ...], only: str | None, sever
         for finding in chosen
         if only in (None, finding.outcome.value) and severity in (None, finding.severity and finding.severity.value)
     )
-    notes, headline = [], summary(chosen)
+    notes = []
     if patterns:
         notes.append(f"judged: {' '.join(patterns)} alone, {len(chosen):,} of {len(plan.findings):,} targets")
     if only or severity:
         which = " and ".join(filter(None, (only, severity)))
         notes.append(f"shown: {which} alone, {len(shown):,} of the {len(chosen):,} targets that were judged")
     if notes:
-        body = msgspec.structs.replace(body, findings=shown, headline=headline, notes=[*notes, *body.notes])
+        notes += body.notes
+        body = msgspec.structs.replace(body, findings=shown, headline=summary(chosen), notes=notes)
     emit(options, "verify", inspection.identity, body)
     return exit_code(body.verdict, options.fmt)
 

@@ -43,18 +43,14 @@ def monitor(body: Mapping[str, Any], page: TextPage) -> None:
 
 
 def _seen_once(page: TextPage, body: Mapping[str, Any]) -> None:
-    """By rule what is wrong or not known, and no alert: every subject by name."""
+    """Every setting that is wrong or not known, and that no alert is about, by name."""
     firing = {(alert["rule"], alert["subject"]) for alert in body["alerts"]}
-    judged = [finding for finding in findings_in(body) if (finding.knob, finding.instance) not in firing]
+    drift = [finding for finding in findings_in(body) if finding.knob == "KnobDrift"]
+    silent = [finding for finding in drift if (finding.knob, finding.instance) not in firing]
     for outcome, title in ((Outcome.DRIFTED, "Wrong"), (Outcome.UNREADABLE, "Not known")):
-        rules: dict[str, list[str]] = {}
-        for finding in judged:
-            if finding.outcome is outcome and finding.knob == "KnobDrift":
-                rules.setdefault(finding.knob, []).append(printable(finding.instance))
-        if rules:
+        if knobs := [printable(finding.instance) for finding in silent if finding.outcome is outcome]:
             heading(page, title)
-        for rule, subjects in rules.items():
-            prose(page, ", ".join(subjects), indent=2, label=f"{rule} {len(subjects):>4,}  ")
+            prose(page, ", ".join(knobs), indent=2, label=f"KnobDrift {len(knobs):>4,}  ")
 
 
 def _said(body: Mapping[str, Any]) -> str:

@@ -64,18 +64,19 @@ def _details(page: TextPage, body: Mapping[str, Any], runs: Runs) -> None:
 
 
 def _section(page: TextPage, title: str, section: Mapping[str, Any] | None) -> None:
-    """One part's verdict and counts, what needs attention, and its notes that the whole body has not as well."""
+    """One part's verdict and counts, and each of its findings."""
     if section is None:
         heading(page, title, ": not run")
         return
     verdict = str(section["verdict"])
     judged = findings_in(section)
+    grouped = groups(judged)
     page.line()
     word = printable(verdict).replace("-", " ")
     line(page, (title, "bold"), ": ", (word, f"bold {VERDICT_STYLES.get(verdict, '')}"))
     prose(page, brief(judged), indent=2)
-    findings(page, groups(judged), indent=2)
-    compliant(page, groups(judged))
+    findings(page, grouped, indent=2)
+    compliant(page, grouped)
 
 
 def _evidence(page: TextPage, evidence: Mapping[str, Any]) -> None:
