@@ -278,7 +278,7 @@ def end_when_due(
         with io_errors_end_the_run(), hold(state, wait_s):
             trial = _from_journal(root, state, boot_id, error, early)
     due = due_now(trial, root, boot_id)
-    if trial is None or due in (Due.WAIT, Due.REBOOT) or (trial.is_over and not any(map(root.stands, trial.own))):
+    if trial is None or due in (Due.WAIT, Due.REBOOT) or (trial.is_over and not any(map(root.stands, _placed(trial)))):
         return Ended(trial, due) if trial else None
     with io_errors_end_the_run(), hold(state, wait_s):
         ended = _end(root, state, boot_id, early)
@@ -445,10 +445,15 @@ def require_own_id(trial: Trial, trial_id: str) -> None:
 
 def _own(journal: Journal, trial: Trial) -> set[int]:
     """The entries that are there for the trial's sake alone: its units, and the boot entry of one that is tried."""
-    wants = {path.rpartition("/")[0] for path in trial.own if ".target.wants/" in path}
+    placed = _placed(trial)
     if trial.status == "confirmed":
-        wants -= {f"{DIRECTORY}/multi-user.target.wants"}  # it may hold by now what stays
-    return {seq for seq, entry in journal.entries.items() if seq >= trial.mark and entry.path in {*trial.own, *wants}}
+        placed -= {f"{DIRECTORY}/multi-user.target.wants"}  # it may hold by now what stays
+    return {seq for seq, entry in journal.entries.items() if seq >= trial.mark and entry.path in placed}
+
+
+def _placed(trial: Trial) -> set[str]:
+    """Where its own files are, and the directories that may have been made for them."""
+    return {*trial.own, *(path.rpartition("/")[0] for path in trial.own if ".target.wants/" in path)}
 
 
 def _sweep(
