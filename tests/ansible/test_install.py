@@ -204,3 +204,30 @@ def test_a_package_is_installed_by_the_hosts_own_manager(play: Play, tmp_path: P
     for name in bad:
         assert done.counts(name)["failed"] == 1, name
         assert "has to be a package of tunectl" in done.said(name)
+
+
+@pytest.mark.skipif(not shutil.which("dpkg-deb") or os.geteuid() != 0, reason="needs root and dpkg")
+def test_a_package_is_removed_by_the_hosts_own_manager(play: Play, tmp_path: Path, host_root: HostFactory) -> None:
+    """With the host file, and only where nothing is left to restore; where no tunectl is, nothing is removed."""
+    root, etc = tmp_path / "root", tmp_path / "etc/tunectl"
+    for place in (root / "var/lib/dpkg/updates", etc, tmp_path / "opt"):
+        place.mkdir(parents=True)
+    (root / "var/lib/dpkg/status").touch()
+    package = a_package(tmp_path, "1.0.0-1+deb12")
+    subprocess.run(["dpkg", f"--root={root}", "-i", package], check=True, capture_output=True)
+    managers = yaml.safe_load((ROLE.parent / "tunectl_restore/vars/main.yml").read_text())["tunectl_restore_managers"]
+    for words in managers[0].values():
+        words.insert(1, f"--root={root}")
+    here = {"tunectl_restore_managers": managers, "tunectl_restore_hostfile": str(etc)}
+    playbook = tmp_path / "uninstall.yml"
+    playbook.write_text(PLAYBOOK.replace("tunectl_install", "tunectl_restore\n        tasks_from: uninstall"))
+    one = recorded(host_root.fresh("lab4", tmp_path))
+    one["tunectl_restore_prefix"] = str(tmp_path / "opt")
+
+    dry = play(playbook, {"one": one}, "-e", json.dumps(here), "--check")
+    assert (dry.code, (root / "usr/bin/tunectl").exists(), etc.exists()) == (0, True, True), dry.out
+    done = play(playbook, {"one": one}, "-e", json.dumps(here))
+    assert (done.code, (root / "usr/bin/tunectl").exists(), etc.exists()) == (0, False, False), done.out
+    assert (tmp_path / "opt").exists(), "it is nobody's virtual environment"
+    again = play(playbook, {"one": one}, "-e", json.dumps(here))
+    assert "neither dpkg nor rpm has a package tunectl" in again.said("one")
