@@ -91,7 +91,7 @@ class IrqAffinity:
             return Reading(knob.name, irq, State.READ, value)
         facts = self.facts(view, irqs, irq, asked, effective)
         # Where it is now is right, and the mask lets it go elsewhere.
-        lax = facts.settable and value <= want and not asked.isdisjoint(want)
+        lax = value <= want and not asked.isdisjoint(want)
         return Reading(knob.name, irq, State.READ, asked if lax else value, facts=facts)
 
     def facts(self, view: View, irqs: _Open, irq: str, asked: CpuSet, effective: CpuSet) -> IrqFacts:
