@@ -2,7 +2,7 @@
 
 Five runs a side, a minute apart, each of 200 gaps; the rate's logarithm wanders with a standard deviation of 0.5 and a
 time constant. Then independent runs with a spread, and twice the rate after. Seeds are fixed. docs/compare.md has the
-figures.
+bars.
 """
 
 import math

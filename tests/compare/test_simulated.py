@@ -1,4 +1,4 @@
-"""The verdict on simulated runs: the bars and the measured figures of docs/compare.md. The whole counts are `long`."""
+"""The verdict on simulated runs: the bars of docs/compare.md. The whole counts are `long`."""
 
 import random
 
