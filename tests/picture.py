@@ -62,7 +62,7 @@ def _page(path: Path) -> list[str]:
     return render(whole, "text", width=_WIDTH, colour=True).rstrip("\n").splitlines()
 
 
-def page(path: Path) -> str:
+def page_of(path: Path) -> str:
     """The page of one document, whole: the same text for the same document and the same tunectl."""
     document = json.loads(path.read_text())
     body = {"files": [file("preflight", document, path.name)], "compare": None}
@@ -75,4 +75,4 @@ if __name__ == "__main__":
     if not CHROMIUM:
         sys.exit(f"{PAGE.name} is as it was: it needs chromium")
     with TemporaryDirectory() as place:
-        PAGE.write_bytes(shot(page(before), Path(place), _WINDOW))
+        PAGE.write_bytes(shot(page_of(before), Path(place), _WINDOW))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.picture import DOCUMENTS, PAGE, PICTURE, drawn, page
+from tests.picture import DOCUMENTS, PAGE, PICTURE, drawn, page_of
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]
@@ -73,7 +73,7 @@ def test_the_picture_has_both_verdicts_of_its_documents_and_loads_nothing() -> N
 
 
 def test_the_page_in_the_pictures_is_that_of_its_document_and_small() -> None:
-    assert "NO-GO" in page(DOCUMENTS[0])
+    assert "NO-GO" in page_of(DOCUMENTS[0])
     width, height = struct.unpack(">II", PAGE.read_bytes()[16:24])
     assert (width, height) == (1400, 790)
     assert PAGE.stat().st_size <= 150_000
