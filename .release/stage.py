@@ -133,7 +133,7 @@ def _documents(root: Path, edition: Edition) -> None:
         # All pages lie in one directory here.
         text = page.read_text().replace("](docs/", "](").replace("](../README.md", "](README.md")
         (folder / page.name).write_text(text.replace("](CHANGELOG.md", "](changelog.gz"))
-    for picture in (ROOT / "docs").glob("*.svg"):
+    for picture in (ROOT / "docs").glob("*.[sp][vn]g"):
         shutil.copyfile(picture, folder / picture.name)
     for name in ("schema", "reference"):
         shutil.copytree(ROOT / "docs" / name, folder / name)

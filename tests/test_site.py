@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tomllib
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.picture import DOCUMENTS, PICTURE, drawn
+from tests.picture import DOCUMENTS, PAGE, PICTURE, drawn, page_of
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]
@@ -69,6 +70,15 @@ def test_the_picture_has_both_verdicts_of_its_documents_and_loads_nothing() -> N
         assert "GO" in words
         assert "in the host's own words" not in text
         assert not re.search(r"url\([^#]", text)
+
+
+def test_the_page_in_the_pictures_is_that_of_its_document_and_small() -> None:
+    assert "NO-GO" in page_of(DOCUMENTS[0])
+    width, height = struct.unpack(">II", PAGE.read_bytes()[16:24])
+    assert (width, height) == (1400, 790)
+    assert PAGE.stat().st_size <= 150_000
+    for text in (ROOT / "README.md", ROOT / "docs/index.md"):
+        assert PAGE.name in text.read_text()
 
 
 def test_the_readme_is_one_screen_and_every_link_of_it_leads_somewhere() -> None:

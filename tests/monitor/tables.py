@@ -52,12 +52,13 @@ def sources() -> str:
 
 
 def rules() -> str:
-    """One row a rule."""
-    text = _row(("alert", "severity", "why", "what decides", "fires", "over")) + "|---|---|---|---|---|---|\n"
+    """One row a rule; why it is there and what decides stands in the alert's own section."""
+    text = _row(("alert", "severity", "fires", "over")) + "|---|---|---|---|\n"
     for rule in RULES:
         fires = "at once" if rule.bad == (1, 1) else f"{rule.bad[0]} of {rule.bad[1]} snapshots"
         over = "when that is announced" if rule.lasts else f"{rule.good} good snapshot{'s' if rule.good > 1 else ''}"
-        text += _row((f"**{rule.name}**", rule.severity.value, rule.why, rule.source_of_truth, fires, over))
+        link = f"[{rule.name}](alerts.md#{PREFIX.lower()}{rule.name.lower()})"
+        text += _row((link, rule.severity.value, fires, over))
     return text
 
 
