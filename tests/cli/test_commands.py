@@ -488,8 +488,9 @@ def test_progress_is_for_a_terminal(tunectl: Run, stock: Path) -> None:
     assert tunectl(*words).err == ""
     _, shown = on_terminal(*words)
     assert "checking" in shown
-    _, quiet = on_terminal(*words, "-q")
-    assert quiet == ""
+    for options, env in ((["-q"], {}), ([], {"NO_COLOR": "1"}), ([], {"TERM": "dumb"})):
+        _, quiet = on_terminal(*words, *options, env=env)
+        assert quiet == ""
 
 
 COLOUR = r"\x1b\[[0-9;]*3[0-9]m"

@@ -1,7 +1,7 @@
 """tunectl probe: jitter, wake, feed, hedge, contention and selftest"""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 import click
@@ -36,6 +36,7 @@ from tunectl.probe.runner import run_jitter, run_selftest
 from tunectl.probe.runs import several
 from tunectl.shapes import Jitter, JitterLoaded, JitterRuns, LeftOut, plain, replaced
 from tunectl.tuning.inspection import proposed_config
+from tunectl.work import Tell, Work
 
 
 @click.group(
@@ -127,7 +128,7 @@ def jitter(
     plan = _plan(root, facts, loads, chosen, isolated, refused()) if loads else None
     ENDING.keep()
 
-    def measured(tell: Callable[[str], None] | None) -> Jitter:
+    def measured(tell: Tell) -> Jitter:
         taken = taken_cpus(root, facts, chosen, config, intrude)
         if chosen <= taken.keys():
             raise TunectlError(refusal(taken), STOP)
@@ -146,7 +147,7 @@ def jitter(
         if plan:
             result = quiet_then_loaded(plan, runs, pause_s, duration_s, measured, refused, tell)
         else:
-            result = several(runs, pause_s, measured, tell) if runs > 1 else measured(tell)
+            result = several(runs, pause_s, duration_s, measured, tell) if runs > 1 else measured(tell)
         result = _held(result, limits)
     name = result.schema.removeprefix("tunectl.").removesuffix("/1")
     emit_and_write(options, name, read_identity(root), plain(result), output)
@@ -210,8 +211,9 @@ def selftest(options: Options, cpu: int | None, intrude: bool) -> int:
     # The first CPUs do the kernel's own work.
     chosen = max(facts.quiet or os.sched_getaffinity(0)) if cpu is None else cpu
     refuse_taken(root, facts, frozenset({chosen}), config_of(options, facts), intrude)
+    stay_off(root, frozenset({chosen}))
     with progress(options) as tell:
-        tell("injecting known interruptions: some twelve seconds")
+        tell(Work("injecting known interruptions", 12.0))
         result = run_selftest(chosen)
     emit(options, "probe.selftest", read_identity(root), result)
     return OK if result["passed"] else FAILED
