@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from tunectl.model import Finding, Match, Outcome, Scalar
-from tunectl.shapes import Feed, Jitter
+from tunectl.shapes import Feed, Jitter, Looser
 
 _BOUNDS = {Match.AT_MOST: "at most ", Match.AT_LEAST: "at least "}
 
@@ -57,6 +57,12 @@ def awaits(back_at: str, overdue: bool, tried: str) -> str:
 def wanted(value: str, match: Match) -> str:
     """`at most 5`; the value alone where it is no bound."""
     return _BOUNDS.get(match, "") + value
+
+
+def looser_limits(looser: Sequence[Looser]) -> str:
+    """Each limit that permits more than the profile's, with both figures."""
+    each = ", ".join(f"{one.key} {one.limit:.10g} (profile {one.profile_limit:.10g})" for one in looser)
+    return f"judged by looser limits than profile {looser[0].profile} has: {each}"
 
 
 def standing(finding: Finding) -> str:

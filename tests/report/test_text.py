@@ -151,6 +151,12 @@ def test_texts_are_as_wide_as_rich_says() -> None:
         assert text_page.cell_len(text) == cell_len(text), text
 
 
+@pytest.mark.parametrize("verbose", [0, 1, 2])
+def test_what_was_measured_is_said_once(verbose: int) -> None:
+    lines = page(document("probe.jitter")._replace(verbose=verbose), 132)
+    assert sum("gaps over " in line for line in lines) == 1
+
+
 def test_many_cpus_that_look_alike_share_a_row() -> None:
     cpus = [{**body("monitor")["cpus"][2], "cpu": cpu, "alerts": []} for cpu in range(8, 256)]
     cpus[0] |= {"alerts": ["X[cpu8]"]}

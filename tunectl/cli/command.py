@@ -24,7 +24,7 @@ from tunectl.command import shell_word
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fix import Fix, Kind, Task, of_tasks
-from tunectl.host.sysroot import Sysroot
+from tunectl.host.sysroot import Sysroot, is_missing
 from tunectl.model import Document, Finding, HostId
 from tunectl.shapes import fields_of, now_utc
 from tunectl.work import Tell
@@ -75,7 +75,7 @@ def open_root(options: Options) -> Sysroot:
 def typed(options: Options) -> Typed:
     """How commands are typed that go on from this one."""
     path = options.host_path
-    return Typed(options.named, "" if options.host or os.path.exists(path) else path, options.program)
+    return Typed(options.named, path if not options.host and is_missing(path) else "", options.program)
 
 
 @contextmanager

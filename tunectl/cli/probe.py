@@ -1,7 +1,6 @@
 """tunectl probe: jitter, wake, feed, hedge, contention and selftest"""
 
 import os
-from collections.abc import Mapping
 from functools import partial
 
 import click
@@ -148,7 +147,7 @@ def jitter(
             result = quiet_then_loaded(plan, runs, pause_s, duration_s, measured, refused, tell)
         else:
             result = several(runs, pause_s, duration_s, measured, tell) if runs > 1 else measured(tell)
-        result = _held(result, limits)
+        result = _held(result, config)
     name = result.schema.removeprefix("tunectl.").removesuffix("/1")
     emit_and_write(options, name, read_identity(root), plain(result), output)
     every = _every(result)
@@ -170,11 +169,11 @@ def _check_times(duration_s: float, pause_s: float) -> None:
 Measured = Jitter | JitterRuns | JitterLoaded
 
 
-def _held(result: Measured, limits: Mapping[str, float]) -> Measured:
-    """The same, each run held to its limits, and those under load compared with the quiet ones."""
+def _held(result: Measured, config: HostConfig | None) -> Measured:
+    """The same, each run held to the host file's limits, and those under load compared with the quiet ones."""
 
     def hold(run: Jitter) -> Jitter:
-        return run.held(judge(run, limits))
+        return run.held(replaced(judge(run, config.budget), looser=list(config.looser)) if config else judge(run, {}))
 
     match result:
         case JitterLoaded(quiet=quiet, loaded=loaded):

@@ -22,7 +22,7 @@ from tunectl.host.hardware import hypervisor_of
 from tunectl.host.identity import read_identity
 from tunectl.host.modprobe import read_barred
 from tunectl.host.refusals import AS_ROOT, CHOOSES, Doubt, callers, mending
-from tunectl.host.sysroot import Sysroot
+from tunectl.host.sysroot import Sysroot, is_missing
 from tunectl.hostfile.config import HostConfig, resolve
 from tunectl.hostfile.monitor import sla_notes
 from tunectl.hostfile.profile import NO_TEXTS, Texts
@@ -328,20 +328,9 @@ def config_or_proposal(
     root: Sysroot, host_path: str, facts: CpuFacts, *, required: bool
 ) -> tuple[HostConfig | None, list[str]]:
     """The host file; or, where there is none and none is `required`, tunectl's own proposal, and what it says of it."""
-    if required or not _is_missing(host_path):
+    if required or not is_missing(host_path):
         return read_config(host_path, facts, root), []
     return proposed_config(root, facts, host_path)
-
-
-def _is_missing(path: str) -> bool:
-    """Is there no such file? One in a directory that may not be entered may be there."""
-    try:
-        os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def judged_by(root: Sysroot, host_path: str, facts: CpuFacts, *, required: bool) -> tuple[HostConfig, list[str]]:

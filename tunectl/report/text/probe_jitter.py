@@ -24,7 +24,7 @@ from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram, sparklines
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
 from tunectl.shapes import Cpu, Jitter, JitterLoaded, JitterRuns, typed
-from tunectl.wording import nanoseconds, plural
+from tunectl.wording import looser_limits, nanoseconds, plural
 
 MAX_CPUS = 64  # rows of the table: the CPUs with the longest gaps
 MOST_CPUS = 6  # the same, and of causes and periods, on the first screen
@@ -37,7 +37,7 @@ _HEADER = ("CPU", "int/s", "stolen", "P50", "P99", "P99.9", "P99.99", "arr99.9",
 def jitter(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.jitter/1 body: the screen; with -v every CPU, all lengths, the run's course, counters."""
     result = typed(body, Jitter)
-    screen.begin(page, _word([result]), _headline([result]))
+    screen.begin(page, _word([result]), headline([result]))
     if result.budget.verdict == "not-judged":
         prose(page, result.budget.reason or "no budget", indent=2, style="magenta")
     if page.verbose:
@@ -69,7 +69,7 @@ def runs(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.jitter.runs/1 body: a line a run."""
     kept = typed(body, JitterRuns)
     count = f"{len(kept.runs)} runs, {kept.pause_s:g} s apart" if len(kept.runs) > 1 else "1 run"
-    screen.begin(page, _word(kept.runs), f"{count}, each: {_headline(kept.runs)}")
+    screen.begin(page, _word(kept.runs), f"{count}, each: {headline(kept.runs)}")
     for text in dict.fromkeys(text for run in kept.runs for text in run.budget.broken):
         prose(page, text, label="over budget: ", style="red")
     page.line()
@@ -91,7 +91,7 @@ def loaded(body: Mapping[str, Any], page: TextPage) -> None:
         for text in rest:
             prose(page, text, indent=2)
         page.line()
-    prose(page, _headline(kept.quiet), style="bold")
+    prose(page, headline(kept.quiet), style="bold")
     for name, run in sides:
         judged(page, run.budget, 0, f"{name}, ")
     for run in kept.loaded:
@@ -123,9 +123,8 @@ def under(page: TextPage, run: Jitter, indent: int = 0) -> None:
 
 
 def measured(result: Jitter, page: TextPage, indent: int = 0) -> None:
-    """The verdict, the table and the histogram, without the warnings: also a section of preflight."""
+    """Below the headline: the table and all charts, without the warnings. Also a section of preflight."""
     cpus = result.cpus
-    prose(page, _headline([result]), indent=indent, style="bold")
     judged(page, result.budget, indent)
     _story(page, result, indent)
     page.line()
@@ -149,7 +148,7 @@ def _table(page: TextPage, result: Jitter, most: int, indent: int = 0) -> None:
         prose(page, f"and {len(cpus) - len(rows)} more CPUs, none with a longer gap", indent=indent)
 
 
-def _headline(runs: Sequence[Jitter]) -> str:
+def headline(runs: Sequence[Jitter]) -> str:
     """What was measured, and for how long: runs that --until ended may each have another length."""
     result, lengths = runs[0], sorted(run.duration_s for run in runs)
     least, most = (f"{length:.3g}" for length in (lengths[0], lengths[-1]))
@@ -158,7 +157,8 @@ def _headline(runs: Sequence[Jitter]) -> str:
     source = f", clock {clock.source}" if clock.source else ""
     granule = f" in steps of {nanoseconds(clock.granule_ns)}" if clock.granule_ns else ""
     what = f"gaps over {nanoseconds(result.threshold_ns)}"
-    return f"{cpus} for {lasted} s: {what}{source}{granule}"
+    looser = f"; {looser_limits(result.budget.looser)}" if result.budget.looser else ""
+    return f"{cpus} for {lasted} s: {what}{source}{granule}{looser}"
 
 
 def _stories(page: TextPage, named: Iterable[tuple[str, Jitter]]) -> None:
