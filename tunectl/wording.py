@@ -1,7 +1,7 @@
 """A finding as a sentence: the target's name, what stands there, what should, and why. And the way back. Pure."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -32,6 +32,35 @@ def nanoseconds(value: float | None, space: str = " ") -> str:
             number = f"{value / size:.3g}" if value < size * 999.5 else f"{value / size:.0f}"
             return f"{number}{space}{unit}"
     return f"{value:.3g}{space}ns"
+
+
+def plain(value: float | None) -> str:
+    """`1,234`, `12.3`, `0.042`: three digits; an exponent only below 0.0001 and from 1e15 on."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    if value and not 1e-4 <= abs(value) < 1e15:
+        return f"{value:.2e}"
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
+
+
+def ghz(khz: float) -> str:
+    """1200000 -> 1.2 GHz"""
+    return f"{round(khz / 1e6, 2):g} GHz"
+
+
+# How a quantity is written, by the unit that its name ends with; a share is `8,590 ppm`, from one percent on `71.9 %`.
+_UNITS: Mapping[str, Callable[[float], str]] = {
+    "ns": nanoseconds,
+    "khz": ghz,
+    "s": lambda rate: f"{plain(rate)}/s",
+    "ppm": lambda ppm: f"{plain(ppm / 1e4)} %" if ppm >= 9999.5 else f"{plain(ppm)} ppm",
+    "percent": lambda percent: f"{plain(percent)} %",
+}
+
+
+def written(quantity: str, value: float | None) -> str:
+    """A figure with its unit, alike everywhere: `max_ns`, `interruptions_per_s`, `stolen_ppm`; `-` for None."""
+    return "-" if value is None else _UNITS.get(quantity.rpartition("_")[2], plain)(value)
 
 
 def plural(count: int, word: str) -> str:

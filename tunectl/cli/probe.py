@@ -230,7 +230,7 @@ def _choice(root: Sysroot, config: HostConfig | None, facts: CpuFacts, cpus: str
     chosen = config.scope.isolated if config else facts.kernel_isolated | facts.partitioned or facts.nohz_full
     if chosen:
         return chosen, []
-    proposal, said = proposed_config(root, facts, "")
+    proposal, said = proposed_config(root, facts)
     if not proposal:
         raise UsageError(f"no CPU is isolated here, and none can be proposed: {said[0]}", "say --cpus LIST")
     isolated = proposal.scope.isolated

@@ -307,7 +307,7 @@ def read_config(host_path: str, facts: CpuFacts, root: Sysroot | None = None) ->
     return config._replace(files=(host_path, *config.files))
 
 
-def proposed_config(root: Sysroot, facts: CpuFacts, host_path: str) -> tuple[HostConfig | None, list[str]]:
+def proposed_config(root: Sysroot, facts: CpuFacts) -> tuple[HostConfig | None, list[str]]:
     """What tunectl itself would ask of this host, and what it says of that; None where no CPU can be isolated."""
     from tunectl.host.topology import read_topology  # only without a host file
     from tunectl.tuning.propose import propose
@@ -319,8 +319,7 @@ def proposed_config(root: Sysroot, facts: CpuFacts, host_path: str) -> tuple[Hos
     isolated = format_cpulist(proposal.isolated)
     hostfile = HostFile(profile="low-latency", isolated=isolated)
     return resolve(hostfile, facts, "tunectl's own proposal"), [
-        f"no host file: judged against tunectl's own proposal, isolated = {isolated}, profile low-latency; "
-        f"`{kinds.propose(host_path)}` writes it, and then `sudo tunectl apply` can act"
+        f"no host file: judged against tunectl's own proposal, isolated = {isolated}, profile low-latency"
     ]
 
 
@@ -330,7 +329,7 @@ def config_or_proposal(
     """The host file; or, where there is none and none is `required`, tunectl's own proposal, and what it says of it."""
     if required or not is_missing(host_path):
         return read_config(host_path, facts, root), []
-    return proposed_config(root, facts, host_path)
+    return proposed_config(root, facts)
 
 
 def judged_by(root: Sysroot, host_path: str, facts: CpuFacts, *, required: bool) -> tuple[HostConfig, list[str]]:

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, dropwhile, groupby
 
 from tunectl.report.charts import MAX_SPARKLINES, Slice, timeline
-from tunectl.report.figures import plain
 from tunectl.report.text.page import TextPage, columns, line, prose
 from tunectl.shapes import Jitter
-from tunectl.wording import nanoseconds
+from tunectl.wording import nanoseconds, plain
 
 _STEPS = (1, 2, 5)  # of a decade
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")

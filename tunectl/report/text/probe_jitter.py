@@ -24,7 +24,7 @@ from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram, sparklines
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
 from tunectl.shapes import Cpu, Jitter, JitterLoaded, JitterRuns, typed
-from tunectl.wording import looser_limits, nanoseconds, plural
+from tunectl.wording import looser_limits, nanoseconds, plural, written
 
 MAX_CPUS = 64  # rows of the table: the CPUs with the longest gaps
 MOST_CPUS = 6  # the same, and of causes and periods, on the first screen
@@ -129,7 +129,7 @@ def measured(result: Jitter, page: TextPage, indent: int = 0) -> None:
     _story(page, result, indent)
     page.line()
     _table(page, result, MAX_CPUS, indent)
-    legend = "stolen: ppm of the time; P50 to max: gaps; arr99.9: P99.9 of a randomly timed message's wait"
+    legend = "stolen: of the time; P50 to max: gaps; arr99.9: P99.9 of a randomly timed message's wait"
     prose(page, legend, indent=indent, style="dim")
     account(page, result, indent)
     histogram(page, (cpu.histogram for cpu in cpus), indent)
@@ -145,7 +145,7 @@ def _table(page: TextPage, result: Jitter, most: int, indent: int = 0) -> None:
     rows = sorted(cpus, key=lambda cpu: -cpu.max_ns)[:most] if len(cpus) > most else cpus
     columns(page, [_row(result, cpu) for cpu in rows], indent=indent, right=range(len(_HEADER)), header=_HEADER)
     if len(cpus) > len(rows):
-        prose(page, f"and {len(cpus) - len(rows)} more CPUs, none with a longer gap", indent=indent)
+        prose(page, f"and {plural(len(cpus) - len(rows), 'more CPU')}, none with a longer gap", indent=indent)
 
 
 def headline(runs: Sequence[Jitter]) -> str:
@@ -186,7 +186,7 @@ def _row(result: Jitter, cpu: Cpu) -> Sequence[str]:
     return (
         str(cpu.cpu),
         "-" if rate is None else _short(rate),
-        _short(cpu.stolen_ppm),
+        written("stolen_ppm", cpu.stolen_ppm).replace(" ", ""),
         *(nanoseconds(gap.get(percentile), "") for percentile in ("50", "99", "99.9", "99.99")),
         nanoseconds(result.figure(cpu, "p99_9_ns"), ""),
         nanoseconds(cpu.max_ns, ""),
@@ -258,7 +258,7 @@ def periods(page: TextPage, result: Jitter, indent: int, most: int = MAX_CPUS) -
         what = f"{period.count:,} gaps, {nanoseconds(period.mean_ns)} each on average"
         prose(page, f"{what}{': ' if known else ''}{known}", indent=indent, label=f"CPU {cpu}, every {every}: ")
     if len(found) > most:
-        prose(page, f"and {len(found) - most} more periods: -v", indent=indent, style="dim")
+        prose(page, f"and {plural(len(found) - most, 'more period')}: -v", indent=indent, style="dim")
     if searched and (page.verbose or not found):
         prose(page, searched, indent=indent, style="dim")
 
@@ -268,7 +268,7 @@ def account(page: TextPage, result: Jitter, indent: int) -> None:
     off = [abs(cpu.conservation_ppm) for cpu in result.cpus if cpu.conservation_ppm is not None]
     if off:
         worst = max(off)
-        said = "1 ppm" if worst < 1 else f"{worst:,.0f} ppm"
+        said = "1 ppm" if worst < 1 else written("off_ppm", worst)
         text = f"loops and gaps add up to the run's length within {said}"
         prose(page, text, indent=indent, style="dim" if worst <= 1000 else "red")
     elif page.verbose > 1:
