@@ -39,12 +39,16 @@ FIGURES = (
 
 
 def too_wide(lines: list[str], width: int) -> list[str]:
-    """Lines beyond the width although they could have been broken: they hold a second word after a label."""
-    return [line for line in lines if cell_len(line) > width and max(map(cell_len, line.split(" "))) + 16 < width]
+    """Lines beyond the width although they could have been broken: they hold a second word after a label.
+
+    A label takes 18 cells, and a command is never broken.
+    """
+    wide = [line for line in lines if cell_len(line) > width and not re.match(r" +(\d\. )?(sudo )?tunectl ", line)]
+    return [line for line in wide if max(map(cell_len, line.split(" "))) + 18 < width]
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("width", [80, 60, 132])
+@pytest.mark.parametrize("width", [80, 60, 40, 132])
 @pytest.mark.parametrize("verbose", [0, 1])
 def test_lines_fit(name: str, width: int, verbose: int) -> None:
     lines = page(document(name)._replace(verbose=verbose), width)

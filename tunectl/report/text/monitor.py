@@ -8,7 +8,7 @@ from tunectl.cpulist import format_cpulist
 from tunectl.model import Outcome
 from tunectl.report.escape import printable, shown
 from tunectl.report.text.charts import spark
-from tunectl.report.text.page import TextPage, banner, columns, heading, line, notes, prose
+from tunectl.report.text.page import TextPage, banner, cell_len, columns, heading, line, notes, prose
 from tunectl.report.text.screen import clipped
 from tunectl.report.urgency import findings_in
 from tunectl.wording import plural
@@ -238,7 +238,10 @@ def _alerts(page: TextPage, title: str, alerts: Sequence[Row], *, fixes: bool) -
         severity = (alert["severity"], _SEVERITIES.get(alert["severity"], ""))
         when = f"since {_clock(alert['since'])}" if is_firing else f"at {_clock(alert['at'])}"
         head = severity if is_firing else (alert["status"], "green")
-        line(page, "  ", head, "  ", (alert["identity"], "bold"), "  ", (when, "dim"))
+        beside = cell_len(f"  {head[0]}  {printable(alert['identity'])}  {when}") <= page.width
+        line(page, "  ", head, "  ", (alert["identity"], "bold"), "  ", (when if beside else "", "dim"))
+        if not beside:
+            prose(page, when, indent=4, style="dim")
         if fixes:
             _evidence(page, alert)
     left = Counter(alert["rule"] for alert in alerts if alert not in kept)

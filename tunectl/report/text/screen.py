@@ -182,11 +182,7 @@ def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]], found: Itera
     listed = todo(actions)
     if listed:
         whose = f", on the host itself where {page.recorded} is not named" if page.recorded else ""
-        title = "To do, in this order"
-        fits = cell_len(title + whose) <= page.width
-        heading(page, title, (whose if fits else "", "dim"))
-        if not fits:
-            prose(page, whose.removeprefix(", "), indent=2, style="dim")
+        heading(page, "To do, in this order", (whose, "dim"))
     for number, one in enumerate(listed if page.verbose else listed[:MAX_STEPS], 1):
         label = f"{number}. ".rjust(len(str(len(listed))) + 2)
         indent = 2 + len(label)
