@@ -128,7 +128,7 @@ def test_what_is_proposed_for_a_recorded_host_is_not_written_into_this_machines_
         refused = complaint(tunectl("propose", "--root", stock, "--output", output, "--force"), 2)
         assert f"that is this machine's, and --root is not (--output {stock}/etc/tunectl-" in refused
     done = tunectl("propose", "--root", stock, "--output", stock / "etc/tunectl-t/host.toml")
-    assert (done.code, f"written to {stock}/etc/tunectl-t/host.toml" in done.out.replace("\n", "")) == (0, True)
+    assert (done.code, f"written to {stock}/etc/tunectl-t/host.toml" in " ".join(done.out.split())) == (0, True)
 
 
 def test_propose_writes_it_and_overwrites_nothing(tunectl: Run, stock: Path, tmp_path: Path) -> None:
