@@ -147,8 +147,7 @@ def confirm(change: str) -> Command:
 
 def boot_words(words: Sequence[str]) -> str:
     """What to do with words for a command line that tunectl does not write."""
-    several = f"these {len(words)} words" if len(words) > 1 else "this word"
-    return f"put {several} on the kernel command line yourself: {' '.join(words)}"
+    return f"put on the kernel command line: {' '.join(words)}"
 
 
 def started(command: Command, invocation: Sequence[str]) -> Command:

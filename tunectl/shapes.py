@@ -378,6 +378,15 @@ class Cpu(msgspec.Struct, frozen=True, kw_only=True):
         return self.counters or Counters()
 
 
+class Looser(msgspec.Struct, frozen=True):
+    """A limit of the budget that permits more than the profile's."""
+
+    key: Annotated[str, Meta(description="Of [budget].")]
+    limit: float = 0.0
+    profile_limit: float = 0.0
+    profile: str = ""
+
+
 class Budget(msgspec.Struct, frozen=True):
     """How the run was judged."""
 
@@ -393,6 +402,7 @@ class Budget(msgspec.Struct, frozen=True):
         Maybe,
     ] = []
     reason: Annotated[str, Meta(description="Why the verdict is not-judged; else empty."), Maybe] = ""
+    looser: Annotated[list[Looser], Meta(description="Of `probe jitter`; preflight has its own."), Maybe] = []
 
 
 class Stressor(msgspec.Struct, frozen=True):
@@ -1418,15 +1428,6 @@ class CpuSets(msgspec.Struct, frozen=True):
         list[Cpulist], Meta(description="CPUs that share a core; none where each has its own."), Maybe
     ] = []
     nodes: Annotated[list[Cpulist], Meta(description="The CPUs of each NUMA node, in the nodes' order."), Maybe] = []
-
-
-class Looser(msgspec.Struct, frozen=True):
-    """A limit of the budget that permits more than the profile's."""
-
-    key: Annotated[str, Meta(description="Of [budget].")]
-    limit: float = 0.0
-    profile_limit: float = 0.0
-    profile: str = ""
 
 
 class NextWaiver(msgspec.Struct, frozen=True):

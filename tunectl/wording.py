@@ -1,12 +1,12 @@
 """A finding as a sentence: the target's name, what stands there, what should, and why. And the way back. Pure."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
 from tunectl.model import Finding, Match, Outcome, Scalar
-from tunectl.shapes import Feed, Jitter
+from tunectl.shapes import Feed, Jitter, Looser
 
 _BOUNDS = {Match.AT_MOST: "at most ", Match.AT_LEAST: "at least "}
 
@@ -34,6 +34,35 @@ def nanoseconds(value: float | None, space: str = " ") -> str:
     return f"{value:.3g}{space}ns"
 
 
+def plain(value: float | None) -> str:
+    """`1,234`, `12.3`, `0.042`: three digits; an exponent only below 0.0001 and from 1e15 on."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    if value and not 1e-4 <= abs(value) < 1e15:
+        return f"{value:.2e}"
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
+
+
+def ghz(khz: float) -> str:
+    """1200000 -> 1.2 GHz"""
+    return f"{round(khz / 1e6, 2):g} GHz"
+
+
+# How a quantity is written, by the unit that its name ends with; a share is `8,590 ppm`, from one percent on `71.9 %`.
+_UNITS: Mapping[str, Callable[[float], str]] = {
+    "ns": nanoseconds,
+    "khz": ghz,
+    "s": lambda rate: f"{plain(rate)}/s",
+    "ppm": lambda ppm: f"{plain(ppm / 1e4)} %" if ppm >= 9999.5 else f"{plain(ppm)} ppm",
+    "percent": lambda percent: f"{plain(percent)} %",
+}
+
+
+def written(quantity: str, value: float | None) -> str:
+    """A figure with its unit, alike everywhere: `max_ns`, `interruptions_per_s`, `stolen_ppm`; `-` for None."""
+    return "-" if value is None else _UNITS.get(quantity.rpartition("_")[2], plain)(value)
+
+
 def plural(count: int, word: str) -> str:
     """`1 target`, `4,096 targets`."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"
@@ -57,6 +86,12 @@ def awaits(back_at: str, overdue: bool, tried: str) -> str:
 def wanted(value: str, match: Match) -> str:
     """`at most 5`; the value alone where it is no bound."""
     return _BOUNDS.get(match, "") + value
+
+
+def looser_limits(looser: Sequence[Looser]) -> str:
+    """Each limit that permits more than the profile's, with both figures."""
+    each = ", ".join(f"{one.key} {one.limit:.10g} (profile {one.profile_limit:.10g})" for one in looser)
+    return f"judged by looser limits than profile {looser[0].profile} has: {each}"
 
 
 def standing(finding: Finding) -> str:

@@ -58,6 +58,20 @@ def test_behind_a_directory_that_may_not_be_entered_nothing_is_called_missing(
     root.chmod(0o755)
 
 
+def test_a_host_file_that_may_be_there_is_not_to_be_written_by_propose(host_root: HostFactory, public: Path) -> None:
+    root = host_root.fresh("lab4", public, tuned_boot=frozenset({2, 3}))
+    (root / "etc/default").mkdir(parents=True, exist_ok=True)
+    (root / "etc/default/irqbalance").write_text("IRQBALANCE_BANNED_CPULIST=\n")
+    (root / "etc/tunectl").mkdir(exist_ok=True)
+    for mode, proposed in ((0o755, True), (0o700, False)):
+        (root / "etc/tunectl").chmod(mode)
+        fixes = {
+            one["fix"] for one in as_nobody("monitor", "--once", "--root", root, "--format", "json").json["findings"]
+        }
+        assert [fix for fix in fixes if " apply" in fix]
+        assert any(" propose" in fix for fix in fixes) is proposed
+
+
 @pytest.mark.parametrize(
     ("mine", "other", "named"),
     [

@@ -67,6 +67,10 @@ class Host:
         given = ("preflight", "--intrude", "--window", "0.1", "--format", "json", *places, *words)
         return self._tunectl(*given, env=self._env)
 
+    def probe(self, *words: str) -> Ran:
+        """The probe alone."""
+        return self._tunectl("probe", "jitter", "--intrude", "--host", self._below / "host.toml", *words, env=self._env)
+
 
 @pytest.fixture
 def host(tunectl: Run, tmp_path: Path) -> Host:
@@ -112,6 +116,16 @@ def test_a_limit_that_permits_more_than_the_profiles_is_named_with_both_figures_
     for fmt in ("text", "nagios", "junit"):
         assert "max_ns 60000 (profile 50000)" in " ".join(drawn(ran.json, fmt).split()), fmt
     assert 'tunectl_probe_budget_looser_ratio{limit="max_ns",report="preflight"} 1.2' in drawn(ran.json, "prometheus")
+
+
+def test_the_probe_names_such_a_limit_too_whatever_its_page_leaves_out(host: Host) -> None:
+    host.says("[budget]\nmax_ns = 60000\nstolen_ppm = 90\n")
+    for words in ((), ("-v",), ("--runs", "2", "--pause", "0")):
+        ran = host.probe(*words)
+        assert "max_ns 60000 (profile 50000)" in " ".join(ran.out.split()), words
+    assert host.probe("--format", "json").json["budget"]["looser"] == [
+        {"key": "max_ns", "limit": 60000, "profile_limit": 50000, "profile": "low-latency"}
+    ]
 
 
 def test_a_sites_own_profile_does_not_set_its_own_measure(host: Host) -> None:

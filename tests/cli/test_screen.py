@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -20,7 +21,7 @@ from rich.text import Text
 from tests.cli.places import PROGRAM, environment
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hosts.builder import HostFactory
-from tunectl.cli.watch import Window, asked, folded, places_of
+from tunectl.cli.watch import KEYS, Window, asked, folded, places_of
 
 
 @given(lines=st.integers(1, 300), height=st.integers(3, 60), top=st.integers(0, 400))
@@ -36,7 +37,7 @@ def test_each_line_is_shown_or_counted(lines: int, height: int, top: int) -> Non
 def test_a_page_that_just_fits_says_nothing_and_one_line_more_is_counted() -> None:
     assert Window.over(24, 24, 0).said([], 80, has_keys=True) == ""
     said = Window.over(25, 24, 0).said([], 80, has_keys=True)
-    assert said == "2 lines below; arrows, PgUp/PgDn or j/k scroll, q quits"
+    assert said == "2 lines below; ? shows the keys, q quits"
 
 
 def test_alerts_that_are_hidden_are_counted() -> None:
@@ -46,7 +47,7 @@ def test_alerts_that_are_hidden_are_counted() -> None:
         "1 alert and 3 lines below, 1 alert and 2 lines above; a taller terminal shows them"
     )
     assert window.said(alerts, 40, has_keys=True) == "1 alert and 3 lines below, 2 lines above"
-    assert window.said(alerts, 20, has_keys=True) == "1 alert below; j k q"
+    assert window.said(alerts, 20, has_keys=True) == "1 alert below; ? q"
 
 
 def test_an_alert_that_is_not_whole_on_the_screen_is_hidden() -> None:
@@ -76,6 +77,13 @@ def test_keys_reach_the_end_and_come_back(key: bytes) -> None:
     for _ in range(100):
         window = Window.over(100, 24, window.moved(asked(back).moves))
     assert window.hidden_above == 0
+
+
+def test_a_question_mark_shows_the_keys_and_another_one_the_host_again() -> None:
+    assert [asked(sent).helps for sent in (b"j", b"?", b"??", b"?j?k?")] == [False, True, False, True]
+    assert asked(b"?j").moves == asked(b"j").moves
+    named = " ".join(keys for keys, _ in KEYS)
+    assert all(re.search(rf"(?<!\w){re.escape(key)}(?!\w)", named) for key in ("j", "k", "f", "b", "g", "G", "?", "q"))
 
 
 def test_a_page_down_and_up_again_is_where_it_was() -> None:
@@ -113,9 +121,11 @@ def test_the_terminal_is_as_it_was_whatever_ends_the_view(
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0) and None,
     )
     try:
-        assert "j k q" in _shown(master, "j k q")
+        assert "? q" in _shown(master, "? q")
         assert termios.tcgetattr(slave) != before
-        os.write(master, b"j")
+        os.write(master, b"?")
+        assert "a screen down" in _shown(master, "a screen down")
+        os.write(master, b"?j")
         assert "above" in _shown(master, "above")
         if isinstance(end, bytes):
             os.write(master, end)

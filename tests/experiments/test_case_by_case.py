@@ -12,30 +12,31 @@ from tunectl.experiments.feed import FeedRequest, Planned, plan
 from tunectl.experiments.frame import CaseError, Takes, measured_cases, require_online
 from tunectl.experiments.hedge import HedgeRequest
 from tunectl.host.sysroot import Sysroot
+from tunectl.work import Work
 
 from .test_feed_native import measured
 
 
-def said_of(takes: Takes, after_s: float = 0.0, **asked: Any) -> list[str]:
-    said: list[str] = []
+def said_of(takes: Takes, after_s: float = 0.0, **asked: Any) -> list[tuple[str, float]]:
+    said: list[Work] = []
 
     def measure(case: Planned) -> dict[str, Any]:
         return {"interrupted": False, "at": "", "duration_s": 1.0, "cells": [case.cell]}
 
     measured_cases(plan(FeedRequest(**asked), Placed((2, 3))), measure, lambda _: takes, said.append, after_s)
-    return said
+    return [(work.now, round(work.left_s or 0.0, 6)) for work in said]
 
 
 def test_what_is_left_is_of_all_cases_that_can_be_measured_and_of_what_comes_behind_them() -> None:
     assert said_of(Takes(0.2, 10), 10.2, symbols="1,4", transport="tcp,udp") == [
-        "tcp ws-json, 1 symbol, poll0: case 1 of 4, 31 s left",
-        "tcp ws-json, 4 symbols, poll0: case 2 of 4, 20 s left",
+        ("tcp ws-json, 1 symbol, poll0: case 1 of 4", 30.6),
+        ("tcp ws-json, 4 symbols, poll0: case 2 of 4", 20.4),
     ]
 
 
 @pytest.mark.parametrize(("warm_up", "said"), [(0.99, ""), (1.0, ", the first 1 s to warm up")])
 def test_a_long_warm_up_is_named(warm_up: float, said: str) -> None:
-    assert said_of(Takes(warm_up, 0)) == [f"tcp ws-json, 1 symbol, poll0: case 1 of 1, 1 s left{said}"]
+    assert said_of(Takes(warm_up, 0)) == [(f"tcp ws-json, 1 symbol, poll0: case 1 of 1{said}", warm_up)]
 
 
 @pytest.mark.pins

@@ -26,6 +26,7 @@ from tunectl.errors import TunectlError, UsageError
 from tunectl.experiments.link import split_address
 from tunectl.experiments.wake import WakeRequest, run_wake
 from tunectl.experiments.wake_cells import explained_wake
+from tunectl.work import Work
 
 pytestmark = [pytest.mark.slow, pytest.mark.pins]
 
@@ -316,19 +317,18 @@ def test_a_signal_ends_the_run_and_still_gives_the_result(
 
 
 def test_progress_is_a_line_for_each_case_and_ctrl_c_leaves_out_the_rest(installed: Path, pair: str) -> None:
-    said: list[str] = []
+    said: list[Work] = []
 
-    def hear(line: str) -> None:
-        said.append(line)
+    def hear(work: Work) -> None:
+        said.append(work)
         if len(said) == 2:
             raise KeyboardInterrupt
 
     asked = {"mechanisms": "pipe", "waiting": "block,poll,epoll"}
     document = checked(run_wake(WakeRequest(cpus=pair, intrude=True, **QUICK | asked), hear))
-    assert [re.sub(r", \d s left$", "", line) for line in said] == [
-        "pipe block 0 ms: case 1 of 3",
-        "pipe poll 0 ms: case 2 of 3",
-    ]
+    assert [work.now for work in said] == ["pipe block 0 ms: case 1 of 3", "pipe poll 0 ms: case 2 of 3"]
+    first, second = (work.left_s or 0.0 for work in said)
+    assert first / 3 == pytest.approx(second / 2)  # the time left is that of all cases
     assert document["interrupted"] is True
     assert document["cells"][0]["sent"] == 5
     assert {cell["reason"] for cell in document["cells"][1:]} == {"interrupted before it was measured"}

@@ -201,7 +201,7 @@ def test_apply_keeps_its_place_with_the_options_it_was_asked_with() -> None:
     assert [one.get("command") or one["decide"] for one in made] == [
         "echo 0 | sudo tee /proc/irq/7/smp_affinity_list",
         "sudo tunectl --host /etc/tunectl/x.toml apply",
-        "put this word on the kernel command line yourself: nohz_full=2-3",
+        "put on the kernel command line: nohz_full=2-3",
         "sudo reboot",
     ]
 

@@ -8,8 +8,9 @@ from jsonschema import Draft202012Validator
 from tunectl.fix import to_decide
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.document import cpu_rows, monitor_body, sources_of
-from tunectl.monitor.model import Freshness, Sample, Snapshot, Status
+from tunectl.monitor.model import Condition, Freshness, Health, Sample, Snapshot, Status
 from tunectl.monitor.sources.drift import _sample
+from tunectl.monitor.watcher import verdict_of
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "tunectl.monitor-1.json"
 
@@ -17,6 +18,15 @@ SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "tunectl.monitor-1.json
 def body_of(*samples: Sample) -> dict[str, object]:
     status = Status(Snapshot(1000.0, "2026-11-25T10:00:00Z", samples), (), (), (), {})
     return monitor_body(status, None, ("ok", []))
+
+
+def test_what_waits_for_a_reboot_is_named_whatever_else_is_in_order() -> None:
+    knobs = [Sample("knob", f"boot.{name}", "pending-reboot", "knobs") for name in ("isolcpus", "nohz_full")]
+    status = Status(Snapshot(1000.0, "2026-11-25T10:00:00Z", tuple(knobs)), (), (), (), {})
+    good = status._replace(conditions=(Condition("KnobDrift", "boot.isolcpus", Health.GOOD),))
+    assert verdict_of(good) == ("ok", ["pending reboot: boot.isolcpus, boot.nohz_full"])
+    bad = status._replace(conditions=(Condition("KnobDrift", "mm.ksm", Health.BAD, summary="on"),))
+    assert verdict_of(bad)[1] == ["KnobDrift[mm.ksm]: on", "pending reboot: boot.isolcpus, boot.nohz_full"]
 
 
 def test_misses_a_day_are_in_the_document() -> None:

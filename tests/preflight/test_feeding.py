@@ -5,12 +5,13 @@ import os
 import pytest
 
 from tunectl.preflight.feeding import measure_feed
+from tunectl.work import Work
 
 CPUS = frozenset(os.sched_getaffinity(0))
 LIMIT = "due_to_book_p99_9_ns"
 
 
-def nobody(_: str) -> None:
+def nobody(_: Work) -> None:
     """Is told how far it is."""
 
 

@@ -4,17 +4,21 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hosts.builder import build_named
 from tests.probe.stressed import BROKEN, put, works
+from tunectl.checking.runner import usual_s
 from tunectl.host import stressng
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Outcome
+from tunectl.preflight.feeding import SECONDS
 from tunectl.preflight.run import Flight, Request, run_preflight
 from tunectl.preflight.thermal import NAMES
+from tunectl.work import Work
 
 CPU = "sys/devices/system/cpu"
 Edit = Callable[[], object]
@@ -24,13 +28,15 @@ def nothing() -> None:
     """The host stays as it is."""
 
 
-def flown(root: Path, during: Edit = nothing) -> Flight:
-    """preflight over a recorded host to which `during` happens while its checks run."""
+def flown(root: Path, during: Edit = nothing, told: list[Work] | None = None, **more: Any) -> Flight:
+    """preflight over a recorded host to which `during` happens while its checks run; `told` gets what was told."""
     happened: list[str] = []
 
-    def tell(text: str) -> None:
-        if text.startswith("checking") and not happened:
-            happened.append(text)
+    def tell(work: Work) -> None:
+        if told is not None:
+            told.append(work)
+        if work.now.startswith("checking") and not happened:
+            happened.append(work.now)
             during()
 
     request = Request(
@@ -46,6 +52,7 @@ def flown(root: Path, during: Edit = nothing) -> Flight:
         tell=tell,
         intrude=False,
         stay_off=lambda _: None,
+        **more,
     )
     flight = run_preflight(request)
     assert happened
@@ -82,6 +89,16 @@ def test_ctrl_c_leaves_what_was_found_and_is_never_go(lab4: Path) -> None:
     assert flight.verdict in ("unknown", "no-go")
     assert flight.thermal["verdict"] == "ok"
     assert "sudo tunectl preflight" in [task.text for fix in flight.unproved for task in fix.tasks]
+
+
+def test_the_time_left_is_that_of_all_that_is_asked_for(lab4: Path) -> None:
+    told: list[Work] = []
+    flown(lab4, told=told, load=("memory",), feed=True)
+    assert told[0] == Work("reading the settings", usual_s(0.01) + 0.1 + 0.1 + SECONDS)
+    assert {work.left_s for work in told if work.now.startswith("checking")} == {None}  # it runs down by the clock
+    told.clear()
+    flown(lab4, told=told, load=(), feed=False)
+    assert told[0].left_s == usual_s(0.01) + 0.1
 
 
 def test_a_cool_host_is_not_throttled(lab4: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tunectl.errors import TunectlError, UsageError
 from tunectl.probe.runner import find_program, pass_on, run_jitter
+from tunectl.work import Work
 
 from .running import ENDED_BY_TEST_S, until_child, until_measuring
 from .samples import result
@@ -25,24 +26,31 @@ def script(path: Path, body: str) -> Path:
 
 @pytest.mark.slow
 def test_measures(installed: Path, cpu: int) -> None:
-    said: list[str] = []
+    said: list[Work] = []
     result = run_jitter([cpu], 1.05, threshold_ns=500, events=3, intrude=True, on_progress=said.append)
     assert (result.threshold_ns, result.duration_requested_s) == (500, 1.05)
     (measured,) = result.cpus
     assert measured.cpu == cpu
     assert len(measured.events) <= 3
     assert len(said) >= 2
-    assert said[0] == f"measuring CPU {cpu}: 0 of 1.05 s"
-    assert re.fullmatch(
-        rf"measuring CPU {cpu}: [01] of 1.05 s(; longest so far: .* on CPU {cpu}( at 0\.\d s)?)?", said[-1]
-    )
+    assert said[0] == (f"measuring CPU {cpu}", 1.05, "")
+    assert said[-1].now == f"measuring CPU {cpu}"
+    assert said[-1].left_s is not None
+    assert said[-1].left_s < 1.05
+    assert re.fullmatch(rf"(.* on CPU {cpu}( at 0\.\d s)?)?", said[-1].longest)
 
 
-def test_the_line_names_the_longest_gap_of_each_cpu_and_when_it_began() -> None:
-    said: list[str] = []
-    pass_on(said.append, "2-3,5", 60.0, "progress 3.0 2:12345@1.234 3:0@-1.000 5:7e9@-1.000")
+def test_the_longest_gap_of_all_cpus_is_told_and_when_it_began() -> None:
+    said: list[Work] = []
+    pass_on(said.append, "2-3,5", 60.0, "progress 3.0 2:12345@1.234 3:0@-1.000 5:7e3@-1.000")
+    pass_on(said.append, "2-3,5", 60.0, "progress 61.0 2:12345@1.234 3:0@-1.000 5:7e9@-1.000")
+    pass_on(said.append, "2", 60.0, "progress 3.0 2:0@-1.000")
     pass_on(said.append, "2", 60.0, "tunectl-probe: something else")
-    assert said == ["measuring CPUs 2-3,5: 3 of 60 s; longest so far: 12.3 µs on CPU 2 at 1.2 s, 7 s on CPU 5"]
+    assert said == [
+        ("measuring CPUs 2-3,5", 57.0, "12.3 µs on CPU 2 at 1.2 s"),
+        ("measuring CPUs 2-3,5", 0.0, "7 s on CPU 5"),
+        ("measuring CPU 2", 57.0, ""),
+    ]
 
 
 def test_a_refusal_is_a_usage_error(installed: Path) -> None:

@@ -15,31 +15,43 @@ from tunectl.host.ending import ENDING
 from tunectl.host.run import reason_of, run
 from tunectl.probe.runs import several
 from tunectl.shapes import Jitter, JitterRuns, typed
+from tunectl.work import Work
 
 WHOLE = typed(document(cpu_of([(5, 500)], 1.0), seconds=1.0, interrupted=False), Jitter)
 CUT = replace(WHOLE, interrupted=True)
 
 
-def kept(count: int, *outcomes: Jitter | BaseException) -> tuple[JitterRuns, list[str]]:
+def kept(count: int, *outcomes: Jitter | BaseException, pause_s: float = 0.0) -> tuple[JitterRuns, list[Work]]:
     """The document of these runs, and what was told meanwhile."""
-    told: list[str] = []
+    told: list[Work] = []
     coming: Iterator[Jitter | BaseException] = iter(outcomes)
 
     def measured(tell: Any) -> Jitter:
-        tell("measuring")
+        tell(Work("measuring", 2.0))
         one = next(coming)
         if isinstance(one, BaseException):
             raise one
         return one
 
-    return several(count, 0.0, measured, told.append), told
+    return several(count, pause_s, 5.0, measured, told.append), told
 
 
 def test_each_run_is_there() -> None:
     made, told = kept(3, WHOLE, WHOLE, WHOLE)
     assert made.runs == [WHOLE] * 3
     assert (made.schema, made.at, made.warnings) == ("tunectl.probe.jitter.runs/1", WHOLE.at, [])
-    assert told == [f"run {number} of 3: measuring" for number in (1, 2, 3)]
+    assert [work.now for work in told] == [f"run {number} of 3: measuring" for number in (1, 2, 3)]
+
+
+def test_the_time_left_is_that_of_all_runs_and_of_the_pauses_between_them() -> None:
+    _, told = kept(3, WHOLE, WHOLE, WHOLE, pause_s=0.25)
+    assert told == [
+        ("run 1 of 3: measuring", 2.0 + 2 * 5.25, ""),
+        ("run 2 of 3: a pause before it", 2 * 5.25, ""),
+        ("run 2 of 3: measuring", 2.0 + 5.25, ""),
+        ("run 3 of 3: a pause before it", 5.25, ""),
+        ("run 3 of 3: measuring", 2.0, ""),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +89,7 @@ def series(count: int, pause_s: float, *signals: int) -> JitterRuns:
             signal.raise_signal(signal.SIGINT)
         return WHOLE
 
-    return several(count, pause_s, measured, lambda _: None)
+    return several(count, pause_s, 1.0, measured, lambda _: None)
 
 
 @pytest.mark.usefixtures("ending")
@@ -95,7 +107,7 @@ def test_ctrl_c_in_the_last_run_takes_nothing_away() -> None:
 
 @pytest.mark.usefixtures("ending")
 def test_a_cut_run_that_was_the_only_one_is_not_counted() -> None:
-    made = several(1, 0.0, lambda _: CUT, lambda _: None)
+    made = several(1, 0.0, 1.0, lambda _: CUT, lambda _: None)
     assert (len(made.runs), made.warnings) == (1, [])
 
 

@@ -81,7 +81,7 @@ def test_words_for_a_boot_loader_that_is_not_ours_are_one_step() -> None:
         drifted("boot.nosoftlockup", add_words("nosoftlockup"), points=POINTS),
     ]
     first, second = actions_of(found)
-    assert first["decide"] == "put these 2 words on the kernel command line yourself: isolcpus=domain,2-3 nosoftlockup"
+    assert first["decide"] == "put on the kernel command line: isolcpus=domain,2-3 nosoftlockup"
     assert first["mends"] == second["mends"] == ["boot.isolcpus", "boot.nosoftlockup"]
     assert (second["command"], second["reboot"], first["reboot"]) == ("sudo reboot", True, True)
 

@@ -16,8 +16,9 @@ from tunectl.model import Document
 from tunectl.report import charts, render
 from tunectl.report.charts import Slice
 from tunectl.report.escape import encodable
-from tunectl.report.figures import change_of, plain
+from tunectl.report.figures import change_of
 from tunectl.shapes import Bounds, Jitter, Row, typed
+from tunectl.wording import plain
 
 
 def lines(name: str, made: object, width: int = 80, verbose: int = 0) -> list[str]:

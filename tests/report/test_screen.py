@@ -1,5 +1,6 @@
 """The first screen of the pages that judge: it fits, it ends with the verdict, and it folds nothing that decides."""
 
+import re
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tunectl.report import render
 from tunectl.report.actions import actions_of
 from tunectl.report.figures import Limited, limited
 from tunectl.report.findings import groups
+from tunectl.report.html.charts import budget_bars
 from tunectl.report.text.page import TextPage
 from tunectl.report.text.screen import MAX_FIGURES, MAX_STEPS, against_limits, wrong
 
@@ -30,12 +32,14 @@ def drifted(knob: str, instance: str = "", severity: Severity = Severity.STALL, 
     return Finding(knob, instance, Outcome.DRIFTED, "1", "2", "why", severity=severity, **more)
 
 
-@pytest.mark.parametrize("name", ["lab4", "xeon2s", "epyc"])
-def test_a_host_that_nobody_tuned_fits_forty_lines_and_names_every_knob(name: str) -> None:
+@pytest.mark.parametrize(("name", "width"), [("lab4", 100), ("xeon2s", 100), ("epyc", 100), ("bare4", 80)])
+def test_a_host_that_nobody_tuned_fits_forty_lines_and_names_every_knob(name: str, width: int) -> None:
+    """bare4 has no host file, either: what writes one is a step, and no note repeats it."""
     world = World()
     try:
         words = f"preflight --window 0.05 --duration 0.1 --root {name}"
-        shown, judged = world.run(words).out.splitlines(), world.run(f"{words} --format json").json
+        shown = world.run(words, env={"COLUMNS": str(width)}).out.splitlines()
+        judged = world.run(f"{words} --format json").json
     finally:
         world.close()
     assert len(shown) <= 40
@@ -148,11 +152,11 @@ def row(value: float, limit: float | None, label: str = "longest") -> Limited:
     ("value", "limit", "left", "right", "word"),
     [
         (0, 100, 0, 0, "within"),
-        (100, 100, 10, 0, "within"),
-        (101, 100, 10, 1, "OVER"),
-        (10_000, 100, 10, 9, "OVER"),
-        (1e9, 100, 10, 10, "OVER"),
-        (1, 0, 10, 10, "OVER"),
+        (100, 100, 15, 0, "within"),
+        (101, 100, 15, 1, "OVER"),
+        (10_000, 100, 12, 8, "OVER"),
+        (1e9, 100, 6, 14, "OVER"),
+        (1, 0, 15, 5, "OVER"),
         (0, 0, 0, 0, "within"),
     ],
 )
@@ -163,6 +167,16 @@ def test_a_bar_is_beyond_the_mark_where_the_limit_is_broken(
     before, after = drawn.split("│")
     assert (before.count("█"), abs(after.count("█") - right) <= 1, word in after) == (left, True, True)
     assert (after.count("█") > 0) is (word == "OVER")
+
+
+def test_a_bar_is_as_long_as_that_of_the_page() -> None:
+    rows = [row(value, 100) for value in (1, 20, 100, 3_000, 400_000)]
+    page = [cell["width"] / 100 for cell in budget_bars(rows)["rows"]]
+    drawn = [re.split("  (?:within|OVER)", line.split("100 ns  ")[1])[0] for line in bars(*rows)]
+    cells = {len(bar) for bar in drawn}
+    assert len(cells) == 1
+    lengths = [len(bar.replace("│", "█").rstrip()) if "█" in bar.partition("│")[2] else bar.count("█") for bar in drawn]
+    assert all(abs(of_page * max(cells) - length) <= 1.1 for of_page, length in zip(page, lengths, strict=True))
 
 
 def test_a_figure_without_a_limit_has_no_bar() -> None:

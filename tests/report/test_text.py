@@ -4,6 +4,8 @@ The pages themselves, in their words, are goldens: tests/golden/expected/drawn-*
 """
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -37,12 +39,16 @@ FIGURES = (
 
 
 def too_wide(lines: list[str], width: int) -> list[str]:
-    """Lines beyond the width although they could have been broken: they hold a second word after a label."""
-    return [line for line in lines if cell_len(line) > width and max(map(cell_len, line.split(" "))) + 16 < width]
+    """Lines beyond the width although they could have been broken: they hold a second word after a label.
+
+    A label takes 18 cells, and a command is never broken.
+    """
+    wide = [line for line in lines if cell_len(line) > width and not re.match(r" +(\d\. )?(sudo )?tunectl ", line)]
+    return [line for line in wide if max(map(cell_len, line.split(" "))) + 18 < width]
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("width", [80, 60, 132])
+@pytest.mark.parametrize("width", [80, 60, 40, 132])
 @pytest.mark.parametrize("verbose", [0, 1])
 def test_lines_fit(name: str, width: int, verbose: int) -> None:
     lines = page(document(name)._replace(verbose=verbose), width)
@@ -149,6 +155,12 @@ def test_texts_are_as_wide_as_rich_says() -> None:
         assert text_page.cell_len(text) == cell_len(text), text
 
 
+@pytest.mark.parametrize("verbose", [0, 1, 2])
+def test_what_was_measured_is_said_once(verbose: int) -> None:
+    lines = page(document("probe.jitter")._replace(verbose=verbose), 132)
+    assert sum("gaps over " in line for line in lines) == 1
+
+
 def test_many_cpus_that_look_alike_share_a_row() -> None:
     cpus = [{**body("monitor")["cpus"][2], "cpu": cpu, "alerts": []} for cpu in range(8, 256)]
     cpus[0] |= {"alerts": ["X[cpu8]"]}
@@ -163,15 +175,78 @@ def test_many_cpus_that_look_alike_share_a_row() -> None:
 
 def test_one_rule_does_not_fill_the_monitors_page() -> None:
     heat = body("monitor")["alerts"][0]
-    drift = [
-        {**heat, "rule": "KnobDrift", "identity": f"KnobDrift[{n}]", "severity": "warning", "subject": str(n)}
+    lost = [
+        {**heat, "rule": "SourceLost", "identity": f"SourceLost[{n}]", "severity": "warning", "subject": str(n)}
         for n in range(40)
     ]
-    lines = page(document("monitor", alerts=[*drift, heat], recent=[]))
+    lines = page(document("monitor", alerts=[*lost, heat], recent=[]))
     at = lines.index("Firing")
     assert lines[at + 1].startswith("  critical  FrequencyDrop")
-    assert sum("KnobDrift[" in line for line in lines) == 2
-    assert "  and 38 more KnobDrift" in lines
+    assert sum("SourceLost[" in line for line in lines) == 2
+    assert "  and 38 more SourceLost" in lines
+
+
+KNOBS = ["irq.affinity", "irq.default_affinity", *(f"mm.knob{n}" for n in range(24))]
+
+
+def untuned() -> list[dict[str, Any]]:
+    """What fires on a host that nobody tuned, and heat; the last of the settings has another fix."""
+    heat = body("monitor")["alerts"][0]
+    values = {"observed": "0-3", "expected": "0-1", "severity": "warning", "fix": "sudo tunectl apply"}
+    drift = [
+        {**heat, **values, "rule": "KnobDrift", "subject": name, "identity": f"KnobDrift[{name}]"} for name in KNOBS
+    ]
+    drift[-1] |= {"fix": "by hand: that one"}
+    return [*drift, heat]
+
+
+def test_a_host_that_nobody_tuned_is_one_alert_with_a_line_for_each_family() -> None:
+    made = document("monitor", alerts=untuned(), recent=[])
+    lines = page(made)
+    assert lines[0].split("  ")[1].startswith("2 alerts firing")
+    at = next(number for number, line in enumerate(lines) if line.startswith("  warning"))
+    since = body("monitor")["alerts"][0]["since"][11:19]
+    assert lines[at : at + 3] == [
+        f"  warning  26 settings differ  since {since}",
+        "    fix of 25  sudo tunectl apply",
+        "    irq  2  affinity 0-3 → 0-1, default_affinity 0-3 → 0-1",
+    ]
+    assert lines[at + 3].startswith("    mm  24  knob0 0-3 → 0-1, knob1 0-3 → 0-1")
+    assert lines[at + 3].endswith(" ...")
+    assert lines[at + 4] == ""
+    every = page(made._replace(verbose=1))
+    assert [name for name in KNOBS if not any(f"KnobDrift[{name}]" in line for line in every)] == []
+
+
+def live(*past: Mapping[str, Any], count: int = 4) -> list[str]:
+    """The live view after these samples of CPU 2; the others stand still."""
+    still = body("monitor")
+    seen = []
+    for sample in past:
+        cpus = [{**row, **(sample if row["cpu"] == 2 else {})} for row in still["cpus"]]
+        seen.append({"cpus": cpus, "zones": [{**still["zones"][0], "temperature_mc": sample["heat"]}]})
+    return page(document("monitor", past=seen, cpus=seen[-1]["cpus"][:count]))
+
+
+def test_the_live_view_shows_how_each_figure_went() -> None:
+    calm = {"frequency_khz": 3_500_000, "throttles_new": 0, "ticks_per_s": 0.0, "heat": 40_000}
+    first = {**calm, "ticks_per_s": None, "calls_per_s": None, "reschedules_per_s": None}  # no look before it
+    slow = {"frequency_khz": 1_750_000, "throttles_new": 1, "ticks_per_s": 1000.0, "heat": 95_000}
+    lines = live(first, calm, calm, slow)
+    (row,) = [line for line in lines if line.split()[:2] == ["!", "2"]]
+    assert row.split() == ["!", "2", "1.75", "50%", "███▄", "1000", "█", "3", "+1", "▁"]
+    assert "1000    █" in row  # a sample before which nobody looked has no rate, and is not drawn
+    (heat,) = [line for line in lines if line.startswith("Temperature")]
+    assert heat.endswith("96 C of 95 C ▄▄▄█")
+    assert max(map(cell_len, lines)) <= 80
+
+
+def test_a_trend_has_no_more_samples_than_its_line_has_room_for() -> None:
+    calm = {"frequency_khz": 3_500_000, "throttles_new": 0, "ticks_per_s": 1.0, "heat": 40_000}
+    lines = live(*[calm] * 16)
+    assert max(map(cell_len, lines)) <= 80
+    (row,) = [line for line in lines if line.split()[:2] == ["!", "2"]]
+    assert row.split()[4] == "███████"
 
 
 def test_a_list_for_a_recorded_host_says_whose_files_it_names() -> None:

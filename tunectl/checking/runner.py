@@ -51,6 +51,11 @@ class Interrupted(KeyboardInterrupt):
         self.found = findings
 
 
+def usual_s(window_s: float) -> float:
+    """How long the shipped checks take: each of them watches, spins or traces for one of these windows."""
+    return 3 * window_s
+
+
 def shipped_checks() -> Path:
     """Where the checks that come with tunectl are. TunectlError where the installation lacks them."""
     source = Path(tunectl.__file__).parent.parent

@@ -6,7 +6,7 @@ import click
 import msgspec
 from msgspec import Meta
 
-from tunectl.checking.runner import run_checks
+from tunectl.checking.runner import run_checks, usual_s
 from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command
 from tunectl.cli.helped import VERDICT, Example, exit_code
 from tunectl.cli.options import WINDOW_S, Options, intrude_option, strict_option
@@ -18,6 +18,7 @@ from tunectl.shapes import Findings, Maybe, Notes, Strict
 from tunectl.tuning.inspection import judged_by
 from tunectl.tuning.plan import waive
 from tunectl.verdict import Verdict, verdict_of
+from tunectl.work import Work
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,13 +57,14 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, intrude: 
     stay_off(root, config.scope.isolated)
     settings = {setting.knob: setting.value for setting in config.settings}
     with progress(options) as tell:
+        tell(Work("reading the checks", None if paths else usual_s(window_s)))
         found = run_checks(
             root,
             config.scope,
             paths=paths,
             window_s=window_s,
             settings=settings,
-            on_progress=tell,
+            on_progress=lambda text: tell(Work(text.replace("check.", "checking ", 1))),
             interfaces=config.interfaces,
             trading=config.threads,
             intrude=intrude,

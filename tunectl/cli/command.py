@@ -24,9 +24,10 @@ from tunectl.command import shell_word
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fix import Fix, Kind, Task, of_tasks
-from tunectl.host.sysroot import Sysroot
+from tunectl.host.sysroot import Sysroot, is_missing
 from tunectl.model import Document, Finding, HostId
 from tunectl.shapes import fields_of, now_utc
+from tunectl.work import Tell
 
 DATA = ("text", "json")
 GATE = ("text", "json", "junit", "nagios", "prometheus")
@@ -74,7 +75,7 @@ def open_root(options: Options) -> Sysroot:
 def typed(options: Options) -> Typed:
     """How commands are typed that go on from this one."""
     path = options.host_path
-    return Typed(options.named, "" if options.host or os.path.exists(path) else path, options.program)
+    return Typed(options.named, path if not options.host and is_missing(path) else "", options.program)
 
 
 @contextmanager
@@ -158,23 +159,15 @@ def stay_off(root: Sysroot, isolated: CpuSet, thread: int = 0, otherwise: CpuSet
 
 
 @contextmanager
-def progress(options: Options) -> Iterator[Callable[[str], None]]:
-    """Yields a function that replaces the line."""
-    if options.quiet or not is_terminal(sys.stderr):
-        yield lambda text: None
+def progress(options: Options) -> Iterator[Tell]:
+    """Yields what is told of the work. It is drawn for a person who waits at a terminal."""
+    if options.quiet or not is_terminal(sys.stderr) or not may_colour():
+        yield lambda work: None
         return
-    from rich.console import Console  # only where a person watches
-    from rich.text import Text
+    from tunectl.cli.progress import drawn  # rich: only where a person watches
 
-    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    # Four turns a second: drawing is work on the host that is being measured.
-    with suppress(OSError), console.status("", refresh_per_second=4) as status:
-
-        def show(text: str) -> None:
-            with suppress(OSError):  # a terminal that was closed: what is measured goes on
-                status.update(Text(text))
-
-        yield show
+    with drawn() as tell:
+        yield tell
 
 
 def check_output(path: str, *, makes_directory: bool = False) -> None:

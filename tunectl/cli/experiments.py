@@ -27,6 +27,7 @@ from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.shapes import Feed, plain, typed
+from tunectl.work import Tell
 
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
@@ -359,7 +360,7 @@ def _measured(
     options: Options,
     root: Sysroot,
     name: str,
-    run: Callable[[R, Callable[[str], None]], dict[str, Any]],
+    run: Callable[[R, Tell], dict[str, Any]],
     request: R,
     output: str | None,
 ) -> int:

@@ -1,7 +1,6 @@
 """tunectl probe: jitter, wake, feed, hedge, contention and selftest"""
 
 import os
-from collections.abc import Callable, Mapping
 from functools import partial
 
 import click
@@ -36,6 +35,7 @@ from tunectl.probe.runner import run_jitter, run_selftest
 from tunectl.probe.runs import several
 from tunectl.shapes import Jitter, JitterLoaded, JitterRuns, LeftOut, plain, replaced
 from tunectl.tuning.inspection import proposed_config
+from tunectl.work import Tell, Work
 
 
 @click.group(
@@ -127,7 +127,7 @@ def jitter(
     plan = _plan(root, facts, loads, chosen, isolated, refused()) if loads else None
     ENDING.keep()
 
-    def measured(tell: Callable[[str], None] | None) -> Jitter:
+    def measured(tell: Tell) -> Jitter:
         taken = taken_cpus(root, facts, chosen, config, intrude)
         if chosen <= taken.keys():
             raise TunectlError(refusal(taken), STOP)
@@ -146,8 +146,8 @@ def jitter(
         if plan:
             result = quiet_then_loaded(plan, runs, pause_s, duration_s, measured, refused, tell)
         else:
-            result = several(runs, pause_s, measured, tell) if runs > 1 else measured(tell)
-        result = _held(result, limits)
+            result = several(runs, pause_s, duration_s, measured, tell) if runs > 1 else measured(tell)
+        result = _held(result, config)
     name = result.schema.removeprefix("tunectl.").removesuffix("/1")
     emit_and_write(options, name, read_identity(root), plain(result), output)
     every = _every(result)
@@ -169,11 +169,11 @@ def _check_times(duration_s: float, pause_s: float) -> None:
 Measured = Jitter | JitterRuns | JitterLoaded
 
 
-def _held(result: Measured, limits: Mapping[str, float]) -> Measured:
-    """The same, each run held to its limits, and those under load compared with the quiet ones."""
+def _held(result: Measured, config: HostConfig | None) -> Measured:
+    """The same, each run held to the host file's limits, and those under load compared with the quiet ones."""
 
     def hold(run: Jitter) -> Jitter:
-        return run.held(judge(run, limits))
+        return run.held(replaced(judge(run, config.budget), looser=list(config.looser)) if config else judge(run, {}))
 
     match result:
         case JitterLoaded(quiet=quiet, loaded=loaded):
@@ -210,8 +210,9 @@ def selftest(options: Options, cpu: int | None, intrude: bool) -> int:
     # The first CPUs do the kernel's own work.
     chosen = max(facts.quiet or os.sched_getaffinity(0)) if cpu is None else cpu
     refuse_taken(root, facts, frozenset({chosen}), config_of(options, facts), intrude)
+    stay_off(root, frozenset({chosen}))
     with progress(options) as tell:
-        tell("injecting known interruptions: some twelve seconds")
+        tell(Work("injecting known interruptions", 12.0))
         result = run_selftest(chosen)
     emit(options, "probe.selftest", read_identity(root), result)
     return OK if result["passed"] else FAILED
@@ -229,7 +230,7 @@ def _choice(root: Sysroot, config: HostConfig | None, facts: CpuFacts, cpus: str
     chosen = config.scope.isolated if config else facts.kernel_isolated | facts.partitioned or facts.nohz_full
     if chosen:
         return chosen, []
-    proposal, said = proposed_config(root, facts, "")
+    proposal, said = proposed_config(root, facts)
     if not proposal:
         raise UsageError(f"no CPU is isolated here, and none can be proposed: {said[0]}", "say --cpus LIST")
     isolated = proposal.scope.isolated

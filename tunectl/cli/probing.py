@@ -78,7 +78,7 @@ class Pair(NamedTuple):
 def pair_of(options: Options, cpus: str | None, intrude: bool, output: str | None, threads: int = 2) -> Pair:
     """The isolated CPUs that nobody wants are those to choose from. UsageError for a request that is none.
 
-    This process leaves the isolated CPUs.
+    This process leaves the isolated CPUs, and those that were named.
     """
     root = this_machine(options)
     if output is not None:
@@ -92,7 +92,7 @@ def pair_of(options: Options, cpus: str | None, intrude: bool, output: str | Non
     config = config_of(options, facts)
     isolated = config.scope.isolated if config else facts.quiet
     free = isolated - taken_cpus(root, facts, isolated, config, intrude or bool(cpus)).keys()
-    stay_off(root, isolated)
+    stay_off(root, isolated | named)
     is_enough = not cpus and len(isolated) >= threads
     among = format_cpulist(free if len(free) >= threads else isolated) if is_enough else None
     return Pair(root, facts, config, among)

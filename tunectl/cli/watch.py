@@ -9,9 +9,10 @@ import signal
 import sys
 import termios
 import tty
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ from tunectl.monitor.wakeup import STOPPING, DeviceEvents, Wakeup
 from tunectl.monitor.watcher import Watcher, verdict_of
 from tunectl.report import render
 from tunectl.report.escape import encodable, printable
+from tunectl.report.text.monitor import MAX_PAST, alerts_of
 from tunectl.shapes import now_utc
 from tunectl.tuning.inspection import Inspection
 from tunectl.wording import plural
@@ -78,15 +80,18 @@ class _View:
     keyboard: Keyboard | None
     notes: Sequence[str]
     top: int = 0  # the first line shown below the headline
+    helps: bool = False  # the keys are shown
+    past: deque[Mapping[str, Any]] = field(default_factory=lambda: deque(maxlen=MAX_PAST))  # CPUs and zones, each look
 
     def run(self, interval: float, end: float) -> None:
         """Until a signal, the key q, or the end."""
-        wakeup, before = self.wakeup, None
+        wakeup = self.wakeup
         status, _ = self.watcher.cycle.step()
+        body = self._seen(status, None)
         due = wakeup.now_s() + min(interval, 1.0)  # the second look comes soon: it has the first rates
         moves: tuple[int, ...] = ()
         while True:
-            self._draw(status, before, moves)
+            self._draw(body, moves)
             if wakeup.now_s() >= end:
                 return
             signals, _ = wakeup.sleep(max(0.0, min(due, end) - wakeup.now_s()))
@@ -94,12 +99,14 @@ class _View:
                 return
             if signal.SIGTSTP in signals:
                 self._pause()
-            moves, quits = self.keyboard.read() if self.keyboard else Asked()
+            moves, quits, helps = self.keyboard.read() if self.keyboard else Asked()
             if quits:
                 return
+            self.helps ^= helps
             if wakeup.now_s() >= due:
                 before = status.snapshot
                 status, _ = self.watcher.cycle.step()
+                body = self._seen(status, before)
                 due = max(due + interval, wakeup.now_s())
 
     def _pause(self) -> None:
@@ -113,10 +120,17 @@ class _View:
             self.keyboard.open()
         self.live.start()
 
-    def _draw(self, status: Status, before: Snapshot | None, moves: Sequence[int]) -> None:
-        console = self.live.console
+    def _seen(self, status: Status, before: Snapshot | None) -> dict[str, Any]:
+        """The page's body, with what was seen before."""
         body = monitor_body(status, before, verdict_of(status), self.notes)
+        self.past.append({"cpus": body["cpus"], "zones": body["zones"]})
+        return {**body, "past": list(self.past)}
+
+    def _draw(self, body: Mapping[str, Any], moves: Sequence[int]) -> None:
+        console = self.live.console
         page = self._lines(body, console.width)
+        if self.helps:
+            page[1:] = map(Text, ("", "Keys", *(f"  {keys:<20}{what}" for keys, what in KEYS)))
         parts = [folded(line, console.width) for line in page]
         lines = [part for line in parts for part in line]
         window = Window.over(len(lines), console.height, self.top)
@@ -124,10 +138,12 @@ class _View:
         window = Window.over(len(lines), console.height, self.top)
         seen = [*lines[:1], *lines[1:][window.shown()]]
         begins = [0, *accumulate(map(len, parts))]
-        places = places_of(body["alerts"], [line.plain for line in page[1:]])
+        places = places_of(alerts_of(body, self.options.verbose), [line.plain for line in page[1:]])
         alerts = [range(begins[place.start + 1] - 1, begins[place.stop + 1] - 1) for place in places]
         has_keys = self.keyboard is not None and self.keyboard.is_open
-        if said := window.said(alerts, console.width, has_keys=has_keys):
+        said = window.said(alerts, console.width, has_keys=has_keys)
+        if said or (has_keys and len(lines) < console.height):
+            said = said or _HINTS[0].removeprefix("; ")
             seen.append(Text(said, "reverse" if may_colour() else ""))
         self.live.update(Text("\n", no_wrap=True, overflow="crop").join(seen), refresh=True)
 
@@ -179,20 +195,35 @@ _MOVES = {
     **dict.fromkeys((b"g", b"\x1b[H", b"\x1bOH", b"\x1b[1~"), -_END),
 }
 _QUITS = (b"q", b"Q", b"\x04")
-_HINTS = ("; arrows, PgUp/PgDn or j/k scroll, q quits", "; j/k scroll, q quits", "; j k q")
+_HELPS = b"?"
+_HINTS = ("; ? shows the keys, q quits", "; ? q")
+KEYS = (
+    ("down, j, Enter", "a line down"),
+    ("up, k", "a line up"),
+    ("PgDn, Space, f", "a screen down"),
+    ("PgUp, b", "a screen up"),
+    ("Home, g; End, G", "the first line; the last"),
+    ("?", "the keys, and back to the host"),
+    ("q, Ctrl-C", "ends"),
+)
 
 
 class Asked(NamedTuple):
-    """What the keys asked for: `moves` in the order of the keys, in lines, screens (_PAGE) or all there is (_END)."""
+    """What the keys asked for: `moves` in the order of the keys, in lines, screens (_PAGE) or all there is (_END).
+
+    `helps`: to show the keys, or not any more.
+    """
 
     moves: tuple[int, ...] = ()
     quits: bool = False
+    helps: bool = False
 
 
 def asked(sent: bytes) -> Asked:
     """What these keys ask for. A key that means nothing here is ignored."""
     keys = _SENT.findall(sent)
-    return Asked(tuple(_MOVES[key] for key in keys if key in _MOVES), any(key in _QUITS for key in keys))
+    quits, helps = any(key in _QUITS for key in keys), keys.count(_HELPS) % 2 == 1
+    return Asked(tuple(_MOVES[key] for key in keys if key in _MOVES), quits, helps)
 
 
 class Window(NamedTuple):

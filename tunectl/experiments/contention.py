@@ -1,6 +1,6 @@
 """`contention`, locks and allocators between two threads: what is asked for, which cases, and how each is measured."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -11,6 +11,7 @@ from tunectl.experiments.ends import SENDER_AND_RECEIVER, CaseRun, EndsRequest, 
 from tunectl.experiments.frame import PlannedCase, Takes, check_duration, chosen
 from tunectl.probe.runner import given
 from tunectl.shapes import ContentionCase
+from tunectl.work import Tell
 
 BUFFERS, HAND_OVERS = ("malloc", "pool"), ("mutex", "futex", "ring")
 RATE, DURATION_S, THREADS, BYTES = 20_000, 5.0, 2, 16_384  # where nothing else is asked for
@@ -66,8 +67,8 @@ def plan(request: ContentionRequest, placed: Placed) -> list[Planned]:
     return [Planned(*case, *of_all) for case in product(buffers, hand_overs)]
 
 
-def run_contention(request: ContentionRequest, on_progress: Callable[[str], None]) -> dict[str, Any]:
-    """The tunectl.probe.contention/1 document; `on_progress` is handed a line for each case.
+def run_contention(request: ContentionRequest, on_progress: Tell) -> dict[str, Any]:
+    """The tunectl.probe.contention/1 document; `on_progress` is told of each case.
 
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
     program's own reason when it fails; UsageError for a wrong request.

@@ -13,6 +13,7 @@ from tunectl.experiments.frame import Case, Takes, case_document, measured_cases
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.sysroot import Sysroot
 from tunectl.probe.runner import given
+from tunectl.work import Tell
 
 BUSY_POLL_US = 50  # where nothing else is asked for
 
@@ -116,7 +117,7 @@ class CaseRun(Generic[Case]):
         placed: Placed | None,
         cases: Sequence[Case],
         takes: Callable[[Case], Takes],
-        tell: Callable[[str], None],
+        tell: Tell,
     ) -> None:
         where = ["--cpus", placed.text] if placed else []
         self.cases, self.takes, self.tell = cases, takes, tell

@@ -1,7 +1,7 @@
 """`feed`, market data from a socket to a book: what is asked for, which cases that is, and how each is measured."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as asked_otherwise
 from functools import partial
@@ -32,6 +32,7 @@ from tunectl.host.nics import ALL, Stamping, read_nic_drops, read_softnet_drops,
 from tunectl.host.sysroot import Sysroot
 from tunectl.probe.runner import given
 from tunectl.shapes import FeedCase
+from tunectl.work import Tell, Work
 
 MOST_A_SECOND = 1_000_000
 _DROPS_BITS = 64  # of a driver's counters: struct rtnl_link_stats64
@@ -254,7 +255,7 @@ class _Messages(NamedTuple):
         stamped = [case for case, cell in zip(run.cases, raw["cells"], strict=True) if cell.get("stamped")]
         if not stamped or raw["interrupted"]:
             return None
-        run.tell(f"{stamped[0].title}: once more without time stamps, {run.takes(stamped[0]).total:.0f} s left")
+        run.tell(Work(f"{stamped[0].title}: once more without time stamps", run.takes(stamped[0]).total))
         try:
             document = self._measured(OFF, stamped[0])
         except (TunectlError, KeyboardInterrupt) as error:
@@ -302,8 +303,8 @@ def _host_drops(nic: str | None) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count is not None}
 
 
-def run_feed(request: FeedRequest, on_progress: Callable[[str], None]) -> dict[str, Any]:
-    """The tunectl.probe.feed/1 document; `on_progress` is handed a line for each case.
+def run_feed(request: FeedRequest, on_progress: Tell) -> dict[str, Any]:
+    """The tunectl.probe.feed/1 document; `on_progress` is told of each case.
 
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
     program's own reason when it fails, or where the other host cannot be reached; UsageError for a wrong request.

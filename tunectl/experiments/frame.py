@@ -22,6 +22,7 @@ from tunectl.probe.jitter_warnings import throttling
 from tunectl.probe.runner import document_of, given, start
 from tunectl.shapes import AnyCase, Counter, Maybe, Measured, typed
 from tunectl.shapes import Case as WakeCase
+from tunectl.work import Tell, Work
 
 _INTERRUPTED = "interrupted before it was measured"
 _LONG_WARM_UP_S = 1.0  # it is named
@@ -116,13 +117,13 @@ def measured_cases(
     cases: Sequence[Case],
     measure: Callable[[Case], dict[str, Any]],
     takes: Callable[[Case], Takes],
-    tell: Callable[[str], None],
+    tell: Tell,
     after_s: float = 0.0,
 ) -> dict[str, Any]:
     """What was counted, as if one run of the program had counted it.
 
-    `measure` hands back the document of one case. `tell` is handed a line for each, with what is left: what the cases
-    take, and `after_s` behind the last. A case that cannot be measured has the reason instead. Ctrl-C ends a case
+    `measure` hands back the document of one case. `tell` is told of each, with what is left: what the cases take, and
+    `after_s` behind the last. A case that cannot be measured has the reason instead. Ctrl-C ends a case
     early, and leaves out the rest. TunectlError where none could be measured at all.
     """
     document: dict[str, Any] = {}
@@ -134,7 +135,7 @@ def measured_cases(
             try:
                 warm_up = takes(case).warm_up
                 first = f", the first {warm_up:.0f} s to warm up" if warm_up >= _LONG_WARM_UP_S else ""
-                tell(f"{case.title}: case {place + 1} of {len(cases)}, {left:.0f} s left{first}")
+                tell(Work(f"{case.title}: case {place + 1} of {len(cases)}{first}", left))
                 measured = measure(case)
                 document = joined(document, measured)
                 cells += measured["cells"]

@@ -1,7 +1,7 @@
 """`hedge`, a second copy of each late request: what is asked for, which cases that is, and how each is measured."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import Throttles, read_throttles
 from tunectl.probe.runner import given
 from tunectl.shapes import HedgeCase
+from tunectl.work import Tell
 
 MOST_REQUESTS = 5_990_000  # of a case: the program keeps what became of each of them
 MOST_SERVICE_NS = 100_000_000
@@ -142,8 +143,8 @@ def _throttles(placed: Placed | None) -> Throttles:
     return read_throttles(Sysroot(), placed.ends[1:] if placed else ())
 
 
-def run_hedge(request: HedgeRequest, on_progress: Callable[[str], None]) -> dict[str, Any]:
-    """The tunectl.probe.hedge/1 document; `on_progress` is handed a line for each case.
+def run_hedge(request: HedgeRequest, on_progress: Tell) -> dict[str, Any]:
+    """The tunectl.probe.hedge/1 document; `on_progress` is told of each case.
 
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
     program's own reason when it fails; UsageError for a wrong request.

@@ -37,7 +37,7 @@ from tunectl.experiments.pair import (
 from tunectl.experiments.tick_figures import FEWEST, Figures, ratio
 from tunectl.probe.phase import evidence
 from tunectl.shapes import Maybe, Measured, having
-from tunectl.wording import nanoseconds
+from tunectl.wording import nanoseconds, plural
 
 SERVERS = ("a", "b")
 _PERCENTILE = re.compile(r"p([0-9]{2}(?:\.[0-9]{1,2})?)", re.ASCII)
@@ -432,7 +432,7 @@ def _why_together(case: RawCase, run: RawHedge) -> str:
     if run.shares_core(1, 2):
         reasons.append("they share a core")
     if case.throttled:
-        reasons.append(f"their cores or their package were throttled {case.throttled} times")
+        reasons.append(f"their cores or their package were throttled {plural(case.throttled, 'time')}")
     if not run.simulated and run.machine.is_virtual:
         reasons.append("a hypervisor may have stopped both")
     if reasons:
@@ -449,7 +449,7 @@ def _service(case: RawCase, run: RawHedge) -> Iterator[str]:
     if run.simulated:
         return
     if case.throttled:
-        yield f"the servers' cores or their package were throttled {case.throttled} times meanwhile"
+        yield f"the servers' cores or their package were throttled {plural(case.throttled, 'time')} meanwhile"
     for name in SERVERS:
         service = Figures(case.service.get(name, []), run.clock.hz)
         median_ns = service.at("50") * 1e9 / run.clock.hz if service.n else 0.0

@@ -1,6 +1,6 @@
 """`wake`, spinning against sleeping: what is asked for, which cases that is, and how each is measured."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from tunectl.experiments.link import SMALLEST, TYPES, Asked, Link, linked, requi
 from tunectl.experiments.wake_cells import TIMERS, explained_wake
 from tunectl.probe.runner import given
 from tunectl.shapes import Case
+from tunectl.work import Tell
 
 _USUAL_MESSAGES = 99
 SLEEPING, SPINNING, BUSY_POLL = "sleeping", "spinning", "busy-poll"
@@ -148,8 +149,8 @@ def _measured(run: CaseRun[Planned], asked: WakeRequest, link: Link | None, case
         return run.counted(case, ("--socket", str(fd), "--peer-hz", str(link.peer.hz)), keep=fd)
 
 
-def run_wake(request: WakeRequest, on_progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """The tunectl.probe.wake/1 document; `on_progress` is handed a line for each case.
+def run_wake(request: WakeRequest, on_progress: Tell = lambda _: None) -> dict[str, Any]:
+    """The tunectl.probe.wake/1 document; `on_progress` is told of each case.
 
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
     program's own reason when it fails, or where the other host cannot be reached; UsageError for a wrong request.

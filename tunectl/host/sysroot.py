@@ -457,3 +457,14 @@ def _decoded(data: bytes) -> str:
         if escapes > _MOST_ESCAPES:
             raise OSError(errno.EINVAL, "is no text: too much of it is not UTF-8")
     return data.decode("utf-8", "backslashreplace")
+
+
+def is_missing(path: str) -> bool:
+    """Is there no such file of this machine's? One in a directory that may not be entered may be there."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False

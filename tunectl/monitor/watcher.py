@@ -11,7 +11,7 @@ from typing import Any
 
 from tunectl.cpulist import CpuSet
 from tunectl.fix import Fix, in_turn
-from tunectl.model import HostId
+from tunectl.model import HostId, Outcome
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Alert, Condition, Freshness, Health, Severity, Snapshot, Status, Verdict
 from tunectl.monitor.moments import told
@@ -20,8 +20,10 @@ from tunectl.monitor.rules.history import History, Limits
 from tunectl.monitor.sources import take_snapshot
 from tunectl.monitor.watched_host import Lasting, WatchedHost
 from tunectl.tuning.inspection import Inspection
+from tunectl.wording import few
 
 RECENT = 20  # transitions that are kept to be shown
+_NAMED = 8  # settings that wait for a reboot
 _UNNAMED = HostId()
 _SEVERITIES: Mapping[str, Severity] = {rule.name: rule.severity for rule in RULES}
 # What these find is that something is unknown: that is no warning.
@@ -131,11 +133,13 @@ def _settled(condition: Condition) -> Condition:
 
 
 def verdict_of(status: Status) -> tuple[Verdict, list[str]]:
-    """critical, warning, unknown or ok, and why. What could not be seen is not ok."""
+    """critical, warning, unknown or ok, and why. What could not be seen is not ok; what waits for a reboot is named."""
     bad = [condition for condition in status.conditions if condition.health is Health.BAD]
     unknown = [condition for condition in status.conditions if condition.health is Health.UNKNOWN]
     blind = [condition for condition in unknown if condition.rule in _BLIND]
     reasons = [f"{condition.rule}[{condition.subject}]: {condition.summary}" for condition in (*bad, *blind)]
+    waits = [sample.subject for sample in status.snapshot.of("knob") if sample.value == Outcome.PENDING_REBOOT]
+    reasons += [f"pending reboot: {few(waits, _NAMED)}"] if waits else []
     severities: tuple[Verdict, ...] = ("critical", "warning")
     for severity in severities:
         if any(_SEVERITIES.get(condition.rule, "warning") == severity for condition in bad):

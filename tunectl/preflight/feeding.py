@@ -4,7 +4,7 @@ Without time stamps: to switch them on patches the kernel's code, which interrup
 to trade; and the time from due to the book needs none.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist, named_cpus
@@ -12,6 +12,7 @@ from tunectl.errors import TunectlError
 from tunectl.experiments.feed import RATE, FeedRequest, run_feed
 from tunectl.experiments.feed_budget import judge_feed
 from tunectl.shapes import FEWEST_P99_9, Feed, plain, typed
+from tunectl.work import Tell
 
 SECONDS = 3 * FEWEST_P99_9 / RATE  # thirty messages are beyond P99.9
 
@@ -24,7 +25,7 @@ class Fed(NamedTuple):
     problem: str = ""
 
 
-def measure_feed(cpus: CpuSet, limits: Mapping[str, float], intrude: bool, tell: Callable[[str], None]) -> Fed:
+def measure_feed(cpus: CpuSet, limits: Mapping[str, float], intrude: bool, tell: Tell) -> Fed:
     """Measures on two of these CPUs, those that the probe has measured, and holds the result to its limits."""
     if len(cpus) < 2:
         where = f"the probe measured {named_cpus(cpus)} alone" if cpus else "the probe measured none"

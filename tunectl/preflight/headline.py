@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from tunectl.model import Target, Waiver
 from tunectl.shapes import Jitter, Looser, NextWaiver, Waivers
-from tunectl.wording import plural
+from tunectl.wording import looser_limits, plural
 
 _MEANS = {
     "go": "this host is ready to trade",
@@ -53,8 +53,7 @@ def headline(
     if fed:
         said.append(_FED[fed])
     if looser:
-        each = ", ".join(f"{one.key} {one.limit:.10g} (profile {one.profile_limit:.10g})" for one in looser)
-        said.append(f"judged by looser limits than profile {looser[0].profile} has: {each}")
+        said.append(looser_limits(looser))
     if not_known:
         said.append(f"the next boot is not known for {plural(not_known, 'argument')}")
     return "; ".join([*said, _waivers(waivers)])

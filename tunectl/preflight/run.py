@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from tunectl.checking.outcomes import OF_CHECKS
-from tunectl.checking.runner import Interrupted, run_checks
+from tunectl.checking.runner import Interrupted, run_checks, usual_s
 from tunectl.checking.tick import judge_probe, with_longer_look
 from tunectl.command import Command
 from tunectl.cpulist import CpuSet, format_cpulist
@@ -32,7 +32,7 @@ from tunectl.monitor.rules.history import Limits
 from tunectl.monitor.sources import HEAT, take_snapshot
 from tunectl.monitor.watched_host import WatchedHost
 from tunectl.preflight import beside
-from tunectl.preflight.feeding import Fed, measure_feed
+from tunectl.preflight.feeding import SECONDS, Fed, measure_feed
 from tunectl.preflight.gate import NO_PROBLEM, STOP, Parts, Problem, Reason, decide
 from tunectl.preflight.headline import count_waivers, headline
 from tunectl.preflight.thermal import NAMES, judge_thermal, verdict_of_heat
@@ -47,6 +47,7 @@ from tunectl.tuning.plan import idle_waivers, waive
 from tunectl.tuning.proved import of_this_boot
 from tunectl.verdict import verdict_of
 from tunectl.wording import PROBE
+from tunectl.work import Tell, Work
 
 _STOPPED = "interrupted while {}: what comes behind was not looked at, and nothing of it is judged"
 
@@ -64,7 +65,7 @@ class Request:
     duration_s: float | None  # of the probe; None for as long as its limits need
     window_s: float
     strict: bool
-    tell: Callable[[str], None]
+    tell: Tell
     intrude: bool  # go also where somebody else's threads run
     stay_off: Callable[[CpuSet], None]  # moves this process away from these CPUs
     load: tuple[str, ...] | None = None  # beside which it is measured once more; None for what the host file says
@@ -192,16 +193,23 @@ def _inspect(request: Request, flight: Flight, facts: CpuFacts) -> Inspection:
 
 def _gather(request: Request, flight: Flight, config: HostConfig, facts: CpuFacts) -> str:
     """All that is found, one thing after the other. Ctrl-C ends it: returns when that was, "" where it did not come."""
-    steps: dict[str, Callable[[], None]] = {
-        "the settings were read": lambda: _read_settings(request, flight),
-        "the checks ran": lambda: _check(request, flight, config),
-        "the probe measured": lambda: _measure(request, flight, config, facts),
-        "it was measured under load": lambda: _measure_loaded(request, flight, config, facts),
-        "feed was measured": lambda: _measure_feed(request, flight, config),
-    }
-    for what, step in steps.items():
+    probe_s = request.duration_s or suggested_s(config.budget)
+    loaded_s, feed_s = probe_s if flight.load else 0.0, SECONDS if flight.is_feed_asked else 0.0
+    # What is done, and the seconds that it takes.
+    steps: tuple[tuple[str, float, Callable[[Request], None]], ...] = (
+        ("the settings were read", 0.0, lambda part: _read_settings(part, flight)),
+        ("the checks ran", usual_s(request.window_s), lambda part: _check(part, flight, config)),
+        ("the probe measured", probe_s, lambda part: _measure(part, flight, config, facts)),
+        ("it was measured under load", loaded_s, lambda part: _measure_loaded(part, flight, config, facts)),
+        ("feed was measured", feed_s, lambda part: _measure_feed(part, flight, config)),
+    )
+    for place, (what, _, step) in enumerate(steps):
+
+        def tell(work: Work, after_s: float = sum(seconds for _, seconds, _ in steps[place + 1 :])) -> None:
+            request.tell(work.within(after_s=after_s))
+
         try:
-            step()
+            step(replace(request, tell=tell))
         except KeyboardInterrupt:
             return _STOPPED.format(what)
         if any(run and run.interrupted for run in (flight.probe, flight.loaded)):
@@ -211,7 +219,7 @@ def _gather(request: Request, flight: Flight, config: HostConfig, facts: CpuFact
 
 def _read_settings(request: Request, flight: Flight) -> None:
     if flight.inspection:
-        request.tell("reading the settings")
+        request.tell(Work("reading the settings", 0.0))
         plan = flight.inspection.assess()
         flight.plan = plan._replace(findings=of_this_boot(plan.findings)) if request.tried else plan
 
@@ -224,7 +232,7 @@ def _check(request: Request, flight: Flight, config: HostConfig) -> None:
             config.scope,
             window_s=request.window_s,
             settings={setting.knob: setting.value for setting in config.settings},
-            on_progress=lambda text: request.tell(f"checking {text.removeprefix('check.')}"),
+            on_progress=lambda text: request.tell(Work(text.replace("check.", "checking ", 1))),
             interfaces=config.interfaces,
             trading=config.threads,
             intrude=request.intrude,
@@ -255,7 +263,7 @@ def _measure(request: Request, flight: Flight, config: HostConfig, facts: CpuFac
         flight.probe_problem = _probe(request, flight, config, cpus - found.keys(), occupants.said(found), duration_s)
         left_s = before.at + duration_s - time.monotonic()
         if before.threads and left_s > 0:  # the CPUs that are not probed are watched for as long as a probe runs
-            request.tell(f"watching the CPUs of running engines for {left_s:.0f} s")
+            request.tell(Work("watching the CPUs of running engines", left_s))
             time.sleep(left_s)
     finally:
         flight.beside = beside.compare(before, _behold(request.root, found), found)

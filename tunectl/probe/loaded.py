@@ -20,9 +20,10 @@ from tunectl.host.stressng import Ended, Figures, StressNg, check_room, find_pro
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Trading
 from tunectl.probe.loads import LOADS, instances, needs_mib, words
-from tunectl.probe.runs import Tell, several
+from tunectl.probe.runs import several
 from tunectl.shapes import Jitter, JitterLoaded, Load, Stressor
 from tunectl.wording import plural
+from tunectl.work import Tell, Work
 
 _BEYOND_S = 120.0  # calibration, counters, a long list of events: then it ends by itself
 _MOST_WORDS = 5
@@ -78,11 +79,11 @@ def refusal(root: Sysroot, facts: CpuFacts, probed: CpuSet, isolated: CpuSet, tr
 
 def under(plan: Plan, duration_s: float, tell: Tell, measured: Callable[[Tell], Jitter]) -> Jitter:
     """The result of `measured`, with `load`: what the load did meanwhile. TunectlError where none could be started."""
-    tell(f"starting {plan.named}")
+    tell(Work(f"starting {plan.named}", duration_s))
     stress = StressNg(Sysroot(), plan.cpus, words(plan.names, len(plan.cpus)), duration_s + _BEYOND_S)
     try:
         stress.until_at_work()
-        result = measured(lambda text: tell(f"under {plan.named}: {text}"))
+        result = measured(lambda work: tell(work.within(f"under {plan.named}: ")))
         broke = stress.stopped()
         ended = stress.end()
     finally:
@@ -137,13 +138,14 @@ def quiet_then_loaded(
             raise TunectlError(f"refused: {why}")
         return under(plan, duration_s, said, measured)
 
-    quiet = several(count, pause_s, measured, lambda text: tell(f"quiet: {text}"))
+    again_s = count * (duration_s + pause_s) - pause_s
+    quiet = several(count, pause_s, duration_s, measured, lambda work: tell(work.within("quiet: ", again_s)))
     warnings, loaded = [f"quiet: {text}" for text in quiet.warnings], list[Jitter]()
     if quiet.runs[-1].interrupted or warnings:
         warnings.append(f"not measured under {plan.named}: interrupted before")
     else:
         try:
-            jitter_runs = several(count, pause_s, loaded_run, tell)
+            jitter_runs = several(count, pause_s, duration_s, loaded_run, tell)
             loaded = jitter_runs.runs
             warnings += [f"under load: {text}" for text in jitter_runs.warnings]
         except (KeyboardInterrupt, TunectlError) as error:

@@ -26,6 +26,7 @@ from tunectl.probe.selftest import judged
 from tunectl.probe.tracing import Tracer, marker
 from tunectl.shapes import Jitter
 from tunectl.wording import nanoseconds
+from tunectl.work import Tell, Work
 
 PROGRAM = "tunectl-probe"
 OVERRIDE = "TUNECTL_PROBE"
@@ -120,7 +121,7 @@ def run_jitter(
     events: int | None = None,
     attribute: bool = False,
     intrude: bool = False,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: Tell | None = None,
     until_ns: int | None = None,
 ) -> Jitter:
     """Probes `cpus` for `duration_s` seconds; what follows from what the program wrote.
@@ -129,7 +130,7 @@ def run_jitter(
     no CPU at all means those the host isolates. `attribute` has the kernel traced, to name each
     gap's cause. A CPU that a thread of somebody else wants is left alone, or left at once, and is listed in
     `not_measured`, unless `intrude` is true. With `until_ns` the first gap of that length ends the run, and `until` has
-    its story. `on_progress` is handed one line a second while it measures.
+    its story. `on_progress` is told once a second how far it is.
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true.
     TunectlError with the program's own reason when it fails, UsageError when it refuses the request.
     """
@@ -140,7 +141,7 @@ def run_jitter(
     tell = None
     if on_progress:
         words.append("--progress")
-        on_progress(f"measuring {_where(wanted)}: 0 of {duration_s:g} s")
+        on_progress(Work(f"measuring {_where(wanted)}", duration_s))
         tell = partial(pass_on, on_progress, wanted, duration_s)
 
     def hear(line: str) -> None:
@@ -217,18 +218,17 @@ def _where(cpus: str) -> str:
     return named_cpus(parse_cpulist(cpus)) if cpus else "the isolated CPUs"
 
 
-def pass_on(tell: Callable[[str], None], cpus: str, duration_s: float, line: str) -> None:
+def pass_on(tell: Tell, cpus: str, duration_s: float, line: str) -> None:
     """A line of the program's: how long it measures, and the longest gap of each CPU so far."""
     word, _, rest = line.partition(" ")
     if word != "progress":
         return
     elapsed_s, *found = rest.split()
-    said = f"measuring {_where(cpus)}: {float(elapsed_s):.0f} of {duration_s:g} s"
-    longest = []
+    gaps = []
     for part in found:  # "2:12345@1.234": CPU, ns and seconds
         cpu, _, gap = part.partition(":")
         ns, _, at_s = gap.partition("@")
         when = f" at {float(at_s):.1f} s" if float(at_s) >= 0 else ""
-        if float(ns):
-            longest.append(f"{nanoseconds(float(ns))} on CPU {cpu}{when}")
-    tell(f"{said}; longest so far: {', '.join(longest)}" if longest else said)
+        gaps.append((float(ns), f"{nanoseconds(float(ns))} on CPU {cpu}{when}"))
+    most_ns, longest = max(gaps, default=(0.0, ""))
+    tell(Work(f"measuring {_where(cpus)}", max(duration_s - float(elapsed_s), 0.0), longest if most_ns else ""))

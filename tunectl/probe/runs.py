@@ -7,12 +7,13 @@ from tunectl.errors import TunectlError
 from tunectl.host.ending import ENDING
 from tunectl.shapes import Jitter, JitterRuns
 from tunectl.wording import plural
+from tunectl.work import Tell, Work
 
-Tell = Callable[[str], None]
 
-
-def several(count: int, pause_s: float, measured: Callable[[Tell], Jitter], tell: Tell) -> JitterRuns:
-    """`count` results of `measured`, `pause_s` apart.
+def several(
+    count: int, pause_s: float, duration_s: float, measured: Callable[[Tell], Jitter], tell: Tell
+) -> JitterRuns:
+    """`count` results of `measured`, each of `duration_s`, `pause_s` apart.
 
     Ctrl-C, and a run that fails, end it with the whole runs so far; TunectlError where there is none, and for a second
     Ctrl-C.
@@ -21,10 +22,12 @@ def several(count: int, pause_s: float, measured: Callable[[Tell], Jitter], tell
     ended = ""
     while len(runs) < count and not ended:
 
-        def numbered(text: str, which: str = f"run {len(runs) + 1} of {count}") -> None:
-            tell(f"{which}: {text}")
+        def numbered(work: Work, number: int = len(runs) + 1) -> None:
+            tell(work.within(f"run {number} of {count}: ", (count - number) * (duration_s + pause_s)))
 
         try:
+            if runs and pause_s:
+                numbered(Work("a pause before it", pause_s + duration_s))
             with ENDING.awaited():
                 time.sleep(pause_s if runs else 0)
             run = measured(numbered)

@@ -26,12 +26,6 @@ MAX_COMMANDS = 3  # more of them on a page are one loop
 _SEARCH = to_type(kinds.probe_jitter(), "says what interrupts each CPU")
 _LOOK = to_type(kinds.preflight(), "what ran before the reboot is gone")
 _PROBE = "probe.budget"  # what an action is for that no finding asks for
-_WEIGHS = {
-    Severity.STALL: "that stall a thread",
-    Severity.INTERRUPT: "that interrupt one",
-    Severity.SLOWER: "that slow it down",
-    Severity.HYGIENE: "of hygiene",
-}
 
 
 class Item(NamedTuple):
@@ -230,7 +224,7 @@ class Todo(NamedTuple):
         return self.weighed({})
 
     def weighed(self, severities: Mapping[str, Severity | None]) -> str:
-        """`mends 43: 7 that stall a thread, 36 that interrupt one`, where it is known what its targets cost."""
+        """`mends 43: 7 stall, 36 interrupt`, where it is known what its targets cost."""
         if not self.mends:
             return "so that there is something to apply"
         if self.is_search:
@@ -244,7 +238,7 @@ class Todo(NamedTuple):
         if len(knobs) <= MAX_NAMES:
             return f"{verb} {' and '.join(name_of(knob, instances, 4) for knob, instances in knobs.items())}"
         costs = Counter(severity for target in self.mends if (severity := severities.get(target)))
-        parts = [f"{costs[severity]:,} {_WEIGHS[severity]}" for severity in sorted(costs, key=cost)]
+        parts = [f"{costs[severity]:,} {severity.value}" for severity in sorted(costs, key=cost)]
         number = len(self.mends)
         return f"{verb} {number:,}: {', '.join(parts)}" if parts else f"{verb} {number:,} of {len(knobs)} settings"
 

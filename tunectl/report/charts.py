@@ -7,7 +7,7 @@ otherwise from the series of intervals, otherwise from what is listed. A slice b
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -115,3 +115,12 @@ class LogScale:
         """The powers of ten on the axis."""
         first, last = round(math.log10(self.low)), round(math.log10(self.high))
         return [10.0**power for power in range(first, last + 1)]
+
+
+_LEAST_OF_LIMIT = 1e-3  # a bar is not drawn below it
+
+
+def limit_axis(shares: Iterable[float | None], start: float, end: float) -> LogScale:
+    """The one axis of figures in their limits: all limits stand one above the other, at 1."""
+    known = [share for share in shares if share is not None and math.isfinite(share)]
+    return LogScale.over(_LEAST_OF_LIMIT, max([9.0, *known]), start, end)

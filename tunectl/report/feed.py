@@ -1,9 +1,9 @@
 """Figures of `probe feed`, as its pages write them: bounds, stages, and the conditions they were taken under. Pure."""
 
 from tunectl.report.escape import printable
-from tunectl.report.figures import Limited, limited, plain
+from tunectl.report.figures import Limited, limited
 from tunectl.shapes import FEED_STAGES, FEWEST_P99_9, Feed, FeedCase, FeedReplay
-from tunectl.wording import nanoseconds, plural
+from tunectl.wording import nanoseconds, plain, plural
 
 DUE = (("50", "P50"), ("99", "P99"), ("99.9", "P99.9"), ("max", "longest"))  # of a case: the key and its name
 OF_STAGES = ("median", "P99", *(f"in {name}" for _, name in DUE))

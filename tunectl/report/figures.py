@@ -1,7 +1,7 @@
 """Figures: which ones a probe's result and a comparison have, what they are called, and how they are written. Pure."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import named_cpus
@@ -23,7 +23,7 @@ from tunectl.shapes import (
     Wake,
     typed,
 )
-from tunectl.wording import nanoseconds, plural
+from tunectl.wording import nanoseconds, plain, plural, written
 
 _NAMES = {
     "arrival_ns": "arrival",
@@ -94,23 +94,6 @@ def case_label(case: AnyCase) -> str:
     return case.label if isinstance(case, Case) else case.name
 
 
-def plain(value: float | None) -> str:
-    """`1,234`, `12.3`, `0.042`: three digits; an exponent only below 0.0001 and from 1e15 on."""
-    if value is None or not math.isfinite(value):
-        return "-"
-    if value and not 1e-4 <= abs(value) < 1e15:
-        return f"{value:.2e}"
-    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
-
-
-# What is no time. Of stolen time: `8,590 ppm`; from one percent on `71.9 %`.
-_WRITTEN: Mapping[str, Callable[[float], str]] = {
-    "interruptions_per_s": lambda value: f"{plain(value)}/s",
-    "stolen_ppm": lambda ppm: f"{plain(ppm / 1e4)} %" if ppm >= 9999.5 else f"{plain(ppm)} ppm",
-    **dict.fromkeys(_PERCENT, lambda value: f"{plain(value)} %"),
-}
-
-
 def label_of(row: Row | DecidingRow) -> str:
     """`gap P99.9`, `interruptions`."""
     name = _NAMES.get(row.measure, row.measure)
@@ -119,7 +102,7 @@ def label_of(row: Row | DecidingRow) -> str:
 
 def value_of(row: Row, side: Bounds | None) -> str:
     """The estimate of a row's `before` or `after`, with its unit."""
-    return _written(row.measure, side.value if side else None)
+    return written(row.measure, side.value if side else None)
 
 
 def bounds_of(row: Row, side: Bounds | None) -> str:
@@ -127,8 +110,8 @@ def bounds_of(row: Row, side: Bounds | None) -> str:
     if not side or side.low is None:
         return ""
     if side.high is None:
-        return f"over {_written(row.measure, side.low)}"
-    return f"{_written(row.measure, side.low)} to {_written(row.measure, side.high)}"
+        return f"over {written(row.measure, side.low)}"
+    return f"{written(row.measure, side.low)} to {written(row.measure, side.high)}"
 
 
 def change_of(row: Row) -> tuple[str, str]:
@@ -166,7 +149,7 @@ def _printed_ratio(row: Row, ratio: float | None) -> float | None:
 
 def _as_printed(measure: str, value: float) -> float:
     """Three digits; what has no unit of time, and is no share from one percent on, keeps those before the point."""
-    is_whole = measure in _WRITTEN and abs(value) >= 999.5 and not (measure == "stolen_ppm" and value >= 9999.5)
+    is_whole = not measure.endswith("_ns") and abs(value) >= 999.5 and not (measure == "stolen_ppm" and value >= 9999.5)
     return float(round(value)) if is_whole else float(f"{value:.3g}")
 
 
@@ -205,10 +188,6 @@ def verdict_of(compared: Comparison, names: tuple[str, str] = SIDES) -> list[str
     return [*said, _OF_LOADED if of_loads else _OF_RUNS] if of_runs else said
 
 
-def _written(measure: str, value: float | None) -> str:
-    return "-" if value is None else _WRITTEN.get(measure, nanoseconds)(value)
-
-
 def probe_of(document: Document) -> Jitter | None:
     """The jitter result a document carries: itself, or a preflight's `probe`; None without one."""
     body = document.body if document.name == "probe.jitter" else document.body.get("probe")
@@ -240,7 +219,7 @@ OF_A_RUN = ("interruptions", "stolen", "arrival P99.9", "longest")
 
 def runs_of(runs: Iterable[Jitter]) -> list[tuple[str, ...]]:
     """(when, OF_A_RUN...) of each of these runs: of its worst CPU."""
-    return [(run.at, *(_written(measure, run.worst(measure)) for measure in _OF_A_RUN)) for run in runs]
+    return [(run.at, *(written(measure, run.worst(measure)) for measure in _OF_A_RUN)) for run in runs]
 
 
 def problems_of(kept: JitterLoaded) -> list[str]:
@@ -316,8 +295,8 @@ def limits_of(probe: Jitter | None) -> list[Limited]:
         if each:
             value, cpu = max(each)
             limit = probe.budget.limits.get(measure)
-            said = "-" if limit is None else _written(measure, limit)
-            rows.append(limited(label, _written(measure, value), said, f"CPU {cpu}", value, limit))
+            said = "-" if limit is None else written(measure, limit)
+            rows.append(limited(label, written(measure, value), said, f"CPU {cpu}", value, limit))
     return rows
 
 

@@ -3,9 +3,8 @@
 import math
 from collections.abc import Collection, Iterator, Sequence
 
-from tunectl.report.figures import plain
 from tunectl.shapes import FEWEST_P99_9, Hedge, HedgeCase, bucket_at
-from tunectl.wording import nanoseconds
+from tunectl.wording import nanoseconds, plain
 
 LATENCIES = (("50", "P50"), ("99", "P99"), ("99.9", "P99.9"))
 HEADER = (*(name for _, name in LATENCIES), "gain", "hedged", "missed", "busy")

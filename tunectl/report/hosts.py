@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from tunectl.command import as_data, quoted
 from tunectl.report.escape import printable
-from tunectl.report.figures import plain
-from tunectl.wording import nanoseconds, plural
+from tunectl.wording import plain, plural
 
 _PLAIN = re.compile(r"([A-Za-z0-9._-]*?)([0-9]{1,9})([A-Za-z._-][A-Za-z0-9._-]*)?", re.ASCII)
 
@@ -161,15 +160,6 @@ def named(hosts: Iterable[Mapping[str, Any]], verdict: str) -> list[str]:
 def word(verdict: str) -> str:
     """A verdict as it is written for people."""
     return _WORDS.get(verdict, verdict)
-
-
-def written(measure: str, value: float | None) -> str:
-    """A figure with its unit; `-` for None."""
-    if value is None:
-        return "-"
-    if measure.endswith("_ns"):
-        return nanoseconds(value)
-    return f"{plain(value)}/s" if measure == "interruptions_per_s" else f"{plain(value)} ppm"
 
 
 def times(ratio: float) -> str:

@@ -12,7 +12,7 @@ from tunectl.report.escape import printable
 from tunectl.report.figures import feed_of, probe_of
 from tunectl.report.findings import brief, counts, groups, name_of
 from tunectl.verdict import fails_gate
-from tunectl.wording import sentence
+from tunectl.wording import plural, sentence
 
 _STATES = {
     "compliant": 0,
@@ -76,7 +76,7 @@ def _details(document: Document) -> Iterator[str]:
         word += f" ({group.severity.value})" if group.severity else ""
         rows = ((name_of(group.knob, row.instances), group.stands(row)) for row in group.rows[:4])
         values = "; ".join(sentence(name, stands, "") for name, stands in rows)
-        more = f" and {len(group.rows) - 4} more values" if len(group.rows) > 4 else ""
+        more = f" and {plural(len(group.rows) - 4, 'more value')}" if len(group.rows) > 4 else ""
         parts = [values + more, group.reason.rstrip("."), f"fix: {group.fix}" if group.fix else ""]
         yield _clean(f"{word}: " + ". ".join(part for part in parts if part))
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from tunectl.model import Finding, Outcome, Severity, Target, cost
 from tunectl.report.escape import shown
 from tunectl.report.findings import Group, Row, finding_of, name_of, spread
-from tunectl.wording import beside, wanted
+from tunectl.wording import beside, plural, wanted
 
 COSTS = {
     Severity.STALL: "a trading thread stands still for milliseconds",
@@ -83,7 +83,7 @@ def outcome_of(group: Group) -> str:
 def _lines(group: Group, mended: Set[str]) -> Iterator[Line]:
     rows, left_out = kept(group)
     word = "" if group.outcome is Outcome.DRIFTED else f" ({outcome_of(group)})"
-    more = f"and {left_out} more values; --format json lists each" if left_out else ""
+    more = f"and {plural(left_out, 'more value')}; --format json lists each" if left_out else ""
     why = "; ".join(filter(None, (more, "" if _says_enough(group, mended) else group.reason)))
     for row in rows:
         observed, desired = ("not set" if value is None else shown(value) for value in (row.observed, row.desired))

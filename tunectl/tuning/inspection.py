@@ -22,7 +22,7 @@ from tunectl.host.hardware import hypervisor_of
 from tunectl.host.identity import read_identity
 from tunectl.host.modprobe import read_barred
 from tunectl.host.refusals import AS_ROOT, CHOOSES, Doubt, callers, mending
-from tunectl.host.sysroot import Sysroot
+from tunectl.host.sysroot import Sysroot, is_missing
 from tunectl.hostfile.config import HostConfig, resolve
 from tunectl.hostfile.monitor import sla_notes
 from tunectl.hostfile.profile import NO_TEXTS, Texts
@@ -307,7 +307,7 @@ def read_config(host_path: str, facts: CpuFacts, root: Sysroot | None = None) ->
     return config._replace(files=(host_path, *config.files))
 
 
-def proposed_config(root: Sysroot, facts: CpuFacts, host_path: str) -> tuple[HostConfig | None, list[str]]:
+def proposed_config(root: Sysroot, facts: CpuFacts) -> tuple[HostConfig | None, list[str]]:
     """What tunectl itself would ask of this host, and what it says of that; None where no CPU can be isolated."""
     from tunectl.host.topology import read_topology  # only without a host file
     from tunectl.tuning.propose import propose
@@ -319,8 +319,7 @@ def proposed_config(root: Sysroot, facts: CpuFacts, host_path: str) -> tuple[Hos
     isolated = format_cpulist(proposal.isolated)
     hostfile = HostFile(profile="low-latency", isolated=isolated)
     return resolve(hostfile, facts, "tunectl's own proposal"), [
-        f"no host file: judged against tunectl's own proposal, isolated = {isolated}, profile low-latency; "
-        f"`{kinds.propose(host_path)}` writes it, and then `sudo tunectl apply` can act"
+        f"no host file: judged against tunectl's own proposal, isolated = {isolated}, profile low-latency"
     ]
 
 
@@ -328,20 +327,9 @@ def config_or_proposal(
     root: Sysroot, host_path: str, facts: CpuFacts, *, required: bool
 ) -> tuple[HostConfig | None, list[str]]:
     """The host file; or, where there is none and none is `required`, tunectl's own proposal, and what it says of it."""
-    if required or not _is_missing(host_path):
+    if required or not is_missing(host_path):
         return read_config(host_path, facts, root), []
-    return proposed_config(root, facts, host_path)
-
-
-def _is_missing(path: str) -> bool:
-    """Is there no such file? One in a directory that may not be entered may be there."""
-    try:
-        os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
-    return False
+    return proposed_config(root, facts)
 
 
 def judged_by(root: Sysroot, host_path: str, facts: CpuFacts, *, required: bool) -> tuple[HostConfig, list[str]]:

@@ -27,7 +27,7 @@ from tunectl.tuning.plan import runtime_part
 from tunectl.tuning.takeback import Before
 from tunectl.tuning.trial import CONFIRMED, WORSE, Trial, forget, read_trial
 from tunectl.tuning.trial import NAME as TRIAL
-from tunectl.wording import few
+from tunectl.wording import few, plural
 
 # A driver may answer to a change by setting up new interrupts: they are moved in a second pass. And systemd and the
 # kernel do some of what was asked of them after the call has returned: what is not in force yet is looked at again
@@ -447,7 +447,7 @@ def _of_damage(journal: Journal) -> list[str]:
     """What a damaged journal no longer tells, and so is not brought back."""
     if not journal.damaged:
         return []
-    whole = [f"{journal.damage}: what the other lines tell is restored, {len(journal.entries)} changes"]
+    whole = [f"{journal.damage}: what the other lines tell is restored, {plural(len(journal.entries), 'change')}"]
     whole += [f"{journal.path}: {why}" for why in journal.unusable]
     if journal.lost:
         names = ", ".join(f"/{path}" for path in journal.lost)

@@ -13,7 +13,8 @@ from tunectl.fix import APPLY, Fix, in_turn, to_decide
 from tunectl.host.thermal import ADVICE
 from tunectl.monitor.model import NO_BASE, Freshness, Health, Sample
 from tunectl.monitor.rules.history import History, number
-from tunectl.monitor.rules.subjects import cpu_of, ghz, packages
+from tunectl.monitor.rules.subjects import cpu_of, packages
+from tunectl.wording import ghz
 
 Bases = dict[int, tuple[float, str]]  # kHz, and where that comes from
 _NOT_KNOWN = (0.0, "")

@@ -6,8 +6,8 @@ from tunectl.cpulist import CpuSet, named_cpus
 from tunectl.monitor.model import Condition, Health
 from tunectl.monitor.rules.clocks import KINDS, Fact, Kind, Package, survey
 from tunectl.monitor.rules.history import History
-from tunectl.monitor.rules.subjects import ghz
 from tunectl.monitor.rules.thermal import mended, rises
+from tunectl.wording import ghz
 
 NAME = "FrequencyDrop"
 _NOTHING = "nothing says how fast it may run"

@@ -12,11 +12,6 @@ HOST = "host"  # the subject of CPUs whose package no sample names
 _TELLING = ("package_throttles", "sentinel_khz")  # their samples name packages and the CPUs in them
 
 
-def ghz(khz: float) -> str:
-    """1200000 -> 1.2 GHz"""
-    return f"{round(khz / 1e6, 2):g} GHz"
-
-
 def celsius(millidegrees: float) -> str:
     """95000 -> 95 C"""
     return f"{millidegrees / 1000:g} C"

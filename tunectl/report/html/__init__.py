@@ -18,11 +18,11 @@ from tunectl import __version__
 from tunectl.errors import TunectlError
 from tunectl.model import Document
 from tunectl.report.escape import printable
-from tunectl.report.figures import listed_cpus, plain
+from tunectl.report.figures import listed_cpus
 from tunectl.report.html.fleet import fleet_view
 from tunectl.report.html.report import compare_view, file_view
 from tunectl.shapes import Comparison, typed
-from tunectl.wording import nanoseconds
+from tunectl.wording import nanoseconds, plain
 
 
 def render(document: Document, *, width: int = 0, colour: bool = False) -> str:

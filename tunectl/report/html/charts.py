@@ -6,18 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
 from typing import Any, NamedTuple
 
-from tunectl.report.charts import LogScale, levels
+from tunectl.report.charts import LogScale, levels, limit_axis
 from tunectl.report.feed import DUE, due_figure
-from tunectl.report.figures import Limited, change_of, plain
+from tunectl.report.figures import Limited, change_of
 from tunectl.shapes import FEED_STAGES, Bounds, Case, Cpu, FeedCase, HedgeCase, Jitter, Row
-from tunectl.wording import nanoseconds
+from tunectl.wording import nanoseconds, plain
 
 WIDTH, HEIGHT = 480, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 28, 10, 44
 SLICES = 240
 MAX_CURVES = 6  # more lines cannot be told apart
 SPARKLINE_HEIGHT = 48
-_LEAST_OF_LIMIT = 1e-3  # a bar is not drawn below it
 _FURTHEST = 1000.0  # times: a ratio beyond is drawn at the edge
 _LEAST_SHARE = 1e-6  # share of all moments; for rarer waits look at the longest gap
 _NINES = {0.1: "P90", 0.01: "P99", 1e-3: "P99.9", 1e-4: "P99.99", 1e-5: "P99.999"}
@@ -282,8 +281,8 @@ def warmth(value: float, least: float, most: float, classes: int = 5) -> int:
 
 def budget_bars(rows: Sequence[Limited]) -> dict[str, Any]:
     """Figures in their limits on one logarithmic axis of 100, so that all limits stand one above the other."""
-    known = [row.share for row in rows if row.share is not None and math.isfinite(row.share)]
-    axis = LogScale.over(_LEAST_OF_LIMIT, max([9.0, *known]), 0, 100)
+    known = any(row.share is not None for row in rows)
+    axis = limit_axis((row.share for row in rows), 0, 100)
     marks = {
         0.01: "1 %",
         0.1: "10 %",

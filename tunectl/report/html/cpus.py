@@ -6,7 +6,7 @@ from typing import Any
 from tunectl.cpulist import parse_shown
 from tunectl.errors import UsageError
 from tunectl.shapes import Cpu, CpuSets, Jitter
-from tunectl.wording import nanoseconds
+from tunectl.wording import ghz, nanoseconds
 
 
 def cpu_grid(sets: CpuSets, probe: Jitter | None, clocks: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -38,7 +38,7 @@ def _cell(
         "role": role,
         "look": "plain" if of is None else "bad" if is_over else "good" if limit else "plain",
         "longest": nanoseconds(of.max_ns) if of else "",
-        "clock": f"{clock / 1e6:.2f} GHz" if clock else "",
+        "clock": ghz(clock) if clock else "",
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from tunectl.report.charts import LogScale
 from tunectl.report.contention import contention_conditions, parts
 from tunectl.report.feed import DUE, OF_STAGES, due_row, feed_conditions, stage_rows
-from tunectl.report.figures import case_label, plain, wake_conditions
+from tunectl.report.figures import case_label, wake_conditions
 from tunectl.report.hedge import FATES, HEADER, fates, figures, findings, hedge_conditions, title_of
 from tunectl.report.html.charts import (
     MAX_CURVES,
@@ -18,7 +18,7 @@ from tunectl.report.html.charts import (
     warmth,
 )
 from tunectl.shapes import FEED_STAGES, Case, CaseTable, Contention, Feed, Hedge, HedgeCase, Wake
-from tunectl.wording import nanoseconds
+from tunectl.wording import nanoseconds, plain
 
 
 def cases_view(result: CaseTable) -> dict[str, Any]:

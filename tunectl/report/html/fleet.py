@@ -19,9 +19,8 @@ from tunectl.report.hosts import (
     times,
     to_do,
     word,
-    written,
 )
-from tunectl.wording import plural
+from tunectl.wording import plural, written
 
 _LOOKS = {"go": "good", "no-go": "bad"}
 _PLOTTED = ("p99_9_ns", "max_ns")

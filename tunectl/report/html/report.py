@@ -46,7 +46,7 @@ from tunectl.shapes import (
     Preflight,
     RowGroup,
 )
-from tunectl.wording import wanted
+from tunectl.wording import plural, wanted
 
 MAX_PERIODS = 12
 MAX_COUNTED = 12
@@ -183,7 +183,7 @@ def _rows(
     """A row for each value of a group."""
     shown_rows, left_out = kept(group)
     why, source = facts.get(group.knob, ("", ""))
-    more = f"and {left_out} more values; --format json lists each" if left_out else ""
+    more = f"and {plural(left_out, 'more value')}; --format json lists each" if left_out else ""
     needs = needs_attention(group)
     found = []
     for row in shown_rows:

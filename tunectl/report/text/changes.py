@@ -98,7 +98,7 @@ def _blocks(page: TextPage, changes: Changes, last: Callable[[Mapping[str, Any]]
         page.line()
         columns(page, table[:MAX_VALUES], widths=widths, styles=("bold", "", "cyan"))
         if len(table) > MAX_VALUES:
-            prose(page, f"and {len(table) - MAX_VALUES} more values; --format json lists each", indent=4)
+            prose(page, f"and {plural(len(table) - MAX_VALUES, 'more value')}; --format json lists each", indent=4)
         alone = members[0] if len(members) == 1 else {}
         prose(page, alone.get("reason", reason), indent=4, style="dim")
         if message:

@@ -3,13 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain, groupby
+from itertools import chain, dropwhile, groupby
 
 from tunectl.report.charts import MAX_SPARKLINES, Slice, timeline
-from tunectl.report.figures import plain
 from tunectl.report.text.page import TextPage, columns, line, prose
 from tunectl.shapes import Jitter
-from tunectl.wording import nanoseconds
+from tunectl.wording import nanoseconds, plain
 
 _STEPS = (1, 2, 5)  # of a decade
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
@@ -120,6 +119,13 @@ def _logarithmic(ns: float, floor: float, top: float) -> float:
     if ns <= 0:
         return 0.0
     return min(max(math.log(max(ns, floor) / floor) / math.log(top / floor), 0.01), 1.0)
+
+
+def spark(values: Sequence[float | None], top: float, *, log: bool = False) -> str:
+    """A cell a value, from the first that is known on: in eighths of `top`, or of its decades above 1."""
+    known = dropwhile(lambda value: value is None, values)
+    heights = (value and (_logarithmic(value, 1.0, max(top, 10.0)) if log else value / top) for value in known)
+    return "".join(map(_level, heights))
 
 
 def _level(height: float | None) -> str:

@@ -62,13 +62,14 @@ def _group(page: TextPage, group: RowGroup, percent: str, judged: bool, names: S
     header = ("", *names, f"{names[1]} is", f"{percent} bounds")
     widths = [max(len(row[at]) for row in [header, *cells]) for at in range(len(header))]
     heading(page, group.name)
-    fits = 2 + sum(widths) + 2 * (len(widths) - 1) <= page.width  # else the bounds stand below
-    shown_at = len(header) if fits else len(header) - 1
-    _row(page, header[:shown_at], widths, "dim")
+    # What finds no room beside the figures stands below: the bounds first, then what became of them, too.
+    beside = next((at for at in (5, 4) if sum(widths[:at]) + 2 * at <= page.width), 3)
+    _row(page, header[:beside], widths, "dim")
     for row, texts in zip(shown, cells, strict=True):
-        _row(page, texts[:shown_at], widths, "")
-        if not fits and texts[-1]:
-            prose(page, f"{percent} bounds: {texts[-1]}", indent=4, style="dim")
+        _row(page, texts[:beside], widths, "")
+        for what, text in zip(header[beside:], texts[beside:], strict=True):
+            if text:
+                prose(page, f"{what}{':' if what == header[-1] else ''} {text}", indent=4, style="dim")
         if page.verbose:
             sides = (("before", row.before), ("after", row.after))
             said = [f"{name} {bounds}" for name, side in sides if (bounds := bounds_of(row, side))]

@@ -21,11 +21,10 @@ from tunectl.report.hosts import (
     times,
     to_do,
     word,
-    written,
 )
 from tunectl.report.text import screen
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, columns, heading, line, notes, prose, wrap
-from tunectl.wording import plural
+from tunectl.wording import plural, written
 
 _CUT = " ..."
 _SHORT = 60  # cells; longer lists of hosts are counted in a heading
@@ -135,7 +134,7 @@ def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]]) -> None:
     for host, text in differing:
         prose(page, text, indent=2, label=f"{printable(host)}: ", style="yellow")
     if len(hosts) > len(shown):
-        prose(page, f"and {len(hosts) - len(shown):,} more hosts: -v shows all", indent=2, style="dim")
+        prose(page, f"and {plural(len(hosts) - len(shown), 'more host')}: -v shows all", indent=2, style="dim")
 
 
 def _group(page: TextPage, group: Mapping[str, Any]) -> None:
@@ -163,7 +162,7 @@ _IN_HISTORY = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm")
 
 def history(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.fleet.history/1 body."""
-    line(page, (printable(body["name"]), "bold"), f" in {len(body['sessions'])} sessions")
+    line(page, (printable(body["name"]), "bold"), f" in {plural(len(body['sessions']), 'session')}")
     page.line()
     rows = []
     for one in body["sessions"]:
@@ -181,7 +180,7 @@ def history(body: Mapping[str, Any], page: TextPage) -> None:
         for text in said if page.verbose else said[:1]:
             prose(page, text, indent=2, label="- ")
         if not page.verbose and len(one["reasons"]) > 1:
-            prose(page, f"and {len(one['reasons']) - 1} more reasons: -v shows them", indent=4, style="dim")
+            prose(page, f"and {plural(len(one['reasons']) - 1, 'more reason')}: -v shows them", indent=4, style="dim")
     if body["compare"]:
         heading(page, "The last two side by side")
         line(page, "  ", argv("tunectl", "compare", of=body["compare"]))

@@ -1,13 +1,15 @@
 """`tunectl monitor`: what fires, every CPU's clock and what disturbs it, the temperatures, what could not be read."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
 from tunectl.model import Outcome
 from tunectl.report.escape import printable, shown
-from tunectl.report.text.page import TextPage, banner, columns, heading, line, notes, prose
+from tunectl.report.text.charts import spark
+from tunectl.report.text.page import TextPage, banner, cell_len, columns, heading, line, notes, prose
+from tunectl.report.text.screen import clipped
 from tunectl.report.urgency import findings_in
 from tunectl.wording import plural
 
@@ -15,46 +17,66 @@ MAX_ROWS = 8  # with more CPUs, those that look alike share a row: alerts stand 
 MAX_ALERTS = 5
 MAX_OF_RULE = 2
 MAX_INTERRUPTS = 2
+MAX_PAST = 16  # samples of a trend
+DRIFT = "KnobDrift"
+_HOT_MC = 100_000  # a full bar where a zone names no trip
 _SEVERITIES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 _HEALTHS = {"fresh": "", "stale": "stale", "no-data": "no data", "absent": "unknown"}
 _HEADER = ("", "CPU", "role", "GHz", "base", "seen by", "throttled", "tick/s", "IPI/s", "interrupts")
+_LIVE = ("", "CPU", "GHz", "base", "", "int/s", "", "throttled", "", "interrupts")
+_LIVE_STYLES = ("red", "", "", "", "cyan", "", "cyan", "", "cyan")
 _ROOMY = 100  # cells; on a narrower page "housekeeping" would leave no room for the interrupts' names
 
 Row = Mapping[str, Any]
 
 
 def monitor(body: Mapping[str, Any], page: TextPage) -> None:
-    """Prints a tunectl.monitor/1 body."""
-    banner(page, str(body["verdict"]), _said(body))
-    ranks = {severity: rank for rank, severity in enumerate(_SEVERITIES)}
-    firing = sorted(body["alerts"], key=lambda alert: ranks.get(alert["severity"], 0))
+    """Prints a tunectl.monitor/1 body. That of the live view has `past`: the CPUs and zones of its last samples."""
+    firing, past = alerts_of(body, page.verbose), body.get("past") or ()
+    banner(page, str(body["verdict"]), _said(body, len(firing)))
     isolated = f"isolated {body['isolated']}" if body["isolated"] else "none is isolated"
     sets = f"{isolated}; housekeeping {body['housekeeping']}" if body["housekeeping"] else isolated
     heading(page, "CPUs", (f"   {sets}", "dim"))
-    rows = [_cells(group, len(body["cpus"]) > MAX_ROWS, page.width < _ROOMY) for group in _groups(body["cpus"])]
-    columns(page, rows, right=(3, 4, 7, 8), header=_HEADER, styles=("red", "", "dim", "", "", "dim"))
-    _zones(page, body["zones"])
+    if past:
+        columns(page, list(_live(body["cpus"], past, page.width)), right=(2, 3, 5), header=_LIVE, styles=_LIVE_STYLES)
+    else:
+        rows = [_cells(group, len(body["cpus"]) > MAX_ROWS, page.width < _ROOMY) for group in _groups(body["cpus"])]
+        columns(page, rows, right=(3, 4, 7, 8), header=_HEADER, styles=("red", "", "dim", "", "", "dim"))
+    _zones(page, body["zones"], past)
     _alerts(page, "Firing", firing, fixes=True)
     _seen_once(page, body)
-    shown_above = {_edge(alert) for alert in firing}
-    _alerts(page, "Last alerts", [alert for alert in body["recent"] if _edge(alert) not in shown_above], fixes=False)
+    shown_above = {_edge(alert) for alert in body["alerts"]}
+    others = [alert for alert in body["recent"] if _edge(alert) not in shown_above]
+    _alerts(page, "Last alerts", others, fixes=False)
     _sources(page, body)
     notes(page, body["notes"])
+
+
+def alerts_of(body: Mapping[str, Any], verbose: int) -> list[Row]:
+    """What fires, the worst first. Settings that differ are one alert, the last of its severity; with -v one each."""
+    drift = [alert for alert in body["alerts"] if alert["rule"] == DRIFT]
+    firing = list(body["alerts"])
+    if len(drift) > MAX_OF_RULE and not verbose:
+        since = min(str(alert["since"]) for alert in drift)
+        whole = {**drift[0], "identity": f"{len(drift)} settings differ", "since": since, "settings": drift}
+        firing = [*(alert for alert in firing if alert["rule"] != DRIFT), whole]
+    ranks = {severity: rank for rank, severity in enumerate(_SEVERITIES)}
+    return sorted(firing, key=lambda alert: ranks.get(alert["severity"], 0))
 
 
 def _seen_once(page: TextPage, body: Mapping[str, Any]) -> None:
     """Every setting that is wrong or not known, and that no alert is about, by name."""
     firing = {(alert["rule"], alert["subject"]) for alert in body["alerts"]}
-    drift = [finding for finding in findings_in(body) if finding.knob == "KnobDrift"]
+    drift = [finding for finding in findings_in(body) if finding.knob == DRIFT]
     silent = [finding for finding in drift if (finding.knob, finding.instance) not in firing]
     for outcome, title in ((Outcome.DRIFTED, "Wrong"), (Outcome.UNREADABLE, "Not known")):
         if knobs := [printable(finding.instance) for finding in silent if finding.outcome is outcome]:
             heading(page, title)
-            prose(page, ", ".join(knobs), indent=2, label=f"KnobDrift {len(knobs):>4,}  ")
+            prose(page, ", ".join(knobs), indent=2, label=f"{DRIFT} {len(knobs):>4,}  ")
 
 
-def _said(body: Mapping[str, Any]) -> str:
-    parts = [plural(len(body["alerts"]), "alert") + " firing"] if body["alerts"] else []
+def _said(body: Mapping[str, Any], firing: int) -> str:
+    parts = [plural(firing, "alert") + " firing"] if firing else []
     if not parts:
         parts = [str(body["reasons"][0])] if body["reasons"] else ["nothing is wrong that could be seen"]
         parts += [f"and {len(body['reasons']) - 1} more"] if len(body["reasons"]) > 1 else []
@@ -107,6 +129,49 @@ def _cells(group: Sequence[Row], gathered: bool, tight: bool) -> tuple[str, ...]
     )
 
 
+def _live(cpus: Sequence[Row], past: Sequence[Row], width: int) -> Iterator[tuple[str, ...]]:
+    """The rows of _LIVE: each figure with its trend, of several CPUs that of the worst."""
+    past = past[-max(4, (width - 58) // 3) :]
+    most, heat = (
+        max([known for seen in past for row in seen["cpus"] if (known := of(row))], default=0.0)
+        for of in (_interruptions, _throttled)
+    )
+    for group in _groups(cpus):
+        mark, names, _, ghz, share, witness, throttled, _, _, landed = _cells(group, len(cpus) > MAX_ROWS, True)
+        clock = spark(_trend(past, group, _of_base, min), 1.0) or witness
+        rates = spark(_trend(past, group, _interruptions, max), most, log=True)
+        heats = spark(_trend(past, group, _throttled, max), heat, log=True)
+        each = _range([_interruptions(row) for row in group], 1, 0)
+        yield mark, names, ghz, share, clock, each, rates, throttled, heats, landed
+
+
+def _trend(
+    past: Sequence[Row],
+    group: Sequence[Row],
+    of: Callable[[Row], float | None],
+    worst: Callable[[Sequence[float]], float],
+) -> list[float | None]:
+    """The worst value of these CPUs in each sample; None where none was known."""
+    names = {row["cpu"] for row in group}
+    each = ([known for row in seen["cpus"] if row["cpu"] in names and (known := of(row)) is not None] for seen in past)
+    return [worst(known) if known else None for known in each]
+
+
+def _of_base(row: Row) -> float | None:
+    known = row["frequency_health"] == "fresh" and row["frequency_khz"] and row["base_khz"]
+    return row["frequency_khz"] / row["base_khz"] if known else None
+
+
+def _interruptions(row: Row) -> float | None:
+    known = [row[key] for key in ("ticks_per_s", "calls_per_s", "reschedules_per_s") if row[key] is not None]
+    return sum(known) if known else None
+
+
+def _throttled(row: Row) -> float | None:
+    new: float | None = row["throttles_new"]
+    return new
+
+
 def _speed(group: Sequence[Row]) -> tuple[str, str]:
     """The clock and its share of the base frequency; where it was not measured, the highest that is permitted."""
     if group[0]["frequency_health"] == "fresh":
@@ -137,16 +202,18 @@ def _range(values: Sequence[float | None], unit: float, digits: int, suffix: str
     return "-".join(ends) + ("?" if len(known) < len(values) else "") + suffix
 
 
-def _zones(page: TextPage, zones: Sequence[Row]) -> None:
+def _zones(page: TextPage, zones: Sequence[Row], past: Sequence[Row]) -> None:
     zones = [zone for zone in zones if zone["health"] != "absent"]
     if not zones:
         return
     hottest = sorted(zones, key=lambda zone: -(zone["temperature_mc"] or 0))[:4]
-    parts = [
-        f"{zone['kind'] or zone['zone']} {_celsius(zone['temperature_mc'])}"
-        + (f" of {_celsius(zone['trip_mc'])}" if zone["trip_mc"] else "")
-        for zone in hottest
-    ]
+    parts = []
+    for zone in hottest:
+        earlier = [row["temperature_mc"] for seen in past for row in seen["zones"] if row["zone"] == zone["zone"]]
+        trend = spark(earlier, zone["trip_mc"] or _HOT_MC)
+        trip = f" of {_celsius(zone['trip_mc'])}" if zone["trip_mc"] else ""
+        name = zone["kind"] or zone["zone"]
+        parts.append(f"{name} {_celsius(zone['temperature_mc'])}{trip}{' ' if trend else ''}{trend}")
     parts += [f"and {len(zones) - len(hottest)} cooler"] if len(zones) > len(hottest) else []
     page.line()
     prose(page, ", ".join(parts), label="Temperature  ")
@@ -171,27 +238,42 @@ def _alerts(page: TextPage, title: str, alerts: Sequence[Row], *, fixes: bool) -
         severity = (alert["severity"], _SEVERITIES.get(alert["severity"], ""))
         when = f"since {_clock(alert['since'])}" if is_firing else f"at {_clock(alert['at'])}"
         head = severity if is_firing else (alert["status"], "green")
-        line(page, "  ", head, "  ", (alert["identity"], "bold"), "  ", (when, "dim"))
+        beside = cell_len(f"  {head[0]}  {printable(alert['identity'])}  {when}") <= page.width
+        line(page, "  ", head, "  ", (alert["identity"], "bold"), "  ", (when if beside else "", "dim"))
+        if not beside:
+            prose(page, when, indent=4, style="dim")
         if fixes:
-            observed, expected = shown(alert["observed"]), shown(alert["expected"])
-            is_short = alert["observed"] is not None and len(observed) + len(expected) < 60
-            values = f"; {observed} → {expected}" if is_short else ""
-            prose(page, f"{alert['summary']}{values}", indent=4)
-        if fixes and alert["fix"]:
-            prose(page, alert["fix"], indent=4, label="fix  ")
-    left: dict[str, list[str]] = {}
+            _evidence(page, alert)
+    left = Counter(alert["rule"] for alert in alerts if alert not in kept)
+    if left:
+        said = "; ".join(f"{count} more {printable(rule)}" for rule, count in left.items())
+        prose(page, f"and {said}", indent=2)
+
+
+def _evidence(page: TextPage, alert: Row) -> None:
+    if settings := alert.get("settings"):
+        _by_family(page, settings)
+        return
+    observed, expected = shown(alert["observed"]), shown(alert["expected"])
+    is_short = alert["observed"] is not None and len(observed) + len(expected) < 60
+    values = f"; {observed} → {expected}" if is_short else ""
+    prose(page, f"{alert['summary']}{values}", indent=4)
+    if alert["fix"]:
+        prose(page, alert["fix"], indent=4, label="fix  ")
+
+
+def _by_family(page: TextPage, alerts: Sequence[Row]) -> None:
+    """What mends most of them, then a line for each family of settings: how many, and `observed → desired`."""
+    fix, mends = Counter(alert["fix"] for alert in alerts).most_common(1)[0]
+    prose(page, fix, indent=4, label="fix  " if mends == len(alerts) else f"fix of {mends}  ")
+    families: dict[str, list[str]] = {}
     for alert in alerts:
-        if alert not in kept:
-            left.setdefault(alert["rule"], []).append(str(alert["subject"]))
-    said = [f"{len(subjects)} more {printable(rule)}{_families(subjects)}" for rule, subjects in left.items()]
-    if said:
-        prose(page, f"and {'; '.join(said)}", indent=2)
-
-
-def _families(subjects: Sequence[str]) -> str:
-    """` (irq 12, mm 4)`: which settings they are of, where they are settings."""
-    families = Counter(printable(subject.partition(".")[0]) for subject in subjects if "." in subject)
-    return f" ({', '.join(f'{family} {count}' for family, count in families.most_common())})" if families else ""
+        family, _, name = str(alert["subject"]).partition(".")
+        said = f"{name} {shown(alert['observed'])} → {shown(alert['expected'])}"
+        families.setdefault(printable(family), []).append(said)
+    width = max(map(len, families))
+    for family, listed in families.items():
+        clipped(page, ", ".join(listed), indent=4, label=f"{family:<{width}} {len(listed):>2}  ", lines=1)
 
 
 def _clock(at: Any) -> str:

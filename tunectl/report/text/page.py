@@ -101,9 +101,15 @@ def line(page: TextPage, *parts: Part) -> None:
 
 
 def heading(page: TextPage, text: str, *rest: Part) -> None:
-    """A blank line and a section's title."""
+    """A blank line and a section's title; `rest` stands beside it, or below where the line has no room for it."""
     page.line()
-    line(page, (printable(text), "bold"), *rest)
+    beside = "".join(part if isinstance(part, str) else part[0] for part in rest)
+    if cell_len(printable(text + beside)) <= page.width:
+        line(page, (printable(text), "bold"), *rest)
+        return
+    prose(page, text, style="bold")
+    if said := beside.strip(" ,:"):
+        prose(page, said, indent=2, style="dim")
 
 
 def prose(page: TextPage, text: str, *, indent: int = 0, label: str = "", hang: int = 0, style: str = "") -> None:
@@ -171,6 +177,8 @@ def columns(
     if not whole:
         return
     room = page.width - indent
+    if widths and sum(widths) + _GAP * (len(widths) - 1) > room:
+        widths = ()
     if not widths and (beside := _beside(whole, room, right)) < len(whole[0]):
         for part in (range(beside), (*range(_names(right)), *range(beside, len(whole[0])))):
             cut = [[row[at] for at in part] for row in whole]

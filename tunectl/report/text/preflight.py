@@ -12,7 +12,7 @@ from tunectl.report.text import screen
 from tunectl.report.text.experiments import feed_measured
 from tunectl.report.text.findings import compliant, findings
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, heading, line, notes, prose
-from tunectl.report.text.probe_jitter import measured, under
+from tunectl.report.text.probe_jitter import headline, measured, under
 from tunectl.report.urgency import findings_in, other_reasons
 from tunectl.shapes import Jitter
 from tunectl.verdict import SECTIONS
@@ -56,6 +56,7 @@ def _details(page: TextPage, body: Mapping[str, Any], runs: Runs) -> None:
     if runs.loaded:
         heading(page, "Probe under load")
         under(page, runs.loaded, indent=2)
+        prose(page, headline([runs.loaded]), indent=2, style="bold")
         measured(runs.loaded, page, indent=2)
     if runs.feed:
         heading(page, "Feed")
@@ -104,6 +105,7 @@ def _plain(value: Any) -> str:
 def _probe(page: TextPage, probe: Jitter | None, beside: Sequence[Mapping[str, Any]]) -> None:
     heading(page, "Probe", "" if probe else ": not run")
     if probe:
+        prose(page, headline([probe]), indent=2, style="bold")
         measured(probe, page, indent=2)
     for one in beside:
         stolen_ms = (one["waited_ns"] + one["steal_ns"]) / 1e6

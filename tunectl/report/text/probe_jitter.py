@@ -24,7 +24,7 @@ from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram, sparklines
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
 from tunectl.shapes import Cpu, Jitter, JitterLoaded, JitterRuns, typed
-from tunectl.wording import nanoseconds, plural
+from tunectl.wording import looser_limits, nanoseconds, plural, written
 
 MAX_CPUS = 64  # rows of the table: the CPUs with the longest gaps
 MOST_CPUS = 6  # the same, and of causes and periods, on the first screen
@@ -37,7 +37,7 @@ _HEADER = ("CPU", "int/s", "stolen", "P50", "P99", "P99.9", "P99.99", "arr99.9",
 def jitter(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.jitter/1 body: the screen; with -v every CPU, all lengths, the run's course, counters."""
     result = typed(body, Jitter)
-    screen.begin(page, _word([result]), _headline([result]))
+    screen.begin(page, _word([result]), headline([result]))
     if result.budget.verdict == "not-judged":
         prose(page, result.budget.reason or "no budget", indent=2, style="magenta")
     if page.verbose:
@@ -69,7 +69,7 @@ def runs(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.jitter.runs/1 body: a line a run."""
     kept = typed(body, JitterRuns)
     count = f"{len(kept.runs)} runs, {kept.pause_s:g} s apart" if len(kept.runs) > 1 else "1 run"
-    screen.begin(page, _word(kept.runs), f"{count}, each: {_headline(kept.runs)}")
+    screen.begin(page, _word(kept.runs), f"{count}, each: {headline(kept.runs)}")
     for text in dict.fromkeys(text for run in kept.runs for text in run.budget.broken):
         prose(page, text, label="over budget: ", style="red")
     page.line()
@@ -91,7 +91,7 @@ def loaded(body: Mapping[str, Any], page: TextPage) -> None:
         for text in rest:
             prose(page, text, indent=2)
         page.line()
-    prose(page, _headline(kept.quiet), style="bold")
+    prose(page, headline(kept.quiet), style="bold")
     for name, run in sides:
         judged(page, run.budget, 0, f"{name}, ")
     for run in kept.loaded:
@@ -123,14 +123,13 @@ def under(page: TextPage, run: Jitter, indent: int = 0) -> None:
 
 
 def measured(result: Jitter, page: TextPage, indent: int = 0) -> None:
-    """The verdict, the table and the histogram, without the warnings: also a section of preflight."""
+    """Below the headline: the table and all charts, without the warnings. Also a section of preflight."""
     cpus = result.cpus
-    prose(page, _headline([result]), indent=indent, style="bold")
     judged(page, result.budget, indent)
     _story(page, result, indent)
     page.line()
     _table(page, result, MAX_CPUS, indent)
-    legend = "stolen: ppm of the time; P50 to max: gaps; arr99.9: P99.9 of a randomly timed message's wait"
+    legend = "stolen: of the time; P50 to max: gaps; arr99.9: P99.9 of a randomly timed message's wait"
     prose(page, legend, indent=indent, style="dim")
     account(page, result, indent)
     histogram(page, (cpu.histogram for cpu in cpus), indent)
@@ -146,10 +145,10 @@ def _table(page: TextPage, result: Jitter, most: int, indent: int = 0) -> None:
     rows = sorted(cpus, key=lambda cpu: -cpu.max_ns)[:most] if len(cpus) > most else cpus
     columns(page, [_row(result, cpu) for cpu in rows], indent=indent, right=range(len(_HEADER)), header=_HEADER)
     if len(cpus) > len(rows):
-        prose(page, f"and {len(cpus) - len(rows)} more CPUs, none with a longer gap", indent=indent)
+        prose(page, f"and {plural(len(cpus) - len(rows), 'more CPU')}, none with a longer gap", indent=indent)
 
 
-def _headline(runs: Sequence[Jitter]) -> str:
+def headline(runs: Sequence[Jitter]) -> str:
     """What was measured, and for how long: runs that --until ended may each have another length."""
     result, lengths = runs[0], sorted(run.duration_s for run in runs)
     least, most = (f"{length:.3g}" for length in (lengths[0], lengths[-1]))
@@ -158,7 +157,8 @@ def _headline(runs: Sequence[Jitter]) -> str:
     source = f", clock {clock.source}" if clock.source else ""
     granule = f" in steps of {nanoseconds(clock.granule_ns)}" if clock.granule_ns else ""
     what = f"gaps over {nanoseconds(result.threshold_ns)}"
-    return f"{cpus} for {lasted} s: {what}{source}{granule}"
+    looser = f"; {looser_limits(result.budget.looser)}" if result.budget.looser else ""
+    return f"{cpus} for {lasted} s: {what}{source}{granule}{looser}"
 
 
 def _stories(page: TextPage, named: Iterable[tuple[str, Jitter]]) -> None:
@@ -186,7 +186,7 @@ def _row(result: Jitter, cpu: Cpu) -> Sequence[str]:
     return (
         str(cpu.cpu),
         "-" if rate is None else _short(rate),
-        _short(cpu.stolen_ppm),
+        written("stolen_ppm", cpu.stolen_ppm).replace(" ", ""),
         *(nanoseconds(gap.get(percentile), "") for percentile in ("50", "99", "99.9", "99.99")),
         nanoseconds(result.figure(cpu, "p99_9_ns"), ""),
         nanoseconds(cpu.max_ns, ""),
@@ -258,7 +258,7 @@ def periods(page: TextPage, result: Jitter, indent: int, most: int = MAX_CPUS) -
         what = f"{period.count:,} gaps, {nanoseconds(period.mean_ns)} each on average"
         prose(page, f"{what}{': ' if known else ''}{known}", indent=indent, label=f"CPU {cpu}, every {every}: ")
     if len(found) > most:
-        prose(page, f"and {len(found) - most} more periods: -v", indent=indent, style="dim")
+        prose(page, f"and {plural(len(found) - most, 'more period')}: -v", indent=indent, style="dim")
     if searched and (page.verbose or not found):
         prose(page, searched, indent=indent, style="dim")
 
@@ -268,7 +268,7 @@ def account(page: TextPage, result: Jitter, indent: int) -> None:
     off = [abs(cpu.conservation_ppm) for cpu in result.cpus if cpu.conservation_ppm is not None]
     if off:
         worst = max(off)
-        said = "1 ppm" if worst < 1 else f"{worst:,.0f} ppm"
+        said = "1 ppm" if worst < 1 else written("off_ppm", worst)
         text = f"loops and gaps add up to the run's length within {said}"
         prose(page, text, indent=indent, style="dim" if worst <= 1000 else "red")
     elif page.verbose > 1:

@@ -3,18 +3,19 @@
 Each page that judges begins with it and ends with the verdict; `-v` puts the page's own details between them.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from typing import Any
 
 from tunectl.model import Finding, Outcome
 from tunectl.report.actions import mended_by_apply, todo
+from tunectl.report.charts import LogScale, limit_axis
 from tunectl.report.escape import printable
 from tunectl.report.figures import Limited
 from tunectl.report.findings import Group, counts, groups, name_of
 from tunectl.report.text.page import Part, TextPage, banner, cell_len, columns, heading, line, prose, wrap
 from tunectl.report.urgency import Line, Urgent, outcome_of, unknown, urgent_of
+from tunectl.wording import plural
 
 MAX_STEPS = 7
 MAX_FIGURES = 5
@@ -22,7 +23,7 @@ MAX_NOTES = 3
 _IN_FULL = 2  # values of a severity, or reasons: with more, there are names alone
 _CUT = " ..."
 _NARROW = 76  # cells: without bars below
-_BAR, _LEAST_BAR = 20, 8  # cells, and one for the limit in the middle; at the end a hundred times as much
+_BAR, _LEAST_BAR = 20, 8  # cells, and one for the limit
 _WHERE = 8  # cells for the CPU; the name of a case may be cut
 _WORDS = {"OVER": "red", "within": "green"}
 _REST = {
@@ -84,11 +85,12 @@ def _bars(page: TextPage, rows: Sequence[Limited]) -> None:
     used = 2 + label + 2 + figure + 2 + 2 + 6 + 2 + min(where, _WHERE)
     cells = max(min(page.width - used, _BAR), _LEAST_BAR) // 2 * 2 + 1
     room = page.width - used - cells + min(where, _WHERE)
+    axis = limit_axis((row.share for row in rows), 0, cells)
     for row in rows:
         style = _WORDS.get(row.word, "")
         place = printable(row.where)
         parts: list[Part] = ["  ", row.label.ljust(label), "  ", _figure(row).rjust(figure), "  "]
-        parts += [(_bar(row.share, cells), style), "  ", (row.word.ljust(6), style), "  "]
+        parts += [(_bar(row.share, axis), style), "  ", (row.word.ljust(6), style), "  "]
         line(page, *parts, place if cell_len(place) <= room else f"{place[: max(room - 1, 0)]}…")
 
 
@@ -96,14 +98,13 @@ def _figure(row: Limited) -> str:
     return row.measured if row.share is None else f"{row.measured} of {row.limit}"
 
 
-def _bar(share: float | None, width: int) -> str:
-    """From a hundredth of the limit to a hundred times as much; `│` is the limit."""
-    middle = width // 2
-    filled = 0 if not share else round(middle * (1 + math.log10(min(max(share, 0.01), 100.0)) / 2))
-    if share and share > 1:
-        filled = max(filled, middle + 2)  # what is over stands out beyond the limit
+def _bar(share: float | None, axis: LogScale) -> str:
+    """As long as the page's; `│` is the limit, and what is over stands out beyond it."""
+    width, limit = int(axis.end), int(axis.at(1))
+    filled = round(axis.at(share)) if share else 0
+    filled = max(filled, limit + 2) if share and share > 1 else min(filled, limit)
     cells = ["█" if at < min(filled, width) else " " for at in range(width)]
-    cells[middle] = "│"
+    cells[limit] = "│"
     return "".join(cells) if share is not None else " " * width
 
 
@@ -120,11 +121,12 @@ def wrong(page: TextPage, found: Sequence[Group], actions: Iterable[Mapping[str,
     waits = all(group.outcome is Outcome.PENDING_REBOOT for one in sections for group in one.groups)
     if sections:
         heading(page, "Waits for the reboot" if waits else "Wrong")
+    else:
+        page.line()
     for section in sections:
         _section(page, section, mended)
     if missing:
         unread = [group for group in found if group.outcome is Outcome.UNREADABLE]
-        page.line()
         label = f"Not known {sum(len(group.instances) for group in unread):>6,}  "
         prose(page, _counted(unread), label=label, style="magenta")
         for _, reason in missing if len(missing) <= _IN_FULL and not sections else ():
@@ -180,11 +182,7 @@ def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]], found: Itera
     listed = todo(actions)
     if listed:
         whose = f", on the host itself where {page.recorded} is not named" if page.recorded else ""
-        title = "To do, in this order"
-        fits = cell_len(title + whose) <= page.width
-        heading(page, title, (whose if fits else "", "dim"))
-        if not fits:
-            prose(page, whose.removeprefix(", "), indent=2, style="dim")
+        heading(page, "To do, in this order", (whose, "dim"))
     for number, one in enumerate(listed if page.verbose else listed[:MAX_STEPS], 1):
         label = f"{number}. ".rjust(len(str(len(listed))) + 2)
         indent = 2 + len(label)
@@ -193,7 +191,7 @@ def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]], found: Itera
             line(page, "  ", (label if place == 0 else " " * len(label), "dim"), (command, "bold"))
         if one.by_hand:
             prose(page, one.by_hand, indent=2, label=label)
-        if one.note:
+        if one.note and not one.looks:  # what it looks at again is said
             clipped(page, one.note, indent=indent)
         says_itself = one.by_hand or one.boots or (one.note and one.is_search)
         if one.mends and (page.verbose or not says_itself):
@@ -218,6 +216,6 @@ def ending(page: TextPage, texts: Iterable[str], findings: Sequence[Finding] = (
     for text in listed if page.verbose else listed[:MAX_NOTES]:
         clipped(page, text, indent=2, label="- ", lines=2 if len(listed) == 1 else 1)
     if len(listed) > MAX_NOTES and not page.verbose:
-        prose(page, f"{len(listed) - MAX_NOTES} more notes: -v", indent=2, style="dim")
+        prose(page, f"{plural(len(listed) - MAX_NOTES, 'more note')}: -v", indent=2, style="dim")
     if said:
         prose(page, said + ("" if page.verbose else ": -v lists them"), indent=2)

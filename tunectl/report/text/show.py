@@ -6,7 +6,7 @@ from typing import Any
 from tunectl.report.escape import printable
 from tunectl.report.text.cpugrid import draw, legend, size
 from tunectl.report.text.page import VERDICT_STYLES, Part, TextPage, columns, heading, line, notes, prose
-from tunectl.wording import awaits, plural
+from tunectl.wording import awaits, ghz, plural
 
 MAX_IRQS = 8
 MAX_NICS = 16
@@ -186,8 +186,8 @@ def _frequency(body: Mapping[str, Any]) -> Iterator[str]:
         if cpu["online"]:
             kinds.setdefault((cpu["core_type"], cpu["min_khz"], cpu["max_khz"], cpu["base_khz"]), []).append(cpu)
     for (kind, low, high, base), cpus in kinds.items():
-        parts = [f"{_ghz(low)} to {_ghz(high)} GHz"] if low and high else []
-        parts += [f"base {_ghz(base)} GHz ({cpus[0]['base_source']})"] if base else []
+        parts = [f"{ghz(low).removesuffix(' GHz')} to {ghz(high)}"] if low and high else []
+        parts += [f"base {ghz(base)} ({cpus[0]['base_source']})"] if base else []
         if parts:
             yield (f"{kind} cores " if kind != "unknown" else "") + ", ".join(parts)
     if drivers["cpufreq"]:
@@ -195,10 +195,6 @@ def _frequency(body: Mapping[str, Any]) -> Iterator[str]:
         governors = sorted({cpu["governor"] for cpu in body["cpus"] if cpu["governor"]})
         boost = {True: ", boost on", False: ", boost off", None: ""}[drivers["boost"]]
         yield f"{drivers['cpufreq']}{status}, governor {', '.join(governors)}{boost}"
-
-
-def _ghz(khz: int) -> str:
-    return f"{khz / 1_000_000:.2f}".rstrip("0").rstrip(".")
 
 
 def _idle(drivers: Mapping[str, Any]) -> str:
