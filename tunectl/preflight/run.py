@@ -228,6 +228,7 @@ def _check(request: Request, flight: Flight, config: HostConfig) -> None:
             interfaces=config.interfaces,
             trading=config.threads,
             intrude=request.intrude,
+            clock_limit_ns=config.clock.limit_ns,
         )
     except Interrupted as interrupted:
         flight.check = waive(interrupted.found, config.waivers, request.today)
