@@ -17,19 +17,24 @@ from pwd import getpwnam
 
 from tunectl.host.sysroot import Sysroot
 
-TIMEOUT_S = 1.0
+TIMEOUT_S = 2.0
 LARGEST = 1500  # bytes of an answer: a packet of a network
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: pid, uid, gid
 
 
 def exchange(
-    asking: socket.socket, request: bytes, fits: Callable[[bytes], bool], trusted: Collection[int] = ()
+    asking: socket.socket,
+    request: bytes,
+    fits: Callable[[bytes], bool],
+    trusted: Collection[int] = (),
+    until: float | None = None,
 ) -> bytes:
     """The first answer that fits; others are passed over. `trusted`: of a Unix socket, the users who may answer.
 
-    OSError, whose text says what failed, where there is none.
+    It waits for TIMEOUT_S, or until that moment of the monotonic clock. OSError, whose text says what failed, where
+    there is no such answer.
     """
-    until = time.monotonic() + TIMEOUT_S
+    until = time.monotonic() + TIMEOUT_S if until is None else until
     asking.settimeout(TIMEOUT_S)
     asking.send(request)
     while (left := until - time.monotonic()) > 0:

@@ -12,9 +12,13 @@ from typing import NamedTuple
 from tunectl.fix import Fix, in_turn, to_decide
 from tunectl.host.adjtimex import KernelClock, read_kernel_clock
 from tunectl.host.chrony import read_tracking
+from tunectl.host.leaptable import expired_leap_table
+from tunectl.host.linuxptp import PtpClock, read_ptp_clock
 from tunectl.host.procs import hidden_threads
+from tunectl.host.ptpclock import read_card_clock
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timekeepers import Timekeeper, read_timekeepers
+from tunectl.host.timesyncd import read_synced
 from tunectl.model import Outcome
 from tunectl.wording import few, nanoseconds, seconds_of
 
@@ -23,8 +27,12 @@ _MISSED, _LEAST_S = (
     4.0,
 )  # a source that left eight questions unanswered is unreachable (RFC 5905, the reach register)
 _HOUR_S = 3600.0
+_MIXED_NS = 0.5e9
+_ASKED = ("chronyd", "ptp4l", "phc2sys", "systemd-timesyncd")
 _START = to_decide("have one program steer the clock: chronyd, or ptp4l with phc2sys")
 _SOURCES = to_decide("see which of its sources answer: chronyc -n sources")
+_MASTER = to_decide("see whom ptp4l follows, and how that is vouched for: sudo pmc -u -b 0 'GET PARENT_DATA_SET'")
+_SERVER = to_decide("see which server answers: timedatectl timesync-status")
 _AS_ROOT = to_decide("ask again as root, on the host itself")
 
 
@@ -39,6 +47,7 @@ class Word(NamedTuple):
     trouble: str = ""  # why it does not follow anything
     lack: str = ""  # why it does not say, or why nobody knows the bound
     fix: Fix = _AS_ROOT
+    is_of_card: bool = False  # it speaks of a card's clock, and not of the system's
     tai_s: int | None = None  # TAI - UTC, as its source has it
     moved_ns: float = 0.0  # what it found at its last update, and then corrected
     moved_ago_s: float = 0.0
@@ -51,6 +60,7 @@ class HostTime(NamedTuple):
     keepers: tuple[Timekeeper, ...] = ()
     words: tuple[Word, ...] = ()
     problem: str = ""
+    expired: str = ""  # the table of leap seconds that chronyd uses, and that says nothing about today
 
 
 class Judged(NamedTuple):
@@ -72,17 +82,22 @@ def read_host_time(root: Sysroot) -> HostTime:
     except OSError:
         kernel = None
     keepers = tuple(read_timekeepers(root))
-    return HostTime(kernel, keepers, tuple(_words(root, keepers)), hidden_threads(root))
+    expired = expired_leap_table(root, keepers, time.time())
+    return HostTime(kernel, keepers, tuple(_words(root, keepers)), hidden_threads(root), expired)
 
 
 def _words(root: Sysroot, keepers: Sequence[Timekeeper]) -> Iterator[Word]:
-    by_name: dict[str, list[Timekeeper]] = {}
+    of = {name: [keeper for keeper in keepers if keeper.name == name] for name in _ASKED}
+    ptp = [(keeper, _ptp_clock(root, keeper)) for keeper in of["ptp4l"]]
+    cards = [_of_ptp(keeper, clock) for keeper, clock in ptp]
+    if word := _of_chrony(root, of["chronyd"]):
+        yield _behind(word, cards) if word.source.startswith("PHC") else word
+    yield from cards
+    yield from (_of_phc2sys(root, keeper, ptp) for keeper in of["phc2sys"])
+    yield from (_of_timesyncd(root, keeper) for keeper in of["systemd-timesyncd"])
     for keeper in keepers:
-        by_name.setdefault(keeper.name, []).append(keeper)
-    if word := _of_chrony(root, by_name.pop("chronyd", [])):
-        yield word
-    for name, others in by_name.items():
-        yield Word(str(others[0]), others[0].sets_system_clock, lack=f"nobody can ask {name} how far off it finds it")
+        if keeper.name not in _ASKED:
+            yield Word(str(keeper), True, lack=f"nobody can ask {keeper} how far off it finds the clock", fix=_START)
 
 
 def _of_chrony(root: Sysroot, keepers: Sequence[Timekeeper]) -> Word | None:
@@ -105,6 +120,87 @@ def _of_chrony(root: Sysroot, keepers: Sequence[Timekeeper]) -> Word | None:
     return word._replace(offset_ns=abs(offset), bound_ns=bound) if said.follows else word
 
 
+def _of_timesyncd(root: Sysroot, keeper: Timekeeper) -> Word:
+    said, now = read_synced(root), time.time()
+    word = Word(str(keeper), True, fix=_SERVER)
+    if said is None:
+        return word._replace(lack="systemd-timesyncd does not say how far off it finds the clock", fix=_AS_ROOT)
+    if not said.packets:
+        return word._replace(trouble="no server has answered it")
+    if now - said.at_s > _MISSED * max(said.interval_s, _LEAST_S):
+        word = word._replace(trouble=f"{said.server} has not answered for {seconds_of(now - said.at_s)}")
+    return word._replace(source=said.server, offset_ns=abs(said.offset_s) * 1e9, bound_ns=said.bound_s(now) * 1e9)
+
+
+def _ptp_clock(root: Sysroot, keeper: Timekeeper) -> PtpClock | str:
+    try:
+        return read_ptp_clock(root, keeper)
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+def _of_ptp(keeper: Timekeeper, clock: PtpClock | str) -> Word:
+    """With time stamps of software it steers the system's clock; else a card's, which is worth as much to the system
+    as phc2sys or chronyd makes of it."""
+    if isinstance(clock, str):
+        return Word(
+            str(keeper), False, lack=f"ptp4l does not say how far off it finds its clock: {clock}", is_of_card=True
+        )
+    steers = clock.is_software and not clock.runs_free and not clock.leads
+    is_of_card = not clock.is_software or clock.leads
+    word = Word(str(keeper), steers, f"grandmaster {clock.grandmaster}", fix=_MASTER, is_of_card=is_of_card)
+    follows = clock.state == "slave" or (clock.state == "uncalibrated" and clock.runs_free)
+    if not follows and not (clock.leads and clock.has_reference):
+        leads = f"it leads by its own crystal (class {clock.clock_class}), and" if clock.leads else "it"
+        return word._replace(trouble=f"{leads} follows nobody on {clock.interface}: its port is {clock.state}")
+    word = word._replace(tai_s=clock.utc_offset_s, offset_ns=abs(clock.offset_ns))
+    if clock.exact_ns is None or not clock.is_traceable or (clock.is_ptp_time and clock.utc_offset_s is None):
+        vouch = "its grandmaster does not vouch for its time (clockAccuracy, timeTraceable, currentUtcOffsetValid)"
+        return word._replace(lack=f"{word.keeper} finds its clock off by {nanoseconds(word.offset_ns)}, and {vouch}")
+    bound = abs(clock.offset_ns) + clock.path_delay_ns / 2 + clock.exact_ns
+    return word._replace(bound_ns=bound)
+
+
+def _of_phc2sys(root: Sysroot, keeper: Timekeeper, ptp: Sequence[tuple[Timekeeper, PtpClock | str]]) -> Word:
+    """The card's clock, as ptp4l has it, and the way from there to the system's, which is measured here."""
+    word = Word(str(keeper), keeper.sets_system_clock, is_of_card=not keeper.sets_system_clock)
+    known = {_device(root, clock.interface): (one, clock) for one, clock in ptp if isinstance(clock, PtpClock)}
+    wanted = keeper.options().get("-s", [""])[-1]
+    device = (wanted if wanted.startswith("/dev/") else _device(root, wanted)) if wanted else next(iter(known), "")
+    if device not in known or (len(known) > 1 and not wanted):
+        return word._replace(lack=f"{word.keeper}: which clock it copies, and how right that is, is not known")
+    card, clock = _of_ptp(*known[device]), known[device][1]
+    word = word._replace(source=f"{device} ({card.source})", lack=card.lack, tai_s=card.tai_s)
+    try:
+        found = read_card_clock(root, device.lstrip("/"))
+    except OSError as error:
+        return word._replace(lack=f"{device} cannot be compared with the system's clock: {error.strerror or error}")
+    ahead_s = clock.utc_offset_s or 0 if clock.is_ptp_time else 0
+    apart = abs(found.ahead_ns - ahead_s * 1e9)
+    if ahead_s and abs(apart - ahead_s * 1e9) < _MIXED_NS:
+        word = word._replace(trouble=f"{device} and the system's clock are {ahead_s} s wrong: one takes TAI for UTC")
+    way = apart + found.window_ns / 2
+    bound = None if card.bound_ns is None else card.bound_ns + way
+    return word._replace(offset_ns=apart + (card.offset_ns or 0.0), bound_ns=bound, fix=_MASTER)
+
+
+def _device(root: Sysroot, interface: str) -> str:
+    """/dev/ptp0, of the card behind an interface; the name itself where it has none."""
+    index = root.get(f"ethtool/{interface}/tsinfo/phc-index")
+    return f"/dev/ptp{index}" if index.isdecimal() else interface
+
+
+def _behind(word: Word, cards: Sequence[Word]) -> Word:
+    """chronyd's word where it copies a card's clock: what ptp4l says of that card comes to it."""
+    told = [card for card in cards if card.is_of_card and card.offset_ns is not None]
+    if not told or word.offset_ns is None or word.bound_ns is None:
+        return word
+    bounds = [card.bound_ns for card in told if card.bound_ns is not None]
+    lack = "" if len(bounds) == len(told) else next(card.lack for card in told if card.bound_ns is None)
+    offset = word.offset_ns + max(card.offset_ns or 0.0 for card in told)
+    return word._replace(offset_ns=offset, bound_ns=None if lack else word.bound_ns + max(bounds), lack=lack)
+
+
 def judge(seen: HostTime, limit_ns: float) -> Judged:
     """The clock against the limit: wrong, right or unknown, with every reason. Pure."""
     word = _best(seen.words)
@@ -123,11 +219,13 @@ def judge(seen: HostTime, limit_ns: float) -> Judged:
 
 def _best(words: Sequence[Word]) -> Word | None:
     """Whose estimate counts: one who steers before one who watches, one with a bound before one without."""
-    return min(words, key=lambda word: (not word.steers, word.bound_ns is None), default=None)
+    told = [word for word in words if not word.is_of_card]
+    return min(told, key=lambda word: (not word.steers, word.bound_ns is None), default=None)
 
 
 def _off(word: Word) -> str:
-    return f"off by {nanoseconds(word.offset_ns)}, and by {nanoseconds(word.bound_ns)} at most"
+    most = "" if word.bound_ns is None else f", and by {nanoseconds(word.bound_ns)} at most"
+    return f"off by {nanoseconds(word.offset_ns)}{most}"
 
 
 def _faults(seen: HostTime, limit_ns: float) -> Iterator[tuple[str, Fix]]:
@@ -146,6 +244,14 @@ def _faults(seen: HostTime, limit_ns: float) -> Iterator[tuple[str, Fix]]:
             ago = f"{seconds_of(word.moved_ago_s)} ago"
             yield f"{word.keeper} found the clock off by {nanoseconds(word.moved_ns)} {ago}, and moved it", word.fix
 
+    if seen.expired:
+        renew = to_decide("install the tzdata of now, and restart chronyd")
+        yield f"{seen.expired}, which chronyd takes leap seconds from, has expired: it misses the next one", renew
+    for word in seen.words:
+        if seen.kernel and word.tai_s is not None and seen.kernel.tai_s not in (0, word.tai_s):
+            what = f"the kernel's TAI offset is {seen.kernel.tai_s} s, {word.keeper} says {word.tai_s} s"
+            yield what, to_decide("see who sets the kernel's TAI offset: phc2sys, or chronyd with leapsectz")
+
 
 def _remarks(seen: HostTime) -> Iterator[str]:
     """What is worth knowing beside, and no fault by itself."""
@@ -154,6 +260,9 @@ def _remarks(seen: HostTime) -> Iterator[str]:
         return
     if not seen.kernel.synchronised:
         yield "the kernel calls it unsynchronised"
+    said = next((word for word in seen.words if word.tai_s), None)
+    if said and not seen.kernel.tai_s:
+        yield f"the kernel's TAI offset is 0 s, {said.keeper} says {said.tai_s} s: CLOCK_TAI shows UTC"
 
 
 def _lack(seen: HostTime, word: Word | None, limit_ns: float) -> tuple[str, Fix]:
