@@ -101,8 +101,8 @@ def _words(root: Sysroot, keepers: Sequence[Timekeeper]) -> Iterator[Word]:
 
 
 def _of_chrony(root: Sysroot, keepers: Sequence[Timekeeper]) -> Word | None:
-    name = few(keepers) or "chronyd, whose process is not seen here,"
-    steers = not keepers or any(keeper.sets_system_clock for keeper in keepers)
+    name = few(keepers) or "chronyd"
+    steers = any(keeper.sets_system_clock for keeper in keepers)
     try:
         said = read_tracking(root)
     except OSError as error:  # where no process is seen, and none answers, there is none
@@ -117,6 +117,8 @@ def _of_chrony(root: Sysroot, keepers: Sequence[Timekeeper]) -> Word | None:
         trouble = f"its source {said.source} has not answered for {seconds_of(ago)}"
     offset, bound, moved = (value * 1e9 for value in (said.offset_s, said.bound_s, said.last_offset_s))
     word = Word(name, steers, said.source, trouble=trouble, fix=_SOURCES, moved_ns=abs(moved), moved_ago_s=ago)
+    if not keepers:
+        word = word._replace(lack="chronyd answers, and its process is not seen here: does it steer the clock?")
     return word._replace(offset_ns=abs(offset), bound_ns=bound) if said.follows else word
 
 
@@ -149,10 +151,11 @@ def _of_ptp(keeper: Timekeeper, clock: PtpClock | str) -> Word:
     steers = clock.is_software and not clock.runs_free and not clock.leads
     is_of_card = not clock.is_software or clock.leads
     word = Word(str(keeper), steers, f"grandmaster {clock.grandmaster}", fix=_MASTER, is_of_card=is_of_card)
-    follows = clock.state == "slave" or (clock.state == "uncalibrated" and clock.runs_free)
-    if not follows and not (clock.leads and clock.has_reference):
-        leads = f"it leads by its own crystal (class {clock.clock_class}), and" if clock.leads else "it"
-        return word._replace(trouble=f"{leads} follows nobody on {clock.interface}: its port is {clock.state}")
+    if clock.state == "uncalibrated" and not clock.runs_free:
+        return word._replace(lack=f"{word.keeper} has only begun to follow: its port is uncalibrated", fix=_MASTER)
+    if clock.state not in ("slave", "uncalibrated") and not (clock.leads and clock.has_reference):
+        leads = f", and it leads by its own crystal (class {clock.clock_class})" if clock.leads else ""
+        return word._replace(trouble=f"it follows nobody: its port {clock.interface} is {clock.state}{leads}")
     word = word._replace(tai_s=clock.utc_offset_s, offset_ns=abs(clock.offset_ns))
     if clock.exact_ns is None or not clock.is_traceable or (clock.is_ptp_time and clock.utc_offset_s is None):
         vouch = "its grandmaster does not vouch for its time (clockAccuracy, timeTraceable, currentUtcOffsetValid)"
@@ -244,9 +247,6 @@ def _faults(seen: HostTime, limit_ns: float) -> Iterator[tuple[str, Fix]]:
             ago = f"{seconds_of(word.moved_ago_s)} ago"
             yield f"{word.keeper} found the clock off by {nanoseconds(word.moved_ns)} {ago}, and moved it", word.fix
 
-    if seen.expired:
-        renew = to_decide("install the tzdata of now, and restart chronyd")
-        yield f"{seen.expired}, which chronyd takes leap seconds from, has expired: it misses the next one", renew
     for word in seen.words:
         if seen.kernel and word.tai_s is not None and seen.kernel.tai_s not in (0, word.tai_s):
             what = f"the kernel's TAI offset is {seen.kernel.tai_s} s, {word.keeper} says {word.tai_s} s"
@@ -255,6 +255,8 @@ def _faults(seen: HostTime, limit_ns: float) -> Iterator[tuple[str, Fix]]:
 
 def _remarks(seen: HostTime) -> Iterator[str]:
     """What is worth knowing beside, and no fault by itself."""
+    if seen.expired:
+        yield f"{seen.expired}, which chronyd takes leap seconds from, has expired: it does not know of the next one"
     if seen.kernel is None:
         yield "the kernel's own view is not shown here"
         return
@@ -267,10 +269,9 @@ def _remarks(seen: HostTime) -> Iterator[str]:
 
 def _lack(seen: HostTime, word: Word | None, limit_ns: float) -> tuple[str, Fix]:
     """Why nobody can say that the clock is right, and what would; "" where somebody can."""
-    if seen.problem and (word is None or word.lack):
-        return seen.problem, _AS_ROOT
     if word is None:
-        return "no program that is known here steers the clock", _START
+        cards = [each.lack for each in seen.words if each.lack]
+        return next(iter(cards), seen.problem or "no program that is known here steers the clock"), _START
     if word.lack:
         return word.lack, word.fix
     if not word.steers:
