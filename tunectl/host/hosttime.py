@@ -15,7 +15,7 @@ from tunectl.host.chrony import read_tracking
 from tunectl.host.leaptable import expired_leap_table
 from tunectl.host.linuxptp import PtpClock, read_ptp_clock
 from tunectl.host.procs import hidden_threads
-from tunectl.host.ptpclock import read_card_clock
+from tunectl.host.ptpclock import CardClock, read_card_clock
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timekeepers import Timekeeper, read_timekeepers
 from tunectl.host.timesyncd import read_synced
@@ -178,12 +178,17 @@ def _of_phc2sys(root: Sysroot, keeper: Timekeeper, ptp: Sequence[tuple[Timekeepe
         found = read_card_clock(root, device.lstrip("/"))
     except OSError as error:
         return word._replace(lack=f"{device} cannot be compared with the system's clock: {error.strerror or error}")
-    ahead_s = clock.utc_offset_s or 0 if clock.is_ptp_time else 0
+    return across(word, card, clock, found, device)
+
+
+def across(word: Word, card: Word, clock: PtpClock, found: CardClock, device: str) -> Word:
+    """What is said of a card's clock, and the way from there to the system's, which counts in UTC. Pure."""
+    ahead_s = (clock.utc_offset_s or 0) if clock.is_ptp_time else 0
     apart = abs(found.ahead_ns - ahead_s * 1e9)
     if ahead_s and abs(apart - ahead_s * 1e9) < _MIXED_NS:
-        word = word._replace(trouble=f"{device} and the system's clock are {ahead_s} s wrong: one takes TAI for UTC")
-    way = apart + found.window_ns / 2
-    bound = None if card.bound_ns is None else card.bound_ns + way
+        mixed = f"{device} and the system's clock are {ahead_s} s wrong to each other: one takes TAI for UTC"
+        word = word._replace(trouble=mixed)
+    bound = None if card.bound_ns is None else card.bound_ns + apart + found.window_ns / 2
     return word._replace(offset_ns=apart + (card.offset_ns or 0.0), bound_ns=bound, fix=_MASTER)
 
 
@@ -241,8 +246,8 @@ def _faults(seen: HostTime, limit_ns: float) -> Iterator[tuple[str, Fix]]:
         if word.trouble:
             yield f"{word.keeper}: {word.trouble}", word.fix
         if word.offset_ns is not None and word.offset_ns > limit_ns:
-            source = f" against {word.source}" if word.source else ""
-            yield f"{word.keeper} finds the clock {_off(word)}{source}", word.fix
+            source = f"against {word.source}, " if word.source else ""
+            yield f"{source}{word.keeper} finds the clock {_off(word)}", word.fix
         elif word.moved_ns > limit_ns and word.moved_ago_s < _HOUR_S:
             ago = f"{seconds_of(word.moved_ago_s)} ago"
             yield f"{word.keeper} found the clock off by {nanoseconds(word.moved_ns)} {ago}, and moved it", word.fix

@@ -12,7 +12,7 @@ import secrets
 import socket
 import struct
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tunectl.host.datagrams import TIMEOUT_S, exchange, unix_peer
 from tunectl.host.sysroot import Sysroot
@@ -116,7 +116,7 @@ def _conf_text(root: Sysroot, keeper: Timekeeper) -> str:
 def _ask_all(asking: socket.socket, conf: _Conf) -> PtpClock:
     until = time.monotonic() + TIMEOUT_S  # for all of it
 
-    def get(what: tuple[int, struct.Struct], port: int = _ANY_PORT) -> tuple[tuple[int | bytes, ...], bytes]:
+    def get(what: tuple[int, struct.Struct], port: int = _ANY_PORT) -> tuple[tuple[Any, ...], bytes]:
         number, shape = what
         data = _get(asking, conf.domain, number, port, until)
         if len(data) < shape.size:
@@ -125,10 +125,10 @@ def _ask_all(asking: socket.socket, conf: _Conf) -> PtpClock:
 
     (_, ports, *_), _ = get(_DEFAULT)
     state, number = 0, 1
-    for port in range(1, min(int(ports), _MOST_PORTS) + 1):  # the one that follows; else the first
+    for port in range(1, min(ports, _MOST_PORTS) + 1):  # the one that follows; else the first
         (_, found, *_), _ = get(_PORT, port)
         if port == 1 or found in (_SLAVE, _UNCALIBRATED):
-            state, number = int(found), port
+            state, number = found, port
     (_, _, stamping, length), rest = get(_PORT_PROPERTIES, number)
     (_, _, path_delay), _ = get(_CURRENT)
     (_, _, _, _, clock_class, accuracy, _, _, grandmaster), _ = get(_PARENT)
@@ -136,16 +136,16 @@ def _ask_all(asking: socket.socket, conf: _Conf) -> PtpClock:
     (offset, *_), _ = get(_STATUS)
     return PtpClock(
         _STATES[state] if state < len(_STATES) else str(state),
-        rest[: int(length)].decode("ascii", "backslashreplace"),
+        rest[:length].decode("ascii", "backslashreplace"),
         stamping == _SOFTWARE,
         conf.runs_free,
         float(offset),
         path_delay / (1 << 16),
-        int(clock_class),
-        bytes(grandmaster).hex(),
-        _EXACT_NS.get(int(accuracy)),
+        clock_class,
+        grandmaster.hex(),
+        _EXACT_NS.get(accuracy),
         bool(flags & _IS_TRACEABLE),
-        int(utc_offset) if flags & _UTC_IS_VALID else None,
+        utc_offset if flags & _UTC_IS_VALID else None,
         bool(flags & _IS_PTP_TIME),
     )
 

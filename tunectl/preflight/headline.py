@@ -52,8 +52,8 @@ def headline(
     is looser than the profile's, and the waivers.
 
     `fed` is the verdict of the feed's budget, "not-judged" also where it was not measured; "" where nobody asked.
-    `not_known` counts the boot arguments that are in force and that the next boot may not have; `clock` is how the host's
-    own clock was judged.
+    `not_known` counts the boot arguments that are in force and that the next boot may not have; `clock` is how
+    the host's own clock was judged.
     """
     said = [_MEANS[verdict]]
     if loaded and loaded.load and loaded.load.ran:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 PROGRAMS = ("unshare", "ip", "chronyd", "ptp4l", "pmc", "gcc")
 OUTSIDE = ("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
-TRY = "mount -t tmpfs tmpfs /run && ip link set lo up && ip netns add far && ip link add v0 type veth peer name v1 netns far"
+TRY = "mount -t tmpfs tmpfs /run; ip link set lo up; ip netns add far; ip link add v0 type veth peer name v1 netns far"
 
 
 @functools.cache

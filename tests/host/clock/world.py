@@ -214,14 +214,14 @@ def chrony_without_source() -> Look | None:
 def chrony_by_itself() -> Look | None:
     """It follows its own clock."""
     chronyd(conf="local stratum 3")
-    return until(is_wrong)
+    return until(lambda seen, _: any("own clock" in word.trouble for word in seen.words))
 
 
 def chrony_hour() -> Look | None:
     """The clock is an hour behind the server's, and chronyd may not move it."""
     serve_time(3600.0)
     chronyd("-x")
-    return until(is_wrong)
+    return until(lambda _, judged: judged.outcome == "drifted" and (judged.offset_ns or 0) > 1e12)
 
 
 def chrony_stepped() -> Look | None:
@@ -294,7 +294,11 @@ def ptp_beside_chrony() -> Look | None:
     grandmaster()
     chronyd()
     ptp4l(conf="free_running 1")
-    return until(lambda seen, judged: judged.outcome == "compliant" and len(seen.words) == 2)
+    return until(
+        lambda seen, judged: (
+            judged.outcome == "compliant" and sum(word.offset_ns is not None for word in seen.words) == 2
+        )
+    )
 
 
 def nobody() -> Look | None:
@@ -317,7 +321,7 @@ def answering(answer: Callable[[bytes], Iterator[bytes]], wanted: Wanted = is_un
     threading.Thread(target=serve, daemon=True).start()
     (RUN / "chronyd").symlink_to("/bin/sleep")
     start("/run/chronyd", "600")
-    return until(wanted, 30)
+    return until(lambda seen, judged: bool(seen.keepers) and wanted(seen, judged), 30)
 
 
 def tracking(asked: bytes, sequence: bytes = b"", status: int = 0, size: int = 104, version: int = 6) -> bytes:
