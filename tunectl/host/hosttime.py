@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tunectl.fix import Fix, in_turn, to_decide
+from tunectl.fix import NOTHING, Fix, in_turn, to_decide
 from tunectl.host.adjtimex import KernelClock, read_kernel_clock
 from tunectl.host.chrony import read_tracking
 from tunectl.host.leaptable import expired_leap_table
@@ -54,12 +54,13 @@ class Word(NamedTuple):
 
 
 class HostTime(NamedTuple):
-    """All that was said. `problem`: why nobody was asked, or why not all who steer the clock can be seen."""
+    """All that was said. `hidden`: why not all who steer the clock may be seen."""
 
     kernel: KernelClock | None = None
     keepers: tuple[Timekeeper, ...] = ()
     words: tuple[Word, ...] = ()
-    problem: str = ""
+    hidden: str = ""
+    is_recorded: bool = False
     expired: str = ""  # the table of leap seconds that chronyd uses, and that says nothing about today
 
 
@@ -76,14 +77,14 @@ class Judged(NamedTuple):
 def read_host_time(root: Sysroot) -> HostTime:
     """Asks everybody who can be asked; it may take some seconds. Never raises."""
     if not root.live:
-        return HostTime(problem="a recorded host: nobody can be asked how far off its clock was")
+        return HostTime(is_recorded=True)
     try:
         kernel = read_kernel_clock()
     except OSError:
         kernel = None
     keepers = tuple(read_timekeepers(root))
     expired = expired_leap_table(root, keepers, time.time())
-    return HostTime(kernel, keepers, tuple(_words(root, keepers)), hidden_threads(root), expired)
+    return HostTime(kernel, keepers, tuple(_words(root, keepers)), hidden_threads(root), expired=expired)
 
 
 def _words(root: Sysroot, keepers: Sequence[Timekeeper]) -> Iterator[Word]:
@@ -211,6 +212,8 @@ def _behind(word: Word, cards: Sequence[Word]) -> Word:
 
 def judge(seen: HostTime, limit_ns: float) -> Judged:
     """The clock against the limit: wrong, right or unknown, with every reason. Pure."""
+    if seen.is_recorded:
+        return Judged(Outcome.UNREADABLE, "a recorded host: nobody can be asked how far off its clock was", NOTHING)
     word = _best(seen.words)
     said = (word.offset_ns, word.bound_ns) if word else (None, None)
     faults = list(_faults(seen, limit_ns))
@@ -222,7 +225,7 @@ def judge(seen: HostTime, limit_ns: float) -> Judged:
     if lack or word is None:
         return Judged(Outcome.UNREADABLE, "; ".join([lack, *remarks]), fix, *said)
     steered = f"{word.keeper} steers the clock by {word.source}: it is {_off(word)}"
-    return Judged(Outcome.COMPLIANT, "; ".join([steered, *remarks]), in_turn(), *said)
+    return Judged(Outcome.COMPLIANT, "; ".join([steered, *remarks]), NOTHING, *said)
 
 
 def _best(words: Sequence[Word]) -> Word | None:
@@ -275,8 +278,9 @@ def _remarks(seen: HostTime) -> Iterator[str]:
 def _lack(seen: HostTime, word: Word | None, limit_ns: float) -> tuple[str, Fix]:
     """Why nobody can say that the clock is right, and what would; "" where somebody can."""
     if word is None:
-        cards = [each.lack for each in seen.words if each.lack]
-        return next(iter(cards), seen.problem or "no program that is known here steers the clock"), _START
+        cards = [(each.lack, each.fix) for each in seen.words if each.lack]
+        hidden = [(seen.hidden, _AS_ROOT)] if seen.hidden else []
+        return next(iter([*cards, *hidden]), ("no program that is known here steers the clock", _START))
     if word.lack:
         return word.lack, word.fix
     if not word.steers:
@@ -284,4 +288,4 @@ def _lack(seen: HostTime, word: Word | None, limit_ns: float) -> tuple[str, Fix]
     if word.bound_ns is None or word.bound_ns > limit_ns:
         better = to_decide("have it follow a nearer or better source, or set [clock] in the host file")
         return f"{word.keeper} finds the clock {_off(word)}: not proved to be within {nanoseconds(limit_ns)}", better
-    return "", in_turn()
+    return "", NOTHING

@@ -71,7 +71,7 @@ def _apart() -> tuple[int, int]:
 def read(host: WatchedHost) -> Iterator[Sample]:
     """clock_error_ns, the most that the clock can be off, and clock_step_ns, the largest step of the last hour."""
     if not host.root.live:
-        why = "a recorded host: nobody can be asked how far off its clock was"
+        why = judge(read_host_time(host.root), host.config.clock.limit_ns).reason
         yield Sample("clock_error_ns", _HOST, None, _NAME, Freshness.ABSENT, why)
         return
     kept = host.keep(_NAME, _Kept)
