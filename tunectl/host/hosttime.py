@@ -16,6 +16,7 @@ from tunectl.host.leaptable import expired_leap_table
 from tunectl.host.linuxptp import PtpClock, read_ptp_clock
 from tunectl.host.procs import hidden_threads
 from tunectl.host.ptpclock import CardClock, read_card_clock
+from tunectl.host.refusals import ON_HOST
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timekeepers import Timekeeper, read_timekeepers
 from tunectl.host.timesyncd import read_synced
@@ -31,9 +32,8 @@ _MIXED_NS = 0.5e9
 _ASKED = ("chronyd", "ptp4l", "phc2sys", "systemd-timesyncd")
 _START = to_decide("have one program steer the clock: chronyd, or ptp4l with phc2sys")
 _SOURCES = to_decide("see which of its sources answer: chronyc -n sources")
-_MASTER = to_decide("see whom ptp4l follows, and how that is vouched for: sudo pmc -u -b 0 'GET PARENT_DATA_SET'")
+_MASTER = to_decide("see whom ptp4l follows, and what vouches for that: pmc -u -b 0, GET PARENT_DATA_SET")
 _SERVER = to_decide("see which server answers: timedatectl timesync-status")
-_AS_ROOT = to_decide("ask again as root, on the host itself")
 
 
 class Word(NamedTuple):
@@ -46,7 +46,7 @@ class Word(NamedTuple):
     bound_ns: float | None = None
     trouble: str = ""  # why it does not follow anything
     lack: str = ""  # why it does not say, or why nobody knows the bound
-    fix: Fix = _AS_ROOT
+    fix: Fix = ON_HOST
     is_of_card: bool = False  # it speaks of a card's clock, and not of the system's
     tai_s: int | None = None  # TAI - UTC, as its source has it
     moved_ns: float = 0.0  # what it found at its last update, and then corrected
@@ -117,7 +117,9 @@ def _of_chrony(root: Sysroot, keepers: Sequence[Timekeeper]) -> Word | None:
     elif ago > _MISSED * max(said.interval_s, _LEAST_S):
         trouble = f"its source {said.source} has not answered for {seconds_of(ago)}"
     offset, bound, moved = (value * 1e9 for value in (said.offset_s, said.bound_s, said.last_offset_s))
-    word = Word(name, steers, said.source, trouble=trouble, fix=_SOURCES, moved_ns=abs(moved), moved_ago_s=ago)
+    word = Word(name, steers, said.source, trouble=trouble, fix=_SOURCES)
+    runs_s = max((keeper.since_s for keeper in keepers), default=ago)  # a loser of its source forgets when that was
+    word = word._replace(moved_ns=abs(moved), moved_ago_s=min(ago, runs_s))
     if not keepers:
         word = word._replace(lack="chronyd answers, and its process is not seen here: does it steer the clock?")
     return word._replace(offset_ns=abs(offset), bound_ns=bound) if said.follows else word
@@ -127,7 +129,7 @@ def _of_timesyncd(root: Sysroot, keeper: Timekeeper) -> Word:
     said, now = read_synced(root), time.time()
     word = Word(str(keeper), True, fix=_SERVER)
     if said is None:
-        return word._replace(lack="systemd-timesyncd does not say how far off it finds the clock", fix=_AS_ROOT)
+        return word._replace(lack="systemd-timesyncd does not say how far off it finds the clock", fix=ON_HOST)
     if not said.packets:
         return word._replace(trouble="no server has answered it")
     if now - said.at_s > _MISSED * max(said.interval_s, _LEAST_S):
@@ -279,7 +281,7 @@ def _lack(seen: HostTime, word: Word | None, limit_ns: float) -> tuple[str, Fix]
     """Why nobody can say that the clock is right, and what would; "" where somebody can."""
     if word is None:
         cards = [(each.lack, each.fix) for each in seen.words if each.lack]
-        hidden = [(seen.hidden, _AS_ROOT)] if seen.hidden else []
+        hidden = [(seen.hidden, ON_HOST)] if seen.hidden else []
         return next(iter([*cards, *hidden]), ("no program that is known here steers the clock", _START))
     if word.lack:
         return word.lack, word.fix
