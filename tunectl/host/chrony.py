@@ -81,7 +81,7 @@ def _by_udp(root: Sysroot, request: bytes, sequence: int) -> bytes:
 
 def _by_path(root: Sysroot, request: bytes, sequence: int) -> bytes:
     """It answers to a path alone: one in a directory that nobody but us can write."""
-    trusted = users_named(*ACCOUNTS)
+    trusted = users_named(root, *ACCOUNTS)
     place = tempfile.mkdtemp(prefix="tunectl-", dir="/run")
     try:
         os.chmod(place, 0o711)

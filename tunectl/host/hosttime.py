@@ -13,7 +13,7 @@ from tunectl.fix import NOTHING, Fix, in_turn, to_decide
 from tunectl.host.adjtimex import KernelClock, read_kernel_clock
 from tunectl.host.chrony import read_tracking
 from tunectl.host.leaptable import expired_leap_table
-from tunectl.host.linuxptp import PtpClock, read_ptp_clock
+from tunectl.host.linuxptp import PtpClock, may_steer, read_ptp_clock
 from tunectl.host.procs import hidden_threads
 from tunectl.host.ptpclock import CardClock, read_card_clock
 from tunectl.host.refusals import ON_HOST
@@ -90,7 +90,7 @@ def read_host_time(root: Sysroot) -> HostTime:
 def _words(root: Sysroot, keepers: Sequence[Timekeeper]) -> Iterator[Word]:
     of = {name: [keeper for keeper in keepers if keeper.name == name] for name in _ASKED}
     ptp = [(keeper, _ptp_clock(root, keeper)) for keeper in of["ptp4l"]]
-    cards = [_of_ptp(keeper, clock) for keeper, clock in ptp]
+    cards = [_of_ptp(root, keeper, clock) for keeper, clock in ptp]
     if word := _of_chrony(root, of["chronyd"]):
         yield _behind(word, cards) if word.source.startswith("PHC") else word
     yield from cards
@@ -144,27 +144,26 @@ def _ptp_clock(root: Sysroot, keeper: Timekeeper) -> PtpClock | str:
         return error.strerror or str(error)
 
 
-def _of_ptp(keeper: Timekeeper, clock: PtpClock | str) -> Word:
+def _of_ptp(root: Sysroot, keeper: Timekeeper, clock: PtpClock | str) -> Word:
     """With time stamps of software it steers the system's clock; else a card's, which is worth as much to the system
     as phc2sys or chronyd makes of it."""
     if isinstance(clock, str):
-        return Word(
-            str(keeper), False, lack=f"ptp4l does not say how far off it finds its clock: {clock}", is_of_card=True
-        )
+        lack = f"{keeper} does not say how far off it finds its clock: {clock}"
+        return Word(str(keeper), False, lack=lack, is_of_card=not may_steer(root, keeper))
     steers = clock.is_software and not clock.runs_free and not clock.leads
     is_of_card = not clock.is_software or clock.leads
     word = Word(str(keeper), steers, f"grandmaster {clock.grandmaster}", fix=_MASTER, is_of_card=is_of_card)
+    if clock.leads and not clock.has_reference:
+        return word._replace(lack=f"{keeper} follows nobody: it leads by its own crystal (class {clock.clock_class})")
     if clock.state == "uncalibrated" and not clock.runs_free:
-        return word._replace(lack=f"{word.keeper} has only begun to follow: its port is uncalibrated", fix=_MASTER)
-    if clock.state not in ("slave", "uncalibrated") and not (clock.leads and clock.has_reference):
-        leads = f", and it leads by its own crystal (class {clock.clock_class})" if clock.leads else ""
-        return word._replace(trouble=f"it follows nobody: its port {clock.interface} is {clock.state}{leads}")
+        return word._replace(lack=f"{keeper} has only begun to follow: its port is uncalibrated")
+    if not clock.leads and clock.state not in ("slave", "uncalibrated"):
+        return word._replace(trouble=f"it follows nobody: its port {clock.interface} is {clock.state}")
     word = word._replace(tai_s=clock.utc_offset_s, offset_ns=abs(clock.offset_ns))
     if clock.exact_ns is None or not clock.is_traceable or (clock.is_ptp_time and clock.utc_offset_s is None):
         vouch = "its grandmaster does not vouch for its time (clockAccuracy, timeTraceable, currentUtcOffsetValid)"
-        return word._replace(lack=f"{word.keeper} finds its clock off by {nanoseconds(word.offset_ns)}, and {vouch}")
-    bound = abs(clock.offset_ns) + clock.path_delay_ns / 2 + clock.exact_ns
-    return word._replace(bound_ns=bound)
+        return word._replace(lack=f"{keeper} finds its clock off by {nanoseconds(word.offset_ns)}, and {vouch}")
+    return word._replace(bound_ns=abs(clock.offset_ns) + clock.path_delay_ns / 2 + clock.exact_ns)
 
 
 def _of_phc2sys(root: Sysroot, keeper: Timekeeper, ptp: Sequence[tuple[Timekeeper, PtpClock | str]]) -> Word:
@@ -175,8 +174,10 @@ def _of_phc2sys(root: Sysroot, keeper: Timekeeper, ptp: Sequence[tuple[Timekeepe
     device = (wanted if wanted.startswith("/dev/") else _device(root, wanted)) if wanted else next(iter(known), "")
     if device not in known or (len(known) > 1 and not wanted):
         return word._replace(lack=f"{word.keeper}: which clock it copies, and how right that is, is not known")
-    card, clock = _of_ptp(*known[device]), known[device][1]
-    word = word._replace(source=f"{device} ({card.source})", lack=card.lack, tai_s=card.tai_s)
+    card, clock = _of_ptp(root, *known[device]), known[device][1]
+    word = word._replace(source=f"{device} ({card.source})", lack=card.lack, tai_s=card.tai_s, fix=card.fix)
+    if card.offset_ns is None:
+        return word
     try:
         found = read_card_clock(root, device.lstrip("/"))
     except OSError as error:
@@ -283,8 +284,10 @@ def _lack(seen: HostTime, word: Word | None, limit_ns: float) -> tuple[str, Fix]
         cards = [(each.lack, each.fix) for each in seen.words if each.lack]
         hidden = [(seen.hidden, ON_HOST)] if seen.hidden else []
         return next(iter([*cards, *hidden]), ("no program that is known here steers the clock", _START))
-    if word.lack:
-        return word.lack, word.fix
+    silent = [each for each in seen.words if each.lack and each.offset_ns is None and not each.is_of_card]
+    for each in (word, *silent):
+        if each.lack:
+            return each.lack, each.fix
     if not word.steers:
         return f"{word.keeper} only watches the clock, which is {_off(word)}: nobody steers it", _START
     if word.bound_ns is None or word.bound_ns > limit_ns:

@@ -81,6 +81,7 @@ class _Conf(NamedTuple):
     read_only: str
     domain: int
     runs_free: bool
+    is_software: bool
 
 
 def read_ptp_clock(root: Sysroot, keeper: Timekeeper) -> PtpClock:
@@ -96,6 +97,12 @@ def read_ptp_clock(root: Sysroot, keeper: Timekeeper) -> PtpClock:
         raise OSError(error.errno, f"{error.strerror or error} at /{path}") from error
 
 
+def may_steer(root: Sysroot, keeper: Timekeeper) -> bool:
+    """Of one that does not say: was it told to steer the system's clock, where it follows somebody?"""
+    conf = _read_conf(root, keeper)
+    return conf.is_software and not conf.runs_free
+
+
 def _read_conf(root: Sysroot, keeper: Timekeeper) -> _Conf:
     """Where it listens, by the file and the arguments that it was started with; those count more."""
     said = dict(re.findall(r"^[ \t]*(\w+)[ \t]+(\S+)", _conf_text(root, keeper), re.MULTILINE))
@@ -105,7 +112,14 @@ def _read_conf(root: Sysroot, keeper: Timekeeper) -> _Conf:
         for key, name in (("uds_address", "ptp4l"), ("uds_ro_address", "ptp4lro"))
     )
     domain = said.get("domainNumber", "0")
-    return _Conf(address, read_only, int(domain) & 0xFF if domain.isdecimal() else 0, said.get("free_running") == "1")
+    is_software = "-S" in keeper.options() or said.get("time_stamping") == "software"
+    return _Conf(
+        address,
+        read_only,
+        int(domain) & 0xFF if domain.isdecimal() else 0,
+        said.get("free_running") == "1",
+        is_software,
+    )
 
 
 def _conf_text(root: Sysroot, keeper: Timekeeper) -> str:

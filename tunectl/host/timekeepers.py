@@ -82,8 +82,9 @@ def read_timekeepers(root: Sysroot) -> list[Timekeeper]:
 
 
 def _is(root: Sysroot, pid: int, program: Program) -> bool:
-    own = users_named(*program.accounts) - {0} if root.live and program.accounts else frozenset[int]()
-    return is_daemon(root, pid, program.units) or bool(own and users_of(root, pid) <= own and users_of(root, pid))
+    users = users_of(root, pid)
+    own = users_named(root, *program.accounts) - {0}
+    return is_daemon(root, pid, program.units) or bool(users and users <= own)
 
 
 def _read(root: Sysroot, pid: int, name: str, others: Iterable[int]) -> Timekeeper | None:

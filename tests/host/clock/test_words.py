@@ -276,6 +276,8 @@ def test_a_table_that_chronyd_uses_expires(tmp_path: Path, line: str, table: str
         ),
         ((RIGHT._replace(tai_s=36),), "drifted", "the kernel's TAI offset is 37 s, chronyd says 36 s"),
         ((RIGHT._replace(lack="it does not say"),), "unreadable", "it does not say"),
+        ((RIGHT, Word("ptp4l", False, lack="it hangs")), "unreadable", "it hangs"),  # it may steer, too
+        ((RIGHT, Word("ptp4l", False, lack="it hangs", is_of_card=True)), "compliant", ""),
         ((Word("ptp4l", False, is_of_card=True, offset_ns=1.0, bound_ns=2.0),), "unreadable", "no program"),
         ((), "unreadable", "no program that is known here steers the clock"),
     ],
