@@ -23,10 +23,8 @@ from tunectl.host.timesyncd import read_synced
 from tunectl.model import Outcome
 from tunectl.wording import few, nanoseconds, seconds_of
 
-_MISSED, _LEAST_S = (
-    8,
-    4.0,
-)  # a source that left eight questions unanswered is unreachable (RFC 5905, the reach register)
+# A source that left eight questions unanswered is unreachable (RFC 5905, the reach register).
+_MISSED, _LEAST_S = 8, 4.0
 _HOUR_S = 3600.0
 _MIXED_NS = 0.5e9
 _ASKED = ("chronyd", "ptp4l", "phc2sys", "systemd-timesyncd")
@@ -92,7 +90,7 @@ def _words(root: Sysroot, keepers: Sequence[Timekeeper]) -> Iterator[Word]:
     ptp = [(keeper, _ptp_clock(root, keeper)) for keeper in of["ptp4l"]]
     cards = [_of_ptp(root, keeper, clock) for keeper, clock in ptp]
     if word := _of_chrony(root, of["chronyd"]):
-        yield _behind(word, cards) if word.source.startswith("PHC") else word
+        yield behind(word, cards) if word.source.startswith("PHC") else word
     yield from cards
     yield from (_of_phc2sys(root, keeper, ptp) for keeper in of["phc2sys"])
     yield from (_of_timesyncd(root, keeper) for keeper in of["systemd-timesyncd"])
@@ -175,6 +173,8 @@ def _of_phc2sys(root: Sysroot, keeper: Timekeeper, ptp: Sequence[tuple[Timekeepe
     if device not in known or (len(known) > 1 and not wanted):
         return word._replace(lack=f"{word.keeper}: which clock it copies, and how right that is, is not known")
     card, clock = _of_ptp(root, *known[device]), known[device][1]
+    if clock.is_software:  # there is no card: it copies the system's clock onto itself
+        return word._replace(steers=False, is_of_card=True)
     word = word._replace(source=f"{device} ({card.source})", lack=card.lack, tai_s=card.tai_s, fix=card.fix)
     if card.offset_ns is None:
         return word
@@ -202,8 +202,8 @@ def _device(root: Sysroot, interface: str) -> str:
     return f"/dev/ptp{index}" if index.isdecimal() else interface
 
 
-def _behind(word: Word, cards: Sequence[Word]) -> Word:
-    """chronyd's word where it copies a card's clock: what ptp4l says of that card comes to it."""
+def behind(word: Word, cards: Sequence[Word]) -> Word:
+    """chronyd's word where it copies a card's clock: what ptp4l says of that card comes to it. Pure."""
     told = [card for card in cards if card.is_of_card and card.offset_ns is not None]
     if not told or word.offset_ns is None or word.bound_ns is None:
         return word
@@ -257,8 +257,6 @@ def _faults(seen: HostTime, limit_ns: float) -> Iterator[tuple[str, Fix]]:
         elif word.moved_ns > limit_ns and word.moved_ago_s < _HOUR_S:
             ago = f"{seconds_of(word.moved_ago_s)} ago"
             yield f"{word.keeper} found the clock off by {nanoseconds(word.moved_ns)} {ago}, and moved it", word.fix
-
-    for word in seen.words:
         if seen.kernel and word.tai_s is not None and seen.kernel.tai_s not in (0, word.tai_s):
             what = f"the kernel's TAI offset is {seen.kernel.tai_s} s, {word.keeper} says {word.tai_s} s"
             yield what, to_decide("see who sets the kernel's TAI offset: phc2sys, or chronyd with leapsectz")

@@ -9,7 +9,7 @@ import pytest
 from tests.host.clock.world import tracking
 from tunectl.host.adjtimex import KernelClock, read_kernel_clock
 from tunectl.host.chrony import parse_tracking
-from tunectl.host.hosttime import HostTime, Word, across, judge, read_host_time
+from tunectl.host.hosttime import HostTime, Word, across, behind, judge, read_host_time
 from tunectl.host.leaptable import expired_leap_table
 from tunectl.host.linuxptp import PtpClock
 from tunectl.host.ptpclock import CardClock, parse_samples
@@ -176,6 +176,14 @@ def test_a_cards_clock_counts_in_tai(is_ptp_time: bool, ahead_ns: int, offset_ns
 def test_a_card_that_nobody_vouches_for_bounds_nothing() -> None:
     word = across(PHC2SYS, CARD._replace(bound_ns=None), CLOCK, CardClock(37_000_000_000, 10), "/dev/ptp0")
     assert judge(HostTime(KERNEL, (), (word,)), LIMIT_NS).outcome == "unreadable"
+
+
+def test_chronyds_bound_grows_by_that_of_the_card_that_it_copies() -> None:
+    word = behind(RIGHT._replace(source="PHC0"), [CARD, RIGHT._replace(keeper="another", steers=False)])
+    assert (word.offset_ns, word.bound_ns) == (5e3 + 20, 80e3 + 500)
+    unvouched = behind(RIGHT, [CARD._replace(bound_ns=None, lack="nobody vouches")])
+    assert judge(HostTime(KERNEL, (), (unvouched,)), LIMIT_NS).reason == "nobody vouches"
+    assert behind(RIGHT, []) is RIGHT  # a card that keeps itself right, as some clouds have
 
 
 # ---- who steers
