@@ -136,10 +136,10 @@ def test_the_monitor_sees_what_it_must() -> None:
     """What would blind it is not set: /proc/interrupts, others' affinity, the kernel's events, its own CPUs."""
     (unit,) = units_of("monitor", PROGRAM)
     assert "subset=pid" not in unit.text
-    for name in ("ProcSubset", "ProtectProc", "PrivateNetwork", "IPAddressDeny"):
+    for name in ("ProcSubset", "ProtectProc", "PrivateNetwork", "IPAddressDeny", "ProtectClock"):
         assert key(unit.text, name) == []
     assert "AF_NETLINK" in key(unit.text, "RestrictAddressFamilies")[0]
-    assert key(unit.text, "SystemCallFilter")[-1] == "sched_setaffinity"
+    assert key(unit.text, "SystemCallFilter")[-1] == "sched_setaffinity adjtimex clock_adjtime"
     assert (key(unit.text, "Type"), key(unit.text, "NotifyAccess")) == (["notify"], ["main"])
     assert key(unit.text, "ExecStart") == ["/opt/tunectl/bin/tunectl monitor"]
 

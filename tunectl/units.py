@@ -32,12 +32,16 @@ _HOMES = ("/home/", "/root/", "/run/user/")
 
 
 # What preflight may besides: the probe locks its memory and looks whether another holds the C-states; a NIC's clock
-# (PTP_SYS_OFFSET wants it open for writing), and the MSRs, for which the kernel asks for CAP_SYS_RAWIO.
+# (PTP_SYS_OFFSET wants it open for writing), and the MSRs, for which the kernel asks for CAP_SYS_RAWIO. The clock's own
+# state it may read (adjtimex, which ProtectClock refuses); without CAP_SYS_TIME nobody sets it.
 _MEASURING = """
 CapabilityBoundingSet=CAP_IPC_LOCK CAP_SYS_RAWIO CAP_SYS_RESOURCE
 DeviceAllow=/dev/cpu_dma_latency rw
 DeviceAllow=char-ptp rw
-DeviceAllow=char-cpu/msr r"""
+DeviceAllow=char-cpu/msr r
+RestrictSUIDSGID=yes
+PrivateMounts=yes
+SystemCallFilter=adjtimex clock_adjtime"""
 
 
 class Unit(NamedTuple):
@@ -69,7 +73,7 @@ def trial_units(
     needs = " ".join(map(quoted, dict.fromkeys(places)))
     talking = lines.replace("AF_NETLINK", "AF_NETLINK AF_INET AF_INET6").replace("IPAddressDeny=any\n", "")
     values = {"START": starting(invocation), "UNSET": UNSET, "NEEDS": needs}
-    waiting = talking + _MEASURING if measures else talking if reaches else lines
+    waiting = talking.replace("ProtectClock=yes\n", "") + _MEASURING if measures else talking if reaches else lines
     return _unit(RETURN, {"CONFINED": lines, **values}), _unit(DEADLINE, {"CONFINED": waiting, **values})
 
 

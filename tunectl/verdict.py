@@ -38,6 +38,7 @@ def verdict_of(findings: Iterable[Finding], strict: bool = False) -> Verdict:
     return "pending-reboot" if Outcome.PENDING_REBOOT in outcomes else "compliant"
 
 
+CLOCK = "check.clock_sync"
 # They look at the engine, which has to stand still while the probe measures: what they could not find out now is no
 # part of this proof.
 _OF_THE_ENGINE = "check.trading_"
@@ -48,8 +49,8 @@ def is_proof(knob: str, spared: Container[str]) -> bool:
 
     It does on settings and checks. It does not on what is left unread in order not to interrupt an isolated CPU
     (`spared`), for which the clock that the probe measures there stands in; on the engine's own threads; on sensors;
-    on what the next boot will have.
+    on what the next boot will have; on who can vouch for the time of day.
     """
-    if knob == NEXT_BOOT or knob.startswith("thermal."):
+    if knob in (NEXT_BOOT, CLOCK) or knob.startswith("thermal."):
         return False
     return not knob.startswith(_OF_THE_ENGINE) and knob not in spared

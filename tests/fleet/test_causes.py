@@ -112,6 +112,18 @@ def test_the_worst_verdict_comes_first_then_the_worst_severity_then_most_hosts()
     ]
 
 
+def test_a_clock_that_is_off_is_one_cause_however_far_and_whoever_says_so() -> None:
+    fix = "see which of its sources answer: chronyc -n sources"
+    clocks = [
+        finding(
+            "check.clock_sync", reason=f"chronyd (pid {n}) finds the clock off by {n} ms", observed=f"{n} ms", fix=fix
+        )
+        for n in (5, 900)
+    ]
+    (made,) = causes(host("a", clocks[0]), host("b", clocks[1]))
+    assert (made["knob"], made["cause"], made["hosts"]) == ("check.clock_sync", fix, ["a", "b"])
+
+
 def test_a_reason_that_no_finding_explains_is_a_cause_without_its_numbers() -> None:
     made = causes(*(host(f"h{n}", reasons=[f"fan {n} failed at 0{n}:15"]) for n in range(3)))
     assert [(one["cause"], one["texts"], len(one["hosts"])) for one in made] == [("fan N failed at N", 3, 3)]

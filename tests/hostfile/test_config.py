@@ -213,6 +213,26 @@ def test_a_ratio_is_a_share_of_one(tmp_path: Path, value: str) -> None:
         config(tmp_path, f"{LOW}[thermal]\nmin_ratio = {value}\n")
 
 
+@pytest.mark.parametrize(
+    ("table", "limit_ns"),
+    [
+        ("", 100e3),
+        ("[clock]", 100e3),
+        ('[clock]\nrule = "rts25"', 1e6),
+        ('[clock]\nrule = "cat"', 50e6),
+        ('[clock]\nrule = "cat"\nmax_error_ns = 20000', 20e3),
+    ],
+)
+def test_how_far_the_clock_may_be_off(tmp_path: Path, table: str, limit_ns: float) -> None:
+    assert config(tmp_path, f"{LOW}{table}\n").clock.limit_ns == limit_ns
+
+
+@pytest.mark.parametrize("value", ["0", "-1.0", "nan", "inf", "86400e9"])
+def test_a_limit_that_no_clock_keeps_or_breaks_is_refused(tmp_path: Path, value: str) -> None:
+    with pytest.raises(UsageError, match=r"clock\.max_error_ns"):
+        config(tmp_path, f"{LOW}[clock]\nmax_error_ns = {value}\n")
+
+
 @pytest.mark.parametrize("knob", ["check.tick_off", "thermal.throttled"])
 def test_checks_may_be_waived_too(tmp_path: Path, knob: str) -> None:
     text = f'{LOW}[[waivers]]\nknob = "{knob}"\nreason = "x"\nuntil = 2099-01-01\ntarget = 2\n'

@@ -6,7 +6,7 @@ QUANTITIES = [
     "frequency_khz", "sentinel_khz", "core_khz",
     "temperature_mc", "trip_mc", "cooling_state",
     "interrupts", "timer_ticks", "function_calls", "reschedules", "own_interruptions",
-    "knob", "manager", "device", "source",
+    "knob", "manager", "device", "source", "clock_error_ns", "clock_step_ns",
     "latency_p99_9_ns", "latency_max_ns", "latency_count", "latency_worst_max_ns", "latency_open_max_ns",
     "latency_missed", "latency_allowed", "latency_missed_per_day", "latency_window_dropped",
 ]  # fmt: skip

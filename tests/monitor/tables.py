@@ -32,6 +32,7 @@ _FIRST = {
     "ManagerStarted": "Stop the other service, or leave these settings to it in the host file.",
     "DeviceChanged": "`sudo tunectl apply` places its interrupts and queues.",
     "CpuOffline": "Find out who took it offline. A thread that was pinned to it runs elsewhere now.",
+    "ClockOffset": "`sudo tunectl check` says who steers the clock, and what is wrong ([clock.md](clock.md)).",
     "MonitorDisturbs": "Stop the monitor (`sudo systemctl stop tunectl-monitor`) while you trade, and report it.",
     "FrequencyUnknown": "Give the monitor a sentinel (`[monitor.sentinel]`), or the base frequency (`[thermal]`).",
     "SourceLost": "`tunectl monitor --once` names the file and the reason.",

@@ -23,6 +23,7 @@ from tunectl.errors import TunectlError, UsageError
 from tunectl.fix import NOTHING
 from tunectl.host.refusals import ON_HOST
 from tunectl.host.sysroot import Sysroot
+from tunectl.hostfile.shape import Clock
 from tunectl.model import Finding, Match, Outcome, Scope, Trading
 
 # Nothing of the operator's own pytest may take part: no configuration file, no options from the environment, no
@@ -79,17 +80,19 @@ def run_checks(
     interfaces: tuple[str, ...] = (),
     trading: Sequence[Trading] = (),
     intrude: bool = False,
+    clock_limit_ns: float = Clock().limit_ns,
 ) -> list[Finding]:
     """A finding for each check and instance: the shipped checks, or those in `paths` (a file, a directory, FILE::NAME).
 
     `window_s` is how long the host is watched, once for all checks; `settings` are the desired values by knob,
     `interfaces` the NICs the host file names, `trading` the operator's own threads. With `intrude` a
-    spinner goes also where somebody else's threads run.
+    spinner goes also where somebody else's threads run. `clock_limit_ns`: how far the clock may be from UTC.
     UsageError for a path that is not there or holds no check. Must not run on an isolated CPU: the caller pins.
     Interrupted, with what was found so far, by Ctrl-C.
     """
     # One object for all paths: what was measured for one is there for the next.
-    subject = Subject(root, scope, window_s, settings or {}, _with_streams(on_progress), interfaces, trading, intrude)
+    tell = _with_streams(on_progress)
+    subject = Subject(root, scope, window_s, settings or {}, tell, interfaces, trading, intrude, clock_limit_ns)
     places = list(paths) or [str(shipped_checks())]
     for place in places:
         if not Path(place.partition("::")[0]).exists():

@@ -19,6 +19,7 @@ from tunectl.host.occupants import Occupant, Place, occupants
 from tunectl.host.procs import Thread, find_threads, hidden_threads
 from tunectl.host.refusals import ON_HOST
 from tunectl.host.sysroot import Sysroot
+from tunectl.hostfile.shape import Clock
 from tunectl.model import Scope, Trading
 from tunectl.tuners.conflicts import FoundTuner
 from tunectl.tuners.find import read_tuners
@@ -38,6 +39,7 @@ class Subject:
     interfaces: tuple[str, ...] = ()  # the NICs that carry market data
     trading: Sequence[Trading] = ()
     intrude: bool = False  # spin also where somebody else's threads run
+    clock_limit_ns: float = Clock().limit_ns  # how far the clock may be from UTC
 
     @cached_property
     def facts(self) -> CpuFacts:

@@ -68,6 +68,7 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, intrude: 
             interfaces=config.interfaces,
             trading=config.threads,
             intrude=intrude,
+            clock_limit_ns=config.clock.limit_ns,
         )
     findings = waive(found, config.waivers, today(), whole="" if paths else "check.")
     verdict = verdict_of(findings, strict)

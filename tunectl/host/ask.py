@@ -15,7 +15,7 @@ from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 
 ANSWERS = "tunectl-answers"  # in a recording; no host has such a directory
-_SYSTEMD = "run/systemd/system"  # sd_booted(3): only systemd makes it, and only as the first process
+SYSTEMD = "run/systemd/system"  # sd_booted(3): only systemd makes it, and only as the first process
 _TIMEOUT_S = 5.0
 _LARGEST = 1 << 20  # characters of an answer that is read
 
@@ -47,7 +47,7 @@ _PROPERTIES = (
 # systemctl(1), show: org.freedesktop.DBus.Properties.GetAll of each unit, which changes none, and a property that is
 # asked for by name is printed even if it is empty (src/systemctl/systemctl-show.c). No known unit is "not-found".
 SHOW = Question(
-    "systemctl-show", ("/usr/bin/systemctl", "show", f"--property={','.join(_PROPERTIES)}", "--", *UNITS), _SYSTEMD
+    "systemctl-show", ("/usr/bin/systemctl", "show", f"--property={','.join(_PROPERTIES)}", "--", *UNITS), SYSTEMD
 )
 # systemctl(1), --version: "systemd 255 (255.4-1)", and a line of what it was built with. It asks nobody.
 VERSION = Question("systemctl-version", ("/usr/bin/systemctl", "--version"))
@@ -56,7 +56,7 @@ VERSION = Question("systemctl-version", ("/usr/bin/systemctl", "--version"))
 # (src/daemon/rpmostreed-os.cxx). Asked where one is staged: before the shutdown no entry has its line.
 KARGS = Question("rpm-ostree-kargs", ("/usr/bin/rpm-ostree", "kargs"), "run/ostree/staged-deployment")
 # systemd-system.conf(5), RuntimeWatchdogSec=; org.freedesktop.systemd1(5), RuntimeWatchdogUSec: "30s", or "0" for none.
-WATCHDOG = Question("systemctl-watchdog", ("/usr/bin/systemctl", "show", "--property=RuntimeWatchdogUSec"), _SYSTEMD)
+WATCHDOG = Question("systemctl-watchdog", ("/usr/bin/systemctl", "show", "--property=RuntimeWatchdogUSec"), SYSTEMD)
 QUESTIONS = (SHOW, VERSION, KARGS, WATCHDOG)  # what a snapshot writes down the answers to
 
 # Variables of units that a recording may hold; any other may be a secret.

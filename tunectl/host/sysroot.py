@@ -155,6 +155,16 @@ class Sysroot:
                 raise OSError(errno.EINVAL, NOT_REGULAR) from error
             raise
 
+    def open_device(self, path: str) -> int:
+        """A character device of the running host, to be asked and not written; the caller closes it."""
+        if not self.live:
+            raise OSError(errno.ENODATA, "a recorded host has no devices")
+        fd = os.open(self._prefix + path, _READ | os.O_NONBLOCK)
+        if not stat.S_ISCHR(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise OSError(errno.EINVAL, "is no device")
+        return fd
+
     def open_below(self, directory: int, path: str) -> int:
         """A file below an open directory; the caller knows that no link of a recorded host is on the way."""
         fd = os.open(path, self._flags, dir_fd=directory)

@@ -15,12 +15,13 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.budget import looser, merged, of_feed
 from tunectl.hostfile.monitor import check_monitor
 from tunectl.hostfile.profile import NO_TEXTS, Profile, Texts, load_profile
-from tunectl.hostfile.shape import HostFile, Monitor, Thermal, ThreadRow, WaiverRow
+from tunectl.hostfile.shape import Clock, HostFile, Monitor, Thermal, ThreadRow, WaiverRow
 from tunectl.knobs import KNOBS
 from tunectl.model import NEXT_BOOT, Scope, Setting, Trading, Waiver, parse_target
 from tunectl.probe.loads import chosen
 from tunectl.shapes import Looser
 
+_DAY_NS = 86_400e9
 UNMANAGED = "unmanaged"  # a knob the profile sets and this site leaves alone
 
 
@@ -41,6 +42,7 @@ class HostConfig(NamedTuple):
     looser: tuple[Looser, ...] = ()  # limits of the budget that permit more than the profile's
     feed: bool = False  # whether preflight runs `probe feed`, too
     feed_limits: Mapping[str, float] = MappingProxyType({})  # key of [budget.feed] to limit
+    clock: Clock = Clock()
     files: tuple[str, ...] = ()  # of the site, that all this was read from
 
 
@@ -59,6 +61,9 @@ def resolve(
         raise UsageError(f"{origin}: thermal.min_ratio: must lie above 0 and be at most 1")
     if hostfile.thermal.base_frequency_khz is not None and hostfile.thermal.base_frequency_khz <= 0:
         raise UsageError(f"{origin}: thermal.base_frequency_khz: must lie above 0")
+    if not 0 < hostfile.clock.limit_ns < _DAY_NS:  # NaN, too
+        why = f"{origin}: clock.max_error_ns: {hostfile.clock.limit_ns:.10g} is no limit"
+        raise UsageError(why, "nanoseconds, above zero and below a day")
     check_monitor(hostfile.monitor, scope, origin)
     if hostfile.bootloader not in ("", *FAMILIES):
         raise UsageError(f"{origin}: bootloader: there is no '{hostfile.bootloader}'", f"one of {', '.join(FAMILIES)}")
@@ -77,6 +82,7 @@ def resolve(
         looser(limits, profile.measures),
         hostfile.preflight.feed,
         of_feed(hostfile.budget.feed, origin),
+        hostfile.clock,
         profile.files,
     )
 

@@ -178,6 +178,26 @@ class Thermal(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     min_ratio: Annotated[float, Meta(description="The least part of the base frequency that is enough.")] = 0.9
 
 
+# How far a clock may be from UTC, by the rule that says so: RTS 25 (EU 2017/574), Annex, Tables 1 and 2, for algorithms
+# at high frequency and for all others that no person confirms; SEC Rule 613 (CAT NMS Plan, 6.8) and FINRA Rule 4590.
+CLOCK_RULES = {"rts25-high-frequency": 100e3, "rts25": 1e6, "cat": 50e6}
+
+
+class Clock(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[clock]: how far the host's clock may be from UTC."""
+
+    rule: Annotated[
+        Literal["rts25-high-frequency", "rts25", "cat"],
+        Meta(description="The rule that it has to keep: 100 µs, 1 ms or 50 ms."),
+    ] = "rts25-high-frequency"
+    max_error_ns: Annotated[float | None, Meta(description="A limit of the site's own, instead of the rule's.")] = None
+
+    @property
+    def limit_ns(self) -> float:
+        """The limit in force."""
+        return CLOCK_RULES[self.rule] if self.max_error_ns is None else self.max_error_ns
+
+
 class WaiverRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """[[waivers]]"""
 
@@ -234,6 +254,7 @@ class HostFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         Budget()
     )
     thermal: Annotated[Thermal, Meta(description="What the clock is held to.")] = Thermal()
+    clock: Annotated[Clock, Meta(description="How far the clock may be from UTC.")] = Clock()
     preflight: Annotated[Preflight, Meta(description="What preflight does beyond the usual.")] = Preflight()
     monitor: Annotated[Monitor, Meta(description="The monitor's settings.")] = Monitor()
     knobs: Annotated[dict[str, Value], Meta(description="The site's own values over the profile's, by knob.")] = {}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from tunectl.model import Target, Waiver
+from tunectl.model import Outcome, Target, Waiver
 from tunectl.shapes import Jitter, Looser, NextWaiver, Waivers
 from tunectl.wording import looser_limits, plural
 
@@ -17,6 +17,12 @@ _FED = {
     "within": "feed kept its limit",
     "broken": "feed broke its limit",
     "not-judged": "feed was not judged",
+}
+
+_CLOCK = {
+    Outcome.COMPLIANT: "the host's clock keeps its limit",
+    Outcome.DRIFTED: "the host's clock is not right",
+    Outcome.UNREADABLE: "nobody can vouch for the host's clock",
 }
 
 
@@ -40,12 +46,14 @@ def headline(
     fed: str = "",
     *,
     not_known: int = 0,
+    clock: Outcome | None = None,
 ) -> str:
     """One sentence: what the verdict means, beside which load it was measured, what became of the feed, each limit that
     is looser than the profile's, and the waivers.
 
     `fed` is the verdict of the feed's budget, "not-judged" also where it was not measured; "" where nobody asked.
-    `not_known` counts the boot arguments that are in force and that the next boot may not have.
+    `not_known` counts the boot arguments that are in force and that the next boot may not have; `clock` is how
+    the host's own clock was judged.
     """
     said = [_MEANS[verdict]]
     if loaded and loaded.load and loaded.load.ran:
@@ -54,6 +62,8 @@ def headline(
         said.append(_FED[fed])
     if looser:
         said.append(looser_limits(looser))
+    if clock in _CLOCK:
+        said.append(_CLOCK[clock])
     if not_known:
         said.append(f"the next boot is not known for {plural(not_known, 'argument')}")
     return "; ".join([*said, _waivers(waivers)])

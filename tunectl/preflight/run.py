@@ -45,7 +45,7 @@ from tunectl.tuning.inspection import Inspection, config_or_proposal
 from tunectl.tuning.journal import Journal, peek
 from tunectl.tuning.plan import idle_waivers, waive
 from tunectl.tuning.proved import of_this_boot
-from tunectl.verdict import verdict_of
+from tunectl.verdict import CLOCK, verdict_of
 from tunectl.wording import PROBE
 from tunectl.work import Tell, Work
 
@@ -166,7 +166,9 @@ def run_preflight(request: Request) -> Flight:
         finding.next is NextBoot.UNKNOWN and finding.outcome is Outcome.COMPLIANT for finding in flight.findings
     )
     fed = flight.fed.result.budget.verdict if flight.fed.result else "not-judged" if flight.is_feed_asked else ""
-    flight.headline = headline(flight.verdict, flight.looser, flight.waivers, flight.loaded, fed, not_known=not_known)
+    clock = next((finding.outcome for finding in flight.check if finding.knob == CLOCK), None)
+    terms = (flight.verdict, flight.looser, flight.waivers, flight.loaded, fed)
+    flight.headline = headline(*terms, not_known=not_known, clock=clock)
     return flight
 
 
@@ -236,6 +238,7 @@ def _check(request: Request, flight: Flight, config: HostConfig) -> None:
             interfaces=config.interfaces,
             trading=config.threads,
             intrude=request.intrude,
+            clock_limit_ns=config.clock.limit_ns,
         )
     except Interrupted as interrupted:
         flight.check = waive(interrupted.found, config.waivers, request.today)

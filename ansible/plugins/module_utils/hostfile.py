@@ -49,6 +49,13 @@ OPTIONS: dict[str, Any] = {
         "type": "dict",
         "options": {"base_frequency_khz": {"type": "int"}, "min_ratio": {"type": "float"}},
     },
+    "clock": {
+        "type": "dict",
+        "options": {
+            "rule": {"type": "str", "choices": ["rts25-high-frequency", "rts25", "cat"]},
+            "max_error_ns": {"type": "float"},
+        },
+    },
     "preflight": {
         "type": "dict",
         "options": {

@@ -114,6 +114,20 @@ options:
           min_ratio:
             description: The least part of the base frequency that is enough.
             type: float
+      clock:
+        description: How far the clock may be from UTC.
+        type: dict
+        suboptions:
+          rule:
+            description: 'The rule that it has to keep: 100 µs, 1 ms or 50 ms.'
+            type: str
+            choices:
+              - rts25-high-frequency
+              - rts25
+              - cat
+          max_error_ns:
+            description: A limit of the site's own, instead of the rule's.
+            type: float
       preflight:
         description: What preflight does beyond the usual.
         type: dict

@@ -28,8 +28,9 @@ HOSTS = {"lab4": {2, 3}, "xeon2s": {2, 18}, "epyc": {2, 18}, "hybrid": {2, 3}, "
 
 
 # What this recorded host need not have: a sentinel that runs, an application that sends its latencies, a source that
-# failed, a trip point and a device that cools, a base frequency that is unknown, a share of the highest one.
-ELSEWHERE = {"core_khz", "source", "trip_mc", "cooling_state", "highest_khz", "max_perf_khz"}
+# failed, a trip point and a device that cools, a base frequency that is unknown, a share of the highest one, a clock
+# that somebody sets.
+ELSEWHERE = {"core_khz", "source", "trip_mc", "cooling_state", "highest_khz", "max_perf_khz", "clock_step_ns"}
 ELSEWHERE |= {name for name in QUANTITIES if name.startswith("latency_")}
 
 

@@ -123,6 +123,7 @@ _CORE = "How often a physical core was throttled for heat, as each of its CPUs c
 _PACKAGE = "How often a package was throttled for heat, as each of its CPUs counted it."
 _BEST = "The best fresh frequency of a package's ticking CPU."
 _LANDED = f"Device interrupts that landed on isolated CPUs; the {MOST} busiest."
+_ERROR = "The most that the host's clock can be off, as who steers it says."
 _DRIFTED = f"1 for a target that drifted; the first {MOST}."
 _INTERRUPT = {
     "irq": lambda sample: number_of(sample.whole or sample.subject),
@@ -164,6 +165,8 @@ _TABLE: dict[str, Row] = {
     "latency_bad_input": _messages("latency_bad_input", "Words from the application that were no latency."),
     "latency_bad_pairs": _messages("latency_bad_pairs", "Pairs from the application that were done before due."),
     "latency_dropped": _messages("latency_dropped", "Datagrams from the application that the kernel dropped."),
+    "clock_error_ns": _row("clock_error_bound_seconds", _ERROR, scale=_NANO),
+    "clock_step_ns": _row("clock_step_seconds", "The largest step of the host's clock in the last hour.", scale=_NANO),
     "knob": _row("knob_drifted", _DRIFTED, "knob", "target", value=_drifted, most=MOST),
     "unconfirmed_s": _row("unconfirmed_seconds", "Until a change that nobody confirmed is taken back."),
     "manager": _row("manager_active", "1 where another program that tunes runs.", "manager", value=_active, most=MOST),

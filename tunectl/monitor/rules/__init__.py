@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tunectl.monitor.model import Condition, Health, Severity
-from tunectl.monitor.rules import changes, frequency, interrupts, latency, thermal, unknown
+from tunectl.monitor.rules import changes, frequency, hosttime, interrupts, latency, thermal, unknown
 from tunectl.monitor.rules.history import History
 
 FAILED = "rule"  # the subject of the one condition of a rule that raised: nothing is known of other subjects
@@ -112,6 +112,13 @@ RULES: tuple[Rule, ...] = (
         changes.judge_cpus,
         good=1,
         lasts=True,
+    ),
+    Rule(
+        "ClockOffset",
+        _CRITICAL,
+        "time stamps of a clock that is off are wrong before every venue and regulator",
+        "its owner's estimate and bound (chronyd, ptp4l with phc2sys, systemd-timesyncd) against [clock], and steps",
+        hosttime.judge,
     ),
     Rule(
         "MonitorDisturbs",

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar, cast
 from tunectl.cpulist import CpuSet
 from tunectl.host.counters import INTERRUPTS, THROTTLES, rise
 from tunectl.hostfile.config import HostConfig
+from tunectl.hostfile.shape import Clock
 from tunectl.monitor.model import Condition, Freshness, Health, Sample, Snapshot
 
 T = TypeVar("T")
@@ -18,6 +19,7 @@ T = TypeVar("T")
 # What is read of many: one of them that could be read and cannot any more is a loss, however many others still can.
 _PARTS = frozenset(
     {"temperature_mc", "cooling_state", "bios_limit_khz", "max_khz", "core_throttles", "package_throttles"}
+    | {"clock_error_ns"}
 )
 # Enough for a counter that could not be read for a while; what lasts longer is the alerts' business.
 DEPTH = 16
@@ -31,14 +33,14 @@ class Limits(NamedTuple):
     p99_9_ns: float | None = None
     max_ns: float | None = None
     isolated: CpuSet = frozenset()
+    clock_ns: float = Clock().limit_ns  # how far the clock may be from UTC
 
     @classmethod
     def of(cls, config: HostConfig) -> Limits:
         """[thermal] and [monitor.sla] of a host file, made concrete."""
         thermal, sla = config.thermal, config.monitor.sla
-        return cls(
-            thermal.min_ratio, thermal.base_frequency_khz, sla.p99_9_ns, sla.max_ns, frozenset(config.scope.isolated)
-        )
+        isolated, clock_ns = frozenset(config.scope.isolated), config.clock.limit_ns
+        return cls(thermal.min_ratio, thermal.base_frequency_khz, sla.p99_9_ns, sla.max_ns, isolated, clock_ns)
 
 
 class Seen(NamedTuple):
