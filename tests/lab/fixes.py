@@ -22,6 +22,9 @@ DECISIONS: frozenset[str] = frozenset(
         "see why: dmesg | grep -i tsc (unstable, skew between sockets, firmware that writes it), and mend that",
         "see why: dmesg | grep -i clocksource",
         "isolate CPUs among … for the threads that read from …, or use a NIC near the others",
+        'ask for "net.queue_irqs" = "housekeeping" in the host file: it chooses CPUs that are near',
+        "reseat the card and its riser, clean the contacts, try another slot; then the BIOS: a forced generation, "
+        "bifurcation, a lane that it switched off",
         "start it, then check again",
         "find what keeps that CPU from them: an interrupt's thread, a real-time thread of the kernel",
         "have whoever starts it start it on CPUs …, or end that (a script, a service, a timer)",

@@ -134,6 +134,8 @@ class _Recorder:
         match = _CPU_OF.search(path)
         if match and name in DISTURBING and int(match[1]) in self._quiet:
             return f"reading it would interrupt CPU {match[1]}, which is isolated"
+        if "_link_" in name and self._root.get(f"{path[: -len(name)]}power/runtime_status") == "suspended":
+            return "reading it would wake the device"
         if name == "temp" and self._root.get(f"{path[:-4]}type") in DISTURBING_ZONES and self._quiet:
             return "reading it interrupts a CPU of the package, which may be an isolated one"
         return ""
@@ -292,7 +294,8 @@ FILES = (
     "proc/sys/kernel/stack_tracer_enabled",
     *_below("sys/kernel/debug/sched/fair_server/cpu[0-9]*", "runtime period"),
     *_below("sys/module", "intel_idle/parameters/max_cstate processor/parameters/max_cstate"),
-    "sys/bus/pci/devices/*/link/*_aspm",
+    *_below("sys/bus/pci/devices/*", "class physfn power/runtime_status link/*_aspm aer_dev_correctable"),
+    *_below("sys/bus/pci/devices/*", "current_link_speed current_link_width max_link_speed max_link_width"),
     *_below(_NET, "operstate speed mtu type carrier device/driver"),
     *_below(f"{_NET}/device", _PCI),
     *_below(f"{_NET}/device/..", _PCI),
