@@ -74,7 +74,7 @@ KNOBS = (
         CHOICE,
         Severity.STALL,
         why="With `auto` the kernel suspends a card, and the bridges above it, when it is idle. The first message "
-        "after a pause waits until it woke; a display driver that did so has cost a CPU a millisecond (a public report).",
+        "after a pause waits until it woke; a display driver that did so cost a CPU a millisecond (a public report).",
         source="Documentation/ABI/testing/sysfs-devices-power (power/control); Documentation/power/runtime_pm.rst",
         risk="more power",
     ),

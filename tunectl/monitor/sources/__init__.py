@@ -10,6 +10,7 @@ from tunectl.monitor.model import Freshness, Sample, Snapshot
 from tunectl.monitor.moments import moment_now
 from tunectl.monitor.sources import (
     audit,
+    cards,
     clock,
     drift,
     events,
@@ -17,6 +18,7 @@ from tunectl.monitor.sources import (
     interrupts,
     latency,
     limits,
+    smi,
     thermal,
     throttle,
     trial,
@@ -33,6 +35,8 @@ SOURCES: tuple[Source, ...] = (
     tuners.SOURCE,
     trial.SOURCE,
     drift.SOURCE,
+    smi.SOURCE,
+    cards.SOURCE,
     frequency.SOURCE,
     clock.SOURCE,
     latency.SOURCE,
