@@ -72,6 +72,7 @@ MEASURES = {
     "p99_9_ns": "arrival P99.9",
     "interruptions_per_s": "interruptions",
     "stolen_ppm": "stolen",
+    "smis_per_s": "SMIs",
     "loop_ns": "loop turn",
 }
 
@@ -169,7 +170,7 @@ def written(measure: str, value: float | None) -> str:
         return "-"
     if measure.endswith("_ns"):
         return nanoseconds(value)
-    return f"{plain(value)}/s" if measure == "interruptions_per_s" else f"{plain(value)} ppm"
+    return f"{plain(value)}/s" if measure.endswith("_per_s") else f"{plain(value)} ppm"
 
 
 def times(ratio: float) -> str:
