@@ -61,7 +61,10 @@ def _way(root: Sysroot, path: str) -> tuple[str, ...]:
         path = f"{path}/physfn"
     if "/../" in path or not root.exists(path):
         return ()
-    parts = root.real(path).split("/")
+    try:
+        parts = root.real(path).split("/")
+    except OSError:  # links in a circle
+        return ()
     # VMD and the like begin a hierarchy of their own below a device.
     start = max((place for place, part in enumerate(parts) if _ROOT.fullmatch(part)), default=-1)
     return tuple(part for part in parts[start + 1 :] if _ADDRESS.fullmatch(part))

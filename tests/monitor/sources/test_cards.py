@@ -204,3 +204,14 @@ def test_a_host_that_counts_nothing_has_no_trouble(tmp_path: Path) -> None:
     look = host.look()
     for rule in ("PcieErrors", "MemoryErrors", "LinkFlap", "NicLoss", "NicPaused", "NicCorrupt"):
         assert healths(rule, look) == {}
+
+
+def test_names_and_counts_of_a_hostile_recording_are_bounded(xeon: Watched) -> None:
+    for count in (1, 99):
+        xeon.write(f"{CARD}/aer_dev_correctable", f"{'x' * 3000} {count}\nBadTLP {'9' * 90}\n \nBadDLLP -5\nRxErr ٣")
+        statistics(xeon, rx_out_of_buffer=2**64 + count, rx_crc_errors_phy=count, rx_discards_phy=10**30)
+        look = xeon.look()
+    assert one(look, "pcie_errors").value == 98
+    assert len(one(look, "pcie_errors").reason) < 200
+    assert healths("NicLoss", look) == {"eno1": Health.GOOD}
+    assert healths("NicCorrupt", look) == {"ens2f0": Health.BAD}

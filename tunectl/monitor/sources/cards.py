@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tunectl.host.cards import DEVICES, trading_cards
 from tunectl.host.counters import INTERRUPTS, THROTTLES
 from tunectl.host.niccounters import CORRECTED, LOST, meanings
+from tunectl.host.plausible import COUNT
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.rising import Rising
@@ -93,11 +94,11 @@ def _kernels(root: Sysroot, interfaces: tuple[str, ...]) -> Iterator[tuple[Subje
 def _errors(text: str) -> dict[str, int]:
     """`BadTLP 3` a line, of older kernels `Bad TLP 3`; the total at the end counts messages, each of several errors."""
     rows = (line.rpartition(" ") for line in text.splitlines())
-    return {name: int(n) for name, _, n in rows if _is_count(n) and name and not name.startswith("TOTAL_")}
+    return {name[:40]: int(n) for name, _, n in rows if _is_count(n) and name and not name.startswith("TOTAL_")}
 
 
 def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 20
+    return text.isascii() and text.isdecimal() and len(text) <= 20 and COUNT.holds(int(text))
 
 
 def _number(root: Sysroot, path: str) -> _Seen:
