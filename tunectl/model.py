@@ -282,6 +282,8 @@ class HostId(NamedTuple):
     kernel: str = ""
     boot_id: str = ""
     machine: str = ""
+    microcode: str = ""
+    bios: str = ""
 
 
 class Document(NamedTuple):

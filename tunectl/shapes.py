@@ -114,6 +114,32 @@ class Host(msgspec.Struct, frozen=True):
     kernel: Annotated[str, Meta(description="The release, as uname -r.")] = ""
     boot_id: str = ""
     machine: Annotated[str, Meta(description="As uname -m.")] = ""
+    microcode: Annotated[str | UnsetType, Meta(description="Of the first CPU; x86 only.")] = UNSET
+    bios: Annotated[str | UnsetType, Meta(description="Version and date, as DMI has them.")] = UNSET
+
+
+def host_of(identity: tuple[str, str, str, str, str, str]) -> Host:
+    """A host as documents have it: what it does not show of its firmware is left out."""
+    hostname, kernel, boot_id, machine, microcode, bios = identity
+    return Host(hostname, kernel, boot_id, machine, microcode or UNSET, bios or UNSET)
+
+
+class CardFirmware(msgspec.Struct, frozen=True):
+    """What runs on a network card, as its driver words it."""
+
+    nic: str
+    driver: str
+    version: str
+
+
+class Firmware(msgspec.Struct, frozen=True):
+    """What a kernel was built as, and what runs on network cards: peers of the same hardware need not agree in it."""
+
+    kernel_build: Annotated[str, Meta(description="As uname -v.")] = ""
+    kernel_config: Annotated[
+        str, Meta(description="The first digits of its configuration's SHA-256; empty where no file shows it.")
+    ] = ""
+    cards: tuple[CardFirmware, ...] = ()
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -1516,6 +1542,8 @@ class Preflight(msgspec.Struct, frozen=True):
         Maybe,
     ] = []
     hardware: Annotated[Hardware | None, Maybe] = None  # tunectl 0.1.0 did not say
+    firmware: Annotated[Firmware, Maybe] = Firmware()
+    smis: Annotated[Smis | UnsetType, Meta(description="While it ran, all parts together.")] = UNSET
     cpu_sets: Annotated[CpuSets, Meta(description="Which CPUs were judged."), Maybe] = CpuSets()
     headline: Annotated[str, Meta(description="The verdict in words, with its terms."), Maybe] = ""
     looser: Annotated[list[Looser], Maybe] = []

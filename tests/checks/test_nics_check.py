@@ -28,6 +28,7 @@ def test_one_node_is_near_to_all(lab4: Path, judge: Judge) -> None:
 def test_what_cannot_be_judged_is_said(lab4: Path, judge: Judge) -> None:
     found = judge(lab4, {2, 3}, CHECK, interfaces=("lo", "eth9"))
     assert {target: one.outcome for target, one in found.items()} == dict.fromkeys(
-        ("check.nic_node[lo]", "check.nic_node[eth9]"), Outcome.UNSUPPORTED
+        (f"check.{check}[{nic}]" for check in ("nic_node", "nic_irq_node") for nic in ("lo", "eth9")),
+        Outcome.UNSUPPORTED,
     )
-    assert [one.outcome for one in judge(lab4, {2, 3}, CHECK).values()] == [Outcome.UNSUPPORTED]
+    assert [one.outcome for one in judge(lab4, {2, 3}, CHECK).values()] == [Outcome.UNSUPPORTED] * 2

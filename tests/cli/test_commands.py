@@ -81,7 +81,7 @@ def test_every_format_of_every_command(tunectl: Run, stock: Path, command: str, 
     ("word", "names"),
     [
         ("irq.affinity", ["irq.affinity"]),
-        ("pcie", ["pcie.aspm_policy"]),
+        ("pcie", ["pcie.aspm_policy", "pcie.l0s_aspm", "pcie.l1_aspm", "pcie.runtime_power"]),
         ("governor", ["cpufreq.governor"]),
         ("khz", ["cpufreq.max_khz", "cpufreq.min_khz", "uncore.max_khz", "uncore.min_khz"]),
         ("isolcpus", ["boot.isolcpus"]),

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunectl.fleet.peers import FEWEST, SCORE, Outlier, outliers
+from tests.fleet.made import asked, preflight
+from tunectl.fleet.peers import FEWEST, SCORE, Outlier, groups_of, outliers
+from tunectl.fleet.records import Summary
 
 sane = st.floats(0, 1e18)
 
@@ -87,3 +89,38 @@ def test_the_unit_does_not_matter(values: list[float], factor: float) -> None:
     assert scaled.median == pytest.approx(usual.median * factor)
     beyond = (name for name, one in odd.items() if abs(one.score) > SCORE * 1.001)
     assert {name for name in beyond if not 1 / 1.501 < odd[name].ratio < 1.501} <= set(same)
+
+
+def card(version: str) -> dict[str, str]:
+    return {"nic": "eth0", "driver": "ice", "version": version}
+
+
+def summary(name: str, microcode: str = "0x2c", smis: int | None = 0, **firmware: object) -> Summary:
+    """What is kept of a host that measured, with this firmware."""
+    made = preflight(name, firmware={"kernel_config": "aa", "cards": [card("4.2")], **firmware})
+    made["host"]["microcode"] = microcode
+    made["probe"]["smis"] = {"count": smis, "reason": "" if smis is not None else "only Intel's CPUs count them"}
+    document = asked(name, made).document
+    assert document
+    return document
+
+
+def test_who_was_left_out_of_an_update_is_told_though_its_figures_are_usual() -> None:
+    hosts = {f"tx-{n}": summary(f"tx-{n}") for n in range(1, 6)}
+    hosts["tx-6"] = summary("tx-6", "0x2b", kernel_config="bb", cards=[card("4.1")])
+    hosts["tx-7"] = summary("tx-7", "", kernel_config="", cards=[])  # an older tunectl, which does not say
+    ((group,), odd) = groups_of(hosts)
+    assert odd == []
+    assert group.notes == [
+        "tx-6: the microcode is 0x2b; 5 of 6 peers: 0x2c",
+        "tx-6: the kernel's configuration is bb; 5 of 6 peers: aa",
+        "tx-6: the firmware of network cards is 'ice 4.1'; 5 of 6 peers: 'ice 4.2'",
+    ]
+
+
+def test_a_host_with_smis_is_odd_among_hosts_without() -> None:
+    hosts = {f"tx-{n}": summary(f"tx-{n}") for n in range(1, 6)} | {"tx-6": summary("tx-6", smis=600)}
+    (row,) = groups_of(hosts)[1]
+    assert (row.host, row.measure, row.worse) == ("tx-6", "smis_per_s", True)
+    amd = {f"tx-{n}": summary(f"tx-{n}", smis=None) for n in range(1, 7)}
+    assert groups_of(amd)[1] == []

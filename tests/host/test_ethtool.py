@@ -201,3 +201,21 @@ def test_nothing_is_imported_for_a_path_that_cannot_be() -> None:
 def test_a_number_that_no_attribute_holds_is_refused(path: str, number: str) -> None:
     with pytest.raises(OSError, match="Invalid argument"):
         write_setting(f"ethtool/eth0/{path}", number)
+
+
+@pytest.mark.slow
+def test_a_driver_s_own_statistics_and_firmware_are_asked() -> None:
+    """veth counts by queue; no firmware runs it. lo has no statistics, and a name that is no interface has nothing."""
+    text, firmware, *absent = said(
+        "ethtool/v0/statistics",
+        "ethtool/v0/firmware",
+        "ethtool/lo/statistics",
+        "ethtool/eth99/statistics",
+        "ethtool/a-name-that-is-longer-than-interfaces-are/firmware",
+        "ethtool/../statistics",
+    )
+    counts = dict(line.rsplit(" ", 1) for line in text.splitlines())
+    assert counts["peer_ifindex"].isdecimal()
+    assert any(name.startswith("rx_queue_0_") for name in counts)
+    assert firmware == ""
+    assert set(absent) == {errno.ENOENT}

@@ -98,6 +98,11 @@ def hybrid() -> HostSpec:
         hwmon=("coretemp",),
         throttle=True,
         daemons=("thermald",),
+        # The display controller of the chip, as i915 leaves it.
+        files={
+            "sys/bus/pci/devices/0000:00:02.0/class": "0x030000\n",
+            "sys/bus/pci/devices/0000:00:02.0/power/control": "auto\n",
+        },
     )
 
 

@@ -120,6 +120,9 @@ def _write_nic(tree: Tree, spec: HostSpec, nic: Nic) -> None:
     for irq in nic.irqs:
         tree.value(f"{pci}/msi_irqs/{irq}", "msix")
     tree.value(f"{pci}/irq", min(nic.irqs, default=0))
+    tree.values(f"{pci}/power", control="on", runtime_status="active")
+    if not nic.virtio:
+        tree.values(f"{pci}/link", l0s_aspm=0, l1_aspm=0)
     tree.link(f"sys/bus/pci/devices/{nic.bus}", f"../../../devices/pci0000:00/{nic.bus}")
 
 

@@ -28,6 +28,7 @@ def test_every_knob_has_a_host_to_be_read_on(host_root: HostFactory, knob: Knob)
             )
             here = here.replace("net/N/", "net/ens2f0/").replace("x-M", "x-0")
             here = here.replace("nodeN", "node0").replace("uncore_frequency/N", "uncore_frequency/uncore00")
+            here = here.replace("pci/devices/N", "pci/devices/0000:b1:00.0")
             if here.startswith("sys/fs/cgroup/"):  # a group's files are there once the controller is handed down to it
                 here = "sys/fs/cgroup/cgroup.controllers"
             tried = [here, here.replace("irq/N", "irq/25"), here.replace("irq/N", "irq/50")]

@@ -30,6 +30,17 @@ DECISIONS: frozenset[str] = frozenset(
         "see who set it: the journal of the program that steers it at that time",
         "have it follow a nearer or better source, or set [clock] in the host file",
         "isolate CPUs among … for the threads that read from …, or use a NIC near the others",
+        'ask for "net.queue_irqs" = "housekeeping" in the host file: it chooses CPUs that are near',
+        "reseat the card and its riser, try another slot and other firmware: sudo dmesg | grep -i aer",
+        "replace the module: the kernel's log and the BMC name it (sudo dmesg | grep -i edac)",
+        "switch flow control off at both ends (ethtool -A), and see who is too slow: the switch, or this host",
+        "find what in the firmware asks for them: BIOS (USB legacy support, power capping, patrol scrub, corrected "
+        "errors by firmware first), BMC polling; then `tunectl probe jitter --attribute` says how long each lasts",
+        "have its reader keep up and run in time, and make its ring longer (net.rx_ring); tunectl preflight says "
+        "whether the host holds it up",
+        "clean or replace cable and transceiver, try another port of the switch; its log says what it saw",
+        "reseat the card and its riser, clean the contacts, try another slot; then the BIOS: a forced generation, "
+        "bifurcation, a lane that it switched off",
         "start it, then check again",
         "find what keeps that CPU from them: an interrupt's thread, a real-time thread of the kernel",
         "have whoever starts it start it on CPUs …, or end that (a script, a service, a timer)",

@@ -7,6 +7,7 @@ QUANTITIES = [
     "temperature_mc", "trip_mc", "cooling_state",
     "interrupts", "timer_ticks", "function_calls", "reschedules", "own_interruptions",
     "knob", "manager", "device", "source", "clock_error_ns", "clock_step_ns",
+    "smis", "pcie_errors", "memory_errors", "carrier_changes", "nic_lost", "nic_paused", "nic_corrupt",
     "latency_p99_9_ns", "latency_max_ns", "latency_count", "latency_worst_max_ns", "latency_open_max_ns",
     "latency_missed", "latency_allowed", "latency_missed_per_day", "latency_window_dropped",
 ]  # fmt: skip

@@ -190,3 +190,15 @@ def test_a_waiver_for_a_thermal_finding_that_there_is_not_is_named(lab4: Path) -
     flight = flown(lab4)
     idle = [one for one in flight.findings if one.knob == "waiver" and one.instance.startswith("thermal.")]
     assert [(one.target, one.outcome) for one in idle] == [("waiver[thermal.throttel]", Outcome.UNSUPPORTED)]
+
+
+def test_smis_that_come_while_it_runs_are_counted_and_noted(tmp_path: Path) -> None:
+    root = build_named(tmp_path / "xeon2s", "xeon2s")
+    write_host_file(root, 'profile = "low-latency"\nisolated = "2-3,18-19"\n')
+    msr = root / "dev/cpu/0/msr"
+    msr.parent.mkdir(parents=True)
+    msr.write_bytes(bytes(0x34) + (7).to_bytes(8, "little"))
+    assert (flown(root).smis.count, any("SMI" in note for note in flown(root).notes)) == (0, False)
+    flight = flown(root, lambda: msr.write_bytes(bytes(0x34) + (10).to_bytes(8, "little")))
+    assert flight.smis.count == 3
+    assert "3 SMIs came meanwhile: each stopped all CPUs for a while" in flight.notes

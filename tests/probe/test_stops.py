@@ -142,7 +142,9 @@ def test_a_result_says_how_often_all_cpus_stopped_and_what_can_do_so() -> None:
     both = raw_cpu(2, *TOGETHER), raw_cpu(3, *TOGETHER)
     stops = told(*both)
     assert (stops["count"], stops["total_ns"], stops["max_ns"]) == (5, 500_000, 100_000)
-    assert "What can do so: an SMI or the hardware" in stopped_together(typed(stops, Stops))
+    said = stopped_together(typed(stops, Stops), 10.0)
+    assert "What can do so: an SMI or the hardware" in said
+    assert "0.5/s, 500 µs in all" in said
     virtual = told(
         *both,
         host_files={"/proc/cpuinfo": "flags : constant_tsc hypervisor nonstop_tsc\n"},
@@ -153,7 +155,7 @@ def test_a_result_says_how_often_all_cpus_stopped_and_what_can_do_so() -> None:
 
 def test_a_gap_in_which_the_kernel_ran_is_no_part_of_a_stop() -> None:
     assert told(raw_cpu(2, *TOGETHER), raw_cpu(4, *TOGETHER))["count"] == 4
-    assert stopped_together(typed(told(raw_cpu(2, *TOGETHER), raw_cpu(3)), Stops)) == ""
+    assert stopped_together(typed(told(raw_cpu(2, *TOGETHER), raw_cpu(3)), Stops), 10.0) == ""
 
 
 def test_it_is_said_why_nobody_can_tell() -> None:

@@ -13,7 +13,9 @@ from tunectl.checking.outcomes import Settled, compliant, unknown, unsupported
 from tunectl.checking.subject import Subject, Watched
 from tunectl.checking.traders import Trader, whose
 from tunectl.checking.window import Run, Window
+from tunectl.command import as_data
 from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.host.cards import Card
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.refusals import ON_HOST
 from tunectl.host.sysroot import Sysroot
@@ -33,6 +35,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         _instances(metafunc, "isolated_core", subject.cores, [format_cpulist(core) for core in subject.cores])
     if "interface" in metafunc.fixturenames:
         _instances(metafunc, "interface", subject.interfaces, subject.interfaces)
+    if "card" in metafunc.fixturenames:
+        _instances(metafunc, "card", subject.cards, [card.name for card in subject.cards])
     if "trading_thread" in metafunc.fixturenames:
         _instances(metafunc, "trading_thread", subject.trading, [trading.name for trading in subject.trading])
     if "tuner" in metafunc.fixturenames:
@@ -102,6 +106,15 @@ def interface(request: pytest.FixtureRequest, host: Sysroot) -> str:
     if name is None:
         unsupported("the host file names no interface in [network]")
     return name if name in host.listdir("sys/class/net") else unsupported(f"this host has no interface {name}")
+
+
+@pytest.fixture
+def card(request: pytest.FixtureRequest) -> Card:
+    """Each network card that the host file names, graphics card and accelerator in turn."""
+    found: Card | None = request.param
+    if found is None:
+        unsupported("the host file names no interface in [network], and there is no graphics card or accelerator")
+    return found if found.way else unsupported(f"{as_data(found.name)} is no PCI card")
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from tunectl.checking.visits import SWITCHES
 from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet, named_cpus
 from tunectl.fix import to_decide
+from tunectl.host.cards import Card, trading_cards
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.occupants import Occupant, Place, occupants
 from tunectl.host.procs import Thread, find_threads, hidden_threads
@@ -51,6 +52,11 @@ class Subject:
         """The physical cores with an isolated CPU; a CPU whose siblings are unknown is a core of its own."""
         cores = {self.facts.siblings.get(cpu) or frozenset({cpu}) for cpu in self.scope.isolated}
         return sorted(cores, key=min)
+
+    @cached_property
+    def cards(self) -> tuple[Card, ...]:
+        """The network cards that carry market data, graphics cards and accelerators."""
+        return trading_cards(self.root, self.interfaces)
 
     @cached_property
     def hidden(self) -> str:

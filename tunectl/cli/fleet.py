@@ -38,7 +38,7 @@ from tunectl.fleet.store import (
 from tunectl.host.identity import read_identity
 from tunectl.model import Document, HostId
 from tunectl.probe.document import LARGEST, read_document
-from tunectl.shapes import now_utc
+from tunectl.shapes import host_of, now_utc, plain
 
 _SAVED = {"txt": "text", "json": "json", "html": "html"}  # a file's suffix -> its format
 _PAGES = "pages"
@@ -89,7 +89,7 @@ def open_(options: Options, store: Path, hosts: str, name: str, selection: str) 
     if not names:
         raise UsageError(f"--hosts {hosts}: names no host")
     identity, at = read_identity(open_root(options)), now_utc()
-    header = {"tunectl_version": __version__, "host": identity._asdict()}
+    header = {"tunectl_version": __version__, "host": plain(host_of(identity))}
     racks = tuple((host, rack) for host, rack in names.items() if rack)
     session = open_session(store, Session(name, "", at, selection, tuple(names), racks), header)
     emit(options, "fleet.session", identity, session_file(session))

@@ -8,7 +8,7 @@ from tunectl.cli.helped import OK, Example
 from tunectl.cli.options import Options
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.guest import read_guest
-from tunectl.host.identity import read_identity
+from tunectl.host.identity import read_firmware, read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
 from tunectl.report.findings import counts
@@ -50,5 +50,6 @@ def _show(options: Options, root: Sysroot) -> int:
     body = show_body(topology, read_tuners(root), roles, identity, tuned, loader, guest)
     waits = waiting(options.state_path, root, identity.boot_id)
     unknown = [waits.said] if waits.said and not waits.change else []
+    body = replaced(body, firmware=read_firmware(root))
     emit(options, "show", identity, replaced(body, unconfirmed=waits.change, notes=unknown))
     return OK

@@ -118,10 +118,13 @@ def _group(hardware: Hardware | None, documents: Mapping[str, Summary]) -> tuple
     """Hosts of one kind, and the outliers among them."""
     hosts = list(documents)
     measured = {name: figures for name, document in documents.items() if (figures := document.figures)}
+    firmware = _differing(documents, documents, _FIRMWARE)
+    own = [f"{name}: {text}" for name, texts in firmware.items() for text in texts]
     if hardware is None:
         note = "these documents do not say what hardware it is, so no host is compared"
         return GroupRow(hardware, hosts, [], {}, [note]), []
     alike, notes = _alike(measured)
+    notes += own[:_NOTES] + ([f"{len(own) - _NOTES} more differences of firmware"] if len(own) > _NOTES else [])
     if len(alike) < FEWEST:
         notes.append(f"{len(alike)} of them measured: too few to tell what is usual, which takes {FEWEST}")
         return GroupRow(hardware, hosts, list(alike), {}, notes), []
@@ -134,7 +137,9 @@ def _group(hardware: Hardware | None, documents: Mapping[str, Summary]) -> tuple
         if spread:
             usual[measure.name] = spread
             found += [(name, measure.name, outlier) for name, outlier in beyond.items()]
-    differing = _differing({name for name, _, _ in found}, {name: documents[name] for name in alike})
+    differing = _differing(
+        {name for name, _, _ in found}, {name: documents[name] for name in alike}, (*_WHAT, *_FIRMWARE)
+    )
     odd = [
         OddRow(name, of, value, usual[of].median, ratio, score, score > 0, differing[name])
         for name, of, (value, ratio, score) in found
@@ -160,17 +165,19 @@ def _alike(measured: Mapping[str, Measured]) -> tuple[dict[str, Measured], list[
     return alike, notes
 
 
-def _differing(hosts: Collection[str], peers: Mapping[str, Summary]) -> dict[str, list[str]]:
+def _differing(
+    hosts: Collection[str], peers: Mapping[str, Summary], conditions: Collection[str]
+) -> dict[str, list[str]]:
     """For each of these hosts, the conditions in which at least half of its peers agree on another value."""
     own = {name: _conditions(document) for name, document in peers.items()}
-    all_ways = {what: Counter(of[what] for of in own.values()) for what in _WHAT}
+    all_ways = {what: Counter(of[what] for of in own.values()) for what in conditions}
     differing = {}
     for host in hosts:
         texts = []
         for what, ways in all_ways.items():
             value, others = own[host][what], len(own) - 1
             common, count = next(((way, n) for way, n in ways.most_common(2) if way != value), ("", 0))
-            if 2 * count >= max(others, 1):
+            if 2 * count >= max(others, 1) and (what in _WHAT or (value and common)):
                 texts.append(f"{what} is {as_data(value, _NONE)}; {count} of {others} peers: {as_data(common, _NONE)}")
         differing[host] = texts
     return differing
@@ -178,8 +185,17 @@ def _differing(hosts: Collection[str], peers: Mapping[str, Summary]) -> dict[str
 
 _NONE = "not said"
 _WHAT = ("the kernel", "tunectl", "the list of isolated CPUs", "the clock")
+# Told of every host that says it: nothing else shows that one was left out of an update.
+_FIRMWARE = (
+    *("the microcode", "the BIOS", "the kernel's build", "the kernel's configuration"),
+    "the firmware of network cards",
+)
+_NOTES = 20  # of a group
 
 
 def _conditions(document: Summary) -> dict[str, str]:
-    values = (document.host.kernel, document.tunectl_version, document.isolated, document.clock)
-    return dict(zip(_WHAT, values, strict=True))
+    host, firmware = document.host, document.firmware
+    cards = ", ".join(sorted({f"{card.driver} {card.version}" for card in firmware.cards}))
+    values = (host.kernel, document.tunectl_version, document.isolated, document.clock)
+    loaded = (host.microcode or "", host.bios or "", firmware.kernel_build, firmware.kernel_config, cards)
+    return dict(zip((*_WHAT, *_FIRMWARE), (*values, *loaded), strict=True))

@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta
 from tunectl.fleet.causes import Told, told_by
 from tunectl.fleet.todo import Doing, doings
 from tunectl.probe.doubt import doubt_of_go
-from tunectl.shapes import FIGURES, Amount, CameBack, Count, Hardware, Host, Jitter, Preflight, Waits
+from tunectl.shapes import FIGURES, Amount, CameBack, Count, Firmware, Hardware, Host, Jitter, Maybe, Preflight, Waits
 
 
 class Measure(NamedTuple):
@@ -34,6 +34,7 @@ MEASURES = (
     Measure("p99_9_ns", 100.0, 1.5),
     Measure("interruptions_per_s", 1.0, 1.5),
     Measure("stolen_ppm", 1.0, 1.5),
+    Measure("smis_per_s", 0.01, 1.5),  # firmware that a BIOS setting apart asks for
     Measure("loop_ns", 0.1, 1.1),  # this shows the CPU's clock: a tenth is one or two turbo steps
 )
 
@@ -53,6 +54,7 @@ class Measured(msgspec.Struct, frozen=True):
     interruptions_per_s: Amount | None
     stolen_ppm: Amount | None
     loop_ns: Annotated[Amount | None, Meta(description="An undisturbed turn of the probe's loop.")]
+    smis_per_s: Annotated[Amount | None, Meta(description="SMIs of the host; null where nobody counts."), Maybe] = None
 
 
 class Summary(NamedTuple):
@@ -76,6 +78,7 @@ class Summary(NamedTuple):
     doubt: str = ""  # why its GO cannot be repeated
     unconfirmed: Waits = UNSET
     returned: CameBack = UNSET
+    firmware: Firmware = Firmware()
 
 
 def summary_of(document: Preflight) -> Summary:
@@ -101,6 +104,7 @@ def summary_of(document: Preflight) -> Summary:
         doubt=doubt_of_go(document),
         unconfirmed=document.verify.unconfirmed if document.verify else UNSET,
         returned=document.verify.returned if document.verify else UNSET,
+        firmware=document.firmware,
     )
 
 
@@ -108,7 +112,9 @@ def _figures(probe: Jitter) -> Measured:
     worst = {name: probe.worst(name) for name in FIGURES}
     loop_ns = max((cpu.loop_ns.mean for cpu in probe.cpus if cpu.loop_ns.mean is not None), default=None)
     threshold_ns, cpus = float(probe.threshold_ns), len(probe.cpus)
-    return Measured(probe.duration_s, threshold_ns, cpus, probe.budget.verdict, **worst, loop_ns=loop_ns)
+    smis = probe.smis.count / probe.duration_s if probe.smis and probe.smis.count is not None else None
+    verdict = probe.budget.verdict
+    return Measured(probe.duration_s, threshold_ns, cpus, verdict, **worst, smis_per_s=smis, loop_ns=loop_ns)
 
 
 VERDICTS = ("no-go", "unknown", "pending-reboot", "go")  # the worst first

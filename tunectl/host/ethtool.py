@@ -7,15 +7,23 @@ net/ethtool/common.c. Nothing runs the program ethtool, whose text differs betwe
 
 A setting that the driver does not offer, or a feature that it cannot switch, is a path that does not exist.
 
+A driver's own statistics and its card's firmware have no netlink message: `ethtool/eth0/statistics` and
+`ethtool/eth0/firmware` are ioctls (net/ethtool/ioctl.c), which any user may ask.
+
 Which network interface leads to an address: the kernel's routing table, asked by rtnetlink(7).
 """
 
+import array
 import errno
+import fcntl
 import os
+import socket
+import struct
 from functools import cache
 from typing import Any, NamedTuple
 
 PREFIX = "ethtool/"
+ASKED = ("statistics", "firmware")  # of a whole interface, by ioctl
 
 
 class Message(NamedTuple):
@@ -66,6 +74,10 @@ def paths_of(nic: str) -> list[str]:
 
 def open_setting(path: str) -> int:
     """A setting of the running host as a descriptor to read: a number and a newline. OSError where there is none."""
+    nic, _, kind = path.removeprefix(PREFIX).partition("/")
+    if kind in ASKED:
+        text = _statistics(nic) if kind == "statistics" else _firmware(nic)
+        return _holding(text)
     nic, group, name = _parts(path)
     settings = {name: value for reply in _request(group, nic, "get") for name, value in reply["attrs"]}
     if group == "features":  # those that this driver can switch: 1 where one is on
@@ -73,10 +85,62 @@ def open_setting(path: str) -> int:
         settings = {name: int(name in names["active"]) for name in names["hw"] - names["nochange"]}
     if name not in settings:
         raise _absent(path)
+    return _holding(f"{settings[name]}\n")
+
+
+def _holding(text: str) -> int:
     fd = os.memfd_create("ethtool")
-    os.write(fd, f"{settings[name]}\n".encode())
+    data = memoryview(text.encode())
+    while data:
+        data = data[os.write(fd, data) :]
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
+
+
+_SIOCETHTOOL = 0x8946
+_GDRVINFO, _GSTRINGS, _GSTATS, _GSSET_INFO = 0x03, 0x1B, 0x1D, 0x37
+_SET_OF_STATS, _STRING = 1, 32  # ETH_SS_STATS, ETH_GSTRING_LEN
+_MOST = 65536  # statistics of one card: a thousand queues have fewer
+_NAME_MOST = 15
+
+
+def _statistics(nic: str) -> str:
+    """`name value` a line, as the driver has them."""
+    # Kernels before 2026 write as many as there are *now*, whatever was asked: so there is always room for the most.
+    found = _ioctl(nic, struct.pack("=IIQI", _GSSET_INFO, 0, 1 << _SET_OF_STATS, 0))
+    mask, count = struct.unpack_from("=QI", found, 8)
+    if not mask or not 0 < count <= _MOST:
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), f"{PREFIX}{nic}/statistics")
+    names = _ioctl(nic, struct.pack("=III", _GSTRINGS, _SET_OF_STATS, count), _MOST * _STRING)
+    values = _ioctl(nic, struct.pack("=II", _GSTATS, count), _MOST * 8)
+    if struct.unpack_from("=I", names, 8) != (count,) or struct.unpack_from("=I", values, 4) != (count,):
+        raise OSError(errno.EAGAIN, "its queues changed meanwhile", f"{PREFIX}{nic}/statistics")
+    lines = []
+    for place in range(count):
+        name = bytes(names[12 + place * _STRING :][:_STRING]).partition(b"\0")[0].decode("ascii", "replace")
+        lines.append(f"{'_'.join(name.split())} {struct.unpack_from('=Q', values, 8 + place * 8)[0]}\n")
+    return "".join(lines)
+
+
+def _firmware(nic: str) -> str:
+    """The version of the card's firmware, as its driver words it (struct ethtool_drvinfo)."""
+    found = _ioctl(nic, struct.pack("=I", _GDRVINFO), 192)
+    return bytes(found[68:100]).partition(b"\0")[0].decode("ascii", "replace") + "\n"
+
+
+def _ioctl(nic: str, request: bytes, room: int = 0) -> memoryview:
+    """What the kernel wrote over a request. OSError: ENOENT where there is no such interface, or none of that."""
+    if not 0 < len(nic.encode()) <= _NAME_MOST:
+        raise _absent(f"{PREFIX}{nic}")
+    held = array.array("B", request + bytes(room))
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            fcntl.ioctl(any_socket, _SIOCETHTOOL, struct.pack("16sP16x", nic.encode(), held.buffer_info()[0]))
+    except OSError as error:
+        if error.errno in (errno.ENODEV, errno.EOPNOTSUPP):
+            raise _absent(f"{PREFIX}{nic}") from None
+        raise
+    return memoryview(held)
 
 
 def write_setting(path: str, text: str) -> None:

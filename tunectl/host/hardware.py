@@ -7,6 +7,7 @@ import re
 import struct
 from collections.abc import Collection, Iterable
 
+from tunectl.cpulist import CpuSet
 from tunectl.host.cpus import Cpu
 from tunectl.host.cpusets import ISOLATED, NOHZ_FULL, read_cpu_list
 from tunectl.host.guest import is_metal, read_cpuidle_driver
@@ -103,20 +104,34 @@ def smis_between(before: Smis, after: Smis) -> Smis:
 
 def read_smis(root: Sysroot, cpus: Collection[int]) -> Smis:
     """Since the host was switched on, as the first of these CPUs says that is not isolated; none of them measures."""
+    if why := never_smis(root):
+        return Smis(None, why)
+    spared = frozenset(cpus) - read_cpu_list(root, ISOLATED) - read_cpu_list(root, NOHZ_FULL)
+    return count_smis(root, spared)
+
+
+def never_smis(root: Sysroot) -> str:
+    """Why this machine never shows its SMIs; "" where it may."""
     cpuinfo = root.get_text("proc/cpuinfo")
     if cpuinfo_field(cpuinfo, "vendor_id") != "GenuineIntel":
-        return Smis(None, "only Intel's CPUs count them")
+        return "only Intel's CPUs count them"
     if hypervisor_of(root, cpuinfo):
-        return Smis(None, "this is a virtual machine, and those of the machine below do not show")
-    spared = frozenset(cpus) - read_cpu_list(root, ISOLATED) - read_cpu_list(root, NOHZ_FULL)
+        return "this is a virtual machine, and those of the machine below do not show"
+    return ""
+
+
+def count_smis(root: Sysroot, spared: CpuSet) -> Smis:
+    """As the first of these CPUs says, none of which measures or is isolated."""
     if not spared:
         return Smis(None, "no CPU is left that neither measures nor is isolated")
     path = f"dev/cpu/{min(spared)}/msr"
     try:
         return Smis(struct.unpack("<Q", root.read_bytes(path, 8, _COUNT))[0] & _BITS)
     except FileNotFoundError:
+        if root.exists("sys/module/msr"):
+            return Smis(None, f"the module msr is there, and this service is not given /{path} (docs/cards.md)")
         return Smis(None, f"there is no /{path} (sudo modprobe msr)")
     except PermissionError:
-        return Smis(None, f"only root may read /{path}")
+        return Smis(None, f"only root may read /{path}, with CAP_SYS_RAWIO")
     except (OSError, struct.error) as error:
         return Smis(None, f"/{path} cannot be read: {error}")

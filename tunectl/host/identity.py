@@ -2,15 +2,19 @@
 
 import os
 import re
+from contextlib import suppress
 
 from tunectl.host.shellvars import last_value
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import HostId
+from tunectl.shapes import CardFirmware, Firmware
 
 # The architecture at the end of a distribution's kernel release, where the kernel does not say it itself.
 _RELEASE_ARCH = re.compile(r"[.-](x86_64|amd64|aarch64|arm64|ppc64le|s390x|riscv64)$")
 RED_HAT = frozenset({"rhel", "fedora", "centos", "almalinux", "rocky", "ol", "amzn"})
 DEBIAN = frozenset({"debian", "ubuntu"})
+_DMI = "sys/class/dmi/id"
+_CONFIG = 1 << 20  # bytes; a large one has a quarter of that
 _MACHINE = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
@@ -22,7 +26,33 @@ def read_identity(root: Sysroot) -> HostId:
         kernel=root.get(f"{kernel}/osrelease"),
         boot_id=root.get(f"{kernel}/random/boot_id"),
         machine=machine_of(root),
+        microcode=root.get("sys/devices/system/cpu/cpu0/microcode/version"),
+        bios=" ".join(filter(None, (root.get(f"{_DMI}/bios_version"), root.get(f"{_DMI}/bios_date")))),
     )
+
+
+def read_firmware(root: Sysroot) -> Firmware:
+    """The kernel's build and configuration, and the firmware of network cards. Never raises."""
+    release, cards = root.get("proc/sys/kernel/osrelease"), []
+    for nic in sorted(root.listdir("sys/class/net")):
+        driver = root.readlink(f"sys/class/net/{nic}/device/driver").rpartition("/")[2]
+        if driver and (version := root.get(f"ethtool/{nic}/firmware").strip()):
+            cards.append(CardFirmware(nic, driver, version))
+    return Firmware(root.get("proc/sys/kernel/version"), _kernel_config(root, release), tuple(cards))
+
+
+def _kernel_config(root: Sysroot, release: str) -> str:
+    import hashlib  # few commands ask
+    import zlib
+
+    for path in ("proc/config.gz", f"boot/config-{release}", f"lib/modules/{release}/config"):
+        with suppress(OSError, zlib.error):
+            data = root.read_bytes(path, _CONFIG)
+            if path.endswith(".gz"):
+                data = zlib.decompressobj(31).decompress(data, _CONFIG)
+            if data:
+                return hashlib.sha256(data).hexdigest()[:12]
+    return ""
 
 
 def machine_of(root: Sysroot) -> str:

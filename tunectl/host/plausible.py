@@ -33,6 +33,9 @@ FREQUENCY = Range(10_000, 10_000_000)
 # Percent of the highest clock: intel_pstate clamps into this what is written (drivers/cpufreq/intel_pstate.c).
 SHARE = Range(1, 100)
 COUNT = Range(0, 2**64 - 1)
+# Of a PCI Express link, lanes and GT/s: 0 is no link, 63 and 255 are a register of ones.
+LINK_WIDTHS = frozenset({1, 2, 4, 8, 12, 16, 32})
+LINK_SPEEDS = frozenset({2.5, 5.0, 8.0, 16.0, 32.0, 64.0, 128.0})
 # powerclamp says -1 while it is off. A device says its own largest in max_state.
 COOLING = Range(-1, 1024)
 

@@ -30,7 +30,7 @@ from tunectl.cpulist import CpuSet
 from tunectl.durable import followed, replace_file
 from tunectl.host.ask import ANSWERS, QUESTIONS, answer_to_record
 from tunectl.host.cpusets import read_scope_facts
-from tunectl.host.ethtool import paths_of
+from tunectl.host.ethtool import ASKED, PREFIX, paths_of
 from tunectl.host.nonintrusive import DISTURBING
 from tunectl.host.secrets import Taken, is_secret_file, without_secrets
 from tunectl.host.shellvars import SH
@@ -134,6 +134,8 @@ class _Recorder:
         match = _CPU_OF.search(path)
         if match and name in DISTURBING and int(match[1]) in self._quiet:
             return f"reading it would interrupt CPU {match[1]}, which is isolated"
+        if "_link_" in name and self._root.get(f"{path[: -len(name)]}power/runtime_status") == "suspended":
+            return "reading it would wake the device"
         if name == "temp" and self._root.get(f"{path[:-4]}type") in DISTURBING_ZONES and self._quiet:
             return "reading it interrupts a CPU of the package, which may be an isolated one"
         return ""
@@ -174,7 +176,8 @@ def record(
         for path in expand(root, pattern):
             recorder.file(path)
     for nic in sorted(root.listdir("sys/class/net")):
-        for path in paths_of(nic):  # asked of the kernel on a running host, files on a recorded one
+        # Asked of the kernel on a running host, files on a recorded one.
+        for path in (*paths_of(nic), *(f"{PREFIX}{nic}/{kind}" for kind in ASKED)):
             recorder.file(path)
     for path in PRESENCE:
         recorder.presence(path)
@@ -275,7 +278,7 @@ FILES = (
     *_below(_CPU, "present online possible offline isolated nohz_full kernel_max smt/active"),
     *_below(_CPU, "cpuidle/current_driver cpuidle/current_governor cpuidle/current_governor_ro"),
     *_below(_CPU, "cpufreq/boost intel_pstate/* amd_pstate/* vulnerabilities/*"),
-    *_below(_ONE, "online cpu_capacity topology/* node[0-9]*"),
+    *_below(_ONE, "online cpu_capacity topology/* node[0-9]* microcode/version"),
     *_below(f"{_ONE}/cache/index*", "level type size id shared_cpu_list shared_cpu_map coherency_line_size"),
     *_below(f"{_ONE}/cpufreq", _POLICY),
     *_below(f"{_ONE}/cpuidle/state*", "name desc latency residency default_status usage time above below"),
@@ -292,8 +295,10 @@ FILES = (
     "proc/sys/kernel/stack_tracer_enabled",
     *_below("sys/kernel/debug/sched/fair_server/cpu[0-9]*", "runtime period"),
     *_below("sys/module", "intel_idle/parameters/max_cstate processor/parameters/max_cstate"),
-    "sys/bus/pci/devices/*/link/*_aspm",
-    *_below(_NET, "operstate speed mtu type carrier device/driver"),
+    *_below("sys/bus/pci/devices/*", "class physfn power/runtime_status link/*_aspm aer_dev_correctable"),
+    *_below("sys/bus/pci/devices/*", "current_link_speed current_link_width max_link_speed max_link_width"),
+    *_below(_NET, "operstate speed mtu type carrier carrier_changes device/driver statistics/rx_missed_errors"),
+    "sys/devices/system/edac/mc/mc[0-9]*/ce_count",
     *_below(f"{_NET}/device", _PCI),
     *_below(f"{_NET}/device/..", _PCI),
     *_below(f"{_NET}/queues/*", "rps_cpus rps_flow_cnt xps_cpus tx_timeout"),
@@ -303,7 +308,7 @@ FILES = (
     ),
     *_below("sys/class/thermal/cooling_device*", "type cur_state max_state"),
     *_below("sys/class/hwmon/hwmon*", "name"),
-    *_below("sys/class/dmi/id", "sys_vendor product_name bios_version chassis_asset_tag"),
+    *_below("sys/class/dmi/id", "sys_vendor product_name bios_version bios_date chassis_asset_tag"),
     *_below("sys/hypervisor", "type"),
     *_below("sys/class/watchdog/watchdog*", "identity state timeout"),
     *_below("sys", "class/misc/watchdog/dev module/ipmi_watchdog/initstate"),

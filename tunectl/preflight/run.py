@@ -20,7 +20,8 @@ from tunectl.host import occupants
 from tunectl.host.cpus import read_node_cpus
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.fairserver import may_serve
-from tunectl.host.identity import read_identity
+from tunectl.host.hardware import read_smis, smis_between
+from tunectl.host.identity import read_firmware, read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_machine
 from tunectl.hostfile.config import HostConfig, kernel_config
@@ -40,13 +41,13 @@ from tunectl.preflight.unproved import to_feed, to_finish, to_load, to_prove
 from tunectl.probe.budget import KEYS, judge, suggested_s
 from tunectl.probe.loaded import planned, refusal, under
 from tunectl.probe.runner import run_jitter
-from tunectl.shapes import Hardware, Jitter, LeftOut, Looser, Waivers, replaced
+from tunectl.shapes import Firmware, Hardware, Jitter, LeftOut, Looser, Smis, Waivers, replaced
 from tunectl.tuning.inspection import Inspection, config_or_proposal
 from tunectl.tuning.journal import Journal, peek
 from tunectl.tuning.plan import idle_waivers, waive
 from tunectl.tuning.proved import of_this_boot
 from tunectl.verdict import CLOCK, verdict_of
-from tunectl.wording import PROBE
+from tunectl.wording import PROBE, plural
 from tunectl.work import Tell, Work
 
 _STOPPED = "interrupted while {}: what comes behind was not looked at, and nothing of it is judged"
@@ -101,6 +102,8 @@ class Flight:
     headline: str = ""
     scope: Scope | None = None
     machine: Hardware = field(default_factory=Hardware)
+    firmware: Firmware = field(default_factory=Firmware)
+    smis: Smis = field(default_factory=Smis)  # that came while it ran
     cores: list[str] = field(default_factory=list)  # the CPUs of each core that has several
     nodes: list[str] = field(default_factory=list)  # the CPUs of each node
 
@@ -116,7 +119,7 @@ def run_preflight(request: Request) -> Flight:
     root = request.root
     flight = Flight(read_identity(root))
     facts = read_scope_facts(root)
-    flight.machine = read_machine(root, facts)
+    flight.machine, flight.firmware = read_machine(root, facts), read_firmware(root)
     flight.cores = [format_cpulist(core) for core in dict.fromkeys(facts.siblings.values()) if len(core) > 1]
     flight.nodes = [format_cpulist(cpus) for cpus in read_node_cpus(root)]
     inspection = _inspect(request, flight, facts)
@@ -125,12 +128,17 @@ def run_preflight(request: Request) -> Flight:
     request.stay_off(config.scope.isolated)
     flight.load = config.load if request.load is None else request.load
     flight.is_feed_asked = config.feed if request.feed is None else request.feed
+    spared = config.scope.online - config.scope.isolated
+    before = read_smis(root, spared)
     watched = WatchedHost(inspection)
     cool = take_snapshot(watched, HEAT)
     stopped = _gather(request, flight, config, facts)
     _look_longer(request, flight, config, facts)
     _thermal(flight, cool, take_snapshot(watched, HEAT), inspection)
     watched.close()
+    flight.smis = before if before.count is None else smis_between(before, read_smis(root, spared))
+    if flight.smis.count:
+        flight.notes.append(f"{plural(flight.smis.count, 'SMI')} came meanwhile: each stopped all CPUs for a while")
     problem = flight.probe_problem
     flight.unproved = (
         *to_prove(root.live, problem, flight.probe, flight.beside, flight.load),

@@ -307,11 +307,12 @@ def limited(label: str, measured: str, said: str, where: str, value: float, limi
     return Limited(label, measured, said, where, word, share)
 
 
-def stopped_together(stops: Stops | None) -> str:
-    """What stopped all CPUs of a result, as a sentence; "" where there is none."""
+def stopped_together(stops: Stops | None, seconds: float) -> str:
+    """What stopped all CPUs of a result of this length, as a sentence; "" where there is none."""
     if not stops or not stops.count:
         return ""
     what = f"{plural(stops.count, 'time')} all probed CPUs stood still together, and the kernel had no part in it"
-    lengths = f"{nanoseconds(stops.total_ns)} in all, {nanoseconds(stops.max_ns)} the longest"
+    rate = f"{stops.count / seconds:.2g}/s, " if seconds > 0 else ""
+    lengths = f"{rate}{nanoseconds(stops.total_ns)} in all, {nanoseconds(stops.max_ns)} the longest"
     chance = f"of gaps of {nanoseconds(stops.least_ns)} and more; by chance it would be {plain(stops.by_chance)}"
     return f"{what}: {lengths} ({chance}). What can do so: {stops.explanation}"

@@ -71,6 +71,7 @@ MEASURES = {
     "p99_9_ns": "arrival P99.9",
     "interruptions_per_s": "interruptions",
     "stolen_ppm": "stolen",
+    "smis_per_s": "SMIs",
     "loop_ns": "loop turn",
 }
 

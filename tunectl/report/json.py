@@ -11,7 +11,7 @@ import msgspec
 from tunectl import __version__
 from tunectl.model import Document, Finding
 from tunectl.report.findings import finding_body
-from tunectl.shapes import Header, Host, plain
+from tunectl.shapes import Header, host_of, plain
 
 # A run of the probe may list four million gaps: a line each and no blank, or the document is three times as long.
 _TRIPLE = re.compile(r"\n +\[\n +(\d+),\n +(\d+),\n +(\d+)\n +\]")
@@ -20,7 +20,7 @@ _TERMINAL = re.compile("[\x7f-\x9f]")  # control characters that JSON allows as 
 
 def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     """One JSON object, indented by two. Infinity and NaN, which JSON cannot write, become null."""
-    header = plain(Header(f"tunectl.{document.name}/1", __version__, Host(*document.host), document.at))
+    header = plain(Header(f"tunectl.{document.name}/1", __version__, host_of(document.host), document.at))
     whole = {**header, **_plain(document.body), **header}  # the header comes first, and wins
     try:
         text = _dump(whole)

@@ -34,6 +34,7 @@ _TLP = {
     "CPU_DRIVER_OPMODE_ON_AC": ("cpufreq.intel_pstate", "cpufreq.amd_pstate"),
     "NMI_WATCHDOG": ("kernel.nmi_watchdog",),
     "PCIE_ASPM_ON_AC": ("pcie.aspm_policy",),
+    "RUNTIME_PM_ON_AC": ("pcie.runtime_power",),
 }
 # Whichever distribution: names differ in case and in the prefix only.
 _CPUPOWER = {

@@ -95,7 +95,7 @@ PROGRAMS = (
     ),
     Tuner(
         "tlp",
-        ("cpufreq.*", "kernel.nmi_watchdog", "pcie.aspm_policy"),
+        ("cpufreq.*", "kernel.nmi_watchdog", "pcie.aspm_policy", "pcie.runtime_power"),
         "at the end of the boot and when power is plugged in",
         _COMES_BACK,
         keyfiles.read_tlp,

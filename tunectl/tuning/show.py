@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tunectl.cpulist import CpuSet, format_cpulist
-from tunectl.shapes import Cpulist, Drivers, Maybe, Nic, Notes, Waits
+from tunectl.shapes import Cpulist, Drivers, Firmware, Maybe, Nic, Notes, Waits
 
 if TYPE_CHECKING:
     from tunectl.bootloader.families import Loader
@@ -43,6 +43,8 @@ class SystemRow(msgspec.Struct, frozen=True):
     os: str
     model: str
     hypervisor: Annotated[str, Meta(description='"" on bare metal, "unknown" for one that does not name itself.')]
+    microcode: Annotated[str | UnsetType, Meta(description="Of the first CPU; x86 only.")] = UNSET
+    bios: Annotated[str | UnsetType, Meta(description="Version and date, as DMI has them.")] = UNSET
 
 
 class CpuSetRow(msgspec.Struct, frozen=True):
@@ -191,6 +193,7 @@ class Show(msgspec.Struct, frozen=True, kw_only=True):
     nics: list[Nic]
     irqs: list[IrqRow]
     drivers: Drivers
+    firmware: Firmware = Firmware()
     managers: list[ManagerRow]
     guest: Annotated[GuestRow | UnsetType, Meta(description="Absent on bare metal.")] = UNSET
     bootloader: LoaderRow | UnsetType = UNSET
@@ -256,6 +259,8 @@ def _system(topology: Topology, identity: HostId) -> SystemRow:
         os=drivers.os,
         model=drivers.model,
         hypervisor=drivers.hypervisor,
+        microcode=identity.microcode or UNSET,
+        bios=identity.bios or UNSET,
     )
 
 

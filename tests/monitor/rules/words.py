@@ -17,7 +17,7 @@ Rows = Sequence[Sequence[Sample]]
 
 def alerts() -> str:
     """A paragraph a series: each alert that fires in it, with its summary and what to do."""
-    return "\n".join(_words(rows) for rows in (*_clocks(), *_heat(), *_changes(), *_others())) + _latency()
+    return "\n".join(_words(rows) for rows in (*_clocks(), *_heat(), *_changes(), *_cards(), *_others())) + _latency()
 
 
 def _words(rows: Rows, promised: Limits | None = None) -> str:
@@ -60,6 +60,16 @@ def _others() -> Iterator[Rows]:
     yield [[own, interrupts.calls(100 + 4 * second)] for second in range(4)]
     yield [[sample("cooling_state", "c", None, "thermal", freshness=Freshness.NO_DATA, reason="EIO")]] * 5
     yield [[sample("latency_max_ns", "application", None, "latency", freshness=Freshness.NO_DATA)]] * 5
+
+
+def _cards() -> Iterator[Rows]:
+    """Each kind of count, as its source words it."""
+    said = "12 in the last 10 minutes, 0.02/s, 3 of them in the last minute"
+    kinds = {"pcie_errors": "0000:16:00.0", "memory_errors": "mc1", "smis": "host"}
+    nics = dict.fromkeys(("carrier_changes", "nic_lost", "nic_paused", "nic_corrupt"), "eth0")
+    for quantity, subject in {**kinds, **nics}.items():
+        kind = "on the way to eth0" if quantity == "pcie_errors" else ""
+        yield [[sample(quantity, subject, 12, "cards", reason=said, kind=kind)]]
 
 
 def _latency() -> str:

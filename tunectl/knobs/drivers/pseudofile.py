@@ -1,7 +1,7 @@
 """Attributes in /proc and /sys: one for the host, one for each CPU where the path holds `{cpu}`, or one for each
 entry of a directory where it holds `{name}`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist
@@ -30,12 +30,13 @@ class PseudoFile(NamedTuple):
     hidden: Callable[[View], tuple[str, int | None]] | None = None
     facts: Callable[[View], Any] | None = None  # what the row's own judge needs beside the value
     idle: Callable[[View], str] | None = None  # why the attribute exists and has no effect here; "" where it has one
+    among: Callable[[View], Collection[str]] | None = None  # the only entries that `{name}` stands for
 
     def instances(self, view: View) -> list[str]:
         """One empty instance for a file of the host; otherwise the CPU numbers, or the entries that have the file."""
         if "{name}" in self.path:
-            directory = self.path.partition("/{name}")[0]
-            return [name for name in sorted(view.root.listdir(directory)) if view.root.exists(self.file(name))]
+            names = self.among(view) if self.among else view.root.listdir(self.path.partition("/{name}")[0])
+            return [name for name in sorted(names) if view.root.exists(self.file(name))]
         if "{cpu}" not in self.path:
             return [""]
         scope = view.scope

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tunectl.monitor.model import Condition, Health, Severity
-from tunectl.monitor.rules import changes, frequency, hosttime, interrupts, latency, thermal, unknown
+from tunectl.monitor.rules import cards, changes, frequency, hosttime, interrupts, latency, thermal, unknown
 from tunectl.monitor.rules.history import History
 
 FAILED = "rule"  # the subject of the one condition of a rule that raised: nothing is known of other subjects
@@ -79,6 +79,55 @@ RULES: tuple[Rule, ...] = (
         "the rise of /proc/interrupts on the isolated CPUs",
         interrupts.judge_devices,
         good=30,  # a large host's table is read every ten seconds
+    ),
+    Rule(
+        "SmiOnHost",
+        _WARNING,
+        "a system management interrupt stops all CPUs for tens or hundreds of us, and no kernel can put it off",
+        "the rise of MSR_SMI_COUNT on a housekeeping CPU (Intel SDM volume 4, MSR 34H)",
+        cards.judge_of("SmiOnHost"),
+    ),
+    Rule(
+        "PcieErrors",
+        _WARNING,
+        "each corrected error sends a packet again, and interrupts a CPU",
+        "the rise of aer_dev_correctable, error by error: ten in ten minutes",
+        cards.judge_of("PcieErrors"),
+    ),
+    Rule(
+        "MemoryErrors",
+        _WARNING,
+        "each corrected error interrupts a CPU, or stops all for the firmware, and a module that has many will fail",
+        "the rise of EDAC's ce_count: ten in ten minutes",
+        cards.judge_of("MemoryErrors"),
+    ),
+    Rule(
+        "LinkFlap",
+        _WARNING,
+        "while the link is down nothing arrives, and what was sent meanwhile is lost",
+        "the rise of carrier_changes (Documentation/ABI/testing/sysfs-class-net)",
+        cards.judge_of("LinkFlap"),
+    ),
+    Rule(
+        "NicLoss",
+        _WARNING,
+        "a packet that finds no room is a gap in the feed: its reader was late, or the ring too short",
+        "the rise of the driver's own counts of packets without room (tunectl/host/niccounters.py)",
+        cards.judge_of("NicLoss"),
+    ),
+    Rule(
+        "NicPaused",
+        _WARNING,
+        "a pause frame holds the line: every packet behind it waits, whoever it is for",
+        "the rise of the driver's own counts of pause frames (tunectl/host/niccounters.py)",
+        cards.judge_of("NicPaused"),
+    ),
+    Rule(
+        "NicCorrupt",
+        _WARNING,
+        "a packet that arrived broken is lost, and the link's error correction is at its end",
+        "the rise of the driver's own counts of broken packets (tunectl/host/niccounters.py)",
+        cards.judge_of("NicCorrupt"),
     ),
     Rule(
         "KnobDrift",

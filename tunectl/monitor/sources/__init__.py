@@ -10,6 +10,7 @@ from tunectl.monitor.model import Freshness, Sample, Snapshot
 from tunectl.monitor.moments import moment_now
 from tunectl.monitor.sources import (
     audit,
+    cards,
     clock,
     drift,
     events,
@@ -18,6 +19,7 @@ from tunectl.monitor.sources import (
     interrupts,
     latency,
     limits,
+    smi,
     thermal,
     throttle,
     trial,
@@ -35,6 +37,8 @@ SOURCES: tuple[Source, ...] = (
     trial.SOURCE,
     drift.SOURCE,
     hosttime.SOURCE,
+    smi.SOURCE,
+    cards.SOURCE,
     frequency.SOURCE,
     clock.SOURCE,
     latency.SOURCE,

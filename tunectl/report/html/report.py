@@ -260,7 +260,7 @@ def jitter_view(result: Jitter) -> dict[str, Any]:
         "causes": causes,
         "colours": COLOURS,
         "totals": totals(result),
-        "stops": stopped_together(result.simultaneous_stops),
+        "stops": stopped_together(result.simultaneous_stops, result.duration_s),
         "periods": _periods(result),
         "searched": searched_of(result),
         "counted": _counted(result),

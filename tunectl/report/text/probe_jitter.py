@@ -52,7 +52,7 @@ def jitter(body: Mapping[str, Any], page: TextPage) -> None:
     _table(page, result, MOST_CPUS)
     causes(page, result, 0, MOST_CAUSES)
     periods(page, result, 0, MOST_PERIODS)
-    if together := stopped_together(result.simultaneous_stops):
+    if together := stopped_together(result.simultaneous_stops, result.duration_s):
         prose(page, together, style="yellow")
     screen.ending(page, result.warnings)
     page.line()
@@ -282,7 +282,7 @@ def account(page: TextPage, result: Jitter, indent: int) -> None:
             text += ": each stops all CPUs, and no kernel sees it"
         prose(page, text, indent=indent, style="" if smis.count else "dim")
     stops = result.simultaneous_stops
-    if together := stopped_together(stops):
+    if together := stopped_together(stops, result.duration_s):
         prose(page, together, indent=indent, style="yellow")
     elif stops and page.verbose > 1:
         unknown = f"simultaneous stops of all CPUs cannot be told: {stops.reason}"

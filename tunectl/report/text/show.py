@@ -159,11 +159,18 @@ def _hardware(page: TextPage, body: Mapping[str, Any]) -> None:
         "clock": f"{drivers['clocksource']} (also {', '.join(others)})" if others else str(drivers["clocksource"]),
         "SMT": _SMT.get(drivers["smt"], drivers["smt"]),
         "mitigations": _mitigations(drivers.get("vulnerabilities", ())),
+        "firmware": printable(_firmware(body)),
         "lockdown": drivers["lockdown"] if drivers["lockdown"] not in ("", "none") else "",
     }
     for label, text in rows.items():
         if text:
             prose(page, text, indent=2, label=label, hang=_LABEL)
+
+
+def _firmware(body: Mapping[str, Any]) -> str:
+    system, cards = body["system"], body["firmware"]["cards"]
+    known = [f"{word} {system[key]}" for key, word in (("microcode", "microcode"), ("bios", "BIOS")) if key in system]
+    return "; ".join([*known, *(f"{card['nic']} {card['version']}" for card in cards)])
 
 
 def _guest(page: TextPage, guest: Mapping[str, Any] | None) -> None:

@@ -1,0 +1,54 @@
+"""pcie.runtime_power and the states of links: of trading cards, graphics cards and the bridges above them alone."""
+
+from pathlib import Path
+
+from tests.conftest import write_host_file
+from tests.hosts.builder import HostFactory
+from tests.hosts.tree import Tree
+from tests.tuned import apply, judged, results
+from tunectl.model import Outcome
+
+PCI, PORT, GPU = "sys/bus/pci/devices", "0000:00:01.0", "0000:01:00.0"
+HOST_FILE = 'profile = "low-latency"\nisolated = "2-3"\nallow_split_siblings = true\n'
+KNOBS = ("pcie.runtime_power", "pcie.l0s_aspm", "pcie.l1_aspm")
+
+
+def host_with(root: Path, *interfaces: str) -> Path:
+    """xeon2s with a graphics card behind a port and a drive beside it, all of which may sleep."""
+    tree, place = Tree(root), f"sys/devices/pci0000:00/{PORT}"
+    for path, kind in ((place, "0x060400"), (f"{place}/{GPU}", "0x030200"), (f"{place}/0000:01:00.1", "0x010802")):
+        tree.link(f"{PCI}/{path.rpartition('/')[2]}", f"../../../{path.removeprefix('sys/')}")
+        tree.values(path, **{"class": kind, "power/control": "auto", "link/l1_aspm": 1})
+    network = ", ".join(f'"{name}"' for name in interfaces)
+    named = f"[network]\ninterfaces = [{network}]\n" if network else ""
+    write_host_file(root, f"{HOST_FILE}{named}")
+    return root
+
+
+def test_a_graphics_card_and_its_bridge_stay_awake_and_a_drive_may_sleep(
+    host_root: HostFactory, tmp_path: Path
+) -> None:
+    root = host_with(host_root.fresh("xeon2s", tmp_path))
+    found = {target: one.outcome for target, one in judged(root, *KNOBS).items()}
+    drifted = {f"{knob}[{address}]" for knob in (KNOBS[0], KNOBS[2]) for address in (PORT, GPU)}
+    assert {target for target, outcome in found.items() if outcome is Outcome.DRIFTED} == drifted
+    assert "a display driver" in judged(root, *KNOBS)[f"pcie.runtime_power[{GPU}]"].reason
+    done = results(apply(root))
+    assert {done[target] for target in drifted} == {"changed"}
+    assert (root / PCI / GPU / "power/control").read_text() == "on\n"
+    assert (root / PCI / "0000:01:00.1/power/control").read_text() == "auto\n"
+    assert {one.outcome for target, one in judged(root, *KNOBS).items() if target in drifted} == {Outcome.COMPLIANT}
+
+
+def test_only_the_cards_of_the_host_file_are_trading_cards(host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_with(host_root.fresh("xeon2s", tmp_path), "ens2f0")
+    (root / "sys/devices/pci0000:00/0000:17:00.0/power/control").write_text("auto\n")  # eno1, which nobody named
+    found = judged(root, *KNOBS)
+    assert found["pcie.runtime_power[0000:b1:00.0]"].outcome is Outcome.COMPLIANT
+    assert not [target for target in found if "0000:17:00.0" in target]
+
+
+def test_without_any_card_there_is_nothing_to_keep_awake(host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_root.fresh("lab4", tmp_path)
+    write_host_file(root, HOST_FILE)
+    assert {one.outcome for one in judged(root, *KNOBS).values()} == {Outcome.UNSUPPORTED}

@@ -1,0 +1,217 @@
+"""What rises outside the CPUs: SMIs, errors of PCI Express and memory, links, what network cards lost."""
+
+import shutil
+import struct
+from pathlib import Path
+
+import pytest
+
+from tests.hosts.tree import Tree
+from tests.monitor.watched import Watched, of, watch
+from tunectl.monitor.model import Freshness, Health, Sample, Snapshot
+from tunectl.monitor.rules import RULES
+from tunectl.monitor.rules.history import History
+
+NICS = '[network]\ninterfaces = ["ens2f0", "eno1"]\n'
+CARD, EDAC, NET = "sys/bus/pci/devices/0000:b1:00.0", "sys/devices/system/edac/mc", "sys/class/net"
+STATISTICS = "ethtool/ens2f0/statistics"
+FRESH, STALE, ABSENT, NO_DATA = Freshness.FRESH, Freshness.STALE, Freshness.ABSENT, Freshness.NO_DATA
+
+
+@pytest.fixture
+def xeon(tmp_path: Path) -> Watched:
+    """A bare Intel server that counts everything, and nothing has happened yet; 2 and 18 are isolated."""
+    host = watch(tmp_path, "xeon2s", {2, 18}, NICS)
+    errors(host, RxErr=3, BadTLP=0)
+    Tree(host.root).values(EDAC, **{"mc0/ce_count": 5, "mc1/ce_count": 0})
+    Tree(host.root).value(f"{NET}/ens2f0/carrier_changes", 4)
+    Tree(host.root).value(f"{NET}/eno1/statistics/rx_missed_errors", 2)
+    statistics(host, rx_out_of_buffer=10, rx_pause_ctrl_phy=0, rx_crc_errors_phy=0, rx_corrected_bits_phy=900)
+    for cpu, count in ((0, 7), (2, 99)):
+        msr(host, cpu, count)
+    return host
+
+
+def errors(host: Watched, **counts: int) -> None:
+    rows = [f"{name} {count}" for name, count in counts.items()]
+    (host.root / CARD / "aer_dev_correctable").write_text(
+        "\n".join([*rows, f"TOTAL_ERR_COR {sum(counts.values())}", ""])
+    )
+
+
+def statistics(host: Watched, **counts: int) -> None:
+    Tree(host.root).text(STATISTICS, "".join(f"{name} {count}\n" for name, count in counts.items()))
+
+
+def msr(host: Watched, cpu: int, count: int) -> None:
+    place = host.root / f"dev/cpu/{cpu}/msr"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(bytes(0x34) + struct.pack("<Q", count))
+
+
+def one(snapshot: Snapshot, quantity: str) -> Sample:
+    """The only sample of a quantity."""
+    (sample,) = snapshot.of(quantity)
+    return sample
+
+
+def healths(name: str, *looks: Snapshot) -> dict[str, Health]:
+    """What a rule says at the last of these looks."""
+    history, (rule,) = History(), [rule for rule in RULES if rule.name == name]
+    for look in looks:
+        history.add(look)
+    return {condition.subject: condition.health for condition in rule.judge(history)}
+
+
+def test_a_first_look_compares_nothing_and_a_second_finds_nothing(xeon: Watched) -> None:
+    quantities = ("smis", "pcie_errors", "memory_errors", "carrier_changes", "nic_lost", "nic_paused", "nic_corrupt")
+    first, second = xeon.look(), xeon.look()
+    assert {sample.freshness for sample in first.of(*quantities)} == {STALE}
+    assert {(sample.freshness, sample.value) for sample in second.of(*quantities)} == {(FRESH, 0)}
+    assert healths("PcieErrors", first) == {"0000:b1:00.0": Health.UNKNOWN}
+    assert healths("PcieErrors", first, second) == {"0000:b1:00.0": Health.GOOD}
+
+
+def test_an_smi_is_counted_on_a_housekeeping_cpu_and_told_with_its_rate(xeon: Watched) -> None:
+    looks = [xeon.look()]
+    msr(xeon, 2, 5000)  # an isolated CPU is never asked
+    msr(xeon, 0, 9)
+    looks.append(xeon.look(60))
+    assert (one(looks[-1], "smis").value, healths("SmiOnHost", *looks)) == (2, {"host": Health.BAD})
+    assert "2 in the last 60 s, 0.033/s, 2 of them in the last minute" in one(looks[-1], "smis").reason
+    looks.append(xeon.look(599))
+    assert healths("SmiOnHost", *looks) == {"host": Health.BAD}
+    looks.append(xeon.look(2))
+    assert healths("SmiOnHost", *looks) == {"host": Health.GOOD}
+
+
+def test_the_count_wraps_at_32_bits(xeon: Watched) -> None:
+    msr(xeon, 0, 0xFFFF_FFFF)
+    xeon.look()
+    msr(xeon, 0, 2)
+    assert one(xeon.look(), "smis").value == 3
+
+
+def test_where_nobody_counts_smis_it_is_unknown_or_not_there(xeon: Watched, tmp_path: Path) -> None:
+    xeon.look()
+    xeon.remove("dev/cpu/0/msr")
+    look = xeon.look()
+    assert (one(look, "smis").freshness, "sudo modprobe msr" in one(look, "smis").reason) == (STALE, True)
+    assert healths("SmiOnHost", look) == {"host": Health.UNKNOWN}
+    Tree(xeon.root).value("sys/module/msr/parameters/allow_writes", "default")
+    assert "is not given" in one(xeon.look(), "smis").reason
+    for name, isolated, why in (("epyc", {3, 19}, "only Intel"), ("lab4", {2, 3}, "virtual machine")):
+        look = watch(tmp_path, name, isolated).look()
+        assert (one(look, "smis").freshness, why in one(look, "smis").reason) == (ABSENT, True)
+        assert healths("SmiOnHost", look) == {}
+
+
+def test_a_recording_without_msrs_is_not_unknown(tmp_path: Path) -> None:
+    assert one(watch(tmp_path, "xeon2s", {2, 18}).look(), "smis").freshness is ABSENT
+
+
+def test_every_member_counts_for_itself_and_the_total_does_not(xeon: Watched) -> None:
+    """A sum would not have risen: one error's count began anew with the driver."""
+    xeon.look()
+    errors(xeon, RxErr=0, BadTLP=12)
+    look = xeon.look()
+    sample = one(look, "pcie_errors")
+    assert (sample.value, sample.kind) == (12, "on the way to ens2f0")
+    assert "(BadTLP 12)" in sample.reason
+    assert healths("PcieErrors", look) == {"0000:b1:00.0": Health.BAD}
+
+
+def test_a_few_mended_errors_are_chance(xeon: Watched) -> None:
+    looks = [xeon.look()]
+    errors(xeon, RxErr=5, BadTLP=0)
+    looks.append(xeon.look())
+    assert healths("PcieErrors", *looks) == {"0000:b1:00.0": Health.BETWEEN}
+
+
+def test_an_old_kernels_names_have_spaces(xeon: Watched) -> None:
+    for count in (1, 31):
+        xeon.write(f"{CARD}/aer_dev_correctable", f"Receiver Error 2\nBad TLP {count}\nnonsense\nTOTAL_ERR_COR 99999")
+        look = xeon.look()
+    assert (one(look, "pcie_errors").value, "Bad TLP 30" in one(look, "pcie_errors").reason) == (30, True)
+
+
+def test_a_card_that_went_and_came_back_begins_anew(xeon: Watched) -> None:
+    xeon.look()
+    kept = (xeon.root / CARD).resolve()
+    shutil.move(kept, xeon.root / "away")
+    look = xeon.look()
+    assert one(look, "pcie_errors").freshness is ABSENT
+    assert healths("PcieErrors", look) == {}
+    shutil.move(xeon.root / "away", kept)
+    errors(xeon, RxErr=500, BadTLP=500)
+    assert one(xeon.look(), "pcie_errors").freshness is STALE
+    assert one(xeon.look(), "pcie_errors").value == 0
+
+
+def test_memory_that_mends_itself_is_told_by_controller(xeon: Watched) -> None:
+    looks = [xeon.look()]
+    xeon.write(f"{EDAC}/mc1/ce_count", 40)
+    looks.append(xeon.look())
+    assert healths("MemoryErrors", *looks) == {"mc0": Health.GOOD, "mc1": Health.BAD}
+    xeon.write(f"{EDAC}/mc0/ce_count", "9" * 40)
+    look = xeon.look()
+    assert of(look, "memory_errors")["mc0"].freshness is NO_DATA
+    assert healths("MemoryErrors", look)["mc0"] is Health.UNKNOWN
+
+
+def test_a_link_that_flaps_is_told(xeon: Watched) -> None:
+    looks = [xeon.look()]
+    xeon.write(f"{NET}/ens2f0/carrier_changes", 6)
+    looks.append(xeon.look())
+    assert healths("LinkFlap", *looks) == {"ens2f0": Health.BAD}
+
+
+def test_a_driver_s_counts_are_told_by_what_they_mean(xeon: Watched) -> None:
+    looks = [xeon.look()]
+    statistics(xeon, rx_out_of_buffer=13, rx_pause_ctrl_phy=7, rx_crc_errors_phy=0, rx_corrected_bits_phy=90000)
+    looks.append(xeon.look())
+    assert healths("NicLoss", *looks) == {"ens2f0": Health.BAD, "eno1": Health.GOOD}
+    assert healths("NicPaused", *looks) == {"ens2f0": Health.BAD}
+    # What error correction mended is no trouble by itself; it stands beside what it did not mend.
+    assert healths("NicCorrupt", *looks) == {"ens2f0": Health.GOOD}
+    assert "rx_out_of_buffer 3" in of(looks[-1], "nic_lost")["ens2f0"].reason
+    statistics(xeon, rx_out_of_buffer=13, rx_pause_ctrl_phy=7, rx_crc_errors_phy=1, rx_corrected_bits_phy=90000)
+    sample = one(xeon.look(), "nic_corrupt")
+    assert (sample.value, sample.kind) == (1, "90,000 mended so far")
+
+
+def test_a_driver_that_tells_nothing_has_what_every_driver_has(xeon: Watched) -> None:
+    xeon.look()
+    xeon.write(f"{NET}/eno1/statistics/rx_missed_errors", 3)
+    xeon.remove(STATISTICS)
+    look = xeon.look()
+    assert (of(look, "nic_lost")["eno1"].value, "rx_missed_errors 1" in of(look, "nic_lost")["eno1"].reason) == (
+        1,
+        True,
+    )
+    assert {sample.subject: sample.freshness for sample in look.of("nic_paused")} == {"host": ABSENT}
+
+
+def test_a_driver_that_was_loaded_again_invents_no_loss(xeon: Watched) -> None:
+    xeon.look()
+    statistics(xeon, rx_out_of_buffer=0, rx_discards_phy=5000)
+    assert of(xeon.look(), "nic_lost")["ens2f0"].value == 0
+
+
+def test_a_host_that_counts_nothing_has_no_trouble(tmp_path: Path) -> None:
+    host = watch(tmp_path, "lab4", {2, 3})
+    host.look()
+    look = host.look()
+    for rule in ("PcieErrors", "MemoryErrors", "LinkFlap", "NicLoss", "NicPaused", "NicCorrupt"):
+        assert healths(rule, look) == {}
+
+
+def test_names_and_counts_of_a_hostile_recording_are_bounded(xeon: Watched) -> None:
+    for count in (1, 99):
+        xeon.write(f"{CARD}/aer_dev_correctable", f"{'x' * 3000} {count}\nBadTLP {'9' * 90}\n \nBadDLLP -5\nRxErr ٣")
+        statistics(xeon, rx_out_of_buffer=2**64 + count, rx_crc_errors_phy=count, rx_discards_phy=10**30)
+        look = xeon.look()
+    assert one(look, "pcie_errors").value == 98
+    assert len(one(look, "pcie_errors").reason) < 200
+    assert healths("NicLoss", look) == {"eno1": Health.GOOD}
+    assert healths("NicCorrupt", look) == {"ens2f0": Health.BAD}
