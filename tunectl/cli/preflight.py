@@ -1,19 +1,38 @@
 """tunectl preflight"""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 
-from tunectl.cli.command import GATE, Typed, emit, open_root, progress, stay_off, today, tunectl_command, typed
+from tunectl.cli.command import (
+    GATE,
+    Typed,
+    document_of,
+    emit,
+    open_root,
+    progress,
+    stay_off,
+    today,
+    tunectl_command,
+    typed,
+    write_whole,
+)
 from tunectl.cli.helped import GO, Example, exit_code
 from tunectl.cli.options import WINDOW_S, Options, intrude_option, load_option
 from tunectl.cli.verify import Verified, verify_body
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
+from tunectl.hostfile.shape import Report
+from tunectl.model import Document
+from tunectl.preflight.keeping import keep as keep_document
+from tunectl.preflight.keeping import missed, open_place
 from tunectl.preflight.run import Flight, Request, run_preflight
 from tunectl.probe.loads import chosen
+from tunectl.report import render
 from tunectl.report.actions import actions_of
 from tunectl.shapes import plain
+from tunectl.units import TIMER, time_of
 
 
 @tunectl_command(
@@ -37,6 +56,7 @@ from tunectl.shapes import plain
 @click.option("--feed/--no-feed", default=None, help="Run `probe feed`, too [as the host file says].")
 @intrude_option
 @click.option("--strict", is_flag=True, help="What cannot be found out fails, too.")
+@click.option("--keep", is_flag=True, help="Keep the document on this host, and do with it what [report] says.")
 def command(
     options: Options,
     duration_s: float | None,
@@ -45,12 +65,15 @@ def command(
     feed: bool | None,
     intrude: bool,
     strict: bool,
+    keep: bool,
 ) -> int:
     """Is this host ready to trade? verify + check + probe + thermal state: GO or NO-GO, with every reason."""
     if (duration_s is not None and not 0 < duration_s <= 86400) or not 0 < window_s <= 86400:
         raise UsageError("--duration and --window: seconds, above 0 and at most a day")
     loads = chosen(load.split(","), "--load") if load is not None else None
     root, how = open_root(options), typed(options)
+    place = open_place(options.state_path) if keep else ""
+    said = missed(place, time_of(root.get_text(TIMER)), datetime.now(UTC)) if keep else []
     with progress(options) as tell:
         request = Request(
             root=root,
@@ -70,8 +93,25 @@ def command(
             typed=how.finding,
         )
         flight = run_preflight(request)
-    emit(options, "preflight", flight.identity, _body(flight, strict, intrude, how))
+    flight.notes += said
+    body = _body(flight, strict, intrude, how)
+    try:
+        if keep:
+            _keep(place, flight, document_of(options, "preflight", flight.identity, body))
+    finally:
+        emit(options, "preflight", flight.identity, body)
     return exit_code(flight.verdict, options.fmt)
+
+
+def _keep(place: str, flight: Flight, document: Document) -> None:
+    """The document for whoever asks later. One that cannot be kept is shown to node_exporter all the same."""
+    report = flight.inspection.config.report if flight.inspection else Report()
+    try:
+        at = datetime.fromisoformat(document.at)
+        keep_document(place, at, render(document, "json").encode(), report.keep, waits=False)
+    finally:
+        if report.textfile is not None:
+            write_whole(report.textfile, render(document, "prometheus"))
 
 
 def _body(flight: Flight, strict: bool, intrude: bool, how: Typed) -> dict[str, Any]:

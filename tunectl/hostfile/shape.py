@@ -169,6 +169,17 @@ class Preflight(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     ] = False
 
 
+class Report(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[report]: what becomes of the document of each `tunectl preflight --keep`, as the timer runs it."""
+
+    keep: Annotated[
+        int, Meta(ge=1, le=1000, description="How many of its documents this host keeps; one that waits stays.")
+    ] = 30
+    textfile: Annotated[
+        str | None, Meta(description="A .prom file in the directory of node_exporter's textfile collector.")
+    ] = None
+
+
 class Thermal(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """[thermal]"""
 
@@ -235,6 +246,7 @@ class HostFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     )
     thermal: Annotated[Thermal, Meta(description="What the clock is held to.")] = Thermal()
     preflight: Annotated[Preflight, Meta(description="What preflight does beyond the usual.")] = Preflight()
+    report: Annotated[Report, Meta(description="What becomes of the documents of the timer's preflights.")] = Report()
     monitor: Annotated[Monitor, Meta(description="The monitor's settings.")] = Monitor()
     knobs: Annotated[dict[str, Value], Meta(description="The site's own values over the profile's, by knob.")] = {}
     threads: Annotated[

@@ -60,6 +60,7 @@ OPTIONS: dict[str, Any] = {
             "feed": {"type": "bool"},
         },
     },
+    "report": {"type": "dict", "options": {"keep": {"type": "int"}, "textfile": {"type": "str"}}},
     "monitor": {
         "type": "dict",
         "options": {

@@ -133,6 +133,16 @@ options:
           feed:
             description: Run `probe feed` for a few seconds, too; never beside a running engine.
             type: bool
+      report:
+        description: What becomes of the documents of the timer's preflights.
+        type: dict
+        suboptions:
+          keep:
+            description: How many of its documents this host keeps; one that waits stays.
+            type: int
+          textfile:
+            description: A .prom file in the directory of node_exporter's textfile collector.
+            type: str
       monitor:
         description: The monitor's settings.
         type: dict
@@ -407,7 +417,7 @@ options:
   name:
     description: With O(command=service), the service.
     type: str
-    choices: [monitor, apply, repair]
+    choices: [monitor, apply, repair, preflight]
   state:
     description: With O(command=service), whether its units are to be there.
     type: str
@@ -417,6 +427,11 @@ options:
     description: With O(command=service) and O(name=monitor), whether the monitor asks for a repair when a knob drifts.
     type: bool
     default: false
+  at:
+    description:
+      - With O(command=service) and O(name=preflight), when it runs, such as V(Mon..Fri 07:45 Europe/London).
+      - Without it, the installed timer keeps its time.
+    type: str
   document:
     description:
       - Whether the result holds tunectl's whole document.
@@ -614,9 +629,10 @@ ARGUMENTS: dict[str, Any] = {
     "nic": {"type": "str"},
     "count": {"type": "int"},
     "profile": {"type": "str"},
-    "name": {"type": "str", "choices": ["monitor", "apply", "repair"]},
+    "name": {"type": "str", "choices": ["monitor", "apply", "repair", "preflight"]},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "repair": {"type": "bool", "default": False},
+    "at": {"type": "str"},
     "document": {"type": "bool"},
 }
 
