@@ -22,7 +22,7 @@ SERVICES = {
     "monitor": ("tunectl-monitor.service",),
     "apply": ("tunectl-apply.service",),
     "repair": ("tunectl-repair.path", "tunectl-repair.service"),
-    "preflight": ("tunectl-preflight.timer", "tunectl-preflight.service"),
+    "preflight": ("tunectl-preflight.timer", "tunectl-preflight.service", "tunectl-report.service"),
 }
 TIMER = f"{DIRECTORY}/tunectl-preflight.timer"
 USUAL_TIME = "Mon..Fri 07:45"  # of preflight, in the host's own time zone

@@ -63,7 +63,7 @@ def test_the_timer_keeps_its_time_when_it_is_installed_again(tunectl: Run, lab4:
     assert f"\nOnCalendar={AT}\n" in timer.read_text()
     timer.write_text(timer.read_text().replace("RandomizedDelaySec=300", "RandomizedDelaySec=30"))
     shown = tunectl("service", "show", "preflight", "--root", lab4, "--format", "json").json
-    assert [unit["state"] for unit in shown["units"]] == ["outdated", "installed"]
+    assert [unit["state"] for unit in shown["units"]] == ["outdated", "installed", "installed"]
     assert tunectl("service", "install", "preflight", "--root", lab4).code == 0
     assert f"\nOnCalendar={AT}\n" in timer.read_text()
     assert tunectl("service", "remove", "preflight", "--root", lab4).code == 0
@@ -94,6 +94,24 @@ def test_a_preflight_keeps_its_document_and_says_what_was_missed(tunectl: Run, l
     second = tunectl("preflight", "--window", "0.01", "--keep", "--root", lab4, "--format", "json").json
     assert any(note.startswith("missed runs of the timer: 49 or more") for note in second["notes"])
     assert len(list(place.iterdir())) == 2
+
+
+def test_a_kept_document_is_delivered_once(tunectl: Run, lab4: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "fleet"
+    folder.mkdir()
+    assert tunectl("preflight", "--deliver", "--root", lab4).code == 0
+    with (lab4 / "etc/tunectl/host.toml").open("a") as host_file:
+        host_file.write(f'[report]\nfolder = "{folder}"\nmount = "/"\n')
+    tunectl("preflight", "--window", "0.01", "--keep", "--root", lab4)
+    (kept,) = (lab4 / "var/lib/tunectl/preflight").iterdir()
+    assert kept.name.endswith(".waiting.json")
+    document = kept.read_bytes()
+    for _ in range(2):
+        assert tunectl("preflight", "--deliver", "--root", lab4).code == 0
+        ((day, _, files),) = [found for found in os.walk(folder) if found[2]]
+        assert [Path(day, file).read_bytes() for file in files] == [document]
+    assert tunectl("fleet", "report", day).code == 3
+    assert not kept.exists()
 
 
 def test_a_document_that_cannot_be_kept_is_shown_all_the_same(tunectl: Run, lab4: Path) -> None:

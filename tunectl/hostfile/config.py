@@ -13,8 +13,9 @@ from tunectl.host.cpusets import CpuFacts
 from tunectl.host.scheduling import BY_PRIORITY
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.budget import looser, merged, of_feed
-from tunectl.hostfile.monitor import check_monitor, check_textfile
+from tunectl.hostfile.monitor import check_monitor
 from tunectl.hostfile.profile import NO_TEXTS, Profile, Texts, load_profile
+from tunectl.hostfile.report import check_report
 from tunectl.hostfile.shape import HostFile, Monitor, Report, Thermal, ThreadRow, WaiverRow
 from tunectl.knobs import KNOBS
 from tunectl.model import NEXT_BOOT, Scope, Setting, Trading, Waiver, parse_target
@@ -61,8 +62,7 @@ def resolve(
     if hostfile.thermal.base_frequency_khz is not None and hostfile.thermal.base_frequency_khz <= 0:
         raise UsageError(f"{origin}: thermal.base_frequency_khz: must lie above 0")
     check_monitor(hostfile.monitor, scope, origin)
-    if hostfile.report.textfile is not None:
-        check_textfile(hostfile.report.textfile, f"{origin}: report.textfile")
+    check_report(hostfile.report, f"{origin}: report")
     if hostfile.bootloader not in ("", *FAMILIES):
         raise UsageError(f"{origin}: bootloader: there is no '{hostfile.bootloader}'", f"one of {', '.join(FAMILIES)}")
     return HostConfig(

@@ -178,6 +178,11 @@ class Report(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     textfile: Annotated[
         str | None, Meta(description="A .prom file in the directory of node_exporter's textfile collector.")
     ] = None
+    folder: Annotated[str | None, Meta(description="A folder of another host to hand each document to; or url.")] = None
+    mount: Annotated[
+        str | None,
+        Meta(description="What must be mounted for that; without it the folder itself. / is a folder of this host's."),
+    ] = None
 
 
 class Thermal(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

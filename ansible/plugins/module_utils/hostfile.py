@@ -60,7 +60,15 @@ OPTIONS: dict[str, Any] = {
             "feed": {"type": "bool"},
         },
     },
-    "report": {"type": "dict", "options": {"keep": {"type": "int"}, "textfile": {"type": "str"}}},
+    "report": {
+        "type": "dict",
+        "options": {
+            "keep": {"type": "int"},
+            "textfile": {"type": "str"},
+            "folder": {"type": "str"},
+            "mount": {"type": "str"},
+        },
+    },
     "monitor": {
         "type": "dict",
         "options": {

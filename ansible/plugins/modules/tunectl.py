@@ -143,6 +143,12 @@ options:
           textfile:
             description: A .prom file in the directory of node_exporter's textfile collector.
             type: str
+          folder:
+            description: A folder of another host to hand each document to; or url.
+            type: str
+          mount:
+            description: What must be mounted for that; without it the folder itself. / is a folder of this host's.
+            type: str
       monitor:
         description: The monitor's settings.
         type: dict
