@@ -132,7 +132,9 @@ def _keep(place: str, flight: Flight, document: Document) -> None:
     report = flight.inspection.config.report if flight.inspection else Report()
     try:
         at = datetime.fromisoformat(document.at)
-        keep_document(place, at, render(document, "json").encode(), report.keep, waits=report.folder is not None)
+        keep_document(
+            place, at, render(document, "json").encode(), report.keep, waits=bool(report.folder or report.url)
+        )
     finally:
         if report.textfile is not None:
             write_whole(report.textfile, render(document, "prometheus"))

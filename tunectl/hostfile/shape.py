@@ -183,6 +183,18 @@ class Report(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         str | None,
         Meta(description="What must be mounted for that; without it the folder itself. / is a folder of this host's."),
     ] = None
+    url: Annotated[
+        str | None, Meta(description="An address to post each document to; {id} in it becomes the document's own.")
+    ] = None
+    token_file: Annotated[
+        str | None, Meta(description="A file with the bearer token for it; only its owner may read it.")
+    ] = None
+    certificate_file: Annotated[str | None, Meta(description="This host's own certificate for it.")] = None
+    key_file: Annotated[
+        str | None, Meta(description="The certificate's key; only its owner may read it. By default in the same file.")
+    ] = None
+    ca_file: Annotated[str | None, Meta(description="The certificates to trust.")] = None
+    timeout_s: Annotated[_Seconds, Meta(description="How long to wait for an answer.")] = 30.0
 
 
 class Thermal(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -5,6 +5,7 @@ handed on again: a folder has the same bytes already.
 """
 
 import errno
+import hashlib
 import os
 import random
 import time
@@ -12,11 +13,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 
+from tunectl import __version__
 from tunectl.durable import make_directory, open_directory, read_regular, rename, replace_file
 from tunectl.errors import TunectlError
 from tunectl.fleet.names import file_name
 from tunectl.host.filesystem import mount_of
 from tunectl.host.sysroot import Sysroot
+from tunectl.hostfile.monitor import address_of
 from tunectl.hostfile.shape import Report
 from tunectl.monitor.delivery_queue import Backoff
 from tunectl.monitor.receivers import DeliveryError
@@ -65,7 +68,30 @@ def hand_on(
 
 def open_receiver(report: Report, host: str) -> Hand | None:
     """What [report] names; None where that is nobody."""
+    if report.url is not None:
+        return _to_endpoint(report, report.url)
     return _to_folder(report.folder, report.mount or report.folder, host) if report.folder else None
+
+
+def _to_endpoint(report: Report, url: str) -> Hand:
+    """A POST of the document as it is. Its id is the same in each try: a receiver that took it knows it again."""
+    from tunectl.monitor.receivers.http import Trust, post  # ssl is slow to import
+    from tunectl.monitor.receivers.webhook import held, secret
+
+    address = address_of(url, "report.url", report.token_file)
+    own = report.certificate_file and (report.certificate_file, report.key_file or report.certificate_file)
+
+    def hand(_: str, document: bytes) -> None:
+        id_ = hashlib.sha256(document).hexdigest()[:32]
+        headers = {"Content-Type": "application/json", "User-Agent": f"tunectl/{__version__}", "Idempotency-Key": id_}
+        if report.token_file:
+            headers["Authorization"] = f"Bearer {secret(report.token_file, 'token file', private=True)}"
+        if own:
+            held(own[1], "key file")
+        to = address._replace(path=address.path.replace("{id}", id_))
+        post(to, document, headers, timeout_s=report.timeout_s, trust=Trust(report.ca_file, own or None))
+
+    return hand
 
 
 def _to_folder(folder: str, mount: str, host: str) -> Hand:

@@ -67,6 +67,12 @@ OPTIONS: dict[str, Any] = {
             "textfile": {"type": "str"},
             "folder": {"type": "str"},
             "mount": {"type": "str"},
+            "url": {"type": "str"},
+            "token_file": {"type": "str"},
+            "certificate_file": {"type": "str"},
+            "key_file": {"type": "str"},
+            "ca_file": {"type": "str"},
+            "timeout_s": {"type": "float"},
         },
     },
     "monitor": {

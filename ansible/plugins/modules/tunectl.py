@@ -149,6 +149,24 @@ options:
           mount:
             description: What must be mounted for that; without it the folder itself. / is a folder of this host's.
             type: str
+          url:
+            description: An address to post each document to; {id} in it becomes the document's own.
+            type: str
+          token_file:
+            description: A file with the bearer token for it; only its owner may read it.
+            type: str
+          certificate_file:
+            description: This host's own certificate for it.
+            type: str
+          key_file:
+            description: The certificate's key; only its owner may read it. By default in the same file.
+            type: str
+          ca_file:
+            description: The certificates to trust.
+            type: str
+          timeout_s:
+            description: How long to wait for an answer.
+            type: float
       monitor:
         description: The monitor's settings.
         type: dict
