@@ -84,7 +84,7 @@ def command(
     loads = chosen(load.split(","), "--load") if load is not None else None
     root, how = open_root(options), typed(options)
     place = open_place(options.state_path) if keep else ""
-    said = missed(place, time_of(root.get_text(TIMER)), datetime.now(UTC)) if keep else []
+    began = datetime.now(UTC)
     with progress(options) as tell:
         request = Request(
             root=root,
@@ -104,7 +104,8 @@ def command(
             typed=how.finding,
         )
         flight = run_preflight(request)
-    flight.notes += said
+    if keep:  # by now off the isolated CPUs: it starts a program
+        flight.notes += missed(place, time_of(root.get_text(TIMER)), began)
     body = _body(flight, strict, intrude, how)
     try:
         if keep:
