@@ -27,6 +27,8 @@ EXPOSURES = {
     "tunectl-latency.service": 2.0,
     "tunectl-apply.service": 5.0,
     "tunectl-repair.service": 5.0,
+    "tunectl-preflight.service": 5.0,
+    "tunectl-report.service": 3.0,
     "tunectl-reapply@.service": 5.0,
     "tunectl-return.service": 5.0,
     "tunectl-deadline.service": 5.0,

@@ -163,9 +163,14 @@ def sync_file(path: str) -> None:
     sync_directory(os.path.dirname(path))
 
 
+def open_directory(directory: str) -> int:
+    """A directory as a descriptor that the caller closes. OSError."""
+    return os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
 def sync_directory(directory: str) -> None:
     """What was made, renamed or removed in a directory is on disk when this returns. "" is the working directory."""
-    fd = os.open(directory or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fd = open_directory(directory or ".")
     try:
         os.fsync(fd)
     except OSError as error:

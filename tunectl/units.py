@@ -7,6 +7,7 @@ but in the first line, which says who wrote it.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from tunectl.command import one_line
 from tunectl.errors import UsageError
 from tunectl.installed import read_shipped
 from tunectl.knobs.drivers.confined import UNSET, confined, program_files, quoted, starting
@@ -21,13 +22,17 @@ SERVICES = {
     "monitor": ("tunectl-monitor.service",),
     "apply": ("tunectl-apply.service",),
     "repair": ("tunectl-repair.path", "tunectl-repair.service"),
+    "preflight": ("tunectl-preflight.timer", "tunectl-preflight.service", "tunectl-report.service"),
 }
+TIMER = f"{DIRECTORY}/tunectl-preflight.timer"
+USUAL_TIME = "Mon..Fri 07:45"  # of preflight, in the host's own time zone
 APPLY = "tunectl-apply.service"
 RETURN, DEADLINE = "tunectl-return.service", "tunectl-deadline.service"
 TRY_TIMER, TRY_SERVICE = "tunectl-try.timer", "tunectl-try.service"
 OF_A_TRIAL = (RETURN, DEADLINE, TRY_TIMER, TRY_SERVICE)
 # Places that PrivateTmp= and ProtectHome= would hide from the unit, were the program there.
 _TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
+_WHEN = "OnCalendar="
 _HOMES = ("/home/", "/root/", "/run/user/")
 
 
@@ -51,11 +56,15 @@ class Unit(NamedTuple):
     text: str
 
 
-def units_of(name: str, invocation: Sequence[str], options: Sequence[str] = ()) -> tuple[Unit, ...]:
-    """The files of one service. `invocation` starts tunectl; `options` are further words of `tunectl monitor`."""
+def units_of(
+    name: str, invocation: Sequence[str], options: Sequence[str] = (), at: str = USUAL_TIME
+) -> tuple[Unit, ...]:
+    """The files of one service. `invocation` starts tunectl; `options` are further words of `tunectl monitor`, and `at`
+    is when `tunectl preflight` runs (systemd.time(7)).
+    """
     if name not in SERVICES:
         raise UsageError(f"there is no service '{name}'", "one of " + ", ".join(SERVICES))
-    return tuple(_unit_of_service(file, invocation, options) for file in SERVICES[name])
+    return tuple(_unit_of_service(file, invocation, options, at) for file in SERVICES[name])
 
 
 def trial_units(
@@ -71,9 +80,8 @@ def trial_units(
     # Where the journal and the program lie, for RequiresMountsFor=.
     places = [state, *(file.rpartition("/")[0] or "/" for file in program_files(invocation))]
     needs = " ".join(map(quoted, dict.fromkeys(places)))
-    talking = lines.replace("AF_NETLINK", "AF_NETLINK AF_INET AF_INET6").replace("IPAddressDeny=any\n", "")
     values = {"START": starting(invocation), "UNSET": UNSET, "NEEDS": needs}
-    waiting = talking.replace("ProtectClock=yes\n", "") + _MEASURING if measures else talking if reaches else lines
+    waiting = _measuring(lines) if measures else _talking(lines) if reaches else lines
     return _unit(RETURN, {"CONFINED": lines, **values}), _unit(DEADLINE, {"CONFINED": waiting, **values})
 
 
@@ -91,7 +99,7 @@ def _unit(file: str, values: Mapping[str, str]) -> Unit:
     return Unit(f"{DIRECTORY}/{file}", text)
 
 
-def _unit_of_service(file: str, invocation: Sequence[str], options: Sequence[str]) -> Unit:
+def _unit_of_service(file: str, invocation: Sequence[str], options: Sequence[str], at: str) -> Unit:
     if file == "tunectl-apply.service":
         # By its first line a host on which only the service was installed is told from one that was tuned.
         return Unit(f"{DIRECTORY}/{file}", INSTALLED + render(tuple(invocation)).partition("\n")[2])
@@ -99,7 +107,17 @@ def _unit_of_service(file: str, invocation: Sequence[str], options: Sequence[str
     home = "read-only" if _first_below(_HOMES, invocation) else "yes"
     tmp = "no" if _first_below(_TEMPORARY, invocation) else "yes"
     values = {"START": starting(invocation), "OPTIONS": words, "PROTECT_HOME": home, "PRIVATE_TMP": tmp}
-    return _unit(file, {**values, "UNSET": UNSET, "CONFINED": confined(invocation)})
+    values |= {"UNSET": UNSET, "AT": one_line(at, "--at"), "CONFINED": confined(invocation)}
+    return _unit(file, {**values, "MEASURING": _measuring(values["CONFINED"])})
+
+
+def _talking(lines: str) -> str:
+    """What is confined, but reaches other hosts, or an address of this one."""
+    return lines.replace("AF_NETLINK", "AF_NETLINK AF_INET AF_INET6").replace("IPAddressDeny=any\n", "")
+
+
+def _measuring(lines: str) -> str:
+    return _talking(lines).replace("ProtectClock=yes\n", "") + _MEASURING
 
 
 def _first_below(places: tuple[str, ...], invocation: Sequence[str]) -> str:
@@ -118,6 +136,11 @@ def warnings(name: str, invocation: Sequence[str]) -> list[str]:
 def same(one: str, other: str) -> bool:
     """Are these the same unit, whoever of us wrote it?"""
     return ours(one) and one.partition("\n")[2] == other.partition("\n")[2]
+
+
+def time_of(timer: str) -> str:
+    """When a timer of ours starts preflight, by its text; "" where it does not say."""
+    return next((line[len(_WHEN) :] for line in timer.splitlines() if line.startswith(_WHEN)), "")
 
 
 def ours(text: str) -> bool:

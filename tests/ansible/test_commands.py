@@ -65,6 +65,8 @@ def words(command: str, check_mode: bool = False, candidate: str = "", **given: 
         (words("preflight", feed=False), ["preflight", "--no-feed"]),
         (words("probe", duration_s=60.0, cpus="2"), ["probe", "jitter", "--duration", "60", "--cpus", "2"]),
         (words("service", name="monitor", repair=True), ["service", "install", "monitor", "--repair"]),
+        (words("service", name="preflight", at="07:45"), ["service", "install", "preflight", "--at", "07:45"]),
+        (words("service", name="preflight", at="07:45", state="absent"), ["service", "remove", "preflight"]),
         (words("service", name="repair", state="absent"), ["service", "remove", "repair"]),
         (words("service", check_mode=True, name="repair", state="absent"), ["service", "show", "repair"]),
     ],

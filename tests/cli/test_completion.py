@@ -47,7 +47,7 @@ def asked(tunectl: Run, line: str, shell: str = "fish", **env: str) -> list[str]
         ("tunectl --format ", list(FORMATS)),
         ("tunectl knobs mm.swapp", ["mm.swappiness"]),
         ("tunectl propose --profile low", ["low-latency", "file"]),
-        ("tunectl service install ", ["monitor", "apply", "repair"]),
+        ("tunectl service install ", ["monitor", "apply", "repair", "preflight"]),
         ("tunectl preflight --load ", [*LOADS, "all", "none"]),
         ("tunectl preflight --load memory,fi", ["memory,files"]),
         ("tunectl probe wake --mechanisms pipe,ti", ["pipe,timerfd"]),

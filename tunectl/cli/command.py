@@ -105,12 +105,10 @@ def emit(
     from tunectl.report import render
     from tunectl.report.escape import encodable
 
+    document = document_of(options, name, identity, body)
     terminal = is_terminal(sys.stdout)
     colour = terminal and may_colour()
     width = terminal_width(100) if terminal or "COLUMNS" in os.environ else 100
-    shown = typed(options).body(fields_of(body))
-    recorded = "" if open_root(options).live else os.path.abspath(options.root)
-    document = Document(name, identity, now_utc(), shown, tuple(_findings_in(shown)), options.verbose, recorded)
     text = render(document, options.fmt, width=width, colour=colour)
     try:
         if sys.stdout is None:  # it was closed before we started
@@ -124,6 +122,13 @@ def emit(
         raise
     except OSError as error:
         raise TunectlError(f"the result could not be written: {error.strerror}", done) from error
+
+
+def document_of(options: Options, name: str, identity: HostId, body: msgspec.Struct | Mapping[str, Any]) -> Document:
+    """The result with its header, its commands as they are typed here."""
+    shown = typed(options).body(fields_of(body))
+    recorded = "" if open_root(options).live else os.path.abspath(options.root)
+    return Document(name, identity, now_utc(), shown, tuple(_findings_in(shown)), options.verbose, recorded)
 
 
 def may_colour() -> bool:

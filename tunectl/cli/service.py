@@ -11,17 +11,23 @@ from msgspec import Meta
 from tunectl.cli.command import emit, open_root, tunectl_command, write_whole
 from tunectl.cli.helped import FAILED, OK, Example, Family
 from tunectl.cli.options import Options
-from tunectl.errors import TunectlError, words_of
+from tunectl.errors import TunectlError, UsageError, words_of
+from tunectl.host.calendar import check_calendar
 from tunectl.host.identity import read_identity
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
 from tunectl.shapes import Notes
-from tunectl.units import SERVICES, Unit, ours, same, units_of, warnings
+from tunectl.units import SERVICES, TIMER, USUAL_TIME, Unit, ours, same, time_of, units_of, warnings
 
 _TIMEOUT_S = 60.0
 State = Literal["absent", "installed", "outdated", "foreign", "written", "unchanged", "removed"]
 Action = Literal["show", "install", "remove"]
 _NAME = click.argument("name", type=click.Choice(tuple(SERVICES)))
+_AT = click.option(
+    "--at",
+    metavar="TIME",
+    help=f"Of preflight: when, as systemd.time(7) has it [that of its timer, or {USUAL_TIME}].",
+)
 _REPAIR = click.option("--repair", is_flag=True, help="Of the monitor: it asks for apply when a knob drifts.")
 
 
@@ -52,7 +58,7 @@ class Service(msgspec.Struct, frozen=True):
     ),
 )
 def command() -> None:
-    """The systemd units of the monitor, of apply at boot, and of the repair that the monitor may ask for."""
+    """The systemd units: the monitor, apply at boot, the repair that the monitor may ask for, preflight at its time."""
 
 
 @tunectl_command(
@@ -64,10 +70,11 @@ def command() -> None:
 )
 @_NAME
 @_REPAIR
-def show(options: Options, name: str, repair: bool) -> int:
+@_AT
+def show(options: Options, name: str, repair: bool, at: str | None) -> int:
     """Print the unit files for this installation; writes nothing."""
     root = open_root(options)
-    rows = [_row(unit, _state(root, unit)) for unit in _units(options, name, repair)]
+    rows = [_row(unit, _state(root, unit)) for unit in _units(options, root, name, repair, at)]
     return _emit(options, root, Service("show", name, rows, [], warnings(name, options.invocation)))
 
 
@@ -76,14 +83,19 @@ def show(options: Options, name: str, repair: bool) -> int:
     examples=(
         Example("The monitor:", "sudo tunectl service install monitor"),
         Example("The monitor that asks for apply when a knob drifts:", "sudo tunectl service install monitor --repair"),
+        Example(
+            "A preflight before the open:",
+            'sudo tunectl service install preflight --at "Mon..Fri 07:45 Europe/London"',
+        ),
     ),
 )
 @_NAME
 @_REPAIR
-def install(options: Options, name: str, repair: bool) -> int:
+@_AT
+def install(options: Options, name: str, repair: bool, at: str | None) -> int:
     """Write the unit files and have systemd read them. What tunectl did not write is not overwritten."""
     root = open_root(options)
-    units = _units(options, name, repair)
+    units = _units(options, root, name, repair, at)
     states = _own_states(root, units)
     rows = []
     for unit, state in states.items():
@@ -102,7 +114,7 @@ def install(options: Options, name: str, repair: bool) -> int:
 def remove(options: Options, name: str) -> int:
     """Stop and disable the service, and remove its unit files. What tunectl did not write stays."""
     root = open_root(options)
-    units = _units(options, name, False)
+    units = _units(options, root, name)
     states = _own_states(root, units)
     there = [unit for unit, state in states.items() if state != "absent"]
     commands = [["systemctl", "disable", "--now", os.path.basename(unit.path)] for unit in there]
@@ -120,8 +132,13 @@ for _one in (show, install, remove):
     command.add_command(_one)
 
 
-def _units(options: Options, name: str, repair: bool) -> tuple[Unit, ...]:
-    return units_of(name, options.invocation, ("--repair",) if repair and name == "monitor" else ())
+def _units(options: Options, root: Sysroot, name: str, repair: bool = False, at: str | None = None) -> tuple[Unit, ...]:
+    """Where --at is left out, the installed timer keeps its time: an upgrade installs again."""
+    if at is not None and name != "preflight":
+        raise UsageError(f"--at goes with preflight, and {name} has no time")
+    standing = root.get(TIMER) or ""
+    when = check_calendar(at) if at is not None else (time_of(standing) if ours(standing) else "") or USUAL_TIME
+    return units_of(name, options.invocation, ("--repair",) if repair and name == "monitor" else (), when)
 
 
 def _state(root: Sysroot, unit: Unit) -> State:

@@ -40,6 +40,16 @@ def read_place(root: Sysroot, path: str) -> Place | None:
     return place._replace(layers=_layers(root, device)) if place else None
 
 
+def mount_of(root: Sysroot, fd: int) -> str:
+    """The mount point that an open file of ours lies below; "" where it is not known.
+
+    By the mount's number, which stays the open file's own: what is mounted or unmounted there since does not count.
+    """
+    found = re.search(r"^mnt_id:\s*(\d+)$", root.get_text(f"proc/self/fdinfo/{fd}"), re.MULTILINE)
+    mounts = (line.split() for line in root.get_text(_MOUNTS).splitlines())
+    return next((unescaped(words[4]) for words in mounts if found and words[0] == found[1]), "")
+
+
 def unescaped(word: str) -> str:
     """A word of a table of mounts or swaps: a blank, a newline and a backslash stand there as their octal numbers."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), word)

@@ -15,7 +15,8 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.budget import looser, merged, of_feed
 from tunectl.hostfile.monitor import check_monitor
 from tunectl.hostfile.profile import NO_TEXTS, Profile, Texts, load_profile
-from tunectl.hostfile.shape import Clock, HostFile, Monitor, Thermal, ThreadRow, WaiverRow
+from tunectl.hostfile.report import check_report
+from tunectl.hostfile.shape import Clock, HostFile, Monitor, Report, Thermal, ThreadRow, WaiverRow
 from tunectl.knobs import KNOBS
 from tunectl.model import NEXT_BOOT, Scope, Setting, Trading, Waiver, parse_target
 from tunectl.probe.loads import chosen
@@ -44,6 +45,7 @@ class HostConfig(NamedTuple):
     feed_limits: Mapping[str, float] = MappingProxyType({})  # key of [budget.feed] to limit
     clock: Clock = Clock()
     files: tuple[str, ...] = ()  # of the site, that all this was read from
+    report: Report = Report()
 
 
 def resolve(
@@ -65,6 +67,7 @@ def resolve(
         why = f"{origin}: clock.max_error_ns: {hostfile.clock.limit_ns:.10g} is no limit"
         raise UsageError(why, "nanoseconds, above zero and below a day")
     check_monitor(hostfile.monitor, scope, origin)
+    check_report(hostfile.report, f"{origin}: report")
     if hostfile.bootloader not in ("", *FAMILIES):
         raise UsageError(f"{origin}: bootloader: there is no '{hostfile.bootloader}'", f"one of {', '.join(FAMILIES)}")
     return HostConfig(
@@ -84,6 +87,7 @@ def resolve(
         of_feed(hostfile.budget.feed, origin),
         hostfile.clock,
         profile.files,
+        hostfile.report,
     )
 
 

@@ -105,14 +105,14 @@ def check_webhook(webhook: Webhook, where: str) -> Address | None:
     if bool(webhook.url) == (webhook.url_file is not None):
         raise UsageError(f"{where}: needs url or url_file, one of them", 'url = "https://alerts.example:9093"')
     if webhook.url_file is None:
-        return address_of(webhook.url, f"{where}.url", webhook)
+        return address_of(webhook.url, f"{where}.url", webhook.token_file)
     if not os.path.isabs(webhook.url_file):
         raise UsageError(f"{where}.url_file: {webhook.url_file!r} is no whole path", _URL_FILE_HINT)
     return None
 
 
-def address_of(url: str, where: str, webhook: Webhook) -> Address:
-    """UsageError, which repeats no part of the URL, where it is nothing to post to, or not for `webhook`."""
+def address_of(url: str, where: str, token_file: str | None) -> Address:
+    """UsageError, which repeats no part of the URL, where it is nothing to post to, or not for a token."""
     from urllib.parse import urlsplit  # slow to import, and most host files name no address
 
     def refusal(why: str) -> UsageError:
@@ -133,7 +133,7 @@ def address_of(url: str, where: str, webhook: Webhook) -> Address:
         raise refusal("it holds a name or a password: put a token into a file and name it in token_file")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     address = Address(parts.scheme == "https", parts.hostname, port, path)
-    if webhook.token_file and not address.tls and not address.loopback:
+    if token_file and not address.tls and not address.loopback:
         raise UsageError(f"{where}: the token would cross the network in the clear", "use https://")
     return address
 

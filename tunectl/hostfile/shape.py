@@ -169,6 +169,34 @@ class Preflight(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     ] = False
 
 
+class Report(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[report]: what becomes of the document of each `tunectl preflight --keep`, as the timer runs it."""
+
+    keep: Annotated[
+        int, Meta(ge=1, le=1000, description="How many of its documents this host keeps; one that waits stays.")
+    ] = 30
+    textfile: Annotated[
+        str | None, Meta(description="A .prom file in the directory of node_exporter's textfile collector.")
+    ] = None
+    folder: Annotated[str | None, Meta(description="A folder of another host to hand each document to; or url.")] = None
+    mount: Annotated[
+        str | None,
+        Meta(description="What must be mounted for that; without it the folder itself. / is a folder of this host's."),
+    ] = None
+    url: Annotated[
+        str | None, Meta(description="An address to post each document to; {id} in it becomes the document's own.")
+    ] = None
+    token_file: Annotated[
+        str | None, Meta(description="A file with the bearer token for it; only its owner may read it.")
+    ] = None
+    certificate_file: Annotated[str | None, Meta(description="This host's own certificate for it.")] = None
+    key_file: Annotated[
+        str | None, Meta(description="The certificate's key; only its owner may read it. By default in the same file.")
+    ] = None
+    ca_file: Annotated[str | None, Meta(description="The certificates to trust.")] = None
+    timeout_s: Annotated[_Seconds, Meta(description="How long to wait for an answer.")] = 30.0
+
+
 class Thermal(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """[thermal]"""
 
@@ -256,6 +284,7 @@ class HostFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     thermal: Annotated[Thermal, Meta(description="What the clock is held to.")] = Thermal()
     clock: Annotated[Clock, Meta(description="How far the clock may be from UTC.")] = Clock()
     preflight: Annotated[Preflight, Meta(description="What preflight does beyond the usual.")] = Preflight()
+    report: Annotated[Report, Meta(description="What becomes of the documents of the timer's preflights.")] = Report()
     monitor: Annotated[Monitor, Meta(description="The monitor's settings.")] = Monitor()
     knobs: Annotated[dict[str, Value], Meta(description="The site's own values over the profile's, by knob.")] = {}
     threads: Annotated[

@@ -75,7 +75,8 @@ def schema(command: str, check_mode: bool = False) -> str:
 def _service(params: dict[str, Any], check_mode: bool) -> list[str]:
     action = "install" if params["state"] == "present" else "remove"
     repair = ["--repair"] if params.get("repair") and action == "install" else []
-    return ["service", "show" if check_mode else action, params["name"], *repair]
+    at = ["--at", params["at"]] if params.get("at") and action == "install" else []
+    return ["service", "show" if check_mode else action, params["name"], *repair, *at]
 
 
 def _shared(params: dict[str, Any]) -> list[str]:

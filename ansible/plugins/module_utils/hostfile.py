@@ -67,6 +67,21 @@ OPTIONS: dict[str, Any] = {
             "feed": {"type": "bool"},
         },
     },
+    "report": {
+        "type": "dict",
+        "options": {
+            "keep": {"type": "int"},
+            "textfile": {"type": "str"},
+            "folder": {"type": "str"},
+            "mount": {"type": "str"},
+            "url": {"type": "str"},
+            "token_file": {"type": "str"},
+            "certificate_file": {"type": "str"},
+            "key_file": {"type": "str"},
+            "ca_file": {"type": "str"},
+            "timeout_s": {"type": "float"},
+        },
+    },
     "monitor": {
         "type": "dict",
         "options": {

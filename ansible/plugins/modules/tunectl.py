@@ -147,6 +147,40 @@ options:
           feed:
             description: Run `probe feed` for a few seconds, too; never beside a running engine.
             type: bool
+      report:
+        description: What becomes of the documents of the timer's preflights.
+        type: dict
+        suboptions:
+          keep:
+            description: How many of its documents this host keeps; one that waits stays.
+            type: int
+          textfile:
+            description: A .prom file in the directory of node_exporter's textfile collector.
+            type: str
+          folder:
+            description: A folder of another host to hand each document to; or url.
+            type: str
+          mount:
+            description: What must be mounted for that; without it the folder itself. / is a folder of this host's.
+            type: str
+          url:
+            description: An address to post each document to; {id} in it becomes the document's own.
+            type: str
+          token_file:
+            description: A file with the bearer token for it; only its owner may read it.
+            type: str
+          certificate_file:
+            description: This host's own certificate for it.
+            type: str
+          key_file:
+            description: The certificate's key; only its owner may read it. By default in the same file.
+            type: str
+          ca_file:
+            description: The certificates to trust.
+            type: str
+          timeout_s:
+            description: How long to wait for an answer.
+            type: float
       monitor:
         description: The monitor's settings.
         type: dict
@@ -421,7 +455,7 @@ options:
   name:
     description: With O(command=service), the service.
     type: str
-    choices: [monitor, apply, repair]
+    choices: [monitor, apply, repair, preflight]
   state:
     description: With O(command=service), whether its units are to be there.
     type: str
@@ -431,6 +465,11 @@ options:
     description: With O(command=service) and O(name=monitor), whether the monitor asks for a repair when a knob drifts.
     type: bool
     default: false
+  at:
+    description:
+      - With O(command=service) and O(name=preflight), when it runs, such as V(Mon..Fri 07:45 Europe/London).
+      - Without it, the installed timer keeps its time.
+    type: str
   document:
     description:
       - Whether the result holds tunectl's whole document.
@@ -628,9 +667,10 @@ ARGUMENTS: dict[str, Any] = {
     "nic": {"type": "str"},
     "count": {"type": "int"},
     "profile": {"type": "str"},
-    "name": {"type": "str", "choices": ["monitor", "apply", "repair"]},
+    "name": {"type": "str", "choices": ["monitor", "apply", "repair", "preflight"]},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "repair": {"type": "bool", "default": False},
+    "at": {"type": "str"},
     "document": {"type": "bool"},
 }
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from typing import NamedTuple
 
 from tunectl.hostfile.monitor import Address
 from tunectl.monitor.receivers import DeliveryError
@@ -22,12 +23,19 @@ _REFUSED = {400, 413, 422}
 _LONGEST_PAUSE_S = 300.0  # the most that a Retry-After is believed
 
 
-def post(address: Address, body: bytes, headers: Mapping[str, str], *, timeout_s: float, ca_file: str | None) -> None:
+class Trust(NamedTuple):
+    """Whom we trust, and by what we are trusted."""
+
+    ca_file: str | None = None  # instead of the system's authorities
+    certificate: tuple[str, str] | None = None  # our own: its file, and that of its key
+
+
+def post(address: Address, body: bytes, headers: Mapping[str, str], *, timeout_s: float, trust: Trust) -> None:
     """Returns once the server has answered 2xx within `timeout_s` of the connection; otherwise DeliveryError."""
     failed = ""
     status, pause = 0, None
     try:
-        status, pause = _exchange(address, body, headers, timeout_s, ca_file)
+        status, pause = _exchange(address, body, headers, timeout_s, trust)
     except ssl.SSLCertVerificationError as error:
         failed = f"its TLS certificate is not trusted: {error.verify_message}"
     except ssl.SSLError as error:
@@ -46,9 +54,9 @@ def post(address: Address, body: bytes, headers: Mapping[str, str], *, timeout_s
 
 
 def _exchange(
-    address: Address, body: bytes, headers: Mapping[str, str], timeout_s: float, ca_file: str | None
+    address: Address, body: bytes, headers: Mapping[str, str], timeout_s: float, trust: Trust
 ) -> tuple[int, float | None]:
-    connection = _connection(address, timeout_s, ca_file)
+    connection = _connection(address, timeout_s, trust)
     late = threading.Event()
     try:
         connection.connect()
@@ -76,14 +84,25 @@ def _exchange(
         connection.close()
 
 
-def _connection(address: Address, timeout_s: float, ca_file: str | None) -> http.client.HTTPConnection:
+def _connection(address: Address, timeout_s: float, trust: Trust) -> http.client.HTTPConnection:
     if not address.tls:
         return http.client.HTTPConnection(address.host, address.port, timeout=timeout_s)
     try:  # made again for each try: a CA file that was renewed counts at once
-        context = ssl.create_default_context(cafile=ca_file)
+        context = ssl.create_default_context(cafile=trust.ca_file)
     except OSError as error:
-        raise DeliveryError(f"ca_file {ca_file}: {error.strerror or 'holds no certificate'}") from None
+        raise DeliveryError(f"ca_file {trust.ca_file}: {error.strerror or 'holds no certificate'}") from None
+    try:
+        if trust.certificate:
+            context.load_cert_chain(*trust.certificate, password=_no_password)
+    except (OSError, ValueError):  # an SSLError is an OSError, whose text says little
+        files = " and ".join(dict.fromkeys(trust.certificate or ()))
+        raise DeliveryError(f"{files}: holds no certificate with its key, without a password") from None
     return http.client.HTTPSConnection(address.host, address.port, timeout=timeout_s, context=context)
+
+
+def _no_password() -> str:
+    """Instead of a question on the terminal."""
+    raise ValueError
 
 
 def _said(status: int) -> str:

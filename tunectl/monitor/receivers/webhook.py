@@ -18,7 +18,7 @@ from tunectl.hostfile.shape import Webhook
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, AlertState
 from tunectl.monitor.receivers import DeliveryError, Receiver
-from tunectl.monitor.receivers.http import post
+from tunectl.monitor.receivers.http import Trust, post
 from tunectl.monitor.receivers.message import delivery_id, document
 from tunectl.monitor.receivers.metric_rows import label
 from tunectl.monitor.receivers.naming import JOB, annotations_of, labels_of
@@ -55,10 +55,10 @@ def open_webhook(webhook: Webhook, host: HostId, number: int = 0) -> Receiver:
 def _address(webhook: Webhook) -> Address:
     """What stands in its url_file. DeliveryError, without the URL, where nothing can be posted there."""
     path = webhook.url_file or ""
-    url = _secret(path, "url file", private=True)
+    url = secret(path, "url file", private=True)
     said = ""
     try:
-        return address_of(url, f"url file {path}", webhook)
+        return address_of(url, f"url file {path}", webhook.token_file)
     except UsageError as error:
         said = str(error)
     raise DeliveryError(said)
@@ -82,21 +82,27 @@ def posted(alert: Alert, host: HostId) -> dict[str, object]:
 def _post(webhook: Webhook, address: Address, body: bytes, headers: dict[str, str]) -> None:
     whole = {"Content-Type": "application/json", "User-Agent": f"tunectl/{__version__}", **headers}
     if webhook.token_file:
-        whole["Authorization"] = f"Bearer {_secret(webhook.token_file, 'token file')}"
-    post(address, body, whole, timeout_s=webhook.timeout_s, ca_file=webhook.ca_file)
+        whole["Authorization"] = f"Bearer {secret(webhook.token_file, 'token file')}"
+    post(address, body, whole, timeout_s=webhook.timeout_s, trust=Trust(webhook.ca_file))
 
 
-def _secret(path: str, kind: str, *, private: bool = False) -> str:
-    """The one line of a file. With `private`, DeliveryError where others than its owner may read it."""
+def secret(path: str, kind: str, *, private: bool = False) -> str:
+    """The one line of a file. DeliveryError, as of held(), and where it holds another thing than a word."""
+    word = held(path, kind, private=private)
+    # What is no header's value would be quoted in http.client's own complaint.
+    if not word or len(word) > _LONGEST_SECRET or not all(0x21 <= byte <= 0x7E for byte in word):
+        raise DeliveryError(f"{kind} {path} holds none: one line of letters, digits and signs")
+    return word.decode("ascii")
+
+
+def held(path: str, kind: str, *, private: bool = True) -> bytes:
+    """The beginning of a file. With `private`, DeliveryError where others than its owner may read it."""
     try:
         with open(open_regular(path), "rb") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            held = file.read(_LONGEST_SECRET + 1).strip()
+            begins = file.read(_LONGEST_SECRET + 1).strip()
     except OSError as error:
         raise DeliveryError(f"{kind} {path}: {error.strerror or 'cannot be read'}") from None
     if private and mode & ~(_OF_CREDENTIALS if path.startswith(_CREDENTIALS) else _OWNERS_ALONE):
         raise DeliveryError(f"{kind} {path}: others than its owner may read it (mode {mode:04o}): chmod 600 {path}")
-    # What is no header's value would be quoted in http.client's own complaint.
-    if not held or len(held) > _LONGEST_SECRET or not all(0x21 <= byte <= 0x7E for byte in held):
-        raise DeliveryError(f"{kind} {path} holds none: one line of letters, digits and signs")
-    return held.decode("ascii")
+    return begins

@@ -1,0 +1,173 @@
+"""Documents that are handed on: none lost, none twice where that can be known, whatever the receiver does."""
+
+import errno
+import os
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.tuning.calls import count_calls, failing_at, killed_at, needs_space
+from tunectl.errors import UsageError
+from tunectl.host.filesystem import mount_of
+from tunectl.host.sysroot import Sysroot
+from tunectl.hostfile.report import check_report
+from tunectl.hostfile.shape import Report
+from tunectl.monitor.receivers import DeliveryError
+from tunectl.preflight.handing import Hand, hand_on, open_receiver
+from tunectl.preflight.keeping import keep, kept, open_place
+
+MONDAY = datetime(2026, 11, 30, 7, 47, 12, tzinfo=UTC)
+
+
+def waiting(state: Path, *documents: bytes, hours: int = 24) -> str:
+    place = open_place(str(state))
+    for number, document in enumerate(documents):
+        keep(place, MONDAY + timedelta(hours=number * hours), document, 9, waits=True)
+    return place
+
+
+def to_folder(folder: Path, mount: str | None = "/", host: str = "tx-04") -> Hand:
+    hand = open_receiver(Report(folder=str(folder), mount=mount), host)
+    assert hand
+    return hand
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def late(_: float) -> None:
+    raise AssertionError("nothing waits here")
+
+
+def test_each_day_is_a_folder_that_fleet_report_reads(tmp_path: Path) -> None:
+    folder = tmp_path / "fleet"
+    folder.mkdir()
+    place = waiting(tmp_path / "state", b"1", b"2", b"3", hours=12)
+    assert hand_on(place, to_folder(folder), print, pause=late) == 0
+    assert everything(folder) == {
+        "2026-11-30/tx-04.json": b"1",
+        "2026-11-30.2/tx-04.json": b"2",
+        "2026-12-01/tx-04.json": b"3",
+    }
+    assert [name for name in kept(place) if "waiting" in name] == []
+    assert len(kept(place)) == 3, "the local copies stay"
+
+
+def test_a_receiver_that_is_down_for_an_hour_gets_all_in_order(tmp_path: Path) -> None:
+    place = waiting(tmp_path / "state", b"1", b"2")
+    clock, got, said = [0.0], [], list[str]()
+
+    def hand(day: str, document: bytes) -> None:
+        if clock[0] < 3600:
+            raise DeliveryError("collector: connection refused", after_s=90.0 if clock[0] > 1000 else None)
+        got.append((day, document))
+
+    def pause(seconds: float) -> None:
+        assert len([name for name in kept(place) if "waiting" in name]) == 2
+        assert seconds >= (90 if clock[0] > 1000 else 2.5)
+        clock[0] += seconds
+
+    assert hand_on(place, hand, said.append, pause=pause, chance=lambda: 0.5) == 0
+    assert got == [("2026-11-30", b"1"), ("2026-12-01", b"2")]
+    assert said == ["collector: connection refused; 2 documents wait"]
+    assert 3600 <= clock[0] < 4000
+
+
+def test_what_is_refused_for_good_stays_and_holds_up_nothing(tmp_path: Path) -> None:
+    place = waiting(tmp_path / "state", b"1", b"2")
+
+    def hand(day: str, document: bytes) -> None:
+        if document == b"1":
+            raise DeliveryError("collector answers 400 Bad Request", retry=False)
+
+    assert hand_on(place, hand, print, pause=late) == 1
+    assert kept(place) == ["20261130T074712Z.refused.json", "20261201T074712Z.json"]
+
+
+def refused_once(place: str, hand: Hand) -> str:
+    """What is said of the first try; the documents still wait."""
+    said: list[str] = []
+
+    def stop(_: float) -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        hand_on(place, hand, said.append, pause=stop)
+    assert kept(place)[0].endswith(".waiting.json")
+    return said[0]
+
+
+def test_below_a_mount_point_that_is_not_mounted_nothing_is_written(tmp_path: Path) -> None:
+    folder = tmp_path / "fleet"
+    place = waiting(tmp_path / "state", b"1")
+    assert "is it mounted?" in refused_once(place, to_folder(folder, None))
+    folder.mkdir()
+    assert refused_once(place, to_folder(folder, None)) == f"{folder}: {folder} is not mounted; 1 documents wait"
+    assert list(folder.iterdir()) == []
+    fd = os.open(folder, os.O_RDONLY)
+    mount = mount_of(Sysroot(), fd)
+    os.close(fd)
+    assert os.path.ismount(mount)
+    assert hand_on(place, to_folder(folder, mount), print, pause=late) == 0
+    assert everything(folder) == {"2026-11-30/tx-04.json": b"1"}
+
+
+def test_no_kill_loses_a_document_or_has_it_twice(tmp_path: Path) -> None:
+    number = 1
+    while True:
+        folder = tmp_path / f"fleet{number}"
+        folder.mkdir()
+        place = waiting(tmp_path / f"state{number}", b"1", b"2", hours=1)
+        work = partial(hand_on, place, to_folder(folder), print, pause=late)
+        killed = killed_at(number, work)
+        assert all(data for name, data in everything(folder).items() if name.endswith(".json"))
+        work()
+        assert everything(folder) == {"2026-11-30/tx-04.json": b"1", "2026-11-30.2/tx-04.json": b"2"}
+        if not killed:
+            break
+        number += 1
+    assert number > 8
+
+
+def test_a_full_folder_is_said_and_tried_again(tmp_path: Path) -> None:
+    def first(folder: Path, place: str) -> str:
+        said: list[str] = []
+        hand_on(place, to_folder(folder), said.append, pause=lambda _: None)
+        return said[0]
+
+    def fresh(number: int) -> tuple[Path, str]:
+        folder = tmp_path / f"fleet{number}"
+        folder.mkdir()
+        return folder, waiting(tmp_path / f"state{number}", b"1")
+
+    calls = count_calls(needs_space, partial(hand_on, fresh(0)[1], to_folder(tmp_path / "fleet0"), print))
+    for number in range(1, calls - 1):  # the last two are the rename on this host's own disk
+        folder, place = fresh(number)
+        said = failing_at(number, needs_space, errno.ENOSPC, partial(first, folder, place))
+        assert said == f"{folder}: No space left on device; 1 documents wait"
+        assert everything(folder) == {"2026-11-30/tx-04.json": b"1"}
+    assert calls > 4
+
+
+@pytest.mark.parametrize(
+    ("report", "why"),
+    [
+        (Report(folder="fleet"), "report.folder: 'fleet' is no whole path"),
+        (Report(folder="/mnt/../fleet"), "is no whole path"),
+        (Report(mount="/mnt"), "report.mount: '/mnt' is not the folder, or above it"),
+        (Report(folder="/mnt/fleet", mount="/mnt/fl"), "is not the folder"),
+        (Report(textfile="/x.txt"), "report.textfile: '/x.txt' is no whole path that ends in .prom"),
+    ],
+)
+def test_what_cannot_be_is_refused(report: Report, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        check_report(report, "report")
+    check_report(Report(folder="/mnt/fleet/a", mount="/mnt/fleet"), "report")
+    check_report(Report(folder="/srv", mount="/"), "report")
+
+
+def test_nobody_is_named() -> None:
+    assert open_receiver(Report(), "tx-04") is None
