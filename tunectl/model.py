@@ -58,7 +58,10 @@ class Severity(StrEnum):
 
 def severity_of(word: object) -> Severity | None:
     """The severity that a document names; None for a word that this version does not know, and for none."""
-    return next((severity for severity in Severity if severity.value == word), None)
+    return _SEVERITIES.get(word) if isinstance(word, str) else None
+
+
+_SEVERITIES = {severity.value: severity for severity in Severity}
 
 
 _COSTS: dict[Severity | None, int] = {severity: place for place, severity in enumerate((*Severity, None))}
@@ -89,7 +92,10 @@ class Match(StrEnum):
 
 def match_of(word: object) -> Match:
     """How a document compares; by equality where it does not say, or names what this version does not know."""
-    return next((one for one in Match if one.value == word), Match.EQUAL)
+    return _MATCHES.get(word, Match.EQUAL) if isinstance(word, str) else Match.EQUAL
+
+
+_MATCHES = {match.value: match for match in Match}
 
 
 class Target(NamedTuple):

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tests.fleet.made import BEGAN, HARDWARE, NOW, asked, cage, preflight, session
 from tests.report.documents import hostile
 from tunectl.fleet.body import fleet_body
+from tunectl.fleet.causes import Told
 from tunectl.fleet.judge import Judged, judge
-from tunectl.fleet.records import VERDICTS, Answer, Asked, Summary
+from tunectl.fleet.records import VERDICTS, Answer, Asked, Summary, packed
 from tunectl.shapes import Host
 
 
@@ -156,6 +157,7 @@ documents = st.builds(
     at=texts,
     host=st.builds(Host, hostname=hostile, boot_id=hostile),
     figures=st.none(),
+    told=st.lists(st.from_type(Told), max_size=3).map(lambda told: packed(told, {})),
     doubt=st.just("nothing was measured"),  # as `summary` finds of such a document
 )
 anybody = st.builds(

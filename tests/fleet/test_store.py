@@ -3,15 +3,17 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from tests.fleet.made import BEGAN, HEADER, preflight, written
+from tests.fleet.made import BEGAN, HEADER, NOW, good, preflight, written
 from tests.fleet.test_names import ODD
 from tunectl.errors import TunectlError, UsageError
+from tunectl.fleet.body import fleet_body, history_body
 from tunectl.fleet.documents import parse_hosts
 from tunectl.fleet.names import is_text
 from tunectl.fleet.records import Absent, Answer, Asked, Session
@@ -225,3 +227,38 @@ def test_absent_is_not_guessed_from_a_documents_text(tmp_path: Path) -> None:
     made = written(tmp_path, {"a": preflight("tunectl.fleet.absent/1")})
     assert ask_one(made, "a").document
     assert Absent(Answer.FAILED, "") == (Answer.FAILED, "", "")
+
+
+def test_a_document_beyond_measure_loses_no_other(tmp_path: Path) -> None:
+    made = written(tmp_path, {"a": preflight("a"), "b": None})
+    with (Path(made.directory) / "hosts/b.json").open("w") as file:
+        file.truncate((64 << 20) + 1)
+    found = answers(made)
+    assert found["a"].document
+    assert (found["b"].answer, found["b"].problem) == (
+        Answer.UNUSABLE,
+        "its document cannot be read: is larger than 64 MiB",
+    )
+
+
+def test_of_many_hosts_the_first_reasons_are_kept_and_of_one_host_all(tmp_path: Path) -> None:
+    reasons = [f"reason {number}" for number in range(9)]
+    made = written(tmp_path, {"a": preflight("a", "no-go", reasons=reasons), "b": preflight("b")})
+    (row, other) = fleet_body(made, ask(made), NOW)["hosts"]
+    assert (row["reasons"], row["more_reasons"], other["more_reasons"]) == (reasons[:5], 4, 0)
+    (past,) = history_body("a", [(made, ask_one(made, "a"))], NOW)["sessions"]
+    assert (past["reasons"], past["more_reasons"], past["own_words"]) == (reasons, 0, 9)
+
+
+def test_a_cause_counts_hosts_and_sentences_wherever_they_are_kept(tmp_path: Path) -> None:
+    def drifted(name: str, seen: int) -> dict[str, Any]:
+        finding = {**good("irq.affinity[24]"), "outcome": "drifted", "reason": f"seen {seen} times"}
+        verify = {"verdict": "drifted", "findings": [finding]}
+        reasons = ["irq.affinity[24] is wrong"]
+        return preflight(name, "no-go", reasons=reasons, reasons_about=["irq.affinity"], verify=verify)
+
+    made = written(tmp_path, {name: drifted(name, seen) for name, seen in (("a", 1), ("b", 2), ("c", 2))})
+    (cause,) = fleet_body(made, ask(made), NOW)["causes"]
+    assert (cause["hosts"], cause["targets"], cause["texts"]) == (["a", "b", "c"], 3, 2)
+    assert cause["example"]["host"] == "a"
+    assert cause["example"]["text"].endswith("seen 1 times")

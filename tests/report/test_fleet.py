@@ -35,7 +35,7 @@ def test_text_gathers_hosts_that_say_the_same() -> None:
     lines = text(made)
     assert len(lines) < 35
     assert "  h[0-199]" in lines
-    assert "  and 2 more causes: -v shows all, --format json has the reasons by host" in lines
+    assert "  and 2 more causes: -v shows all, a host's own document has its reasons" in lines
     assert any("nine is wrong" in line for line in text(made._replace(verbose=1)))
 
 

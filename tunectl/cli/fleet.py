@@ -23,6 +23,7 @@ from tunectl.fleet.documents import parse_hosts, session_file
 from tunectl.fleet.names import SUFFIX, file_name, is_text
 from tunectl.fleet.records import Absent, Answer, Session
 from tunectl.fleet.store import (
+    LARGEST_ANSWER,
     LARGEST_LIST,
     ask,
     ask_one,
@@ -37,7 +38,7 @@ from tunectl.fleet.store import (
 )
 from tunectl.host.identity import read_identity
 from tunectl.model import Document, HostId
-from tunectl.probe.document import LARGEST, read_document
+from tunectl.probe.document import read_document
 from tunectl.shapes import host_of, now_utc, plain
 
 _SAVED = {"txt": "text", "json": "json", "html": "html"}  # a file's suffix -> its format
@@ -124,7 +125,7 @@ def record(options: Options, store: Path, session: str, name: str, unreachable: 
         raise UsageError(f"{directory}: is not a session", "`tunectl fleet open` makes one")
     if unreachable is None and failed is None:
         try:
-            answer = read_given("-", LARGEST)
+            answer = read_given("-", LARGEST_ANSWER)
         except OSError as error:
             hint = "it is what `tunectl preflight --format json` printed on the host"
             raise UsageError(f"record: {error.strerror}", hint) from error

@@ -36,7 +36,8 @@ class HostRow(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     answer: Answer
     headline: Annotated[str, Meta(description="Of its document: the verdict in words, with its terms."), Maybe] = ""
-    reasons: Annotated[list[str], Meta(description="Why the verdict is not GO.")]
+    reasons: Annotated[list[str], Meta(description="Why the verdict is not GO; of a fleet the first of each host.")]
+    more_reasons: Annotated[Count, Meta(description="So many more are in its own document."), Maybe] = 0
     expected: Annotated[bool, Meta(description="Is the host on the session's list of who was asked?")]
     file: Annotated[str | None, Meta(description="The host's own document.")]
     at: str | None = None
@@ -177,25 +178,37 @@ def fleet_body(session: Session, asked: Iterable[Asked], now: str) -> dict[str, 
 
 def _causes(judged: Iterable[Judged]) -> list[CauseRow]:
     """Why hosts are not GO, each cause once for each verdict: the worst verdict and the most urgent cause first."""
-    found: dict[tuple[str, Cause], list[tuple[str, Told]]] = {}
+    found: dict[tuple[str, Cause], _Of] = {}
     for one in judged:
         for told in _told(one):
-            found.setdefault((one.verdict, told.cause), []).append((one.name, told))
+            of = found.setdefault((one.verdict, told.cause), _Of(Example(one.name, told.text)))
+            of.hosts.append(one.name)
+            of.targets += told.targets
+            of.texts.add(hash(told.text))
     rows = []
-    ordered = sorted(found.items(), key=lambda one: (VERDICTS.index(one[0][0]), *rank(one[0][1]), -len(one[1])))
+    ordered = sorted(found.items(), key=lambda one: (VERDICTS.index(one[0][0]), *rank(one[0][1]), -len(one[1].hosts)))
     for (verdict, cause), of in ordered:
         fields = cause._asdict()
         row = CauseRow(
             verdict=verdict,
             cause=fields.pop("data"),
             **fields,
-            hosts=list(dict.fromkeys(name for name, _ in of)),
-            targets=sum(told.targets for _, told in of),
-            texts=len({told.text for _, told in of}),
-            example=Example(of[0][0], of[0][1].text),
+            hosts=list(dict.fromkeys(of.hosts)),
+            targets=of.targets,
+            texts=len(of.texts),
+            example=of.example,
         )
         rows.append(row)
     return rows
+
+
+class _Of(msgspec.Struct):
+    """What hosts have in common, while it is gathered; of a sentence only whether it is another."""
+
+    example: Example
+    hosts: list[str] = []
+    targets: int = 0
+    texts: set[int] = set()
 
 
 def _told(one: Judged) -> Iterator[Told]:
@@ -203,9 +216,8 @@ def _told(one: Judged) -> Iterator[Told]:
     document = one.asked.document
     own = frozenset(document.reasons) if document else frozenset()
     if document and _counts(one):
-        yield from document.told
-    left = set(document.unexplained) if document else set()
-    yield from by_text((reason for reason in one.reasons if reason in own and reason in left), own_words=True)
+        yield from document.told.each()
+        yield from by_text(document.unexplained, own_words=True)
     yield from by_text(reason for reason in one.reasons if reason not in own)
 
 
@@ -250,7 +262,11 @@ def _host(one: Judged) -> dict[str, Any]:
     }
     if document:
         names = ("at", "host", "tunectl_version", "isolated", "unconfirmed", "returned")
-        row |= {"measured": document.figures, **{name: getattr(document, name) for name in names}}
+        row |= {
+            "measured": document.figures,
+            "more_reasons": document.more_reasons if _counts(one) else 0,
+            **{name: getattr(document, name) for name in names},
+        }
     return row
 
 

@@ -7,6 +7,8 @@ without its numbers.
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from tunectl.fix import of_text
@@ -18,6 +20,7 @@ from tunectl.wording import beside, broken_limits, sentence, standing
 BROKEN = "broken"
 _NUMBERS = re.compile(r"[0-9]+(?:[-,.:][0-9]+)*")
 _NOT_NOW = (Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
+_OPEN = (Outcome.DRIFTED, Outcome.REFUSED, *_NOT_NOW)  # a document has a hundred findings, and few of these
 
 
 class Cause(NamedTuple):
@@ -39,6 +42,10 @@ class Told(NamedTuple):
     text: str
 
 
+# The same fixes are asked for on host after host.
+_fix_of = lru_cache(1024)(of_text)
+
+
 def told_by(document: Preflight) -> tuple[tuple[Told, ...], tuple[str, ...]]:
     """The causes that a document's findings and broken limits show; the reasons that are neither's."""
     decisive = _decisive(document)
@@ -46,13 +53,18 @@ def told_by(document: Preflight) -> tuple[tuple[Told, ...], tuple[str, ...]]:
     explained = {*(finding.knob for finding in decisive), *(one.what for one in broken)}
     reasons = beside(document.reasons, document.reasons_about)
     unexplained = tuple(reason for reason, about in reasons if about not in explained)
-    found: dict[Cause, list[str]] = {}
+    found: dict[Cause, list[Finding]] = {}
     for finding in decisive:
-        found.setdefault(_cause(finding), []).append(sentence(finding.target, standing(finding), finding.reason))
+        found.setdefault(_cause(finding), []).append(finding)
+    of_findings = [
+        Told(cause, len(alike), sentence(alike[0].target, standing(alike[0]), alike[0].reason))
+        for cause, alike in found.items()
+    ]
+    limits: dict[Cause, list[str]] = {}
     for one in broken:
         cause = Cause(one.what, "", BROKEN, "", one.limit or without_numbers(one.sentence))
-        found.setdefault(cause, []).append(one.reason)
-    return tuple(Told(cause, len(texts), texts[0]) for cause, texts in found.items()), unexplained
+        limits.setdefault(cause, []).append(one.reason)
+    return (*of_findings, *(Told(cause, len(texts), texts[0]) for cause, texts in limits.items())), unexplained
 
 
 def by_text(reasons: Iterable[str], *, own_words: bool = False) -> Iterator[Told]:
@@ -64,7 +76,8 @@ def by_text(reasons: Iterable[str], *, own_words: bool = False) -> Iterator[Told
 def _decisive(document: Preflight) -> list[Finding]:
     """The findings that the document's reasons are about: what fails, or else what waits or is not known."""
     sections = (document.verify, document.check, document.thermal)
-    findings = [_finding(finding) for section in sections if section for finding in section.findings]
+    judged = chain.from_iterable(section.findings for section in sections if section)
+    findings = [_finding(finding) for finding in judged if finding.outcome in _OPEN]
     failing = [finding for finding in findings if fails_gate(finding)]
     spent = {finding.knob for finding in failing}
     told = set(document.reasons_about) - spent
@@ -73,7 +86,7 @@ def _decisive(document: Preflight) -> list[Finding]:
 
 def _finding(one: JudgedTarget) -> Finding:
     target = parse_target(one.target, one.knob)
-    values = (one.observed, one.desired, one.reason, of_text(one.fix), one.harmful, one.points)
+    values = (one.observed, one.desired, one.reason, _fix_of(one.fix), one.harmful, one.points)
     return Finding(
         one.knob, target.instance, one.outcome, *values, severity=severity_of(one.severity), match=match_of(one.match)
     )
@@ -97,6 +110,7 @@ def without_numbers(text: str) -> str:
     return _NUMBERS.sub("N", text)
 
 
+@lru_cache(1024)
 def shape(command: str) -> str:
     """A command without its numbers, and what it does to several things (`; `) once."""
     return "; ".join(dict.fromkeys(without_numbers(command).split("; ")))

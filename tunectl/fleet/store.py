@@ -23,14 +23,17 @@ from tunectl.durable import read_regular, replace_file
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.documents import ABSENT, absent_file, is_absent, parse_absent, parse_session, session_file
 from tunectl.fleet.names import file_name, host_name
-from tunectl.fleet.records import Absent, Answer, Asked, Session, summary_of
-from tunectl.probe.document import LARGEST, document_of
-from tunectl.shapes import Preflight, plain
+from tunectl.fleet.records import Absent, Answer, Asked, Session, Shared, summary_of
+from tunectl.probe.document import preflight_of
+from tunectl.shapes import plain
 
 LIST, HOSTS = "session.json", "hosts"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,99}")
+_NOTE = ABSENT.partition("/")[0].encode()
+_REASONS = 5  # of a host among many: the most urgent come first, its own document has all
 _LARGEST_NOTE = 1 << 20  # bytes; a note that says why there is no document is never larger
 LARGEST_LIST = 64 << 20
+LARGEST_ANSWER = 64 << 20  # a preflight of 64 CPUs with full lists is a tenth of it; one host is not to take the memory
 _NOT_REGULAR = (errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENXIO)  # a FIFO or device, a directory, a link, a socket
 
 
@@ -142,18 +145,19 @@ def ask(session: Session) -> Iterator[Asked]:
         left = {entry.name for entry in os.scandir(directory) if entry.name.endswith(".json")}
     except OSError as error:
         raise TunectlError(f"cannot read {directory}: {error.strerror}") from error
+    shared: Shared = {}
     for name in session.hosts:
         left.discard(file_name(name))
-        yield ask_one(session, name)
+        yield _read(directory / file_name(name), name, shared, _REASONS)
     for file in sorted(left - {LIST, "report.json"}):
         if not file.startswith("."):
             host = host_name(file)
-            yield _read(directory / file, file if host is None else host)._replace(expected=False)
+            yield _read(directory / file, file if host is None else host, shared, _REASONS)._replace(expected=False)
 
 
 def ask_one(session: Session, name: str) -> Asked:
     """The answer of one host."""
-    return _read(_documents(session) / file_name(name), name)
+    return _read(_documents(session) / file_name(name), name, {})
 
 
 def _documents(session: Session) -> Path:
@@ -161,9 +165,9 @@ def _documents(session: Session) -> Path:
     return directory / HOSTS if (directory / HOSTS).is_dir() else directory
 
 
-def _read(path: Path, name: str) -> Asked:
+def _read(path: Path, name: str, shared: Shared, most: int | None = None) -> Asked:
     try:
-        data = read_regular(str(path), LARGEST, follow=False)
+        data = read_regular(str(path), LARGEST_ANSWER, follow=False)
     except FileNotFoundError:
         return Asked(name, Answer.SILENT, problem="it left no document, and no note says why")
     except OSError as error:
@@ -171,13 +175,14 @@ def _read(path: Path, name: str) -> Asked:
             return Asked(name, Answer.UNUSABLE, problem=f"{path.name} is not a regular file")
         return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be read: {error.strerror}")
     try:
-        note = parse_absent(data, path.name) if len(data) <= _LARGEST_NOTE else None
+        may_be_note = len(data) <= _LARGEST_NOTE and _NOTE in data
+        note = parse_absent(data, path.name) if may_be_note else None
         if note:
             said = quoted(note.reason) if note.reason else "no reason is given"
             return Asked(name, note.kind, problem=f"{note.kind.value}: {said}")
-        read = document_of(data, path)
+        document = preflight_of(data, path)
     except TunectlError as error:
         return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be used: {quoted(str(error))}")
-    if not isinstance(read.result, Preflight):
+    if document is None:
         return Asked(name, Answer.UNUSABLE, problem="its document is a probe's result, not a preflight's")
-    return Asked(name, Answer.DOCUMENT, summary_of(read.result), file=str(path))
+    return Asked(name, Answer.DOCUMENT, summary_of(document, shared, most), file=str(path))

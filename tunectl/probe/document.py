@@ -35,6 +35,7 @@ from tunectl.shapes import (
 _WHOLE = "a result is whole, or not to be compared"
 LARGEST = 1 << 30  # bytes; a day's run of 64 CPUs with full lists is a tenth of it
 _VERSION = "1"
+_PREFLIGHT = "tunectl.preflight"
 _EXPLAINED: dict[str, Callable[[Any], Any]] = {
     WAKE.raw_schema: explained_wake,
     FEED.raw_schema: explained_feed,
@@ -53,8 +54,14 @@ _KINDS: dict[str, type[Result]] = {
     "tunectl.probe.feed": Feed,
     "tunectl.probe.hedge": Hedge,
     "tunectl.probe.contention": Contention,
-    "tunectl.preflight": Preflight,
+    _PREFLIGHT: Preflight,
 }
+
+
+class _Named(msgspec.Struct):
+    """What is read first of a document whose kind is not known."""
+
+    schema: str
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,22 @@ def document_of(data: bytes, path: Path) -> ProbeFile:
         except TunectlError as error:
             raise TunectlError(f"{path}: {error}", "give it the whole document, as tunectl-probe wrote it") from error
     return checked(body, path)
+
+
+def preflight_of(data: bytes, path: Path) -> Preflight | None:
+    """The preflight in these bytes, decoded once; None for a probe's result. TunectlError as of read_document()."""
+    try:
+        named = msgspec.json.decode(data, type=_Named)
+        whole = msgspec.json.decode(data, type=Preflight) if named.schema == f"{_PREFLIGHT}/{_VERSION}" else None
+    except (ValueError, RecursionError):
+        whole = None
+    if whole is None:  # what is wrong, and what else it is, is told where any document is read
+        other = document_of(data, path).result
+        return other if isinstance(other, Preflight) else None
+    for run in (whole.probe, whole.loaded):
+        if run:
+            _check_jitter(run, str(path))
+    return whole
 
 
 def checked(body: dict[str, Any], path: Path) -> ProbeFile:
@@ -165,12 +188,13 @@ def _check_jitter(result: Jitter, path: str) -> None:
     took_s = max(cpu.duration_ns for cpu in result.cpus) / 1e9
     if took_s and abs(result.duration_s - took_s) > 1e-6:
         raise TunectlError(f"{path}: duration_s: {result.duration_s:g}, and the longest duration_ns is {took_s:g} s")
+    labels = len(result.labels)
     for place, cpu in enumerate(result.cpus):
         _check_histogram(cpu.histogram, cpu.interruptions, f"{path}: cpus[{place}].histogram")
         for number, (start, end, label) in enumerate(cpu.events):
             if end <= start:
                 raise TunectlError(f"{path}: cpus[{place}].events[{number}]: ends before it begins, or at once")
-            if label >= len(result.labels):
+            if label >= labels:
                 raise TunectlError(f"{path}: cpus[{place}].events[{number}]: has no cause among the labels")
         if (listed := len(cpu.events)) + cpu.events_lost != cpu.interruptions:
             said = f"{listed:,} and {cpu.events_lost:,} lost are not the {cpu.interruptions:,} interruptions"
@@ -186,9 +210,11 @@ def _check_cases(result: CaseTable, path: Path) -> None:
 
 
 def _check_histogram(buckets: list[Bucket], expected: int, where: str) -> None:
-    if any(high < low for low, high, _ in buckets):
-        raise TunectlError(f"{where}: a bucket ends before it begins", "[from_ns, to_ns, count]")
-    found = sum(count for _, _, count in buckets)
+    found = 0
+    for low, high, count in buckets:  # of a fleet millions: a loop takes a third of what two generators take
+        if high < low:
+            raise TunectlError(f"{where}: a bucket ends before it begins", "[from_ns, to_ns, count]")
+        found += count
     if found != expected:
         raise TunectlError(f"{where}: holds {found:,} of {expected:,}", _WHOLE)
 

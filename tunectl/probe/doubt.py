@@ -180,11 +180,10 @@ def _sections(document: Preflight) -> Iterator[str]:
 
 def _findings(document: Preflight) -> Iterator[str]:
     for judged_target in chain.from_iterable(part.findings for part in _parts(document).values()):
-        named = f"{as_data(judged_target.target)} in it is {judged_target.outcome}"
-        if judged_target.outcome is Outcome.WAIVED and not document.waivers.standing:
-            yield f"{named}, and no waiver stands"
-        elif _counts_against(judged_target, document.strict):
-            yield named
+        unwaived = judged_target.outcome is Outcome.WAIVED and not document.waivers.standing
+        if unwaived or _counts_against(judged_target, document.strict):
+            named = f"{as_data(judged_target.target)} in it is {judged_target.outcome}"
+            yield f"{named}, and no waiver stands" if unwaived else named
 
 
 def _counts_against(one: JudgedTarget, strict: bool) -> bool:

@@ -44,8 +44,9 @@ def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _dump(value: Any) -> str:
     # The json module indents in Python code, which would take five times as long as everything else here.
-    compact = json.dumps(value, ensure_ascii=False, allow_nan=False, check_circular=False)
-    text = _TRIPLE.sub(r"\n[\1,\2,\3]", msgspec.json.format(compact, indent=2))
+    # Each form of a large document is gone before the next but one is made.
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, check_circular=False)
+    text = _TRIPLE.sub(r"\n[\1,\2,\3]", msgspec.json.format(text, indent=2))
     if text.isascii() and "\x7f" not in text:
         return text
     return _TERMINAL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

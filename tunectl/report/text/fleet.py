@@ -97,7 +97,7 @@ def _verdict(page: TextPage, body: Mapping[str, Any], verdict: str) -> None:
         _cause(page, why, number, len(hosts))
     if len(reasons) > _FEW and not page.verbose:
         left = len(reasons) - _FEW
-        more = f"and {plural(left, 'more cause')}: -v shows all, --format json has the reasons by host"
+        more = f"and {plural(left, 'more cause')}: -v shows all, a host's own document has its reasons"
         prose(page, more, indent=2, style="dim")
 
 
