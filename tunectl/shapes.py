@@ -114,8 +114,8 @@ class Host(msgspec.Struct, frozen=True):
     kernel: Annotated[str, Meta(description="The release, as uname -r.")] = ""
     boot_id: str = ""
     machine: Annotated[str, Meta(description="As uname -m.")] = ""
-    microcode: Annotated[str | UnsetType, Meta(description="Of the first CPU; x86 only.")] = UNSET
-    bios: Annotated[str | UnsetType, Meta(description="Version and date, as DMI has them.")] = UNSET
+    microcode: Annotated[str, Meta(description="Of the first CPU; x86 only."), Maybe] | UnsetType = UNSET
+    bios: Annotated[str, Meta(description="Version and date, as DMI has them."), Maybe] | UnsetType = UNSET
 
 
 def host_of(identity: tuple[str, str, str, str, str, str]) -> Host:

@@ -290,6 +290,7 @@ def test_progress_reaches_the_caller_and_his_streams(
 def test_every_shipped_check_answers_on_a_recorded_host(root: Sysroot) -> None:
     names = {finding.knob for finding in run_checks(root, SCOPE, window_s=0.1)}
     assert names == {
+        "check.card_link",
         "check.clock_sync",
         "check.clocksource",
         "check.clocksource_stable",
@@ -297,6 +298,7 @@ def test_every_shipped_check_answers_on_a_recorded_host(root: Sysroot) -> None:
         "check.housekeeping_starved",
         "check.ipis",
         "check.movable_threads",
+        "check.nic_irq_node",
         "check.nic_node",
         "check.other_tuners",
         "check.own_services",

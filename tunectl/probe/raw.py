@@ -155,7 +155,7 @@ class Run(msgspec.Struct, frozen=True, dict=True):
 
     schema: str
     tunectl_version: str
-    host: Annotated[Host, Meta(extra_json_schema={"required": [*Host.__struct_fields__]})]
+    host: Annotated[Host, Meta(extra_json_schema={"required": ["hostname", "kernel", "boot_id", "machine"]})]
     at: str
     threshold_ns: Count
     threshold_ticks: Count
