@@ -35,6 +35,7 @@ name = "rx"
 command = "tt-stranger"
 cpu = {CPU}
 """
+USER = 60_000 + os.getpid() % 5_000  # he sees his own alone, whatever another test starts as nobody
 NAMESPACE = ["unshare", "-m", "-p", "-f", "--mount-proc"]
 CHECKS = ("test_threads.py", "test_tuners.py", "test_trading.py")
 _STRANGER = f"""
@@ -47,8 +48,8 @@ sys.stdin.read()
 
 
 def hidepid() -> list[str]:
-    """The words in front of a command that is to be nobody's, where /proc shows each user his own."""
-    return ["unshare", "-m", "sh", "-ec", 'mount -t proc -o hidepid=2 proc /proc; exec "$@"', "sh", *unprivileged()]
+    """The words in front of a command that is to be the user's, where /proc shows each his own."""
+    return ["unshare", "-m", "sh", "-ec", 'mount -t proc -o hidepid=2 proc /proc; exec "$@"', "sh", *unprivileged(USER)]
 
 
 @contextmanager
@@ -99,7 +100,7 @@ def test_a_stranger_that_cannot_be_seen_leaves_the_answer_unknown(where: str) ->
 
 
 def test_a_stranger_that_is_seen_all_the_same_is_named() -> None:
-    with stranger(*unprivileged()):
+    with stranger(*unprivileged(USER)):
         found = checked(hidepid())[f"check.movable_threads[{CPU}]"]
     assert found["outcome"] == "drifted", found
     assert "thread tt-stranger" in found["reason"]
@@ -107,7 +108,7 @@ def test_a_stranger_that_is_seen_all_the_same_is_named() -> None:
 
 def test_a_user_who_sees_all_threads_has_his_answer() -> None:
     with stranger():
-        found = checked(unprivileged(), declared=True)
+        found = checked(unprivileged(USER), declared=True)
     named = found[f"check.movable_threads[{CPU}]"]
     assert "can be seen" not in named["reason"], named
     assert "can be seen" not in found["check.trading_thread[rx]"]["reason"]

@@ -37,13 +37,13 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 @cache
-def unprivileged() -> list[str]:
-    """The words in front of a command that take root away. Skips where that cannot be done."""
+def unprivileged(user: int = NOBODY) -> list[str]:
+    """The words in front of a command that make it this user's. Skips where root cannot be given up."""
     if not IS_ROOT:
         return []
     if not shutil.which("setpriv"):
         pytest.skip("needs setpriv(1), to give root up")
-    words = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
     if subprocess.run([*words, *PROGRAM, "--version"], capture_output=True).returncode:
         pytest.skip(f"nobody may not run {TUNECTL}")
     return words
