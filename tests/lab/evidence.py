@@ -37,6 +37,13 @@ def _affinity(lab: Lab, irq: str) -> bool:
     return bool(_ISOLATED & cpus(lab.read(f"/proc/irq/{irq}/smp_affinity_list")))
 
 
+def read_wide_masks(lab: Lab) -> set[str]:
+    """The targets of interrupts that may reach an isolated CPU at this moment: a balancer moves them within seconds."""
+    lines = lab.run("grep -H . /proc/irq/*/smp_affinity_list", check=False).out.splitlines()
+    return {f"irq.affinity[{path.split('/')[3]}]" for path, _, text in (line.partition(":") for line in lines)
+            if _ISOLATED & cpus(text)}  # fmt: skip
+
+
 def _arrives(lab: Lab, cpu: str) -> bool:
     """One of a card's interrupts, which the kernel lets be moved, is asked to go there, or a balancer may ask it to.
 

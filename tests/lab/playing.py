@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tunectl.model import NEXT_BOOT
 
-from .evidence import reaches_isolated
+from .evidence import reaches_isolated, read_wide_masks
 from .follow import REBOOT, in_order, kinds, steps
 from .lab import Lab
 from .product import back_to_tuned, tunectl
@@ -125,11 +125,12 @@ def play(lab: Lab, rows: tuple[Sabotage, ...], played: Round) -> Outcome:
     for row in rows:
         lab.run(row.breaks)
     reboot(lab, played.reboots)
+    wide = read_wide_masks(lab)
     outcome.found, outcome.notes = look(lab, commands)
     follows = [pattern for row in rows for pattern in row.follows]
     for target in outcome.stray():
         if any(fnmatchcase(target, pattern.replace("[", "[[]")) for pattern in follows):
-            outcome.true |= {target} if reaches_isolated(lab, target) else set()
+            outcome.true |= {target} if target in wide or reaches_isolated(lab, target) else set()
     fixes = [one["fix"] for one in outcome.found.values()]
     outcome.followed = set().union(*map(kinds, fixes))
     decided = [row.decides for row in rows if row.decides]
