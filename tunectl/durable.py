@@ -13,6 +13,7 @@ import stat
 import sys
 import time
 import zlib
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -139,6 +140,33 @@ def make_directory(path: str) -> None:
     os.mkdir(path, 0o755)
     os.chmod(path, 0o755)
     sync_directory(os.path.dirname(path))
+
+
+def make_directories(path: str) -> tuple[str, ...]:
+    """A directory with its parents: those that had to be made. OSError, and then none of them stays."""
+    missing: list[str] = []
+    while not os.path.isdir(path) and os.path.dirname(path) != path:
+        missing.append(path)
+        path = os.path.dirname(path)
+    made: list[str] = []
+    try:
+        for each in reversed(missing):
+            with suppress(FileExistsError):  # another tunectl was quicker: then it is that one's to remember
+                os.mkdir(each, 0o755)
+                made.append(each)
+                os.chmod(each, 0o755)  # whatever the umask
+                sync_directory(os.path.dirname(each))
+    except OSError:
+        remove_directories(made)
+        raise
+    return tuple(made)
+
+
+def remove_directories(made: Sequence[str]) -> None:
+    """Directories that make_directories() made and that nothing came into go again. Never raises."""
+    for path in reversed(made):
+        with suppress(OSError):
+            os.rmdir(path)
 
 
 def remove_file(path: str) -> None:

@@ -25,6 +25,7 @@ from tunectl.host.refusals import ON_HOST
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.shape import Clock
 from tunectl.model import Finding, Match, Outcome, Scope, Trading
+from tunectl.work import Tell, Work
 
 # Nothing of the operator's own pytest may take part: no configuration file, no options from the environment, no
 # plugin that happens to be installed beside us, no cache directory. `-s`: nested capturing would take the
@@ -67,6 +68,11 @@ def shipped_checks() -> Path:
         if place.is_dir():
             return place
     raise TunectlError(f"the checks are not installed: there is no {places[-1]}", "install tunectl again")
+
+
+def told_as_work(tell: Tell) -> Callable[[str], None]:
+    """What run_checks() is to be given, so that `tell` hears how far it is."""
+    return lambda text: tell(Work(text.replace("check.", "checking ", 1)))
 
 
 def run_checks(

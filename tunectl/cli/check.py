@@ -6,7 +6,7 @@ import click
 import msgspec
 from msgspec import Meta
 
-from tunectl.checking.runner import run_checks, usual_s
+from tunectl.checking.runner import run_checks, told_as_work, usual_s
 from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command
 from tunectl.cli.helped import VERDICT, Example, exit_code
 from tunectl.cli.options import WINDOW_S, Options, intrude_option, strict_option
@@ -64,7 +64,7 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, intrude: 
             paths=paths,
             window_s=window_s,
             settings=settings,
-            on_progress=lambda text: tell(Work(text.replace("check.", "checking ", 1))),
+            on_progress=told_as_work(tell),
             interfaces=config.interfaces,
             trading=config.threads,
             intrude=intrude,

@@ -72,11 +72,8 @@ def _way(root: Sysroot, path: str) -> tuple[str, ...]:
 
 def read_links(root: Sysroot, card: Card) -> list[Link]:
     """Every link between the root complex and the card; none for a device of the chip itself. Never raises."""
-    return [_link(root, port, end) for port, end in card.links if _is_express(root, end)]
-
-
-def _is_express(root: Sysroot, address: str) -> bool:
-    return root.exists(f"{DEVICES}/{address}/current_link_width")
+    is_express = [pair for pair in card.links if root.exists(f"{DEVICES}/{pair[1]}/current_link_width")]
+    return [_link(root, port, end) for port, end in is_express]
 
 
 def _link(root: Sysroot, port: str, end: str) -> Link:

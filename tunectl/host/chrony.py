@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from tunectl.host.datagrams import exchange, unix_peer, users_named
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.timekeepers import PROGRAMS
 
-ACCOUNTS = ("_chrony", "chrony")
 PORT = 323
 _FIRST_FREE = "proc/sys/net/ipv4/ip_unprivileged_port_start"  # ip-sysctl.rst, since 4.11
 _SOCKET = "run/chrony/chronyd.sock"
@@ -81,7 +81,7 @@ def _by_udp(root: Sysroot, request: bytes, sequence: int) -> bytes:
 
 def _by_path(root: Sysroot, request: bytes, sequence: int) -> bytes:
     """It answers to a path alone: one in a directory that nobody but us can write."""
-    trusted = users_named(root, *ACCOUNTS)
+    trusted = users_named(root, *PROGRAMS["chronyd"].accounts)
     place = tempfile.mkdtemp(prefix="tunectl-", dir="/run")
     try:
         os.chmod(place, 0o711)

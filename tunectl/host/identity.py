@@ -4,6 +4,7 @@ import os
 import re
 from contextlib import suppress
 
+from tunectl.host.nics import read_driver
 from tunectl.host.shellvars import last_value
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import HostId
@@ -35,7 +36,7 @@ def read_firmware(root: Sysroot) -> Firmware:
     """The kernel's build and configuration, and the firmware of network cards. Never raises."""
     release, cards = root.get("proc/sys/kernel/osrelease"), []
     for nic in sorted(root.listdir("sys/class/net")):
-        driver = root.readlink(f"sys/class/net/{nic}/device/driver").rpartition("/")[2]
+        driver = read_driver(root, nic)
         if driver and (version := root.get(f"ethtool/{nic}/firmware").strip()):
             cards.append(CardFirmware(nic, driver, version))
     return Firmware(root.get("proc/sys/kernel/version"), _kernel_config(root, release), tuple(cards))

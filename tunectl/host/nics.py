@@ -35,7 +35,7 @@ def read_nics(root: Sysroot, irqs: Iterable[Irq] = ()) -> tuple[Nic, ...]:
         node = next((text for home in _homes(name) if (text := root.get(f"{home}/numa_node"))), "")
         nic = Nic(
             name=name,
-            driver=root.readlink(f"{directory}/device/driver").rpartition("/")[2],
+            driver=read_driver(root, name),
             device=device,
             numa_node=int(node) if node.isdecimal() else None,  # -1: not known
             local_cpus=format_cpulist(read_local_cpus(root, name)),
@@ -48,6 +48,11 @@ def read_nics(root: Sysroot, irqs: Iterable[Irq] = ()) -> tuple[Nic, ...]:
         )
         nics.append(nic)
     return tuple(nics)
+
+
+def read_driver(root: Sysroot, name: str) -> str:
+    """Who drives an interface; "" where nobody does."""
+    return root.readlink(f"{_NET}/{name}/device/driver").rpartition("/")[2]
 
 
 def _homes(name: str) -> tuple[str, str]:

@@ -57,16 +57,16 @@ class Timekeeper(NamedTuple):
         if self.name == "chronyd":
             return not any(_WATCHES.fullmatch(word) for word in self.args)
         if self.name == "phc2sys":
-            said = self.options(_PHC2SYS)
+            said = self.options()
             target = said.get("-c", ["" if "-a" in said else "CLOCK_REALTIME"])
             return "-r" in said if "-a" in said else "CLOCK_REALTIME" in target
         return self.name != "ptp4l"
 
-    def options(self, short: str = "") -> dict[str, list[str]]:
+    def options(self) -> dict[str, list[str]]:
         """Its short options, each with what it was given; none where they are not understood."""
         words = [word for word in self.args if not word.startswith("--")]
         try:
-            pairs, _ = getopt.gnu_getopt(words, short or {"phc2sys": _PHC2SYS}.get(self.name, _PTP4L))
+            pairs, _ = getopt.gnu_getopt(words, _PHC2SYS if self.name == "phc2sys" else _PTP4L)
         except getopt.GetoptError:
             return {}
         found: dict[str, list[str]] = {}

@@ -17,6 +17,7 @@ from tunectl import __version__
 from tunectl.durable import make_directory, open_directory, read_regular, rename, replace_file
 from tunectl.errors import TunectlError
 from tunectl.fleet.names import file_name
+from tunectl.fleet.store import LARGEST_ANSWER
 from tunectl.host.filesystem import mount_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.monitor import address_of
@@ -27,7 +28,6 @@ from tunectl.preflight.keeping import REFUSED, TAKEN, WAITING, kept
 
 # Slower than the monitor's: ten thousand hosts wait for one receiver.
 BACKOFF = Backoff(first_s=5.0, most_s=300.0)
-LARGEST = 64 << 20  # bytes of a document
 Hand = Callable[[str, bytes], None]  # the day a document was made on, the document; DeliveryError
 
 
@@ -45,7 +45,7 @@ def hand_on(
         name = waiting[0]
         path, standing = os.path.join(place, name), TAKEN
         try:
-            hand(f"{name[:4]}-{name[4:6]}-{name[6:8]}", read_regular(path, LARGEST))
+            hand(f"{name[:4]}-{name[4:6]}-{name[6:8]}", read_regular(path, LARGEST_ANSWER))
         except DeliveryError as error:
             if error.retry:
                 failures += 1
@@ -123,7 +123,7 @@ def _put(folder: str, day: str, file: str, document: bytes) -> None:
             make_directory(directory)
         path = f"{directory}/{file}"
         try:
-            if read_regular(path, LARGEST, follow=False) == document:
+            if read_regular(path, LARGEST_ANSWER, follow=False) == document:
                 return
         except OSError as error:
             if error.errno != errno.ENOENT:

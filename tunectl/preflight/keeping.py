@@ -9,10 +9,9 @@ How a document stands is its name, so that each step is one rename.
 
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-from tunectl.durable import make_directory, remove_file, replace_file
+from tunectl.durable import make_directories, remove_file, replace_file
 from tunectl.errors import TunectlError
 from tunectl.host.calendar import elapses
 
@@ -28,12 +27,7 @@ def open_place(state: str) -> str:
     """Where a host keeps them, below its state directory; it is made. TunectlError."""
     place = os.path.join(state, "preflight")
     try:
-        missing = [place]
-        while not os.path.isdir(above := os.path.dirname(missing[-1])):
-            missing.append(above)
-        for directory in reversed(missing):
-            with suppress(FileExistsError):
-                make_directory(directory)
+        make_directories(place)
     except OSError as error:
         raise TunectlError(f"cannot keep documents in {place}: {error.strerror}") from error
     return place

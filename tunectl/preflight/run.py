@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from tunectl.checking.outcomes import OF_CHECKS
-from tunectl.checking.runner import Interrupted, run_checks, usual_s
+from tunectl.checking.runner import Interrupted, run_checks, told_as_work, usual_s
 from tunectl.checking.tick import judge_probe, with_longer_look
 from tunectl.command import Command
 from tunectl.cpulist import CpuSet, format_cpulist
@@ -242,7 +242,7 @@ def _check(request: Request, flight: Flight, config: HostConfig) -> None:
             config.scope,
             window_s=request.window_s,
             settings={setting.knob: setting.value for setting in config.settings},
-            on_progress=lambda text: request.tell(Work(text.replace("check.", "checking ", 1))),
+            on_progress=told_as_work(request.tell),
             interfaces=config.interfaces,
             trading=config.threads,
             intrude=request.intrude,

@@ -17,6 +17,7 @@ from tunectl.errors import UsageError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.inifiles import Option, continued_lines, parse_ini
 from tunectl.host.jobs import Job
+from tunectl.host.nics import read_driver
 from tunectl.host.shellvars import assignments
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
@@ -56,7 +57,7 @@ def read_cards(root: Sysroot) -> list[Card]:
         card = Card(
             name,
             address=root.get(f"{_NET}/{name}/address").lower(),
-            driver=root.readlink(f"{_NET}/{name}/device/driver").rpartition("/")[2],
+            driver=read_driver(root, name),
             path=udev.get("ID_PATH", path),
             is_ethernet=root.get(f"{_NET}/{name}/type", "1") == "1",
             database=database,

@@ -2,11 +2,11 @@
 
 import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tunectl.durable import sync_directory
+from tunectl.durable import make_directories
 from tunectl.errors import TunectlError
 from tunectl.host import lockfile
 from tunectl.host.run import INHERITED
@@ -20,30 +20,10 @@ def make_directory(directory: str) -> tuple[str, ...]:
 
     Anyone may read it: without root, `verify` must know what the kernel refused. What apply writes is no secret.
     """
-    missing: list[str] = []
-    todo = directory
-    while not os.path.isdir(todo) and os.path.dirname(todo) != todo:
-        missing.append(todo)
-        todo = os.path.dirname(todo)
-    made: list[str] = []
     try:
-        for path in reversed(missing):
-            with suppress(FileExistsError):  # another tunectl was quicker: then it is that one's to remember
-                os.mkdir(path, 0o755)
-                made.append(path)
-                os.chmod(path, 0o755)  # whatever the umask
-                sync_directory(os.path.dirname(path))
+        return make_directories(directory)
     except OSError as error:
-        remove_directories(made)
         raise TunectlError(f"cannot make the state directory {directory}: {error.strerror}") from error
-    return tuple(made)
-
-
-def remove_directories(made: Sequence[str]) -> None:
-    """Directories that make_directory() made and that nothing came into go again. Never raises."""
-    for path in reversed(made):
-        with suppress(OSError):
-            os.rmdir(path)
 
 
 class DirectoryGoneError(TunectlError):

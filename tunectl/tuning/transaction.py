@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from tunectl.command import argv
+from tunectl.durable import remove_directories
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
@@ -21,7 +22,7 @@ from tunectl.tuning.commands import Notified, reload_monitor, run_commands
 from tunectl.tuning.evidence import GONE, lasting, left_standing, missing, own_group
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.journal import NAME, Journal, is_first, load, peek, require_roots
-from tunectl.tuning.lock import DirectoryGoneError, hold, make_directory, remove_directories
+from tunectl.tuning.lock import DirectoryGoneError, hold, make_directory
 from tunectl.tuning.loss import held_now
 from tunectl.tuning.plan import runtime_part
 from tunectl.tuning.takeback import Before

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from tunectl.host.cards import DEVICES, trading_cards
 from tunectl.host.counters import INTERRUPTS, THROTTLES
-from tunectl.host.niccounters import CORRECTED, LOST, meanings
+from tunectl.host.niccounters import CORRECTED, CORRUPT, LOST, meanings
+from tunectl.host.nics import read_driver
 from tunectl.host.plausible import COUNT
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.model import Freshness, Sample
@@ -109,15 +110,14 @@ def _number(root: Sysroot, path: str) -> _Seen:
 def _drivers(root: Sysroot, interfaces: tuple[str, ...]) -> Iterator[tuple[Subject, _Seen]]:
     """What a card's driver counts, by what it means; of a driver that tells nothing, what every driver has."""
     for nic in interfaces:
-        driver = root.readlink(f"{_NET}/{nic}/device/driver").rpartition("/")[2]
         rows = (line.rpartition(" ") for line in root.get_text(f"ethtool/{nic}/statistics").splitlines())
-        known = meanings(driver, {name: int(n) for name, _, n in rows if _is_count(n)})
+        known = meanings(read_driver(root, nic), {name: int(n) for name, _, n in rows if _is_count(n)})
         corrected = known.pop(CORRECTED, {})
         missed = root.get(f"{_NET}/{nic}/statistics/rx_missed_errors")
         if LOST not in known and _is_count(missed):
             known[LOST] = {"rx_missed_errors": int(missed)}
         for meaning, counts in known.items():
-            told = f"{sum(corrected.values()):,} mended so far" if meaning == "corrupt" and corrected else ""
+            told = f"{sum(corrected.values()):,} mended so far" if meaning == CORRUPT and corrected else ""
             yield (f"nic_{meaning}", nic), _Seen(counts, kind=told)
 
 
