@@ -191,9 +191,9 @@ def sync_file(path: str) -> None:
     sync_directory(os.path.dirname(path))
 
 
-def open_directory(directory: str) -> int:
-    """A directory as a descriptor that the caller closes. OSError."""
-    return os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def open_directory(directory: str, *, follow: bool = True) -> int:
+    """A directory as a descriptor that the caller closes. OSError, ENOTDIR for a link that is not to be followed."""
+    return os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
 
 
 def sync_directory(directory: str) -> None:

@@ -115,6 +115,20 @@ def test_below_a_mount_point_that_is_not_mounted_nothing_is_written(tmp_path: Pa
     assert everything(folder) == {"2026-11-30/tx-04.json": b"1"}
 
 
+@pytest.mark.parametrize("name", ["2026-11-30", "2026-11-30/tx-04.json"])
+@pytest.mark.parametrize("leads", [True, False], ids=["elsewhere", "nowhere"])
+def test_what_somebody_put_in_its_place_is_passed_over(tmp_path: Path, name: str, leads: bool) -> None:
+    """A link below the folder would have root write wherever it leads."""
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "fleet"
+    for place in (elsewhere, (folder / name).parent):
+        place.mkdir(parents=True)
+    (elsewhere / "tx-04.json").write_bytes(b"theirs")
+    (folder / name).symlink_to((elsewhere / "tx-04.json" if name.endswith("json") else elsewhere) if leads else "gone")
+    assert hand_on(waiting(tmp_path / "state", b"1"), to_folder(folder), print, pause=late) == 0
+    assert (folder / "2026-11-30.2/tx-04.json").read_bytes() == b"1"
+    assert everything(elsewhere) == {"tx-04.json": b"theirs"}
+
+
 def test_no_kill_loses_a_document_or_has_it_twice(tmp_path: Path) -> None:
     number = 1
     while True:

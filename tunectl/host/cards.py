@@ -88,7 +88,10 @@ def _link(root: Sysroot, port: str, end: str) -> Link:
         return Link(port, end, unknown=wrong)
     width, *best_widths = (one for one in widths if isinstance(one, int))
     speed, *best_speeds = (one for one in speeds if isinstance(one, float))
-    return Link(port, end, width, min(best_widths), speed, min(best_speeds))
+    link = Link(port, end, width, min(best_widths), speed, min(best_speeds))
+    if width > link.best_width or speed > link.best_speed:
+        return Link(port, end, unknown=f"{end} says that its link runs at more than both of its ends can do")
+    return link
 
 
 def _width(root: Sysroot, address: str, which: str) -> int | str:
@@ -103,7 +106,7 @@ def _speed(root: Sysroot, address: str, which: str) -> float | str:
     """GT/s, of `8.0 GT/s PCIe`, before 5.7 `8 GT/s`; a text says why that is not known."""
     path = f"{DEVICES}/{address}/{which}_link_speed"
     text = root.get(path)
-    number = re.match(r"(\d{1,3}(?:\.\d)?) GT/s", text)
+    number = re.fullmatch(r"(\d{1,3}(?:\.\d)?) GT/s(?: PCIe)?", text)
     return float(number[1]) if number and float(number[1]) in LINK_SPEEDS else _unknown(path, text)
 
 

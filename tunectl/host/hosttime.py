@@ -118,6 +118,8 @@ def _of_chrony(root: Sysroot, keepers: Sequence[Timekeeper]) -> Word | None:
     word = Word(name, steers, said.source, trouble=trouble, fix=_SOURCES)
     runs_s = max((keeper.since_s for keeper in keepers), default=ago)  # a loser of its source forgets when that was
     word = word._replace(moved_ns=abs(moved), moved_ago_s=min(ago, runs_s))
+    if keepers and not steers and trouble:  # it sets nothing, and what it finds comes from nobody
+        return word._replace(trouble="", lack=f"{name} only watches the clock (-x): {trouble}", moved_ns=0.0)
     if not keepers:
         word = word._replace(lack="chronyd answers, and its process is not seen here: does it steer the clock?")
     return word._replace(offset_ns=abs(offset), bound_ns=bound) if said.follows else word

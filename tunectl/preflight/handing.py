@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import count
 
 from tunectl import __version__
-from tunectl.durable import make_directory, open_directory, read_regular, rename, replace_file
+from tunectl.durable import open_directory, read_regular, rename, replace_file, sync_directory
 from tunectl.errors import TunectlError
 from tunectl.fleet.names import file_name
 from tunectl.fleet.store import LARGEST_ANSWER
@@ -28,6 +28,7 @@ from tunectl.preflight.keeping import REFUSED, TAKEN, WAITING, kept
 
 # Slower than the monitor's: ten thousand hosts wait for one receiver.
 BACKOFF = Backoff(first_s=5.0, most_s=300.0)
+_NOT_OURS = (errno.ELOOP, errno.ENOTDIR, errno.EINVAL)  # a link, no directory, no regular file
 Hand = Callable[[str, bytes], None]  # the day a document was made on, the document; DeliveryError
 
 
@@ -45,7 +46,7 @@ def hand_on(
         name = waiting[0]
         path, standing = os.path.join(place, name), TAKEN
         try:
-            hand(f"{name[:4]}-{name[4:6]}-{name[6:8]}", read_regular(path, LARGEST_ANSWER))
+            hand(f"{name[:4]}-{name[4:6]}-{name[6:8]}", read_regular(path, LARGEST_ANSWER, follow=False))
         except DeliveryError as error:
             if error.retry:
                 failures += 1
@@ -116,17 +117,37 @@ def _to_folder(folder: str, mount: str, host: str) -> Hand:
 
 
 def _put(folder: str, day: str, file: str, document: bytes) -> None:
-    """Where no document of another run is. OSError."""
+    """Where no document of another run is, nor anything else that somebody put there. OSError."""
     for number in count(1):
-        directory = f"{folder}/{day}" + (f".{number}" if number > 1 else "")
-        with suppress(FileExistsError):
-            make_directory(directory)
-        path = f"{directory}/{file}"
+        fd = _open_own(folder, day + (f".{number}" if number > 1 else ""))
+        if fd is None:
+            continue
+        path = f"/proc/self/fd/{fd}/{file}"
         try:
             if read_regular(path, LARGEST_ANSWER, follow=False) == document:
                 return
         except OSError as error:
-            if error.errno != errno.ENOENT:
+            if error.errno == errno.ENOENT:
+                replace_file(path, document, beside=f"{path}.part")
+                return
+            if error.errno not in _NOT_OURS:
                 raise
-            replace_file(path, document, beside=f"{path}.part")
-            return
+        finally:
+            os.close(fd)
+
+
+def _open_own(folder: str, name: str) -> int | None:
+    """A directory below an open folder, made where it is missing; None for a link, or another thing of that name.
+
+    Whoever may write the folder may put a link there: below a path it would lead anywhere. OSError.
+    """
+    path = f"{folder}/{name}"
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o755)
+        sync_directory(folder)
+    try:
+        return open_directory(path, follow=False)
+    except OSError as error:
+        if error.errno in _NOT_OURS:
+            return None
+        raise

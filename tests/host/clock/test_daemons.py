@@ -62,6 +62,7 @@ WORDS = {
     "chrony_hour": ("drifted", "finds the clock off by 3600 s"),
     "chrony_stepped": ("drifted", "and moved it"),
     "chrony_watches": ("unreadable", "only watches the clock"),
+    "chrony_watches_itself": ("unreadable", "only watches the clock (-x): it follows its own clock"),
     "chrony_at_its_path": ("compliant", "steers the clock by 10.5.0.2"),
     "two_chronyds": ("drifted", "steer one clock"),
     "ptp_right": ("compliant", "steers the clock by grandmaster"),

@@ -231,6 +231,12 @@ def chrony_stepped() -> Look | None:
     return until(lambda seen, judged: judged.outcome == "drifted" and any(word.moved_ns > 1e12 for word in seen.words))
 
 
+def chrony_watches_itself() -> Look | None:
+    """It follows its own clock, and sets nothing."""
+    chronyd("-x", conf="local stratum 1", touches_clock=False)
+    return until(lambda _, judged: "its own clock" in judged.reason)
+
+
 def chrony_watches() -> Look | None:
     """It finds the clock right, and does not steer it."""
     serve_time()
@@ -367,7 +373,15 @@ CASES: dict[str, Case] = {
         case.__name__: case
         for case in (
             *(nobody, chrony_right, chrony_stopped, chrony_hangs, chrony_source_gone, chrony_without_source),
-            *(chrony_by_itself, chrony_hour, chrony_stepped, chrony_watches, chrony_at_its_path, two_chronyds),
+            *(
+                chrony_by_itself,
+                chrony_hour,
+                chrony_stepped,
+                chrony_watches,
+                chrony_watches_itself,
+                chrony_at_its_path,
+                two_chronyds,
+            ),
             *(ptp_right, ptp_unvouched, ptp_source_gone, ptp_and_chrony, ptp_beside_chrony, free_port, true_answer),
         )
     },

@@ -135,6 +135,19 @@ def test_an_old_kernels_names_have_spaces(xeon: Watched) -> None:
     assert (one(look, "pcie_errors").value, "Bad TLP 30" in one(look, "pcie_errors").reason) == (30, True)
 
 
+def test_a_card_that_went_away_has_mended_nothing(xeon: Watched) -> None:
+    """Neither good nor bad, until nothing of the last ten minutes is known of it."""
+    looks = [xeon.look()]
+    errors(xeon, RxErr=30, BadTLP=0)
+    looks.append(xeon.look())
+    (xeon.root / CARD / "aer_dev_correctable").unlink()
+    for seconds in (11, 300):
+        looks.append(xeon.look(seconds))
+        assert healths("PcieErrors", *looks) == {"0000:b1:00.0": Health.UNKNOWN}
+    looks.append(xeon.look(300))
+    assert healths("PcieErrors", *looks) == {}
+
+
 def test_a_card_that_went_and_came_back_begins_anew(xeon: Watched) -> None:
     xeon.look()
     kept = (xeon.root / CARD).resolve()

@@ -20,6 +20,7 @@ _NAME = "cards"
 _EVERY_S = 10.0
 _STATISTICS_S = 60.0  # a driver may ask its card's firmware for them
 _EDAC, _NET = "sys/devices/system/edac/mc", "sys/class/net"
+_GONE = "it had risen in the last ten minutes, and is not there any more"
 Subject = tuple[str, str]  # quantity, subject
 _BITS = {
     "pcie_errors": THROTTLES,
@@ -46,11 +47,17 @@ class _Kept:
         self.next_at = self.next_statistics = 0.0
 
     def take(self, now: float, seen: Mapping[Subject, _Seen], *, of_drivers: bool) -> None:
-        """Samples of what was looked at; what is not there any more is forgotten, and begins anew if it comes back."""
+        """Samples of what was looked at; what is not there any more begins anew if it comes back.
+
+        It is forgotten, but where it had risen: a card that fell off its bus has mended nothing.
+        """
         looked_at = {key for key in self.samples if key[0].startswith("nic_") == of_drivers}
         for key in looked_at - seen.keys():
-            self.samples.pop(key)
-            self.rising.pop(key, None)
+            if key in self.rising and self.rising[key].lose(now):
+                self.samples[key] = Sample(*key, None, _NAME, Freshness.NO_DATA, _GONE, kind=self.samples[key].kind)
+            else:
+                self.samples.pop(key)
+                self.rising.pop(key, None)
         for key, (counts, problem, kind) in seen.items():
             if problem:
                 self.samples[key] = Sample(*key, None, _NAME, Freshness.NO_DATA, problem, kind=kind)

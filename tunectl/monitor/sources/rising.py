@@ -28,6 +28,15 @@ class Rising:
             risen = rises(self._held, counts, self._bits)
             self._came += [(now, name, count) for name, count in risen.items() if count]
         self._held = dict(counts)
+        self._forget(now)
+
+    def lose(self, now: float) -> bool:
+        """They are there no more, and begin anew if they come back. Did any of them rise in the last ten minutes?"""
+        self._held = None
+        self._forget(now)
+        return bool(self._came)
+
+    def _forget(self, now: float) -> None:
         while self._came and now - self._came[0][0] > WINDOW_S:
             self._came.popleft()
 
