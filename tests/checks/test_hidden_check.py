@@ -21,6 +21,7 @@ from tunectl.host.sysroot import Sysroot
 pytestmark = [
     needs_mounts,
     pytest.mark.slow,
+    pytest.mark.pins,
     pytest.mark.skipif(bool(hidden_threads(Sysroot())), reason="not every thread can be seen here"),
 ]
 

@@ -33,6 +33,7 @@ FORMATS = ("text", "nagios", "junit", "prometheus")
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.pins,
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU: none is left for housekeeping"),
 ]
 

@@ -15,6 +15,8 @@ from tests.probe.samples import cpu_result, result
 from tests.ran import JITTER, Ran
 
 Run = Callable[..., Ran]
+pytestmark = pytest.mark.pins
+
 CPU = max(os.sched_getaffinity(0))
 TAKEN = {"cpu": CPU, "reason": f"engine (tid 7) runs on CPU {CPU}"}
 SAYS = f"nothing was measured: CPU {CPU}: engine (tid 7) runs on CPU {CPU}"

@@ -17,6 +17,8 @@ from tests.ran import JITTER, Ran
 from tunectl.cli.probing import write_result
 
 Run = Callable[..., Ran]
+pytestmark = pytest.mark.pins
+
 CPU = max(os.sched_getaffinity(0))
 
 

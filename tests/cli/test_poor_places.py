@@ -18,7 +18,7 @@ from tests.probe.samples import raw_cpu, raw_run
 from tests.ran import Ran
 from tests.starter import shared_starter
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.pins]
 
 # What each command is asked for; {root} is a recorded host, {place} a directory that may be written.
 WORDS = {
