@@ -136,6 +136,8 @@ def fleet(world: World) -> str:
     for fmt in ("text", "json"):
         text += world.told(f"fleet report store/morning --format {fmt} --root lab4")
     text += world.told("fleet report store/morning --save -q --root lab4")
+    for words in ("kernel=6.12.0-0", "@- --format json"):
+        text += world.told(f"fleet gate store/morning --canary {words} --max-no-go 1% --root lab4", "tx-02\nlost\n")
     for words in ("tx-02", "gone --format json"):
         text += world.told(f"fleet history {words} --store store --root lab4")
     names = sorted(str(path.relative_to(store)) for path in store.rglob("*"))

@@ -215,6 +215,12 @@ COMMAND_LINES = (
     ("fleet report --store no-store", False),
     ("fleet report none --store no-store", False),
     ("fleet report --format junit", True),
+    ("fleet gate .", True),
+    ("fleet gate . --canary A1 --max-no-go 1", False),
+    ("fleet gate . --canary A1 --max-no-go 0%", False),
+    ("fleet gate . --canary kernal=6.12 --max-no-go 1%", False),
+    ("fleet gate . --canary @none --max-no-go 1%", False),
+    ("fleet gate . --canary A1 --max-no-go 1%", False),
     ("fleet history", True),
     ("fleet history a --store no-store", False),
 )

@@ -14,6 +14,7 @@ from tests.probe.samples import cpu_result, result
 from tunectl.compare.compared import compared, quiet_and_loaded
 from tunectl.fleet.body import fleet_body, history_body
 from tunectl.fleet.documents import session_file
+from tunectl.fleet.gate import Canary, gate_body
 from tunectl.probe.document import checked
 from tunectl.shapes import JitterLoaded, fields_of, typed
 
@@ -713,6 +714,9 @@ SAMPLES: dict[str, Callable[[], Body]] = {
     "monitor": _monitor,
     "service": _service,
     "fleet": lambda: fleet_body(session(*_asked()), cage(), NOW),
+    "fleet.gate": lambda: gate_body(
+        session(*_asked()), cage(), NOW, Canary("kernel=6.1.0-39", fact="kernel", value="6.1.0-39"), 0.01, 0.95
+    ),
     "fleet.session": lambda: fields_of(session_file(session(*_asked()))) | {"hosts": _asked()},
     "fleet.history": _history,
 }

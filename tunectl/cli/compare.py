@@ -7,7 +7,8 @@ import click
 from tunectl.cli.command import emit, open_root, tunectl_command
 from tunectl.cli.helped import OK, Example
 from tunectl.cli.options import Options
-from tunectl.compare.compared import CONFIDENCE, compared
+from tunectl.compare.chance import CONFIDENCE
+from tunectl.compare.compared import compared
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.probe.document import read_document

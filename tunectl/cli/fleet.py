@@ -1,4 +1,4 @@
-"""tunectl fleet: open, record, report and history"""
+"""tunectl fleet: open, record, report and history; gate is in a file of its own"""
 
 import datetime
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ import click
 
 from tunectl import __version__
 from tunectl.cli.command import can_draw, emit, open_root, tunectl_command
+from tunectl.cli.fleet_gate import gate, in_store, read_names
 from tunectl.cli.helped import GO, OK, Example, Family, exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.report import page_of
@@ -19,15 +20,13 @@ from tunectl.cli.values import sessions as session_names
 from tunectl.durable import read_given
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.body import fleet_body, history_body
-from tunectl.fleet.documents import parse_hosts, session_file
+from tunectl.fleet.documents import session_file
 from tunectl.fleet.names import SUFFIX, file_name, is_text
 from tunectl.fleet.records import Absent, Answer, Session
 from tunectl.fleet.store import (
     LARGEST_ANSWER,
-    LARGEST_LIST,
     ask,
     ask_one,
-    default_store,
     open_session,
     read_session,
     record_absent,
@@ -43,15 +42,6 @@ from tunectl.shapes import host_of, now_utc, plain
 
 _SAVED = {"txt": "text", "json": "json", "html": "html"}  # a file's suffix -> its format
 _PAGES = "pages"
-_STORE = click.option(
-    "--store",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=default_store,
-    envvar="TUNECTL_FLEET_STORE",
-    show_envvar=True,
-    metavar="DIR",
-    help="Where sessions are kept [~/.local/state/tunectl/fleet].",
-)
 
 
 @click.group(
@@ -74,7 +64,7 @@ def command() -> None:
         Example("From an inventory of Ansible's:", "tunectl fleet open --hosts hosts.json --selection ny4"),
     ),
 )
-@_STORE
+@in_store
 @click.option(
     "--hosts",
     required=True,
@@ -86,7 +76,7 @@ def command() -> None:
 @click.option("--selection", default="", metavar="TEXT", help="Which part of the inventory this is, for the report.")
 def open_(options: Options, store: Path, hosts: str, name: str, selection: str) -> int:
     """Begin a session: who is asked is written down first, so that nobody can be missed."""
-    names = _read_names(hosts)
+    names = read_names(hosts)
     if not names:
         raise UsageError(f"--hosts {hosts}: names no host")
     identity, at = read_identity(open_root(options)), now_utc()
@@ -104,7 +94,7 @@ def open_(options: Options, store: Path, hosts: str, name: str, selection: str) 
         Example("Why a host said nothing:", "tunectl fleet record morning tx-02 --unreachable 'No route'"),
     ),
 )
-@_STORE
+@in_store
 @click.argument("session", shell_complete=one_of(session_names))
 @click.argument("name", metavar="HOST", shell_complete=one_of(session_hosts))
 @click.option("--unreachable", metavar="REASON", help="There was no connection to the host.")
@@ -145,7 +135,7 @@ def record(options: Options, store: Path, session: str, name: str, unreachable: 
         Example("An earlier one, as a page:", "tunectl fleet report morning --format html > morning.html"),
     ),
 )
-@_STORE
+@in_store
 @click.argument("session", required=False, shell_complete=one_of(session_names))
 @click.option(
     "--hosts", metavar="FILE", shell_complete=a_path(), help="Who was asked, beside the session's own list; - is stdin."
@@ -163,7 +153,7 @@ def report(options: Options, store: Path, session: str | None, hosts: str | None
     """
     for fmt in _SAVED.values() if save else ():
         can_draw(fmt)
-    asked = tuple(_read_names(hosts)) if hosts else ()
+    asked = tuple(read_names(hosts)) if hosts else ()
     if session is not None:
         found = read_session(session_directory(store, session), asked)
     elif every := sessions(store):
@@ -199,7 +189,7 @@ def _save_page(directory: Path, host: Mapping[str, Any], identity: HostId) -> st
         Example("The last five sessions:", "tunectl fleet history tx-01 --last 5"),
     ),
 )
-@_STORE
+@in_store
 @click.argument("name", metavar="HOST", shell_complete=one_of(session_hosts))
 @click.option("--last", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="How many sessions.")
 def history(options: Options, store: Path, name: str, last: int) -> int:
@@ -213,7 +203,7 @@ def history(options: Options, store: Path, name: str, last: int) -> int:
     return OK
 
 
-for _one in (open_, record, report, history):
+for _one in (open_, record, report, gate, history):
     command.add_command(_one)
 
 
@@ -229,11 +219,3 @@ def _check_age(session: Session, max_age_h: float) -> None:
         hours = age.total_seconds() / 3600
         what = f"the latest session, {session.name}, began {hours:.3g} hours ago"
         raise TunectlError(what, "name it to see it, or raise --max-age")
-
-
-def _read_names(path: str) -> dict[str, str]:
-    """The hosts in a file, or on stdin for `-`, each with its rack."""
-    try:
-        return parse_hosts(read_given(path, LARGEST_LIST), f"--hosts {path}")
-    except OSError as error:
-        raise UsageError(f"--hosts {path}: {error.strerror}") from error

@@ -13,6 +13,7 @@ from statistics import NormalDist
 from typing import NamedTuple, TypeVar
 
 Name = TypeVar("Name")
+CONFIDENCE = 0.95  # unless another is asked for
 _SLACK = 1e-9  # sums of the same floats in another order
 
 
@@ -118,6 +119,7 @@ def correlation_time(values: Sequence[float]) -> float:
 
 
 _LARGEST_EXPONENT = 700.0  # above it math.exp() raises
+_HALVINGS = 50  # of a range of shares
 _EXACT_BELOW = 1e4  # a binomial's variance; above it the normal curve is exact to one rank in a thousand
 
 
@@ -178,6 +180,19 @@ def _fewest(draws: int, share: float, rest: float) -> int:
         k += 1
         below += chance
     return k
+
+
+def share_interval(found: int, most: int, draws: int, confidence: float) -> Interval:
+    """The share behind `found` successes of `draws`, or as many as `most` where not all are known: Clopper & Pearson
+    (1934). Each end is the share for which binomial_range() just leaves that count out.
+    """
+    low, high = (0.0, found / draws), (most / draws, 1.0)
+    for _ in range(_HALVINGS):
+        share = sum(low) / 2
+        low = (share, low[1]) if binomial_range(draws, share, confidence)[1] < found else (low[0], share)
+        share = sum(high) / 2
+        high = (high[0], share) if binomial_range(draws, share, confidence)[0] > most else (share, high[1])
+    return Interval(found / draws, low[0], high[1] if most < draws else 1.0)
 
 
 def poisson_interval(count: float, confidence: float) -> Interval:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tunectl.compare.cases import case_groups, nothing_in_common
+from tunectl.compare.chance import CONFIDENCE
 from tunectl.compare.conditions import (
     case_conditions,
     common_conditions,
@@ -30,7 +31,6 @@ from tunectl.shapes import (
     replaced,
 )
 
-CONFIDENCE = 0.95
 Runs = Sequence[Jitter]
 Samples = Sequence[Sample]
 Measured = Runs | CaseTable

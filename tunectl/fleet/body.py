@@ -162,10 +162,10 @@ def fleet_body(session: Session, asked: Iterable[Asked], now: str) -> dict[str, 
     place = {host: number for number, group in enumerate(groups) for host in group.hosts}
     fleet = Fleet(
         verdict=fleet_verdict(judged),
-        session=_round(session),
+        session=round_of(session),
         counts={"hosts": len(judged), **counts(judged)},
         hosts=[FleetHost(**_host(one), group=place.get(one.name), rack=racks.get(one.name, "")) for one in judged],
-        actions=todo_rows((name, (*_of_trial(document), *document.todo)) for name, document in _of_now(judged)),
+        actions=todo_rows((name, (*_of_trial(document), *document.todo)) for name, document in of_now(judged)),
         causes=_causes(judged),
         groups=groups,
         outliers=odd,
@@ -237,14 +237,15 @@ def _counts(one: Judged) -> bool:
     return document is not None and bool(set(document.reasons) & set(one.reasons))
 
 
-def _of_now(judged: Iterable[Judged]) -> Iterator[tuple[str, Summary]]:
+def of_now(judged: Iterable[Judged]) -> Iterator[tuple[str, Summary]]:
     """The hosts of which it is known how they stand now, with what they said."""
     for one in judged:
         if one.asked.document and (one.verdict == "go" or _counts(one)):
             yield one.name, one.asked.document
 
 
-def _round(session: Session) -> Round:
+def round_of(session: Session) -> Round:
+    """The session in a document."""
     return Round(session.name, session.directory, session.at, session.selection)
 
 
@@ -283,7 +284,7 @@ def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[
     named = [(one.name, one.asked.document) for one in judged if one.asked.document]
     if since := oldest(session.at, [(name, document.at) for name, document in named], now):
         yield since
-    of_now = list(_of_now(judged))
+    current = list(of_now(judged))
     standing = {
         "judged by looser limits than their profile has": [
             (name, ", ".join(map(as_data, document.looser))) for name, document in named if document.looser
@@ -291,11 +292,11 @@ def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[
         "waivers stand": [(name, str(document.waivers)) for name, document in named if document.waivers],
         "a change that nobody has confirmed stands": [
             (name, awaits(as_data(change.back_at), change.overdue, change.tried))
-            for name, document in of_now
+            for name, document in current
             if (change := document.unconfirmed)
         ],
         "tried, and returned": [
-            (name, quoted(document.returned.why)) for name, document in of_now if document.returned
+            (name, quoted(document.returned.why)) for name, document in current if document.returned
         ],
     }
     yield from (f"{what}: {_by_terms(hosts)}" for what, hosts in standing.items() if hosts)
@@ -325,7 +326,7 @@ def history_body(name: str, rounds: Iterable[tuple[Session, Asked]], now: str) -
         document = asked.document
         own = frozenset(document.reasons) if document else frozenset()
         row = PastHost(
-            _round(session),
+            round_of(session),
             **_host(judged),
             hardware=document.hardware if document else None,
             own_words=sum(reason in own for reason in judged.reasons),

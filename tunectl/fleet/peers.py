@@ -123,31 +123,31 @@ def _group(hardware: Hardware | None, documents: Mapping[str, Summary]) -> tuple
     if hardware is None:
         note = "these documents do not say what hardware it is, so no host is compared"
         return GroupRow(hardware, hosts, [], {}, [note]), []
-    alike, notes = _alike(measured)
+    compared, notes = alike(measured)
     notes += own[:_NOTES] + ([f"{len(own) - _NOTES} more differences of firmware"] if len(own) > _NOTES else [])
-    if len(alike) < FEWEST:
-        notes.append(f"{len(alike)} of them measured: too few to tell what is usual, which takes {FEWEST}")
-        return GroupRow(hardware, hosts, list(alike), {}, notes), []
+    if len(compared) < FEWEST:
+        notes.append(f"{len(compared)} of them measured: too few to tell what is usual, which takes {FEWEST}")
+        return GroupRow(hardware, hosts, list(compared), {}, notes), []
     usual: dict[str, Spread] = {}
     found: list[tuple[str, str, Outlier]] = []
     for measure in MEASURES:
-        each = {name: getattr(of, measure.name) for name, of in alike.items()}
+        each = {name: getattr(of, measure.name) for name, of in compared.items()}
         values = {name: value for name, value in each.items() if value is not None}
         spread, beyond = outliers(values, measure.floor, measure.ratio)
         if spread:
             usual[measure.name] = spread
             found += [(name, measure.name, outlier) for name, outlier in beyond.items()]
     differing = _differing(
-        {name for name, _, _ in found}, {name: documents[name] for name in alike}, (*_WHAT, *_FIRMWARE)
+        {name for name, _, _ in found}, {name: documents[name] for name in compared}, (*_WHAT, *_FIRMWARE)
     )
     odd = [
         OddRow(name, of, value, usual[of].median, ratio, score, score > 0, differing[name])
         for name, of, (value, ratio, score) in found
     ]
-    return GroupRow(hardware, hosts, list(alike), usual, notes), odd
+    return GroupRow(hardware, hosts, list(compared), usual, notes), odd
 
 
-def _alike(measured: Mapping[str, Measured]) -> tuple[dict[str, Measured], list[str]]:
+def alike(measured: Mapping[str, Measured]) -> tuple[dict[str, Measured], list[str]]:
     """The hosts whose run was about as long and as fine as most runs; a note about each of the others."""
     if not measured:
         return {}, []
@@ -169,7 +169,7 @@ def _differing(
     hosts: Collection[str], peers: Mapping[str, Summary], conditions: Collection[str]
 ) -> dict[str, list[str]]:
     """For each of these hosts, the conditions in which at least half of its peers agree on another value."""
-    own = {name: _conditions(document) for name, document in peers.items()}
+    own = {name: conditions_of(document) for name, document in peers.items()}
     all_ways = {what: Counter(of[what] for of in own.values()) for what in conditions}
     differing = {}
     for host in hosts:
@@ -193,7 +193,8 @@ _FIRMWARE = (
 _NOTES = 20  # of a group
 
 
-def _conditions(document: Summary) -> dict[str, str]:
+def conditions_of(document: Summary) -> dict[str, str]:
+    """What may differ between hosts of the same hardware, by what it is called."""
     host, firmware = document.host, document.firmware
     cards = ", ".join(sorted({f"{card.driver} {card.version}" for card in firmware.cards}))
     values = (host.kernel, document.tunectl_version, document.isolated, document.clock)

@@ -20,6 +20,7 @@ from tunectl.experiments.hedge_cells import RawHedge
 from tunectl.experiments.wake_cells import RawWake
 from tunectl.fleet.body import Fleet, History
 from tunectl.fleet.documents import AbsentFile, SessionFile
+from tunectl.fleet.gate import Gate
 from tunectl.host.recording import Recorded
 from tunectl.hostfile.schema import schema as hostfile_schema
 from tunectl.monitor.document import MonitorBody
@@ -56,6 +57,7 @@ BODIES: dict[str, type[msgspec.Struct]] = {
     "check": Checked,
     "compare": Comparison,
     "fleet": Fleet,
+    "fleet.gate": Gate,
     "fleet.history": History,
     "fleet.session": SessionFile,
     "knobs": Catalogue,

@@ -37,6 +37,7 @@ _PAGES: dict[str, tuple[str, str]] = {
     "threads.unit": ("files", "thread_unit"),
     "monitor": ("monitor", "monitor"),
     "fleet": ("fleet", "report"),
+    "fleet.gate": ("gate", "gate"),
     "fleet.session": ("fleet", "session"),
     "fleet.history": ("fleet", "history"),
 }

@@ -1,0 +1,70 @@
+"""The page of `fleet gate`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tunectl.command import as_data, quoted
+from tunectl.report.hosts import MEASURES, tally, times, word
+from tunectl.report.text import screen
+from tunectl.report.text.page import VERDICT_STYLES, TextPage, columns, heading, notes, prose
+from tunectl.wording import plain, plural
+
+_FEW = 5  # hosts and notes without -v
+_MEANS = {
+    "go": "it may go to all hosts",
+    "no-go": "it must not go to more hosts",
+    "pending-reboot": "not in force everywhere before a reboot",
+    "unknown": "not enough is known to let it go to all hosts",
+}
+
+
+def gate(body: Mapping[str, Any], page: TextPage) -> None:
+    """Prints a tunectl.fleet.gate/1 body."""
+    verdict, share = str(body["verdict"]), body["share"]
+    canary = as_data(body["canary"])
+    screen.begin(page, verdict, f"canary {canary}: {_MEANS.get(verdict, '')}", last=f"canary {canary}")
+    for side, counts in body["counts"].items():
+        prose(page, tally({"hosts": sum(counts.values()), **counts}), indent=2, label=f"{side} ".ljust(8))
+    percent = f"{body['confidence'] * 100:g} %"
+    heading(page, "Share of NO-GO: ", (word(share["verdict"]), VERDICT_STYLES.get(share["verdict"], "")))
+    bounds = f"{plain(share['low_percent'])} % to {plain(share['high_percent'])} %"
+    said = f"{share['no_go']:,} of {plural(share['hosts'], 'host')}, which is {bounds} ({percent} bounds)"
+    prose(page, f"{said}; permitted are {plain(share['max_no_go_percent'])} %", indent=2)
+    if share["not_known"]:
+        prose(page, f"{plural(share['not_known'], 'host')} neither GO nor NO-GO: each may be a NO-GO", indent=2)
+    if share["verdict"] == "unknown":
+        prose(page, f"GO takes {plural(share['fewest'], 'host')}, all of them GO, or more", indent=2)
+    _figures(page, body, percent)
+    listed = body["not_go"] if page.verbose else body["not_go"][:_FEW]
+    rows = [
+        (one["name"], word(one["verdict"]), quoted(one["reason"]) if one["own_words"] else one["reason"])
+        for one in listed
+    ]
+    if rows:
+        heading(page, "Not GO, of the canary")
+        columns(page, rows, indent=2)
+    notes(page, body["notes"][: None if page.verbose else _FEW])
+
+
+def _figures(page: TextPage, body: Mapping[str, Any], percent: str) -> None:
+    """Each figure of the canary over its peers'."""
+    heading(page, "Its figures over those of peers of the same hardware")
+    rows = [
+        (
+            MEASURES[row["measure"]],
+            times(row["ratio"]["value"]),
+            f"{times(row['ratio']['low'])} to {times(row['ratio']['high'])}",
+            times(row["tolerated_ratio"]),
+            plain(row["chance"]),
+            word(row["verdict"]),
+        )
+        for row in body["figures"]
+    ]
+    if not rows:
+        prose(page, "nothing could be compared: UNKNOWN", indent=2)
+        return
+    header = ("", "is", f"{percent} bounds", "tolerated", "chance", "")
+    columns(page, rows, indent=2, right=(1, 2, 3, 4), header=header)
+    most = max(body["figures"], key=lambda row: row["hosts"])
+    compared = f"{plural(most['hosts'], 'host')} against {most['peers']:,}"
+    prose(page, f"{compared}; chance: of lying so far apart, were nothing different", indent=2, style="dim")
