@@ -183,7 +183,7 @@ RULES = sorted(f"monitor/rules/{path.stem}" for path in (PACKAGE / "monitor" / "
 FLEET = [
     f"fleet/{path.stem}"
     for path in sorted((PACKAGE / "fleet").glob("*.py"))
-    if path.stem not in ("store", "judge")  # judge compares times that documents hold; it asks no clock
+    if path.stem not in ("store", "spread", "judge")  # judge compares times that documents hold; it asks no clock
 ]
 PURE = [
     *(

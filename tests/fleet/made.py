@@ -82,9 +82,7 @@ def asked(name: str, document: dict[str, Any] | None = None, problem: str = "it 
     """The host as `store` hands it on."""
     if document is None:
         return Asked(name, Answer.SILENT, problem=problem)
-    return Asked(
-        name, Answer.DOCUMENT, summary_of(msgspec.convert(document, Preflight), {}), file=f"/s/hosts/{name}.json"
-    )
+    return Asked(name, Answer.DOCUMENT, summary_of(msgspec.convert(document, Preflight)), file=f"/s/hosts/{name}.json")
 
 
 def session(*hosts: str, **changes: Any) -> Session:

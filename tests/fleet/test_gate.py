@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from tests.fleet.made import HARDWARE, NOW, asked, preflight, session
+from tests.fleet.made import NOW, asked, preflight, session
 from tunectl.compare.chance import share_interval
 from tunectl.compare.ranks import chance_of, factor_of
 from tunectl.errors import TunectlError
 from tunectl.fleet.gate import Canary, gate_body
-from tunectl.fleet.records import Asked, Session, Summary
+from tunectl.fleet.records import Asked, Session
+from tunectl.shapes import replaced
 
 _TEMPLATE = asked("x", preflight("x"))
 
@@ -21,13 +22,12 @@ def host(name: str, verdict: str = "go", longest: float = 4_000, product: str = 
     assert document
     assert document.figures
     assert document.hardware
-    figures = {field: getattr(document.figures, field) for field in document.figures.__struct_fields__}
-    own: Summary = document._replace(
+    own = document._replace(
         verdict=verdict,
         reasons=() if verdict == "go" else ("it is bad",),
-        host=type(document.host)(name, kernel, f"boot-{name}"),
-        figures=type(document.figures)(**{**figures, "max_ns": longest}),
-        hardware=type(document.hardware)(**{**HARDWARE, "product": product}),
+        host=replaced(document.host, hostname=name, kernel=kernel, boot_id=f"boot-{name}"),
+        figures=replaced(document.figures, max_ns=longest),
+        hardware=replaced(document.hardware, product=product),
     )
     return _TEMPLATE._replace(name=name, document=own)
 
@@ -146,7 +146,8 @@ def test_strata_are_compared_each_within_itself() -> None:
 def test_the_bounds_of_a_share() -> None:
     """Against the closed forms that there are, and Clopper and Pearson's own table (1934): 10 of 30."""
     assert share_interval(0, 0, 50, 0.95).high == pytest.approx(1 - 0.025 ** (1 / 50))
-    assert share_interval(50, 50, 50, 0.95)[1:] == (pytest.approx(0.025 ** (1 / 50)), 1)
-    assert share_interval(10, 10, 30, 0.95)[1:] == (pytest.approx(0.1729, abs=1e-4), pytest.approx(0.5281, abs=1e-4))
+    every, some = share_interval(50, 50, 50, 0.95), share_interval(10, 10, 30, 0.95)
+    assert [every.low, every.high] == pytest.approx([0.025 ** (1 / 50), 1])
+    assert [some.low, some.high] == pytest.approx([0.1729, 0.5281], abs=1e-4)
     either = share_interval(2, 5, 30, 0.95)
-    assert either[1:] == (share_interval(2, 2, 30, 0.95).low, share_interval(5, 5, 30, 0.95).high)
+    assert (either.low, either.high) == (share_interval(2, 2, 30, 0.95).low, share_interval(5, 5, 30, 0.95).high)

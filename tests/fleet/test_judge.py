@@ -157,7 +157,7 @@ documents = st.builds(
     at=texts,
     host=st.builds(Host, hostname=hostile, boot_id=hostile),
     figures=st.none(),
-    told=st.lists(st.from_type(Told), max_size=3).map(lambda told: packed(told, {})),
+    told=st.lists(st.from_type(Told), max_size=3).map(packed),
     doubt=st.just("nothing was measured"),  # as `summary` finds of such a document
 )
 anybody = st.builds(

@@ -46,7 +46,7 @@ def page(path: Path, document: Any) -> str:
     path.write_text(json.dumps(document))
     read = [read_document(path), read_document(path)]
     if isinstance(read[0].result, Preflight):
-        summary_of(read[0].result, {})
+        summary_of(read[0].result)
     found, _ = _compared(read)
     sources = [{**vars(one), "doubt": _doubt(one)} for one in read]
     return render(Document("report", HOST, AT, {"files": sources, "compare": found}), "html")

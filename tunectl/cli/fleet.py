@@ -11,7 +11,7 @@ import click
 
 from tunectl import __version__
 from tunectl.cli.command import can_draw, emit, open_root, tunectl_command
-from tunectl.cli.fleet_gate import gate, in_store, read_names
+from tunectl.cli.fleet_gate import gate, in_store, read_names, spare_isolated
 from tunectl.cli.helped import GO, OK, Example, Family, exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.report import page_of
@@ -161,6 +161,7 @@ def report(options: Options, store: Path, session: str | None, hosts: str | None
         _check_age(found, max_age_h)
     else:
         raise TunectlError(f"{store}: there is no session", "`tunectl fleet open` begins one")
+    spare_isolated(options)
     body = fleet_body(found, ask(found), now_utc())
     identity = read_identity(open_root(options))
     if save:

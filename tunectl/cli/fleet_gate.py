@@ -1,22 +1,24 @@
 """tunectl fleet gate: may what some hosts have go to all of them? And what the commands of a fleet are given."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from tunectl.cli.command import emit, open_root, tunectl_command
+from tunectl.cli.command import emit, open_root, stay_off, tunectl_command
 from tunectl.cli.helped import GO, Example, exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.values import one_of
 from tunectl.cli.values import sessions as session_names
 from tunectl.compare.chance import CONFIDENCE
 from tunectl.durable import read_given
-from tunectl.errors import UsageError
+from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.documents import parse_hosts
 from tunectl.fleet.gate import FACTS, Canary, gate_body
 from tunectl.fleet.records import Session
 from tunectl.fleet.store import LARGEST_LIST, ask, default_store, read_session, session_directory
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.shapes import now_utc
 
@@ -63,9 +65,17 @@ def gate(options: Options, store: Path, session: str, canary: str, max_no_go: st
     listed = read_names(canary[1:], "--canary @") if canary.startswith("@") else {}
     found = read_session(session_directory(store, session), tuple(listed))
     chosen = _canary(canary, listed, found)
+    spare_isolated(options)
     body = gate_body(found, ask(found), now_utc(), chosen, float(match[1]) / 100, confidence)
     emit(options, "fleet.gate", read_identity(open_root(options)), body)
     return exit_code(body["verdict"])
+
+
+def spare_isolated(options: Options) -> None:
+    """Moves this process, and those that decode for it, off the CPUs that are isolated where it runs."""
+    root = open_root(options)
+    with suppress(TunectlError):  # a container may show no CPU at all
+        stay_off(root, read_scope_facts(root).quiet)
 
 
 def _canary(given: str, listed: dict[str, str], session: Session) -> Canary:

@@ -3,7 +3,6 @@
 The document itself may hold every gap of every CPU. Of 200 hosts that is more than a controller should keep.
 """
 
-import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -75,11 +74,10 @@ class Packed(NamedTuple):
         yield from (Told(cause, targets, text) for (cause, targets), text in zip(self.causes, texts, strict=True))
 
 
-def packed(told: Sequence[Told], shared: Shared) -> Packed:
+def packed(told: Sequence[Told]) -> Packed:
     """The same in a tenth of the memory."""
-    causes = tuple((shared.setdefault(one.cause, one.cause), one.targets) for one in told)
     texts = zlib.compress(msgspec.msgpack.encode([one.text for one in told]), 1) if told else b""
-    return Packed(shared.setdefault(causes, causes), texts)
+    return Packed(tuple((one.cause, one.targets) for one in told), texts)
 
 
 class Summary(NamedTuple):
@@ -107,34 +105,50 @@ class Summary(NamedTuple):
     firmware: Firmware = Firmware()
 
 
-def summary_of(document: Preflight, shared: Shared, most: int | None = None) -> Summary:
-    """The summary that is kept of a document: at `most` so many reasons, and what `shared` has already but once."""
+def summary_of(document: Preflight, most: int | None = None) -> Summary:
+    """The summary that is kept of a document: at `most` so many reasons."""
     probe = document.probe
     told, unexplained = told_by(document)
     reasons = document.reasons[:most]
-    once = shared.setdefault
     return Summary(
-        verdict=sys.intern(document.verdict),
-        reasons=tuple(map(sys.intern, reasons)),
+        verdict=document.verdict,
+        reasons=tuple(reasons),
         more_reasons=len(document.reasons) - len(reasons),
-        at=sys.intern(document.at),
+        at=document.at,
         host=document.host,
-        tunectl_version=sys.intern(document.tunectl_version),
-        hardware=once(document.hardware, document.hardware),
-        isolated=sys.intern(document.cpu_sets.isolated),
-        clock=sys.intern(probe.clock.source) if probe else "",
+        tunectl_version=document.tunectl_version,
+        hardware=document.hardware,
+        isolated=document.cpu_sets.isolated,
+        clock=probe.clock.source if probe else "",
         figures=_figures(probe) if probe else None,
-        headline=sys.intern(document.headline),
+        headline=document.headline,
         looser=tuple(looser.key for looser in document.looser),
         waivers=document.waivers.standing,
-        told=packed(told, shared),
-        todo=tuple(once(one, one) for one in doings(document.actions)),
+        told=packed(told),
+        todo=doings(document.actions),
         unexplained=unexplained,
         doubt=doubt_of_go(document),
         unconfirmed=document.verify.unconfirmed if document.verify else UNSET,
         returned=document.verify.returned if document.verify else UNSET,
         firmware=document.firmware,
     )
+
+
+def kept_once(summary: Summary, shared: Shared) -> Summary:
+    """The same summary, of which what `shared` has already is kept but once."""
+    once = shared.setdefault
+    causes = summary.told.causes
+    if causes not in shared:
+        causes = tuple((once(cause, cause), targets) for cause, targets in causes)
+    whole = Summary._make(once(value, value) if type(value) in _KEPT_ONCE else value for value in summary)
+    return whole._replace(
+        reasons=tuple(once(reason, reason) for reason in summary.reasons),
+        told=summary.told._replace(causes=once(causes, causes)),
+        todo=tuple(once(one, one) for one in summary.todo),
+    )
+
+
+_KEPT_ONCE = (str, Hardware, Firmware)
 
 
 def _figures(probe: Jitter) -> Measured:

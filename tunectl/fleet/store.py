@@ -23,7 +23,8 @@ from tunectl.durable import read_regular, replace_file
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.documents import ABSENT, absent_file, is_absent, parse_absent, parse_session, session_file
 from tunectl.fleet.names import file_name, host_name
-from tunectl.fleet.records import Absent, Answer, Asked, Session, Shared, summary_of
+from tunectl.fleet.records import Absent, Answer, Asked, Session, Shared, kept_once, summary_of
+from tunectl.fleet.spread import spread
 from tunectl.probe.document import preflight_of
 from tunectl.shapes import plain
 
@@ -140,24 +141,32 @@ def sessions(store: Path) -> list[Session]:
 
 def ask(session: Session) -> Iterator[Asked]:
     """The answer of every host, one at a time: those of the list first, then others that have a document."""
+    shared: Shared = {}
+    for found in spread(answers(session), _answer):
+        yield found._replace(document=kept_once(found.document, shared)) if found.document else found
+
+
+def _answer(of: tuple[Path, str, bool]) -> Asked:
+    path, name, expected = of
+    return _read(path, name, _REASONS)._replace(expected=expected)
+
+
+def answers(session: Session) -> list[tuple[Path, str, bool]]:
+    """Where the answer of every host is, or would be; its name; is it on the list?"""
     directory = _documents(session)
     try:
         left = {entry.name for entry in os.scandir(directory) if entry.name.endswith(".json")}
     except OSError as error:
         raise TunectlError(f"cannot read {directory}: {error.strerror}") from error
-    shared: Shared = {}
-    for name in session.hosts:
-        left.discard(file_name(name))
-        yield _read(directory / file_name(name), name, shared, _REASONS)
-    for file in sorted(left - {LIST, "report.json"}):
-        if not file.startswith("."):
-            host = host_name(file)
-            yield _read(directory / file, file if host is None else host, shared, _REASONS)._replace(expected=False)
+    asked = [(directory / file_name(name), name, True) for name in session.hosts]
+    others = sorted(left - {file.name for file, _, _ in asked} - {LIST, "report.json"})
+    named = [(directory / file, host_name(file), False) for file in others if not file.startswith(".")]
+    return asked + [(path, path.name if host is None else host, expected) for path, host, expected in named]
 
 
 def ask_one(session: Session, name: str) -> Asked:
     """The answer of one host."""
-    return _read(_documents(session) / file_name(name), name, {})
+    return _read(_documents(session) / file_name(name), name)
 
 
 def _documents(session: Session) -> Path:
@@ -165,7 +174,7 @@ def _documents(session: Session) -> Path:
     return directory / HOSTS if (directory / HOSTS).is_dir() else directory
 
 
-def _read(path: Path, name: str, shared: Shared, most: int | None = None) -> Asked:
+def _read(path: Path, name: str, most: int | None = None) -> Asked:
     try:
         data = read_regular(str(path), LARGEST_ANSWER, follow=False)
     except FileNotFoundError:
@@ -185,4 +194,4 @@ def _read(path: Path, name: str, shared: Shared, most: int | None = None) -> Ask
         return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be used: {quoted(str(error))}")
     if document is None:
         return Asked(name, Answer.UNUSABLE, problem="its document is a probe's result, not a preflight's")
-    return Asked(name, Answer.DOCUMENT, summary_of(document, shared, most), file=str(path))
+    return Asked(name, Answer.DOCUMENT, summary_of(document, most), file=str(path))

@@ -58,8 +58,8 @@ _KINDS: dict[str, type[Result]] = {
 }
 
 
-class _Named(msgspec.Struct):
-    """What is read first of a document whose kind is not known."""
+class _Named(Preflight, frozen=True, kw_only=True):
+    """A preflight that says that it is one."""
 
     schema: str
 
@@ -114,11 +114,12 @@ def document_of(data: bytes, path: Path) -> ProbeFile:
 def preflight_of(data: bytes, path: Path) -> Preflight | None:
     """The preflight in these bytes, decoded once; None for a probe's result. TunectlError as of read_document()."""
     try:
-        named = msgspec.json.decode(data, type=_Named)
-        whole = msgspec.json.decode(data, type=Preflight) if named.schema == f"{_PREFLIGHT}/{_VERSION}" else None
+        whole = msgspec.json.decode(data, type=_Named)
     except (ValueError, RecursionError):
         whole = None
-    if whole is None:  # what is wrong, and what else it is, is told where any document is read
+    if (
+        whole is None or whole.schema != f"{_PREFLIGHT}/{_VERSION}"
+    ):  # what is wrong, and what else it is, is told where any document is read
         other = document_of(data, path).result
         return other if isinstance(other, Preflight) else None
     for run in (whole.probe, whole.loaded):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tunectl.command import as_data, quoted
+from tunectl.report.escape import printable
 from tunectl.report.hosts import MEASURES, tally, times, word
 from tunectl.report.text import screen
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, columns, heading, notes, prose
@@ -36,13 +37,11 @@ def gate(body: Mapping[str, Any], page: TextPage) -> None:
         prose(page, f"GO takes {plural(share['fewest'], 'host')}, all of them GO, or more", indent=2)
     _figures(page, body, percent)
     listed = body["not_go"] if page.verbose else body["not_go"][:_FEW]
-    rows = [
-        (one["name"], word(one["verdict"]), quoted(one["reason"]) if one["own_words"] else one["reason"])
-        for one in listed
-    ]
-    if rows:
+    if listed:
         heading(page, "Not GO, of the canary")
-        columns(page, rows, indent=2)
+    for one in listed:
+        said = quoted(one["reason"]) if one["own_words"] else one["reason"]
+        screen.clipped(page, said, indent=2, label=f"{printable(one['name'])}: {word(one['verdict'])}: ", lines=1)
     notes(page, body["notes"][: None if page.verbose else _FEW])
 
 
