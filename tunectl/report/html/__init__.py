@@ -70,6 +70,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_safe,
     )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     environment.filters.update(ns=nanoseconds, plain=plain, cpus=listed_cpus)
     return environment
 

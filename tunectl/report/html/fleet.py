@@ -1,18 +1,19 @@
 """What the fleet's page says: a tunectl.fleet/1 body turned into what its template shows. Pure."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from tunectl.command import as_data
 from tunectl.report.charts import LogScale
+from tunectl.report.escape import printable
 from tunectl.report.hosts import (
     MEANS,
     MEASURES,
     OWN_WORDS,
     VERDICTS,
     causes,
-    folded,
+    in_short,
     machine_name,
     named,
     odd_hosts,
@@ -26,6 +27,10 @@ _LOOKS = {"go": "good", "no-go": "bad"}
 _PLOTTED = ("p99_9_ns", "max_ns")
 _WIDTH = 960
 _MISSING = "missing"  # of a host without a document; its verdict is unknown
+_CELLS = 300  # hosts; of more each is a square, and the script has their names
+_LISTED = 200  # hosts in the table of a larger fleet, the worst first: the script pages through all
+_SQUARES = (10, 100)  # side by side, of a rack and of a fleet without racks
+_NOTES = 20
 _TILES = (
     ("no-go", "NO-GO"),
     ("unknown", "UNKNOWN"),
@@ -37,8 +42,12 @@ _TILES = (
 
 def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
     """Every section of the page. Of a host that has one of its own, `pages` has the address."""
-    pages = body.get("pages", {})
+    pages, hosts = body.get("pages", {}), body["hosts"]
     odd = {(one["host"], one["measure"]) for one in body["outliers"]}
+    rows = [_row(host, odd, pages) for host in hosts[: _LISTED if len(hosts) > _CELLS else None]]
+    racks = _racks(hosts)
+    strange = {host for host, _ in odd}
+    unlike = [one for _, found in odd_hosts(body["outliers"]) for one in found]
     return {
         "session": body["session"],
         "word": word(body["verdict"]),
@@ -47,24 +56,30 @@ def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
         "means": MEANS.get(body["verdict"], ""),
         "warnings": body["warnings"],
         "todo": [
-            {"what": one.what, "is_command": one.is_command, "said": f"{one.said}: {', '.join(folded(one.hosts))}"}
+            {"what": one.what, "is_command": one.is_command, "said": f"{one.said}: {in_short(one.hosts)}"}
             for one in to_do(body)
             if not one.own_words
         ],
-        "own_words": [
-            {"hosts": ", ".join(folded(one.hosts)), "what": one.what} for one in to_do(body) if one.own_words
-        ],
+        "own_words": [{"hosts": in_short(one.hosts), "what": one.what} for one in to_do(body) if one.own_words],
         "own_words_title": OWN_WORDS,
         "tiles": _tiles(body["hosts"]),
-        "racks": _racks(body["hosts"], pages, {host for host, _ in odd}),
+        "racks": [
+            _squares(name, [hosts[at] for at in of], strange, len(racks) > 1)
+            if len(hosts) > _CELLS
+            else {"name": name, "hosts": [_cell(hosts[at], pages, strange) for at in of]}
+            for name, of in racks.items()
+        ],
         "failing": [
             _failing(body, verdict) for verdict in VERDICTS if verdict != "go" and named(body["hosts"], verdict)
         ],
         "score": body["outlier_rule"]["score"],
-        "odd": [_odd(one) for _, found in odd_hosts(body["outliers"]) for one in found],
+        "odd": [_odd(one) for one in unlike[:_LISTED]],
+        "more_odd": max(len(unlike) - _LISTED, 0),
         "groups": [_group(group, place, body, odd) for place, group in enumerate(body["groups"])],
         "titles": list(MEASURES.values()),
-        "rows": [_row(host, odd, pages) for host in body["hosts"]],
+        "rows": rows,
+        "more": len(hosts) - len(rows),
+        "data": _columns(hosts, racks, odd, pages) if len(hosts) > len(rows) else None,
     }
 
 
@@ -74,11 +89,11 @@ def _failing(body: Mapping[str, Any], verdict: str) -> dict[str, Any]:
     return {
         "word": word(verdict),
         "look": _look(verdict),
-        "hosts": ", ".join(folded(hosts)),
+        "hosts": in_short(hosts),
         "causes": [
             {"title": cause.title, "severity": cause.severity, "said": cause.said, "example": cause.example}
             | {
-                "hosts": ", ".join(folded(cause.hosts)),
+                "hosts": in_short(cause.hosts),
                 "percent": round(100 * len(cause.hosts) / len(hosts), 1),
             }
             for cause in causes(body, verdict)
@@ -105,22 +120,68 @@ def _tiles(hosts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _racks(hosts: Sequence[Mapping[str, Any]], pages: Mapping[str, str], strange: set[str]) -> list[dict[str, Any]]:
-    """Every host as a cell, rack by rack; those of no rack come last."""
-    racks: dict[str, list[dict[str, Any]]] = {}
-    for host in sorted(hosts, key=lambda host: (not host.get("rack"), host.get("rack", ""))):  # of one, the worst first
-        state = _state(host)
-        longest = (host["measured"] or {}).get("max_ns")
-        racks.setdefault(host.get("rack", ""), []).append(
-            {
-                "name": host["name"] or "(no name)",
-                "look": _cell_look(state),
-                "odd": host["name"] in strange,
-                "page": pages.get(host["name"], ""),
-                "said": f"longest {written('max_ns', longest)}" if longest is not None else dict(_TILES)[state],
-            }
-        )
-    return [{"name": name, "hosts": of} for name, of in racks.items()]
+def _racks(hosts: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    """The places of the hosts of each rack, the worst first; those of no rack come last."""
+    racks: dict[str, list[int]] = {}
+    for at, host in enumerate(hosts):
+        racks.setdefault(host.get("rack", ""), []).append(at)
+    return dict(sorted(racks.items(), key=lambda rack: (not rack[0], rack[0])))
+
+
+def _cell(host: Mapping[str, Any], pages: Mapping[str, str], strange: Set[str]) -> dict[str, Any]:
+    """A host with its name and its worst figure."""
+    state, longest = _state(host), (host["measured"] or {}).get("max_ns")
+    return {
+        "name": host["name"] or "(no name)",
+        "look": _cell_look(state),
+        "odd": host["name"] in strange,
+        "page": pages.get(host["name"], ""),
+        "said": f"longest {written('max_ns', longest)}" if longest is not None else dict(_TILES)[state],
+    }
+
+
+def _squares(name: str, hosts: Sequence[Mapping[str, Any]], strange: Set[str], is_rack: bool) -> dict[str, Any]:
+    """A rack of many: a path of squares for each look, and one that frames those unlike their peers."""
+    wide = _SQUARES[0 if is_rack else 1]
+    paths: dict[str, list[str]] = {}
+    for at, host in enumerate(hosts):
+        x, y = 10 * (at % wide), 10 * (at // wide)
+        paths.setdefault(_cell_look(_state(host)), []).append(f"M{x + 1} {y + 1}h8v8h-8z")
+        if host["name"] in strange:
+            paths.setdefault("strange", []).append(f"M{x + 1} {y + 1}h8v8h-8z")
+    return {
+        "name": name,
+        "width": 10 * wide,
+        "height": 10 * -(-len(hosts) // wide),
+        "paths": {
+            look: "".join(squares) for look, squares in sorted(paths.items(), key=lambda one: one[0] == "strange")
+        },
+        "said": ", ".join(f"{count:,} {dict(_TILES)[state]}" for state, count in Counter(map(_state, hosts)).items()),
+    }
+
+
+def _columns(
+    hosts: Sequence[Mapping[str, Any]],
+    racks: Mapping[str, Sequence[int]],
+    odd: Set[tuple[str, str]],
+    pages: Mapping[str, str],
+) -> dict[str, Any]:
+    """The table's texts for the script, column by column: each text once, and for each host its place."""
+    rows = [_row(host, odd, pages) for host in hosts]
+    lines = ([row["name"], row["word"], *(cell["text"] for cell in row["cells"]), *row["rest"]] for row in rows)
+    texts = [[printable(text) for text in column] for column in zip(*lines, strict=True)]
+    places = [{text: place for place, text in enumerate(dict.fromkeys(column))} for column in texts]
+    return {
+        "columns": [
+            [list(known), [known[text] for text in column]] for known, column in zip(places, texts, strict=True)
+        ],
+        "looks": {row["word"]: row["look"] for row in rows},
+        "odd": [
+            [at, 2 + place] for at, row in enumerate(rows) for place, cell in enumerate(row["cells"]) if cell["odd"]
+        ],
+        "pages": [row["page"] for row in rows] if pages else [],
+        "racks": [*racks.values()],
+    }
 
 
 def _look(verdict: str) -> str:
@@ -140,22 +201,24 @@ def _odd(one: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _row(host: Mapping[str, Any], odd: set[tuple[str, str]], pages: Mapping[str, str]) -> dict[str, Any]:
+def _row(host: Mapping[str, Any], odd: Set[tuple[str, str]], pages: Mapping[str, str]) -> dict[str, Any]:
     measured = host["measured"] or {}
     return {
         "name": host["name"] or "(no name)",
         "page": pages.get(host["name"], ""),
-        "rack": host.get("rack", ""),
         "place": VERDICTS.index(host["verdict"]) if host["verdict"] in VERDICTS else 0,
         "word": word(host["verdict"]),
         "look": _look(host["verdict"]),
         "cells": [{"text": written(name, measured.get(name)), "odd": (host["name"], name) in odd} for name in MEASURES],
-        "isolated": as_data(host["isolated"] or "", "-"),
-        "kernel": as_data((host["host"] or {}).get("kernel") or "", "-"),
+        "rest": [
+            as_data(host["isolated"] or "", "-"),
+            host.get("rack", ""),
+            as_data((host["host"] or {}).get("kernel") or "", "-"),
+        ],
     }
 
 
-def _group(group: Mapping[str, Any], place: int, body: Mapping[str, Any], odd: set[tuple[str, str]]) -> dict[str, Any]:
+def _group(group: Mapping[str, Any], place: int, body: Mapping[str, Any], odd: Set[tuple[str, str]]) -> dict[str, Any]:
     hosts = {host["name"]: host["measured"] for host in body["hosts"]}
     plots = [
         _plot(f"g{place}-{name}", name, usual, {host: hosts[host][name] for host in group["compared"]}, odd)
@@ -166,22 +229,24 @@ def _group(group: Mapping[str, Any], place: int, body: Mapping[str, Any], odd: s
     said = f"{plural(count, 'host')}, {len(group['compared']):,} compared: "
     return {
         "name": machine_name(group["hardware"], as_data),
-        "said": said + ", ".join(folded(group["hosts"])),
+        "said": said + in_short(group["hosts"]),
         "plots": plots,
-        "notes": group["notes"],
+        "notes": group["notes"][:_NOTES],
+        "more_notes": max(len(group["notes"]) - _NOTES, 0),
     }
 
 
 def _plot(
-    ident: str, measure: str, usual: Mapping[str, Any], values: Mapping[str, float | None], odd: set[tuple[str, str]]
+    ident: str, measure: str, usual: Mapping[str, Any], values: Mapping[str, float | None], odd: Set[tuple[str, str]]
 ) -> dict[str, Any]:
     """A stroke for each host on a logarithmic axis; the usual range is shown behind them."""
     known = {host: max(value, usual["floor"]) for host, value in values.items() if value is not None}
     low, high = usual["low"], usual["high"]
     axis = LogScale.over(min(low, *known.values()), max(high, *known.values()), 4, _WIDTH - 4)
     strange = [host for host in known if (host, measure) in odd]
+    beyond_it = frozenset(strange)
     marks = [{"at": axis.at(value), "label": written(measure, value)} for value in axis.decades()]
-    beyond = f"; beyond what is usual: {', '.join(folded(strange))}" if strange else ""
+    beyond = f"; beyond what is usual: {in_short(strange)}" if strange else ""
     return {
         "id": ident,
         "title": MEASURES[measure],
@@ -193,6 +258,6 @@ def _plot(
         "from": axis.at(low),
         "span": round(axis.at(high) - axis.at(low), 1),
         "marks": marks,
-        "hosts": "".join(f"M{axis.at(value)},6v18" for host, value in known.items() if host not in strange),
+        "hosts": "".join(f"M{axis.at(value)},6v18" for host, value in known.items() if host not in beyond_it),
         "odd": "".join(f"M{axis.at(known[host])},2v26" for host in strange),
     }

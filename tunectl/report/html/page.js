@@ -86,58 +86,103 @@ for (const figure of all('figure.gaps')) {
 }
 
 // ---- tables: sort by a column, search, and show what needs attention
+const byName = new Intl.Collator('en', {numeric: true})
 const amount = text => {
   const found = /^[×÷]?([\d,.]+(?:e[+-]?\d+)?)\s*(ns|µs|ms|s|%|ppm|\/s)?/.exec(text.trim())
   return found ? Number(found[1].replaceAll(',', '')) * ({µs: 1e3, ms: 1e6, s: 1e9}[found[2]] ?? 1) * (found[2] === '%' ? 1e4 : 1) : null
 }
+// A row is {texts, keys, needs, word, row}. Of a large fleet the page has the first only: others are drawn when shown.
+const inPage = row => ({row, texts: [...row.cells].map(cell => cell.textContent), keys: [...row.cells].map(cell => cell.dataset.sort ?? cell.textContent),
+  needs: row.className === 'needs', word: row.querySelector('.chip')?.textContent})
+const ofData = ({columns, looks, odd, pages}, first) => {
+  const strange = new Set(odd.map(place => place.join()))
+  return columns[0][1].map((_, at) => {
+    const texts = columns.map(([known, places]) => known[places[at]]), look = looks[texts[1]]
+    const keys = texts.with(1, String(columns[1][1][at]))
+    return {texts, keys, needs: look !== 'good', word: texts[1], get row() {
+      const row = first.cloneNode(true), [name, verdict, ...rest] = row.cells
+      Object.assign(row, {className: look === 'good' ? '' : 'needs'}).cells[0].replaceChildren()
+      ;(pages[at] ? make('a', name, {href: pages[at]}) : name).textContent = texts[0]
+      Object.assign(verdict.querySelector('.chip'), {textContent: texts[1], className: `chip ${look}`})
+      rest.forEach((cell, i) => { cell.textContent = texts[i + 2]; cell.classList.toggle('higher', strange.has(`${at},${i + 2}`)) })
+      Object.defineProperty(this, 'row', {value: row})
+      return row
+    }}
+  })
+}
+const data = document.querySelector('script.hosts'), fleet = data && JSON.parse(data.textContent), PAGE = 200
 for (const table of all('table:not(.forest, .matrix)')) {
-  const body = table.tBodies[0], rows = [...body.rows]
-  if (rows.length < 3 || table.closest('.budget')) continue
-  const read = (row, column) => row.cells[column].dataset.sort ?? row.cells[column].textContent
+  const body = table.tBodies[0], isPaged = data?.parentNode.contains(table)
+  const items = isPaged ? ofData(fleet, body.rows[0]) : [...body.rows].map(inPage)
+  if (items.length < 3 || table.closest('.budget')) continue
+  let order = items, page = 0, apply = () => body.append(...order.map(item => item.row))
   all('thead th', table).forEach((head, column) => {
     if (!head.textContent) return
     const button = make('button', head, {className: 'sort', textContent: head.textContent})
     head.firstChild.remove()
-    button.addEventListener('click', () => {
+    button.addEventListener('click', () => {  // what has no figure comes last either way
       const up = head.ariaSort !== 'ascending'
       all('thead th', table).forEach(other => other.ariaSort = null)
       head.ariaSort = up ? 'ascending' : 'descending'
-      const keyed = rows.map(row => [amount(read(row, column)), read(row, column), row])
-      keyed.sort(([a, s], [b, t]) => (a === null || b === null ? (a === null) - (b === null) || s.localeCompare(t, 'en', {numeric: true}) : a - b))
-      body.append(...(up ? keyed : keyed.reverse()).map(([, , row]) => row))
+      const keyed = items.map(item => [amount(item.keys[column]), item.keys[column], item]), by = up ? 1 : -1
+      keyed.sort(([a, s], [b, t]) => (a === null || b === null ? (a === null) - (b === null) || by * byName.compare(s, t) : by * (a - b)))
+      order = keyed.map(([, , item]) => item)
+      apply()
     })
   })
   if (!table.classList.contains('find')) continue
-  const bar = document.createElement('div')
-  bar.className = 'bar-of-table'
+  const bar = make('div', document.body, {className: 'bar-of-table'})
   table.closest('.scroll').before(bar)
   const search = make('input', bar, {type: 'search', placeholder: 'search'})
   search.ariaLabel = `search ${table.closest('.scroll').ariaLabel}`
   const filter = make('select', bar), count = make('span', bar, {className: 'quiet'})
+  const [back, next] = [['‹ before', -1], ['next ›', 1]].map(([textContent, by]) =>
+    make('button', bar, {textContent, hidden: true, onclick: () => { page += by; apply() }}))
   filter.ariaLabel = 'show'
   const words = new Map([['everything', () => true]])
-  if (rows.some(row => row.className === 'needs')) words.set('what needs attention', row => row.className === 'needs')
-  for (const word of new Set(all('.chip', body).map(chip => chip.textContent))) words.set(word, row => row.querySelector('.chip')?.textContent === word)
+  if (items.some(item => item.needs)) words.set('what needs attention', item => item.needs)
+  for (const word of new Set(items.map(item => item.word).filter(Boolean))) words.set(word, item => item.word === word)
   for (const word of words.keys()) make('option', filter, {textContent: word})
-  const apply = () => {
-    const shown = rows.filter(row => (row.hidden = !(words.get(filter.value)(row) && row.textContent.toLowerCase().includes(search.value.toLowerCase())), !row.hidden))
-    count.textContent = `${shown.length} of ${rows.length}`
+  apply = () => {
+    const wanted = search.value.toLowerCase(), fits = words.get(filter.value)
+    const shown = order.filter(item => fits(item) && item.texts.some(text => text.toLowerCase().includes(wanted)))
+    count.textContent = `${shown.length.toLocaleString('en')} of ${items.length.toLocaleString('en')}`
+    const found = new Set(shown)
+    if (!isPaged) return body.append(...order.map(item => (item.row.hidden = !found.has(item), item.row)))
+    page = Math.min(page, Math.max(Math.ceil(shown.length / PAGE) - 1, 0))
+    body.replaceChildren(...shown.slice(page * PAGE, (page + 1) * PAGE).map(item => item.row))
+    if (shown.length > PAGE) count.textContent += `, ${page * PAGE + 1} to ${Math.min((page + 1) * PAGE, shown.length)}`
+    back.hidden = !page
+    next.hidden = (page + 1) * PAGE >= shown.length
   }
   if (words.has('what needs attention')) filter.value = 'what needs attention'
-  search.addEventListener('input', apply)
-  filter.addEventListener('input', apply)
-  addEventListener('beforeprint', () => rows.forEach(row => row.hidden = false))
+  for (const input of [search, filter]) input.addEventListener('input', () => { page = 0; apply() })
+  if (isPaged) table.closest('section').querySelector('.rest').remove()
+  else addEventListener('beforeprint', () => items.forEach(({row}) => row.hidden = false))
   addEventListener('afterprint', apply)
   apply()
 }
+
+// ---- squares of a large fleet: read one at the pointer
+if (fleet) all('.squares svg').forEach((svg, rack) => {
+  const {width, height} = svg.viewBox.baseVal
+  const text = (column, host) => fleet.columns[column][0][fleet.columns[column][1][host]]
+  const placeOf = ([x, y]) => Math.floor(y * height / 10) * width / 10 + Math.floor(x * width / 10)
+  const hostAt = event => fleet.racks[rack][placeOf(at(event, svg))]
+  svg.querySelector('title').remove()
+  svg.addEventListener('pointerleave', event => tell(event, ''))
+  svg.addEventListener('pointermove', event => {
+    const host = hostAt(event)
+    tell(event, host === undefined ? '' : `${text(0, host)}: ${text(1, host)}\nlongest ${text(2, host)}`)
+  })
+  if (fleet.pages.length) svg.addEventListener('click', event => { const page = fleet.pages[hostAt(event)]; if (page) location.href = page })
+})
 
 addEventListener('beforeprint', () => all('details').forEach(part => part.open = true))
 
 // ---- commands: copied at a click
 for (const code of all('code')) {
-  const button = document.createElement('button')
-  button.className = 'copy'
-  button.textContent = 'copy'
+  const button = make('button', document.body, {className: 'copy', textContent: 'copy'})
   button.addEventListener('click', async () => {
     const range = document.createRange()
     range.selectNodeContents(code)
