@@ -88,7 +88,12 @@ def test_a_deb_installs_and_what_it_brings_works(
     )
     assert verified.err + verified.out == ""
     assert system.run("dpkg", "--verify", "tunectl").out == ""
-    for name in ("prometheus/tunectl.rules.yml", "grafana/tunectl.json", "alertmanager/alertmanager.yml"):
+    for name in (
+        "prometheus/tunectl.rules.yml",
+        "grafana/tunectl.json",
+        "grafana/tunectl-fleet.json",
+        "alertmanager/alertmanager.yml",
+    ):
         shipped = (ROOT / "tunectl/shipped" / name).read_text()
         assert system.run("cat", f"/usr/share/tunectl/{name}").out == shipped
     assert "### TunectlFrequencyDrop" in system.run("cat", "/usr/share/doc/tunectl/alerts.md").out  # runbook_url

@@ -16,16 +16,21 @@ from msgspec.structs import replace
 from tests.monitor.receivers.samples import DROP, HOST, status
 from tests.monitor.receivers.test_prometheus import names, shown
 from tests.monitor.tables import ALERTS, INSTALLED
+from tests.report.documents import document
 from tunectl.monitor.model import Alert
 from tunectl.monitor.receivers.naming import ANNOTATIONS, PREFIX
 from tunectl.monitor.receivers.webhook import posted
 from tunectl.monitor.rules import RULES as KINDS
+from tunectl.report import render
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = ROOT / "tunectl" / "shipped"
 RULES = SHIPPED / "prometheus" / "tunectl.rules.yml"
 ALERTMANAGER = SHIPPED / "alertmanager" / "alertmanager.yml"
+FLEET_RULES = SHIPPED / "prometheus" / "tunectl.fleet.rules.yml"
 DASHBOARD = SHIPPED / "grafana" / "tunectl.json"
+FLEET = SHIPPED / "grafana" / "tunectl-fleet.json"
+RECORDED = re.compile(r"\b[a-z_]+:tunectl_[a-z0-9_]+:[a-z0-9_]+")
 METRIC = re.compile(r"\btunectl_[a-z0-9_]+")
 VARIABLES = {"$__rate_interval": "1m", "$__interval": "1m", "$instance": ".*"}
 
@@ -52,14 +57,14 @@ def checked(*words: object) -> str:
     return done.stdout
 
 
-def dashboard() -> dict[str, Any]:
-    made: dict[str, Any] = json.loads(DASHBOARD.read_text())
+def dashboard(path: Path = DASHBOARD) -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(path.read_text())
     return made
 
 
-def expressions() -> Iterator[str]:
-    """Every expression of the dashboard, its variables filled in as Grafana does."""
-    made = dashboard()
+def expressions(path: Path = DASHBOARD) -> Iterator[str]:
+    """Every expression of a dashboard, its variables filled in as Grafana does."""
+    made = dashboard(path)
     found = [target["expr"] for panel in made["panels"] for target in panel.get("targets", ())]
     for expr in [*found, *(each["expr"] for each in made["annotations"]["list"])]:
         for name, value in VARIABLES.items():
@@ -70,7 +75,7 @@ def expressions() -> Iterator[str]:
 
 def test_promtool_takes_the_rules() -> None:
     promtool = tool("promtool", "prometheus")
-    assert "SUCCESS" in checked(promtool, "check", "rules", RULES)
+    assert checked(promtool, "check", "rules", RULES, FLEET_RULES).count("SUCCESS") == 2
     checked(promtool, "check", "config", SHIPPED / "prometheus" / "prometheus.yml")
 
 
@@ -85,6 +90,33 @@ def test_each_rule_fires_and_is_silent() -> None:
         about = re.findall(rf"alertname: {alert}\b(.*)", text)
         assert len(about) >= 2, alert
         assert "" in about, f"{alert} is never seen to fire"
+
+
+@pytest.mark.slow
+def test_what_is_recorded_of_a_fleet_is_one_series_a_host_a_verdict_or_a_cause() -> None:
+    cases = Path(__file__).with_name("fleet.test.yml")
+    assert "SUCCESS" in checked(tool("promtool", "prometheus"), "test", "rules", cases)
+
+
+def test_the_dashboard_of_a_fleet_asks_for_what_is_recorded_and_nothing_else() -> None:
+    """Of ten thousand hosts a series a CPU is a million."""
+    recorded = set(re.findall(r"record: (\S+)", FLEET_RULES.read_text()))
+    asked = "\n".join(expressions(FLEET))
+    assert set(RECORDED.findall(asked)) <= recorded
+    assert METRIC.findall(RECORDED.sub("", asked)) == []
+    of_hosts = [expr for expr in expressions(FLEET) if re.search(r"\binstance(_verdict|_severity)?:", expr)]
+    assert [expr for expr in of_hosts if not re.match(r"(topk|bottomk|count)\b", expr)] == []
+
+
+def test_what_is_recorded_of_a_fleet_is_exported() -> None:
+    """By the monitor, or by preflight in its textfile."""
+    text = render(document("preflight"), "prometheus")
+    known = names(shown(status())) | set(METRIC.findall(text))
+    rules = re.sub(r"#.*", "", FLEET_RULES.read_text())
+    assert set(METRIC.findall(RECORDED.sub("", rules))) - known == set()
+    labels = {key for _, pairs in shown(status()) for key, _ in pairs} | set(re.findall(r"[{,](\w+)=", text))
+    listed = re.findall(r"by \(([a-z_, ]+)\)", rules) + re.findall(r"(\w+)=~?\"", rules)
+    assert {label for each in listed for label in each.split(", ")} - labels - {"instance", "job"} == set()
 
 
 def test_every_rule_has_a_severity_and_words() -> None:
@@ -160,10 +192,11 @@ def test_amtool_routes_each_kind_by_its_severity() -> None:
         checked(*routes, f"--verify.receivers={receiver}", *words)
 
 
-def test_every_expression_of_the_dashboard_parses(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("board", "least"), [(DASHBOARD, 25), (FLEET, 15)], ids=["host", "fleet"])
+def test_every_expression_of_the_dashboard_parses(tmp_path: Path, board: Path, least: int) -> None:
     promtool = tool("promtool", "prometheus")
-    rules = [{"record": f"e{number}", "expr": expr} for number, expr in enumerate(expressions())]
-    assert len(rules) > 25
+    rules = [{"record": f"e{number}", "expr": expr} for number, expr in enumerate(expressions(board))]
+    assert len(rules) > least
     path = tmp_path / "dashboard.yml"  # JSON is YAML
     path.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
     assert f"{len(rules)} rules found" in checked(promtool, "check", "rules", path)
@@ -181,9 +214,10 @@ def test_every_metric_that_is_only_talked_of_is_exported(name: str) -> None:
     assert name in names(shown(status()))
 
 
-def test_the_dashboard_is_one_that_grafana_provisions() -> None:
-    made = dashboard()
-    assert made["uid"] == "tunectl"
+@pytest.mark.parametrize("board", [DASHBOARD, FLEET], ids=["host", "fleet"])
+def test_the_dashboard_is_one_that_grafana_provisions(board: Path) -> None:
+    made = dashboard(board)
+    assert made["uid"] == board.stem
     assert "id" not in made
     ids = [panel["id"] for panel in made["panels"]]
     assert len(ids) == len(set(ids))
