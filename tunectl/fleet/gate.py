@@ -32,7 +32,7 @@ FACTS = {
     "tunectl": "tunectl",
     "isolated": "the list of isolated CPUs",
 }
-_NAMED = 20  # hosts of the canary that are not GO, the worst first
+_NOTES = 20
 
 
 class Canary(NamedTuple):
@@ -69,15 +69,6 @@ class FigureRow(msgspec.Struct, frozen=True, kw_only=True):
     tolerated_ratio: Annotated[Amount, Meta(description="Nobody would notice less.")]
 
 
-class NotGo(msgspec.Struct, frozen=True):
-    """A host of the canary that is not GO."""
-
-    name: str
-    verdict: Verdict
-    reason: Annotated[str, Meta(description="The first.")]
-    own_words: Annotated[bool, Meta(description="Is it the host's own text, and not tunectl's?")]
-
-
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """What `tunectl fleet gate` says: may what the canary has go to all hosts?"""
 
@@ -87,8 +78,8 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     confidence: Annotated[float, Meta(description="Of all bounds; its rest to 1 is the level of the tests.")]
     share: Share
     figures: Annotated[list[FigureRow], Meta(description="Of each host's worst isolated CPU.")]
-    counts: Annotated[dict[str, dict[str, Count]], Meta(description="Hosts by verdict, of the canary and its peers.")]
-    not_go: Annotated[list[NotGo], Meta(description=f"The worst first, at most {_NAMED}.")]
+    hosts: Annotated[dict[str, list[str]], Meta(description="Of the canary, by verdict.")]
+    peers: Annotated[dict[str, Count], Meta(description="How many others, by verdict.")]
     notes: Annotated[list[str], Meta(description="What the reader should know beside the result.")]
 
 
@@ -121,17 +112,12 @@ def gate_body(
         confidence=confidence,
         share=share,
         figures=figures,
-        counts={"canary": counts(own), "peers": counts(others)},
-        not_go=[_not_go(one) for one in own if one.verdict != "go"][:_NAMED],
+        hosts={verdict: [one.name for one in own if one.verdict == verdict] for verdict in VERDICTS},
+        peers=counts(others),
         notes=notes,
     )
     body: dict[str, Any] = fields_of(gate)
     return body
-
-
-def _not_go(one: Judged) -> NotGo:
-    document, first = one.asked.document, one.reasons[0]
-    return NotGo(one.name, one.verdict, first, document is not None and first in document.reasons)
 
 
 def _has(name: str, canary: Canary, facts: Mapping[str, Mapping[str, str]]) -> bool:
@@ -183,7 +169,7 @@ def _figures(own: Sequence[Judged], others: Sequence[Judged], confidence: float)
     alone = len(own) - max((row.hosts for row in rows), default=0)
     if alone:
         notes.append(f"{plural(alone, 'host')} of the canary: not measured, or no peers of the same hardware")
-    return rows, notes[:_NAMED]
+    return rows, notes[:_NOTES]
 
 
 def _strata(measure: Measure, kinds: Iterable[Mapping[str, Measured]], changed: Set[str]) -> Iterator[Stratum]:

@@ -141,23 +141,14 @@ def _cell(host: Mapping[str, Any], pages: Mapping[str, str], strange: Set[str]) 
 
 
 def _squares(name: str, hosts: Sequence[Mapping[str, Any]], strange: Set[str], is_rack: bool) -> dict[str, Any]:
-    """A rack of many: a path of squares for each look, and one that frames those unlike their peers."""
-    wide = _SQUARES[0 if is_rack else 1]
-    paths: dict[str, list[str]] = {}
-    for at, host in enumerate(hosts):
-        x, y = 10 * (at % wide), 10 * (at // wide)
-        paths.setdefault(_cell_look(_state(host)), []).append(f"M{x + 1} {y + 1}h8v8h-8z")
-        if host["name"] in strange:
-            paths.setdefault("strange", []).append(f"M{x + 1} {y + 1}h8v8h-8z")
-    return {
-        "name": name,
-        "width": 10 * wide,
-        "height": 10 * -(-len(hosts) // wide),
-        "paths": {
-            look: "".join(squares) for look, squares in sorted(paths.items(), key=lambda one: one[0] == "strange")
-        },
-        "said": ", ".join(f"{count:,} {dict(_TILES)[state]}" for state, count in Counter(map(_state, hosts)).items()),
-    }
+    """A rack of many: the places of each look, and of those that are framed, being unlike their peers."""
+    states = [*map(_state, hosts)]
+    places: dict[str, list[int]] = {}
+    for at, state in enumerate(states):
+        places.setdefault(_cell_look(state), []).append(at)
+    places["strange"] = [at for at, host in enumerate(hosts) if host["name"] in strange]
+    said = ", ".join(f"{count:,} {dict(_TILES)[state]}" for state, count in Counter(states).items())
+    return {"name": name, "wide": _SQUARES[0 if is_rack else 1], "count": len(hosts), "places": places, "said": said}
 
 
 def _columns(

@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tunectl.command import as_data, quoted
-from tunectl.report.escape import printable
-from tunectl.report.hosts import MEASURES, tally, times, word
+from tunectl.command import as_data
+from tunectl.report.hosts import MEASURES, in_short, tally, times, word
 from tunectl.report.text import screen
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, columns, heading, notes, prose
 from tunectl.wording import plain, plural
 
-_FEW = 5  # hosts and notes without -v
+_FEW = 5  # notes without -v
 _MEANS = {
     "go": "it may go to all hosts",
     "no-go": "it must not go to more hosts",
@@ -24,7 +23,8 @@ def gate(body: Mapping[str, Any], page: TextPage) -> None:
     verdict, share = str(body["verdict"]), body["share"]
     canary = as_data(body["canary"])
     screen.begin(page, verdict, f"canary {canary}: {_MEANS.get(verdict, '')}", last=f"canary {canary}")
-    for side, counts in body["counts"].items():
+    own = {verdict: len(names) for verdict, names in body["hosts"].items()}
+    for side, counts in (("canary", own), ("peers", body["peers"])):
         prose(page, tally({"hosts": sum(counts.values()), **counts}), indent=2, label=f"{side} ".ljust(8))
     percent = f"{body['confidence'] * 100:g} %"
     heading(page, "Share of NO-GO: ", (word(share["verdict"]), VERDICT_STYLES.get(share["verdict"], "")))
@@ -36,12 +36,10 @@ def gate(body: Mapping[str, Any], page: TextPage) -> None:
     if share["verdict"] == "unknown":
         prose(page, f"GO takes {plural(share['fewest'], 'host')}, all of them GO, or more", indent=2)
     _figures(page, body, percent)
-    listed = body["not_go"] if page.verbose else body["not_go"][:_FEW]
-    if listed:
-        heading(page, "Not GO, of the canary")
-    for one in listed:
-        said = quoted(one["reason"]) if one["own_words"] else one["reason"]
-        screen.clipped(page, said, indent=2, label=f"{printable(one['name'])}: {word(one['verdict'])}: ", lines=1)
+    not_go = [(word(verdict), in_short(names)) for verdict, names in body["hosts"].items() if names and verdict != "go"]
+    if not_go:
+        heading(page, "Not GO, of the canary", ": `tunectl fleet report` says why")
+        columns(page, not_go, indent=2)
     notes(page, body["notes"][: None if page.verbose else _FEW])
 
 
