@@ -82,6 +82,33 @@ def test_exit_codes(tunectl: Run, tmp_path: Path, verdicts: list[str | None], co
     assert tunectl("fleet", "report", env={"TUNECTL_FLEET_STORE": str(tmp_path)}).code == code
 
 
+def test_a_gate_has_an_exit_code_for_each_answer(tunectl: Run, tmp_path: Path) -> None:
+    """Of a rack, of a list and of a fact; who is silent is on the page, and is no GO."""
+    names = {f"tx-{n:02}": "A" if n < 4 else "B" for n in range(12)}
+    begun = tunectl("fleet", "open", "--store", tmp_path, "--hosts", "-", "--name", "m", stdin=json.dumps(names))
+    assert begun.code == 0
+    for name in [*names][1:]:
+        document = fresh(name, host={"hostname": name, "kernel": f"6.{names[name]}", "boot_id": name, "machine": "x"})
+        assert tunectl("fleet", "record", tmp_path / "m", name, stdin=json.dumps(document)).code == 0
+    words = ("fleet", "gate", "m", "--store", tmp_path, "--max-no-go")
+    done = tunectl(*words, "1%", "--canary", "A", "--format", "json")
+    body = valid("fleet.gate", done.out)
+    assert (done.code, body["share"]["hosts"], body["hosts"]["unknown"]) == (1, 4, ["tx-00"])
+    said = tunectl(*words, "1%", "--canary", "@-", stdin="tx-01\nlost\n").out.splitlines()
+    assert said[0].startswith("UNKNOWN  canary @-: not enough is known")
+    assert said[-1].startswith("UNKNOWN  canary @-")
+    assert "  UNKNOWN  lost" in said
+    assert len(said) < 40
+    by_fact = tunectl(*words, "99%", "--confidence", "0.5", "--canary", "kernel=6.B", "--format", "json")
+    assert (by_fact.code, valid("fleet.gate", by_fact.out)["share"]["verdict"]) == (0, "go")
+    bad = fresh("tx-01", "no-go")
+    assert tunectl("fleet", "record", tmp_path / "m", "tx-01", stdin=json.dumps(bad)).code == 0
+    assert tunectl(*words, "0.5%", "--canary", "A").code == 3
+    assert complaint(tunectl(*words, "1%", "--canary", "C"), 1).startswith(
+        "no host of m is of the canary C (racks: A, B"
+    )
+
+
 def test_yesterdays_go_is_no_answer(tunectl: Run, tmp_path: Path) -> None:
     made = written(tmp_path, {"a": preflight("a", at=stamp(20))}, at=stamp(20))
     said = complaint(tunectl("fleet", "report", "--store", tmp_path), 1)

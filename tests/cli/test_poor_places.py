@@ -49,6 +49,7 @@ WORDS = {
     "fleet open": "--hosts {place}/hosts --store {place}/store",
     "fleet record": "no-such-session tx-01 --store {place}/store",
     "fleet report": "--store {place}/store",
+    "fleet gate": "no-such-session --canary A1 --max-no-go 1% --store {place}/store",
     "fleet history": "tx-01 --store {place}/store",
     "snapshot": "-o {place}/host.tgz",
 }
@@ -153,6 +154,8 @@ TAKES = {
     "history --store": "fleet history x --store {given}",
     "a session": "fleet report {given} --store {place}/store",
     "record": "fleet record {given} x --store {place}/store",
+    "a session's gate": "fleet gate {given} --canary kernel=x --max-no-go 1% --store {place}/store",
+    "a canary": "fleet gate {place}/store --canary @{given} --max-no-go 1%",
 }
 
 

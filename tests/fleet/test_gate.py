@@ -81,6 +81,10 @@ def test_without_peers_it_cannot_be_told() -> None:
     others = gated(varied("a", 400), varied("b", 400, product="R2"))
     assert (others["verdict"], others["figures"]) == ("unknown", [])
     assert "400 hosts of the canary: not measured, or no peers of the same hardware" in others["notes"]
+    some = gated([*varied("a", 396), *varied("c", 4, product="R2")], varied("b", 400))
+    assert (some["verdict"], some["figures"][0]["hosts"]) == ("go", 396)
+    more = gated([*varied("a", 395), *varied("c", 5, product="R2")], varied("b", 400))
+    assert (more["verdict"], {row["verdict"] for row in more["figures"]}) == ("unknown", {"go"})
 
 
 def test_all_missing_are_visible_and_not_go() -> None:

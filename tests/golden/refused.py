@@ -220,7 +220,7 @@ COMMAND_LINES = (
     ("fleet gate . --canary A1 --max-no-go 0%", False),
     ("fleet gate . --canary kernal=6.12 --max-no-go 1%", False),
     ("fleet gate . --canary @none --max-no-go 1%", False),
-    ("fleet gate . --canary A1 --max-no-go 1%", False),
+    ("fleet gate none --store no-store --canary A1 --max-no-go 1%", False),
     ("fleet history", True),
     ("fleet history a --store no-store", False),
 )

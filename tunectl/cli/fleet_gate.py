@@ -40,8 +40,7 @@ in_store = click.option(
     examples=(
         Example("One rack has the new firmware:", "tunectl fleet gate morning --canary A1 --max-no-go 1%"),
         Example("Whoever runs a kernel:", "tunectl fleet gate morning --canary kernel=6.12.9 --max-no-go 1%"),
-        Example("A group of the inventory:", "ansible-inventory --list | jq .canary.hosts > canary.json"),
-        Example("", "tunectl fleet gate morning --canary @canary.json --max-no-go 1%"),
+        Example("The hosts of a list, as of open:", "tunectl fleet gate morning --canary @canary.json --max-no-go 1%"),
     ),
 )
 @in_store

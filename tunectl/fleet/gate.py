@@ -100,11 +100,16 @@ def gate_body(
         raise TunectlError(f"no host of {session.name} is of the canary {canary.said}", hint)
     share = _share(own, max_no_go, confidence)
     figures, notes = _figures(own, others, confidence)
+    alone = len(own) - max((row.hosts for row in figures), default=0)
+    if alone:
+        notes.insert(0, f"{plural(alone, 'host')} of the canary: not measured, or no peers of the same hardware")
     if unclear:
         notes.append(f"{plural(len(unclear), 'host')} left no document of now, and may have the change")
     if not session.hosts:
         notes.append("no list says who was asked: a host that left no document is missing here")
-    verdicts = {share.verdict, *(row.verdict for row in figures)} | (set() if figures else {"unknown"})
+    verdicts = {share.verdict, *(row.verdict for row in figures)}
+    if alone > max_no_go * len(own):  # their figures may be anything
+        verdicts.add("unknown")
     gate = Gate(
         verdict=next(verdict for verdict in VERDICTS if verdict in verdicts),
         session=round_of(session),
@@ -149,7 +154,7 @@ def _share(own: Sequence[Judged], max_no_go: float, confidence: float) -> Share:
 
 
 def _figures(own: Sequence[Judged], others: Sequence[Judged], confidence: float) -> tuple[list[FigureRow], list[str]]:
-    """Each figure that somebody measured; and who is not compared. Only hosts of the same hardware, measured alike."""
+    """Each figure that somebody measured, of hosts of the same hardware; and who was not measured as others were."""
     changed = frozenset(one.name for one in own)
     kinds: dict[Hardware, dict[str, Measured]] = {}
     for one in (*own, *others):
@@ -166,9 +171,6 @@ def _figures(own: Sequence[Judged], others: Sequence[Judged], confidence: float)
     known = {measure: of for measure, of in strata.items() if of}
     chances = holm({measure: chance_of(of) for measure, of in known.items()})
     rows = [_row(measure, of, chances[measure], confidence) for measure, of in known.items()]
-    alone = len(own) - max((row.hosts for row in rows), default=0)
-    if alone:
-        notes.append(f"{plural(alone, 'host')} of the canary: not measured, or no peers of the same hardware")
     return rows, notes[:_NOTES]
 
 
