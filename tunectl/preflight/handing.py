@@ -13,6 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 
+import msgspec
+
 from tunectl import __version__
 from tunectl.durable import open_directory, read_regular, rename, replace_file, sync_directory
 from tunectl.errors import TunectlError
@@ -24,12 +26,17 @@ from tunectl.hostfile.monitor import address_of
 from tunectl.hostfile.shape import Report
 from tunectl.monitor.delivery_queue import Backoff
 from tunectl.monitor.receivers import DeliveryError
-from tunectl.preflight.keeping import REFUSED, TAKEN, WAITING, kept
+from tunectl.preflight.keeping import REFUSED, TAKEN, WAITING, odd, waiting_in
 
 # Slower than the monitor's: ten thousand hosts wait for one receiver.
 BACKOFF = Backoff(first_s=5.0, most_s=300.0)
 _NOT_OURS = (errno.ELOOP, errno.ENOTDIR, errno.EINVAL)  # a link, no directory, no regular file
+_OURS = "tunectl.preflight/"
 Hand = Callable[[str, bytes], None]  # the day a document was made on, the document; DeliveryError
+
+
+class _Named(msgspec.Struct, frozen=True):
+    schema: str
 
 
 def hand_on(
@@ -40,13 +47,22 @@ def hand_on(
     pause: Callable[[float], None] = time.sleep,
     chance: Callable[[], float] = random.random,
 ) -> int:
-    """Returns when no document waits any more: how many were refused. TunectlError where this host's disk fails."""
+    """Returns when no document waits any more: how many were not taken. TunectlError where this host's disk fails."""
+    passed_over = set(odd(place))
+    for name in sorted(passed_over):
+        say(f"{name} is passed over: it is no regular file, or its name is none of a document")
     failures, refused, trouble = 0, 0, ""
-    while waiting := [name for name in kept(place) if name.endswith(WAITING)]:
+    while waiting := [name for name in waiting_in(place) if name not in passed_over]:
         name = waiting[0]
         path, standing = os.path.join(place, name), TAKEN
         try:
-            hand(f"{name[:4]}-{name[4:6]}-{name[6:8]}", read_regular(path, LARGEST_ANSWER, follow=False))
+            hand(f"{name[:4]}-{name[4:6]}-{name[6:8]}", _read_whole(path))
+        except FileNotFoundError:
+            continue  # a preflight beside us needed its place
+        except OSError as error:
+            say(f"{name} is passed over: {error.strerror}")
+            passed_over.add(name)
+            continue
         except DeliveryError as error:
             if error.retry:
                 failures += 1
@@ -57,14 +73,24 @@ def hand_on(
                 continue
             say(f"{name} is refused, and kept: {error}")
             refused, standing = refused + 1, REFUSED
-        except OSError as error:
-            raise TunectlError(f"cannot read {path}: {error.strerror}") from error
         try:
             rename(path, path.removesuffix(WAITING) + standing)
         except OSError as error:
             raise TunectlError(f"cannot rename {path}: {error.strerror}") from error
         failures, trouble = 0, ""
-    return refused
+    return refused + len(passed_over)
+
+
+def _read_whole(path: str) -> bytes:
+    """A document. OSError where the file cannot be read; DeliveryError where it holds no whole one of ours."""
+    data = read_regular(path, LARGEST_ANSWER, follow=False)
+    try:
+        schema = msgspec.json.decode(data, type=_Named).schema
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        schema = ""
+    if not schema.startswith(_OURS):
+        raise DeliveryError(f"it is no whole document of a preflight ({len(data):,} bytes)", retry=False)
+    return data
 
 
 def open_receiver(report: Report, host: str) -> Hand | None:

@@ -19,8 +19,24 @@ class Request(NamedTuple):
         return self.headers.get("idempotency-key", "")
 
 
+_HEAD = b"HTTP/1.1 200 OK\r\nX-Slow: z\r\n"
+# Answers that say 200 and are none: what is sent first, and then again and again; "" ends the connection.
+UNENDING: dict[str, tuple[bytes, bytes]] = {
+    "head-cut": (_HEAD, b""),
+    "head-in-a-line-cut": (b"HTTP/1.1 200 OK\r\nX-Slow: z", b""),
+    "head-endless": (_HEAD, b"X-Slow: z\r\n"),
+    "body-cut": (_HEAD + b"Content-Length: 100\r\n\r\nz", b""),
+    "body-slow": (_HEAD + b"Content-Length: 100000\r\n\r\nz", b"z"),
+    "body-endless": (_HEAD + b"\r\n", b"z" * (1 << 18)),
+    "body-too-long": (_HEAD + b"Content-Length: 99999999\r\n\r\n", b"z" * (1 << 18)),
+    "chunk-cut": (_HEAD + b"Transfer-Encoding: chunked\r\n\r\n4\r\nzzzz\r\n", b""),
+    "chunks-endless": (_HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"4\r\nzzzz\r\n"),
+}
+
+
 class Receiver(ThreadingHTTPServer):
-    """`acts` is what the next requests meet: a status, "hang", "drip", "garbage", "redirect" or "vanish".
+    """`acts` is what the next requests meet: a status, "hang", "drip", "garbage", "redirect", "vanish", "chunks" or an
+    UNENDING.
 
     "vanish" takes the alert and breaks the connection before it says so. With no act left it takes everything.
     """
@@ -67,6 +83,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.close()
         elif act == "garbage":
             self.wfile.write(b"SSH-2.0-OpenSSH " + self.headers.get("Authorization", "").encode() + b"\r\n\r\n")
+        elif act in UNENDING:
+            first, more = UNENDING[act]
+            self.wfile.write(first)
+            while more and not self.server.over.wait(0.02):
+                self.wfile.write(more)
+        elif act == "chunks":
+            self.server.taken.append(request)
+            self.wfile.write(_HEAD + b"Transfer-Encoding: chunked\r\n\r\n4\r\nzzzz\r\n0\r\n\r\n")
         elif act == "hang":
             self.server.over.wait(30)
         elif act == "drip":
