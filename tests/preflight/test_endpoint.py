@@ -78,12 +78,6 @@ def test_an_answer_that_does_not_end_is_none(server: Receiver, tmp_path: Path, a
     assert len(said) == 1
 
 
-def test_an_answer_with_a_body_is_whole(server: Receiver, tmp_path: Path) -> None:
-    place = waiting(tmp_path / "state", ONE)
-    server.acts = ["chunks"]
-    assert hand_on(place, to(server.url), print, pause=late) == 0
-
-
 def test_what_is_refused_for_good_is_tried_once(server: Receiver, tmp_path: Path) -> None:
     place, said = waiting(tmp_path / "state", ONE, TWO), list[str]()
     server.acts = [413]

@@ -76,7 +76,7 @@ def test_a_receiver_that_is_down_for_an_hour_gets_all_in_order(tmp_path: Path) -
 
     assert hand_on(place, hand, said.append, pause=pause, chance=lambda: 0.5) == 0
     assert got == [("2026-11-30", ONE), ("2026-12-01", TWO)]
-    assert said == ["collector: connection refused; 2 documents wait"]
+    assert said == ["collector: connection refused; waiting: 2 documents"]
     assert 3600 <= clock[0] < 4000
 
 
@@ -106,7 +106,7 @@ def test_what_is_no_document_is_named_and_holds_up_nothing(tmp_path: Path, kind:
     }[kind]()
     assert hand_on(place, lambda _, document: got.append(document), said.append, pause=late) == 1
     assert got == [ONE]
-    assert len(said) == 1 and said[0].startswith(f"{name} is passed over: ")
+    assert [line.partition(": ")[0] for line in said] == [f"{name} is passed over"]
     assert os.path.lexists(path)
     keep(place, MONDAY + timedelta(days=1), TWO, 1, waits=False)
     assert kept(place)[-1] == "20261201T074712Z.json", "nor does it hold up the next one"
@@ -143,7 +143,7 @@ def test_below_a_mount_point_that_is_not_mounted_nothing_is_written(tmp_path: Pa
     place = waiting(tmp_path / "state", ONE)
     assert "is it mounted?" in refused_once(place, to_folder(folder, None))
     folder.mkdir()
-    assert refused_once(place, to_folder(folder, None)) == f"{folder}: {folder} is not mounted; 1 documents wait"
+    assert refused_once(place, to_folder(folder, None)) == f"{folder}: {folder} is not mounted; waiting: 1 document"
     assert list(folder.iterdir()) == []
     fd = os.open(folder, os.O_RDONLY)
     mount = mount_of(Sysroot(), fd)
@@ -199,7 +199,7 @@ def test_a_full_folder_is_said_and_tried_again(tmp_path: Path) -> None:
     for number in range(1, calls - 1):  # the last two are the rename on this host's own disk
         folder, place = fresh(number)
         said = failing_at(number, needs_space, errno.ENOSPC, partial(first, folder, place))
-        assert said == f"{folder}: No space left on device; 1 documents wait"
+        assert said == f"{folder}: No space left on device; waiting: 1 document"
         assert everything(folder) == {"2026-11-30/tx-04.json": ONE}
     assert calls > 4
 

@@ -130,7 +130,7 @@ def _deliver(options: Options) -> int:
     place = place_of(options.state_path)
     waiting = len(waiting_in(place)) if os.path.isdir(place) else 0
     if waiting:
-        say(f"{plural(waiting, 'document')} in {place} wait, and [report] of the host file names nobody who takes them")
+        say(f"[report] of the host file names nobody who takes what waits in {place}: {plural(waiting, 'document')}")
     return FAILED if waiting else OK
 
 

@@ -27,6 +27,7 @@ from tunectl.hostfile.shape import Report
 from tunectl.monitor.delivery_queue import Backoff
 from tunectl.monitor.receivers import DeliveryError
 from tunectl.preflight.keeping import REFUSED, TAKEN, WAITING, odd, waiting_in
+from tunectl.wording import plural
 
 # Slower than the monitor's: ten thousand hosts wait for one receiver.
 BACKOFF = Backoff(first_s=5.0, most_s=300.0)
@@ -67,7 +68,7 @@ def hand_on(
             if error.retry:
                 failures += 1
                 if str(error) != trouble:  # the thousandth is no news
-                    say(f"{error}; {len(waiting)} documents wait")
+                    say(f"{error}; waiting: {plural(len(waiting), 'document')}")
                 trouble = str(error)
                 pause(max(BACKOFF.delay_s(failures, chance()), error.after_s or 0.0))
                 continue

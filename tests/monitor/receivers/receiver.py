@@ -30,13 +30,13 @@ UNENDING: dict[str, tuple[bytes, bytes]] = {
     "body-endless": (_HEAD + b"\r\n", b"z" * (1 << 18)),
     "body-too-long": (_HEAD + b"Content-Length: 99999999\r\n\r\n", b"z" * (1 << 18)),
     "chunk-cut": (_HEAD + b"Transfer-Encoding: chunked\r\n\r\n4\r\nzzzz\r\n", b""),
+    "last-chunk-cut": (_HEAD + b"Transfer-Encoding: chunked\r\n\r\n4\r\nzzzz\r\n0\r\n", b""),
     "chunks-endless": (_HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"4\r\nzzzz\r\n"),
 }
 
 
 class Receiver(ThreadingHTTPServer):
-    """`acts` is what the next requests meet: a status, "hang", "drip", "garbage", "redirect", "vanish", "chunks" or an
-    UNENDING.
+    """`acts` is what the next requests meet: a status, "hang", "drip", "garbage", "redirect", "vanish" or an UNENDING.
 
     "vanish" takes the alert and breaks the connection before it says so. With no act left it takes everything.
     """
@@ -73,9 +73,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.requests.append(request)
         act = self.server.acts.pop(0) if self.server.acts else 200
         if isinstance(act, int):
-            if 200 <= act < 300:
-                self.server.taken.append(request)
+            self.server.taken += [request] if 200 <= act < 300 else []
             self._answer(act)
+        elif act in UNENDING:
+            self._answer_without_end(*UNENDING[act])
         elif act == "redirect":
             self._answer(307, Location=self.server.extra["to"])
         elif act == "vanish":
@@ -83,14 +84,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.close()
         elif act == "garbage":
             self.wfile.write(b"SSH-2.0-OpenSSH " + self.headers.get("Authorization", "").encode() + b"\r\n\r\n")
-        elif act in UNENDING:
-            first, more = UNENDING[act]
-            self.wfile.write(first)
-            while more and not self.server.over.wait(0.02):
-                self.wfile.write(more)
-        elif act == "chunks":
-            self.server.taken.append(request)
-            self.wfile.write(_HEAD + b"Transfer-Encoding: chunked\r\n\r\n4\r\nzzzz\r\n0\r\n\r\n")
         elif act == "hang":
             self.server.over.wait(30)
         elif act == "drip":
@@ -98,6 +91,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(bytes((byte,)))
                 if self.server.over.wait(0.05):
                     break
+
+    def _answer_without_end(self, first: bytes, more: bytes) -> None:
+        self.wfile.write(first)
+        while more and not self.server.over.wait(0.02):
+            self.wfile.write(more)
 
     def _answer(self, status: int, **headers: str) -> None:
         # A careless server repeats what it was sent: nothing of it may reach a log.

@@ -1,8 +1,8 @@
 """One HTTP POST to an address of the operator's: TLS verified, no redirect, no proxy, an end in time, no secret said.
 
-http.client follows nothing and reads no environment variable. It takes an end of the connection for the end of the
-headers, and half a body for a body: only a whole answer counts here as taken. What a failure says holds the server's name and port
-and never the path, the headers or what the server answered: each of those can be, or repeat, a secret.
+http.client follows nothing and reads no environment variable. It takes the end of the connection for the end of the
+headers, and half a body for a body: only a whole answer counts here as taken. What a failure says holds the server's
+name and port and never the path, the headers or what the server answered: each of those can be, or repeat, a secret.
 """
 
 import errno
@@ -35,7 +35,7 @@ class Trust(NamedTuple):
 
 
 def post(address: Address, body: bytes, headers: Mapping[str, str], *, timeout_s: float, trust: Trust) -> None:
-    """Returns once the server has answered 2xx, as a whole, within `timeout_s` of the connection; else DeliveryError."""
+    """Returns once all of a 2xx answer has come within `timeout_s` of the connection; otherwise DeliveryError."""
     failed = ""
     status, pause = 0, None
     try:
@@ -107,7 +107,7 @@ class _WholeLines(io.BufferedReader):
     _has_begun = False
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        """Http.client takes the end of the connection for the end of the headers: once an answer has begun, it is not."""
+        """A line with its end, once the answer has begun; IncompleteRead where the connection ends before."""
         line = super().readline(size)
         if self._has_begun and not line.endswith(b"\n") and len(line) != size:
             raise http.client.IncompleteRead(line)
