@@ -13,8 +13,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 
-import msgspec
-
 from tunectl import __version__
 from tunectl.durable import open_directory, read_regular, rename, replace_file, sync_directory
 from tunectl.errors import TunectlError
@@ -27,17 +25,13 @@ from tunectl.hostfile.shape import Report
 from tunectl.monitor.delivery_queue import Backoff
 from tunectl.monitor.receivers import DeliveryError
 from tunectl.preflight.keeping import REFUSED, TAKEN, WAITING, odd, waiting_in
+from tunectl.probe.document import is_preflight
 from tunectl.wording import plural
 
 # Slower than the monitor's: ten thousand hosts wait for one receiver.
 BACKOFF = Backoff(first_s=5.0, most_s=300.0)
 _NOT_OURS = (errno.ELOOP, errno.ENOTDIR, errno.EINVAL)  # a link, no directory, no regular file
-_OURS = "tunectl.preflight/"
 Hand = Callable[[str, bytes], None]  # the day a document was made on, the document; DeliveryError
-
-
-class _Named(msgspec.Struct, frozen=True):
-    schema: str
 
 
 def hand_on(
@@ -85,11 +79,7 @@ def hand_on(
 def _read_whole(path: str) -> bytes:
     """A document. OSError where the file cannot be read; DeliveryError where it holds no whole one of ours."""
     data = read_regular(path, LARGEST_ANSWER, follow=False)
-    try:
-        schema = msgspec.json.decode(data, type=_Named).schema
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        schema = ""
-    if not schema.startswith(_OURS):
+    if not is_preflight(data):
         raise DeliveryError(f"it is no whole document of a preflight ({len(data):,} bytes)", retry=False)
     return data
 
