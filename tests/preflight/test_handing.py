@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -96,14 +97,15 @@ def test_what_is_no_document_is_named_and_holds_up_nothing(tmp_path: Path, kind:
     place, said, got = waiting(tmp_path / "state", ONE), list[str](), list[bytes]()
     name = "a.waiting.json" if kind == "another name" else "20000101T000000Z.waiting.json"
     path = Path(place, name)
-    {
+    make: dict[str, Callable[[], object]] = {
         "fifo": lambda: os.mkfifo(path),
         "directory": path.mkdir,
         "link": lambda: path.symlink_to("/etc/passwd"),
         "loop": lambda: path.symlink_to(path),
         "another name": lambda: path.write_bytes(TWO),
-        "too large": lambda: (path.touch(), os.truncate(path, LARGEST_ANSWER + 1)),
-    }[kind]()
+        "too large": lambda: path.write_bytes(bytes(LARGEST_ANSWER + 1)),
+    }
+    make[kind]()
     assert hand_on(place, lambda _, document: got.append(document), said.append, pause=late) == 1
     assert got == [ONE]
     assert [line.partition(": ")[0] for line in said] == [f"{name} is passed over"]
