@@ -52,8 +52,6 @@ def hand_on(
         path, standing = os.path.join(place, name), TAKEN
         try:
             hand(f"{name[:4]}-{name[4:6]}-{name[6:8]}", _read_whole(path))
-        except FileNotFoundError:
-            continue  # a preflight beside us needed its place
         except OSError as error:
             say(f"{name} is passed over: {error.strerror}")
             passed_over.add(name)
