@@ -83,7 +83,7 @@ def _trials(platform: str) -> Part:
 
 _OF_A_LOADER = "tried or does_not_boot or prove_itself or no_try or preflight or kexec or watchdog"
 _CAGE = "test_ansible_lab.py"
-_FIRST_HALF = "roll_takes or second_run or may_trade or drift_is_found"
+_FIRST_HALF = "check_mode or roll_takes or timer_comes or second_run or may_trade or drift_is_found"
 PARTS = (
     _tests("strides", "a kill, an EIO and an EINTR at every call of apply and restore", "-n", "2", "tests/tuning",
            TUNECTL_STRIDE="1"),
@@ -110,7 +110,8 @@ PARTS = (
     _lab("isolation", "isolation without a reboot, the probe on a real kernel",
          "test_runtime_isolation_lab.py", "test_probe_lab.py"),
     *map(_causes, ("bookworm", "trixie")),
-    _lab("monitor", "ten failed fans, repair, hardening", "test_monitor_lab.py", "-k", "not load_without"),
+    _lab("monitor", "ten failed fans, repair, hardening, the timer's preflight",
+         "test_monitor_lab.py", "test_timer_lab.py", "-k", "not load_without"),
     _lab("soak", "ten minutes of load without an alarm", "test_monitor_lab.py", "-k", "load_without"),
     _lab("tutorial", "docs/tutorial.md, typed line by line on a server that nobody has tuned", "test_tutorial_lab.py"),
     _lab("packages", "the .deb where systemd runs: upgraded, downgraded, removed, purged, beside a running monitor",

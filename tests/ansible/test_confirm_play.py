@@ -20,7 +20,7 @@ from tunectl.units import DEADLINE, RETURN
 
 pytestmark = pytest.mark.slow
 
-TUNE = ("--skip-tags", "install,monitor")
+TUNE = ("--skip-tags", "install,monitor,timer")
 # What happens to the host once it was tuned, and before anybody has confirmed it.
 MEANWHILE = f"""#!/bin/sh
 {TUNECTL} "$@"

@@ -14,7 +14,7 @@ from tests.trees import differences, picture
 
 pytestmark = pytest.mark.slow
 
-TUNE = ("--skip-tags", "install,monitor")
+TUNE = ("--skip-tags", "install,monitor,timer")
 SABOTAGED = "proc/sys/vm/swappiness"
 
 
@@ -47,6 +47,17 @@ def test_a_host_from_bare_to_tuned_and_back(play: Play, host_root: HostFactory, 
     (root / "etc/tunectl/host.toml").unlink()
     (root / "etc/tunectl").rmdir()
     assert not differences(bare, root)
+
+
+def test_the_timer_comes_with_its_variable_and_goes_without(play: Play, host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_root.fresh("lab4", tmp_path)
+    timer = root / "etc/systemd/system/tunectl-preflight.timer"
+    for at, changed in (("Mon..Fri 07:45 Europe/London", 1), ("Mon..Fri 07:45 Europe/London", 0), ("", 1), ("", 0)):
+        host = recorded(root, tunectl_preflight_at=at, tunectl_preflight_start=False)
+        done = play("tunectl.host.provision", {"lab4": host}, "--tags", "timer")
+        assert (done.code, done.counts("lab4")["changed"]) == (0, changed), done.out
+        assert timer.exists() == bool(at)
+        assert not at or f"OnCalendar={at}\n" in timer.read_text()
 
 
 @pytest.mark.long

@@ -114,6 +114,16 @@ def test_a_kept_document_is_delivered_once(tunectl: Run, lab4: Path, tmp_path: P
     assert not kept.exists()
 
 
+def test_documents_that_wait_for_nobody_are_said(tunectl: Run, lab4: Path) -> None:
+    place = lab4 / "var/lib/tunectl/preflight"
+    place.mkdir(parents=True)
+    for name in ("20261128T074512Z.waiting.json", "20261127T074512Z.waiting.json", "20261126T074512Z.json"):
+        (place / name).write_text("{}")
+    line = complaint(tunectl("preflight", "--deliver", "--root", lab4), 1)
+    assert line.startswith("[report] of the host file names nobody who takes what waits in ")
+    assert line.endswith("/preflight: 2 documents")
+
+
 def test_a_document_that_cannot_be_kept_is_shown_all_the_same(tunectl: Run, lab4: Path) -> None:
     with (lab4 / "etc/tunectl/host.toml").open("a") as host_file:
         host_file.write('[report]\ntextfile = "/nowhere/x.prom"\n')

@@ -40,6 +40,14 @@ def held_to(verdict: str) -> dict[str, Any]:
         {"at": "2099-01-01T00:00:00Z"},
         {"at": ""},
         {"at": "yesterday"},
+        # ISO 8601 has more than RFC 3339.
+        {"at": "2026-11-21T08:30:05"},
+        {"at": "2026-11-21"},
+        {"at": "20261121T083005Z"},
+        {"at": "2026-W47-6T08:30:05Z"},
+        {"at": "2026-11-21 08:30:05Z"},
+        {"at": "2026-11-21T08:30Z"},
+        {"at": "2026-11-21T08:30:05+00"},
         {"at": "0001-01-01T00:00:00+23:59"},
         # Its own probe contradicts it.
         {"probe": held_to("not-judged")},
@@ -120,6 +128,9 @@ def test_two_names_of_one_machine() -> None:
     bad = preflight("tx-01", "no-go")
     verdicts = [found.verdict for found in judge(session(), [asked("tx-01", bad), asked("alias", bad)], NOW)]
     assert verdicts == ["no-go", "no-go"]  # whoever it was, it must not trade
+    body = fleet_body(session(), [asked(f"n{n}", bad) for n in range(6)], NOW)
+    assert "6 documents of one machine: n0, n1, n2, n3, n4, n5" in body["warnings"]
+    assert not [said for said in fleet_body(session(), hosts[1:], NOW)["warnings"] if "one machine" in said]
     many = judge(session(), [asked(f"n{n}", twin) for n in range(9)], NOW)
     assert many[-1].reasons[0].startswith("the machine that answered is n0, n1, n2 and 5 more, too")
 

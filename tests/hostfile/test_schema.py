@@ -34,6 +34,8 @@ def test_the_example_satisfies_it() -> None:
         {"budget": {"max_ns": "50"}},
         {"budget": {"stolen_ppm": 0}},
         {"budget": {"stolen_ppm": 1e6}},
+        {"clock": {"max_error_ns": 0}},
+        {"clock": {"max_error_ns": 86_400e9}},
         {"knobs": {"mm.no_such_knob": 1}},
         {"threads": [{"policy": "fifo"}]},
         {"monitor": {"log": "paper"}},

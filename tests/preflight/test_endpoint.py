@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.monitor.receivers.receiver import Receiver, receiving
+from tests.monitor.receivers.receiver import UNENDING, Receiver, receiving
 from tests.monitor.receivers.test_webhook import certificates, tls
 from tests.preflight.test_handing import late, refused_once, waiting
 from tests.tuning.calls import killed_at
@@ -66,6 +66,16 @@ def test_a_collector_that_is_down_slow_or_breaks_off(server: Receiver, tmp_path:
     assert "no answer within 0.5 s" in said[1]
     assert len(said) == 6
     assert "pa7h-s3cret" not in str(said)
+
+
+@pytest.mark.parametrize("act", UNENDING)
+def test_an_answer_that_does_not_end_is_none(server: Receiver, tmp_path: Path, act: str) -> None:
+    """It says 200: who reads no further takes the document for kept."""
+    place, said = waiting(tmp_path / "state", ONE), list[str]()
+    server.acts = [act]
+    assert hand_on(place, to(server.url, timeout_s=0.7), said.append, pause=lambda _: None) == 0
+    assert [request.key for request in server.requests] == KEYS[:1] * 2
+    assert len(said) == 1
 
 
 def test_what_is_refused_for_good_is_tried_once(server: Receiver, tmp_path: Path) -> None:

@@ -88,5 +88,9 @@ def test_missed_runs_are_said_and_a_late_one_is(tmp_path: Path) -> None:
     assert missed(place, LONDON, MONDAY + timedelta(days=6)) == []
     (said,) = missed(place, "hourly", MONDAY + timedelta(days=99, minutes=14))
     assert said.startswith("missed runs of the timer: 49 or more")
+    Path(place, "zzz.json").mkdir()  # nor is what is no document of ours
+    filled(place, 400)  # the clock was wrong
+    (said,) = missed(place, "hourly", MONDAY + timedelta(days=99, minutes=14))
+    assert said.startswith("missed runs of the timer: 49 or more")
     (said,) = missed(place, "no time", MONDAY)
     assert said.startswith("whether runs of the timer were missed is not known: ")

@@ -1,5 +1,6 @@
 """tunectl preflight"""
 
+import os
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,7 +29,7 @@ from tunectl.host.identity import read_identity
 from tunectl.hostfile.shape import Report
 from tunectl.model import Document
 from tunectl.preflight.keeping import keep as keep_document
-from tunectl.preflight.keeping import missed, open_place
+from tunectl.preflight.keeping import missed, open_place, place_of, waiting_in
 from tunectl.preflight.run import Flight, Request, run_preflight
 from tunectl.probe.loads import chosen
 from tunectl.report import render
@@ -36,6 +37,7 @@ from tunectl.report.actions import actions_of
 from tunectl.shapes import plain
 from tunectl.tuning.inspection import config_or_proposal
 from tunectl.units import TIMER, time_of
+from tunectl.wording import plural
 
 
 @tunectl_command(
@@ -122,10 +124,14 @@ def _deliver(options: Options) -> int:
     root = open_root(options)
     config, _ = config_or_proposal(root, options.host_path, read_scope_facts(root), required=bool(options.host))
     hand = open_receiver(config.report, read_identity(root).hostname) if config else None
-    if not config or not hand:
-        return OK
-    stay_off(root, config.scope.isolated)
-    return FAILED if hand_on(open_place(options.state_path), hand, say) else OK
+    if config and hand:
+        stay_off(root, config.scope.isolated)
+        return FAILED if hand_on(open_place(options.state_path), hand, say) else OK
+    place = place_of(options.state_path)
+    waiting = len(waiting_in(place)) if os.path.isdir(place) else 0
+    if waiting:
+        say(f"[report] of the host file names nobody who takes what waits in {place}: {plural(waiting, 'document')}")
+    return FAILED if waiting else OK
 
 
 def _keep(place: str, flight: Flight, document: Document) -> None:

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta
 
 from tunectl.command import argv, as_data, quoted
 from tunectl.fleet.causes import Cause, Told, by_text, rank
-from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge, oldest
+from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge, machine_of, oldest
 from tunectl.fleet.peers import FEWEST, SCORE, GroupRow, OddRow, groups_of
 from tunectl.fleet.records import VERDICTS, Answer, Asked, Measured, Session, Summary
 from tunectl.fleet.todo import Doing, DoRow, todo_rows
@@ -284,6 +284,7 @@ def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[
     named = [(one.name, one.asked.document) for one in judged if one.asked.document]
     if since := oldest(session.at, [(name, document.at) for name, document in named], now):
         yield since
+    yield from _of_one_machine(named)
     current = list(of_now(judged))
     standing = {
         "judged by looser limits than their profile has": [
@@ -304,6 +305,15 @@ def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[
     if len(versions) > 1:
         each = ", ".join(f"{as_data(version, '?')} ({n})" for version, n in sorted(versions.items()))
         yield f"several versions of tunectl: {each}"
+
+
+def _of_one_machine(named: Iterable[tuple[str, Summary]]) -> Iterator[str]:
+    """Of each boot that left several documents, their names: also of those that are NO-GO by themselves."""
+    found: dict[str, list[str]] = {}
+    for name, document in named:
+        if boot := machine_of(document):
+            found.setdefault(boot, []).append(name)
+    yield from (f"{len(names):,} documents of one machine: {few(names, 10)}" for names in found.values() if names[1:])
 
 
 def _by_terms(hosts: Iterable[tuple[str, str]]) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tunectl.command import as_data, quoted
 from tunectl.fleet.names import natural
-from tunectl.fleet.records import VERDICTS, Asked, Session
+from tunectl.fleet.records import VERDICTS, Asked, Session, Summary
 from tunectl.probe.doubt import moment_of
 from tunectl.wording import few, plural
 
@@ -103,17 +103,16 @@ def _without_twins(judged: list[Judged]) -> list[Judged]:
     """Two names that led to the same boot of one machine: one host was not examined, and it is unknown which."""
     seen: dict[str, list[str]] = {}
     for one in judged:
-        if key := _machine(one):
+        if key := machine_of(one.asked.document):
             seen.setdefault(key, []).append(one.name)
     for place, one in enumerate(judged):
-        others = [name for name in seen.get(_machine(one), []) if name != one.name]
+        others = [name for name in seen.get(machine_of(one.asked.document), []) if name != one.name]
         if others and one.verdict != "no-go":
             reason = f"the machine that answered is {few(others)}, too: one name leads to another's machine"
             judged[place] = one._replace(verdict="unknown", reasons=(reason, *one.reasons))
     return judged
 
 
-def _machine(one: Judged) -> str:
+def machine_of(document: Summary | None) -> str:
     """The boot that answered; what it calls itself is its own choice. "" where it says none."""
-    host = one.asked.document.host if one.asked.document else None
-    return host.boot_id.strip().lower() if host else ""
+    return document.host.boot_id.strip().lower() if document else ""

@@ -5,6 +5,8 @@ estimate alone is beyond it, and otherwise not known. A kernel that calls itself
 what it was told. Source: chronyc(1), tracking; adjtimex(2); docs/clock.md.
 """
 
+import errno
+import os
 import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -31,6 +33,7 @@ _ASKED = ("chronyd", "ptp4l", "phc2sys", "systemd-timesyncd")
 _START = to_decide("have one program steer the clock: chronyd, or ptp4l with phc2sys")
 _SOURCES = to_decide("see which of its sources answer: chronyc -n sources")
 _MASTER = to_decide("see whom ptp4l follows, and what vouches for that: pmc -u -b 0, GET PARENT_DATA_SET")
+_RESTART = to_decide("see in its log why chronyd gives no answer (journalctl -t chronyd), and start it again")
 _SERVER = to_decide("see which server answers: timedatectl timesync-status")
 
 
@@ -105,7 +108,10 @@ def _of_chrony(root: Sysroot, keepers: Sequence[Timekeeper]) -> Word | None:
     try:
         said = read_tracking(root)
     except OSError as error:  # where no process is seen, and none answers, there is none
-        return Word(name, steers, lack=f"chronyd does not say: {error.strerror or error}") if keepers else None
+        # Root asked at both of its sockets: somebody listens, and hangs, or says what nobody understands.
+        fix = _RESTART if not os.geteuid() and error.errno in (errno.ETIMEDOUT, errno.EPROTO) else ON_HOST
+        lack = f"chronyd does not say: {error.strerror or error}"
+        return Word(name, steers, lack=lack, fix=fix) if keepers else None
     ago = max(time.time() - said.updated_s, 0.0)
     trouble = ""
     if said.is_own_clock:

@@ -12,7 +12,7 @@ from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.scheduling import BY_PRIORITY
 from tunectl.host.sysroot import Sysroot
-from tunectl.hostfile.budget import looser, merged, of_feed
+from tunectl.hostfile.budget import check_limit, looser, merged, of_feed
 from tunectl.hostfile.monitor import check_monitor
 from tunectl.hostfile.profile import NO_TEXTS, Profile, Texts, load_profile
 from tunectl.hostfile.report import check_report
@@ -22,7 +22,6 @@ from tunectl.model import NEXT_BOOT, Scope, Setting, Trading, Waiver, parse_targ
 from tunectl.probe.loads import chosen
 from tunectl.shapes import Looser
 
-_DAY_NS = 86_400e9
 UNMANAGED = "unmanaged"  # a knob the profile sets and this site leaves alone
 
 
@@ -63,9 +62,7 @@ def resolve(
         raise UsageError(f"{origin}: thermal.min_ratio: must lie above 0 and be at most 1")
     if hostfile.thermal.base_frequency_khz is not None and hostfile.thermal.base_frequency_khz <= 0:
         raise UsageError(f"{origin}: thermal.base_frequency_khz: must lie above 0")
-    if not 0 < hostfile.clock.limit_ns < _DAY_NS:  # NaN, too
-        why = f"{origin}: clock.max_error_ns: {hostfile.clock.limit_ns:.10g} is no limit"
-        raise UsageError(why, "nanoseconds, above zero and below a day")
+    check_limit("max_error_ns", hostfile.clock.limit_ns, f"{origin}: clock.max_error_ns")
     check_monitor(hostfile.monitor, scope, origin)
     check_report(hostfile.report, f"{origin}: report")
     if hostfile.bootloader not in ("", *FAMILIES):

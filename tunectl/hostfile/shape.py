@@ -99,9 +99,10 @@ class Network(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     interfaces: Annotated[list[str], Meta(description="The network cards that carry market data.")] = []
 
 
-# What no run can reach, by key of [budget]: a limit there would permit everything. The longest run takes a day; an
-# interruption takes a nanosecond or more; nobody can take more than the whole time.
+# What no run can reach, by key of [budget] and [clock]: a limit there would permit everything. The longest run takes a
+# day; an interruption takes a nanosecond or more; nobody can take more than the whole time.
 CEILINGS = {
+    "max_error_ns": 86_400e9,
     "max_ns": 86_400e9,
     "p99_9_ns": 86_400e9,
     "interruptions_per_s": 1e9,
@@ -111,7 +112,7 @@ CEILINGS = {
 
 
 def _between(key: str) -> dict[str, float]:
-    """Only for the schema: hostfile/budget.py says it with the file and the key."""
+    """Only for the schema: check_limit() of hostfile/budget.py says it with the file and the key."""
     return {"exclusiveMinimum": 0, "exclusiveMaximum": CEILINGS[key]}
 
 
@@ -218,7 +219,12 @@ class Clock(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         Literal["rts25-high-frequency", "rts25", "cat"],
         Meta(description="The rule that it has to keep: 100 µs, 1 ms or 50 ms."),
     ] = "rts25-high-frequency"
-    max_error_ns: Annotated[float | None, Meta(description="A limit of the site's own, instead of the rule's.")] = None
+    max_error_ns: Annotated[
+        float | None,
+        Meta(
+            description="A limit of the site's own, instead of the rule's.", extra_json_schema=_between("max_error_ns")
+        ),
+    ] = None
 
     @property
     def limit_ns(self) -> float:

@@ -24,7 +24,9 @@ from tunectl.hostfile.monitor import address_of
 from tunectl.hostfile.shape import Report
 from tunectl.monitor.delivery_queue import Backoff
 from tunectl.monitor.receivers import DeliveryError
-from tunectl.preflight.keeping import REFUSED, TAKEN, WAITING, kept
+from tunectl.preflight.keeping import REFUSED, TAKEN, WAITING, odd, waiting_in
+from tunectl.probe.document import is_preflight
+from tunectl.wording import plural
 
 # Slower than the monitor's: ten thousand hosts wait for one receiver.
 BACKOFF = Backoff(first_s=5.0, most_s=300.0)
@@ -40,31 +42,44 @@ def hand_on(
     pause: Callable[[float], None] = time.sleep,
     chance: Callable[[], float] = random.random,
 ) -> int:
-    """Returns when no document waits any more: how many were refused. TunectlError where this host's disk fails."""
+    """Returns when no document waits any more: how many were not taken. TunectlError where this host's disk fails."""
+    passed_over = set(odd(place))
+    for name in sorted(passed_over):
+        say(f"{name} is passed over: it is no regular file, or its name is none of a document")
     failures, refused, trouble = 0, 0, ""
-    while waiting := [name for name in kept(place) if name.endswith(WAITING)]:
+    while waiting := [name for name in waiting_in(place) if name not in passed_over]:
         name = waiting[0]
         path, standing = os.path.join(place, name), TAKEN
         try:
-            hand(f"{name[:4]}-{name[4:6]}-{name[6:8]}", read_regular(path, LARGEST_ANSWER, follow=False))
+            hand(f"{name[:4]}-{name[4:6]}-{name[6:8]}", _read_whole(path))
+        except OSError as error:
+            say(f"{name} is passed over: {error.strerror}")
+            passed_over.add(name)
+            continue
         except DeliveryError as error:
             if error.retry:
                 failures += 1
                 if str(error) != trouble:  # the thousandth is no news
-                    say(f"{error}; {len(waiting)} documents wait")
+                    say(f"{error}; waiting: {plural(len(waiting), 'document')}")
                 trouble = str(error)
                 pause(max(BACKOFF.delay_s(failures, chance()), error.after_s or 0.0))
                 continue
             say(f"{name} is refused, and kept: {error}")
             refused, standing = refused + 1, REFUSED
-        except OSError as error:
-            raise TunectlError(f"cannot read {path}: {error.strerror}") from error
         try:
             rename(path, path.removesuffix(WAITING) + standing)
         except OSError as error:
             raise TunectlError(f"cannot rename {path}: {error.strerror}") from error
         failures, trouble = 0, ""
-    return refused
+    return refused + len(passed_over)
+
+
+def _read_whole(path: str) -> bytes:
+    """A document. OSError where the file cannot be read; DeliveryError where it holds no whole one of ours."""
+    data = read_regular(path, LARGEST_ANSWER, follow=False)
+    if not is_preflight(data):
+        raise DeliveryError(f"it is no whole document of a preflight ({len(data):,} bytes)", retry=False)
+    return data
 
 
 def open_receiver(report: Report, host: str) -> Hand | None:

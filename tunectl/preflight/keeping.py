@@ -23,9 +23,14 @@ _LOOKED_AT = 50  # times of the timer since the last document
 _ON_TIME = timedelta(minutes=6)  # the timer's RandomizedDelaySec=, and a start
 
 
+def place_of(state: str) -> str:
+    """Where a host keeps them, below its state directory."""
+    return os.path.join(state, "preflight")
+
+
 def open_place(state: str) -> str:
-    """Where a host keeps them, below its state directory; it is made. TunectlError."""
-    place = os.path.join(state, "preflight")
+    """The same; it is made. TunectlError."""
+    place = place_of(state)
     try:
         make_directories(place)
     except OSError as error:
@@ -34,8 +39,30 @@ def open_place(state: str) -> str:
 
 
 def kept(place: str) -> list[str]:
-    """The names of the whole documents, the oldest first."""
-    return sorted(name for name in os.listdir(place) if name.endswith(TAKEN))
+    """The names of the documents, the oldest first: of the regular files that have a name of ours."""
+    return sorted(each.name for each in os.scandir(place) if made_at(each.name) and each.is_file(follow_symlinks=False))
+
+
+def waiting_in(place: str) -> list[str]:
+    """Those that nobody has taken or refused yet."""
+    return [name for name in kept(place) if name.endswith(WAITING)]
+
+
+def odd(place: str) -> list[str]:
+    """What is called as a document that waits, and is none: a FIFO, a directory, a link, a name that is not ours."""
+    documents = set(kept(place))
+    return sorted(name for name in os.listdir(place) if name.endswith(WAITING) and name not in documents)
+
+
+def made_at(name: str) -> datetime | None:
+    """When a document of that name was made; None for another name."""
+    stamp, _, rest = name.partition(".")
+    if f".{rest}" not in (TAKEN, WAITING, REFUSED):
+        return None
+    try:
+        return datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def keep(place: str, at: datetime, document: bytes, most: int, *, waits: bool) -> None:
@@ -66,10 +93,10 @@ def missed(place: str, when: str, now: datetime) -> list[str]:
 
     `when` is the timer's time, or "" where there is none.
     """
-    names = kept(place)
-    if not when or not names:
+    made = [at for name in kept(place) if (at := made_at(name)) and at <= now]  # one of later: the clock was wrong
+    if not when or not made:
         return []
-    last = datetime.strptime(names[-1].partition(".")[0], _STAMP).replace(tzinfo=UTC)
+    last = made[-1]
     try:
         due = [each for each in elapses(when, last, _LOOKED_AT) if each <= now]
     except TunectlError as error:

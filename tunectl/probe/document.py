@@ -111,6 +111,14 @@ def document_of(data: bytes, path: Path) -> ProbeFile:
     return checked(body, path)
 
 
+def is_preflight(data: bytes) -> bool:
+    """Are these bytes a whole document that says of itself that it is a preflight's, of whichever version?"""
+    try:
+        return msgspec.json.decode(data, type=_Named).schema.startswith(f"{_PREFLIGHT}/")
+    except (ValueError, RecursionError):
+        return False
+
+
 def preflight_of(data: bytes, path: Path) -> Preflight | None:
     """The preflight in these bytes, decoded once; None for a probe's result. TunectlError as of read_document()."""
     try:

@@ -4,8 +4,9 @@ Earlier versions said GO with less, and a document may have been put together fr
 is not proved. Who forges figures that fit each other is believed: no reader of a document can meet that.
 """
 
+import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import chain
 
 from tunectl.command import as_data
@@ -34,6 +35,7 @@ SPARED = frozenset(
 )
 # What else a preflight does takes seconds; and the clock of a host may be set meanwhile.
 BESIDE_THE_RUN = timedelta(minutes=5)
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE)
 
 
 def doubt_of_go(document: Preflight) -> str:
@@ -93,12 +95,11 @@ def _feed(document: Preflight) -> Iterator[str]:
 
 
 def moment_of(text: str) -> datetime | None:
-    """A time of RFC 3339; None for anything else."""
+    """A time of RFC 3339; None for anything else, such as ISO 8601's weeks, and a time of nobody knows which zone."""
     try:
-        found = datetime.fromisoformat(text)
+        return datetime.fromisoformat(text.upper()) if _RFC_3339.fullmatch(text) else None
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _said(probe: Jitter) -> Iterator[str]:

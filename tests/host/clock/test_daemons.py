@@ -91,6 +91,12 @@ def test_what_is_said_of_it(case: str, noclock: Path) -> None:
     assert bool(found["fix"]) == (outcome != "compliant")
 
 
+def test_who_is_root_already_is_told_to_start_it_again(noclock: Path) -> None:
+    if why := lacking():
+        pytest.skip(f"needs root, namespaces, chrony and linuxptp: {why}")
+    assert "start it again" in told("chrony_hangs", noclock)["fix"]
+
+
 def test_it_says_by_how_much_and_by_how_much_at_most(noclock: Path) -> None:
     if why := lacking():
         pytest.skip(f"needs root, namespaces, chrony and linuxptp: {why}")

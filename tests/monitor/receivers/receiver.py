@@ -19,8 +19,24 @@ class Request(NamedTuple):
         return self.headers.get("idempotency-key", "")
 
 
+_HEAD = b"HTTP/1.1 200 OK\r\nX-Slow: z\r\n"
+# Answers that say 200 and are none: what is sent first, and then again and again; "" ends the connection.
+UNENDING: dict[str, tuple[bytes, bytes]] = {
+    "head-cut": (_HEAD, b""),
+    "head-in-a-line-cut": (b"HTTP/1.1 200 OK\r\nX-Slow: z", b""),
+    "head-endless": (_HEAD, b"X-Slow: z\r\n"),
+    "body-cut": (_HEAD + b"Content-Length: 100\r\n\r\nz", b""),
+    "body-slow": (_HEAD + b"Content-Length: 100000\r\n\r\nz", b"z"),
+    "body-endless": (_HEAD + b"\r\n", b"z" * (1 << 18)),
+    "body-too-long": (_HEAD + b"Content-Length: 99999999\r\n\r\n", b"z" * (1 << 18)),
+    "chunk-cut": (_HEAD + b"Transfer-Encoding: chunked\r\n\r\n4\r\nzzzz\r\n", b""),
+    "last-chunk-cut": (_HEAD + b"Transfer-Encoding: chunked\r\n\r\n4\r\nzzzz\r\n0\r\n", b""),
+    "chunks-endless": (_HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"4\r\nzzzz\r\n"),
+}
+
+
 class Receiver(ThreadingHTTPServer):
-    """`acts` is what the next requests meet: a status, "hang", "drip", "garbage", "redirect" or "vanish".
+    """`acts` is what the next requests meet: a status, "hang", "drip", "garbage", "redirect", "vanish" or an UNENDING.
 
     "vanish" takes the alert and breaks the connection before it says so. With no act left it takes everything.
     """
@@ -57,9 +73,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.requests.append(request)
         act = self.server.acts.pop(0) if self.server.acts else 200
         if isinstance(act, int):
-            if 200 <= act < 300:
-                self.server.taken.append(request)
+            self.server.taken += [request] if 200 <= act < 300 else []
             self._answer(act)
+        elif act in UNENDING:
+            self._answer_without_end(*UNENDING[act])
         elif act == "redirect":
             self._answer(307, Location=self.server.extra["to"])
         elif act == "vanish":
@@ -74,6 +91,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(bytes((byte,)))
                 if self.server.over.wait(0.05):
                     break
+
+    def _answer_without_end(self, first: bytes, more: bytes) -> None:
+        self.wfile.write(first)
+        while more and not self.server.over.wait(0.02):
+            self.wfile.write(more)
 
     def _answer(self, status: int, **headers: str) -> None:
         # A careless server repeats what it was sent: nothing of it may reach a log.

@@ -1,10 +1,13 @@
 """One HTTP POST to an address of the operator's: TLS verified, no redirect, no proxy, an end in time, no secret said.
 
-http.client follows nothing and reads no environment variable. What a failure says holds the server's name and port
-and never the path, the headers or what the server answered: each of those can be, or repeat, a secret.
+http.client follows nothing and reads no environment variable. It takes the end of the connection for the end of the
+headers, and half a body for a body: only a whole answer counts here as taken. What a failure says holds the server's
+name and port and never the path, the headers or what the server answered: each of those can be, or repeat, a secret.
 """
 
+import errno
 import http.client
+import io
 import socket
 import ssl
 import threading
@@ -12,7 +15,7 @@ from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tunectl.hostfile.monitor import Address
 from tunectl.monitor.receivers import DeliveryError
@@ -21,6 +24,7 @@ from tunectl.monitor.receivers import DeliveryError
 # a proxy finds its server again, a path is mended.
 _REFUSED = {400, 413, 422}
 _LONGEST_PAUSE_S = 300.0  # the most that a Retry-After is believed
+_LARGEST = 1 << 20  # bytes of an answer's body, which nobody reads
 
 
 class Trust(NamedTuple):
@@ -31,7 +35,7 @@ class Trust(NamedTuple):
 
 
 def post(address: Address, body: bytes, headers: Mapping[str, str], *, timeout_s: float, trust: Trust) -> None:
-    """Returns once the server has answered 2xx within `timeout_s` of the connection; otherwise DeliveryError."""
+    """Returns once all of a 2xx answer has come within `timeout_s` of the connection; otherwise DeliveryError."""
     failed = ""
     status, pause = 0, None
     try:
@@ -44,6 +48,8 @@ def post(address: Address, body: bytes, headers: Mapping[str, str], *, timeout_s
         failed = f"no answer within {timeout_s:g} s"
     except OSError as error:
         failed = error.strerror or "the connection was closed without an answer"
+    except http.client.IncompleteRead:
+        failed = "its answer broke off"
     except (http.client.HTTPException, ValueError) as error:
         failed = f"what it answers is not HTTP ({type(error).__name__})"
     # Raised here, not above: no exception that may quote what was sent is chained to it.
@@ -57,6 +63,7 @@ def _exchange(
     address: Address, body: bytes, headers: Mapping[str, str], timeout_s: float, trust: Trust
 ) -> tuple[int, float | None]:
     connection = _connection(address, timeout_s, trust)
+    connection.response_class = _Answer
     late = threading.Event()
     try:
         connection.connect()
@@ -73,8 +80,12 @@ def _exchange(
         try:
             connection.request("POST", address.path, body, {**headers, "Connection": "close"})
             answer = connection.getresponse()
+            if 200 <= answer.status < 300:
+                _read_whole(answer)
         finally:
             timer.cancel()
+        if late.is_set():  # what came by then may look whole
+            raise TimeoutError
         return answer.status, _seconds(answer.getheader("Retry-After"), answer.getheader("Date"))
     except Exception:
         if late.is_set():
@@ -82,6 +93,35 @@ def _exchange(
         raise
     finally:
         connection.close()
+
+
+class _Answer(http.client.HTTPResponse):
+    """One whose head has an end of its own."""
+
+    def __init__(self, sock: socket.socket, *args: Any, **named: Any) -> None:
+        super().__init__(sock, *args, **named)
+        self.fp = _WholeLines(self.fp.detach())
+
+
+class _WholeLines(io.BufferedReader):
+    _has_begun = False
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """A line with its end, once the answer has begun; IncompleteRead where the connection ends before."""
+        line = super().readline(size)
+        if self._has_begun and not line.endswith(b"\n") and len(line) != size:
+            raise http.client.IncompleteRead(line)
+        self._has_begun = True
+        return line
+
+
+def _read_whole(answer: http.client.HTTPResponse) -> None:
+    """To its end, which a length, the last chunk or the connection's end says. HTTPException or OSError without one."""
+    size = len(answer.read(_LARGEST + 1))
+    if size > _LARGEST:
+        raise OSError(errno.EFBIG, "its answer has no end, or one that is too far away")
+    if answer.length:
+        raise http.client.IncompleteRead(b"", answer.length)
 
 
 def _connection(address: Address, timeout_s: float, trust: Trust) -> http.client.HTTPConnection:
