@@ -45,4 +45,4 @@ _MATCH = {
     "at most": "this or less",
     "at least": "this or more",
 }
-_LIFETIME = {"runtime": "at once, and at each boot by `systemd.apply_at_boot`", "boot": "from the next boot on"}
+_LIFETIME = {"runtime": "at once; `systemd.apply_at_boot` writes it again", "boot": "from the next boot on"}

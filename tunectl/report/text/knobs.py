@@ -35,7 +35,7 @@ def _one(page: TextPage, knob: Mapping[str, Any]) -> None:
     prose(page, printable(knob["name"]), style="bold")
     prose(page, knob["why"])
     page.line()
-    begins = {"runtime": "at once, and at each boot by systemd.apply_at_boot", "boot": "from the next boot on"}
+    begins = {"runtime": "at once; systemd.apply_at_boot writes it again", "boot": "from the next boot on"}
     fields = {
         "facility": knob["facility"],
         "in force": begins.get(knob["lifetime"], knob["lifetime"]),
