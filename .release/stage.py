@@ -133,8 +133,8 @@ def _documents(root: Path, edition: Edition) -> None:
         # All pages lie in one directory here.
         text = page.read_text().replace("](docs/", "](").replace("](../README.md", "](README.md")
         (folder / page.name).write_text(text.replace("](CHANGELOG.md", "](changelog.gz"))
-    for picture in (ROOT / "docs").glob("*.[sp][vn]g"):
-        shutil.copyfile(picture, folder / picture.name)
+        for name in re.findall(r"\]\(([\w-]+\.(?:json|png|svg))\)", text):
+            shutil.copyfile(ROOT / "docs" / name, folder / name)
     for name in ("schema", "reference"):
         shutil.copytree(ROOT / "docs" / name, folder / name)
     shutil.copyfile(ROOT / "CHANGELOG.md", folder / "changelog")

@@ -73,7 +73,7 @@ def cost(severity: Severity | None) -> int:
 
 
 class Lifetime(StrEnum):
-    """How long a written value lasts: until the boot ends, or from the next boot on."""
+    """From when on a written value counts: in this boot, or from the next one on."""
 
     RUNTIME = "runtime"
     BOOT = "boot"

@@ -28,7 +28,7 @@ def _knob(row: Mapping[str, Any]) -> Iterator[str]:
     yield from ("", f"### `{row['name']}`", "", row["why"], "")
     yield "- where: " + ", ".join(f"`{path}`" for path in row["paths"])
     yield f"- takes: {row['expects']}; satisfied when the host's value is {_MATCH[row['match']]}"
-    yield f"- lasts: {_LIFETIME[row['lifetime']]}"
+    yield f"- in force: {_LIFETIME[row['lifetime']]}"
     yield f"- severity: {row['severity']}"
     yield f"- risk: {row['risk']}"
     yield f"- source: {row['source']}"
@@ -45,4 +45,4 @@ _MATCH = {
     "at most": "this or less",
     "at least": "this or more",
 }
-_LIFETIME = {"runtime": "until the boot ends; `systemd.apply_at_boot` writes it again", "boot": "from the next boot on"}
+_LIFETIME = {"runtime": "at once; `systemd.apply_at_boot` writes it again", "boot": "from the next boot on"}

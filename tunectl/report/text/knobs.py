@@ -35,10 +35,10 @@ def _one(page: TextPage, knob: Mapping[str, Any]) -> None:
     prose(page, printable(knob["name"]), style="bold")
     prose(page, knob["why"])
     page.line()
-    lasts = {"runtime": "until the next boot", "boot": "from the next boot on"}
+    begins = {"runtime": "at once; systemd.apply_at_boot writes it again", "boot": "from the next boot on"}
     fields = {
         "facility": knob["facility"],
-        "lasts": lasts.get(knob["lifetime"], knob["lifetime"]),
+        "in force": begins.get(knob["lifetime"], knob["lifetime"]),
         "satisfied": f"observed {knob['match']} desired",
         "severity": knob.get("severity", ""),
         "risk": knob["risk"],
