@@ -205,6 +205,9 @@ def test_what_ends_with_the_boot_is_left_to_the_boot_and_then_looked_at_again() 
     look = actions_of([strays, senders, isolation])[-1]
     assert (look["mends"], look["note"]) == (["check.movable_threads[2]"], "what ran before the reboot is gone")
     assert words([strays, senders]) == ["sudo taskset -cp 0 15", "end it"]
+    for_now, for_good = (to_type(kinds.confine_unit("foo.service", "0", lasting)) for lasting in (False, True))
+    assert words([strays._replace(fix=for_now), isolation]) == [str(APPLY), "sudo reboot", "sudo tunectl preflight"]
+    assert words([strays._replace(fix=for_good), isolation]) == [str(for_good), str(APPLY), "sudo reboot"]
 
 
 def test_what_only_apply_or_a_reboot_mends_is_told_from_what_needs_more() -> None:
