@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from tunectl import kinds
 from tunectl.checking import Severity, costs, failing, needs_sight, watches
-from tunectl.checking.groups import Group, confinable, group_of, to_keep_off
+from tunectl.checking.groups import Group, confinable, group_of, group_path, to_keep_off
 from tunectl.checking.kthreads import knob_of, read_placement, strays
 from tunectl.checking.outcomes import IRQ_HOLDS, ISOLATION, THREAD_HOLDS, WORK_HOLDS
 from tunectl.checking.placing import calmed, is_declared, moved
@@ -173,12 +173,13 @@ def _crowds(
     One in which a declared thread lives keeps its CPUs: there threads are moved one by one.
     """
     here = {group for one in alone if one.pinned and (group := confinable(root, one.run.thread))}
-    crowds: dict[Group, list[Run]] = {group: [] for group in here if not group.declared(root, traders)}
+    crowds: dict[str, list[Run]] = {group.path: [] for group in here if not group.declared(root, traders)}
     for run in window.runs if crowds else ():
         pinned = run.thread.allowed and run.thread.allowed <= scope.isolated and not run.thread.kernel
-        if pinned and (group := confinable(root, run.thread)) in crowds:
-            crowds[group].append(run)
-    return {group: runs for group, runs in crowds.items() if len({run.thread.pid for run in runs}) > 1}
+        if pinned and (path := group_path(root, run.thread)) in crowds:
+            crowds[path].append(run)
+    several = {path: runs for path, runs in crowds.items() if len({run.thread.pid for run in runs}) > 1}
+    return {group: several[group.path] for group in here if group.path in several}
 
 
 def _crowd(group: Group, runs: list[Run]) -> str:

@@ -45,6 +45,14 @@ def test_apply_is_said_once_with_all_that_it_mends_the_worst_first() -> None:
     assert action == {"command": "sudo tunectl apply", "kind": "apply", "mends": mends, "reboot": False}
 
 
+def test_a_step_counts_findings_as_findings_and_settings_as_settings() -> None:
+    """45 targets of 3 knobs are no 45 settings, and no 3; a check is none at all."""
+    found = [drifted("irq.affinity", instance=str(irq)) for irq in range(43)]
+    found += [drifted("mm.ksm"), drifted("boot.tsc", points=POINTS), drifted("boot.nohz_full", points=POINTS)]
+    found += [drifted("check.movable_threads", REBOOT, str(cpu)) for cpu in (2, 3)]
+    assert [one.said for one in todo(actions_of(found))] == ["mends 46 findings", "puts 2 settings in force"]
+
+
 def test_what_decides_the_boot_comes_first_then_apply_then_one_reboot_then_what_is_to_be_decided() -> None:
     menu = argv("sudo", "sed", "-i", "3s/ *systemd.mask=x//", "/etc/default/grub").then(argv("sudo", "update-grub"))
     found = [
