@@ -14,9 +14,9 @@ from tunectl.report.text.page import (
     banner,
     column_widths,
     columns,
+    copied,
     heading,
     lasting,
-    line,
     not_run,
     notes,
     prose,
@@ -151,7 +151,7 @@ def apply(body: Mapping[str, Any], page: TextPage) -> None:
     if changes and body.get("journal"):
         page.line()
         prose(page, f"Journal: {body['journal']}. To go back:")
-        line(page, "  ", (str(body["restore"]), "bold"))  # not wrapped: it is there to be copied
+        copied(page, "  ", (str(body["restore"]), "bold"))
 
 
 def _result_of(change: Mapping[str, Any]) -> str:
