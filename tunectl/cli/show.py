@@ -1,6 +1,5 @@
 """tunectl show"""
 
-
 from tunectl.bootloader.families import detect
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.helped import OK, Example

@@ -89,10 +89,12 @@ def _verdict(page: TextPage, body: Mapping[str, Any], verdict: str) -> None:
     if not hosts:
         return
     page.line()
-    counted = f": {plural(len(hosts), 'host')}"
+    reasons, names = causes(body, verdict), ", ".join(folded(hosts))
+    beside = not reasons and len(names) <= _SHORT
+    counted = f": {plural(len(hosts), 'host')}{f'   {names}' if beside else ''}"
     line(page, (word(verdict), f"bold {VERDICT_STYLES[verdict]}"), counted)
-    reasons = causes(body, verdict)
-    prose(page, ", ".join(folded(hosts)), indent=2, style="bold" if reasons else "")
+    if not beside:
+        prose(page, names, indent=2, style="bold" if reasons else "")
     for number, why in enumerate(reasons if page.verbose else reasons[:_FEW], 1):
         _cause(page, why, number, len(hosts))
     if len(reasons) > _FEW and not page.verbose:

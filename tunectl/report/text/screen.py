@@ -66,7 +66,7 @@ def against_limits(page: TextPage, rows: Sequence[Limited], reasons: Sequence[st
     elif reasons:
         page.line()
     for reason in reasons:
-        clipped(page, reason, indent=2 if rows else 0, label="- " if rows else "Not measured  ")
+        clipped(page, reason, indent=2 if rows else 0, label="- " if rows else "Not measured  ", lines=1 if rows else 2)
     kept = sorted(rows, key=lambda row: row.share or 0.0, reverse=True)[: None if page.verbose else MAX_FIGURES]
     shown = [row for row in rows if row in kept]
     if page.width < _NARROW:
@@ -217,4 +217,5 @@ def ending(page: TextPage, texts: Iterable[str], findings: Sequence[Finding] = (
     if len(listed) > MAX_NOTES and not page.verbose:
         prose(page, f"{plural(len(listed) - MAX_NOTES, 'more note')}: -v", indent=2, style="dim")
     if said:
-        prose(page, said + ("" if page.verbose else ": -v lists them"), indent=2)
+        listed_by = ": -v lists them" if cell_len(said) + 17 <= page.width else ": -v"
+        prose(page, said + ("" if page.verbose else listed_by), indent=2)
