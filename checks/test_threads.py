@@ -4,14 +4,14 @@ from collections.abc import Collection
 
 from tunectl import kinds
 from tunectl.checking import Severity, costs, failing, needs_sight, watches
-from tunectl.checking.groups import Group, group_of, to_keep_off
+from tunectl.checking.groups import Group, confinable, group_of, group_path, to_keep_off
 from tunectl.checking.kthreads import knob_of, read_placement, strays
 from tunectl.checking.outcomes import IRQ_HOLDS, ISOLATION, THREAD_HOLDS, WORK_HOLDS
 from tunectl.checking.placing import calmed, is_declared, moved
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import Trader, strangers
 from tunectl.checking.visits import unseen_visits, visitors
-from tunectl.checking.window import Trespass, Window, hogs, never_ran, some, trespassers
+from tunectl.checking.window import Run, Trespass, Window, hogs, never_ran, some, trespassers
 from tunectl.command import as_data
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.fix import APPLY, NOTHING, REBOOT, Fix, in_turn, to_decide, to_type
@@ -22,6 +22,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
 from tunectl.wording import plural, seconds_of
 
+_UNIT_HOLDS = "it holds until the next boot; AllowedCPUs= in its unit does it at each"
 _NOT_REAL_TIME = to_decide(
     "for its next start, take its real-time scheduling from it where that is asked for: CPUSchedulingPolicy= of its "
     "unit, chrt(1), sched_setscheduler(2)"
@@ -57,8 +58,12 @@ def test_movable_threads(
     for one in found:
         causes.setdefault(group_of(subject.root, one, scope), []).append(one)
     alone = causes.pop(None, [])
+    crowds = _crowds(subject.root, alone, window, scope, traders)
+    alone = [one for one in alone if not any(one.run in crowd for crowd in crowds.values())]
     seen = [group.describe(threads) for group, threads in causes.items() if group]
+    seen += [_crowd(group, runs) for group, runs in crowds.items()]
     fixes = [_of_group(subject.root, group, causes[group], traders, housekeeping) for group in causes if group]
+    fixes += [_of_unit(subject.root, group, runs, traders, housekeeping) for group, runs in crowds.items()]
     delivered = [irq for irq, cpus in placement.irqs.items() if cpus & scope.isolated]
     for one in alone:
         # What a knob moves is moved again after the next boot, too.
@@ -158,6 +163,41 @@ def _of_group(root: Sysroot, group: Group, threads: list[Trespass], traders: lis
     kept = group.declared(root, traders)
     confined = NOTHING if group.cpus == housekeeping | kept else group.fix(format_cpulist(housekeeping | kept))
     return in_turn(confined, *(moved(one.run.thread, traders, housekeeping) for one in threads if kept))
+
+
+def _crowds(
+    root: Sysroot, alone: list[Trespass], window: Window, scope: Scope, traders: list[Trader]
+) -> dict[Group, list[Run]]:
+    """The services of these threads of which several processes are pinned to isolated CPUs, with all that are.
+
+    One in which a declared thread lives keeps its CPUs: there threads are moved one by one.
+    """
+    here = {group for one in alone if one.pinned and (group := confinable(root, one.run.thread))}
+    crowds: dict[str, list[Run]] = {group.path: [] for group in here if not group.declared(root, traders)}
+    for run in window.runs if crowds else ():
+        pinned = run.thread.allowed and run.thread.allowed <= scope.isolated and not run.thread.kernel
+        if pinned and (path := group_path(root, run.thread)) in crowds:
+            crowds[path].append(run)
+    several = {path: runs for path, runs in crowds.items() if len({run.thread.pid for run in runs}) > 1}
+    return {group: several[group.path] for group in here if group.path in several}
+
+
+def _crowd(group: Group, runs: list[Run]) -> str:
+    pids = {run.thread.pid: as_data(run.thread.comm) for run in runs}
+    names = some(f"{comm} (pid {pid})" for pid, comm in sorted(pids.items()))
+    return f"{group.unit}: {len(pids)} processes are pinned to isolated CPUs: {names}"
+
+
+def _of_unit(root: Sysroot, group: Group, runs: list[Run], traders: list[Trader], housekeeping: CpuSet) -> Fix:
+    """One step for all processes of a service, on whichever CPU they are found."""
+    declare = "if these are the trading threads themselves, declare them: [[threads]] in the host file"
+    confined = to_type(kinds.confine_unit(group.unit, format_cpulist(housekeeping)), f"{_UNIT_HOLDS}; {declare}")
+    cpus = sorted({cpu for run in runs for cpu in run.thread.allowed or ()})
+    return in_turn(
+        *(calmed(run.thread, traders, housekeeping) for run in runs if run.ran),
+        confined,
+        *(to_keep_off(root, runs[0].thread, cpu) for cpu in cpus),
+    )
 
 
 def _fix(

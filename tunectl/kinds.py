@@ -187,7 +187,9 @@ def made_of_words(arguments: object) -> str:
 
 def ends_with_the_boot(command: object) -> bool:
     """Is it about processes or masks, of which a reboot leaves none as it is?"""
-    return isinstance(command, Command) and command.kind in _OF_A_BOOT
+    if not isinstance(command, Command):
+        return False
+    return command.kind in _OF_A_BOOT or (command.kind == "confine-unit" and not command.arguments.get("lasting"))
 
 
 def is_ours(action: Mapping[str, Any]) -> bool:

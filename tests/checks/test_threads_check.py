@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,8 @@ from tests.checking.fake_kernel import BOUND, KTHREAD, Process
 from tests.checks.conftest import Judge
 from tests.trees import write
 from tunectl.checking.visits import visitors
-from tunectl.model import Outcome
+from tunectl.model import Outcome, Trading
+from tunectl.report.actions import actions_of
 
 CHECK = "test_threads.py"
 TARGET = "check.movable_threads[2]"
@@ -329,6 +331,78 @@ def test_a_slice_that_lets_services_onto_isolated_cpus_is_named_once(lab4: Path,
     assert found.reason.count("has AllowedCPUs") == 1
     assert f"(/{control}:3), which lets 3 threads run here: cron (pid 700); dbus (pid 701)" in found.reason
     assert str(found.fix) == "sudo systemctl set-property system.slice AllowedCPUs=0-1"
+
+
+FOO = of_unit("system.slice/foo.service")
+CONFINED = "sudo systemctl set-property --runtime foo.service AllowedCPUs=0-1"
+KEEPS_MASKS = "sys/fs/cgroup/cpuset.cpus.isolated"
+
+
+def strays(number: int, files: dict[str, str], **other: Any) -> list[Process]:
+    """Processes that are pinned to isolated CPUs, to one after the other."""
+    cpus = [2 + n % 2 for n in range(number)]
+    return [Process(700 + n, "worker", cpu, str(cpu), files=files, **other) for n, cpu in enumerate(cpus)]
+
+
+def test_several_processes_of_a_unit_are_one_step_with_the_unit(lab4: Path, judge: Judge) -> None:
+    """On whichever isolated CPU they are; a passer-by and a process without a unit stay as they are."""
+    write(lab4, KEEPS_MASKS, "\n")
+    passes = Process(800, "cron", cpu=2, allowed="0-3", visits_per_s=40, files=of_unit("system.slice/cron.service"))
+    lone = Process(801, "sleep", cpu=3, allowed="3")
+    found = judge(lab4, {2, 3}, CHECK, processes=[*strays(12, FOO), passes, lone])
+    said = "foo.service: 12 processes are pinned to isolated CPUs: worker (pid 700); worker (pid 701); "
+    step = f"{CONFINED}; it holds until the next boot; AllowedCPUs= in its unit does it at each; if these are "
+    for cpu, other in ((2, 800), (3, 801)):
+        finding = found[f"check.movable_threads[{cpu}]"]
+        assert said in finding.reason
+        assert finding.observed == 7
+        assert list(map(str, finding.fix.commands)) == [CONFINED, f"sudo taskset -cp 0-1 {other}"]
+        assert str(finding.fix).startswith(step)
+    commands = [action["command"] for action in actions_of(found.values())]
+    assert sorted(map(str, commands)) == [CONFINED, "sudo taskset -cp 0-1 800", "sudo taskset -cp 0-1 801"]
+
+
+def test_a_units_real_time_spinners_are_calmed_before_they_are_confined(lab4: Path, judge: Judge) -> None:
+    write(lab4, KEEPS_MASKS, "\n")
+    found = judge(lab4, {2, 3}, CHECK, processes=strays(2, FOO, busy=0.9, policy=1, rt_priority=5))[TARGET]
+    calmed = [f"sudo chrt -o -p 0 {pid}" for pid in (700, 701)]
+    assert list(map(str, found.fix.commands)) == [*calmed, CONFINED]
+
+
+def test_a_unit_that_pins_all_its_processes_is_named_with_its_line(lab4: Path, judge: Judge) -> None:
+    write(lab4, KEEPS_MASKS, "\n")
+    write(lab4, f"{SYSTEM}/foo.service", "[Service]\nExecStart=/opt/foo\nCPUAffinity=2 3\n")
+    found = judge(lab4, {2, 3}, CHECK, processes=strays(2, FOO))[TARGET]
+    assert str(found.fix).endswith(f"for its next start, give CPUAffinity= at /{SYSTEM}/foo.service:3 other CPUs")
+
+
+@pytest.mark.parametrize(
+    ("number", "files", "said"),
+    [
+        (1, FOO, {KEEPS_MASKS: "\n"}),
+        (2, FOO, {}),  # a kernel that would forget where other services' threads wanted to be
+        (2, FOO, {KEEPS_MASKS: "\n", f"{SYSTEM}/foo.service": "[Service]\nAllowedCPUs=0-3\n"}),
+        (2, of_unit("user.slice/user-1000.slice/session-3.scope"), {KEEPS_MASKS: "\n"}),
+        (2, of_unit("user.slice/user-1000.slice/user@1000.service"), {KEEPS_MASKS: "\n"}),
+        (2, {}, {KEEPS_MASKS: "\n"}),
+    ],
+    ids=["one process", "an old kernel", "its CPUs are said", "a login", "a user's manager", "no unit"],
+)
+def test_other_processes_are_moved_one_by_one(
+    lab4: Path, judge: Judge, number: int, files: dict[str, str], said: dict[str, str]
+) -> None:
+    for path, text in said.items():
+        write(lab4, path, text)
+    found = judge(lab4, {2, 3}, CHECK, processes=strays(number, files))[TARGET]
+    assert [str(command) for command in found.fix.commands] == ["sudo taskset -cp 0-1 700"]
+
+
+def test_a_unit_that_a_declared_thread_lives_in_is_not_confined(lab4: Path, judge: Judge) -> None:
+    write(lab4, KEEPS_MASKS, "\n")
+    declared = Trading("engine", "foo.service", "", "engine", 2, "other", 0, False, ())
+    engine = Process(710, "engine", cpu=2, allowed="2", files=FOO)
+    found = judge(lab4, {2, 3}, CHECK, processes=[*strays(3, FOO), engine], trading=[declared])[TARGET]
+    assert [str(command) for command in found.fix.commands] == [f"sudo taskset -cp 0-1 {pid}" for pid in (700, 702)]
 
 
 @pytest.mark.parametrize(

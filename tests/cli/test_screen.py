@@ -156,3 +156,14 @@ def test_what_is_too_wide_goes_on_in_the_next_line(text: str, indent: int, width
     assert all(part.cell_len <= width for part in parts)
     assert "".join(part.plain for part in parts).replace(" ", "") == whole.replace(" ", "")
     assert len(parts) == 1 or cell_len(whole) > width
+
+
+def test_a_command_that_is_too_wide_goes_on_at_a_space_and_a_path_at_a_slash() -> None:
+    whole = "    fix  sudo /opt/desk/bin/tunectl --root /srv/recorded/hosts/of-the-desk/in-new-york/tx-04 apply"
+    parts = [part.plain for part in folded(Text(whole, no_wrap=True, overflow="crop"), 40)]
+    assert parts == [
+        "    fix  sudo /opt/desk/bin/tunectl ",
+        "    --root ",
+        "    /srv/recorded/hosts/of-the-desk/",
+        "    in-new-york/tx-04 apply",
+    ]

@@ -193,6 +193,10 @@ ELSEWHERE: dict[str, str] = {
     "sudo systemctl set-property … AllowedCPUs=…; for the next boot, say AllowedCPUs=… at …": (
         "tests/checks/test_threads_check.py"
     ),
+    "sudo systemctl set-property --runtime … AllowedCPUs=…; it holds until the next boot; AllowedCPUs= in its unit "
+    "does it at each; if these are the trading threads themselves, declare them: [[threads]] in the host file": (
+        "tests/checks/test_threads_check.py"
+    ),
     "sudo systemctl add-wants … …": "tests/knobs/test_unitboot.py",
     "sudo sed -i '…s/^/#/' … && sudo udevadm control --reload": "tests/knobs/test_unitfile.py",
     "sudo systemctl mask …": "tests/knobs/test_switched_off.py",

@@ -45,6 +45,14 @@ def test_apply_is_said_once_with_all_that_it_mends_the_worst_first() -> None:
     assert action == {"command": "sudo tunectl apply", "kind": "apply", "mends": mends, "reboot": False}
 
 
+def test_a_step_counts_findings_as_findings_and_settings_as_settings() -> None:
+    """45 targets of 3 knobs are no 45 settings, and no 3; a check is none at all."""
+    found = [drifted("irq.affinity", instance=str(irq)) for irq in range(43)]
+    found += [drifted("mm.ksm"), drifted("boot.tsc", points=POINTS), drifted("boot.nohz_full", points=POINTS)]
+    found += [drifted("check.movable_threads", REBOOT, str(cpu)) for cpu in (2, 3)]
+    assert [one.said for one in todo(actions_of(found))] == ["mends 46 findings", "puts 2 settings in force"]
+
+
 def test_what_decides_the_boot_comes_first_then_apply_then_one_reboot_then_what_is_to_be_decided() -> None:
     menu = argv("sudo", "sed", "-i", "3s/ *systemd.mask=x//", "/etc/default/grub").then(argv("sudo", "update-grub"))
     found = [
@@ -205,6 +213,9 @@ def test_what_ends_with_the_boot_is_left_to_the_boot_and_then_looked_at_again() 
     look = actions_of([strays, senders, isolation])[-1]
     assert (look["mends"], look["note"]) == (["check.movable_threads[2]"], "what ran before the reboot is gone")
     assert words([strays, senders]) == ["sudo taskset -cp 0 15", "end it"]
+    for_now, for_good = (to_type(kinds.confine_unit("foo.service", "0", lasting)) for lasting in (False, True))
+    assert words([strays._replace(fix=for_now), isolation]) == [str(APPLY), "sudo reboot", "sudo tunectl preflight"]
+    assert words([strays._replace(fix=for_good), isolation]) == [str(for_good), str(APPLY), "sudo reboot"]
 
 
 def test_what_only_apply_or_a_reboot_mends_is_told_from_what_needs_more() -> None:

@@ -265,6 +265,25 @@ def test_figures_stand_against_their_limits() -> None:
 
 
 @pytest.mark.parametrize(
+    ("longest", "labels", "if_narrow"),
+    [
+        (9, ["1 %", "10 %", "limit"], ["1 %", "limit"]),
+        (90, ["1 %", "10 %", "limit", "x10"], ["1 %", "limit"]),
+        (900, ["1 %", "limit", "x100"], ["1 %", "limit", "x100"]),
+        (90_000, ["1 %", "limit", "x100", "x10,000"], ["limit", "x10,000"]),
+    ],
+)
+def test_labels_of_the_limits_axis_leave_room_for_each_other(
+    longest: float, labels: list[str], if_narrow: list[str]
+) -> None:
+    """By the widths that Chromium gives them at 1400 and 600 px: the axis has 212 and 130 px, the longest label 52."""
+    marks = budget_bars([limited("a", "", "", "CPU 2", longest, 1)])["marks"]
+    shown = [(mark["label"].replace("\N{MULTIPLICATION SIGN}", "x"), mark["look"]) for mark in marks]
+    assert [label for label, look in shown if look is not None] == labels
+    assert [label for label, look in shown if look in ("", "strong")] == if_narrow
+
+
+@pytest.mark.parametrize(
     ("ratio", "word", "look"),
     [
         ((0.5, 0.4, 0.6), "", "lower"),

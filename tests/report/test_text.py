@@ -18,6 +18,7 @@ from tunectl.errors import TunectlError, UsageError
 from tunectl.fix import to_decide
 from tunectl.model import Document, Finding, Outcome
 from tunectl.report import FORMATS, render
+from tunectl.report.findings import finding_body
 from tunectl.report.text import page as text_page
 from tunectl.report.text import render as render_text
 
@@ -115,6 +116,27 @@ def test_any_findings_at_any_width(found: list[Finding], width: int) -> None:
     rendered.encode("utf-8")
 
 
+LONG = "n" * 100
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"compare", "probe.jitter.loaded"}))  # they name no more than ours
+def test_a_long_name_is_cut_with_a_mark_and_v_has_it_whole(name: str) -> None:
+    """So that no word of ours stands where nobody sees it. A command that is there to be copied stays whole."""
+    made = Document(name, HOST, AT, replaced(body(name), LONG))
+    commands = tuple(f"  {LONG}" if name == "apply" else f"  tunectl compare {LONG}" for _ in range(1))
+    lines = [line for line in page(made) if not line.startswith(commands)]
+    assert [line for line in lines if cell_len(line) > 80] == []
+    if any("…" in line for line in lines):
+        assert [line for line in page(made._replace(verbose=1)) if LONG in line]
+
+
+def test_a_label_that_is_longer_than_half_a_line_has_a_line_of_its_own() -> None:
+    (source, *others) = body("monitor")["sources"]
+    lines = page(document("monitor", sources=[{**source, "name": "s" * 60, "fresh": 0}, *others])._replace(verbose=1))
+    at = lines.index(f"  {'s' * 60}")
+    assert re.match(r" {6}\S", lines[at + 1])
+
+
 def test_a_controlled_name_is_escaped_not_dropped() -> None:
     rendered = render(verify_of([Finding("thread.affinity", "\x1b[2J", Outcome.DRIFTED, 1, 2)]), "text")
     assert "[\\x1b[2J]" in rendered
@@ -186,6 +208,18 @@ def test_one_rule_does_not_fill_the_monitors_page() -> None:
     assert "  and 38 more SourceLost" in lines
 
 
+def test_one_look_names_what_is_wrong_and_says_why_below() -> None:
+    """Before an alert fires, too; forty settings do not hide the rest."""
+    seen = [Finding("KnobDrift", name, Outcome.DRIFTED, reason="r") for name in KNOBS]
+    seen.append(Finding("ManagerStarted", "tuned", Outcome.DRIFTED, reason="tuned runs and overwrites knobs"))
+    reasons = [f"{finding.target}: {finding.reason}" for finding in seen]
+    found = [finding_body(finding) for finding in seen]
+    lines = page(document("monitor", alerts=[], recent=[], reasons=reasons, findings=found))
+    assert lines[0].split("  ")[1].startswith("ManagerStarted[tuned]; 26 settings differ; ")
+    assert lines[lines.index("Wrong") + 1] == "  ManagerStarted[tuned]  tuned runs and overwrites knobs"
+    assert [name for name in KNOBS if not any(name in line for line in lines)] == []
+
+
 KNOBS = ["irq.affinity", "irq.default_affinity", *(f"mm.knob{n}" for n in range(24))]
 
 
@@ -214,6 +248,12 @@ def test_a_host_that_nobody_tuned_is_one_alert_with_a_line_for_each_family() -> 
     assert lines[at + 3].startswith("    mm  24  knob0 0-3 → 0-1, knob1 0-3 → 0-1")
     assert lines[at + 3].endswith(" ...")
     assert lines[at + 4] == ""
+    families = [{**alert, "subject": f"f{n}.knob"} for n, alert in enumerate(untuned()[:9])]
+    lines = page(document("monitor", alerts=families, recent=[]))
+    assert [line for line in lines if line.startswith("    f")][1:] == [
+        f"    f{n}  1  knob 0-3 → 0-1" for n in range(3)
+    ]
+    assert "    and f3 1, f4 1, f5 1, f6 1, f7 1, f8 1: -v" in lines
     every = page(made._replace(verbose=1))
     assert [name for name in KNOBS if not any(f"KnobDrift[{name}]" in line for line in every)] == []
 
@@ -239,6 +279,15 @@ def test_the_live_view_shows_how_each_figure_went() -> None:
     (heat,) = [line for line in lines if line.startswith("Temperature")]
     assert heat.endswith("96 C of 95 C ▄▄▄█")
     assert max(map(cell_len, lines)) <= 80
+
+
+def test_the_live_view_has_no_column_for_interrupts_where_none_has_a_name() -> None:
+    heads = []
+    for named in (["33 eth0"], []):
+        cpus = [{**row, "interrupts": named} for row in body("monitor")["cpus"]]
+        lines = page(document("monitor", cpus=cpus, past=[{"cpus": cpus, "zones": []}]))
+        heads.append(next(line for line in lines if line.split()[:1] == ["CPU"]))
+    assert ["interrupts" in head for head in heads] == [True, False]
 
 
 def test_a_trend_has_no_more_samples_than_its_line_has_room_for() -> None:

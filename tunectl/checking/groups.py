@@ -88,6 +88,17 @@ def group_of(root: Sysroot, one: Trespass, scope: Scope) -> Group | None:
     return None
 
 
+def confinable(root: Sysroot, thread: Thread) -> Group | None:
+    """The service of a thread, where it can be given CPUs and nobody did so yet; None for any other thread.
+
+    At the first cpuset of a level a kernel before 6.2 forgets the CPUs that the threads beside it had asked for (commit
+    8f9ea86fdf99). One that shows cpuset.cpus.isolated, which 6.1 does not, keeps them.
+    """
+    unit, path = service_of(root, thread.pid), group_path(root, thread)
+    can = any(root.exists(f"{_HIERARCHY}/{name}") for name in (f"{path}/cpuset.cpus", "cpuset.cpus.isolated"))
+    return Group(unit, frozenset(), None, path) if unit and can and not _said(root, unit) else None
+
+
 def _upwards(path: str) -> Iterator[str]:
     """A group and those above it."""
     while path:

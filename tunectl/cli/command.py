@@ -166,7 +166,7 @@ def stay_off(root: Sysroot, isolated: CpuSet, thread: int = 0, otherwise: CpuSet
 @contextmanager
 def progress(options: Options) -> Iterator[Tell]:
     """Yields what is told of the work. It is drawn for a person who waits at a terminal."""
-    if options.quiet or not is_terminal(sys.stderr) or not may_colour():
+    if options.quiet or not is_terminal(sys.stderr) or os.environ.get("TERM") == "dumb":
         yield lambda work: None
         return
     from tunectl.cli.progress import drawn  # rich: only where a person watches

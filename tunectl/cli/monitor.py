@@ -13,7 +13,7 @@ from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
-from tunectl.host.sysroot import Sysroot
+from tunectl.host.sysroot import Sysroot, is_missing
 from tunectl.hostfile.config import kernel_config
 from tunectl.monitor.document import monitor_body
 from tunectl.monitor.watcher import Watcher, look_twice, verdict_of
@@ -116,7 +116,7 @@ def _reader(options: Options, root: Sysroot) -> Callable[[], Inspection]:
     def read() -> Inspection:
         nonlocal must_be
         with hinted(options):
-            must_be = must_be or os.path.exists(options.host_path)
+            must_be = must_be or not is_missing(options.host_path)
             if must_be:
                 return open_inspection(root, options.host_path, options.state_path, options.invocation, today())
             config = kernel_config(read_scope_facts(root))

@@ -18,7 +18,7 @@ from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.ending import ENDING
 from tunectl.host.occupants import Occupant, Place, look, refusal
 from tunectl.host.procs import hidden_threads
-from tunectl.host.sysroot import Sysroot
+from tunectl.host.sysroot import Sysroot, is_missing
 from tunectl.hostfile.config import HostConfig
 from tunectl.model import HostId
 from tunectl.tuning.inspection import read_config
@@ -37,7 +37,7 @@ def this_machine(options: Options) -> Sysroot:
 
 def config_of(options: Options, facts: CpuFacts) -> HostConfig | None:
     """What the host file asks for; None without a host file. A file that was named must exist."""
-    if not options.host and not os.path.exists(options.host_path):
+    if not options.host and is_missing(options.host_path):
         return None
     return read_config(options.host_path, facts, open_root(options))
 

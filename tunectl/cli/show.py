@@ -1,7 +1,5 @@
 """tunectl show"""
 
-import os
-
 from tunectl.bootloader.families import detect
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.helped import OK, Example
@@ -9,7 +7,7 @@ from tunectl.cli.options import Options
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.guest import read_guest
 from tunectl.host.identity import read_firmware, read_identity
-from tunectl.host.sysroot import Sysroot
+from tunectl.host.sysroot import Sysroot, is_missing
 from tunectl.host.topology import read_topology
 from tunectl.report.findings import counts
 from tunectl.shapes import replaced
@@ -35,7 +33,7 @@ def command(options: Options) -> int:
 
 def _show(options: Options, root: Sysroot) -> int:
     inspection = None
-    if options.host or os.path.exists(options.host_path):  # a file that was named must exist
+    if options.host or not is_missing(options.host_path):  # a file that was named must exist
         inspection = open_inspection(root, options.host_path, options.state_path, options.invocation, today())
     facts = read_scope_facts(root)
     isolated = inspection.config.scope.isolated if inspection else facts.quiet

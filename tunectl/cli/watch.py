@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from rich.cells import chop_cells
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
@@ -32,6 +31,7 @@ from tunectl.monitor.watcher import Watcher, verdict_of
 from tunectl.report import render
 from tunectl.report.escape import encodable, printable
 from tunectl.report.text.monitor import MAX_PAST, alerts_of
+from tunectl.report.text.page import fold
 from tunectl.shapes import now_utc
 from tunectl.tuning.inspection import Inspection
 from tunectl.wording import plural
@@ -163,7 +163,7 @@ def folded(line: Text, width: int) -> list[Text]:
         return [line]
     indent = len(line.plain) - len(line.plain.lstrip(" "))
     lead = Text(" " * (indent if indent < width // 2 else 0), no_wrap=True, overflow="crop")
-    ends = list(accumulate(map(len, chop_cells(line.plain[indent:], width - len(lead)))))
+    ends = list(accumulate(map(len, fold(line.plain[indent:], width - len(lead)))))
     return [lead.copy().append_text(part) for part in line[indent:].divide(ends[:-1])]
 
 

@@ -232,15 +232,15 @@ class Todo(NamedTuple):
         knobs: dict[str, list[str]] = {}
         for target in map(parse_target, self.mends):
             knobs.setdefault(target.knob, []).append(target.instance)
-        if self.boots:
-            return f"puts {plural(len(self.mends), 'setting')} in force"
+        settings = [knob for knob in knobs if not knob.startswith("check.")]
+        if self.boots and settings:
+            return f"puts {plural(len(settings), 'setting')} in force"
         verb = "looks again at" if self.looks else "mends"
         if len(knobs) <= MAX_NAMES:
             return f"{verb} {' and '.join(name_of(knob, instances, 4) for knob, instances in knobs.items())}"
         costs = Counter(severity for target in self.mends if (severity := severities.get(target)))
         parts = [f"{costs[severity]:,} {severity.value}" for severity in sorted(costs, key=cost)]
-        number = len(self.mends)
-        return f"{verb} {number:,}: {', '.join(parts)}" if parts else f"{verb} {number:,} of {len(knobs)} settings"
+        return f"{verb} {len(self.mends):,}: {', '.join(parts)}" if parts else f"{verb} {len(self.mends):,} findings"
 
 
 def _with_each(command: Command, place: int) -> str:

@@ -55,7 +55,7 @@ _FILES_OF: Mapping[str, tuple[Item, ...]] = {
     "fleet": (Item("~/.local/state/tunectl/fleet", "Sessions, a directory each. --store names another directory."),),
 }
 _ENVIRONMENT = (
-    Item("NO_COLOR", "Set, and not empty: text without colours, as with TERM=dumb."),
+    Item("NO_COLOR", "Set, and not empty: no colours. TERM=dumb: no colours and no progress bar, either."),
     Item("COLUMNS", "The width of text where the output is no terminal."),
     Item("TUNECTL_DEBUG", "Set to anything: an internal error is shown with its place in the program."),
 )

@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ LEFT, RIGHT, TOP, BOTTOM = 62, 28, 10, 44
 SLICES = 240
 MAX_CURVES = 6  # more lines cannot be told apart
 SPARKLINE_HEIGHT = 48
+_LABEL, _LABEL_IF_NARROW = 19, 28  # percent of the budget's axis: so far apart labels do not touch
 _FURTHEST = 1000.0  # times: a ratio beyond is drawn at the edge
 _LEAST_SHARE = 1e-6  # share of all moments; for rarer waits look at the longest gap
 _NINES = {0.1: "P90", 0.01: "P99", 1e-3: "P99.9", 1e-4: "P99.99", 1e-5: "P99.999"}
@@ -283,20 +284,26 @@ def budget_bars(rows: Sequence[Limited]) -> dict[str, Any]:
     """Figures in their limits on one logarithmic axis of 100, so that all limits stand one above the other."""
     known = any(row.share is not None for row in rows)
     axis = limit_axis((row.share for row in rows), 0, 100)
-    marks = {
-        0.01: "1 %",
-        0.1: "10 %",
-        1.0: "limit",
-        10.0: "\N{MULTIPLICATION SIGN}10",
-        1e3: "\N{MULTIPLICATION SIGN}1,000",
-    }
+    times = [f"\N{MULTIPLICATION SIGN}{share:,}" for share in (10, 100, 1000, 10_000)]
+    named = dict(zip((0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4), ("1 %", "10 %", "limit", *times), strict=True))
+    places = {axis.at(share): label for share, label in named.items() if known and share < axis.high}
+    kept = _apart(places, axis.at(1), _LABEL)
+    far = _apart(kept, axis.at(1), _LABEL_IF_NARROW)
+    looks = {at: "strong" if at == axis.at(1) else "" if at in far else "near" for at in kept}
     return {
         "limit": axis.at(1) if known else None,
-        "marks": [
-            {"at": axis.at(share), "label": label} for share, label in marks.items() if known and share < axis.high
-        ],
+        "marks": [{"at": at, "label": label, "look": looks.get(at)} for at, label in places.items()],
         "rows": [{"row": row, "width": axis.at(row.share) if row.share else 0} for row in rows],
     }
+
+
+def _apart(places: Iterable[float], middle: float, least: float) -> list[float]:
+    """Those of the places, from the middle outwards, that stand so far from each other."""
+    kept: list[float] = []
+    for at in sorted(places, key=lambda place: abs(place - middle)):
+        if all(abs(at - other) >= least for other in kept):
+            kept.append(at)
+    return kept
 
 
 def forest(rows: Sequence[Row], words: Mapping[tuple[str, str | None], str]) -> dict[str, Any]:

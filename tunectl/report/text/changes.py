@@ -14,18 +14,18 @@ from tunectl.report.text.page import (
     banner,
     column_widths,
     columns,
+    copied,
     heading,
     lasting,
-    line,
     not_run,
     notes,
     prose,
     reboot,
 )
-from tunectl.report.urgency import findings_in
+from tunectl.report.urgency import findings_in, needs_attention
 from tunectl.wording import few, plural
 
-MAX_VALUES = 8  # lines of one knob in one block; further lines are only counted
+MAX_VALUES, FEW_VALUES = 8, 3  # lines of one knob in one block, with and without -v; further lines are only counted
 _PHASES = {
     "loader": "firmware, boot loader",
     "kernel": "kernel, until a watchdog is open",
@@ -51,7 +51,9 @@ def plan(body: Mapping[str, Any], page: TextPage) -> None:
         counted = Counter(change["lifetime"] for change in changes)
         boots = (("runtime", "this boot"), ("boot", "the next boot"))
         parts = [f"{counted[lifetime]} for {boot}" for lifetime, boot in boots if counted[lifetime]]
-        prose(page, f"{plural(len(changes), 'change')}: {', '.join(parts)}. Nothing was written.", style="bold")
+        why = "" if page.verbose else "; -v says why"
+        said = f"{plural(len(changes), 'change')}: {', '.join(parts)}. Nothing was written{why}."
+        prose(page, said, style="bold")
     else:
         prose(page, "Nothing to change.", style="bold green")
     if found:
@@ -59,8 +61,8 @@ def plan(body: Mapping[str, Any], page: TextPage) -> None:
     _blocks(page, changes, lambda change: lasting(change["lifetime"]))
     reboot(page, body)
     _hang(page, body.get("hang", ()))
-    rest = (finding for finding in _beside(changes, found) if finding.outcome is not Outcome.COMPLIANT)
-    findings(page, groups(rest))
+    rest = groups(finding for finding in _beside(changes, found) if finding.outcome is not Outcome.COMPLIANT)
+    findings(page, rest if page.verbose else [group for group in rest if needs_attention(group)])
     notes(page, body.get("notes", ()))
 
 
@@ -83,7 +85,7 @@ def _beside(changes: Changes, found: Iterable[Finding]) -> list[Finding]:
 
 
 def _blocks(page: TextPage, changes: Changes, last: Callable[[Mapping[str, Any]], str]) -> None:
-    """A table of targets, `observed → desired` and `last` of each, with the reason under each knob's rows.
+    """A table of targets, `observed → desired` and `last` of each; with -v the reason under each knob's rows.
 
     A change that carries a `message` (of the kernel, when it was applied) shows it under its rows too.
     """
@@ -95,12 +97,15 @@ def _blocks(page: TextPage, changes: Changes, last: Callable[[Mapping[str, Any]]
     tables = [_rows(members, last) for members in blocks.values()]
     widths = column_widths([row for table in tables for row in table], page.width)
     for (_, reason, message), members, table in zip(blocks, blocks.values(), tables, strict=True):
-        page.line()
-        columns(page, table[:MAX_VALUES], widths=widths, styles=("bold", "", "cyan"))
-        if len(table) > MAX_VALUES:
-            prose(page, f"and {plural(len(table) - MAX_VALUES, 'more value')}; --format json lists each", indent=4)
+        if page.verbose or table is tables[0]:
+            page.line()
+        most = MAX_VALUES if page.verbose else FEW_VALUES
+        columns(page, table[:most], widths=widths, styles=("bold", "", "cyan"))
+        if len(table) > most:
+            prose(page, f"and {plural(len(table) - most, 'more value')}; --format json lists each", indent=4)
         alone = members[0] if len(members) == 1 else {}
-        prose(page, alone.get("reason", reason), indent=4, style="dim")
+        if page.verbose:
+            prose(page, alone.get("reason", reason), indent=4, style="dim")
         if message:
             prose(page, alone.get("message", message), indent=4, style="yellow")
 
@@ -151,7 +156,7 @@ def apply(body: Mapping[str, Any], page: TextPage) -> None:
     if changes and body.get("journal"):
         page.line()
         prose(page, f"Journal: {body['journal']}. To go back:")
-        line(page, "  ", (str(body["restore"]), "bold"))  # not wrapped: it is there to be copied
+        copied(page, "  ", (str(body["restore"]), "bold"))
 
 
 def _result_of(change: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from tunectl.shapes import ComparedSide, Comparison, RowGroup, typed
 from tunectl.wording import nanoseconds, plural
 
 _STYLES = {"different": "bold", "no-difference": "bold", "cannot-tell": "bold magenta"}
+_SAME = (("equal", ""), ("-", ""))  # nothing between the two sides, and nothing that is known of it
 _GAPS = "gap percentiles are of the gaps that are left: fewer short ones raise them; arrivals count what is felt"
 
 
@@ -40,7 +41,9 @@ def tables(page: TextPage, compared: Comparison, names: Sequence[str] = SIDES) -
     if any((side.runs or 1) > 1 for side in (compared.before, compared.after)):
         middle = "the middle one of the runs; -v shows the least and the greatest"
         prose(page, f"{' and '.join(names)}: {middle}", style="dim")
-    prose(page, f"each row has its own {percent} bounds: of twenty rows, one lies outside by chance", style="dim")
+    same = any(change_of(row) in _SAME for group in compared.groups for row in group.rows if row.before or row.after)
+    more = "" if page.verbose or not same else "; those that are equal on both sides: -v"
+    prose(page, f"each row has its own {percent} bounds: of twenty rows, one lies outside by chance{more}", style="dim")
     if compared.kind == "jitter":
         prose(page, _GAPS, style="dim")
 
@@ -58,6 +61,7 @@ def _side(page: TextPage, side: str, run: ComparedSide) -> None:
 
 def _group(page: TextPage, group: RowGroup, percent: str, judged: bool, names: Sequence[str]) -> None:
     shown = [row for row in group.rows if row.before or row.after]
+    shown = shown if page.verbose else [row for row in shown if change_of(row) not in _SAME] or shown[:1]
     cells = [(label_of(row), value_of(row, row.before), value_of(row, row.after), *change_of(row)) for row in shown]
     header = ("", *names, f"{names[1]} is", f"{percent} bounds")
     widths = [max(len(row[at]) for row in [header, *cells]) for at in range(len(header))]

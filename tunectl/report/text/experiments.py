@@ -34,8 +34,13 @@ def _opening(page: TextPage, result: CaseTable, where: str, legend: str, conditi
         prose(page, text, style="dim")
 
 
-def _closing(page: TextPage, result: CaseTable, unit: str, silent: Callable[[Any], str] = case_label) -> None:
-    """The distributions, the cases without figures (`silent` names those not measured), and all warnings."""
+def _closing(
+    page: TextPage, result: CaseTable, unit: str, left: str, silent: Callable[[Any], str] = case_label
+) -> None:
+    """The distributions, the cases without figures (`silent` names those not measured), and all warnings.
+
+    `left`: the tables that are for -v alone, as what is said of single cases is.
+    """
     measured = [case for case in result.cases if case.n]
     for case in measured if page.verbose else ():
         _title(page, case_label(case))
@@ -49,7 +54,12 @@ def _closing(page: TextPage, result: CaseTable, unit: str, silent: Callable[[Any
     notes(page, _first(void, MAX_WARNINGS if measured or page.verbose else 1), "Void: measured, and no result")
     notes(page, result.warnings, "Warnings")
     single = [f"{case_label(case)}: {text}" for case in measured for text in case.warnings]
-    notes(page, _first(single), "Warnings of single cases")
+    if page.verbose:
+        notes(page, _first(single), "Warnings of single cases")
+    counted = f"{plural(len(single), 'warning')} of single cases" if single else ""
+    if more := ", ".join(filter(None, (left if measured else "", counted))) if not page.verbose else "":
+        page.line()
+        prose(page, f"{more}: -v", style="dim")
 
 
 def _first(texts: list[str], most: int = MAX_WARNINGS) -> list[str]:
@@ -89,7 +99,8 @@ def wake(body: Mapping[str, Any], page: TextPage) -> None:
     trip, methods = (", there and back", "wait method on both hosts,") if result.peer else ("", "wait method,")
     legend = f"from just before the send to just after the receive{trip}; by mechanism, {methods}"
     where = f"{_from_to(result, result.peer)}, {result.messages:,} messages a case"
-    _opening(page, result, where, f"{legend} and idle time between messages", wake_conditions(result))
+    conditions = wake_conditions(result) if page.verbose else ()
+    _opening(page, result, where, f"{legend} and idle time between messages", conditions)
     measured = [case for case in result.cases if case.n]
     shown = [case for case in result.cases if case.n or (case.is_void and measured)]
     figures: Sequence[tuple[str, Callable[[Case], float | None]]] = (
@@ -97,13 +108,15 @@ def wake(body: Mapping[str, Any], page: TextPage) -> None:
         ("P99", lambda case: case.at("99")),
         ("Longest", lambda case: case.max_ns),
     )
-    for title, figure in figures:
+    for title, figure in figures if page.verbose else figures[1:]:
         texts = [nanoseconds(figure(case)) if case.n else "void" for case in shown]
         _by_idle_time(page, title, shown, _IDLES, texts)
-    use = [f"{case.receiver_cpu_percent or 0:.3g} %" for case in measured]
-    _by_idle_time(page, "CPU use of the receiver", measured, _IDLES, use)
+    if page.verbose:
+        use = [f"{case.receiver_cpu_percent or 0:.3g} %" for case in measured]
+        _by_idle_time(page, "CPU use of the receiver", measured, _IDLES, use)
     _gains(page, result.speedups)
-    _closing(page, result, "messages", lambda case: f"{case.mechanism} {case.wait_method}")
+    left = "medians and the receiver's use of its CPU"
+    _closing(page, result, "messages", left, lambda case: f"{case.mechanism} {case.wait_method}")
 
 
 def _gains(page: TextPage, speedups: Sequence[Speedup]) -> None:
@@ -167,14 +180,14 @@ def feed_measured(result: Feed, page: TextPage) -> None:
         judged(page, result.budget)
     due = [(case.name, *due_row(case)) for case in result.cases if case.n or case.is_void]
     _figures(page, "Due to book", ("", "n", *(name for _, name in DUE), "CPU"), due)
-    if len(measured) > _WHOLE:
+    if len(measured) > _WHOLE and page.verbose:
         medians = [(case.name, *(signed_ns(case.stage(stage, "50")) for stage in FEED_STAGES)) for case in measured]
         _figures(page, "Stages: median of each", ("", *FEED_STAGES), medians)
     for case in measured if len(measured) <= _WHOLE or page.verbose else ():
         _title(page, f"Stages: {case.name}")
         prose(page, _STAGES, indent=2, style="dim")
         columns(page, stage_rows(case), indent=2, right=range(1, len(OF_STAGES) + 1), header=("", *OF_STAGES))
-    _closing(page, result, "messages")
+    _closing(page, result, "messages", "the time of each stage" if len(measured) > _WHOLE else "")
 
 
 # ---- hedge
@@ -196,25 +209,27 @@ def hedge(body: Mapping[str, Any], page: TextPage) -> None:
     client, *servers = cpus if len(cpus) == 3 else (None,)
     where = "simulated" if client is None else f"from CPU {client} to CPUs {' and '.join(map(str, servers))}"
     where += f", {plural(len(result.cases), 'case')}"
-    _opening(page, result, where, _OF_REQUESTS, hedge_conditions(result))
+    _opening(page, result, where, _OF_REQUESTS, hedge_conditions(result) if page.verbose else ())
     notes(page, findings(result), "What a second copy gains")
     stalls = dict.fromkeys(case.stall for case in result.cases)
     for stall in stalls:
         cases = [case for case in result.cases if case.stall == stall and (case.n or case.is_void)]
         rows = [(f"{case.load:g}", case.second, *figures(case, cases)) for case in cases]
         _figures(page, title_of(stall, stalls), ("load", "second copy", *HEADER), rows, names=2)
-    hedged = [case for case in result.cases if case.n and case.hedged]  # when second copies went, and what they became
+    # When second copies went, and what they became.
+    hedged = [case for case in result.cases if case.n and case.hedged and page.verbose]
     has_stall = any(case.stall != "none" for case in hedged)
     sent = [(f"{case.load:g}", case.second, *[case.stall] * has_stall, *fates(case)) for case in hedged]
     header = ("load", "second copy", *["stall"] * has_stall, *FATES)
     _figures(page, "Second copies", header, sent, names=2 + has_stall)
     if hedged:
         prose(page, _LEGEND, indent=2, style="dim")
-    _closing(page, result, "requests")
+    _closing(page, result, "requests", "what became of second copies")
 
 
 # ---- contention
 
+_PARTS = 3  # tables without -v: the whole, and its first steps
 _OF_BUFFERS = (
     "a buffer from when it was due, and its steps; a case is whence buffers come, and how they are handed over"
 )
@@ -225,6 +240,9 @@ def contention(body: Mapping[str, Any], page: TextPage) -> None:
     result = typed(body, Contention)
     where = f"{_from_to(result, None)}, {plural(len(result.cases), 'case')}"
     _opening(page, result, where, _OF_BUFFERS, contention_conditions(result))
-    for part in parts(result):
+    every = parts(result)
+    shown = every if page.verbose else every[:_PARTS]
+    for part in shown:
         _figures(page, part.title, part.header, part.rows)
-    _closing(page, result, "buffers")
+    left = ", ".join(part.title[0].lower() + part.title[1:] for part in every[len(shown) :])
+    _closing(page, result, "buffers", left)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.report.escape import printable
-from tunectl.report.text.page import TextPage, columns, heading, line, notes, prose
+from tunectl.report.text.page import TextPage, columns, copied, heading, notes, prose
 from tunectl.wording import plural
 
 
@@ -30,7 +30,7 @@ def propose(body: Mapping[str, Any], page: TextPage) -> None:
         # Not wrapped, because it is meant to be copied. Its comments repeat the reasons above, so they are left out.
         for text in body["host_file"].rstrip().split("\n"):
             if not text.startswith("#") and text:
-                line(page, "  ", printable(text))
+                copied(page, "  ", text)
 
 
 _STYLES = {"written": "green", "removed": "green", "foreign": "red", "outdated": "yellow"}
@@ -45,19 +45,19 @@ def service(body: Mapping[str, Any], page: TextPage) -> None:
     for number, unit in enumerate(body["units"] if body["action"] == "show" else ()):
         if number:
             page.line()
-        line(page, (f"# {printable(unit['path'])} ({unit['state']})", f"bold {_STYLES.get(unit['state'], '')}".strip()))
+        copied(page, (f"# {unit['path']} ({unit['state']})", f"bold {_STYLES.get(unit['state'], '')}".strip()))
         for text in unit["text"].splitlines():  # not wrapped: it may be copied from here
-            line(page, text)
+            copied(page, text)
     notes(page, body["notes"])
 
 
 def thread_unit(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.threads.unit/1 body: the drop-in and nothing else, to be redirected into its file."""
     if written := body.get("written"):
-        line(page, (printable(written), "bold"), f" holds the drop-in of {printable(body['unit'])}")
+        prose(page, f"{written} holds the drop-in of {body['unit']}")
         return
     for text in body["text"].splitlines():
-        line(page, printable(text))
+        copied(page, text)
 
 
 MAX_SKIPPED = 20
@@ -83,7 +83,7 @@ def _listed(page: TextPage, title: str, rows: Sequence[tuple[str, str]]) -> None
 
 def report(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.report/1 body."""
-    line(page, (printable(body["written"]), "bold"), f": {body['bytes']:,} bytes")
+    prose(page, f"{body['written']}: {body['bytes']:,} bytes", style="bold")
     for file in body["sources"]:
         prose(page, printable(file), indent=2, label="from ")
     if body["note"]:

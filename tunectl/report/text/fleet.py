@@ -23,7 +23,7 @@ from tunectl.report.hosts import (
     word,
 )
 from tunectl.report.text import screen
-from tunectl.report.text.page import VERDICT_STYLES, TextPage, columns, heading, line, notes, prose, wrap
+from tunectl.report.text.page import VERDICT_STYLES, TextPage, columns, copied, heading, line, notes, prose, wrap
 from tunectl.wording import plural, written
 
 _CUT = " ..."
@@ -63,7 +63,7 @@ def _to_do(page: TextPage, listed: Sequence[Do]) -> None:
     for number, one in enumerate(listed if page.verbose else listed[:_FEW], 1):
         label = f"{number}. ".rjust(4)
         if one.is_command:
-            line(page, "  ", (label, "dim"), (one.what, "bold"))
+            copied(page, "  ", (label, "dim"), (one.what, "bold"))
         else:
             prose(page, one.what, indent=2, label=label)
         is_for_all = set(one.hosts) == set(everybody)
@@ -89,10 +89,12 @@ def _verdict(page: TextPage, body: Mapping[str, Any], verdict: str) -> None:
     if not hosts:
         return
     page.line()
-    counted = f": {plural(len(hosts), 'host')}"
+    reasons, names = causes(body, verdict), ", ".join(folded(hosts))
+    beside = not reasons and len(names) <= _SHORT
+    counted = f": {plural(len(hosts), 'host')}{f'   {names}' if beside else ''}"
     line(page, (word(verdict), f"bold {VERDICT_STYLES[verdict]}"), counted)
-    reasons = causes(body, verdict)
-    prose(page, ", ".join(folded(hosts)), indent=2, style="bold" if reasons else "")
+    if not beside:
+        prose(page, names, indent=2, style="bold" if reasons else "")
     for number, why in enumerate(reasons if page.verbose else reasons[:_FEW], 1):
         _cause(page, why, number, len(hosts))
     if len(reasons) > _FEW and not page.verbose:
@@ -162,7 +164,7 @@ _IN_HISTORY = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm")
 
 def history(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.fleet.history/1 body."""
-    line(page, (printable(body["name"]), "bold"), f" in {plural(len(body['sessions']), 'session')}")
+    prose(page, f"{body['name']} in {plural(len(body['sessions']), 'session')}", style="bold")
     page.line()
     rows = []
     for one in body["sessions"]:
@@ -183,7 +185,7 @@ def history(body: Mapping[str, Any], page: TextPage) -> None:
             prose(page, f"and {plural(len(one['reasons']) - 1, 'more reason')}: -v shows them", indent=4, style="dim")
     if body["compare"]:
         heading(page, "The last two side by side")
-        line(page, "  ", argv("tunectl", "compare", of=body["compare"]))
+        copied(page, "  ", argv("tunectl", "compare", of=body["compare"]))
 
 
 def session(body: Mapping[str, Any], page: TextPage) -> None:

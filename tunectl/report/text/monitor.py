@@ -11,10 +11,11 @@ from tunectl.report.text.charts import spark
 from tunectl.report.text.page import TextPage, banner, cell_len, columns, heading, line, notes, prose
 from tunectl.report.text.screen import clipped
 from tunectl.report.urgency import findings_in
-from tunectl.wording import plural
+from tunectl.wording import few, plural
 
 MAX_ROWS = 8  # with more CPUs, those that look alike share a row: alerts stand below, on the same screen
 MAX_ALERTS = 5
+MAX_FAMILIES = 3
 MAX_OF_RULE = 2
 MAX_INTERRUPTS = 2
 MAX_PAST = 16  # samples of a trend
@@ -38,7 +39,10 @@ def monitor(body: Mapping[str, Any], page: TextPage) -> None:
     sets = f"{isolated}; housekeeping {body['housekeeping']}" if body["housekeeping"] else isolated
     heading(page, "CPUs", (f"   {sets}", "dim"))
     if past:
-        columns(page, list(_live(body["cpus"], past, page.width)), right=(2, 3, 5), header=_LIVE, styles=_LIVE_STYLES)
+        rows = list(_live(body["cpus"], past, page.width))
+        kept = len(_LIVE) - (not any(row[-1] for row in rows))  # without the names of interrupts where there are none
+        rows = [row[:kept] for row in rows]
+        columns(page, rows, right=(2, 3, 5), header=_LIVE[:kept], styles=_LIVE_STYLES)
     else:
         rows = [_cells(group, len(body["cpus"]) > MAX_ROWS, page.width < _ROOMY) for group in _groups(body["cpus"])]
         columns(page, rows, right=(3, 4, 7, 8), header=_HEADER, styles=("red", "", "dim", "", "", "dim"))
@@ -65,22 +69,32 @@ def alerts_of(body: Mapping[str, Any], verbose: int) -> list[Row]:
 
 
 def _seen_once(page: TextPage, body: Mapping[str, Any]) -> None:
-    """Every setting that is wrong or not known, and that no alert is about, by name."""
+    """What is wrong, or a setting that is not known, and that no alert is about: settings by name."""
     firing = {(alert["rule"], alert["subject"]) for alert in body["alerts"]}
-    drift = [finding for finding in findings_in(body) if finding.knob == DRIFT]
-    silent = [finding for finding in drift if (finding.knob, finding.instance) not in firing]
+    silent = [finding for finding in findings_in(body) if (finding.knob, finding.instance) not in firing]
     for outcome, title in ((Outcome.DRIFTED, "Wrong"), (Outcome.UNREADABLE, "Not known")):
-        if knobs := [printable(finding.instance) for finding in silent if finding.outcome is outcome]:
+        found = [finding for finding in silent if finding.outcome is outcome]
+        others = [finding for finding in found if finding.knob != DRIFT and outcome is Outcome.DRIFTED]
+        knobs = [printable(finding.instance) for finding in found if finding.knob == DRIFT]
+        if others or knobs:
             heading(page, title)
+        for finding in others:
+            clipped(page, finding.reason, indent=2, label=f"{printable(str(finding.target))}  ")
+        if knobs:
             prose(page, ", ".join(knobs), indent=2, label=f"{DRIFT} {len(knobs):>4,}  ")
 
 
 def _said(body: Mapping[str, Any], firing: int) -> str:
     parts = [plural(firing, "alert") + " firing"] if firing else []
+    found = findings_in(body)
+    drift = sum(finding.knob == DRIFT and finding.outcome is Outcome.DRIFTED for finding in found)
     if not parts:
-        parts = [str(body["reasons"][0])] if body["reasons"] else ["nothing is wrong that could be seen"]
-        parts += [f"and {len(body['reasons']) - 1} more"] if len(body["reasons"]) > 1 else []
-    if unknown := sum(finding.outcome is Outcome.UNREADABLE for finding in findings_in(body)):
+        # By name alone: what is wrong is said below.
+        named = dict.fromkeys(str(reason).partition(": ")[0] for reason in body["reasons"])
+        parts = [few(name for name in named if not name.startswith(DRIFT))] if len(named) > drift else []
+        parts += [f"{plural(drift, 'setting')} {'differ' if drift > 1 else 'differs'}"] if drift else []
+    parts = parts or ["nothing is wrong that could be seen"]
+    if unknown := sum(finding.outcome is Outcome.UNREADABLE for finding in found):
         parts.append(f"{unknown} not known")
     own = body["own"]
     if "cycle_seconds" in own:
@@ -257,7 +271,7 @@ def _evidence(page: TextPage, alert: Row) -> None:
     observed, expected = shown(alert["observed"]), shown(alert["expected"])
     is_short = alert["observed"] is not None and len(observed) + len(expected) < 60
     values = f"; {observed} → {expected}" if is_short else ""
-    prose(page, f"{alert['summary']}{values}", indent=4)
+    clipped(page, f"{alert['summary']}{values}", indent=4)
     if alert["fix"]:
         prose(page, alert["fix"], indent=4, label="fix  ")
 
@@ -272,8 +286,12 @@ def _by_family(page: TextPage, alerts: Sequence[Row]) -> None:
         said = f"{name} {shown(alert['observed'])} → {shown(alert['expected'])}"
         families.setdefault(printable(family), []).append(said)
     width = max(map(len, families))
-    for family, listed in families.items():
+    ordered = list(families.items())
+    kept = ordered if page.verbose or len(ordered) <= MAX_FAMILIES + 1 else ordered[:MAX_FAMILIES]
+    for family, listed in kept:
         clipped(page, ", ".join(listed), indent=4, label=f"{family:<{width}} {len(listed):>2}  ", lines=1)
+    if others := ", ".join(f"{family} {len(listed)}" for family, listed in ordered[len(kept) :]):
+        prose(page, f"and {others}: -v", indent=4)
 
 
 def _clock(at: Any) -> str:
@@ -290,8 +308,13 @@ def _sources(page: TextPage, body: Mapping[str, Any]) -> None:
     if not blind:
         return
     heading(page, "Not seen")
+    brief: list[str] = []
     for row in blind:
         counts = [f"{row[key]} {word}" for key, word in (("stale", "stale"), ("no_data", "no data")) if row[key]]
         why = "; ".join(map(str, row["reasons"]))
         said = ", ".join(counts) or "this host has none"
-        prose(page, f"{said}: {why}" if why else said, indent=2, label=f"{printable(row['name'])}  ", style="dim")
+        brief.append(f"{row['name']} ({said})" if counts else row["name"])
+        if page.verbose:
+            prose(page, f"{said}: {why}" if why else said, indent=2, label=f"{printable(row['name'])}  ", style="dim")
+    if not page.verbose:
+        prose(page, f"{', '.join(brief)}: -v says why", indent=2, style="dim")

@@ -78,7 +78,7 @@ VERDICT_STYLES = {
     "within": "green",
     "over": "red",
 }
-_GAP = 2
+_GAP, _HANG = 2, 4
 _LEAST = 6  # cells; a column is made no narrower
 _LEAST_LAST = 24
 _LONGEST_WORD = 16
@@ -94,10 +94,32 @@ def cell_len(text: str) -> int:
     return cell_len(text)
 
 
-def line(page: TextPage, *parts: Part) -> None:
-    """One line of parts, neither wrapped nor cut. All text of a page passes through here, and is made safe to print."""
+def copied(page: TextPage, *parts: Part) -> None:
+    """One line that is whole: a command, or a line of a file. All text passes through here, and is made printable."""
     styled = [(part, "") if isinstance(part, str) else part for part in parts]
     page.lines.append([(printable(text), style) for text, style in styled])
+
+
+def line(page: TextPage, *parts: Part) -> None:
+    """One line of parts; a name that is too long for it is cut, but with -v. What may be typed is whole."""
+    copied(page, *parts)
+    over = cell_len("".join(text for text, _ in page.lines[-1]).rstrip()) - page.width
+    words = (
+        [word for text, _ in page.lines[-1] for word in _WHOLE.findall(text)] if over > 0 and not page.verbose else ()
+    )
+    if names := [word for word in words if " " not in word and "/" not in word[:2]]:
+        longest = max(names, key=cell_len)
+        short = cut(longest, max(cell_len(longest) - over, _LEAST))
+        page.lines[-1] = [(text.replace(longest, short), style) for text, style in page.lines[-1]]
+
+
+def cut(text: str, cells: int) -> str:
+    """`text` in so many cells; where it is longer its last is an ellipsis."""
+    if cell_len(text) <= cells:
+        return text
+    from rich.cells import set_cell_size
+
+    return f"{set_cell_size(text, cells - 1).rstrip()}…"
 
 
 def heading(page: TextPage, text: str, *rest: Part) -> None:
@@ -113,7 +135,13 @@ def heading(page: TextPage, text: str, *rest: Part) -> None:
 
 
 def prose(page: TextPage, text: str, *, indent: int = 0, label: str = "", hang: int = 0, style: str = "") -> None:
-    """A wrapped paragraph; `label` stands in front; all lines are indented by `hang` cells, or by the label's width."""
+    """A wrapped paragraph; `label` stands in front; all lines are indented by `hang` cells, or by the label's width.
+
+    A long label has a line of its own.
+    """
+    if cell_len(label) > (page.width - indent) // 2:
+        line(page, " " * indent, (label.rstrip(), "dim"))
+        label, hang = "", hang or _HANG
     hang = max(hang, cell_len(label))
     for number, wrapped in enumerate(wrap(text, page.width - indent - hang)):
         lead = label if number == 0 else ""
@@ -239,24 +267,27 @@ def _cell(text: str, width: int) -> list[str]:
     """A cell's lines: broken at white space, otherwise after a comma, otherwise where the column ends."""
     if cell_len(text) <= width:
         return [text]
-    return [piece for wrapped in wrap(text, width) for piece in _fold(wrapped, width)]
+    return [piece for wrapped in wrap(text, width) for piece in fold(wrapped, width)]
 
 
-def _fold(text: str, width: int) -> Iterator[str]:
+def fold(text: str, width: int, joints: str = " ,/") -> Iterator[str]:
+    """All of `text` in pieces of at most `width` cells: broken at a space, or after a comma, a slash, or anywhere."""
     if cell_len(text) <= width:
         yield text
         return
+    if not joints:
+        from rich.cells import chop_cells
+
+        yield from chop_cells(text, width)
+        return
     held = ""
-    for piece in re.findall(r"[^,]*,|[^,]+", text):
+    for piece in re.findall(f"[^{joints[0]}]*{joints[0]}|[^{joints[0]}]+", text):
         if held and cell_len(held + piece) > width:
             yield held
             held = ""
-        held += piece
-        if cell_len(held) > width:
-            from rich.cells import chop_cells
-
-            *full, held = chop_cells(held, width)
-            yield from full
+        *full, last = fold(piece, width, joints[1:])
+        yield from full
+        held += last
     if held:
         yield held
 

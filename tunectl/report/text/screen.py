@@ -13,7 +13,7 @@ from tunectl.report.charts import LogScale, limit_axis
 from tunectl.report.escape import printable
 from tunectl.report.figures import Limited
 from tunectl.report.findings import Group, counts, groups, name_of
-from tunectl.report.text.page import Part, TextPage, banner, cell_len, columns, heading, line, prose, wrap
+from tunectl.report.text.page import Part, TextPage, banner, cell_len, columns, copied, cut, heading, line, prose, wrap
 from tunectl.report.urgency import Line, Urgent, outcome_of, unknown, urgent_of
 from tunectl.wording import plural
 
@@ -66,7 +66,7 @@ def against_limits(page: TextPage, rows: Sequence[Limited], reasons: Sequence[st
     elif reasons:
         page.line()
     for reason in reasons:
-        clipped(page, reason, indent=2 if rows else 0, label="- " if rows else "Not measured  ")
+        clipped(page, reason, indent=2 if rows else 0, label="- " if rows else "Not measured  ", lines=1 if rows else 2)
     kept = sorted(rows, key=lambda row: row.share or 0.0, reverse=True)[: None if page.verbose else MAX_FIGURES]
     shown = [row for row in rows if row in kept]
     if page.width < _NARROW:
@@ -79,19 +79,19 @@ def against_limits(page: TextPage, rows: Sequence[Limited], reasons: Sequence[st
 
 def _bars(page: TextPage, rows: Sequence[Limited]) -> None:
     """A line each; the bars take what the words leave, at most _BAR cells."""
-    label, figure, where = (max((cell_len(text) for text in texts), default=0) for texts in (
-        [row.label for row in rows], [_figure(row) for row in rows], [printable(row.where) for row in rows]
+    label, figure, judged, where = (max(map(cell_len, texts), default=0) for texts in (
+        [row.label for row in rows], map(_figure, rows), ["within", *(row.word for row in rows)],
+        [printable(row.where) for row in rows],
     ))  # fmt: skip
-    used = 2 + label + 2 + figure + 2 + 2 + 6 + 2 + min(where, _WHERE)
+    used = 2 + label + 2 + figure + 2 + 2 + judged + 2 + min(where, _WHERE)
     cells = max(min(page.width - used, _BAR), _LEAST_BAR) // 2 * 2 + 1
     room = page.width - used - cells + min(where, _WHERE)
     axis = limit_axis((row.share for row in rows), 0, cells)
     for row in rows:
         style = _WORDS.get(row.word, "")
-        place = printable(row.where)
         parts: list[Part] = ["  ", row.label.ljust(label), "  ", _figure(row).rjust(figure), "  "]
-        parts += [(_bar(row.share, axis), style), "  ", (row.word.ljust(6), style), "  "]
-        line(page, *parts, place if cell_len(place) <= room else f"{place[: max(room - 1, 0)]}…")
+        parts += [(_bar(row.share, axis), style), "  ", (row.word.ljust(judged), style), "  "]
+        line(page, *parts, cut(printable(row.where), max(room, 1)))
 
 
 def _figure(row: Limited) -> str:
@@ -187,8 +187,7 @@ def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]], found: Itera
         label = f"{number}. ".rjust(len(str(len(listed))) + 2)
         indent = 2 + len(label)
         for place, command in enumerate(one.typed):
-            # A command is not wrapped: it is there to be copied.
-            line(page, "  ", (label if place == 0 else " " * len(label), "dim"), (command, "bold"))
+            copied(page, "  ", (label if place == 0 else " " * len(label), "dim"), (command, "bold"))
         if one.by_hand:
             prose(page, one.by_hand, indent=2, label=label)
         if one.note and not one.looks:  # what it looks at again is said
@@ -218,4 +217,5 @@ def ending(page: TextPage, texts: Iterable[str], findings: Sequence[Finding] = (
     if len(listed) > MAX_NOTES and not page.verbose:
         prose(page, f"{plural(len(listed) - MAX_NOTES, 'more note')}: -v", indent=2, style="dim")
     if said:
-        prose(page, said + ("" if page.verbose else ": -v lists them"), indent=2)
+        listed_by = ": -v lists them" if cell_len(said) + 17 <= page.width else ": -v"
+        prose(page, said + ("" if page.verbose else listed_by), indent=2)

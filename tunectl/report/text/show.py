@@ -6,9 +6,10 @@ from typing import Any
 from tunectl.report.escape import printable
 from tunectl.report.text.cpugrid import draw, legend, size
 from tunectl.report.text.page import VERDICT_STYLES, Part, TextPage, columns, heading, line, notes, prose
+from tunectl.report.text.screen import clipped
 from tunectl.wording import awaits, ghz, plural
 
-MAX_IRQS = 8
+MAX_IRQS = 3  # without -v
 MAX_NICS = 16
 _LABEL = 12
 
@@ -96,6 +97,7 @@ def _interrupts(page: TextPage, body: Mapping[str, Any]) -> None:
     if body["cpu_sets"]["isolated"]:
         said += f"; {len(hits):,} may arrive on isolated CPUs" if hits else "; none arrives on an isolated CPU"
     prose(page, said, indent=2)
+    shown = hits if page.verbose else hits[:MAX_IRQS]
     movers = {"yes": "kernel-managed", "no": "movable", "unknown": ""}
     rows = [
         (
@@ -105,11 +107,11 @@ def _interrupts(page: TextPage, body: Mapping[str, Any]) -> None:
             f"{irq['count_isolated']:,} since boot",
             movers[irq["managed"]],
         )
-        for irq in hits[:MAX_IRQS]
+        for irq in shown
     ]
     columns(page, rows, indent=4, right=(0, 3), styles=("", "cyan"))
-    if len(hits) > MAX_IRQS:
-        prose(page, f"and {len(hits) - MAX_IRQS:,} more; --format json lists each", indent=4)
+    if len(hits) > len(shown):
+        prose(page, f"and {len(hits) - len(shown):,} more: -v", indent=4)
 
 
 def _tuned(page: TextPage, body: Mapping[str, Any]) -> None:
@@ -131,7 +133,7 @@ def _tuners(page: TextPage, tuners: Sequence[Mapping[str, Any]]) -> None:
         prose(page, said, indent=2, label=f"{tuner['name']}  ", hang=_LABEL)
         known = tuner["settings"] or not tuner["overwrites"]
         what = ", ".join(tuner["overwrites"]) or "nothing that tunectl sets"
-        prose(page, f"{'writes' if known else 'may overwrite'} {what}", indent=2 + _LABEL, style="yellow")
+        clipped(page, f"{'writes' if known else 'may overwrite'} {what}", indent=2 + _LABEL, style="yellow", lines=1)
     if idle := [tuner["name"] for tuner in tuners if tuner not in working]:
         prose(page, f"installed, but neither active nor enabled: {', '.join(idle)}", indent=2, style="dim")
     if not tuners:
@@ -164,7 +166,7 @@ def _hardware(page: TextPage, body: Mapping[str, Any]) -> None:
     }
     for label, text in rows.items():
         if text:
-            prose(page, text, indent=2, label=label, hang=_LABEL)
+            clipped(page, text, indent=2, label=f"{label:<{_LABEL}}", lines=1)
 
 
 def _firmware(body: Mapping[str, Any]) -> str:
