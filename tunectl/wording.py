@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from tunectl.model import Finding, Match, Outcome, Scalar
-from tunectl.shapes import Feed, Jitter, Looser
+from tunectl.shapes import Feed, Jitter, Looser, Stops
 
 _BOUNDS = {Match.AT_MOST: "at most ", Match.AT_LEAST: "at least "}
 
@@ -92,6 +92,12 @@ def looser_limits(looser: Sequence[Looser]) -> str:
     """Each limit that permits more than the profile's, with both figures."""
     each = ", ".join(f"{one.key} {one.limit:.10g} (profile {one.profile_limit:.10g})" for one in looser)
     return f"judged by looser limits than profile {looser[0].profile} has: {each}"
+
+
+def stood_still(stops: Stops, seconds: float) -> str:
+    """That all CPUs stopped at once, for how long and how often in a run of so many seconds, and what can do so."""
+    rate = f", {stops.count / seconds:.2g}/s" if stops.count and seconds > 0 else ""
+    return f"all probed CPUs stood still together, {nanoseconds(stops.max_ns)} the longest{rate}: {stops.explanation}"
 
 
 def standing(finding: Finding) -> str:

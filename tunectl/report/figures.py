@@ -23,7 +23,7 @@ from tunectl.shapes import (
     Wake,
     typed,
 )
-from tunectl.wording import nanoseconds, plain, plural, written
+from tunectl.wording import nanoseconds, plain, plural, stood_still, written
 
 _NAMES = {
     "arrival_ns": "arrival",
@@ -311,8 +311,6 @@ def stopped_together(stops: Stops | None, seconds: float) -> str:
     """What stopped all CPUs of a result of this length, as a sentence; "" where there is none."""
     if not stops or not stops.count:
         return ""
-    what = f"{plural(stops.count, 'time')} all probed CPUs stood still together, and the kernel had no part in it"
-    rate = f"{stops.count / seconds:.2g}/s, " if seconds > 0 else ""
-    lengths = f"{rate}{nanoseconds(stops.total_ns)} in all, {nanoseconds(stops.max_ns)} the longest"
+    times = f"{plural(stops.count, 'time')}, {nanoseconds(stops.total_ns)} in all, and the kernel had no part in it"
     chance = f"of gaps of {nanoseconds(stops.least_ns)} and more; by chance it would be {plain(stops.by_chance)}"
-    return f"{what}: {lengths} ({chance}). What can do so: {stops.explanation}"
+    return f"{stood_still(stops, seconds)} ({times}; {chance})"
