@@ -8,6 +8,7 @@ from tunectl.cpulist import named_cpus
 from tunectl.model import Document
 from tunectl.shapes import (
     FEED_STAGES,
+    SMIS,
     AnyCase,
     Bounds,
     Case,
@@ -271,6 +272,7 @@ _LIMITED = {
     "p99_9_ns": "P99.9 of arrivals",
     "interruptions_per_s": "interruptions",
     "stolen_ppm": "stolen time",
+    SMIS: "SMIs",
 }
 
 
@@ -296,7 +298,8 @@ def limits_of(probe: Jitter | None) -> list[Limited]:
             value, cpu = max(each)
             limit = probe.budget.limits.get(measure)
             said = "-" if limit is None else written(measure, limit)
-            rows.append(limited(label, written(measure, value), said, f"CPU {cpu}", value, limit))
+            where = "the host" if measure == SMIS else f"CPU {cpu}"
+            rows.append(limited(label, written(measure, value), said, where, value, limit))
     return rows
 
 
