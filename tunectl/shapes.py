@@ -545,6 +545,17 @@ class Drivers(msgspec.Struct, frozen=True, kw_only=True):
     vulnerabilities: tuple[Flaw, ...] = ()
 
 
+class KernelClock(msgspec.Struct, frozen=True):
+    """The clock as the kernel keeps it: adjtimex(2). What it says of errors is what the clock's owner told it."""
+
+    synchronised: Annotated[bool, Meta(description="What it was told.")]
+    offset_ns: Annotated[int, Meta(description="What is left of a correction by the kernel's own loop.")]
+    frequency_ppm: Annotated[float, Meta(description="By how much it is made to run faster; below 0: slower.")]
+    tai_s: Annotated[int, Meta(description="CLOCK_TAI less CLOCK_REALTIME; 0 where nobody said it.")]
+    max_error_ns: int
+    estimated_error_ns: int
+
+
 class Smis(msgspec.Struct, frozen=True):
     """System management interrupts of the host meanwhile; None with a reason where they were not counted."""
 

@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from tunectl.model import Finding, Match, Outcome, Scalar
-from tunectl.shapes import Feed, Jitter, Looser, Stops
+from tunectl.shapes import Feed, Jitter, KernelClock, Looser, Stops
 
 _BOUNDS = {Match.AT_MOST: "at most ", Match.AT_LEAST: "at least "}
 
@@ -92,6 +92,15 @@ def looser_limits(looser: Sequence[Looser]) -> str:
     """Each limit that permits more than the profile's, with both figures."""
     each = ", ".join(f"{one.key} {one.limit:.10g} (profile {one.profile_limit:.10g})" for one in looser)
     return f"judged by looser limits than profile {looser[0].profile} has: {each}"
+
+
+def kernels_own(clock: KernelClock) -> str:
+    """What adjtimex(2) says."""
+    within = f"wrong by {nanoseconds(clock.estimated_error_ns)}, by {nanoseconds(clock.max_error_ns)} at most"
+    sign = "-" if clock.offset_ns < 0 else ""
+    steered = f"offset {sign}{nanoseconds(abs(clock.offset_ns))}, frequency {clock.frequency_ppm:+.3f} ppm"
+    state = "synchronised" if clock.synchronised else "unsynchronised"
+    return f"{state}, {steered}, {within}, TAI offset {clock.tai_s} s"
 
 
 def stood_still(stops: Stops, seconds: float) -> str:
