@@ -8,6 +8,15 @@ from typing import NamedTuple
 from tunectl.model import Finding, Match, Outcome, Scalar
 from tunectl.shapes import Feed, Jitter, KernelClock, Looser, Stops
 
+# The figures of a run, in short.
+MEASURES = {
+    "max_ns": "longest",
+    "p99_9_ns": "arrival P99.9",
+    "interruptions_per_s": "interruptions",
+    "stolen_ppm": "stolen",
+    "smis_per_s": "SMIs",
+    "loop_ns": "loop turn",
+}
 _BOUNDS = {Match.AT_MOST: "at most ", Match.AT_LEAST: "at least "}
 
 

@@ -136,7 +136,9 @@ def run_preflight(request: Request) -> Flight:
     _look_longer(request, flight, config, facts)
     _thermal(flight, cool, take_snapshot(watched, HEAT), inspection)
     watched.close()
-    flight.smis, smi_limit = smis(), config.budget.get(SMIS) if flight.inspection else None
+    flight.smis = smis()
+    is_asked = flight.inspection and (root.live or flight.smis.count is not None)  # a recording has no counter
+    smi_limit = config.budget.get(SMIS) if is_asked else None
     problem = flight.probe_problem
     flight.unproved = (
         *to_prove(root.live, problem, flight.probe, flight.beside, flight.load),

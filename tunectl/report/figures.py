@@ -24,15 +24,13 @@ from tunectl.shapes import (
     Wake,
     typed,
 )
-from tunectl.wording import nanoseconds, plain, plural, stood_still, written
+from tunectl.wording import MEASURES, nanoseconds, plain, plural, stood_still, written
 
 _NAMES = {
+    **MEASURES,
     "arrival_ns": "arrival",
     "gap_ns": "gap",
     "wake_ns": "wake-up",
-    "max_ns": "longest",
-    "interruptions_per_s": "interruptions",
-    "stolen_ppm": "stolen",
     "receiver_cpu_percent": "receiver's CPU",
     "due_to_book_ns": "due to book",
     "answer_ns": "due to answer",
@@ -215,7 +213,7 @@ def runs_in(body: Mapping[str, Any]) -> Runs:
 
 
 _OF_A_RUN = ("interruptions_per_s", "stolen_ppm", "p99_9_ns", "max_ns")
-OF_A_RUN = ("interruptions", "stolen", "arrival P99.9", "longest")
+OF_A_RUN = tuple(MEASURES[measure] for measure in _OF_A_RUN)
 
 
 def runs_of(runs: Iterable[Jitter]) -> list[tuple[str, ...]]:

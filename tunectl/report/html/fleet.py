@@ -8,7 +8,6 @@ from tunectl.command import as_data
 from tunectl.report.charts import LogScale
 from tunectl.report.hosts import (
     MEANS,
-    MEASURES,
     OWN_WORDS,
     VERDICTS,
     causes,
@@ -20,7 +19,7 @@ from tunectl.report.hosts import (
     to_do,
     word,
 )
-from tunectl.wording import plural, written
+from tunectl.wording import MEASURES, plural, written
 
 _LOOKS = {"go": "good", "no-go": "bad"}
 _PLOTTED = ("p99_9_ns", "max_ns")

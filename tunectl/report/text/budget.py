@@ -2,16 +2,9 @@
 
 from tunectl.report.text.page import TextPage, prose
 from tunectl.shapes import Budget
-from tunectl.wording import written
+from tunectl.wording import MEASURES, written
 
-_LIMITS = {
-    "max_ns": "longest gap",
-    "p99_9_ns": "arrival P99.9",
-    "interruptions_per_s": "interruptions",
-    "stolen_ppm": "stolen",
-    "smis_per_s": "SMIs",
-    "due_to_book_p99_9_ns": "due to book P99.9",
-}
+_LIMITS = MEASURES | {"due_to_book_p99_9_ns": "due to book P99.9"}
 
 
 def judged(page: TextPage, budget: Budget, indent: int = 0, which: str = "") -> None:
