@@ -77,7 +77,7 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[Reason]]:
         Reason(broken_limit.what, broken_limit.reason)
         for broken_limit in broken_limits(parts.probe, parts.loaded, parts.feed)
     ]
-    reasons = [*_gathered(failing), *broken, *_plain([*parts.beside, *_smis(parts)])]
+    reasons = [*_gathered(failing), *broken, *_plain(parts.beside), *_plain(_smis(parts))]
     unknown = _plain([parts.stopped] * bool(parts.stopped) + _unjudged(parts) + list(parts.not_measured))
     unknown += _plain(_unjudged_too(UNDER_LOAD, parts.load_problem, parts.loaded))
     unknown += _plain(_unjudged_too(FEED, parts.feed_problem, parts.feed))
