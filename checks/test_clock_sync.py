@@ -1,10 +1,9 @@
 """The time that the host's clock tells, and who keeps it right."""
 
-from tunectl.checking import Match, Severity, compliant, costs, failing, unknown
+from tunectl.checking import Severity, costs
+from tunectl.checking.outcomes import settle
 from tunectl.checking.subject import Subject
-from tunectl.host.hosttime import judge, read_host_time
-from tunectl.model import Outcome
-from tunectl.wording import nanoseconds
+from tunectl.host.hosttime import finding_of, judge, read_host_time
 
 
 @costs(Severity.HYGIENE)
@@ -15,11 +14,5 @@ def test_clock_sync(subject: Subject) -> None:
     differ from UTC is [clock] of the host file.
     Source: Commission Delegated Regulation (EU) 2017/574 (RTS 25), Articles 1 to 4; chronyc(1); adjtimex(2).
     """
-    found = judge(read_host_time(subject.root), subject.clock_limit_ns)
-    if found.outcome is Outcome.UNREADABLE:
-        unknown(found.reason, found.fix)
-    if found.outcome is Outcome.COMPLIANT:
-        compliant(found.reason)
-    observed = nanoseconds(found.bound_ns) if found.bound_ns is not None else None
-    desired = nanoseconds(subject.clock_limit_ns) if observed else None
-    failing(found.reason, found.fix, observed=observed, desired=desired, match=Match.AT_MOST)
+    limit_ns = subject.clock_limit_ns
+    settle(finding_of(judge(read_host_time(subject.root), limit_ns), limit_ns))

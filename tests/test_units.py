@@ -84,6 +84,26 @@ def test_systemd_accepts_every_unit(tmp_path: Path) -> None:
 
 
 @needs_systemd
+@pytest.mark.parametrize(("more", "said"), [("", []), ("NoSuchKey=1\n", ["NoSuchKey"])])
+def test_systemd_accepts_the_drop_in_by_which_the_monitor_reads_msrs(
+    tmp_path: Path, more: str, said: list[str]
+) -> None:
+    """That of docs/cards.md, which closes every other device."""
+    written(tmp_path)
+    unit = tmp_path / "tunectl-monitor.service"
+    drop_in = (Path(__file__).parents[1] / "docs/cards.md").read_text().partition("```ini\n")[2].partition("```")[0]
+    (tmp_path / f"{unit.name}.d").mkdir()
+    (tmp_path / f"{unit.name}.d/override.conf").write_text(drop_in + more)
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True)
+    assert re.findall(r"Unknown key '?(\w+)", done.stderr) == said
+    assert bool(done.stderr) == bool(said)
+    command = ["systemd-analyze", "security", "--offline=true", "--no-pager", str(unit)]
+    environment = {"SYSTEMD_COLORS": "0", "PATH": "/usr/bin:/bin"}
+    shown = subprocess.run(command, capture_output=True, text=True, env=environment).stdout
+    assert "device ACL with some special devices: char-cpu/msr:r" in shown
+
+
+@needs_systemd
 @pytest.mark.parametrize("name", EXPOSURES)
 def test_every_unit_is_confined(tmp_path: Path, name: str) -> None:
     written(tmp_path)

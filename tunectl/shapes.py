@@ -27,6 +27,7 @@ PERCENTILES = ("50", "90", "95", "99", "99.9", "99.99")
 FEED_STAGES = ("send", "wire", "kernel", "read", "batch", "frame", "parse", "book")
 # What a budget limits, and hosts and runs are compared by: of each CPU.
 FIGURES = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm")
+SMIS = "smis_per_s"  # what it limits besides: of the host, where somebody counts them
 
 # Limits that no run reaches, so that no sum or square of what is within them overflows.
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
@@ -544,11 +545,28 @@ class Drivers(msgspec.Struct, frozen=True, kw_only=True):
     vulnerabilities: tuple[Flaw, ...] = ()
 
 
+class KernelClock(msgspec.Struct, frozen=True):
+    """The clock as the kernel keeps it: adjtimex(2). What it says of errors is what the clock's owner told it."""
+
+    synchronised: Annotated[bool, Meta(description="What it was told.")]
+    offset_ns: Annotated[int, Meta(description="What is left of a correction by the kernel's own loop.")]
+    frequency_ppm: Annotated[float, Meta(description="By how much it is made to run faster; below 0: slower.")]
+    tai_s: Annotated[int, Meta(description="CLOCK_TAI less CLOCK_REALTIME; 0 where nobody said it.")]
+    max_error_ns: int
+    estimated_error_ns: int
+
+
 class Smis(msgspec.Struct, frozen=True):
     """System management interrupts of the host meanwhile; None with a reason where they were not counted."""
 
     count: Annotated[Count | None, Meta(description="Null where nobody can tell.")] = None
     reason: Annotated[str, Meta(description="Why not; else empty.")] = ""
+    seconds: Annotated[Amount, Meta(description="For how long they were counted."), Maybe] = 0.0
+
+    def per_s(self, seconds: float) -> float | None:
+        """How often they came; of a document that does not say for how long, in so many seconds."""
+        length = self.seconds or seconds
+        return None if self.count is None or not length else self.count / length
 
 
 class Stops(msgspec.Struct, frozen=True):
@@ -691,7 +709,11 @@ class Jitter(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, budget=budget)
 
     def figure(self, cpu: Cpu, measure: str) -> float | None:
-        """One CPU's `max_ns`, `stolen_ppm`, `p99_9_ns` (of arrivals) or `interruptions_per_s`; None if not measured."""
+        """One CPU's figure of FIGURES, or `loop_ns`, or the host's SMIS; None if not measured."""
+        if measure == SMIS:
+            return self.smis.per_s(self.duration_s) if self.smis else None
+        if measure == "loop_ns":
+            return cpu.loop_ns.mean
         if measure == "interruptions_per_s":
             return cpu.interruptions / seconds if (seconds := self.seconds(cpu)) else None
         if measure == "p99_9_ns":

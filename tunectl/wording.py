@@ -6,8 +6,17 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from tunectl.model import Finding, Match, Outcome, Scalar
-from tunectl.shapes import Feed, Jitter, Looser
+from tunectl.shapes import Feed, Jitter, KernelClock, Looser, Stops
 
+# The figures of a run, in short.
+MEASURES = {
+    "max_ns": "longest",
+    "p99_9_ns": "arrival P99.9",
+    "interruptions_per_s": "interruptions",
+    "stolen_ppm": "stolen",
+    "smis_per_s": "SMIs",
+    "loop_ns": "loop turn",
+}
 _BOUNDS = {Match.AT_MOST: "at most ", Match.AT_LEAST: "at least "}
 
 
@@ -92,6 +101,21 @@ def looser_limits(looser: Sequence[Looser]) -> str:
     """Each limit that permits more than the profile's, with both figures."""
     each = ", ".join(f"{one.key} {one.limit:.10g} (profile {one.profile_limit:.10g})" for one in looser)
     return f"judged by looser limits than profile {looser[0].profile} has: {each}"
+
+
+def kernels_own(clock: KernelClock) -> str:
+    """What adjtimex(2) says."""
+    within = f"wrong by {nanoseconds(clock.estimated_error_ns)}, by {nanoseconds(clock.max_error_ns)} at most"
+    sign = "-" if clock.offset_ns < 0 else ""
+    steered = f"offset {sign}{nanoseconds(abs(clock.offset_ns))}, frequency {clock.frequency_ppm:+.3f} ppm"
+    state = "synchronised" if clock.synchronised else "unsynchronised"
+    return f"{state}, {steered}, {within}, TAI offset {clock.tai_s} s"
+
+
+def stood_still(stops: Stops, seconds: float) -> str:
+    """That all CPUs stopped at once, for how long and how often in a run of so many seconds, and what can do so."""
+    rate = f", {stops.count / seconds:.2g}/s" if stops.count and seconds > 0 else ""
+    return f"all probed CPUs stood still together, {nanoseconds(stops.max_ns)} the longest{rate}: {stops.explanation}"
 
 
 def standing(finding: Finding) -> str:

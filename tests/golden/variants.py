@@ -23,7 +23,7 @@ _GAP: dict[str, Any] = {
 _UNTIL = {"ended_by": "until", "until": {"least_ns": 50_000, "gap": _GAP}}
 _STOPS = {
     "count": 12, "total_ns": 1_200_000, "max_ns": 110_000, "least_ns": 50_000, "by_chance": 0.01, "reason": "",
-    "explanation": "an SMI or the hardware",
+    "explanation": "firmware (an SMI) or hardware",
 }  # fmt: skip
 _UNMEASURED = {"limits": {"max_ns": 50_000}, "verdict": "not-judged", "broken": [], "reason": "interrupted"}
 _HW = {"asked": "hw", "kind": "hw", "reason": "", "were_on": None, "uncertainty_ticks": 900, "stepped": False}

@@ -16,7 +16,7 @@ from tunectl.host.topology import read_topology
 from tunectl.model import Document
 from tunectl.report import json as as_json
 from tunectl.report.text import render
-from tunectl.shapes import fields_of
+from tunectl.shapes import KernelClock, fields_of
 from tunectl.tuners.find import read_programs
 from tunectl.tuning.propose import propose, propose_body
 from tunectl.tuning.show import Roles, roles_of_kernel, show_body
@@ -52,6 +52,28 @@ def test_the_page_fits_eighty_columns(host_root: HostFactory, name: str) -> None
         lines = render(document, width=80).split("\n")
         assert [line for line in lines if len(line) > 80] == []
         assert len(lines) < 80
+
+
+@pytest.mark.parametrize(
+    ("clock", "said"),
+    [
+        (
+            KernelClock(True, -1_500, 12.3456, 37, 16_000_000, 250_000),
+            "  time        synchronised, offset -1.5 µs, frequency +12.346 ppm, wrong by 250 µs, by 16 ms at most, "
+            "TAI offset 37 s\n",
+        ),
+        (None, ""),
+    ],
+)
+def test_the_kernels_own_account_of_the_clock_is_shown(
+    host_root: HostFactory, clock: KernelClock | None, said: str
+) -> None:
+    """Of a recorded host there is none."""
+    shown = documents(host_root("lab4"))["show"]
+    page = render(shown._replace(body={**shown.body, "kernel_clock": fields_of(clock)}), width=200)
+    assert ("  time " in page) == (clock is not None)
+    assert said in page
+    assert shown.body["kernel_clock"] is None
 
 
 def test_roles_without_a_host_file(host_root: HostFactory) -> None:

@@ -16,7 +16,7 @@ from tunectl.hostfile.shape import HostFile
 from tunectl.hostfile.toml import read_toml
 from tunectl.knobs import KNOBS
 from tunectl.model import Waiver
-from tunectl.shapes import Looser
+from tunectl.shapes import FIGURES, SMIS, Looser
 
 LOW = 'profile = "low-latency"\nisolated = "2-3"\n'
 INTERFACE_EXAMPLE = """
@@ -65,7 +65,9 @@ def test_the_example_of_the_interface(tmp_path: Path) -> None:
     found = config(tmp_path, INTERFACE_EXAMPLE)
     assert found.scope.isolated == {2, 3}
     assert found.scope.housekeeping == {0, 1}
-    assert found.budget == {"max_ns": 50000, "p99_9_ns": 10000, "interruptions_per_s": 10, "stolen_ppm": 100}
+    assert found.budget == {"max_ns": 50000, "p99_9_ns": 10000, "interruptions_per_s": 10, "stolen_ppm": 100} | {
+        SMIS: 0
+    }
     assert (found.thermal.base_frequency_khz, found.thermal.min_ratio) == (3500000, 0.9)
     assert found.interfaces == ("eth0",)
     assert values(found)["cpuidle.max_latency_us"] == 1
@@ -143,7 +145,7 @@ def test_loads_of_preflight_are_of_the_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", shipped())
 def test_every_profile_has_a_whole_budget_and_explains_each_figure(name: str) -> None:
     limits = load_profile(name).budget
-    assert tuple(limits) == KEYS
+    assert tuple(limits) == (KEYS if name == "low-latency" else FIGURES)
     assert [key for key, limit in limits.items() if len(limit.reason) < 10 or not limit.source] == []
     assert resolve(HostFile(profile=name, isolated="3"), CPUS, "example").budget == {
         key: limit.value for key, limit in limits.items()
@@ -152,10 +154,20 @@ def test_every_profile_has_a_whole_budget_and_explains_each_figure(name: str) ->
 
 def test_low_latency_permits_less_than_balanced_latency() -> None:
     low, balanced = load_profile("low-latency").budget, load_profile("balanced-latency").budget
-    assert [key for key in KEYS if low[key].value >= balanced[key].value] == []
+    assert [key for key in FIGURES if low[key].value >= balanced[key].value] == []
+    assert (low[SMIS].value, SMIS in balanced) == (0, False)
 
 
-@pytest.mark.parametrize("key", KEYS)
+def test_a_host_file_may_permit_smis_and_that_is_looser(tmp_path: Path) -> None:
+    """None at all is a limit of SMIs, and of nothing else."""
+    assert config(tmp_path, f"{LOW}[budget]\n{SMIS} = 0\n").looser == ()
+    assert config(tmp_path, f"{LOW}[budget]\n{SMIS} = 0.5\n").looser == (Looser(SMIS, 0.5, 0, "low-latency"),)
+    for key, value in ((SMIS, -0.1), (SMIS, 1e6), (SMIS, "nan"), ("max_ns", 0)):
+        with pytest.raises(UsageError, match=rf"budget\.{key}: \S+ is no limit"):
+            config(tmp_path, f"{LOW}[budget]\n{key} = {value}\n")
+
+
+@pytest.mark.parametrize("key", FIGURES)
 def test_the_host_file_replaces_the_profiles_limits_one_by_one(tmp_path: Path, key: str) -> None:
     usual = config(tmp_path, LOW).budget
     for value, is_looser in ((usual[key], False), (usual[key] / 2, False), (usual[key] * 2, True)):

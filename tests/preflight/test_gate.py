@@ -11,7 +11,7 @@ from tests.probe.samples import typed_result
 from tunectl.fix import of_text
 from tunectl.model import Finding, Outcome, Severity, cost
 from tunectl.preflight.gate import Parts, Problem, decide
-from tunectl.shapes import Feed, Jitter, Load, typed
+from tunectl.shapes import Feed, Jitter, Load, Smis, typed
 
 RANKS = ("go", "pending-reboot", "unknown", "no-go")  # the better ones first
 MEND = of_text("mend it")
@@ -111,6 +111,34 @@ def test_the_worst_part_decides_and_every_reason_is_given(verify: Given, strict:
         wanted = {one.about for one in every if one.best(strict) != "go" and one.about is not None}
         assert wanted <= set(about), case
         assert (verdict == "go") == (not about), case
+
+
+STILL = typed_result(budget={"verdict": "within", "broken": []}, simultaneous_stops={"count": 0})
+TOLD = typed_result(budget={"verdict": "broken", "broken": ["SMIs: 1 per second"], "broken_limits": ["smis_per_s"]})
+
+
+@pytest.mark.parametrize(
+    ("smis", "limit", "probe", "verdicts"),
+    [
+        (Smis(0, seconds=30), 0, KEPT, ("go", "go")),
+        (Smis(1, seconds=30), 0, KEPT, ("no-go", "no-go")),
+        (Smis(30, seconds=30), 1, KEPT, ("go", "go")),
+        (Smis(31, seconds=30), 1, KEPT, ("no-go", "no-go")),
+        (Smis(31, seconds=30), None, KEPT, ("go", "go")),
+        (Smis(31, seconds=30), 1, TOLD, ("no-go", "no-go")),
+        # What nobody can tell counts with --strict, unless the probe would have seen all CPUs stop.
+        (Smis(None, "no counter"), 0, KEPT, ("go", "unknown")),
+        (Smis(None, "no counter"), 0, STILL, ("go", "go")),
+        (Smis(None, "no counter"), None, KEPT, ("go", "go")),
+    ],
+)
+def test_smis_beyond_their_limit_are_no_go(
+    smis: Smis, limit: float | None, probe: Jitter, verdicts: tuple[str, str]
+) -> None:
+    """Whenever they came, and each reason once."""
+    for strict, verdict in zip((False, True), verdicts, strict=True):
+        found, about = judged(strict, smis=smis, smi_limit=limit, probe=probe)
+        assert (found, len(about)) == (verdict, verdict != "go")
 
 
 @pytest.mark.parametrize("strict", [False, True])

@@ -4,8 +4,8 @@ import pytest
 
 from tests.probe.samples import typed_result
 from tunectl.model import Waiver
-from tunectl.preflight.headline import count_waivers, headline
-from tunectl.shapes import Looser, Waivers
+from tunectl.preflight.headline import count_waivers, headline, stood
+from tunectl.shapes import Looser, Smis, Waivers
 
 TODAY = "2026-11-23"
 
@@ -39,6 +39,36 @@ def test_it_names_the_load_beside_which_it_was_measured(ran: bool) -> None:
 def test_each_verdict_and_each_end_of_the_feed_is_said_otherwise() -> None:
     ends = {headline("no-go", (), Waivers(), fed=fed) for fed in ("within", "broken", "not-judged", "")}
     assert len(ends | {headline(one, (), Waivers()) for one in ("go", "pending-reboot", "unknown", "no-go")}) == 7
+
+
+COUNTED, NOT_COUNTED = Smis(0, seconds=30.4), Smis(None, "only Intel's CPUs count them")
+
+
+@pytest.mark.parametrize(
+    ("smis", "limit", "stops", "said"),
+    [
+        (COUNTED, 0.0, None, ["SMIs in 30 s: 0 (limit 0)"]),
+        (Smis(1200, seconds=30.4), 0.5, None, ["SMIs in 30 s: 1,200 (limit 0.5/s)"]),
+        (COUNTED, None, None, ["SMIs in 30 s: 0 (no limit)"]),
+        (NOT_COUNTED, None, None, []),
+        (NOT_COUNTED, 0.0, None, ["SMIs are not known"]),
+        (NOT_COUNTED, 0.0, {"count": None, "reason": "one CPU"}, ["SMIs are not known"]),
+        (NOT_COUNTED, 0.0, {"count": 0}, []),
+        (
+            NOT_COUNTED,
+            0.0,
+            {"count": 10, "max_ns": 142_000, "explanation": "firmware (an SMI) or hardware"},
+            ["all probed CPUs stood still together, 142 µs the longest, 1/s: firmware (an SMI) or hardware"],
+        ),
+    ],
+)
+def test_it_says_how_often_all_cpus_stopped(
+    smis: Smis, limit: float | None, stops: dict[str, object] | None, said: list[str]
+) -> None:
+    """By their count, or else by what the probe saw of them; that nobody knows where a limit asks."""
+    probe = typed_result(simultaneous_stops=stops)
+    assert list(stood(smis, limit, probe)) == said
+    assert all(term in headline("go", (), Waivers(), still=said) for term in said)
 
 
 def test_it_names_each_looser_limit_with_both_figures() -> None:

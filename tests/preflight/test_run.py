@@ -1,6 +1,7 @@
 """preflight as a whole, on recorded hosts: what happens to the host while it is looked at changes the verdict."""
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.hosts.builder import build_named
 from tests.probe.stressed import BROKEN, put, works
 from tunectl.checking.runner import usual_s
 from tunectl.host import stressng
+from tunectl.host.hardware import FEWER_SMIS
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Outcome
 from tunectl.preflight.feeding import SECONDS
@@ -192,13 +194,33 @@ def test_a_waiver_for_a_thermal_finding_that_there_is_not_is_named(lab4: Path) -
     assert [(one.target, one.outcome) for one in idle] == [("waiver[thermal.throttel]", Outcome.UNSUPPORTED)]
 
 
-def test_smis_that_come_while_it_runs_are_counted_and_noted(tmp_path: Path) -> None:
+def test_smis_that_come_while_it_runs_are_counted_and_judged(tmp_path: Path) -> None:
+    """Low latency permits none; a host file may."""
     root = build_named(tmp_path / "xeon2s", "xeon2s")
     write_host_file(root, 'profile = "low-latency"\nisolated = "2-3,18-19"\n')
     msr = root / "dev/cpu/0/msr"
     msr.parent.mkdir(parents=True)
     msr.write_bytes(bytes(0x34) + (7).to_bytes(8, "little"))
-    assert (flown(root).smis.count, any("SMI" in note for note in flown(root).notes)) == (0, False)
-    flight = flown(root, lambda: msr.write_bytes(bytes(0x34) + (10).to_bytes(8, "little")))
-    assert flight.smis.count == 3
-    assert "3 SMIs came meanwhile: each stopped all CPUs for a while" in flight.notes
+
+    def smis(now: int, more: str = "") -> tuple[int | None, list[str], int, str]:
+        """How many, the reasons about them, the things to do about them, what the headline says of them."""
+        write_host_file(root, f'profile = "low-latency"\nisolated = "2-3,18-19"\n{more}')
+        flight = flown(root, lambda: msr.write_bytes(bytes(0x34) + now.to_bytes(8, "little")))
+        assert flight.smis.count is None or flight.smis.seconds > 0
+        said = next((term for term in flight.headline.split("; ") if "SMI" in term), "")
+        return (
+            flight.smis.count,
+            [reason.text for reason in flight.reasons if "SMI" in reason.text],
+            flight.unproved.count(FEWER_SMIS),
+            re.sub(r"in \d+ s", "in N s", said),
+        )
+
+    assert smis(7) == (0, [], 0, "SMIs in N s: 0 (limit 0)")
+    count, (reason,), to_do, said = smis(10)
+    assert (count, to_do, said) == (3, 1, "SMIs in N s: 3 (limit 0)")
+    assert reason.startswith("3 SMIs in ")
+    assert reason.endswith(" while the checks ran, allowed 0 per second (smis_per_s)")
+    assert smis(11, "[budget]\nsmis_per_s = 1000\n") == (1, [], 0, "SMIs in N s: 1 (limit 1000/s)")
+    msr.unlink()
+    msr = root / "dev/cpu/9/msr"
+    assert smis(12) == (None, [], 0, "")  # of a recorded host nobody asks

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tunectl.errors import UsageError
 from tunectl.hostfile.profile import load_profile, shipped
 from tunectl.probe.budget import judge, needed_s, suggested_s
-from tunectl.shapes import Budget, Jitter, plain, typed
+from tunectl.shapes import SMIS, Budget, Jitter, plain, typed
 
 from .samples import cpu_result
 from .samples import result as untyped
@@ -71,6 +71,32 @@ def test_what_was_not_measured_is_not_judged_within(document: Jitter, limits: di
     budget = judge(document, limits)
     assert (budget.verdict, budget.broken) == ("not-judged", [])
     assert why in budget.reason
+
+
+@pytest.mark.parametrize(
+    ("smis", "limit", "verdict", "broken"),
+    [
+        ({"count": 0}, 0, "within", []),
+        ({"count": 1}, 0, "broken", ["SMIs: 0.1 per second, allowed 0 per second (smis_per_s)"]),
+        ({"count": 20, "seconds": 20.0}, 1, "within", []),
+        ({"count": 21, "seconds": 20.0}, 1, "broken", ["SMIs: 1.05 per second, allowed 1 per second (smis_per_s)"]),
+        ({"count": 0}, 0.5, "not-judged", []),
+    ],
+)
+def test_smis_are_the_hosts_and_break_their_limit_once(
+    smis: dict[str, Any], limit: float, verdict: str, broken: list[str]
+) -> None:
+    """In 10 s a limit of 1 a second can be judged, a lower one cannot; that none came, always."""
+    found = judge(result(cpu_result(), cpu_result(3), smis=smis), {**LIMITS, SMIS: limit})
+    assert (found.verdict, found.broken, found.limits[SMIS]) == (verdict, broken, limit)
+
+
+@pytest.mark.parametrize("smis", [None, {"count": None, "reason": "only Intel's CPUs count them"}])
+def test_where_nobody_counts_smis_their_limit_is_none(smis: dict[str, Any] | None) -> None:
+    counts = {} if smis is None else {"smis": smis}
+    found = judge(result(cpu_result(), **counts), {**LIMITS, SMIS: 0})
+    assert (found.verdict, found.limits) == ("within", LIMITS)
+    assert judge(result(cpu_result(), **counts), {SMIS: 0}).verdict == "not-judged"
 
 
 def test_an_interrupted_run_can_still_break() -> None:

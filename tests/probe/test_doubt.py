@@ -10,8 +10,8 @@ from tests.fleet.made import good, preflight
 from tests.probe.samples import cpu_result
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.pseudofile import is_spared
-from tunectl.probe.budget import KEYS
 from tunectl.probe.doubt import SPARED, doubt_of_go
+from tunectl.shapes import FIGURES as GAPS
 from tunectl.shapes import Preflight, typed
 
 Change = Callable[[dict[str, Any]], Any]
@@ -37,6 +37,11 @@ def limit(key: str, value: float | None) -> Change:
 
 def probe(**changes: Any) -> Change:
     return lambda document: document["probe"].update(changes)
+
+
+def smis(count: int) -> Change:
+    """Of the whole preflight, in 30 s."""
+    return lambda document: document.update(smis={"count": count, "seconds": 30.0})
 
 
 def cpu(**changes: Any) -> Change:
@@ -90,9 +95,11 @@ SPARED_ONE = good("uncore.min_khz") | {"outcome": "unreadable"}
     [
         (lambda document: document.update(probe=None), "measured nothing"),
         (lambda document: document["probe"].update(interrupted=True), "prove nothing: 'the run was interrupted"),
-        *((limit(key, None), f"its probe was held to no limit of {key}") for key in KEYS),
-        (lambda document: document["probe"].pop("budget"), f"its probe was held to no limit of {', '.join(KEYS)}"),
+        *((limit(key, None), f"its probe was held to no limit of {key}") for key in GAPS),
+        (lambda document: document["probe"].pop("budget"), f"its probe was held to no limit of {', '.join(GAPS)}"),
         (budget(limits={"max_ns": 50_000}), "no limit of p99_9_ns, interruptions_per_s, stolen_ppm"),
+        (both(limit("smis_per_s", 0), smis(1)), "had more SMIs than its limit permits (1)"),
+        (both(limit("smis_per_s", 0), probe(smis={"count": 1})), "its probe break a limit: SMIs: 0."),
         (limit("max_ns", 3_999), "its probe break a limit: CPU 15: the longest interruption: 4000 ns"),
         (both(WORSE, limit("p99_9_ns", 1_999)), "its probe break a limit: CPU 15: the wait that 99.9 %"),
         (limit("interruptions_per_s", 4.99), "its probe break a limit: CPU 15: interruptions: 5 per second"),
@@ -172,6 +179,8 @@ def test_what_contradicts_a_go(change: Change, said: str) -> None:
     [
         lambda document: None,
         lambda document: document.update(thermal={"verdict": "unknown", "findings": [], "evidence": {}}),
+        both(limit("smis_per_s", 0.1), smis(3)),
+        both(limit("smis_per_s", 0), smis(0)),
         *(both(WORSE, limit(key, found)) for key, found in FIGURES.items()),  # a value equal to its limit is within
         probe(not_measured=[]),
         cpu_sets(isolated="15-16"),  # CPU 16 is offline, and verify says whether it may be

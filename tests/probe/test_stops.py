@@ -106,6 +106,13 @@ def test_stops_of_all_are_counted_and_not_what_each_has_for_itself(
     assert found.by_chance <= found.count / 10
 
 
+def test_a_host_that_has_nothing_but_stops_of_like_length_has_them_counted() -> None:
+    stops = [(k * SECOND, k * SECOND + 142e3) for k in (0.5, 1, 2, 3, 4)]
+    found = find_stops([stops, [(start + 300, end + 500) for start, end in stops]], LENGTH)
+    assert found
+    assert (found.count, found.max_ns, found.least_ns) == (5, 141_700, 100_000)
+
+
 def test_stops_of_some_cpus_beside_one_that_is_often_away_are_no_stops_of_all() -> None:
     """The third CPU is away for a fifth of the time, and so for a fifth of the stops."""
     two = with_stops(1, 2, 100, 1.0)
@@ -143,8 +150,10 @@ def test_a_result_says_how_often_all_cpus_stopped_and_what_can_do_so() -> None:
     stops = told(*both)
     assert (stops["count"], stops["total_ns"], stops["max_ns"]) == (5, 500_000, 100_000)
     said = stopped_together(typed(stops, Stops), 10.0)
-    assert "What can do so: an SMI or the hardware" in said
-    assert "0.5/s, 500 µs in all" in said
+    assert said.startswith(
+        "all probed CPUs stood still together, 100 µs the longest, 0.5/s: firmware (an SMI) or hardw"
+    )
+    assert "(5 times, 500 µs in all, and the kernel had no part in it; " in said
     virtual = told(
         *both,
         host_files={"/proc/cpuinfo": "flags : constant_tsc hypervisor nonstop_tsc\n"},
@@ -161,9 +170,49 @@ def test_a_gap_in_which_the_kernel_ran_is_no_part_of_a_stop() -> None:
 def test_it_is_said_why_nobody_can_tell() -> None:
     both = raw_cpu(2, *TOGETHER), raw_cpu(3, *TOGETHER)
     assert told(both[0])["reason"] == "it takes two probed CPUs to see one"
-    assert "--attribute" in told(*both, traced=False)["reason"]
+    entered = [raw_cpu(cpu, *TOGETHER, **took(5)) for cpu in (2, 3)]
+    assert "--attribute" in told(*entered, traced=False)["reason"]
+    assert "--attribute" in told(*both, traced=False, files_after={})["reason"]
     assert "counters" in told(*both, host_files={"/proc/cpuinfo": "flags : constant_tsc\n"})["reason"]
-    assert {told(both[0])["count"], told(*both, traced=False)["count"]} == {None}
+    core = raw_cpu(2, *TOGETHER, siblings=[3]), raw_cpu(3, *TOGETHER, siblings=[2])
+    assert told(*core)["reason"].startswith("it takes CPUs of two cores")
+    assert told(*core, raw_cpu(5, *TOGETHER, siblings=[6]))["count"] == 5
+    found = told(both[0]), told(*entered, traced=False), told(*both, traced=False, files_after={}), told(*core)
+    assert {one["count"] for one in found} == {None}
+
+
+def took(irqs: int, switches: int = 0, faults: int = 0) -> dict[str, Any]:
+    """How often the kernel took a CPU."""
+    counters = {"context_switches": {"voluntary": 0, "involuntary": switches}, "page_faults": faults}
+    return {"counters": {"irq": {"LOC": irqs}, **counters}}
+
+
+@pytest.mark.parametrize(
+    ("entries", "count"), [(took(0), 5), (took(2), 3), (took(3), None), (took(0, 2), 3), (took(1, 1, 1), None)]
+)
+def test_without_a_trace_as_many_stops_are_left_to_the_kernel_as_it_took_any_cpu(
+    entries: dict[str, Any], count: int | None
+) -> None:
+    """The longest of them, and by the CPU that it took most often."""
+    lengths = [300_000, 100_000, 100_000, 100_000, 200_000]
+    gaps = [(start, start + length) for (start, _), length in zip(TOGETHER, lengths, strict=True)]
+    stops = told(raw_cpu(2, *gaps, **took(0)), raw_cpu(3, *gaps, **entries), traced=False)
+    assert stops["count"] == count
+    longest = {5: 300_000, 3: 100_000, None: 0}[count]
+    assert (stops["max_ns"], stops["total_ns"]) == (longest, {5: 800_000, 3: 300_000, None: 0}[count])
+
+
+def test_without_a_trace_a_host_on_which_cpus_are_away_by_themselves_has_no_stops() -> None:
+    apart = [(start + 500_000, end + 500_000) for start, end in TOGETHER]
+    assert told(raw_cpu(2, *TOGETHER), raw_cpu(3, *apart), traced=False)["count"] == 0
+
+
+def test_short_gaps_beside_a_long_one_are_one_stop() -> None:
+    """One CPU is away for 100 us, the other twice meanwhile: what the kernel did five times on one explains all."""
+    long = [(k * SECOND, k * SECOND + 1e5) for k in (0.5, 1, 2, 3, 4)]
+    pairs = [(at + after, at + after + 4e4) for at, _ in long for after in (0, 5e4)]
+    found = [find_stops([long, pairs], LENGTH, entries) for entries in (0, 2, 3, 5)]
+    assert [one and (one.count, one.max_ns) for one in found] == [(5, 80_000), (3, 80_000), (None, 0), (None, 0)]
 
 
 def test_beyond_the_list_nothing_is_compared() -> None:

@@ -1,5 +1,7 @@
 """Prometheus: what node_exporter's textfile collector takes, read back by the client's own parser and by promtool."""
 
+import math
+import re
 import shutil
 import subprocess
 from datetime import UTC, datetime
@@ -12,7 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.report.documents import NAMES, body, document, findings, hostile, verify_of
 from tunectl.model import Document, Finding, HostId, Outcome
 from tunectl.report import render
+from tunectl.report.figures import limits_of
 from tunectl.report.prometheus import MAX_TARGETS
+from tunectl.shapes import SMIS, Jitter, typed
 
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -89,6 +93,30 @@ def test_a_preflight_without_a_probe() -> None:
         "probe_judged",
     ]
     assert value(found, "probe_judged", report="preflight") == 0
+
+
+def test_smis_are_one_series_of_the_host_and_none_where_nobody_counts_them() -> None:
+    """A limit above none at all is looser without measure."""
+    probe, loose = body("probe.jitter"), {"key": SMIS, "limit": 1, "profile_limit": 0, "profile": "low-latency"}
+    probe |= {"smis": {"count": 10, "seconds": 20.0}}
+    probe["budget"]["limits"][SMIS] = 1
+    found = series(render(document("preflight", probe=probe, looser=[loose]), "prometheus"))
+    assert value(found, "smis_per_second", report="preflight") == 0.5
+    assert value(found, "probe_budget_smis_per_second", report="preflight") == 1
+    assert value(found, "probe_budget_looser_ratio", report="preflight", limit=SMIS) == math.inf
+    probe |= {"smis": {"count": None, "reason": "only Intel's CPUs count them"}}
+    found = series(render(document("preflight", probe=probe), "prometheus"))
+    assert value(found, "smis_per_second", report="preflight") is None
+
+
+def test_smis_stand_beside_their_limit_as_the_hosts() -> None:
+    probe = body("probe.jitter") | {"smis": {"count": 10, "seconds": 20.0}}
+    probe["budget"]["limits"][SMIS] = 0
+    row = limits_of(typed(probe, Jitter))[-1]
+    assert (row.label, row.measured, row.limit, row.where, row.word) == ("SMIs", "0.5/s", "0/s", "the host", "OVER")
+    page = render(document("preflight", probe=probe), "text")
+    assert re.search(r"SMIs +0.5/s of 0/s .*OVER +the host", page)
+    assert "'probe_smis_per_s'=0.5;;0;0" in render(document("preflight", probe=probe), "nagios")
 
 
 def test_what_was_not_measured_is_no_series() -> None:

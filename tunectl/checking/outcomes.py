@@ -7,7 +7,7 @@ import pytest
 
 from tunectl.checking.window import some
 from tunectl.fix import NOTHING, Fix, in_turn, of_text
-from tunectl.model import Match, Outcome, Scalar, Severity
+from tunectl.model import Finding, Match, Outcome, Scalar, Severity
 
 # Decorates a check that concludes from threads it does not find: they prove something only where all can be seen.
 needs_sight = pytest.mark.needs_sight
@@ -56,6 +56,11 @@ class Fault(NamedTuple):
 
     what: str
     fix: Fix
+
+
+def settle(found: Finding) -> NoReturn:
+    """As somebody else has judged it."""
+    raise Settled(found.outcome, found.reason, found.fix, found.observed, found.desired, found.match)
 
 
 def failing_of(subject: str, faults: Sequence[Fault]) -> NoReturn:

@@ -4,6 +4,7 @@ from tunectl.bootloader.families import detect
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.helped import OK, Example
 from tunectl.cli.options import Options
+from tunectl.host.adjtimex import read_kernel_clock
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.guest import read_guest
 from tunectl.host.identity import read_firmware, read_identity
@@ -48,6 +49,6 @@ def _show(options: Options, root: Sysroot) -> int:
     body = show_body(topology, read_tuners(root), roles, identity, tuned, loader, guest)
     waits = waiting(options.state_path, root, identity.boot_id)
     unknown = [waits.said] if waits.said and not waits.change else []
-    body = replaced(body, firmware=read_firmware(root))
+    body = replaced(body, firmware=read_firmware(root), kernel_clock=read_kernel_clock() if root.live else None)
     emit(options, "show", identity, replaced(body, unconfirmed=waits.change, notes=unknown))
     return OK

@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta
 from tunectl.fleet.causes import Cause, Told, told_by
 from tunectl.fleet.todo import Doing, doings
 from tunectl.probe.doubt import doubt_of_go
-from tunectl.shapes import FIGURES, Amount, CameBack, Count, Firmware, Hardware, Host, Jitter, Maybe, Preflight, Waits
+from tunectl.shapes import Amount, CameBack, Count, Firmware, Hardware, Host, Jitter, Maybe, Preflight, Waits
 
 
 class Measure(NamedTuple):
@@ -152,12 +152,8 @@ _KEPT_ONCE = (str, Hardware, Firmware)
 
 
 def _figures(probe: Jitter) -> Measured:
-    worst = {name: probe.worst(name) for name in FIGURES}
-    loop_ns = max((cpu.loop_ns.mean for cpu in probe.cpus if cpu.loop_ns.mean is not None), default=None)
-    threshold_ns, cpus = float(probe.threshold_ns), len(probe.cpus)
-    smis = probe.smis.count / probe.duration_s if probe.smis and probe.smis.count is not None else None
-    verdict = probe.budget.verdict
-    return Measured(probe.duration_s, threshold_ns, cpus, verdict, **worst, smis_per_s=smis, loop_ns=loop_ns)
+    worst = {measure.name: probe.worst(measure.name) for measure in MEASURES}
+    return Measured(probe.duration_s, float(probe.threshold_ns), len(probe.cpus), probe.budget.verdict, **worst)
 
 
 VERDICTS = ("no-go", "unknown", "pending-reboot", "go")  # the worst first

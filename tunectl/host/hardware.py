@@ -5,9 +5,11 @@ MSR_SMI_COUNT is read on a CPU that does not measure. Source: Intel SDM volume 4
 
 import re
 import struct
-from collections.abc import Collection, Iterable
+import time
+from collections.abc import Callable, Collection, Iterable
 
 from tunectl.cpulist import CpuSet
+from tunectl.fix import to_decide
 from tunectl.host.cpus import Cpu
 from tunectl.host.cpusets import ISOLATED, NOHZ_FULL, read_cpu_list
 from tunectl.host.guest import is_metal, read_cpuidle_driver
@@ -91,15 +93,30 @@ def parse_os_release(text: str) -> str:
     return last_value(text, "PRETTY_NAME")
 
 
+FEWER_SMIS = to_decide(
+    "find what in the firmware asks for them: BIOS (USB legacy support, power capping, patrol scrub, corrected "
+    "errors by firmware first), BMC polling; then `tunectl probe jitter --attribute` says how long each lasts"
+)
 _COUNT = 0x34
 _BITS = 0xFFFF_FFFF  # the upper half is reserved
 
 
-def smis_between(before: Smis, after: Smis) -> Smis:
-    """How many came between the two."""
+def smis_between(before: Smis, after: Smis, seconds: float = 0.0) -> Smis:
+    """How many came between the two, so many seconds apart."""
     if after.count is None or before.count is None:
         return Smis(None, after.reason or before.reason)
-    return Smis((after.count - before.count) & _BITS)
+    return Smis((after.count - before.count) & _BITS, seconds=round(seconds, 3))
+
+
+def counting_smis(root: Sysroot, cpus: Collection[int]) -> Callable[[], Smis]:
+    """How many came from now on until it is called, as `read_smis` counts."""
+    before, began = read_smis(root, cpus), time.monotonic()
+
+    def since() -> Smis:
+        after = before if before.count is None else read_smis(root, cpus)
+        return smis_between(before, after, time.monotonic() - began)
+
+    return since
 
 
 def read_smis(root: Sysroot, cpus: Collection[int]) -> Smis:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tunectl.fix import NOTHING, Fix, in_turn, to_decide
-from tunectl.host.adjtimex import KernelClock, read_kernel_clock
+from tunectl.host.adjtimex import read_kernel_clock
 from tunectl.host.chrony import read_tracking
 from tunectl.host.leaptable import expired_leap_table
 from tunectl.host.linuxptp import PtpClock, may_steer, read_ptp_clock
@@ -22,8 +22,10 @@ from tunectl.host.refusals import ON_HOST
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timekeepers import Timekeeper, read_timekeepers
 from tunectl.host.timesyncd import read_synced
-from tunectl.model import Outcome
-from tunectl.wording import few, nanoseconds, seconds_of
+from tunectl.model import Finding, Match, Outcome, Severity
+from tunectl.shapes import KernelClock
+from tunectl.verdict import CLOCK
+from tunectl.wording import few, kernels_own, nanoseconds, seconds_of
 
 # A source that left eight questions unanswered is unreachable (RFC 5905, the reach register).
 _MISSED, _LEAST_S = 8, 4.0
@@ -79,10 +81,7 @@ def read_host_time(root: Sysroot) -> HostTime:
     """Asks everybody who can be asked; it may take some seconds. Never raises."""
     if not root.live:
         return HostTime(is_recorded=True)
-    try:
-        kernel = read_kernel_clock()
-    except OSError:
-        kernel = None
+    kernel = read_kernel_clock()
     keepers = tuple(read_timekeepers(root))
     expired = expired_leap_table(root, keepers, time.time())
     return HostTime(kernel, keepers, tuple(_words(root, keepers)), hidden_threads(root), expired=expired)
@@ -239,6 +238,15 @@ def judge(seen: HostTime, limit_ns: float) -> Judged:
     return Judged(Outcome.COMPLIANT, "; ".join([steered, *remarks]), NOTHING, *said)
 
 
+def finding_of(found: Judged, limit_ns: float) -> Finding:
+    """The same as a check has it, and the monitor."""
+    most, allowed = (None, None) if found.bound_ns is None else (nanoseconds(found.bound_ns), nanoseconds(limit_ns))
+    values = (most, allowed, found.reason, found.fix)
+    return Finding(
+        CLOCK, "", found.outcome, *values, severity=Severity.HYGIENE, match=Match.AT_MOST if most else Match.EQUAL
+    )
+
+
 def _best(words: Sequence[Word]) -> Word | None:
     """Whose estimate counts: one who steers before one who watches, one with a bound before one without."""
     told = [word for word in words if not word.is_of_card]
@@ -277,8 +285,7 @@ def _remarks(seen: HostTime) -> Iterator[str]:
     if seen.kernel is None:
         yield "the kernel's own view is not shown here"
         return
-    if not seen.kernel.synchronised:
-        yield "the kernel calls it unsynchronised"
+    yield f"the kernel calls it {kernels_own(seen.kernel)}"
     said = next((word for word in seen.words if word.tai_s), None)
     if said and not seen.kernel.tai_s:
         yield f"the kernel's TAI offset is 0 s, {said.keeper} says {said.tai_s} s: CLOCK_TAI shows UTC"

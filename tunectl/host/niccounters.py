@@ -19,7 +19,8 @@ _INTEL = {
     CORRUPT: r"rx_crc_errors|rx_align_errors",
 }
 # The sources: Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst and the drivers' tables of
-# strings: ice_ethtool.c, i40e_ethtool.c, ixgbe_ethtool.c, igb_ethtool.c, bnxt_ethtool.c, sfc/ef10.c
+# strings: ice_ethtool.c, i40e_ethtool.c, ixgbe_ethtool.c, igb_ethtool.c, bnxt_ethtool.c, sfc/ef10.c. Of FEC,
+# counters.rst: what rx_pcs_symbol_err_phy counts was not corrected, and traffic is lost; rx_corrected_bits_phy was.
 _MEANINGS: Mapping[str, Mapping[str, str]] = {
     "mlx5_core": {
         LOST: r"rx_out_of_buffer|rx_discards_phy|rx_prio\d_discards|rx_prio\d_buf_discard",

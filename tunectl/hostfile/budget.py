@@ -7,7 +7,7 @@ import msgspec
 
 from tunectl.errors import UsageError
 from tunectl.hostfile.shape import CEILINGS, Budget, FeedBudget
-from tunectl.shapes import Looser
+from tunectl.shapes import SMIS, Looser
 
 
 class Measure(NamedTuple):
@@ -19,10 +19,11 @@ class Measure(NamedTuple):
 
 def check_limit(key: str, value: float, where: str) -> None:
     """UsageError, naming `where`, for a figure that no run can break, or that none can keep."""
-    if not 0 < value < CEILINGS[key]:  # NaN, too: nothing is ever above it
-        most = f"{CEILINGS[key]:.10g}"
+    is_none = key == SMIS and value == 0
+    if not (is_none or 0 < value < CEILINGS[key]):  # NaN, too: nothing is ever above it
+        most, least = f"{CEILINGS[key]:.10g}", "zero or a number" if key == SMIS else "a number"
         raise UsageError(
-            f"{where}: {value:.10g} is no limit", f"a number above zero and below {most}, which no run reaches"
+            f"{where}: {value:.10g} is no limit", f"{least} above zero and below {most}, which no run reaches"
         )
 
 

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from tunectl.shapes import SMIS
+
 Value = bool | int | float | str  # of a knob
 _Seconds = Annotated[float, Meta(gt=0, le=3600)]
 
@@ -100,20 +102,21 @@ class Network(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 # What no run can reach, by key of [budget] and [clock]: a limit there would permit everything. The longest run takes a
-# day; an interruption takes a nanosecond or more; nobody can take more than the whole time.
+# day; an interruption takes a nanosecond or more, an SMI a microsecond; nobody can take more than the whole time.
 CEILINGS = {
     "max_error_ns": 86_400e9,
     "max_ns": 86_400e9,
     "p99_9_ns": 86_400e9,
     "interruptions_per_s": 1e9,
     "stolen_ppm": 1e6,
+    SMIS: 1e6,
     "due_to_book_p99_9_ns": 86_400e9,
 }
 
 
 def _between(key: str) -> dict[str, float]:
-    """Only for the schema: check_limit() of hostfile/budget.py says it with the file and the key."""
-    return {"exclusiveMinimum": 0, "exclusiveMaximum": CEILINGS[key]}
+    """Only for the schema: check_limit() of hostfile/budget.py says it with the file and the key. SMIs can be none."""
+    return {"minimum" if key == SMIS else "exclusiveMinimum": 0, "exclusiveMaximum": CEILINGS[key]}
 
 
 class FeedBudget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -151,6 +154,13 @@ class Budget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         Meta(
             description="The part of the time that is lost, in millionths.",
             extra_json_schema=_between("stolen_ppm"),
+        ),
+    ] = None
+    smis_per_s: Annotated[
+        float | None,
+        Meta(
+            description="System management interrupts of the host, where they are counted; 0 permits none.",
+            extra_json_schema=_between(SMIS),
         ),
     ] = None
     feed: Annotated[FeedBudget, Meta(description="What `probe feed` is judged by.")] = FeedBudget()

@@ -3,16 +3,16 @@
 GO means measured and judged (docs/interface.md): without a probe that was held to its limits it is never said.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
 from tunectl.fix import NOTHING, Fix
 from tunectl.model import Finding, Outcome, cost
-from tunectl.shapes import Feed, Jitter
+from tunectl.shapes import SMIS, Feed, Jitter, Smis
 from tunectl.verdict import fails_gate, is_proof, verdict_of
-from tunectl.wording import FEED, PROBE, UNDER_LOAD, broken_limits, sentence, standing
+from tunectl.wording import FEED, PROBE, UNDER_LOAD, broken_limits, plural, sentence, standing
 
 STOP = "GO needs them stopped, or --intrude"
 
@@ -33,6 +33,7 @@ class Problem(NamedTuple):
 
 
 NO_PROBLEM = Problem()
+_NOT_COUNTED = Smis()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,8 @@ class Parts:
     load_problem: Problem = NO_PROBLEM  # why it was not
     feed: Feed | None = None  # `probe feed`, where it was asked for
     feed_problem: str = ""  # why it was not measured
+    smis: Smis = _NOT_COUNTED  # of the host, while preflight ran
+    smi_limit: float | None = None  # a second
     stopped: str = ""  # when Ctrl-C came; "" where it did not
 
 
@@ -74,7 +77,7 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[Reason]]:
         Reason(broken_limit.what, broken_limit.reason)
         for broken_limit in broken_limits(parts.probe, parts.loaded, parts.feed)
     ]
-    reasons = [*_gathered(failing), *broken, *_plain(parts.beside)]
+    reasons = [*_gathered(failing), *broken, *_plain(parts.beside), *_plain(_smis(parts))]
     unknown = _plain([parts.stopped] * bool(parts.stopped) + _unjudged(parts) + list(parts.not_measured))
     unknown += _plain(_unjudged_too(UNDER_LOAD, parts.load_problem, parts.loaded))
     unknown += _plain(_unjudged_too(FEED, parts.feed_problem, parts.feed))
@@ -84,11 +87,24 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[Reason]]:
         unknown += _plain(["no knob could be read"])
     unknown += _gathered(missed)
     unknown += _plain(f"probe: neither the profile nor the host file limits {key}" for key in parts.unlimited)
+    stops = parts.probe.simultaneous_stops if parts.probe else None
+    shown = parts.smis.count is not None or (stops is not None and stops.count is not None)
+    if strict and parts.smi_limit is not None and not shown:
+        unknown += _plain([f"SMIs: {parts.smis.reason}"])
     if strict and parts.thermal_verdict == "unknown":
         unknown += _plain([f"thermal state: {parts.thermal_reason}"])
     pending = [finding for finding in every if finding.outcome is Outcome.PENDING_REBOOT]
     verdict = "no-go" if reasons else "unknown" if unknown else "pending-reboot" if pending else "go"
     return verdict, reasons + unknown + _gathered(pending)
+
+
+def _smis(parts: Parts) -> Iterator[str]:
+    """A reason where more came than the limit permits, though not while the probe measured."""
+    rate, limit = parts.smis.per_s(0.0), parts.smi_limit
+    told = parts.probe and SMIS in parts.probe.budget.broken_limits
+    if rate is not None and limit is not None and rate > limit and not told:
+        count = plural(parts.smis.count or 0, "SMI")
+        yield f"{count} in {parts.smis.seconds:.0f} s while the checks ran, allowed {limit:.10g} per second ({SMIS})"
 
 
 def _plain(texts: Iterable[str]) -> list[Reason]:

@@ -1,10 +1,10 @@
 """preflight's headline: the verdict in words, and on what terms it was reached. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tunectl.model import Outcome, Target, Waiver
-from tunectl.shapes import Jitter, Looser, NextWaiver, Waivers
-from tunectl.wording import looser_limits, plural
+from tunectl.shapes import Jitter, Looser, NextWaiver, Smis, Waivers
+from tunectl.wording import looser_limits, plural, stood_still
 
 _MEANS = {
     "go": "this host is ready to trade",
@@ -47,13 +47,14 @@ def headline(
     *,
     not_known: int = 0,
     clock: Outcome | None = None,
+    still: Sequence[str] = (),
 ) -> str:
     """One sentence: what the verdict means, beside which load it was measured, what became of the feed, each limit that
     is looser than the profile's, and the waivers.
 
     `fed` is the verdict of the feed's budget, "not-judged" also where it was not measured; "" where nobody asked.
     `not_known` counts the boot arguments that are in force and that the next boot may not have; `clock` is how
-    the host's own clock was judged.
+    the host's own clock was judged; `still` is what there is to say of times at which all CPUs stopped.
     """
     said = [_MEANS[verdict]]
     if loaded and loaded.load and loaded.load.ran:
@@ -62,11 +63,24 @@ def headline(
         said.append(_FED[fed])
     if looser:
         said.append(looser_limits(looser))
+    said += still
     if clock in _CLOCK:
         said.append(_CLOCK[clock])
     if not_known:
         said.append(f"the next boot is not known for {plural(not_known, 'argument')}")
     return "; ".join([*said, _waivers(waivers)])
+
+
+def stood(smis: Smis, limit: float | None, probe: Jitter | None) -> Iterator[str]:
+    """What is known of SMIs and other stops of all CPUs; that nobody knows where a limit asks."""
+    allowed = "no limit" if limit is None else f"limit {limit:.10g}" + ("/s" if limit else "")
+    stops = probe.simultaneous_stops if probe else None
+    if smis.count is not None:
+        yield f"SMIs in {smis.seconds:.0f} s: {smis.count:,} ({allowed})"
+    elif limit is not None and (stops is None or stops.count is None):
+        yield "SMIs are not known"
+    if probe and stops and stops.count:
+        yield stood_still(stops, probe.duration_s)
 
 
 def _waivers(waivers: Waivers) -> str:

@@ -20,7 +20,7 @@ from tunectl.host import occupants
 from tunectl.host.cpus import read_node_cpus
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.fairserver import may_serve
-from tunectl.host.hardware import read_smis, smis_between
+from tunectl.host.hardware import FEWER_SMIS, counting_smis
 from tunectl.host.identity import read_firmware, read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_machine
@@ -35,19 +35,19 @@ from tunectl.monitor.watched_host import WatchedHost
 from tunectl.preflight import beside
 from tunectl.preflight.feeding import SECONDS, Fed, measure_feed
 from tunectl.preflight.gate import NO_PROBLEM, STOP, Parts, Problem, Reason, decide
-from tunectl.preflight.headline import count_waivers, headline
+from tunectl.preflight.headline import count_waivers, headline, stood
 from tunectl.preflight.thermal import NAMES, judge_thermal, verdict_of_heat
 from tunectl.preflight.unproved import to_feed, to_finish, to_load, to_prove
-from tunectl.probe.budget import KEYS, judge, suggested_s
+from tunectl.probe.budget import judge, suggested_s
 from tunectl.probe.loaded import planned, refusal, under
 from tunectl.probe.runner import run_jitter
-from tunectl.shapes import Firmware, Hardware, Jitter, LeftOut, Looser, Smis, Waivers, replaced
+from tunectl.shapes import FIGURES, SMIS, Firmware, Hardware, Jitter, LeftOut, Looser, Smis, Waivers, replaced
 from tunectl.tuning.inspection import Inspection, config_or_proposal
 from tunectl.tuning.journal import Journal, peek
 from tunectl.tuning.plan import idle_waivers, waive
 from tunectl.tuning.proved import of_this_boot
 from tunectl.verdict import CLOCK, verdict_of
-from tunectl.wording import PROBE, plural
+from tunectl.wording import PROBE
 from tunectl.work import Tell, Work
 
 _STOPPED = "interrupted while {}: what comes behind was not looked at, and nothing of it is judged"
@@ -129,21 +129,22 @@ def run_preflight(request: Request) -> Flight:
     flight.load = config.load if request.load is None else request.load
     flight.is_feed_asked = config.feed if request.feed is None else request.feed
     spared = config.scope.online - config.scope.isolated
-    before = read_smis(root, spared)
+    smis = counting_smis(root, spared)
     watched = WatchedHost(inspection)
     cool = take_snapshot(watched, HEAT)
     stopped = _gather(request, flight, config, facts)
     _look_longer(request, flight, config, facts)
     _thermal(flight, cool, take_snapshot(watched, HEAT), inspection)
     watched.close()
-    flight.smis = before if before.count is None else smis_between(before, read_smis(root, spared))
-    if flight.smis.count:
-        flight.notes.append(f"{plural(flight.smis.count, 'SMI')} came meanwhile: each stopped all CPUs for a while")
+    flight.smis = smis()
+    is_asked = flight.inspection and (root.live or flight.smis.count is not None)  # a recording has no counter
+    smi_limit = config.budget.get(SMIS) if is_asked else None
     problem = flight.probe_problem
     flight.unproved = (
         *to_prove(root.live, problem, flight.probe, flight.beside, flight.load),
         *to_load(flight.load, flight.load_problem, flight.loaded),
         *to_feed(flight.fed.problem, flight.fed.result),
+        *((FEWER_SMIS,) if smi_limit is not None and (flight.smis.per_s(0.0) or 0.0) > smi_limit else ()),
         *to_finish(stopped, flight.load),
     )
     parts = Parts(
@@ -157,11 +158,13 @@ def run_preflight(request: Request) -> Flight:
         beside=tuple(beside.broken(flight.beside, config.budget)),
         not_measured=tuple(f"{one.shown}; {STOP}" for one in flight.beside),
         spared=frozenset(name for name, knob in KNOBS.items() if is_spared(knob.driver)),
-        unlimited=tuple(key for key in KEYS if key not in config.budget) if flight.inspection else (),
+        unlimited=tuple(key for key in FIGURES if key not in config.budget) if flight.inspection else (),
         loaded=flight.loaded,
         load_problem=flight.load_problem,
         feed=flight.fed.result,
         feed_problem=flight.fed.problem,
+        smis=flight.smis,
+        smi_limit=smi_limit,
         stopped=stopped,
     )
     flight.verdict, reasons = decide(parts, request.strict)
@@ -176,7 +179,8 @@ def run_preflight(request: Request) -> Flight:
     fed = flight.fed.result.budget.verdict if flight.fed.result else "not-judged" if flight.is_feed_asked else ""
     clock = next((finding.outcome for finding in flight.check if finding.knob == CLOCK), None)
     terms = (flight.verdict, flight.looser, flight.waivers, flight.loaded, fed)
-    flight.headline = headline(*terms, not_known=not_known, clock=clock)
+    still = tuple(stood(flight.smis, smi_limit, flight.probe))
+    flight.headline = headline(*terms, not_known=not_known, clock=clock, still=still)
     return flight
 
 

@@ -11,6 +11,7 @@ the time where each is as long as max_ns allows, so it is max_ns that says how r
 - interruptions_per_s = r: 10 / r seconds.
 - stolen_ppm = s: interruptions of max_ns come s / max_ns times a second.
 - p99_9_ns = w: the share of arrivals that wait longer than w is (max_ns - w) times their rate, and may be 1/1000.
+- smis_per_s = r: 10 / r seconds; of none at all (0) as of a maximum. Where nobody counts them it is no limit.
 - max_ns: a maximum needs no number of observations; it holds for the time that was measured. That has to be twice as
   long as max_ns itself: a run that is shorter has no room for an interruption that is longer.
 
@@ -24,7 +25,7 @@ from typing import NamedTuple
 
 from tunectl.errors import UsageError
 from tunectl.probe.jitter_warnings import AS_GOOD_AS, CONSERVED_PPM, LEAST_S
-from tunectl.shapes import Budget, Cpu, Jitter
+from tunectl.shapes import SMIS, Budget, Cpu, Jitter
 
 OBSERVATIONS = 10
 USUAL_S = 5.0  # how long a run is where its limits need no longer one
@@ -53,6 +54,7 @@ _MEASURES: Mapping[str, _Measure] = {
     ),
     "interruptions_per_s": _Measure("interruptions", "per second", lambda limit, _: OBSERVATIONS / limit),
     "stolen_ppm": _Measure("time stolen", "ppm", lambda limit, max_ns: OBSERVATIONS * max_ns / (limit * 1000)),
+    SMIS: _Measure("SMIs", "per second", lambda limit, _: OBSERVATIONS / limit if limit else 0.0),
 }
 KEYS = tuple(_MEASURES)
 
@@ -62,7 +64,8 @@ def check_limits(limits: Mapping[str, float], keys: Sequence[str], where: str) -
     for name, limit in limits.items():
         if name not in keys:
             raise UsageError(f"{where}: unknown limit {name}", f"known are {', '.join(keys)}")
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
+        is_none = name == SMIS and limit == 0
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or not (limit > 0 or is_none):
             raise UsageError(f"{where}: {name} = {limit!r} is no number above zero")
 
 
@@ -91,8 +94,11 @@ def judge(result: Jitter, limits: Mapping[str, float]) -> Budget:
     none. `not_judged` has a sentence for each limit that the run was too short for.
     UsageError for an unknown limit or one that is no number above zero.
     """
+    if result.worst(SMIS) is None:  # nobody counts them here
+        limits = {name: limit for name, limit in limits.items() if name != SMIS}
     needed = needed_s(limits)
-    pairs = [(cpu, name) for cpu in result.cpus for name in limits if not cpu.unfit]
+    pairs = [(cpu, name) for cpu in result.cpus for name in limits if name != SMIS and not cpu.unfit]
+    pairs += [(cpu, name) for cpu in result.cpus[:1] for name in limits if name == SMIS]
     if result.ended_by == "until":  # a gap chose when it ended, so rates and shares are not the host's
         pairs = [(cpu, name) for cpu, name in pairs if name == "max_ns"]
     over: list[str] = []
@@ -101,7 +107,8 @@ def judge(result: Jitter, limits: Mapping[str, float]) -> Budget:
         value, limit, (what, unit, _) = _value(result, cpu, name), limits[name], _MEASURES[name]
         if not value <= limit:
             over.append(name)
-            broken.append(f"CPU {cpu.cpu}: {what}: {value:.10g} {unit}, allowed {limit:.10g} {unit} ({name})")
+            whose = "" if name == SMIS else f"CPU {cpu.cpu}: "
+            broken.append(f"{whose}{what}: {value:.10g} {unit}, allowed {limit:.10g} {unit} ({name})")
     short = [*_hidden(result, limits), *_too_short(result, needed)]
     reason = _why_not_judged(result, limits) or "; ".join([*_not_alone(result), *short])
     verdict = "broken" if broken else "not-judged" if reason else "within"
@@ -121,7 +128,8 @@ def _hidden(result: Jitter, limits: Mapping[str, float]) -> list[str]:
     """
     threshold, default = result.threshold_ns, result.default_threshold_ns
     counted = default and threshold > default
-    hidden = [name for name, limit in limits.items() if (threshold > limit if name.endswith("_ns") else counted)]
+    gaps = ((name, limit) for name, limit in limits.items() if name != SMIS)
+    hidden = [name for name, limit in gaps if (threshold > limit if name.endswith("_ns") else counted)]
     return [f"{name}: gaps below the threshold of {threshold:,} ns were not counted" for name in hidden]
 
 

@@ -14,8 +14,8 @@ from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.experiments.feed_budget import judge_feed
 from tunectl.model import Outcome
-from tunectl.probe.budget import KEYS, judge
-from tunectl.shapes import Feed, Jitter, JudgedTarget, Preflight, Section
+from tunectl.probe.budget import judge
+from tunectl.shapes import FIGURES, SMIS, Feed, Jitter, JudgedTarget, Preflight, Section
 from tunectl.verdict import SECTIONS, is_proof
 
 # The verdicts beside which GO can stand. `check` is "unreadable" where only the engine's own threads were to be judged.
@@ -46,6 +46,9 @@ def doubt_of_go(document: Preflight) -> str:
     probe = document.probe
     if not probe:
         return "measured nothing"
+    limit, smis = probe.budget.limits.get(SMIS), document.smis
+    if smis and limit is not None and (smis.per_s(0.0) or 0.0) > limit:
+        return f"had more SMIs than its limit permits ({smis.count})"
     reasons = (f"gives a reason against it: {as_data(reason)}" for reason in document.reasons)
     measured = chain(_of_run(document, probe), _under_load(document), _feed(document))
     return next(chain(measured, reasons, _sections(document), _findings(document)), "")
@@ -105,7 +108,7 @@ def moment_of(text: str) -> datetime | None:
 def _said(probe: Jitter) -> Iterator[str]:
     """Does it say that it kept within limits that exist?"""
     budget = probe.budget
-    if missing := [key for key in KEYS if budget.limits.get(key) is None]:
+    if missing := [key for key in FIGURES if budget.limits.get(key) is None]:
         yield f"its probe was held to no limit of {', '.join(missing)}"
     if budget.verdict != "within":
         yield f"its probe was not judged: {as_data(budget.reason, _NO_REASON)}"

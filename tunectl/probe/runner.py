@@ -15,7 +15,7 @@ from tunectl import installed
 from tunectl.cpulist import CpuSet, format_cpulist, named_cpus, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cgroup import home_of, place_for
-from tunectl.host.hardware import read_smis, smis_between
+from tunectl.host.hardware import counting_smis
 from tunectl.host.run import Completed, Resident, reason_of, run
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.tracefs import mark
@@ -154,7 +154,7 @@ def run_jitter(
 
     limit_s = duration_s + _GRACE_S
     spared = os.sched_getaffinity(0) - chosen if chosen else frozenset()
-    before, traced = read_smis(Sysroot(), spared), None
+    smis, traced = counting_smis(Sysroot(), spared), None
     if attribute:
         words.append("--wait-for-go")
         with Tracer(Sysroot(), keeps_last=until_ns is not None) as tracer:
@@ -162,9 +162,8 @@ def run_jitter(
             traced = tracer.result()
     else:
         done = start(words, chosen, timeout_s=limit_s, on_stderr=hear, enters=True)
-    smis = before if before.count is None else smis_between(before, read_smis(Sysroot(), spared))
-    result = explain(of_schema(document_of(done), RAW, SCHEMA), traced)
-    return replace(result, smis=smis)
+    came = smis()
+    return replace(explain(of_schema(document_of(done), RAW, SCHEMA), traced), smis=came)
 
 
 def run_selftest(cpu: int) -> dict[str, Any]:

@@ -8,6 +8,9 @@ drift. Gaps that crowd count once, and the bound is that of `phase.evidence`.
 
 Short gaps are many and meet often, long ones are few: what is judged are the gaps of a least length, the shortest
 that leaves to chance no more than a tenth of what is found.
+
+Without a trace nobody knows in which gaps the kernel had a part: it stops all CPUs, too (ticks, stop_machine). But it
+counts how often it entered each, and so many of the stops, the longest ones, are left to it.
 """
 
 from bisect import bisect_left, bisect_right
@@ -20,7 +23,7 @@ from msgspec.structs import replace
 
 from tunectl.probe.attribution import Attributed
 from tunectl.probe.phase import evidence
-from tunectl.probe.raw import Run
+from tunectl.probe.raw import Cpu, Run
 from tunectl.shapes import Event, Stops
 
 Gap = tuple[float, float]  # begin and end
@@ -33,11 +36,15 @@ _NEAR = 128  # a gap may lie within so many times the usual lengths
 _CROWD = 16  # gaps within so many count once
 
 
-def find_stops(gaps: Sequence[Sequence[Gap]], length: float) -> Stops | None:
-    """Of the gaps of at least two CPUs, each in the order of time, from 0 to `length`; None where chance is enough."""
+def find_stops(gaps: Sequence[Sequence[Gap]], length: float, entries: int = 0) -> Stops | None:
+    """Of the gaps of at least two CPUs, each in the order of time, from 0 to `length`; None where chance is enough.
+
+    The kernel entered no CPU more than `entries` times in gaps that may be its own: at least so many stops are not
+    its. `count` is None where that leaves too few.
+    """
     if len(gaps) < 2 or not all(gaps):
         return None
-    levels = list(_levels(gaps))
+    levels = _levels(gaps)
     for level in levels:
         kept = [[gap for gap in own if gap[1] - gap[0] >= level] for own in gaps]
         others = _others(kept)
@@ -47,9 +54,28 @@ def find_stops(gaps: Sequence[Sequence[Gap]], length: float) -> Stops | None:
         found = [_judged(own, other, length) for own, other in zip(kept, others, strict=True)]
         by_chance = max(expected for _, expected in found)
         if by_chance <= _BY_CHANCE * len(together) and min(found)[0] > log(len(levels) / _ERROR):
-            lengths = [end - start for start, end in together]
+            lengths = sorted(_lengths(together, kept))
+            if len(lengths) < LEAST_STOPS:
+                return None
+            lengths = lengths[: max(len(lengths) - entries, 0)]
+            if len(lengths) < LEAST_STOPS or by_chance > _BY_CHANCE * len(lengths):
+                return Stops()
             return Stops(len(lengths), int(sum(lengths)), int(max(lengths)), int(level), round(by_chance, 3))
     return None
+
+
+def _lengths(together: Sequence[Gap], kept: Sequence[Sequence[Gap]]) -> Iterator[float]:
+    """How long each stop was: what lies in one gap of any CPU is one."""
+    begins = [[start for start, _ in own] for own in kept]
+    before: list[int] = []
+    length = 0.0
+    for start, end in together:
+        within = [bisect_right(own, start) for own in begins]
+        if before and all(was != now for was, now in zip(before, within, strict=True)):
+            yield length
+            length = 0.0
+        before, length = within, length + end - start
+    yield length
 
 
 def common(some: Sequence[Gap], others: Sequence[Gap]) -> list[Gap]:
@@ -66,15 +92,17 @@ def common(some: Sequence[Gap], others: Sequence[Gap]) -> list[Gap]:
     return found
 
 
-def _levels(gaps: Sequence[Sequence[Gap]]) -> Iterator[float]:
-    """The least lengths to look at, ascending: 1, 2, 5, 10, ..., from where each CPU has few enough gaps."""
+def _levels(gaps: Sequence[Sequence[Gap]]) -> list[float]:
+    """The least lengths to look at, ascending: 1, 2, 5, 10, ..., from where each CPU has few enough gaps.
+
+    The first one keeps all of them, where they are few: on a quiet host nothing but the stops is left.
+    """
     ordered = [sorted((end - start for start, end in own), reverse=True) for own in gaps]
-    least = max(lengths[: LOOKED_AT + 1][-1] for lengths in ordered)
-    most = min(lengths[0] for lengths in ordered)
-    decade = 1.0
-    while decade <= most:
-        yield from (step * decade for step in (1, 2, 5) if least <= step * decade <= most)
-        decade *= 10
+    least = max(lengths[LOOKED_AT] if len(lengths) > LOOKED_AT else 0.0 for lengths in ordered)
+    shortest, most = min(lengths[-1] for lengths in ordered), min(lengths[0] for lengths in ordered)
+    levels = (step * 10.0**decade for decade in range(18) for step in (1, 2, 5))
+    found = [level for level in levels if least <= level <= most]
+    return found[max(bisect_right(found, shortest) - 1, 0) :]
 
 
 def _others(kept: Sequence[Sequence[Gap]]) -> list[Sequence[Gap]]:
@@ -115,41 +143,60 @@ def _chances(own: Sequence[Gap], others: Sequence[Gap], near: float, length: flo
 
 
 def stops_of(run: Run, attributed: Attributed) -> Stops:
-    """`simultaneous_stops` of a run whose gaps have their causes; `count` is None where nobody can tell."""
+    """`simultaneous_stops` of a run; `count` is None where nobody can tell."""
     if reason := _not_seen(run, attributed):
         return Stops(reason=reason)
+    entries = 0 if attributed.is_traced else max(_entries(run, cpu) for cpu in run.cpus)
     # Where a list was full: the long ones in the whole run before all of those until then.
     classes = (run.long_ticks, 0) if run.long_ticks and any(cpu.events_lost for cpu in run.cpus) else (0,)
-    found = (_stops(run, attributed, least) for least in classes)
+    found = (_stops(run, attributed, least, entries) for least in classes)
     stops = next((stops for stops in found if stops), None)
     if stops is None:
         return Stops(count=0)
+    if stops.count is None:
+        return Stops(reason=f"the kernel took a CPU {entries:,} times meanwhile, and {_untraced(attributed)}")
     if not run.machine.is_virtual:
-        return replace(stops, explanation="an SMI or the hardware")
+        return replace(stops, explanation="firmware (an SMI) or hardware")
     stolen = sum(run.steal_ms(cpu.cpu) for cpu in run.cpus)
     account = f"by whose account it kept these CPUs for {stolen:,} ms in all (steal)"
     return replace(stops, explanation=f"the hypervisor, {account}, or the machine below it")
 
 
-def _stops(run: Run, attributed: Attributed, least: int) -> Stops | None:
+def _entries(run: Run, cpu: Cpu) -> int:
+    """How often the kernel took this CPU, at most: where it stops all of them, one of these comes on each."""
+    switches = cpu.counters.context_switches
+    came = sum(run.counted.moved("irq", cpu.cpu).values())
+    return came + switches.voluntary + switches.involuntary + cpu.counters.page_faults
+
+
+def _untraced(attributed: Attributed) -> str:
+    why = attributed.method.reason if attributed.method else ""
+    return "only --attribute tells in which gaps it had no part" + (f" ({why})" if why else "")
+
+
+def _stops(run: Run, attributed: Attributed, least: int, entries: int) -> Stops | None:
     """Of the gaps of `least` ticks and more, as far as all CPUs have these listed."""
     begin, tick = max(cpu.tsc_start for cpu in run.cpus), 1e9 / run.clock.hz
     end = min(run.listed_until(cpu, least) for cpu in run.cpus)
+    is_traced, outside = attributed.is_traced, attributed.outside
 
-    def outside(events: Sequence[Event]) -> list[Gap]:
-        listed = ((start, stop) for start, stop, label in events if label in attributed.outside)
+    def candidates(events: Sequence[Event]) -> list[Gap]:
+        listed = ((start, stop) for start, stop, label in events if label in outside or not is_traced)
         asked = ((start, stop) for start, stop in listed if begin <= start < end and stop - start >= least)
         return [((start - begin) * tick, (stop - begin) * tick) for start, stop in asked]
 
-    return find_stops([outside(cpu.events) for cpu in attributed.gaps], max((end - begin) * tick, 1.0))
+    gaps = [candidates(cpu.events) for cpu in attributed.gaps]
+    return find_stops(gaps, max((end - begin) * tick, 1.0), entries)
 
 
 def _not_seen(run: Run, attributed: Attributed) -> str:
     """Why nobody can tell whether all CPUs stopped together; "" where somebody can."""
     if len(run.cpus) < 2:
         return "it takes two probed CPUs to see one"
+    if not run.machine.is_virtual and all(cpu.cpu in {run.cpus[0].cpu, *run.cpus[0].siblings} for cpu in run.cpus):
+        return "it takes CPUs of two cores to see one: what stalls a core stops each of its threads"
     if not run.machine.has_stable_tsc:
         return "the counters of two CPUs need not agree"
-    if not attributed.method:
-        return "only --attribute tells in which gaps the kernel had no part"
-    return "" if attributed.is_traced else attributed.method.reason
+    if not attributed.is_traced and not run.counted.has_interrupts:
+        return f"nobody knows how often the kernel took these CPUs, and {_untraced(attributed)}"
+    return ""

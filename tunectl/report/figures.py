@@ -8,6 +8,7 @@ from tunectl.cpulist import named_cpus
 from tunectl.model import Document
 from tunectl.shapes import (
     FEED_STAGES,
+    SMIS,
     AnyCase,
     Bounds,
     Case,
@@ -23,15 +24,13 @@ from tunectl.shapes import (
     Wake,
     typed,
 )
-from tunectl.wording import nanoseconds, plain, plural, written
+from tunectl.wording import MEASURES, nanoseconds, plain, plural, stood_still, written
 
 _NAMES = {
+    **MEASURES,
     "arrival_ns": "arrival",
     "gap_ns": "gap",
     "wake_ns": "wake-up",
-    "max_ns": "longest",
-    "interruptions_per_s": "interruptions",
-    "stolen_ppm": "stolen",
     "receiver_cpu_percent": "receiver's CPU",
     "due_to_book_ns": "due to book",
     "answer_ns": "due to answer",
@@ -214,7 +213,7 @@ def runs_in(body: Mapping[str, Any]) -> Runs:
 
 
 _OF_A_RUN = ("interruptions_per_s", "stolen_ppm", "p99_9_ns", "max_ns")
-OF_A_RUN = ("interruptions", "stolen", "arrival P99.9", "longest")
+OF_A_RUN = tuple(MEASURES[measure] for measure in _OF_A_RUN)
 
 
 def runs_of(runs: Iterable[Jitter]) -> list[tuple[str, ...]]:
@@ -271,6 +270,7 @@ _LIMITED = {
     "p99_9_ns": "P99.9 of arrivals",
     "interruptions_per_s": "interruptions",
     "stolen_ppm": "stolen time",
+    SMIS: "SMIs",
 }
 
 
@@ -296,7 +296,8 @@ def limits_of(probe: Jitter | None) -> list[Limited]:
             value, cpu = max(each)
             limit = probe.budget.limits.get(measure)
             said = "-" if limit is None else written(measure, limit)
-            rows.append(limited(label, written(measure, value), said, f"CPU {cpu}", value, limit))
+            where = "the host" if measure == SMIS else f"CPU {cpu}"
+            rows.append(limited(label, written(measure, value), said, where, value, limit))
     return rows
 
 
@@ -311,8 +312,6 @@ def stopped_together(stops: Stops | None, seconds: float) -> str:
     """What stopped all CPUs of a result of this length, as a sentence; "" where there is none."""
     if not stops or not stops.count:
         return ""
-    what = f"{plural(stops.count, 'time')} all probed CPUs stood still together, and the kernel had no part in it"
-    rate = f"{stops.count / seconds:.2g}/s, " if seconds > 0 else ""
-    lengths = f"{rate}{nanoseconds(stops.total_ns)} in all, {nanoseconds(stops.max_ns)} the longest"
+    times = f"{plural(stops.count, 'time')}, {nanoseconds(stops.total_ns)} in all, and the kernel had no part in it"
     chance = f"of gaps of {nanoseconds(stops.least_ns)} and more; by chance it would be {plain(stops.by_chance)}"
-    return f"{what}: {lengths} ({chance}). What can do so: {stops.explanation}"
+    return f"{stood_still(stops, seconds)} ({times}; {chance})"

@@ -75,14 +75,6 @@ MEANS = {
     "unknown": "could not find out enough about some hosts",
 }
 _WORDS = {"go": "GO", "no-go": "NO-GO", "pending-reboot": "pending reboot", "unknown": "UNKNOWN"}
-MEASURES = {
-    "max_ns": "longest",
-    "p99_9_ns": "arrival P99.9",
-    "interruptions_per_s": "interruptions",
-    "stolen_ppm": "stolen",
-    "smis_per_s": "SMIs",
-    "loop_ns": "loop turn",
-}
 
 
 class Why(NamedTuple):

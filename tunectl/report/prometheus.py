@@ -7,6 +7,7 @@ series of their own, so that a good host with 4,096 interrupts has none.
 Source: prometheus/docs, docs/practices/naming.md; node_exporter, collector/textfile.go.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,7 @@ from tunectl.model import Document
 from tunectl.report.escape import printable
 from tunectl.report.figures import feed_of, probe_of
 from tunectl.report.findings import counts
-from tunectl.shapes import Budget, Feed, Jitter
+from tunectl.shapes import SMIS, Budget, Feed, Jitter
 from tunectl.verdict import SECTIONS, fails_gate
 
 MAX_TARGETS = 100  # series per knob; tunectl_drifted_targets has the whole count
@@ -117,7 +118,8 @@ def _terms(document: Document, probe: Jitter | None) -> Iterator[Metric]:
         end = (last_day + timedelta(days=1)).timestamp()
         yield _gauge(document, "waiver_next_expiry_timestamp_seconds", text, [(end,)])
     text = "How many times as much a limit of the budget permits as the profile's; only of limits that are looser."
-    looser = [(one["limit"] / one["profile_limit"], one["key"]) for one in document.body.get("looser", ())]
+    each = ((one["limit"], one["profile_limit"], one["key"]) for one in document.body.get("looser", ()))
+    looser = [(limit / least if least else math.inf, key) for limit, least, key in each]
     yield _gauge(document, "probe_budget_looser_ratio", text, looser, "limit")
     text = "1 where the probe was held to its limits, 0 where nothing was judged."
     yield _gauge(document, "probe_judged", text, [(probe is not None and probe.budget.verdict in _JUDGED,)])
@@ -152,6 +154,8 @@ def _probe(document: Document, probe: Jitter | None) -> Iterator[Metric]:
         figures = [(probe.figure(cpu, measure), str(cpu.cpu)) for cpu in probe.cpus]
         known = [(value / scale, cpu) for value, cpu in figures if value is not None]
         yield _gauge(document, f"probe_{name}", text, known, "cpu")
+    if (rate := probe.worst(SMIS)) is not None:
+        yield _gauge(document, "smis_per_second", "SMIs of the host; no sample where nobody counts them.", [(rate,)])
     gaps, arrivals = ([(cpu, getattr(cpu, field)) for cpu in probe.cpus] for field in ("gap_ns", "arrival_ns"))
     for name, each, text in (
         ("gap", gaps, "Percentiles of how long a CPU was away, by interruption."),
@@ -168,6 +172,7 @@ def _budget(document: Document, budget: Budget) -> Iterator[Metric]:
         ("p99_9_ns", "arrival_p99_9_seconds", _SECOND),
         ("interruptions_per_s", "interruptions_per_second", 1),
         ("stolen_ppm", "stolen_ratio", _PPM),
+        (SMIS, "smis_per_second", 1),
     ):
         if (allowed := budget.limits.get(limit)) is not None:
             text = f"The budget's {limit}, in base units."

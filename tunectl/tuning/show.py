@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tunectl.cpulist import CpuSet, format_cpulist
-from tunectl.shapes import Cpulist, Drivers, Firmware, Maybe, Nic, Notes, Waits
+from tunectl.shapes import Cpulist, Drivers, Firmware, KernelClock, Maybe, Nic, Notes, Waits
 
 if TYPE_CHECKING:
     from tunectl.bootloader.families import Loader
@@ -194,6 +194,9 @@ class Show(msgspec.Struct, frozen=True, kw_only=True):
     irqs: list[IrqRow]
     drivers: Drivers
     firmware: Firmware = Firmware()
+    kernel_clock: Annotated[
+        KernelClock | None, Meta(description="How the kernel keeps the time; null of a recorded host.")
+    ] = None
     managers: list[ManagerRow]
     guest: Annotated[GuestRow | UnsetType, Meta(description="Absent on bare metal.")] = UNSET
     bootloader: LoaderRow | UnsetType = UNSET

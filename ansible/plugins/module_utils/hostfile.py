@@ -42,6 +42,7 @@ OPTIONS: dict[str, Any] = {
             "p99_9_ns": {"type": "float"},
             "interruptions_per_s": {"type": "float"},
             "stolen_ppm": {"type": "float"},
+            "smis_per_s": {"type": "float"},
             "feed": {"type": "dict", "options": {"due_to_book_p99_9_ns": {"type": "float"}}},
         },
     },

@@ -97,6 +97,9 @@ options:
           stolen_ppm:
             description: The part of the time that is lost, in millionths.
             type: float
+          smis_per_s:
+            description: System management interrupts of the host, where they are counted; 0 permits none.
+            type: float
           feed:
             description: What `probe feed` is judged by.
             type: dict

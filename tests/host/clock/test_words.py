@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.host.clock.world import tracking
-from tunectl.host.adjtimex import KernelClock, read_kernel_clock
+from tunectl.host.adjtimex import read_kernel_clock
 from tunectl.host.chrony import parse_tracking
-from tunectl.host.hosttime import HostTime, Word, across, behind, judge, read_host_time
+from tunectl.host.hosttime import HostTime, Word, across, behind, finding_of, judge, read_host_time
 from tunectl.host.leaptable import expired_leap_table
 from tunectl.host.linuxptp import PtpClock
 from tunectl.host.ptpclock import CardClock, parse_samples
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timekeepers import Timekeeper, read_timekeepers
 from tunectl.host.timesyncd import Synced, parse_synced
+from tunectl.shapes import KernelClock, replaced
 
 KERNEL = KernelClock(True, 0, 0.0, 37, 0, 0)
 RIGHT = Word("chronyd", True, "192.0.2.1", 5e3, 80e3)
@@ -25,9 +26,11 @@ LIMIT_NS = 100e3
 
 
 def test_the_kernel_tells_anybody_and_is_not_changed() -> None:
-    before = read_kernel_clock()
+    before, after = read_kernel_clock(), read_kernel_clock()
+    assert before
+    assert after
     assert before.max_error_ns >= 0
-    assert before.tai_s == read_kernel_clock().tai_s
+    assert before.tai_s == after.tai_s
 
 
 # ---- chronyd's answer, as chrony 4.3 sent it
@@ -182,7 +185,7 @@ def test_chronyds_bound_grows_by_that_of_the_card_that_it_copies() -> None:
     word = behind(RIGHT._replace(source="PHC0"), [CARD, RIGHT._replace(keeper="another", steers=False)])
     assert (word.offset_ns, word.bound_ns) == (5e3 + 20, 80e3 + 500)
     unvouched = behind(RIGHT, [CARD._replace(bound_ns=None, lack="nobody vouches")])
-    assert judge(HostTime(KERNEL, (), (unvouched,)), LIMIT_NS).reason == "nobody vouches"
+    assert judge(HostTime(KERNEL, (), (unvouched,)), LIMIT_NS).reason.startswith("nobody vouches; the kernel")
     assert behind(RIGHT, []) is RIGHT  # a card that keeps itself right, as some clouds have
 
 
@@ -304,8 +307,13 @@ def test_a_synchronised_kernel_proves_nothing() -> None:
 @pytest.mark.parametrize(
     ("kernel", "said"),
     [
-        (KERNEL._replace(tai_s=0), "the kernel's TAI offset is 0 s, chronyd says 37 s: CLOCK_TAI shows UTC"),
-        (KERNEL._replace(synchronised=False), "the kernel calls it unsynchronised"),
+        (replaced(KERNEL, tai_s=0), "the kernel's TAI offset is 0 s, chronyd says 37 s: CLOCK_TAI shows UTC"),
+        (replaced(KERNEL, synchronised=False), "the kernel calls it unsynchronised"),
+        (
+            KernelClock(True, -1_500, -12.3456, 37, 16_000_000, 250_000),
+            "the kernel calls it synchronised, offset -1.5 µs, frequency -12.346 ppm, wrong by 250 µs, by 16 ms at "
+            "most, TAI offset 37 s",
+        ),
         (None, "the kernel's own view is not shown here"),
     ],
 )
@@ -313,6 +321,24 @@ def test_what_is_worth_knowing_is_no_fault(kernel: KernelClock | None, said: str
     found = judge(HostTime(kernel, (), (RIGHT._replace(tai_s=37),)), LIMIT_NS)
     assert found.outcome == "compliant"
     assert said in found.reason
+
+
+@pytest.mark.parametrize(
+    ("bound_ns", "outcome", "observed", "desired"),
+    [
+        (80e3, "compliant", "80 µs", "100 µs"),
+        (100e3, "compliant", "100 µs", "100 µs"),
+        (100_001.0, "unreadable", "100 µs", "100 µs"),
+        (None, "unreadable", None, None),
+    ],
+)
+def test_check_and_monitor_have_one_finding_of_it(
+    bound_ns: float | None, outcome: str, observed: str | None, desired: str | None
+) -> None:
+    judged = judge(HostTime(KERNEL, (), (RIGHT._replace(bound_ns=bound_ns),)), LIMIT_NS)
+    found = finding_of(judged, LIMIT_NS)
+    assert (found.outcome, found.observed, found.desired) == (outcome, observed, desired)
+    assert (found.knob, found.reason, found.fix) == ("check.clock_sync", judged.reason, judged.fix)
 
 
 def test_a_recorded_host_is_asked_nothing(tmp_path: Path) -> None:

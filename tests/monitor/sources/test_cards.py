@@ -8,6 +8,7 @@ import pytest
 
 from tests.hosts.tree import Tree
 from tests.monitor.watched import Watched, of, watch
+from tunectl.host.niccounters import CORRECTED, CORRUPT, meanings
 from tunectl.monitor.model import Freshness, Health, Sample, Snapshot
 from tunectl.monitor.rules import RULES
 from tunectl.monitor.rules.history import History
@@ -191,6 +192,19 @@ def test_a_driver_s_counts_are_told_by_what_they_mean(xeon: Watched) -> None:
     statistics(xeon, rx_out_of_buffer=13, rx_pause_ctrl_phy=7, rx_crc_errors_phy=1, rx_corrected_bits_phy=90000)
     sample = one(xeon.look(), "nic_corrupt")
     assert (sample.value, sample.kind) == (1, "90,000 mended so far")
+
+
+@pytest.mark.parametrize(
+    ("driver", "mended", "lost"),
+    [
+        ("mlx5_core", "rx_corrected_bits_phy", "rx_pcs_symbol_err_phy"),
+        ("bnxt_en", "rx_fec_corrected_blocks", "rx_fec_uncorrectable_blocks"),
+        ("sfc", "fec_corrected_errors", "fec_uncorrected_errors"),
+    ],
+)
+def test_error_correction_is_judged_by_what_it_did_not_mend(driver: str, mended: str, lost: str) -> None:
+    """Corrected words stand beside it, and may be as many as they are."""
+    assert meanings(driver, {mended: 10**12, lost: 1}) == {CORRECTED: {mended: 10**12}, CORRUPT: {lost: 1}}
 
 
 def test_a_driver_that_tells_nothing_has_what_every_driver_has(xeon: Watched) -> None:

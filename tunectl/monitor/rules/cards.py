@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from tunectl.fix import Fix, to_decide
+from tunectl.host.hardware import FEWER_SMIS
 from tunectl.monitor.model import Condition, Freshness, Health
 from tunectl.monitor.rules.history import History, number, unknown
 
@@ -29,10 +30,7 @@ _KINDS = (
         "smis",
         1,
         "SMIs stopped all CPUs of the {subject}",
-        to_decide(
-            "find what in the firmware asks for them: BIOS (USB legacy support, power capping, patrol scrub, corrected "
-            "errors by firmware first), BMC polling; then `tunectl probe jitter --attribute` says how long each lasts"
-        ),
+        FEWER_SMIS,
     ),
     # Healthy links mend one now and then; the kernel handles each by an interrupt, and the packet is sent again.
     _Kind(

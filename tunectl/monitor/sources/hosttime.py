@@ -7,11 +7,10 @@ shows in each snapshot: no slewing changes what lies between it and a clock that
 import time
 from collections.abc import Iterator
 
-from tunectl.host.hosttime import judge, read_host_time
-from tunectl.model import Finding, Match, Outcome, Severity
+from tunectl.host.hosttime import finding_of, judge, read_host_time
+from tunectl.model import Outcome
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.watched_host import Source, WatchedHost
-from tunectl.wording import nanoseconds
 
 _NAME, _HOST = "time", "host"
 _AGAIN_S, _SHARE, _HOUR_S = 10.0, 0.02, 3600.0
@@ -49,11 +48,8 @@ class _Kept:
             lost = Freshness.NO_DATA if self.was_known else Freshness.ABSENT
             return Sample("clock_error_ns", _HOST, None, _NAME, lost, found.reason)
         self.was_known = True
-        values = (nanoseconds(found.bound_ns), nanoseconds(limit), found.reason, found.fix)
-        finding = Finding(
-            "check.clock_sync", "", found.outcome, *values, severity=Severity.HYGIENE, match=Match.AT_MOST
-        )
-        return Sample("clock_error_ns", _HOST, found.bound_ns, _NAME, reason=found.reason, seen=finding)
+        seen = finding_of(found, limit)
+        return Sample("clock_error_ns", _HOST, found.bound_ns, _NAME, reason=found.reason, seen=seen)
 
 
 def _apart() -> tuple[int, int]:

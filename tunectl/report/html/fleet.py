@@ -9,7 +9,6 @@ from tunectl.report.charts import LogScale
 from tunectl.report.escape import printable
 from tunectl.report.hosts import (
     MEANS,
-    MEASURES,
     OWN_WORDS,
     VERDICTS,
     causes,
@@ -21,7 +20,7 @@ from tunectl.report.hosts import (
     to_do,
     word,
 )
-from tunectl.wording import plural, written
+from tunectl.wording import MEASURES, plural, written
 
 _LOOKS = {"go": "good", "no-go": "bad"}
 _PLOTTED = ("p99_9_ns", "max_ns")

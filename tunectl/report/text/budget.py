@@ -2,15 +2,9 @@
 
 from tunectl.report.text.page import TextPage, prose
 from tunectl.shapes import Budget
-from tunectl.wording import written
+from tunectl.wording import MEASURES, written
 
-_LIMITS = {
-    "max_ns": "longest gap",
-    "p99_9_ns": "arrival P99.9",
-    "interruptions_per_s": "interruptions",
-    "stolen_ppm": "stolen",
-    "due_to_book_p99_9_ns": "due to book P99.9",
-}
+_LIMITS = MEASURES | {"due_to_book_p99_9_ns": "due to book P99.9"}
 
 
 def judged(page: TextPage, budget: Budget, indent: int = 0, which: str = "") -> None:
@@ -18,7 +12,7 @@ def judged(page: TextPage, budget: Budget, indent: int = 0, which: str = "") -> 
     for text in budget.broken:
         prose(page, text, indent=indent, label=f"{which}over budget: ", style="red")
     if budget.verdict == "within":
-        limits = ((name, limit) for name, limit in budget.limits.items() if name in _LIMITS and limit)
+        limits = ((name, limit) for name, limit in budget.limits.items() if name in _LIMITS and limit is not None)
         known = [f"{_LIMITS[name]} {written(name, limit)}" for name, limit in limits]
         prose(page, f"{which}within budget ({', '.join(known)})", indent=indent, style="green")
     elif not budget.broken:

@@ -7,7 +7,6 @@ from tunectl.command import argv, as_data, quoted
 from tunectl.report.escape import printable
 from tunectl.report.hosts import (
     MEANS,
-    MEASURES,
     OWN_WORDS,
     VERDICTS,
     Do,
@@ -24,14 +23,14 @@ from tunectl.report.hosts import (
 )
 from tunectl.report.text import screen
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, columns, copied, heading, line, notes, prose, wrap
-from tunectl.wording import plural, written
+from tunectl.shapes import FIGURES
+from tunectl.wording import MEASURES, plural, written
 
 _CUT = " ..."
 _SHORT = 60  # cells; longer lists of hosts are counted in a heading
 _FEW = 7  # causes shown of a verdict, and actions, without -v
 _OWN = 3  # of what hosts ask for in their own words, each a line of its own
 _ODDEST = 8  # outliers shown without -v
-_SHOWN = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm", "loop_ns")
 
 
 def report(body: Mapping[str, Any], page: TextPage) -> None:
@@ -144,7 +143,7 @@ def _group(page: TextPage, group: Mapping[str, Any]) -> None:
     page.line()
     prose(page, machine_name(group["hardware"], as_data), style="bold")
     counted = f"{plural(len(hosts), 'host')}, {len(compared):,} compared"
-    known = [(name, one) for name in _SHOWN if (one := group["usual"].get(name))]
+    known = [(name, one) for name in MEASURES if (one := group["usual"].get(name))]
     if known and not page.verbose:
         medians = ", ".join(f"{MEASURES[name]} {written(name, one['median'])}" for name, one in known)
         prose(page, f"{counted}; median: {medians}", indent=2)
@@ -159,16 +158,13 @@ def _group(page: TextPage, group: Mapping[str, Any]) -> None:
         prose(page, note, indent=2, label="- ")
 
 
-_IN_HISTORY = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm")
-
-
 def history(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.fleet.history/1 body."""
     prose(page, f"{body['name']} in {plural(len(body['sessions']), 'session')}", style="bold")
     page.line()
     rows = []
     for one in body["sessions"]:
-        figures = (written(measure, (one["measured"] or {}).get(measure)) for measure in _IN_HISTORY)
+        figures = (written(measure, (one["measured"] or {}).get(measure)) for measure in FIGURES)
         rows.append([one["session"]["name"], word(one["verdict"]), *figures])
     header = ("session", "verdict", "longest", "P99.9", "rate", "stolen")
     columns(page, rows, indent=2, right=(2, 3, 4, 5), header=header)

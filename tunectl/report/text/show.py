@@ -7,7 +7,8 @@ from tunectl.report.escape import printable
 from tunectl.report.text.cpugrid import draw, legend, size
 from tunectl.report.text.page import VERDICT_STYLES, Part, TextPage, columns, heading, line, notes, prose
 from tunectl.report.text.screen import clipped
-from tunectl.wording import awaits, ghz, plural
+from tunectl.shapes import KernelClock, typed
+from tunectl.wording import awaits, ghz, kernels_own, plural
 
 MAX_IRQS = 3  # without -v
 MAX_NICS = 16
@@ -159,6 +160,7 @@ def _hardware(page: TextPage, body: Mapping[str, Any]) -> None:
         "frequency": "; ".join(_frequency(body)) or "no cpufreq: the host below or the firmware decides",
         "idle": _idle(drivers),
         "clock": f"{drivers['clocksource']} (also {', '.join(others)})" if others else str(drivers["clocksource"]),
+        "time": kernels_own(typed(body["kernel_clock"], KernelClock)) if body.get("kernel_clock") else "",
         "SMT": _SMT.get(drivers["smt"], drivers["smt"]),
         "mitigations": _mitigations(drivers.get("vulnerabilities", ())),
         "firmware": printable(_firmware(body)),
