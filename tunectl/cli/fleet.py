@@ -10,7 +10,9 @@ from urllib.parse import quote
 import click
 
 from tunectl import __version__
+from tunectl.cli import fleet_store
 from tunectl.cli.command import can_draw, emit, open_root, tunectl_command
+from tunectl.cli.fleet_store import STORE, kept_body
 from tunectl.cli.helped import GO, OK, Example, Family, exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.report import page_of
@@ -20,6 +22,7 @@ from tunectl.durable import read_given
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.body import fleet_body, history_body
 from tunectl.fleet.documents import parse_hosts, session_file
+from tunectl.fleet.keep import read_manifest
 from tunectl.fleet.names import SUFFIX, file_name, is_text
 from tunectl.fleet.records import Absent, Answer, Session
 from tunectl.fleet.store import (
@@ -27,7 +30,6 @@ from tunectl.fleet.store import (
     LARGEST_LIST,
     ask,
     ask_one,
-    default_store,
     open_session,
     read_session,
     record_absent,
@@ -43,15 +45,6 @@ from tunectl.shapes import host_of, now_utc, plain
 
 _SAVED = {"txt": "text", "json": "json", "html": "html"}  # a file's suffix -> its format
 _PAGES = "pages"
-_STORE = click.option(
-    "--store",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=default_store,
-    envvar="TUNECTL_FLEET_STORE",
-    show_envvar=True,
-    metavar="DIR",
-    help="Where sessions are kept [~/.local/state/tunectl/fleet].",
-)
 
 
 @click.group(
@@ -74,7 +67,7 @@ def command() -> None:
         Example("From an inventory of Ansible's:", "tunectl fleet open --hosts hosts.json --selection ny4"),
     ),
 )
-@_STORE
+@STORE
 @click.option(
     "--hosts",
     required=True,
@@ -104,7 +97,7 @@ def open_(options: Options, store: Path, hosts: str, name: str, selection: str) 
         Example("Why a host said nothing:", "tunectl fleet record morning tx-02 --unreachable 'No route'"),
     ),
 )
-@_STORE
+@STORE
 @click.argument("session", shell_complete=one_of(session_names))
 @click.argument("name", metavar="HOST", shell_complete=one_of(session_hosts))
 @click.option("--unreachable", metavar="REASON", help="There was no connection to the host.")
@@ -145,7 +138,7 @@ def record(options: Options, store: Path, session: str, name: str, unreachable: 
         Example("An earlier one, as a page:", "tunectl fleet report morning --format html > morning.html"),
     ),
 )
-@_STORE
+@STORE
 @click.argument("session", required=False, shell_complete=one_of(session_names))
 @click.option(
     "--hosts", metavar="FILE", shell_complete=a_path(), help="Who was asked, beside the session's own list; - is stdin."
@@ -164,15 +157,15 @@ def report(options: Options, store: Path, session: str | None, hosts: str | None
     for fmt in _SAVED.values() if save else ():
         can_draw(fmt)
     asked = tuple(_read_names(hosts)) if hosts else ()
-    if session is not None:
-        found = read_session(session_directory(store, session), asked)
-    elif every := sessions(store):
-        found = read_session(Path(every[-1].directory), asked)
-        _check_age(found, max_age_h)
+    found, is_kept = _latest(store, max_age_h) if session is None else _named(store, session)
+    if is_kept:
+        body = kept_body(store, found.name, asked)
     else:
-        raise TunectlError(f"{store}: there is no session", "`tunectl fleet open` begins one")
-    body = fleet_body(found, ask(found), now_utc())
+        found = read_session(Path(found.directory), asked)
+        body = fleet_body(found, ask(found), now_utc())
     identity = read_identity(open_root(options))
+    if save and is_kept:
+        raise UsageError(f"--save: of session {found.name} the columns alone are there", "--format html prints a page")
     if save:
         from tunectl.report import render
 
@@ -199,7 +192,7 @@ def _save_page(directory: Path, host: Mapping[str, Any], identity: HostId) -> st
         Example("The last five sessions:", "tunectl fleet history tx-01 --last 5"),
     ),
 )
-@_STORE
+@STORE
 @click.argument("name", metavar="HOST", shell_complete=one_of(session_hosts))
 @click.option("--last", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="How many sessions.")
 def history(options: Options, store: Path, name: str, last: int) -> int:
@@ -213,8 +206,27 @@ def history(options: Options, store: Path, name: str, last: int) -> int:
     return OK
 
 
-for _one in (open_, record, report, history):
+for _one in (open_, record, report, history, fleet_store.keep):
     command.add_command(_one)
+
+
+def _named(store: Path, name: str) -> tuple[Session, bool]:
+    """A session by its name or directory; is it in columns only? Its folder may be newer, and is asked first."""
+    directory = session_directory(store, name)
+    kept = read_manifest(store).sessions.get(name)
+    return Session(name, str(directory), kept.at if kept else ""), kept is not None and not directory.is_dir()
+
+
+def _latest(store: Path, max_age_h: float) -> tuple[Session, bool]:
+    """The last session that began, of folders and columns."""
+    manifest = read_manifest(store)
+    found = [(one.at, False, one) for one in sessions(store)]
+    found += [(manifest.sessions[name].at, True, _named(store, name)[0]) for name in manifest.latest()[-1:]]
+    if not found:
+        raise TunectlError(f"{store}: there is no session", "`tunectl fleet open` begins one")
+    _, is_kept, session = max(found, key=lambda one: (one[0], one[2].name, not one[1]))
+    _check_age(session, max_age_h)
+    return session, is_kept
 
 
 def _check_age(session: Session, max_age_h: float) -> None:

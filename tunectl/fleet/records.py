@@ -107,10 +107,15 @@ class Summary(NamedTuple):
     firmware: Firmware = Firmware()
 
 
-def summary_of(document: Preflight, shared: Shared, most: int | None = None) -> Summary:
-    """The summary that is kept of a document: at `most` so many reasons, and what `shared` has already but once."""
+def summary_of(
+    document: Preflight, shared: Shared, most: int | None = None, apart: tuple[Any, tuple[str, ...]] | None = None
+) -> Summary:
+    """The summary that is kept of a document: at `most` so many reasons, and what `shared` has already but once.
+
+    `apart` is what told_by() says, where the causes are kept in another place.
+    """
     probe = document.probe
-    told, unexplained = told_by(document)
+    told, unexplained = apart or told_by(document)
     reasons = document.reasons[:most]
     once = shared.setdefault
     return Summary(
@@ -127,7 +132,7 @@ def summary_of(document: Preflight, shared: Shared, most: int | None = None) -> 
         headline=sys.intern(document.headline),
         looser=tuple(looser.key for looser in document.looser),
         waivers=document.waivers.standing,
-        told=packed(told, shared),
+        told=Packed() if apart else packed(told, shared),
         todo=tuple(once(one, one) for one in doings(document.actions)),
         unexplained=unexplained,
         doubt=doubt_of_go(document),

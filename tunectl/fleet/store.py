@@ -25,7 +25,7 @@ from tunectl.fleet.documents import ABSENT, absent_file, is_absent, parse_absent
 from tunectl.fleet.names import file_name, host_name
 from tunectl.fleet.records import Absent, Answer, Asked, Session, Shared, summary_of
 from tunectl.probe.document import preflight_of
-from tunectl.shapes import plain
+from tunectl.shapes import Preflight, plain
 
 LIST, HOSTS = "session.json", "hosts"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,99}")
@@ -140,19 +140,22 @@ def sessions(store: Path) -> list[Session]:
 
 def ask(session: Session) -> Iterator[Asked]:
     """The answer of every host, one at a time: those of the list first, then others that have a document."""
+    shared: Shared = {}
+    for path, name, expected in answers(session):
+        yield _read(path, name, shared, _REASONS)._replace(expected=expected)
+
+
+def answers(session: Session) -> list[tuple[Path, str, bool]]:
+    """Where the answer of every host is, or would be; its name; is it on the list?"""
     directory = _documents(session)
     try:
         left = {entry.name for entry in os.scandir(directory) if entry.name.endswith(".json")}
     except OSError as error:
         raise TunectlError(f"cannot read {directory}: {error.strerror}") from error
-    shared: Shared = {}
-    for name in session.hosts:
-        left.discard(file_name(name))
-        yield _read(directory / file_name(name), name, shared, _REASONS)
-    for file in sorted(left - {LIST, "report.json"}):
-        if not file.startswith("."):
-            host = host_name(file)
-            yield _read(directory / file, file if host is None else host, shared, _REASONS)._replace(expected=False)
+    asked = [(directory / file_name(name), name, True) for name in session.hosts]
+    others = sorted(left - {file.name for file, _, _ in asked} - {LIST, "report.json"})
+    named = [(directory / file, host_name(file), False) for file in others if not file.startswith(".")]
+    return asked + [(path, path.name if host is None else host, expected) for path, host, expected in named]
 
 
 def ask_one(session: Session, name: str) -> Asked:
@@ -166,14 +169,29 @@ def _documents(session: Session) -> Path:
 
 
 def _read(path: Path, name: str, shared: Shared, most: int | None = None) -> Asked:
+    data = read_answer(path, name)
+    found = data if isinstance(data, Asked) else answer_in(data, path, name)
+    return (
+        found
+        if isinstance(found, Asked)
+        else Asked(name, Answer.DOCUMENT, summary_of(found, shared, most), "", str(path))
+    )
+
+
+def read_answer(path: Path, name: str) -> bytes | Asked:
+    """What a host answered; why there is nothing."""
     try:
-        data = read_regular(str(path), LARGEST_ANSWER, follow=False)
+        return read_regular(str(path), LARGEST_ANSWER, follow=False)
     except FileNotFoundError:
         return Asked(name, Answer.SILENT, problem="it left no document, and no note says why")
     except OSError as error:
         if error.errno in _NOT_REGULAR:
             return Asked(name, Answer.UNUSABLE, problem=f"{path.name} is not a regular file")
         return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be read: {error.strerror}")
+
+
+def answer_in(data: bytes, path: Path, name: str) -> Preflight | Asked:
+    """The document in a host's answer; why it is none."""
     try:
         may_be_note = len(data) <= _LARGEST_NOTE and _NOTE in data
         note = parse_absent(data, path.name) if may_be_note else None
@@ -183,6 +201,4 @@ def _read(path: Path, name: str, shared: Shared, most: int | None = None) -> Ask
         document = preflight_of(data, path)
     except TunectlError as error:
         return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be used: {quoted(str(error))}")
-    if document is None:
-        return Asked(name, Answer.UNUSABLE, problem="its document is a probe's result, not a preflight's")
-    return Asked(name, Answer.DOCUMENT, summary_of(document, shared, most), file=str(path))
+    return document or Asked(name, Answer.UNUSABLE, problem="its document is a probe's result, not a preflight's")
