@@ -1,4 +1,4 @@
-"""tunectl fleet: open, record, report and history"""
+"""tunectl fleet: open, record, report and history; keep, diff, export and sql are in fleet_store"""
 
 import datetime
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ import click
 from tunectl import __version__
 from tunectl.cli import fleet_store
 from tunectl.cli.command import can_draw, emit, open_root, tunectl_command
-from tunectl.cli.fleet_store import STORE, kept_body
+from tunectl.cli.fleet_store import HOSTS, STORE, history_of, kept_body, kept_rounds, read_names
 from tunectl.cli.helped import GO, OK, Example, Family, exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.report import page_of
@@ -21,13 +21,12 @@ from tunectl.cli.values import sessions as session_names
 from tunectl.durable import read_given
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.body import fleet_body, history_body
-from tunectl.fleet.documents import parse_hosts, session_file
+from tunectl.fleet.documents import session_file
 from tunectl.fleet.keep import read_manifest
 from tunectl.fleet.names import SUFFIX, file_name, is_text
 from tunectl.fleet.records import Absent, Answer, Session
 from tunectl.fleet.store import (
     LARGEST_ANSWER,
-    LARGEST_LIST,
     ask,
     ask_one,
     open_session,
@@ -79,7 +78,7 @@ def command() -> None:
 @click.option("--selection", default="", metavar="TEXT", help="Which part of the inventory this is, for the report.")
 def open_(options: Options, store: Path, hosts: str, name: str, selection: str) -> int:
     """Begin a session: who is asked is written down first, so that nobody can be missed."""
-    names = _read_names(hosts)
+    names = read_names(hosts)
     if not names:
         raise UsageError(f"--hosts {hosts}: names no host")
     identity, at = read_identity(open_root(options)), now_utc()
@@ -140,9 +139,7 @@ def record(options: Options, store: Path, session: str, name: str, unreachable: 
 )
 @STORE
 @click.argument("session", required=False, shell_complete=one_of(session_names))
-@click.option(
-    "--hosts", metavar="FILE", shell_complete=a_path(), help="Who was asked, beside the session's own list; - is stdin."
-)
+@HOSTS
 @click.option(
     "--save", is_flag=True, help="Write report.txt, .json and .html, and a page a host, into the session, too."
 )
@@ -156,7 +153,7 @@ def report(options: Options, store: Path, session: str | None, hosts: str | None
     """
     for fmt in _SAVED.values() if save else ():
         can_draw(fmt)
-    asked = tuple(_read_names(hosts)) if hosts else ()
+    asked = tuple(read_names(hosts)) if hosts else ()
     found, is_kept = _latest(store, max_age_h) if session is None else _named(store, session)
     if is_kept:
         body = kept_body(store, found.name, asked)
@@ -190,23 +187,40 @@ def _save_page(directory: Path, host: Mapping[str, Any], identity: HostId) -> st
     examples=(
         Example("What a host was found to be, session after session:", "tunectl fleet history tx-01"),
         Example("The last five sessions:", "tunectl fleet history tx-01 --last 5"),
+        Example("On how many hosts a knob was in force, and why not:", "tunectl fleet history --knob mm.swappiness"),
     ),
 )
 @STORE
-@click.argument("name", metavar="HOST", shell_complete=one_of(session_hosts))
+@click.argument("name", metavar="[HOST]", required=False, shell_complete=one_of(session_hosts))
+@click.option("--knob", metavar="KNOB", help="Or a knob or check, in every session in columns.")
+@click.option("--cause", metavar="CAUSE", help="Or a cause of findings or gaps there, N for each number.")
 @click.option("--last", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="How many sessions.")
-def history(options: Options, store: Path, name: str, last: int) -> int:
-    """What HOST, by its name in the inventory, was found to be in each session."""
-    rounds = ((session, ask_one(session, name)) for session in reversed(sessions(store)))
+def history(options: Options, store: Path, name: str | None, knob: str | None, cause: str | None, last: int) -> int:
+    """What HOST, by its name in the inventory, was found to be in each session; or what became of a knob or a cause."""
+    if len([one for one in (name, knob, cause) if one]) != 1:
+        raise UsageError("history: expected one of HOST, --knob and --cause")
+    if name is None:
+        return history_of(options, store, knob, cause)
+    folders = sessions(store)
+    rounds = ((session, ask_one(session, name)) for session in reversed(folders))
     concerned = (pair for pair in rounds if name in pair[0].hosts or pair[1].answer is not Answer.SILENT)
-    known = list(islice(concerned, last))[::-1]
+    own = {session.name for session in folders}
+    columns = [(at, pair) for at, pair in kept_rounds(store, name) if pair[0].name not in own]
+    every = [*((pair[0].at, pair) for pair in islice(concerned, last)), *columns]
+    known = [pair for _, pair in sorted(every, key=lambda one: (one[0], one[1][0].name))[-last:]]
     if not known:
         raise TunectlError(f"{store}: no session has a host {name!r}", "by its name in the inventory")
     emit(options, "fleet.history", read_identity(open_root(options)), history_body(name, known, now_utc()))
     return OK
 
 
-for _one in (open_, record, report, history, fleet_store.keep):
+for _one in (
+    open_,
+    record,
+    report,
+    history,
+    *(getattr(fleet_store, name) for name in ("keep", "diff", "export", "sql")),
+):
     command.add_command(_one)
 
 
@@ -241,11 +255,3 @@ def _check_age(session: Session, max_age_h: float) -> None:
         hours = age.total_seconds() / 3600
         what = f"the latest session, {session.name}, began {hours:.3g} hours ago"
         raise TunectlError(what, "name it to see it, or raise --max-age")
-
-
-def _read_names(path: str) -> dict[str, str]:
-    """The hosts in a file, or on stdin for `-`, each with its rack."""
-    try:
-        return parse_hosts(read_given(path, LARGEST_LIST), f"--hosts {path}")
-    except OSError as error:
-        raise UsageError(f"--hosts {path}: {error.strerror}") from error

@@ -1,5 +1,6 @@
 """What is asked of the sessions in columns: each question is one query of plain SQL over the tables of `columns`."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,26 +10,68 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.errors import TunectlError, UsageError
-from tunectl.fleet.body import ByCause, Common, Example
+from tunectl.fleet.body import ByCause, Common, Example, changed
 from tunectl.fleet.causes import Cause
 from tunectl.fleet.columns import TABLES, RunRow, columns, summary_in
 from tunectl.fleet.engine import engine, literal, open_views
+from tunectl.fleet.judge import judge
 from tunectl.fleet.keep import read_manifest
 from tunectl.fleet.records import Answer, Asked, Session
+from tunectl.fleet.store import SILENT
+from tunectl.shapes import Count
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _MEMORY = "200MB"
-_RUN = ", ".join(columns("runs"))
+_RUN = ", ".join(f"runs.{name}" for name in columns("runs"))
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """What a query says."""
+    """What a question about the sessions in columns is answered."""
 
     columns: list[str]
     rows: list[list[Any]]
-    more: Annotated[bool, Meta(description="There are more rows than were asked for.")] = False
+    more: Annotated[bool, Meta(description="Are there more rows than were asked for?")] = False
+
+
+class VerdictChange(msgspec.Struct, frozen=True):
+    """Hosts that have another verdict now; empty where a session did not ask them."""
+
+    before: str
+    after: str
+    hosts: list[str]
+
+
+class FactChange(msgspec.Struct, frozen=True):
+    """Hosts on which something else changed."""
+
+    change: str
+    hosts: list[str]
+
+
+class CauseChange(msgspec.Struct, frozen=True):
+    """A cause that came to hosts, or went from them; of hosts with a document in both sessions."""
+
+    knob: str
+    instances: str
+    outcome: str
+    severity: str
+    cause: str
+    hosts_before: Count
+    hosts_after: Count
+    came: list[str]
+    went: list[str]
+
+
+class Diff(msgspec.Struct, frozen=True):
+    """What `tunectl fleet diff A B` says."""
+
+    before: str
+    after: str
+    verdicts: Annotated[list[VerdictChange], Meta(description="The worst of now first.")]
+    changes: list[FactChange]
+    causes: Annotated[list[CauseChange], Meta(description="What came to most hosts first.")]
 
 
 @contextmanager
@@ -50,31 +93,39 @@ def asking(
         yield connection
 
 
-def session_in(connection: "DuckDBPyConnection", store: Path, name: str, hosts: Sequence[str] = ()) -> Session:
-    """A session that is kept; `hosts` were asked, too."""
-    listed = connection.execute(
-        "SELECT host, rack, began, selection, expected FROM hosts WHERE session = ? ORDER BY host", [name]
+def answers_in(
+    connection: "DuckDBPyConnection", store: Path, *, session: str = "", host: str = ""
+) -> list[tuple[Session, Asked]]:
+    """The answer of every host of a session, or of a host in every session: all but its causes."""
+    only = "hosts.session = ?" if session else "hosts.host = ?"
+    rows = connection.execute(
+        f"""
+        SELECT hosts.session, began, selection, rack, expected, hosts.host, answer, problem, {_RUN}
+        FROM hosts LEFT JOIN runs ON runs.session = hosts.session AND runs.host = hosts.host
+        WHERE {only} ORDER BY hosts.session, hosts.host
+        """,
+        [session or host],
     ).fetchall()
-    began, selection = next(((row[2], row[3]) for row in listed), ("", ""))
-    asked = dict.fromkeys([*(row[0] for row in listed if row[4]), *hosts])
-    racks = tuple((host, rack) for host, rack, *_ in listed if rack)
-    return Session(name, str(store / f"session={name}"), began, selection, tuple(asked), racks)
+    found = []
+    for name, began, selection, rack, expected, of, answer, problem, *run in rows:
+        listed, racks = (of,) * expected, ((of, rack),) if rack else ()
+        asked_in = Session(name, str(store / f"session={name}"), began, selection, listed, racks)
+        document = summary_in(RunRow(*run)) if run[0] is not None else None
+        found.append((asked_in, Asked(of, Answer(answer), document, problem, expected=expected)))
+    return found
 
 
-def answers_in(connection: "DuckDBPyConnection", session: Session, host: str = "") -> Iterator[Asked]:
-    """The answer of every host of a session, or of one: its document but for its causes."""
-    only = " AND host = ?" * bool(host)
-    chosen = [session.name, *([host] if host else [])]
-    runs = connection.execute(f"SELECT {_RUN} FROM runs WHERE session = ?{only}", chosen).fetchall()
-    summaries = {row[0]: summary_in(RunRow(*row)) for row in runs}
-    listed, left = set(session.hosts), set(session.hosts)
-    for name, answer, problem in connection.execute(
-        f"SELECT host, answer, problem FROM hosts WHERE session = ?{only} ORDER BY host", chosen
-    ).fetchall():
-        left.discard(name)
-        yield Asked(name, Answer(answer), summaries.get(name), problem, expected=name in listed)
-    for name in sorted(left & {host} if host else left):
-        yield Asked(name, Answer.SILENT, problem="it left no document, and no note says why")
+def session_in(
+    connection: "DuckDBPyConnection", store: Path, name: str, hosts: Sequence[str] = ()
+) -> tuple[Session, list[Asked]]:
+    """A session with every host's answer; `hosts` were asked, too."""
+    answers = answers_in(connection, store, session=name)
+    listed = dict.fromkeys([*(host for session, _ in answers for host in session.hosts), *hosts])
+    racks = tuple(rack for session, _ in answers for rack in session.racks)
+    session = answers[0][0] if answers else Session(name, str(store / f"session={name}"))
+    found = {asked.name: asked._replace(expected=asked.name in listed) for _, asked in answers}
+    silent = (Asked(host, Answer.SILENT, problem=SILENT) for host in hosts if host not in found)
+    return session._replace(hosts=tuple(listed), racks=racks), [*found.values(), *silent]
 
 
 def causes_in(connection: "DuckDBPyConnection", session: str, judged: Sequence[tuple[str, str]]) -> ByCause:
@@ -96,6 +147,45 @@ def causes_in(connection: "DuckDBPyConnection", session: str, judged: Sequence[t
     }
 
 
+def diff_in(connection: "DuckDBPyConnection", store: Path, before: str, after: str, now: str) -> Diff:
+    """What changed from one session to another, by host and by cause."""
+    sides = [judge(*session_in(connection, store, name), now) for name in (before, after)]
+    old, new = ({one.name: one for one in side} for side in sides)
+    verdicts, facts = defaultdict[tuple[str, str], list[str]](list), defaultdict[str, list[str]](list)
+    for host in (*new, *(old.keys() - new.keys())):
+        was, is_now = old.get(host), new.get(host)
+        pair = was.verdict if was else "", is_now.verdict if is_now else ""
+        if pair[0] != pair[1]:
+            verdicts[pair].append(host)
+        for change in changed(was, is_now) if is_now else ():
+            facts[change].append(host)
+    causes = connection.execute(
+        """
+        SELECT knob, instances, outcome, severity, cause,
+            count(*) FILTER (was), count(*) FILTER (now),
+            coalesce(list(host ORDER BY host) FILTER (now AND NOT was), []),
+            coalesce(list(host ORDER BY host) FILTER (was AND NOT now), [])
+        FROM (
+            SELECT knob, instances, outcome, severity, cause, host,
+                bool_or(session = $1) AS was, bool_or(session = $2) AS now
+            FROM findings
+            WHERE host IN (SELECT host FROM runs GROUP BY host HAVING count(*) = 2)
+            GROUP BY knob, instances, outcome, severity, cause, host
+        )
+        GROUP BY knob, instances, outcome, severity, cause HAVING bool_or(was <> now)
+        ORDER BY count(*) FILTER (now AND NOT was) DESC, count(*) FILTER (was AND NOT now) DESC, knob, instances, cause
+        """,
+        [before, after],
+    ).fetchall()
+    return Diff(
+        before,
+        after,
+        [VerdictChange(*pair, hosts) for pair, hosts in verdicts.items()],
+        [FactChange(change, hosts) for change, hosts in sorted(facts.items(), key=lambda one: -len(one[1]))],
+        [CauseChange(*row) for row in causes],
+    )
+
+
 def query(connection: "DuckDBPyConnection", text: str, values: Sequence[Any] = (), most: int = 0) -> Answered:
     """The rows of one SELECT, `most` of them; UsageError for anything else."""
     import duckdb
@@ -106,10 +196,14 @@ def query(connection: "DuckDBPyConnection", text: str, values: Sequence[Any] = (
         raise UsageError(f"not SQL: {error}") from error
     if len(statements) != 1 or statements[0].type is not duckdb.StatementType.SELECT:
         raise UsageError("fleet sql: exactly one SELECT is taken", f"over {', '.join(TABLES)}")
-    connection.execute(statements[0], list(values))
-    rows = connection.fetchmany(most + 1) if most else connection.fetchall()
+    try:
+        connection.execute(statements[0], list(values))
+        rows = connection.fetchmany(most + 1) if most else connection.fetchall()
+    except (duckdb.ProgrammingError, duckdb.PermissionException, duckdb.DataError) as error:
+        raise UsageError(f"fleet sql: {error}") from error
     named = [column[0] for column in connection.description or ()]
-    return Answered(named, [list(row) for row in (rows[:most] if most else rows)], bool(most) and len(rows) > most)
+    shown: list[list[Any]] = msgspec.to_builtins(rows[:most] if most else rows, enc_hook=str)
+    return Answered(named, shown, bool(most) and len(rows) > most)
 
 
 # Of a knob: how many hosts had it in force in each session, and why others had not.
@@ -124,8 +218,8 @@ SELECT session, instances, outcome, hosts, targets, causes FROM (
     SELECT session, knob, instances, outcome, string_agg(DISTINCT cause, '; ' ORDER BY cause) AS causes
     FROM findings WHERE knob = $1 GROUP BY ALL
 ) USING (session, knob, instances, outcome)
-JOIN (SELECT session, min(began) AS began FROM hosts GROUP BY session) USING (session)
-ORDER BY began, session, instances, outcome
+JOIN (SELECT session, quantile_disc(made_at, 0.5) AS made FROM runs GROUP BY session) USING (session)
+ORDER BY made, session, instances, outcome
 """
 
 # Of a cause: of findings as `fleet report` names it, of gaps what took the CPU, N for each number.
@@ -138,8 +232,8 @@ SELECT session, what, hosts, times, longest_ns FROM (
     SELECT session, 'gaps', count(DISTINCT host), count(*), max(length_ns)
     FROM events WHERE regexp_replace(cause, '[0-9]+(?:[-,.:][0-9]+)*', 'N', 'g') = $1 GROUP BY session
 )
-JOIN (SELECT session, min(began) AS began FROM hosts GROUP BY session) USING (session)
-ORDER BY began, session, what
+JOIN (SELECT session, quantile_disc(made_at, 0.5) AS made FROM runs GROUP BY session) USING (session)
+ORDER BY made, session, what
 """
 
 

@@ -338,16 +338,17 @@ def history_body(name: str, rounds: Iterable[tuple[Session, Asked]], now: str) -
             **_host(judged),
             hardware=document.hardware if document else None,
             own_words=sum(reason in own for reason in judged.reasons),
-            changed=list(_changed(before, judged)),
+            changed=list(changed(before, judged)),
         )
         rows.append(row)
         before = judged if document else before  # a host without a document keeps the one before for comparison
-    files = [row.file for row in rows if row.measured]
+    files = [row.file for row in rows if row.measured and row.file]
     body: dict[str, Any] = fields_of(History(name, rows, files[-2:] if len(files) > 1 else []))
     return body
 
 
-def _changed(before: Judged | None, now: Judged) -> Iterator[str]:
+def changed(before: Judged | None, now: Judged) -> Iterator[str]:
+    """What is not as it was the time before; nothing without two documents."""
     old, new = before.asked.document if before else None, now.asked.document
     if old is None or new is None:
         return

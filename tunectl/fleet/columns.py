@@ -266,11 +266,18 @@ def _pattern(document: Preflight, shared: Shared) -> tuple[PatternRow, ...]:
 
 
 def _histogram(host: str, cpu: Cpu) -> HistogramRow:
-    found: dict[int, int] = {}
-    for _, high, gaps in cpu.histogram:
-        coarse = max(high.bit_length() - _STEPS - 1, 0)
-        up_to = min(-(-high >> coarse) << coarse, _LONGEST)
-        found[up_to] = found.get(up_to, 0) + gaps
+    found: Counter[int] = Counter()
+    least = most = total = 0
+    for _, high, gaps in cpu.histogram:  # of a fleet millions
+        if least < high <= most:
+            total += gaps
+            continue
+        found[most] += total
+        step = max(high.bit_length() - _STEPS - 1, 0)
+        most, total = min(-(-high >> step) << step, _LONGEST), gaps
+        least = most - (1 << step)
+    found[most] += total
+    found = +found
     return HistogramRow(host, cpu.cpu, list(found), list(found.values()))
 
 

@@ -88,9 +88,8 @@ def take_in(store: Path, session: Session, now: str, workers: int) -> Taken:
         known = _known(store, files)
         taken = _read_all(place, _At(session, known, now), workers)
         if taken.documents + taken.without:
-            made = _write(store, session, files)
-            at = session.at or (kept.at if kept else now)
-            _replace(store, manifest, {**manifest.sessions, session.name: KeptSession(at, made)})
+            at, made = _write(store, session, files)
+            _replace(store, manifest, {**manifest.sessions, session.name: KeptSession(session.at or at, made)})
     except OSError as error:
         raise TunectlError(f"cannot keep session {session.name} in {store}: {error.strerror}") from error
     finally:
@@ -142,7 +141,7 @@ def _known(store: Path, files: Mapping[str, Sequence[KeptFile]]) -> _Known:
     hosts, runs = (among(paths_of(store, files[table])) for table in ("hosts", "runs"))
     with engine(_MEMORY) as connection:
         found = connection.execute(
-            f"SELECT host, digest, made_at FROM read_parquet({hosts}) JOIN read_parquet({runs}) USING (host)"
+            f"SELECT host, digest, made_at FROM read_parquet({hosts}) hosts JOIN read_parquet({runs}) runs USING (host)"
         ).fetchall()
     return {host: (digest, at) for host, digest, at in found}
 
@@ -189,7 +188,7 @@ def _in_child(place: Path, at: _At, todo: Sequence[tuple[Path, str, bool]], numb
 
 
 def _read_some(place: Path, at: _At, todo: Sequence[tuple[Path, str, bool]], number: int) -> Taken:
-    taken, shared = Taken(), Shared()
+    taken, shared, patterns = Taken(), Shared(), set[int]()
     racks, encoder = dict(at.session.racks), msgspec.json.Encoder()
     with ExitStack() as stack:
         streams = {table: stack.enter_context(open(place / f"{table}.{number}.json", "wb")) for table in TABLES}
@@ -215,6 +214,10 @@ def _read_some(place: Path, at: _At, todo: Sequence[tuple[Path, str, bool]], num
             (judged,) = judge(at.session, [asked], at.now)
             of_host = (racks.get(host, ""), expected, asked.answer, asked.problem, judged.verdict, digest)
             row = HostRow(host, *of_host, at.session.at, at.session.selection)
+            pattern = hash(rows.get("patterns"))
+            if pattern in patterns:  # hosts that are alike have the same
+                rows.pop("patterns", None)
+            patterns.add(pattern)
             for table, lines in {"hosts": encoder.encode_lines([row]), **rows}.items():
                 streams[table].write(lines)
     return taken
@@ -238,8 +241,9 @@ def _rows(data: bytes | Asked, path: Path, host: str, now: str, shared: Shared) 
     return Asked(host, Answer.DOCUMENT, summary, file=str(path)), lines
 
 
-def _write(store: Path, session: Session, files: Mapping[str, Sequence[KeptFile]]) -> dict[str, KeptFile]:
-    """The rows that were read, and of the session's files those of other hosts, as new files. OSError."""
+def _write(store: Path, session: Session, files: Mapping[str, Sequence[KeptFile]]) -> tuple[str, dict[str, KeptFile]]:
+    """The rows that were read, and of the session's files those of other hosts, as new files; when half of the
+    documents were made. OSError."""
     place, folder = store / _TAKING, f"session={session.name}"
     make_directories(str(store / folder))
     made = {}
@@ -260,7 +264,9 @@ def _write(store: Path, session: Session, files: Mapping[str, Sequence[KeptFile]
             except BaseException:
                 part.unlink(missing_ok=True)
                 raise
-    return made
+        runs = literal(store / made["runs"].path)
+        at = connection.execute(f"SELECT quantile_disc(made_at, 0.5) FROM read_parquet({runs})").fetchone()
+    return str((at and at[0]) or ""), made
 
 
 def _merged(place: Path, store: Path, session: str, table: str, files: Mapping[str, Sequence[KeptFile]]) -> str:

@@ -27,6 +27,7 @@ from tunectl.fleet.records import Absent, Answer, Asked, Session, Shared, summar
 from tunectl.probe.document import preflight_of
 from tunectl.shapes import Preflight, plain
 
+SILENT = "it left no document, and no note says why"
 LIST, HOSTS = "session.json", "hosts"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,99}")
 _NOTE = ABSENT.partition("/")[0].encode()
@@ -183,7 +184,7 @@ def read_answer(path: Path, name: str) -> bytes | Asked:
     try:
         return read_regular(str(path), LARGEST_ANSWER, follow=False)
     except FileNotFoundError:
-        return Asked(name, Answer.SILENT, problem="it left no document, and no note says why")
+        return Asked(name, Answer.SILENT, problem=SILENT)
     except OSError as error:
         if error.errno in _NOT_REGULAR:
             return Asked(name, Answer.UNUSABLE, problem=f"{path.name} is not a regular file")
