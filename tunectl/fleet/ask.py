@@ -202,8 +202,8 @@ def query(connection: "DuckDBPyConnection", text: str, values: Sequence[Any] = (
     except (duckdb.ProgrammingError, duckdb.PermissionException, duckdb.DataError) as error:
         raise UsageError(f"fleet sql: {error}") from error
     named = [column[0] for column in connection.description or ()]
-    shown: list[list[Any]] = msgspec.to_builtins(rows[:most] if most else rows, enc_hook=str)
-    return Answered(named, shown, bool(most) and len(rows) > most)
+    shown = msgspec.to_builtins(rows[:most] if most else rows, enc_hook=str)
+    return Answered(named, [list(row) for row in shown], bool(most) and len(rows) > most)
 
 
 # Of a knob: how many hosts had it in force in each session, and why others had not.

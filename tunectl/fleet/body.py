@@ -342,7 +342,7 @@ def history_body(name: str, rounds: Iterable[tuple[Session, Asked]], now: str) -
         )
         rows.append(row)
         before = judged if document else before  # a host without a document keeps the one before for comparison
-    files = [row.file for row in rows if row.measured and row.file]
+    files: list[str | None] = [row.file for row in rows if row.measured and row.file]
     body: dict[str, Any] = fields_of(History(name, rows, files[-2:] if len(files) > 1 else []))
     return body
 
