@@ -345,8 +345,11 @@ def test_a_disk_that_is_full_under_the_engine_leaves_whole_sessions(tmp_path: Pa
 
     def work() -> str:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-        return walk.work()
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+        said = walk.work()
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        return said
 
     said = in_child(work)
     assert said
@@ -358,13 +361,13 @@ def test_a_disk_that_is_full_under_the_engine_leaves_whole_sessions(tmp_path: Pa
 def test_killed_at_any_moment_it_leaves_whole_sessions(tmp_path: Path) -> None:
     """Also while the engine writes, of which no call of Python's tells."""
     walk = Walk(tmp_path)
-    for moment in range(1, 30):
+    for moment in range(1, 12):
         walk.lay()
         child = os.fork()
         if child == 0:
             walk.work()
             os._exit(0)
-        time.sleep(moment * 0.02)
+        time.sleep(moment * 0.05)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         walk.check(f"moment {moment}")
@@ -421,13 +424,15 @@ def test_a_cause_over_the_sessions(tmp_path: Path) -> None:
     made = preflight("a", max_ns=90_000)
     cpu = made["probe"]["cpus"][0]
     made["probe"]["labels"] = ["", "thread kworker/15:1"]
-    cpu["events"] = [[start, end, 1] for start, end, _ in cpu["events"]]
+    start, ticks = cpu.setdefault("tsc_start", 1_000), made["probe"]["clock"]["hz"] / 1e9
+    cpu["events"] = [[start + n, start + n + round(1_000 * n * ticks), 1] for n in range(1, 21)]
+    cpu["events_lost"] = cpu["interruptions"] - 20
     take_in(tmp_path, written(tmp_path / "f", {"a": made, "b": no_go("b", "mm.swappiness")}), NOW, 1)
     with ask.asking(tmp_path) as connection:
-        found = ask.query(connection, ask.OF_CAUSE, ["thread kworker/N:N"])
+        found = ask.query(connection, ask.OF_CAUSE, ["thread kworker/N"])
         assert found.columns == ["session", "what", "hosts", "times", "longest_ns"]
-        assert found.rows == [["morning", "gaps", 1, 16, 90_000]]
-        assert ask.query(connection, ask.OF_CAUSE, [""]).rows[0][:4] == ["morning", "gaps", 1, 16]
+        assert found.rows == [["morning", "gaps", 1, 16, 20_000]]
+        assert ask.query(connection, ask.OF_CAUSE, [""]).rows == [["morning", "mm.swappiness drifted", 1, 1, None]]
 
 
 def test_a_histogram_holds_every_gap_at_most_an_eighth_too_long(tmp_path: Path) -> None:
@@ -481,5 +486,5 @@ def test_a_query_that_takes_too_long_or_too_much_is_stopped(tmp_path: Path) -> N
 
 def test_every_table_says_of_which_session_a_row_is(tmp_path: Path) -> None:
     take_in(tmp_path, written(tmp_path / "f", fleet()), NOW, 1)
-    for table in TABLES:
+    for table in TABLES.keys() - {"events"}:  # these documents list none
         assert rows(tmp_path, f"SELECT DISTINCT session FROM {table}") == [["morning"]]

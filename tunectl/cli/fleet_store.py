@@ -19,6 +19,7 @@ from tunectl.durable import followed, read_given, rename, sync_file
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet import ask
 from tunectl.fleet.body import fleet_body
+from tunectl.fleet.causes import without_numbers
 from tunectl.fleet.columns import TABLES
 from tunectl.fleet.documents import parse_hosts
 from tunectl.fleet.keep import Named, read_manifest, set_most, take_in
@@ -208,7 +209,7 @@ def kept_rounds(store: Path, host: str) -> list[tuple[str, tuple[Session, Asked]
 def history_of(options: Options, store: Path, knob: str | None, cause: str | None) -> int:
     """A knob or a cause in every session in columns."""
     with ask.asking(store) as connection:
-        body = ask.query(connection, ask.OF_KNOB if knob else ask.OF_CAUSE, [knob or cause])
+        body = ask.query(connection, ask.OF_KNOB if knob else ask.OF_CAUSE, [knob or without_numbers(cause or "")])
         if not body.rows:
             what = "findings" if knob else "causes"
             raise TunectlError(

@@ -13,7 +13,7 @@ from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.body import ByCause, Common, Example, changed
 from tunectl.fleet.causes import Cause
 from tunectl.fleet.columns import TABLES, RunRow, columns, summary_in
-from tunectl.fleet.engine import engine, literal, open_views
+from tunectl.fleet.engine import engine, literal, open_views, said
 from tunectl.fleet.judge import judge
 from tunectl.fleet.keep import read_manifest
 from tunectl.fleet.records import Answer, Asked, Session
@@ -193,14 +193,14 @@ def query(connection: "DuckDBPyConnection", text: str, values: Sequence[Any] = (
     try:
         statements = connection.extract_statements(text)
     except duckdb.Error as error:
-        raise UsageError(f"not SQL: {error}") from error
+        raise UsageError(f"not SQL: {said(error)}") from error
     if len(statements) != 1 or statements[0].type is not duckdb.StatementType.SELECT:
         raise UsageError("fleet sql: exactly one SELECT is taken", f"over {', '.join(TABLES)}")
     try:
         connection.execute(statements[0], list(values))
         rows = connection.fetchmany(most + 1) if most else connection.fetchall()
     except (duckdb.ProgrammingError, duckdb.PermissionException, duckdb.DataError) as error:
-        raise UsageError(f"fleet sql: {error}") from error
+        raise UsageError(f"fleet sql: {said(error)}") from error
     named = [column[0] for column in connection.description or ()]
     shown = msgspec.to_builtins(rows[:most] if most else rows, enc_hook=str)
     return Answered(named, [list(row) for row in shown], bool(most) and len(rows) > most)

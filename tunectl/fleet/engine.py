@@ -44,10 +44,15 @@ def engine(memory: str, spill: Path | None = None, limit_s: float = 0.0) -> "Ite
     except duckdb.InterruptException as error:
         raise TunectlError(f"the query took longer than {limit_s:g} s", "ask for less, or raise --limit") from error
     except duckdb.Error as error:
-        raise TunectlError(f"the store: {str(error).strip() or type(error).__name__}") from error
+        raise TunectlError(f"the store: {said(error)}") from error
     finally:
         timer.cancel()
         connection.close()
+
+
+def said(error: Exception) -> str:
+    """What the engine says is wrong, without its picture of the place, in one line."""
+    return " ".join(str(error).strip().partition("\n\n")[0].split()) or type(error).__name__
 
 
 def literal(text: str | Path) -> str:

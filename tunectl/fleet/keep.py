@@ -181,6 +181,7 @@ def _in_child(place: Path, at: _At, todo: Sequence[tuple[Path, str, bool]], numb
     try:
         taken = _read_some(place, at, todo, number)
         replace_file(str(place / f"{number}.said"), msgspec.json.encode(taken), durable=False)
+        os._exit(0)  # nothing of the process that it was forked from is to be ended
     except OSError as error:
         os._exit(error.errno or 1)
     except KeyboardInterrupt:
