@@ -1,12 +1,13 @@
 """What the fleet's store costs: `python tests/bench/bench_fleet_store.py [--hosts 10000] [--sessions 20] [--large]`.
 
-The documents are those of bench_fleet_report, half of them NO-GO; small ones, of about 24 kB, have the first buckets of
-each histogram and every other finding. Each session is the same folder under another name. Nothing is asserted: times
+The documents are those of bench_fleet_report, half of them NO-GO, each with a histogram and figures of its own; small
+ones, of about 24 kB, have the first buckets of each histogram and every other finding. Each session is the same folder under another name. Nothing is asserted: times
 belong to a machine.
 """
 
 import argparse
 import json
+import random
 import sys
 import tempfile
 from pathlib import Path
@@ -34,6 +35,20 @@ def cut(made: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
+def with_own_figures(made: dict[str, Any], number: int) -> dict[str, Any]:
+    """Gaps and figures of this host alone."""
+    rng = random.Random(number)
+    for cpu in made["probe"]["cpus"]:
+        longer = rng.lognormvariate(0, 0.1)
+        cpu["histogram"] = [[low, high, count + rng.randrange(3)] for low, high, count in cpu["histogram"]]
+        more = sum(count for _, _, count in cpu["histogram"]) - cpu["interruptions"]
+        cpu["interruptions"], cpu["events_lost"] = cpu["interruptions"] + more, cpu["events_lost"] + more
+        cpu["max_ns"] = round(cpu["max_ns"] * longer)
+        cpu["arrival_ns"] = {key: round(value * longer) for key, value in cpu["arrival_ns"].items()}
+        cpu["loop_ns"]["mean"] = round((cpu["loop_ns"]["mean"] or 10.0) * rng.lognormvariate(0, 0.01), 3)
+    return made
+
+
 def fill(place: Path, hosts: int, *, large: bool) -> float:
     """So many hosts' documents; their mean size."""
     place.mkdir(parents=True)
@@ -42,7 +57,7 @@ def fill(place: Path, hosts: int, *, large: bool) -> float:
     written = 0
     for number in range(hosts):
         name = f"tx-{number:05}"
-        made = varied(templates[number % 2], name, number, 105_000 if large else 0)
+        made = with_own_figures(varied(templates[number % 2], name, number, 105_000 if large else 0), number)
         written += (place / f"{name}.json").write_text(json.dumps(made, separators=(",", ":")))
     return written / hosts
 

@@ -40,7 +40,7 @@ def drifted(target: str, observed: object = 60, **more: Any) -> dict[str, Any]:
 
 def no_go(name: str, *targets: str) -> dict[str, Any]:
     findings = [drifted(target) for target in targets] + [good("cpu.online[3]"), good("cpu.online[4]")]
-    reasons = {
+    reasons: dict[str, Any] = {
         "reasons": [f"{target} is 60" for target in targets],
         "reasons_about": [t.partition("[")[0] for t in targets],
     }
@@ -124,7 +124,18 @@ def test_taken_in_twice_it_is_there_once(tmp_path: Path) -> None:
     again = take_in(tmp_path, session, NOW, 1)
     assert (again.documents, again.known) == (0, 12)
     assert rows(tmp_path, "SELECT count(*), count(DISTINCT host) FROM runs") == [[12, 12]]
-    assert {name.split("-")[0] for name in before} == {name.split("-")[0] for name in belonging(tmp_path)}
+    assert before == belonging(tmp_path)
+
+
+def test_a_list_that_comes_later_says_who_was_asked(tmp_path: Path) -> None:
+    (tmp_path / "day").mkdir()
+    (tmp_path / "day/a.json").write_text(json.dumps(preflight("a")))
+    take_in(tmp_path / "store", read_session(tmp_path / "day"), NOW, 1)
+    assert of_columns(tmp_path / "store", "day")["hosts"][0]["expected"] is False
+    listed = read_session(tmp_path / "day", ("a", "b"))
+    assert take_in(tmp_path / "store", listed, NOW, 1).changed == 2
+    assert take_in(tmp_path / "store", listed, NOW, 1).changed == 0
+    assert [row["expected"] for row in of_columns(tmp_path / "store", "day")["hosts"]] == [True, True]
 
 
 def test_documents_that_come_later_join_their_session(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from tunectl.fleet.body import fleet_body, history_body
 from tunectl.fleet.documents import session_file
 from tunectl.fleet.keep import read_manifest
 from tunectl.fleet.names import SUFFIX, file_name, is_text
+from tunectl.fleet.peers import PEERS
 from tunectl.fleet.records import Absent, Answer, Session
 from tunectl.fleet.store import (
     LARGEST_ANSWER,
@@ -144,9 +145,14 @@ def record(options: Options, store: Path, session: str, name: str, unreachable: 
     "--save", is_flag=True, help="Write report.txt, .json and .html, and a page a host, into the session, too."
 )
 @click.option(
+    "--peers", type=click.Choice([*PEERS]), default="hardware", show_default=True, help="Who is compared with whom."
+)
+@click.option(
     "--max-age", "max_age_h", default=12.0, show_default=True, metavar="H", help="Of the latest session, in hours."
 )
-def report(options: Options, store: Path, session: str | None, hosts: str | None, save: bool, max_age_h: float) -> int:
+def report(
+    options: Options, store: Path, session: str | None, hosts: str | None, save: bool, peers: str, max_age_h: float
+) -> int:
     """GO or NO-GO for every host of SESSION (a name or a directory; the latest), and for all of them.
 
     Exit code: 3 if any host is NO-GO; else 1 if any is UNKNOWN; else 4 if any waits for its reboot; else 0.
@@ -156,10 +162,10 @@ def report(options: Options, store: Path, session: str | None, hosts: str | None
     asked = tuple(read_names(hosts)) if hosts else ()
     found, is_kept = _latest(store, max_age_h) if session is None else _named(store, session)
     if is_kept:
-        body = kept_body(store, found.name, asked)
+        body = kept_body(store, found.name, asked, peers)
     else:
         found = read_session(Path(found.directory), asked)
-        body = fleet_body(found, ask(found), now_utc())
+        body = fleet_body(found, ask(found), now_utc(), peers=peers)
     identity = read_identity(open_root(options))
     if save and is_kept:
         raise UsageError(f"--save: of session {found.name} the columns alone are there", "--format html prints a page")

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -82,14 +83,12 @@ def keep(options: Options, store: Path, folders: tuple[str, ...], hosts: str | N
     one. Without a SESSION: those of the store that are not in columns yet.
     """
     asked = tuple(read_names(hosts)) if hosts else ()
+    kept = read_manifest(store).sessions
+    found = [read_session(session_directory(store, folder), asked) for folder in folders]
+    found = found or [session for session in sessions(store) if session.name not in kept]
     with _alone(store):
-        kept = read_manifest(store).sessions
-        named = [session_directory(store, folder) for folder in folders]
-        found = [read_session(directory, asked) for directory in named]
-        taken = {
-            session.name: take_in(store, session, now_utc(), len(os.sched_getaffinity(0)))
-            for session in found or [session for session in sessions(store) if session.name not in kept]
-        }
+        workers = len(os.sched_getaffinity(0))
+        taken = {session.name: take_in(store, session, now_utc(), workers) for session in found}
         removed = set_most(store, keep_sessions)
     rows = [KeptSession(name, one.documents, one.known, one.without, one.named) for name, one in taken.items()]
     emit(options, "fleet.kept", read_identity(open_root(options)), Kept(str(store), rows, removed))
@@ -190,11 +189,11 @@ def read_names(path: str) -> dict[str, str]:
         raise UsageError(f"--hosts {path}: {error.strerror}") from error
 
 
-def kept_body(store: Path, name: str, hosts: tuple[str, ...]) -> dict[str, Any]:
+def kept_body(store: Path, name: str, hosts: tuple[str, ...], peers: str) -> dict[str, Any]:
     """tunectl.fleet/1 of a session in columns."""
     with ask.asking(store, name) as connection:
         session, answers = ask.session_in(connection, store, name, hosts)
-        return fleet_body(session, answers, now_utc(), lambda judged: ask.causes_in(connection, name, judged))
+        return fleet_body(session, answers, now_utc(), partial(ask.causes_in, connection, name), peers)
 
 
 def kept_rounds(store: Path, host: str) -> list[tuple[str, tuple[Session, Asked]]]:

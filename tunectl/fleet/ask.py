@@ -194,7 +194,7 @@ def query(connection: "DuckDBPyConnection", text: str, values: Sequence[Any] = (
         statements = connection.extract_statements(text)
     except duckdb.Error as error:
         raise UsageError(f"not SQL: {said(error)}") from error
-    if len(statements) != 1 or statements[0].type is not duckdb.StatementType.SELECT:
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise UsageError("fleet sql: exactly one SELECT is taken", f"over {', '.join(TABLES)}")
     try:
         connection.execute(statements[0], list(values))

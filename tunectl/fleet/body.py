@@ -110,7 +110,9 @@ class CauseRow(msgspec.Struct, frozen=True, kw_only=True):
 class OutlierRule(msgspec.Struct, frozen=True):
     """What is called an outlier."""
 
-    score: Annotated[float, Meta(description="Beyond it is an outlier.")]
+    score: Annotated[
+        float, Meta(description="Beyond it is an outlier; of a normal distribution 1 of 2,000 values is beyond 3.5.")
+    ]
     fewest: Annotated[Count, Meta(description="Hosts that must have measured before one is called an outlier.")]
 
 
@@ -169,13 +171,15 @@ def fleet_body(
     asked: Iterable[Asked],
     now: str,
     apart: Callable[[Sequence[tuple[str, str]]], ByCause] = lambda _: {},
+    peers: str = "hardware",
 ) -> dict[str, Any]:
     """The fields of tunectl.fleet/1: every host, the worst first, and how each compares with its peers.
 
     `now`: UTC, RFC 3339. `apart` says of these hosts and verdicts the causes that their documents do not have by them.
+    `peers` (of peers.PEERS) are compared with each other.
     """
     judged = judge(session, asked, now)
-    groups, odd = groups_of({one.name: one.asked.document for one in judged if one.asked.document})
+    groups, odd = groups_of({one.name: one.asked.document for one in judged if one.asked.document}, peers)
     racks = dict(session.racks)
     place = {host: number for number, group in enumerate(groups) for host in group.hosts}
     fleet = Fleet(

@@ -35,7 +35,7 @@ _GRACE_S = 600.0  # a query takes no longer
 _A_WORKER = 64  # answers that are worth one
 _MEMORY = "1GB"
 
-_Known = Mapping[str, tuple[str, str]]  # host -> digest of what is kept of it, and when that was made
+_Known = Mapping[str, tuple[tuple[str, str, bool], str]]  # host -> (digest, rack, expected), when its document was made
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -51,6 +51,7 @@ class Taken(msgspec.Struct):
     documents: int = 0  # that are new
     known: int = 0  # that were kept already
     without: int = 0  # hosts that have none
+    changed: int = 0  # hosts of which something is written
     named: list[Named] = []
 
 
@@ -87,7 +88,7 @@ def take_in(store: Path, session: Session, now: str, workers: int) -> Taken:
         make_directories(str(place))
         known = _known(store, files)
         taken = _read_all(place, _At(session, known, now), workers)
-        if taken.documents + taken.without:
+        if taken.changed:
             at, made = _write(store, session, files)
             _replace(store, manifest, {**manifest.sessions, session.name: KeptSession(session.at or at, made)})
     except OSError as error:
@@ -135,15 +136,16 @@ def _sweep(store: Path) -> None:
 
 
 def _known(store: Path, files: Mapping[str, Sequence[KeptFile]]) -> _Known:
-    """The documents of a session that are kept already."""
+    """What is kept of a session already."""
     if not files:
         return {}
     hosts, runs = (among(paths_of(store, files[table])) for table in ("hosts", "runs"))
     with engine(_MEMORY) as connection:
         found = connection.execute(
-            f"SELECT host, digest, made_at FROM read_parquet({hosts}) hosts JOIN read_parquet({runs}) runs USING (host)"
+            "SELECT host, digest, rack, expected, coalesce(made_at, '') "
+            f"FROM read_parquet({hosts}) hosts LEFT JOIN read_parquet({runs}) runs USING (host)"
         ).fetchall()
-    return {host: (digest, at) for host, digest, at in found}
+    return {host: ((digest, rack, expected), at) for host, digest, rack, expected, at in found}
 
 
 def _read_all(place: Path, at: _At, workers: int) -> Taken:
@@ -171,6 +173,7 @@ def _read_all(place: Path, at: _At, workers: int) -> Taken:
             whole.documents + part.documents,
             whole.known + part.known,
             whole.without + part.without,
+            whole.changed + part.changed,
             whole.named + part.named,
         )
     return whole
@@ -194,11 +197,12 @@ def _read_some(place: Path, at: _At, todo: Sequence[tuple[Path, str, bool]], num
     with ExitStack() as stack:
         streams = {table: stack.enter_context(open(place / f"{table}.{number}.json", "wb")) for table in TABLES}
         for path, host, expected in todo:
-            kept_digest, kept_at = at.known.get(host, ("", ""))
+            kept, kept_at = at.known.get(host, (None, ""))
             data = read_answer(path, host)
             digest = hashlib.sha256(data).hexdigest()[:32] if isinstance(data, bytes) else ""
-            if digest and digest == kept_digest:
-                taken.known += 1
+            if (digest, racks.get(host, ""), expected) == kept:
+                taken.known += bool(kept_at)
+                taken.without += not kept_at
                 continue
             asked, rows = _rows(data, path, host, at.now, shared)
             problem = asked.problem if asked.answer is Answer.UNUSABLE else ""
@@ -210,6 +214,7 @@ def _read_some(place: Path, at: _At, todo: Sequence[tuple[Path, str, bool]], num
                 taken.named.append(Named(host, problem))
             if kept_at and (problem or asked.answer is Answer.SILENT):
                 continue  # the document that is kept stays
+            taken.changed += 1
             taken.documents += asked.document is not None
             taken.without += asked.document is None
             (judged,) = judge(at.session, [asked], at.now)

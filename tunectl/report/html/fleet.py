@@ -13,7 +13,7 @@ from tunectl.report.hosts import (
     VERDICTS,
     causes,
     folded,
-    machine_name,
+    group_name,
     named,
     odd_hosts,
     times,
@@ -165,7 +165,7 @@ def _group(group: Mapping[str, Any], place: int, body: Mapping[str, Any], odd: s
     count = len(group["hosts"])
     said = f"{plural(count, 'host')}, {len(group['compared']):,} compared: "
     return {
-        "name": machine_name(group["hardware"], as_data),
+        "name": group_name(group, as_data),
         "said": said + ", ".join(folded(group["hosts"])),
         "plots": plots,
         "notes": group["notes"],

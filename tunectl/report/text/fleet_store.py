@@ -72,4 +72,4 @@ def table(body: Mapping[str, Any], page: TextPage) -> None:
 
 
 def _shown(cell: object) -> str:
-    return "" if cell is None else f"{cell:,}" if type(cell) is int else str(cell)
+    return "" if cell is None else f"{cell:,.12g}" if type(cell) in (int, float) else str(cell)
