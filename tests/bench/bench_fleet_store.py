@@ -1,8 +1,8 @@
 """What the fleet's store costs: `python tests/bench/bench_fleet_store.py [--hosts 10000] [--sessions 20] [--large]`.
 
 The documents are those of bench_fleet_report, half of them NO-GO, each with a histogram and figures of its own; small
-ones, of about 24 kB, have the first buckets of each histogram and every other finding. Each session is the same folder under another name. Nothing is asserted: times
-belong to a machine.
+ones, of about 24 kB, have the first buckets of each histogram and every other finding. Each session is the same folder
+under another name. Nothing is asserted: times belong to a machine.
 """
 
 import argparse

@@ -18,7 +18,7 @@ from tunectl.cli.values import a_path, one_of
 from tunectl.cli.values import sessions as session_names
 from tunectl.durable import followed, read_given, rename, sync_file
 from tunectl.errors import TunectlError, UsageError
-from tunectl.fleet import ask
+from tunectl.fleet import ask, engine
 from tunectl.fleet.body import fleet_body
 from tunectl.fleet.causes import without_numbers
 from tunectl.fleet.columns import TABLES
@@ -82,6 +82,7 @@ def keep(options: Options, store: Path, folders: tuple[str, ...], hosts: str | N
     The folder stays as it is. What was taken in before is known again, and a host's later document replaces its earlier
     one. Without a SESSION: those of the store that are not in columns yet.
     """
+    engine.found()  # before the work is done
     asked = tuple(read_names(hosts)) if hosts else ()
     kept = read_manifest(store).sessions
     found = [read_session(session_directory(store, folder), asked) for folder in folders]
@@ -210,9 +211,7 @@ def history_of(options: Options, store: Path, knob: str | None, cause: str | Non
     with ask.asking(store) as connection:
         body = ask.query(connection, ask.OF_KNOB if knob else ask.OF_CAUSE, [knob or without_numbers(cause or "")])
         if not body.rows:
-            what = "findings" if knob else "causes"
-            raise TunectlError(
-                f"{store}: no session has {what} of {knob or cause!r}", "`tunectl knobs` names the knobs"
-            )
+            what = f"the knob {knob!r}" if knob else f"the cause {cause!r}"
+            raise TunectlError(f"{store}: no session has {what}", "`tunectl fleet report -v` names knobs and causes")
     emit(options, "fleet.table", read_identity(open_root(options)), body)
     return OK

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.manifest import KeptFile
@@ -18,14 +18,20 @@ _THREADS = 2
 _GLOB = frozenset("*?[{")
 
 
+def found() -> Any:
+    """The engine's module. TunectlError where the extra is not installed."""
+    with needed("the fleet's store in columns"):
+        import duckdb  # slow to import, and few commands ask the store
+    return duckdb
+
+
 @contextmanager
 def engine(memory: str, spill: Path | None = None, limit_s: float = 0.0) -> "Iterator[DuckDBPyConnection]":
     """An engine without a database of its own. TunectlError in one line for what it says is wrong.
 
     `memory` is its most, what exceeds it goes to `spill`; after `limit_s` a query is stopped.
     """
-    with needed("the fleet's store in columns"):
-        import duckdb  # slow to import, and few commands ask the store
+    duckdb = found()
     settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": memory,
         "threads": _THREADS,
