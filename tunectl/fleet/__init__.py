@@ -1,4 +1,4 @@
 """Many hosts, one answer: what each said before a session, who did not answer, and who differs from its peers.
 
-Only `store` reads and writes files, in the directory of a session; the rest is pure.
+`store` reads and writes a session's files, `keep` and `ask` sessions in columns (through `engine`); the rest is pure.
 """
