@@ -133,8 +133,8 @@ def diff(options: Options, store: Path, before: str, after: str) -> int:
     examples=(
         Example("Every run, for a spreadsheet:", "tunectl fleet export --format csv --output runs.csv"),
         Example(
-            "One session's findings:",
-            "tunectl fleet export monday --table findings --format parquet --output f.parquet",
+            "One session:",
+            "tunectl fleet export monday --format parquet --output m.parquet",
         ),
     ),
 )
@@ -162,12 +162,7 @@ def export(options: Options, store: Path, names: tuple[str, ...], table: str, ou
 
 @tunectl_command(
     name="sql",
-    examples=(
-        Example(
-            "Which firmware has the longest gaps:",
-            "tunectl fleet sql 'SELECT bios, max(max_ns) AS longest FROM runs GROUP BY bios ORDER BY longest DESC'",
-        ),
-    ),
+    examples=(Example("Hosts by verdict:", "tunectl fleet sql 'SELECT said, count(*) FROM runs GROUP BY said'"),),
 )
 @STORE
 @click.argument("query")
