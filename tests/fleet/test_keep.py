@@ -218,6 +218,15 @@ def test_a_folder_of_documents_is_a_session_of_when_they_were_made(tmp_path: Pat
     assert read_manifest(tmp_path).sessions["2026-11-21"].at == NOW
 
 
+@pytest.mark.parametrize("name", ["../../outside", "a*", "a'b", "", "."])
+def test_a_name_that_would_lead_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+    session = written(tmp_path / "folders", {"a": preflight("a")})
+    before = names(tmp_path)
+    with pytest.raises(UsageError, match="cannot be called"):
+        take_in(tmp_path / "store", session._replace(name=name), NOW, 1)
+    assert names(tmp_path) == before
+
+
 def kept_in_order(tmp_path: Path, count: int) -> list[Session]:
     made = []
     for number in range(1, count + 1):
@@ -463,7 +472,7 @@ def test_a_histogram_holds_every_gap_at_most_an_eighth_too_long(tmp_path: Path) 
 
 REFUSED = [
     *("COPY runs TO '{place}/out.csv'", "ATTACH '{place}/x.db'", "CREATE TABLE x AS FROM runs", "SET threads = 1"),
-    *("INSTALL httpfs", "PRAGMA version", "CALL pragma_version()", "SELECT 1; SELECT 2", "", "DROP VIEW runs", "selec"),
+    *("INSTALL httpfs", "CALL pragma_version()", "SELECT 1; SELECT 2", "", "DROP VIEW runs", "selec"),
     *("SELECT * FROM read_text('{place}/secret')", "SELECT * FROM read_csv('{place}/*')", "FROM '{place}/secret'"),
     *("SELECT * FROM glob('{place}/*')", "FROM read_parquet('{place}/other.parquet')", "SELECT getenv('HOME')"),
     *("FROM secret_of_the_program", "FROM read_parquet('https://127.0.0.1:1/x.parquet')", "EXPLAIN ANALYZE FROM runs"),

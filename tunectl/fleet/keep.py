@@ -25,7 +25,7 @@ from tunectl.fleet.engine import among, check_place, engine, literal, paths_of
 from tunectl.fleet.judge import judge, mistimed
 from tunectl.fleet.manifest import KeptFile, KeptSession, Manifest, parse_manifest
 from tunectl.fleet.records import Answer, Asked, Session, Shared
-from tunectl.fleet.store import answer_in, answers, read_answer
+from tunectl.fleet.store import answer_in, answers, check_name, read_answer
 
 MANIFEST = "manifest.json"
 _TAKING = ".taking-in"  # rows on their way, gone at the end
@@ -76,10 +76,12 @@ def read_manifest(store: Path) -> Manifest:
 
 
 def take_in(store: Path, session: Session, now: str, workers: int) -> Taken:
-    """A session's answers are in the store, on disk, on return. TunectlError, and then it is as it was.
+    """A session's answers are in the store, on disk, on return. TunectlError, and then it is as it was; UsageError for
+    a session of which no directory can have the name.
 
     Whoever calls lets in one at a time.
     """
+    check_name(session.name)
     manifest, place = read_manifest(store), store / _TAKING
     kept = manifest.sessions.get(session.name)
     files = {table: [file] for table, file in kept.files.items()} if kept else {}

@@ -48,8 +48,8 @@ def open_session(store: Path, asked: Session, header: Mapping[str, Any]) -> Sess
     """A new session's directory, with its list below the `header` of a document. Without a name the session gets
     its time as its name. UsageError for a name that is taken or not allowed."""
     name, at = asked.name, asked.at
-    if name and not _NAME.fullmatch(name):
-        raise UsageError(f"a session cannot be called {name!r}", "letters, digits and . _ : + -, at most 100")
+    if name:
+        check_name(name)
     chosen = name or at.replace(":", "")
     try:
         store.mkdir(parents=True, exist_ok=True)
@@ -60,6 +60,12 @@ def open_session(store: Path, asked: Session, header: Mapping[str, Any]) -> Sess
     session = asked._replace(name=directory.name, directory=str(directory.absolute()))
     write_file(directory / LIST, json.dumps({**header, **plain(session_file(session))}, indent=1).encode())
     return session
+
+
+def check_name(name: str) -> None:
+    """UsageError for a name that no session may have: it is a directory's, too."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"a session cannot be called {name!r}", "letters, digits and . _ : + -, at most 100")
 
 
 def _made(store: Path, name: str, named: bool) -> Path:

@@ -116,7 +116,7 @@ def preflight_of(data: bytes, path: Path) -> Preflight | None:
     try:
         named = msgspec.json.decode(data, type=_Named)
         whole = msgspec.json.decode(data, type=Preflight) if named.schema == f"{_PREFLIGHT}/{_VERSION}" else None
-    except (ValueError, RecursionError):
+    except (msgspec.DecodeError, ValueError, RecursionError):  # of msgspec 0.19 the first is no ValueError
         whole = None
     if whole is None:  # what is wrong, and what else it is, is told where any document is read
         other = document_of(data, path).result
