@@ -23,7 +23,7 @@ from tunectl.fleet.body import fleet_body
 from tunectl.fleet.causes import without_numbers
 from tunectl.fleet.columns import TABLES
 from tunectl.fleet.documents import parse_hosts
-from tunectl.fleet.keep import Named, read_manifest, set_most, take_in
+from tunectl.fleet.keep import Taken, read_manifest, set_most, take_in
 from tunectl.fleet.records import Asked, Session
 from tunectl.fleet.store import LARGEST_LIST, default_store, read_session, session_directory, sessions
 from tunectl.host import lockfile
@@ -46,21 +46,11 @@ HOSTS = click.option(
 )
 
 
-class KeptSession(msgspec.Struct, frozen=True):
-    """A session that was taken in."""
-
-    name: str
-    documents: Annotated[int, Meta(description="That are new.")]
-    known: Annotated[int, Meta(description="Documents that were kept already.")]
-    without: Annotated[int, Meta(description="Hosts that have none.")]
-    named: Annotated[list[Named], Meta(description="What somebody should know of a host.")]
-
-
 class Kept(msgspec.Struct, frozen=True):
     """What `tunectl fleet keep` did."""
 
     store: str
-    sessions: list[KeptSession]
+    sessions: list[Taken]
     removed: Annotated[list[str], Meta(description="Sessions that are not kept any longer.")]
 
 
@@ -89,10 +79,9 @@ def keep(options: Options, store: Path, folders: tuple[str, ...], hosts: str | N
     found = found or [session for session in sessions(store) if session.name not in kept]
     with _alone(store):
         workers = len(os.sched_getaffinity(0))
-        taken = {session.name: take_in(store, session, now_utc(), workers) for session in found}
+        taken = [take_in(store, session, now_utc(), workers) for session in found]
         removed = set_most(store, keep_sessions)
-    rows = [KeptSession(name, one.documents, one.known, one.without, one.named) for name, one in taken.items()]
-    emit(options, "fleet.kept", read_identity(open_root(options)), Kept(str(store), rows, removed))
+    emit(options, "fleet.kept", read_identity(open_root(options)), Kept(str(store), taken, removed))
     return OK
 
 

@@ -14,9 +14,10 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from tunectl.durable import make_directories, read_regular, remove_file, rename, replace_file, sync_file
 from tunectl.errors import TunectlError
@@ -48,11 +49,12 @@ class Named(msgspec.Struct, frozen=True):
 class Taken(msgspec.Struct):
     """What became of a session's answers."""
 
-    documents: int = 0  # that are new
-    known: int = 0  # that were kept already
-    without: int = 0  # hosts that have none
-    changed: int = 0  # hosts of which something is written
-    named: list[Named] = []
+    name: str
+    documents: Annotated[int, Meta(description="That are new.")] = 0
+    known: Annotated[int, Meta(description="Documents that were kept already.")] = 0
+    without: Annotated[int, Meta(description="Hosts that have none.")] = 0
+    changed: Annotated[int, Meta(description="Hosts of which something was written.")] = 0
+    named: Annotated[list[Named], Meta(description="Of which somebody should know something.")] = []
 
 
 class _At(NamedTuple):
@@ -168,16 +170,11 @@ def _read_all(place: Path, at: _At, workers: int) -> Taken:
         child.join()
     if failed := [child.exitcode for child in children if child.exitcode]:
         raise OSError(failed[0], os.strerror(failed[0]) if failed[0] > 0 else f"killed by signal {-failed[0]}")
-    whole = Taken()
+    whole = Taken(at.session.name)
     for number in range(workers):
         part = msgspec.json.decode(read_regular(str(place / f"{number}.said"), _LARGEST_MANIFEST), type=Taken)
-        whole = Taken(
-            whole.documents + part.documents,
-            whole.known + part.known,
-            whole.without + part.without,
-            whole.changed + part.changed,
-            whole.named + part.named,
-        )
+        for what in ("documents", "known", "without", "changed", "named"):
+            setattr(whole, what, getattr(whole, what) + getattr(part, what))
     return whole
 
 
@@ -194,7 +191,7 @@ def _in_child(place: Path, at: _At, todo: Sequence[tuple[Path, str, bool]], numb
 
 
 def _read_some(place: Path, at: _At, todo: Sequence[tuple[Path, str, bool]], number: int) -> Taken:
-    taken, shared, patterns = Taken(), Shared(), set[int]()
+    taken, shared, patterns = Taken(at.session.name), Shared(), set[int]()
     racks, encoder = dict(at.session.racks), msgspec.json.Encoder()
     with ExitStack() as stack:
         streams = {table: stack.enter_context(open(place / f"{table}.{number}.json", "wb")) for table in TABLES}
