@@ -118,11 +118,7 @@ def _cause(page: TextPage, one: Why, number: int, of: int) -> None:
 def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]]) -> None:
     if not outliers:
         return
-    heading(
-        page,
-        "Unlike their peers",
-        ", by the median and its absolute deviation; beyond a score of 3.5 are 1 in 2,000 by chance",
-    )
+    heading(page, "Unlike their peers", ", by median and MAD; beyond 3.5: 1 of 2,000 by chance")
     hosts = odd_hosts(outliers)
     shown = hosts if page.verbose else hosts[:_ODDEST]
     rows = []
