@@ -19,6 +19,7 @@ from tunectl.errors import TunectlError
 # a distribution's module -> the extra that brings it
 EXTRAS = {
     "jinja2": "report",
+    "duckdb": "fleet",
     "junitparser": "report",
     "markupsafe": "report",  # what jinja2 itself needs
     "prometheus_client": "prometheus",

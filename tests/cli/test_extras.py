@@ -18,9 +18,14 @@ NEED = [
     ("report {place}/before.json -o {place}/page.html", "the format html", "jinja2", "report"),
     ("report {place}/before.json --format html", "the format html", "jinja2", "report"),
     ("fleet report --save --store {place}", "the format html", "jinja2", "report"),
+    ("fleet keep {place} --store {place}/store", "the fleet's store in columns", "duckdb", "fleet"),
     ("monitor --duration 1", "[monitor.prometheus]", "prometheus_client", "prometheus"),
 ]
-BRINGS = {"report": "'jinja2>=3.1.3' 'junitparser>=4.0'", "prometheus": "'prometheus-client>=0.21'"}
+BRINGS = {
+    "report": "'jinja2>=3.1.3' 'junitparser>=4.0'",
+    "prometheus": "'prometheus-client>=0.21'",
+    "fleet": "'duckdb>=1.4'",
+}
 
 
 @pytest.fixture

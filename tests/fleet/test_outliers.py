@@ -124,3 +124,19 @@ def test_a_host_with_smis_is_odd_among_hosts_without() -> None:
     assert (row.host, row.measure, row.worse) == ("tx-6", "smis_per_s", True)
     amd = {f"tx-{n}": summary(f"tx-{n}", smis=None) for n in range(1, 7)}
     assert groups_of(amd)[1] == []
+
+
+def test_hosts_are_compared_with_the_whole_fleet_or_by_firmware_or_kernel() -> None:
+    hosts = {f"tx-{n}": summary(f"tx-{n}") for n in range(1, 6)} | {"tx-6": summary("tx-6", "0x2b", smis=600)}
+    hosts["tx-7"] = summary("tx-7")._replace(hardware=None)
+    assert [(group.alike, len(group.hosts)) for group in groups_of(hosts)[0]] == [("", 6), ("", 1)]
+    ((fleet,), odd) = groups_of(hosts, "fleet")
+    assert (fleet.alike, fleet.hardware, len(fleet.compared)) == ("the whole fleet", None, 7)
+    assert [row.host for row in odd] == ["tx-6"]
+    by_firmware, odd = groups_of(hosts, "firmware")
+    assert [(group.alike, len(group.hosts)) for group in by_firmware] == [
+        ("BIOS not said, microcode 0x2c", 6),
+        ("BIOS not said, microcode 0x2b", 1),
+    ]
+    assert odd == []
+    assert [group.alike for group in groups_of(hosts, "kernel")[0]] == ["kernel 6.12.5"]

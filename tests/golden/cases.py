@@ -140,7 +140,12 @@ def fleet(world: World) -> str:
         text += world.told(f"fleet gate store/morning --canary {words} --max-no-go 1% --root lab4", "tx-02\nlost\n")
     for words in ("tx-02", "gone --format json"):
         text += world.told(f"fleet history {words} --store store --root lab4")
-    names = sorted(str(path.relative_to(store)) for path in store.rglob("*"))
+    text += world.told("fleet keep --store store --root lab4")
+    text += world.told("fleet keep morning --store store --root lab4")
+    text += world.told("fleet diff morning morning --store store --root lab4")
+    text += world.told("fleet history --knob mm.swappiness --store store --root lab4")
+    text += world.told("fleet sql 'SELECT host, max_ns FROM runs ORDER BY host' --store store --root lab4")
+    names = sorted(re.sub("-[0-9a-f]{16}", "-DIGEST", str(path.relative_to(store))) for path in store.rglob("*"))
     session, absent = (store / "morning" / name for name in ("session.json", "hosts/gone.json"))
     text += "".join(f"--- {path.name}\n{path.read_text()}" for path in (session, absent))
     for path in sorted(store.rglob("*"), reverse=True):

@@ -223,4 +223,13 @@ COMMAND_LINES = (
     ("fleet gate none --store no-store --canary A1 --max-no-go 1%", False),
     ("fleet history", True),
     ("fleet history a --store no-store", False),
+    ("fleet history a --knob mm.swappiness", False),
+    ("fleet history --knob mm.swappiness --store no-store", False),
+    ("fleet keep none --store no-store", False),
+    ("fleet keep --store 'a*b'", False),
+    ("fleet diff a b --store no-store", False),
+    ("fleet export --store no-store --output x.csv", False),
+    ("fleet export --store no-store --format csv --output no/such/x.csv", False),
+    ("fleet sql 'SELECT 1' --store no-store", False),
+    ("fleet sql --limit 0 'SELECT 1'", True),
 )

@@ -61,7 +61,8 @@ def tunectl_command(
 
 def can_draw(fmt: str) -> None:
     """TunectlError where a format needs what is not installed: before the work is done, not after it."""
-    if fmt not in ("text", "json"):  # every installation has these, and text is slow to import
+    # Every installation has the first two, and text is slow to import; the fleet's engine writes the others.
+    if fmt not in ("text", "json", "csv", "parquet"):
         from tunectl.report import renderer
 
         renderer(fmt)

@@ -1,4 +1,4 @@
-"""tunectl fleet: open, record, report and history; gate is in a file of its own"""
+"""tunectl fleet: open, record, report and history; gate, and those of sessions in columns, have files of their own"""
 
 import datetime
 from collections.abc import Mapping
@@ -10,8 +10,10 @@ from urllib.parse import quote
 import click
 
 from tunectl import __version__
+from tunectl.cli import fleet_store
 from tunectl.cli.command import can_draw, emit, open_root, tunectl_command
-from tunectl.cli.fleet_gate import gate, in_store, read_names, spare_isolated
+from tunectl.cli.fleet_gate import gate
+from tunectl.cli.fleet_store import HOSTS, STORE, history_of, kept_body, kept_rounds, read_names, spare_isolated
 from tunectl.cli.helped import GO, OK, Example, Family, exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.report import page_of
@@ -21,7 +23,9 @@ from tunectl.durable import read_given
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.body import fleet_body, history_body
 from tunectl.fleet.documents import session_file
+from tunectl.fleet.keep import read_manifest
 from tunectl.fleet.names import SUFFIX, file_name, is_text
+from tunectl.fleet.peers import PEERS
 from tunectl.fleet.records import Absent, Answer, Session
 from tunectl.fleet.store import (
     LARGEST_ANSWER,
@@ -64,7 +68,7 @@ def command() -> None:
         Example("From an inventory of Ansible's:", "tunectl fleet open --hosts hosts.json --selection ny4"),
     ),
 )
-@in_store
+@STORE
 @click.option(
     "--hosts",
     required=True,
@@ -94,7 +98,7 @@ def open_(options: Options, store: Path, hosts: str, name: str, selection: str) 
         Example("Why a host said nothing:", "tunectl fleet record morning tx-02 --unreachable 'No route'"),
     ),
 )
-@in_store
+@STORE
 @click.argument("session", shell_complete=one_of(session_names))
 @click.argument("name", metavar="HOST", shell_complete=one_of(session_hosts))
 @click.option("--unreachable", metavar="REASON", help="There was no connection to the host.")
@@ -135,18 +139,21 @@ def record(options: Options, store: Path, session: str, name: str, unreachable: 
         Example("An earlier one, as a page:", "tunectl fleet report morning --format html > morning.html"),
     ),
 )
-@in_store
+@STORE
 @click.argument("session", required=False, shell_complete=one_of(session_names))
-@click.option(
-    "--hosts", metavar="FILE", shell_complete=a_path(), help="Who was asked, beside the session's own list; - is stdin."
-)
+@HOSTS
 @click.option(
     "--save", is_flag=True, help="Write report.txt, .json and .html, and a page a host, into the session, too."
 )
 @click.option(
+    "--peers", type=click.Choice([*PEERS]), default="hardware", show_default=True, help="Who is compared with whom."
+)
+@click.option(
     "--max-age", "max_age_h", default=12.0, show_default=True, metavar="H", help="Of the latest session, in hours."
 )
-def report(options: Options, store: Path, session: str | None, hosts: str | None, save: bool, max_age_h: float) -> int:
+def report(
+    options: Options, store: Path, session: str | None, hosts: str | None, save: bool, peers: str, max_age_h: float
+) -> int:
     """GO or NO-GO for every host of SESSION (a name or a directory; the latest), and for all of them.
 
     Exit code: 3 if any host is NO-GO; else 1 if any is UNKNOWN; else 4 if any waits for its reboot; else 0.
@@ -154,16 +161,16 @@ def report(options: Options, store: Path, session: str | None, hosts: str | None
     for fmt in _SAVED.values() if save else ():
         can_draw(fmt)
     asked = tuple(read_names(hosts)) if hosts else ()
-    if session is not None:
-        found = read_session(session_directory(store, session), asked)
-    elif every := sessions(store):
-        found = read_session(Path(every[-1].directory), asked)
-        _check_age(found, max_age_h)
-    else:
-        raise TunectlError(f"{store}: there is no session", "`tunectl fleet open` begins one")
     spare_isolated(options)
-    body = fleet_body(found, ask(found), now_utc())
+    found, is_kept = _latest(store, max_age_h) if session is None else _named(store, session)
+    if is_kept:
+        body = kept_body(store, found.name, asked, peers)
+    else:
+        found = read_session(Path(found.directory), asked)
+        body = fleet_body(found, ask(found), now_utc(), peers=peers)
     identity = read_identity(open_root(options))
+    if save and is_kept:
+        raise UsageError(f"--save: of session {found.name} the columns alone are there", "--format html prints a page")
     if save:
         from tunectl.report import render
 
@@ -188,24 +195,62 @@ def _save_page(directory: Path, host: Mapping[str, Any], identity: HostId) -> st
     examples=(
         Example("What a host was found to be, session after session:", "tunectl fleet history tx-01"),
         Example("The last five sessions:", "tunectl fleet history tx-01 --last 5"),
+        Example("On how many hosts a knob was in force, and why not:", "tunectl fleet history --knob mm.swappiness"),
     ),
 )
-@in_store
-@click.argument("name", metavar="HOST", shell_complete=one_of(session_hosts))
+@STORE
+@click.argument("name", metavar="[HOST]", required=False, shell_complete=one_of(session_hosts))
+@click.option("--knob", metavar="KNOB", help="Or a knob or check, in every session in columns.")
+@click.option("--cause", metavar="CAUSE", help="Or a cause of findings or gaps there, N for each number.")
 @click.option("--last", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="How many sessions.")
-def history(options: Options, store: Path, name: str, last: int) -> int:
-    """What HOST, by its name in the inventory, was found to be in each session."""
-    rounds = ((session, ask_one(session, name)) for session in reversed(sessions(store)))
+def history(options: Options, store: Path, name: str | None, knob: str | None, cause: str | None, last: int) -> int:
+    """What HOST, by its name in the inventory, was found to be in each session; or what became of a knob or a cause."""
+    if len([one for one in (name, knob, cause) if one]) != 1:
+        raise UsageError("history: expected one of HOST, --knob and --cause")
+    spare_isolated(options)
+    if name is None:
+        return history_of(options, store, knob, cause)
+    folders = sessions(store)
+    rounds = ((session, ask_one(session, name)) for session in reversed(folders))
     concerned = (pair for pair in rounds if name in pair[0].hosts or pair[1].answer is not Answer.SILENT)
-    known = list(islice(concerned, last))[::-1]
+    own = {session.name for session in folders}
+    columns = [(at, pair) for at, pair in kept_rounds(store, name) if pair[0].name not in own]
+    every = [*((pair[0].at, pair) for pair in islice(concerned, last)), *columns]
+    known = [pair for _, pair in sorted(every, key=lambda one: (one[0], one[1][0].name))[-last:]]
     if not known:
         raise TunectlError(f"{store}: no session has a host {name!r}", "by its name in the inventory")
     emit(options, "fleet.history", read_identity(open_root(options)), history_body(name, known, now_utc()))
     return OK
 
 
-for _one in (open_, record, report, gate, history):
+for _one in (
+    open_,
+    record,
+    report,
+    gate,
+    history,
+    *(getattr(fleet_store, name) for name in ("keep", "diff", "export", "sql")),
+):
     command.add_command(_one)
+
+
+def _named(store: Path, name: str) -> tuple[Session, bool]:
+    """A session by its name or directory; is it in columns only? Its folder may be newer, and is asked first."""
+    directory = session_directory(store, name)
+    kept = read_manifest(store).sessions.get(name)
+    return Session(name, str(directory), kept.at if kept else ""), kept is not None and not directory.is_dir()
+
+
+def _latest(store: Path, max_age_h: float) -> tuple[Session, bool]:
+    """The last session that began, of folders and columns."""
+    manifest = read_manifest(store)
+    found = [(one.at, False, one) for one in sessions(store)]
+    found += [(manifest.sessions[name].at, True, _named(store, name)[0]) for name in manifest.latest()[-1:]]
+    if not found:
+        raise TunectlError(f"{store}: there is no session", "`tunectl fleet open` begins one")
+    _, is_kept, session = max(found, key=lambda one: (one[0], one[2].name, not one[1]))
+    _check_age(session, max_age_h)
+    return session, is_kept
 
 
 def _check_age(session: Session, max_age_h: float) -> None:

@@ -1,37 +1,25 @@
 """tunectl fleet gate: may what some hosts have go to all of them? And what the commands of a fleet are given."""
 
 import re
-from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from tunectl.cli.command import emit, open_root, stay_off, tunectl_command
+from tunectl.cli.command import emit, open_root, tunectl_command
+from tunectl.cli.fleet_store import STORE, read_names, spare_isolated
 from tunectl.cli.helped import GO, Example, exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.values import one_of
 from tunectl.cli.values import sessions as session_names
 from tunectl.compare.chance import CONFIDENCE
-from tunectl.durable import read_given
-from tunectl.errors import TunectlError, UsageError
-from tunectl.fleet.documents import parse_hosts
+from tunectl.errors import UsageError
 from tunectl.fleet.gate import FACTS, Canary, gate_body
 from tunectl.fleet.records import Session
-from tunectl.fleet.store import LARGEST_LIST, ask, default_store, read_session, session_directory
-from tunectl.host.cpusets import read_scope_facts
+from tunectl.fleet.store import ask, read_session, session_directory
 from tunectl.host.identity import read_identity
 from tunectl.shapes import now_utc
 
 _PERCENT = re.compile(r"(\d{1,2}(?:\.\d{1,6})?) ?%")
-in_store = click.option(
-    "--store",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=default_store,
-    envvar="TUNECTL_FLEET_STORE",
-    show_envvar=True,
-    metavar="DIR",
-    help="Where sessions are kept [~/.local/state/tunectl/fleet].",
-)
 
 
 @tunectl_command(
@@ -43,7 +31,7 @@ in_store = click.option(
         Example("The hosts of a list, as of open:", "tunectl fleet gate morning --canary @canary.json --max-no-go 1%"),
     ),
 )
-@in_store
+@STORE
 @click.argument("session", shell_complete=one_of(session_names))
 @click.option("--canary", required=True, metavar="GROUP", help="A rack, @FILE with hosts (@- is stdin), or FACT=VALUE.")
 @click.option("--max-no-go", required=True, metavar="P%", help="The share of NO-GO that is permitted.")
@@ -70,13 +58,6 @@ def gate(options: Options, store: Path, session: str, canary: str, max_no_go: st
     return exit_code(body["verdict"])
 
 
-def spare_isolated(options: Options) -> None:
-    """Moves this process, and those that decode for it, off the CPUs that are isolated where it runs."""
-    root = open_root(options)
-    with suppress(TunectlError):  # a container may show no CPU at all
-        stay_off(root, read_scope_facts(root).quiet)
-
-
 def _canary(given: str, listed: dict[str, str], session: Session) -> Canary:
     """Hosts of a list or of a rack, or a fact. What the inventory calls a rack is one, whatever its name looks like."""
     hosts = frozenset(listed or (host for host, rack in session.racks if rack == given))
@@ -86,11 +67,3 @@ def _canary(given: str, listed: dict[str, str], session: Session) -> Canary:
     if fact not in FACTS or not value:
         raise UsageError(f"--canary {given!r}: no fact of a host", f"one of {', '.join(FACTS)}, then = and its value")
     return Canary(given, fact=fact, value=value)
-
-
-def read_names(path: str, option: str = "--hosts ") -> dict[str, str]:
-    """The hosts in a file, or on stdin for `-`, each with its rack."""
-    try:
-        return parse_hosts(read_given(path, LARGEST_LIST), f"{option}{path}")
-    except OSError as error:
-        raise UsageError(f"{option}{path}: {error.strerror}") from error

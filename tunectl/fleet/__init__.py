@@ -1,4 +1,5 @@
 """Many hosts, one answer: what each said before a session, who did not answer, and who differs from its peers.
 
-Only `store` reads and writes files, in the directory of a session, with the processes of `spread`; the rest is pure.
+`store` reads and writes a session's files (with the processes of `spread`), `keep` and `ask` sessions in columns
+(through `engine`); the rest is pure.
 """

@@ -1,7 +1,7 @@
 """A session as a document, tunectl.fleet/1, and one host over the sessions, tunectl.fleet.history/1. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -110,7 +110,9 @@ class CauseRow(msgspec.Struct, frozen=True, kw_only=True):
 class OutlierRule(msgspec.Struct, frozen=True):
     """What is called an outlier."""
 
-    score: Annotated[float, Meta(description="Beyond it is an outlier.")]
+    score: Annotated[
+        float, Meta(description="Beyond it is an outlier; of a normal distribution 1 of 2,000 values is beyond 3.5.")
+    ]
     fewest: Annotated[Count, Meta(description="Hosts that must have measured before one is called an outlier.")]
 
 
@@ -151,13 +153,33 @@ class History(msgspec.Struct, frozen=True):
     ]
 
 
-def fleet_body(session: Session, asked: Iterable[Asked], now: str) -> dict[str, Any]:
+class Common(msgspec.Struct):
+    """What hosts have in common, while it is gathered; of a sentence only whether it is another."""
+
+    example: Example
+    hosts: list[str] = []
+    targets: int = 0
+    texts: int = 0
+    seen: set[int] = set()
+
+
+ByCause = dict[tuple[str, Cause], Common]  # by verdict and cause
+
+
+def fleet_body(
+    session: Session,
+    asked: Iterable[Asked],
+    now: str,
+    apart: Callable[[Sequence[tuple[str, str]]], ByCause] = lambda _: {},
+    peers: str = "hardware",
+) -> dict[str, Any]:
     """The fields of tunectl.fleet/1: every host, the worst first, and how each compares with its peers.
 
-    `now`: UTC, RFC 3339.
+    `now`: UTC, RFC 3339. `apart` says of these hosts and verdicts the causes that their documents do not have by them.
+    `peers` (of peers.PEERS) are compared with each other.
     """
     judged = judge(session, asked, now)
-    groups, odd = groups_of({one.name: one.asked.document for one in judged if one.asked.document})
+    groups, odd = groups_of({one.name: one.asked.document for one in judged if one.asked.document}, peers)
     racks = dict(session.racks)
     place = {host: number for number, group in enumerate(groups) for host in group.hosts}
     fleet = Fleet(
@@ -166,7 +188,7 @@ def fleet_body(session: Session, asked: Iterable[Asked], now: str) -> dict[str, 
         counts={"hosts": len(judged), **counts(judged)},
         hosts=[FleetHost(**_host(one), group=place.get(one.name), rack=racks.get(one.name, "")) for one in judged],
         actions=todo_rows((name, (*_of_trial(document), *document.todo)) for name, document in of_now(judged)),
-        causes=_causes(judged),
+        causes=_causes(judged, apart([(one.name, one.verdict) for one in judged if _counts(one)])),
         groups=groups,
         outliers=odd,
         outlier_rule=OutlierRule(SCORE, FEWEST),
@@ -176,15 +198,15 @@ def fleet_body(session: Session, asked: Iterable[Asked], now: str) -> dict[str, 
     return body
 
 
-def _causes(judged: Iterable[Judged]) -> list[CauseRow]:
+def _causes(judged: Iterable[Judged], found: ByCause) -> list[CauseRow]:
     """Why hosts are not GO, each cause once for each verdict: the worst verdict and the most urgent cause first."""
-    found: dict[tuple[str, Cause], _Of] = {}
     for one in judged:
         for told in _told(one):
-            of = found.setdefault((one.verdict, told.cause), _Of(Example(one.name, told.text)))
+            of = found.setdefault((one.verdict, told.cause), Common(Example(one.name, told.text)))
             of.hosts.append(one.name)
             of.targets += told.targets
-            of.texts.add(hash(told.text))
+            of.texts += (text := hash(told.text)) not in of.seen
+            of.seen.add(text)
     rows = []
     ordered = sorted(found.items(), key=lambda one: (VERDICTS.index(one[0][0]), *rank(one[0][1]), -len(one[1].hosts)))
     for (verdict, cause), of in ordered:
@@ -195,20 +217,11 @@ def _causes(judged: Iterable[Judged]) -> list[CauseRow]:
             **fields,
             hosts=list(dict.fromkeys(of.hosts)),
             targets=of.targets,
-            texts=len(of.texts),
+            texts=of.texts,
             example=of.example,
         )
         rows.append(row)
     return rows
-
-
-class _Of(msgspec.Struct):
-    """What hosts have in common, while it is gathered; of a sentence only whether it is another."""
-
-    example: Example
-    hosts: list[str] = []
-    targets: int = 0
-    texts: set[int] = set()
 
 
 def _told(one: Judged) -> Iterator[Told]:
@@ -340,16 +353,17 @@ def history_body(name: str, rounds: Iterable[tuple[Session, Asked]], now: str) -
             **_host(judged),
             hardware=document.hardware if document else None,
             own_words=sum(reason in own for reason in judged.reasons),
-            changed=list(_changed(before, judged)),
+            changed=list(changed(before, judged)),
         )
         rows.append(row)
         before = judged if document else before  # a host without a document keeps the one before for comparison
-    files = [row.file for row in rows if row.measured]
+    files: list[str | None] = [row.file for row in rows if row.measured and row.file]
     body: dict[str, Any] = fields_of(History(name, rows, files[-2:] if len(files) > 1 else []))
     return body
 
 
-def _changed(before: Judged | None, now: Judged) -> Iterator[str]:
+def changed(before: Judged | None, now: Judged) -> Iterator[str]:
+    """What is not as it was the time before; nothing without two documents."""
     old, new = before.asked.document if before else None, now.asked.document
     if old is None or new is None:
         return

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from tunectl.fix import of_text
-from tunectl.model import Finding, Outcome, cost, match_of, parse_target, severity_of
+from tunectl.model import Finding, Outcome, Scalar, cost, match_of, parse_target, severity_of
 from tunectl.shapes import JudgedTarget, Preflight
 from tunectl.verdict import fails_gate
 from tunectl.wording import beside, broken_limits, sentence, standing
@@ -35,11 +35,13 @@ class Cause(NamedTuple):
 
 
 class Told(NamedTuple):
-    """A cause on one host: how many targets, and one of its reasons."""
+    """A cause on one host: how many targets, one of its reasons, and what that finding has and should have."""
 
     cause: Cause
     targets: int
     text: str
+    observed: Scalar = None
+    desired: Scalar = None
 
 
 # The same fixes are asked for on host after host.
@@ -57,8 +59,9 @@ def told_by(document: Preflight) -> tuple[tuple[Told, ...], tuple[str, ...]]:
     for finding in decisive:
         found.setdefault(_cause(finding), []).append(finding)
     of_findings = [
-        Told(cause, len(alike), sentence(alike[0].target, standing(alike[0]), alike[0].reason))
+        Told(cause, len(alike), sentence(first.target, standing(first), first.reason), first.observed, first.desired)
         for cause, alike in found.items()
+        for first in alike[:1]
     ]
     limits: dict[Cause, list[str]] = {}
     for one in broken:

@@ -56,15 +56,15 @@ def _judge(asked: Asked, since: str, now: str) -> Judged:
     if document.verdict not in VERDICTS:
         problem = f"its verdict is {quoted(document.verdict)}, which tunectl does not know"
         return Judged(asked, "unknown", (problem, *document.reasons))
-    if mistimed := _mistimed(document.at, since, now):
-        return Judged(asked, "unknown", (mistimed,))
+    if problem := mistimed(document.at, since, now):
+        return Judged(asked, "unknown", (problem,))
     if document.verdict == "go" and document.doubt:
         return Judged(asked, "unknown", (f"it says GO, and {document.doubt}",))
     reasons = () if document.verdict == "go" else document.reasons or ("it gives no reason",)
     return Judged(asked, document.verdict, reasons)
 
 
-def _mistimed(at: str, since: str, now: str) -> str:
+def mistimed(at: str, since: str, now: str) -> str:
     """Why the document is not of this session; "" where it is. Any age will do where nobody knows when that began."""
     began, made, today = moment_of(since), moment_of(at), moment_of(now)
     if made is None:

@@ -13,7 +13,7 @@ among 40 µs. The score is Iglewicz and Hoaglin's modified z-score ("How to Dete
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from statistics import median
 from typing import Annotated, NamedTuple
 
@@ -23,7 +23,7 @@ from msgspec import Meta
 from tunectl.command import as_data
 from tunectl.fleet.names import natural
 from tunectl.fleet.records import MEASURES, Measured, MeasureName, Summary
-from tunectl.shapes import Amount, Count, Hardware
+from tunectl.shapes import Amount, Count, Hardware, Maybe
 
 SCORE = 3.5
 FEWEST = 5  # values; with fewer, a median and a MAD say little
@@ -91,9 +91,9 @@ class OddRow(msgspec.Struct, frozen=True):
 
 
 class GroupRow(msgspec.Struct, frozen=True):
-    """Hosts of the same hardware."""
+    """Hosts that are compared with each other."""
 
-    hardware: Hardware | None
+    hardware: Annotated[Hardware | None, Meta(description="Of all of them; null where it differs, or is not said.")]
     hosts: list[str]
     compared: Annotated[list[str], Meta(description="Those measured alike.")]
     usual: Annotated[
@@ -101,33 +101,47 @@ class GroupRow(msgspec.Struct, frozen=True):
         Meta(description="Of each measure that could be judged."),
     ]
     notes: list[str]
+    alike: Annotated[str, Meta(description="What they have in common where that is not the hardware."), Maybe] = ""
 
 
-def groups_of(documents: Mapping[str, Summary]) -> tuple[list[GroupRow], list[OddRow]]:
-    """Every host that left a document, in the group of its hardware, the largest first; and the outliers of all groups,
+# What hosts have in common that are compared with each other.
+PEERS: dict[str, Callable[[Summary], str]] = {
+    "hardware": lambda _: "",
+    "fleet": lambda _: "the whole fleet",
+    "firmware": lambda of: f"BIOS {of.host.bios or _NONE}, microcode {of.host.microcode or _NONE}",
+    "kernel": lambda of: f"kernel {of.host.kernel or _NONE}",
+}
+
+
+def groups_of(documents: Mapping[str, Summary], by: str = "hardware") -> tuple[list[GroupRow], list[OddRow]]:
+    """Every host that left a document, in the group of its peers, the largest first; and the outliers of all groups,
     the oddest first."""
-    members: dict[Hardware | None, dict[str, Summary]] = {}
+    members: dict[tuple[str, Hardware | None], dict[str, Summary]] = {}
     for name in sorted(documents, key=natural):
-        members.setdefault(documents[name].hardware, {})[name] = documents[name]
-    judged = [_group(kind, of) for kind, of in members.items()]
+        document = documents[name]
+        key = PEERS[by](document), document.hardware if by == "hardware" else None
+        members.setdefault(key, {})[name] = document
+    judged = [_group(alike, of) for (alike, _), of in members.items()]
     groups = sorted((group for group, _ in judged), key=lambda group: -len(group.hosts))
     return groups, sorted((row for _, odd in judged for row in odd), key=lambda row: -abs(row.score))
 
 
-def _group(hardware: Hardware | None, documents: Mapping[str, Summary]) -> tuple[GroupRow, list[OddRow]]:
+def _group(common: str, documents: Mapping[str, Summary]) -> tuple[GroupRow, list[OddRow]]:
     """Hosts of one kind, and the outliers among them."""
     hosts = list(documents)
+    kinds = {document.hardware for document in documents.values()}
+    hardware = kinds.pop() if len(kinds) == 1 else None
     measured = {name: figures for name, document in documents.items() if (figures := document.figures)}
     firmware = _differing(documents, documents, _FIRMWARE)
     own = [f"{name}: {text}" for name, texts in firmware.items() for text in texts]
-    if hardware is None:
+    if hardware is None and not common:
         note = "these documents do not say what hardware it is, so no host is compared"
         return GroupRow(hardware, hosts, [], {}, [note]), []
     compared, notes = alike(measured)
     notes += own[:_NOTES] + ([f"{len(own) - _NOTES} more differences of firmware"] if len(own) > _NOTES else [])
     if len(compared) < FEWEST:
         notes.append(f"{len(compared)} of them measured: too few to tell what is usual, which takes {FEWEST}")
-        return GroupRow(hardware, hosts, list(compared), {}, notes), []
+        return GroupRow(hardware, hosts, list(compared), {}, notes, common), []
     usual: dict[str, Spread] = {}
     found: list[tuple[str, str, Outlier]] = []
     for measure in MEASURES:
@@ -144,7 +158,7 @@ def _group(hardware: Hardware | None, documents: Mapping[str, Summary]) -> tuple
         OddRow(name, of, value, usual[of].median, ratio, score, score > 0, differing[name])
         for name, of, (value, ratio, score) in found
     ]
-    return GroupRow(hardware, hosts, list(compared), usual, notes), odd
+    return GroupRow(hardware, hosts, list(compared), usual, notes, common), odd
 
 
 def alike(measured: Mapping[str, Measured]) -> tuple[dict[str, Measured], list[str]]:

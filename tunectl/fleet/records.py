@@ -105,10 +105,15 @@ class Summary(NamedTuple):
     firmware: Firmware = Firmware()
 
 
-def summary_of(document: Preflight, most: int | None = None) -> Summary:
-    """The summary that is kept of a document: at `most` so many reasons."""
+def summary_of(
+    document: Preflight, most: int | None = None, apart: tuple[Any, tuple[str, ...]] | None = None
+) -> Summary:
+    """The summary that is kept of a document: at `most` so many reasons.
+
+    `apart` is what told_by() says, where the causes are kept in another place.
+    """
     probe = document.probe
-    told, unexplained = told_by(document)
+    told, unexplained = apart or told_by(document)
     reasons = document.reasons[:most]
     return Summary(
         verdict=document.verdict,
@@ -124,7 +129,7 @@ def summary_of(document: Preflight, most: int | None = None) -> Summary:
         headline=document.headline,
         looser=tuple(looser.key for looser in document.looser),
         waivers=document.waivers.standing,
-        told=packed(told),
+        told=Packed() if apart else packed(told),
         todo=doings(document.actions),
         unexplained=unexplained,
         doubt=doubt_of_go(document),

@@ -26,8 +26,9 @@ from tunectl.fleet.names import file_name, host_name
 from tunectl.fleet.records import Absent, Answer, Asked, Session, Shared, kept_once, summary_of
 from tunectl.fleet.spread import spread
 from tunectl.probe.document import preflight_of
-from tunectl.shapes import plain
+from tunectl.shapes import Preflight, plain
 
+SILENT = "it left no document, and no note says why"
 LIST, HOSTS = "session.json", "hosts"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,99}")
 _NOTE = ABSENT.partition("/")[0].encode()
@@ -48,8 +49,8 @@ def open_session(store: Path, asked: Session, header: Mapping[str, Any]) -> Sess
     """A new session's directory, with its list below the `header` of a document. Without a name the session gets
     its time as its name. UsageError for a name that is taken or not allowed."""
     name, at = asked.name, asked.at
-    if name and not _NAME.fullmatch(name):
-        raise UsageError(f"a session cannot be called {name!r}", "letters, digits and . _ : + -, at most 100")
+    if name:
+        check_name(name)
     chosen = name or at.replace(":", "")
     try:
         store.mkdir(parents=True, exist_ok=True)
@@ -60,6 +61,12 @@ def open_session(store: Path, asked: Session, header: Mapping[str, Any]) -> Sess
     session = asked._replace(name=directory.name, directory=str(directory.absolute()))
     write_file(directory / LIST, json.dumps({**header, **plain(session_file(session))}, indent=1).encode())
     return session
+
+
+def check_name(name: str) -> None:
+    """UsageError for a name that no session may have: it is a directory's, too."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"a session cannot be called {name!r}", "letters, digits and . _ : + -, at most 100")
 
 
 def _made(store: Path, name: str, named: bool) -> Path:
@@ -175,14 +182,25 @@ def _documents(session: Session) -> Path:
 
 
 def _read(path: Path, name: str, most: int | None = None) -> Asked:
+    data = read_answer(path, name)
+    found = data if isinstance(data, Asked) else answer_in(data, path, name)
+    return found if isinstance(found, Asked) else Asked(name, Answer.DOCUMENT, summary_of(found, most), "", str(path))
+
+
+def read_answer(path: Path, name: str) -> bytes | Asked:
+    """What a host answered; why there is nothing."""
     try:
-        data = read_regular(str(path), LARGEST_ANSWER, follow=False)
+        return read_regular(str(path), LARGEST_ANSWER, follow=False)
     except FileNotFoundError:
-        return Asked(name, Answer.SILENT, problem="it left no document, and no note says why")
+        return Asked(name, Answer.SILENT, problem=SILENT)
     except OSError as error:
         if error.errno in _NOT_REGULAR:
             return Asked(name, Answer.UNUSABLE, problem=f"{path.name} is not a regular file")
         return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be read: {error.strerror}")
+
+
+def answer_in(data: bytes, path: Path, name: str) -> Preflight | Asked:
+    """The document in a host's answer; why it is none."""
     try:
         may_be_note = len(data) <= _LARGEST_NOTE and _NOTE in data
         note = parse_absent(data, path.name) if may_be_note else None
@@ -192,6 +210,4 @@ def _read(path: Path, name: str, most: int | None = None) -> Asked:
         document = preflight_of(data, path)
     except TunectlError as error:
         return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be used: {quoted(str(error))}")
-    if document is None:
-        return Asked(name, Answer.UNUSABLE, problem="its document is a probe's result, not a preflight's")
-    return Asked(name, Answer.DOCUMENT, summary_of(document, most), file=str(path))
+    return document or Asked(name, Answer.UNUSABLE, problem="its document is a probe's result, not a preflight's")

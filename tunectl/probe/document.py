@@ -122,12 +122,11 @@ def is_preflight(data: bytes) -> bool:
 def preflight_of(data: bytes, path: Path) -> Preflight | None:
     """The preflight in these bytes, decoded once; None for a probe's result. TunectlError as of read_document()."""
     try:
-        whole = msgspec.json.decode(data, type=_Named)
-    except (ValueError, RecursionError):
+        named = msgspec.json.decode(data, type=_Named)
+        whole = named if named.schema == f"{_PREFLIGHT}/{_VERSION}" else None
+    except (msgspec.DecodeError, ValueError, RecursionError):  # of msgspec 0.19 the first is no ValueError
         whole = None
-    if (
-        whole is None or whole.schema != f"{_PREFLIGHT}/{_VERSION}"
-    ):  # what is wrong, and what else it is, is told where any document is read
+    if whole is None:  # what is wrong, and what else it is, is told where any document is read
         other = document_of(data, path).result
         return other if isinstance(other, Preflight) else None
     for run in (whole.probe, whole.loaded):

@@ -12,6 +12,11 @@ _LONG, _FIRST = 160, 8  # characters, hosts
 _PLAIN = re.compile(r"([A-Za-z0-9._-]*?)([0-9]{1,9})([A-Za-z._-][A-Za-z0-9._-]*)?", re.ASCII)
 
 
+def group_name(group: Mapping[str, Any], written_as: Callable[[object], str] = str) -> str:
+    """What hosts that are compared have in common."""
+    return written_as(group["alike"]) if group.get("alike") else machine_name(group["hardware"], written_as)
+
+
 def machine_name(hardware: Mapping[str, Any] | None, written_as: Callable[[object], str] = str) -> str:
     """`PowerEdge R650 (Dell Inc.), Intel(R) Xeon(R) Gold 6334, 2 sockets, 16 cores, 32 CPUs`
 

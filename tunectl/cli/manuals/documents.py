@@ -9,6 +9,7 @@ import msgspec
 from tunectl.cli.apply import Applied
 from tunectl.cli.check import Checked
 from tunectl.cli.confirm import Tried
+from tunectl.cli.fleet_store import Kept
 from tunectl.cli.plan import Planned
 from tunectl.cli.report import Written
 from tunectl.cli.restore import Undoing
@@ -18,6 +19,7 @@ from tunectl.experiments.contention_cells import RawContention
 from tunectl.experiments.feed_cells import RawFeed
 from tunectl.experiments.hedge_cells import RawHedge
 from tunectl.experiments.wake_cells import RawWake
+from tunectl.fleet.ask import Answered, Diff
 from tunectl.fleet.body import Fleet, History
 from tunectl.fleet.documents import AbsentFile, SessionFile
 from tunectl.fleet.gate import Gate
@@ -58,8 +60,11 @@ BODIES: dict[str, type[msgspec.Struct]] = {
     "compare": Comparison,
     "fleet": Fleet,
     "fleet.gate": Gate,
+    "fleet.diff": Diff,
     "fleet.history": History,
+    "fleet.kept": Kept,
     "fleet.session": SessionFile,
+    "fleet.table": Answered,
     "knobs": Catalogue,
     "monitor": MonitorBody,
     "plan": Planned,

@@ -12,8 +12,8 @@ from tunectl.report.hosts import (
     OWN_WORDS,
     VERDICTS,
     causes,
+    group_name,
     in_short,
-    machine_name,
     named,
     odd_hosts,
     times,
@@ -218,7 +218,7 @@ def _group(group: Mapping[str, Any], place: int, body: Mapping[str, Any], odd: S
     count = len(group["hosts"])
     said = f"{plural(count, 'host')}, {len(group['compared']):,} compared: "
     return {
-        "name": machine_name(group["hardware"], as_data),
+        "name": group_name(group, as_data),
         "said": said + in_short(group["hosts"]),
         "plots": plots,
         "notes": group["notes"][:_NOTES],

@@ -40,9 +40,13 @@ _PAGES: dict[str, tuple[str, str]] = {
     "fleet.gate": ("gate", "gate"),
     "fleet.session": ("fleet", "session"),
     "fleet.history": ("fleet", "history"),
+    "fleet.kept": ("fleet_store", "kept"),
+    "fleet.diff": ("fleet_store", "diff"),
+    "fleet.table": ("fleet_store", "table"),
 }
 # Pages that name their host themselves, or are about no host.
 _UNSIGNED = {"show", "propose", "knobs", "compare", "report", "snapshot", "fleet.session", "fleet.history"}
+_UNSIGNED |= {"fleet.kept", "fleet.diff", "fleet.table"}
 _UNSIGNED |= {"threads.unit"}  # it is a file of systemd's
 _NARROWEST = 40
 

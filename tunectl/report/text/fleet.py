@@ -13,7 +13,7 @@ from tunectl.report.hosts import (
     Why,
     causes,
     folded,
-    machine_name,
+    group_name,
     named,
     odd_hosts,
     tally,
@@ -119,7 +119,7 @@ def _cause(page: TextPage, one: Why, number: int, of: int) -> None:
 def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]]) -> None:
     if not outliers:
         return
-    heading(page, "Unlike their peers", ", by the median and its absolute deviation")
+    heading(page, "Unlike their peers", ", by median and MAD; beyond 3.5: 1 of 2,000 by chance")
     hosts = odd_hosts(outliers)
     shown = hosts if page.verbose else hosts[:_ODDEST]
     rows = []
@@ -141,7 +141,7 @@ def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]]) -> None:
 def _group(page: TextPage, group: Mapping[str, Any]) -> None:
     hosts, compared = group["hosts"], group["compared"]
     page.line()
-    prose(page, machine_name(group["hardware"], as_data), style="bold")
+    prose(page, group_name(group, as_data), style="bold")
     counted = f"{plural(len(hosts), 'host')}, {len(compared):,} compared"
     known = [(name, one) for name in MEASURES if (one := group["usual"].get(name))]
     if known and not page.verbose:

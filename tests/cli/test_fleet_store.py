@@ -1,0 +1,165 @@
+"""`tunectl fleet keep` and what is asked of the columns, as installed: exit codes, documents, what is refused."""
+
+import csv
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.places import complaint
+from tests.cli.test_commands import valid
+from tests.cli.test_fleet import fresh, stamp
+from tests.fleet.made import preflight, written
+from tests.fleet.test_keep import HOSTILE, no_go
+from tests.ran import Ran
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def store(tunectl: Run, tmp_path: Path) -> Path:
+    """Yesterday's session and today's, in columns; today's folder is gone."""
+    store = tmp_path / "store"
+    written(store, {"tx-01": preflight("tx-01", at=stamp(24)), "tx-02": None}, "yesterday", stamp(24))
+    bad = no_go("tx-01", "mm.swappiness")
+    today = written(store, {"tx-01": {**bad, "at": stamp()}, "tx-02": fresh("tx-02")}, "today", stamp())
+    done = tunectl("fleet", "keep", "--store", store, "--format", "json")
+    assert (done.code, done.err) == (0, "")
+    assert {one["name"]: (one["documents"], one["without"]) for one in valid("fleet.kept", done.out)["sessions"]} == {
+        "yesterday": (1, 1),
+        "today": (2, 0),
+    }
+    shutil.rmtree(today.directory)
+    return store
+
+
+def test_the_last_session_is_reported_from_the_columns(tunectl: Run, store: Path) -> None:
+    done = tunectl("fleet", "report", "--store", store, "--format", "json")
+    body = valid("fleet", done.out)
+    assert (done.code, body["session"]["name"], body["verdict"]) == (3, "today", "no-go")
+    assert [(one["knob"], one["hosts"]) for one in body["causes"]] == [("mm.swappiness", ["tx-01"])]
+    assert tunectl("fleet", "report", "--store", store, "--format", "html").out.startswith("<!doctype html>")
+    refused = tunectl("fleet", "report", "--store", store, "--save")
+    said = "--save: of session today the columns alone are there (--format html prints a page)"
+    assert complaint(refused, 2) == said
+
+
+def test_a_folder_is_asked_before_the_columns(tunectl: Run, store: Path) -> None:
+    """It may be newer."""
+    assert (
+        tunectl("fleet", "record", "yesterday", "tx-02", "--store", store, stdin=json.dumps(no_go("tx-02"))).code == 0
+    )
+    done = tunectl("fleet", "report", "yesterday", "--store", store, "--format", "json")
+    assert {one["name"]: one["answer"] for one in json.loads(done.out)["hosts"]}["tx-02"] == "document"
+
+
+def test_a_folder_that_is_taken_in_today_and_made_last_week_is_no_answer_for_today(
+    tunectl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "day").mkdir()
+    (tmp_path / "day/tx-01.json").write_text(json.dumps(preflight("tx-01", at=stamp(170))))
+    assert tunectl("fleet", "keep", tmp_path / "day", "--store", tmp_path / "store").code == 0
+    done = tunectl("fleet", "report", "--store", tmp_path / "store")
+    assert complaint(done, 1).startswith("the latest session, day, began 170 hours ago")
+
+
+def test_what_changed(tunectl: Run, store: Path) -> None:
+    done = tunectl("fleet", "diff", "yesterday", "today", "--store", store, "--format", "json")
+    body = valid("fleet.diff", done.out)
+    assert body["verdicts"] == [
+        {"before": "go", "after": "no-go", "hosts": ["tx-01"]},
+        {"before": "unknown", "after": "go", "hosts": ["tx-02"]},
+    ]
+    assert [(one["knob"], one["came"]) for one in body["causes"]] == [("mm.swappiness", ["tx-01"])]
+    text = tunectl("fleet", "diff", "yesterday", "today", "--store", store).out
+    assert "GO -> NO-GO: 1 host: tx-01" in text
+
+
+def test_a_host_and_a_knob_over_folders_and_columns(tunectl: Run, store: Path) -> None:
+    body = valid("fleet.history", tunectl("fleet", "history", "tx-01", "--store", store, "--format", "json").out)
+    assert [(one["session"]["name"], one["verdict"]) for one in body["sessions"]] == [
+        ("yesterday", "go"),
+        ("today", "no-go"),
+    ]
+    table = tunectl("fleet", "history", "--knob", "mm.swappiness", "--store", store, "--format", "json")
+    assert [row[:4] for row in valid("fleet.table", table.out)["rows"]] == [
+        ["yesterday", "", "compliant", 1],
+        ["today", "", "compliant", 1],
+        ["today", "", "drifted", 1],
+    ]
+    unknown = tunectl("fleet", "history", "--knob", "mm.swapiness", "--store", store)
+    assert unknown.code == 1
+    assert "no session has the knob 'mm.swapiness'" in unknown.err
+
+
+def test_an_export_is_read_by_others(tunectl: Run, store: Path, tmp_path: Path) -> None:
+    done = tunectl("fleet", "export", "--format", "csv", "--output", tmp_path / "runs.csv", "--store", store)
+    assert (done.code, done.out, done.err) == (0, "", "")
+    with (tmp_path / "runs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert sorted((row["session"], row["host"], row["said"]) for row in rows) == [
+        ("today", "tx-01", "no-go"),
+        ("today", "tx-02", "go"),
+        ("yesterday", "tx-01", "go"),
+    ]
+    words = ["today", "--table", "hosts", "--format", "parquet", "--output", tmp_path / "hosts.parquet"]
+    assert tunectl("fleet", "export", *words, "--store", store).code == 0
+    assert (tmp_path / "hosts.parquet").read_bytes()[:4] == b"PAR1"
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_query(tunectl: Run, store: Path) -> None:
+    words = ["fleet", "sql", "SELECT host, said FROM runs WHERE session = 'today' ORDER BY host", "--store", store]
+    assert valid("fleet.table", tunectl(*words, "--format", "json").out)["rows"] == [
+        ["tx-01", "no-go"],
+        ["tx-02", "go"],
+    ]
+    cut = tunectl(*words, "--rows", "1")
+    assert "there are more: --rows 0 shows all" in cut.out
+    refused = tunectl("fleet", "sql", "COPY runs TO '/tmp/x.csv'", "--store", store)
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+
+
+def test_hostile_names_are_drawn_as_data(tunectl: Run, tmp_path: Path) -> None:
+    made = {**no_go("x", f"mm.swappiness[{HOSTILE}]"), "at": stamp()}
+    written(tmp_path, {HOSTILE: made, "cut": None}, "today", stamp())
+    (tmp_path / "today/hosts/cut.json").write_text("\x1b[31m{")
+    (tmp_path / "today/hosts/other%1B.json").write_text(json.dumps(made))
+    asked = (
+        ("keep",),
+        ("report",),
+        ("history", HOSTILE.replace("\x00", "")),
+        ("history", "--knob", "mm.swappiness"),
+        ("sql", "FROM hosts"),
+        ("diff", "today", "today"),
+    )
+    for words in asked:
+        done = tunectl("fleet", *words, "--store", tmp_path)
+        assert done.code < 4, done.err
+        assert not {"\x1b", "\x00", "\u202e"} & set(done.out + done.err), words
+
+
+def test_one_process_writes(tunectl: Run, store: Path) -> None:
+    with (store / "lock").open("r+") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = tunectl("fleet", "keep", "--store", store)
+    said = complaint(done, 1)
+    assert f"process {os.getpid()}" in said
+    assert "takes sessions in at this moment" in said
+
+
+def test_sessions_go_when_more_were_kept_than_are_to_stay(tunectl: Run, store: Path) -> None:
+    done = tunectl("fleet", "keep", "--keep-sessions", "1", "--store", store)
+    assert "no longer kept: yesterday" in done.out
+
+
+def test_no_other_command_imports_the_engine() -> None:
+    said = "import sys, tunectl.cli.fleet; print([one for one in ('duckdb', 'multiprocessing') if one in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,242 @@
+"""What is asked of the sessions in columns: each question is one query of plain SQL over the tables of `columns`."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from tunectl.errors import TunectlError, UsageError
+from tunectl.fleet.body import ByCause, Common, Example, changed
+from tunectl.fleet.causes import Cause
+from tunectl.fleet.columns import TABLES, RunRow, columns, summary_in
+from tunectl.fleet.engine import engine, literal, open_views, said
+from tunectl.fleet.judge import judge
+from tunectl.fleet.keep import read_manifest
+from tunectl.fleet.records import Answer, Asked, Session
+from tunectl.fleet.store import SILENT
+from tunectl.shapes import Count
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_MEMORY = "200MB"
+_RUN = ", ".join(f"runs.{name}" for name in columns("runs"))
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """What a question about the sessions in columns is answered."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    more: Annotated[bool, Meta(description="Are there more rows than were asked for?")] = False
+
+
+class VerdictChange(msgspec.Struct, frozen=True):
+    """Hosts that have another verdict now; empty where a session did not ask them."""
+
+    before: str
+    after: str
+    hosts: list[str]
+
+
+class FactChange(msgspec.Struct, frozen=True):
+    """Hosts on which something else changed."""
+
+    change: str
+    hosts: list[str]
+
+
+class CauseChange(msgspec.Struct, frozen=True):
+    """A cause that came to hosts, or went from them; of hosts with a document in both sessions."""
+
+    knob: str
+    instances: str
+    outcome: str
+    severity: str
+    cause: str
+    hosts_before: Count
+    hosts_after: Count
+    came: list[str]
+    went: list[str]
+
+
+class Diff(msgspec.Struct, frozen=True):
+    """What `tunectl fleet diff A B` says."""
+
+    before: str
+    after: str
+    verdicts: Annotated[list[VerdictChange], Meta(description="The worst of now first.")]
+    changes: list[FactChange]
+    causes: Annotated[list[CauseChange], Meta(description="What came to most hosts first.")]
+
+
+@contextmanager
+def asking(
+    store: Path, *sessions: str, memory: str = _MEMORY, limit_s: float = 0.0, writes: Path | None = None
+) -> "Iterator[DuckDBPyConnection]":
+    """The store's tables, of these sessions or of all, as views; one other file may be written.
+
+    TunectlError, also for a session that is not kept.
+    """
+    manifest = read_manifest(store)
+    if not manifest.sessions:
+        raise TunectlError(f"{store}: no session is kept there", "`tunectl fleet keep` takes one in")
+    for name in sessions:
+        if name not in manifest.sessions:
+            raise TunectlError(f"{store}: no session {name!r} is kept", f"the last is {manifest.latest()[-1]}")
+    with engine(memory, limit_s=limit_s) as connection:
+        open_views(connection, store, manifest.files(*sessions), writes)
+        yield connection
+
+
+def answers_in(
+    connection: "DuckDBPyConnection", store: Path, *, session: str = "", host: str = ""
+) -> list[tuple[Session, Asked]]:
+    """The answer of every host of a session, or of a host in every session: all but its causes."""
+    only = "hosts.session = ?" if session else "hosts.host = ?"
+    rows = connection.execute(
+        f"""
+        SELECT hosts.session, began, selection, rack, expected, hosts.host, answer, problem, {_RUN}
+        FROM hosts LEFT JOIN runs ON runs.session = hosts.session AND runs.host = hosts.host
+        WHERE {only} ORDER BY hosts.session, hosts.host
+        """,
+        [session or host],
+    ).fetchall()
+    found = []
+    for name, began, selection, rack, expected, of, answer, problem, *run in rows:
+        listed, racks = (of,) * expected, ((of, rack),) if rack else ()
+        asked_in = Session(name, str(store / f"session={name}"), began, selection, listed, racks)
+        document = summary_in(RunRow(*run)) if run[0] is not None else None
+        found.append((asked_in, Asked(of, Answer(answer), document, problem, expected=expected)))
+    return found
+
+
+def session_in(
+    connection: "DuckDBPyConnection", store: Path, name: str, hosts: Sequence[str] = ()
+) -> tuple[Session, list[Asked]]:
+    """A session with every host's answer; `hosts` were asked, too."""
+    answers = answers_in(connection, store, session=name)
+    listed = dict.fromkeys([*(host for session, _ in answers for host in session.hosts), *hosts])
+    racks = tuple(rack for session, _ in answers for rack in session.racks)
+    session = answers[0][0] if answers else Session(name, str(store / f"session={name}"))
+    found = {asked.name: asked._replace(expected=asked.name in listed) for _, asked in answers}
+    silent = (Asked(host, Answer.SILENT, problem=SILENT) for host in hosts if host not in found)
+    return session._replace(hosts=tuple(listed), racks=racks), [*found.values(), *silent]
+
+
+def causes_in(connection: "DuckDBPyConnection", session: str, judged: Sequence[tuple[str, str]]) -> ByCause:
+    """Why these hosts have these verdicts, by the findings of their documents."""
+    rows = connection.execute(
+        """
+        SELECT verdict, knob, instances, outcome, severity, cause, list(host ORDER BY nth), sum(targets),
+            count(DISTINCT hash(text)), arg_min(text, nth)
+        FROM findings
+        JOIN (SELECT unnest(?::VARCHAR[]) AS host, unnest(?::VARCHAR[]) AS verdict, unnest(range(?)) AS nth)
+        USING (host) WHERE session = ?
+        GROUP BY verdict, knob, instances, outcome, severity, cause ORDER BY min(nth), arg_min(place, nth)
+        """,
+        [[host for host, _ in judged], [verdict for _, verdict in judged], len(judged), session],
+    ).fetchall()
+    return {
+        (verdict, Cause(*cause)): Common(Example(hosts[0], text), hosts, int(targets), texts)
+        for verdict, *cause, hosts, targets, texts, text in rows
+    }
+
+
+def diff_in(connection: "DuckDBPyConnection", store: Path, before: str, after: str, now: str) -> Diff:
+    """What changed from one session to another, by host and by cause."""
+    sides = [judge(*session_in(connection, store, name), now) for name in (before, after)]
+    old, new = ({one.name: one for one in side} for side in sides)
+    verdicts, facts = defaultdict[tuple[str, str], list[str]](list), defaultdict[str, list[str]](list)
+    for host in (*new, *(old.keys() - new.keys())):
+        was, is_now = old.get(host), new.get(host)
+        pair = was.verdict if was else "", is_now.verdict if is_now else ""
+        if pair[0] != pair[1]:
+            verdicts[pair].append(host)
+        for change in changed(was, is_now) if is_now else ():
+            facts[change].append(host)
+    causes = connection.execute(
+        """
+        SELECT knob, instances, outcome, severity, cause,
+            count(*) FILTER (was), count(*) FILTER (now),
+            coalesce(list(host ORDER BY host) FILTER (now AND NOT was), []),
+            coalesce(list(host ORDER BY host) FILTER (was AND NOT now), [])
+        FROM (
+            SELECT knob, instances, outcome, severity, cause, host,
+                bool_or(session = $1) AS was, bool_or(session = $2) AS now
+            FROM findings
+            WHERE host IN (SELECT host FROM runs GROUP BY host HAVING count(*) = 2)
+            GROUP BY knob, instances, outcome, severity, cause, host
+        )
+        GROUP BY knob, instances, outcome, severity, cause HAVING bool_or(was <> now)
+        ORDER BY count(*) FILTER (now AND NOT was) DESC, count(*) FILTER (was AND NOT now) DESC, knob, instances, cause
+        """,
+        [before, after],
+    ).fetchall()
+    return Diff(
+        before,
+        after,
+        [VerdictChange(*pair, hosts) for pair, hosts in verdicts.items()],
+        [FactChange(change, hosts) for change, hosts in sorted(facts.items(), key=lambda one: -len(one[1]))],
+        [CauseChange(*row) for row in causes],
+    )
+
+
+def query(connection: "DuckDBPyConnection", text: str, values: Sequence[Any] = (), most: int = 0) -> Answered:
+    """The rows of one SELECT, `most` of them; UsageError for anything else."""
+    import duckdb
+
+    try:
+        statements = connection.extract_statements(text)
+    except duckdb.Error as error:
+        raise UsageError(f"not SQL: {said(error)}") from error
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise UsageError("fleet sql: exactly one SELECT is taken", f"over {', '.join(TABLES)}")
+    try:
+        connection.execute(statements[0], list(values))
+        rows = connection.fetchmany(most + 1) if most else connection.fetchall()
+    except (duckdb.ProgrammingError, duckdb.PermissionException, duckdb.DataError) as error:
+        raise UsageError(f"fleet sql: {said(error)}") from error
+    named = [column[0] for column in connection.description or ()]
+    shown = msgspec.to_builtins(rows[:most] if most else rows, enc_hook=str)
+    return Answered(named, [list(row) for row in shown], bool(most) and len(rows) > most)
+
+
+# Of a knob: how many hosts had it in force in each session, and why others had not.
+OF_KNOB = """
+SELECT session, instances, outcome, hosts, targets, causes FROM (
+    SELECT session, knob, instances, outcome, count(*) AS hosts, sum(targets)::BIGINT AS targets
+    FROM runs JOIN patterns USING (session, pattern) WHERE knob = $1 GROUP BY ALL
+    UNION ALL
+    SELECT session, knob, instances, outcome, count(*), sum(targets)::BIGINT
+    FROM findings WHERE knob = $1 AND outcome = 'broken' GROUP BY ALL
+) LEFT JOIN (
+    SELECT session, knob, instances, outcome, string_agg(DISTINCT cause, '; ' ORDER BY cause) AS causes
+    FROM findings WHERE knob = $1 GROUP BY ALL
+) USING (session, knob, instances, outcome)
+JOIN (SELECT session, quantile_disc(made_at, 0.5) AS made FROM runs GROUP BY session) USING (session)
+ORDER BY made, session, instances, outcome
+"""
+
+# Of a cause: of findings as `fleet report` names it, of gaps what took the CPU, N for each number.
+OF_CAUSE = """
+SELECT session, what, hosts, times, longest_ns FROM (
+    SELECT session, knob || ' ' || outcome AS what, count(DISTINCT host) AS hosts, sum(targets)::BIGINT AS times,
+        NULL AS longest_ns
+    FROM findings WHERE cause = $1 GROUP BY session, knob, outcome
+    UNION ALL
+    SELECT session, 'gaps', count(DISTINCT host), count(*), max(length_ns)
+    FROM events WHERE regexp_replace(cause, '[0-9]+(?:[-,.:][0-9]+)*', 'N', 'g') = $1 GROUP BY session
+)
+JOIN (SELECT session, quantile_disc(made_at, 0.5) AS made FROM runs GROUP BY session) USING (session)
+ORDER BY made, session, what
+"""
+
+
+def export(connection: "DuckDBPyConnection", table: str, fmt: str, path: Path) -> None:
+    """A table as a file, csv or parquet."""
+    connection.execute(f"COPY (FROM {table}) TO {literal(path)} (FORMAT {fmt})")
