@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tunectl.command import as_data
-from tunectl.report.hosts import MEASURES, in_short, tally, times, word
+from tunectl.report.hosts import in_short, tally, times, word
 from tunectl.report.text import screen
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, columns, heading, notes, prose
-from tunectl.wording import plain, plural
+from tunectl.wording import MEASURES, plain, plural
 
 _FEW = 5  # notes without -v
 _MEANS = {
