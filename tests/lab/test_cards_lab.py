@@ -1,0 +1,109 @@
+"""Cards behind PCI Express on a real kernel: their links, the errors that those mend, and how they sleep."""
+
+import time
+from typing import Any
+
+import pytest
+
+from .alerts import edges, named, wait_for
+from .lab import Lab
+from .machine import Machine, Port
+from .platforms import Platform
+from .product import HOST_FILE, findings, tunectl, verify
+from .test_monitor_lab import start, steady
+
+PORTS = (Port("e1000e", 8, "16"), Port("e1000e", 1, "2_5"), Port("bochs-display", 4, "8", is_switched=True))
+EXPRESS = Platform("express", "Debian 12 with cards behind PCI Express", machine=Machine(ports=PORTS))
+ROOM, RISER, SCREEN = "0000:01:00.0", "0000:02:00.0", "0000:05:00.0"  # in a wide slot, in a narrow one, behind a switch
+CARDS = '[network]\ninterfaces = ["enp1s0", "enp2s0"]\n'
+PCI = "/sys/bus/pci/devices"
+POLICY = "/sys/module/pcie_aspm/parameters/policy"
+EXPRESS_CAPABILITY, LINK_CAPABILITIES = 0x10, 0x0C
+BAD_TLP = 0x40
+# struct aer_error_inj of drivers/pci/pcie/aer_inject.c: where, uncorrected, corrected, four words of a header, domain.
+# The kernel counts what it finds when it looks: errors that come meanwhile are one to it.
+INJECT = """
+import struct, sys, time
+bus, device, error, count = map(int, sys.argv[1:])
+for _ in range(count):
+    with open("/dev/aer_inject", "wb", buffering=0) as to:
+        to.write(struct.pack("=3Bx7I", bus, device, 0, 0, error, 0, 0, 0, 0, 0))
+    time.sleep(1)
+"""
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.parametrize("lab", [EXPRESS], ids=[EXPRESS.name], indirect=True, scope="session"),
+]
+
+
+@pytest.fixture
+def express(installed: Lab) -> Lab:
+    """A host that trades by two cards behind root ports."""
+    installed.write("/etc/tunectl/host.toml", HOST_FILE + CARDS)
+    return installed
+
+
+def links(lab: Lab) -> dict[str, Any]:
+    """check.card_link, by the card that it judges."""
+    found = tunectl(lab, "check --format json --window 1", timeout=600).json["findings"]
+    return {one["target"].removeprefix("check.card_link"): one for one in found if one["knob"] == "check.card_link"}
+
+
+def can_do(lab: Lab, address: str, lanes: int, generation: int) -> None:
+    """The card says that it can do so much; what it was trained to stays."""
+    said = lab.get(f"{PCI}/{address}/config")
+    at = said[0x34]
+    while said[at] != EXPRESS_CAPABILITY:
+        at = said[at + 1]
+    at += LINK_CAPABILITIES
+    rest = int.from_bytes(said[at : at + 4], "little") & ~0x3FF
+    lab.rewrite_card(address, {at: (rest | lanes << 4 | generation).to_bytes(4, "little")})
+
+
+def test_a_card_that_lost_its_lanes_is_named_and_one_on_a_riser_is_not(express: Lab) -> None:
+    before = links(express)
+    assert {name: one["outcome"] for name, one in before.items()} == {
+        "[enp1s0]": "compliant",
+        "[enp2s0]": "compliant",
+        f"[{SCREEN}]": "unreadable",  # QEMU's switch says nothing of the link below it
+    }
+    assert "max_link_width says 0" in before[f"[{SCREEN}]"]["reason"]
+    for address in (ROOM, RISER, SCREEN, "0000:04:00.0"):
+        can_do(express, address, 4, 2)
+    after = links(express)
+    for name, port, card in (("enp1s0", "0000:00:11.0", ROOM), (SCREEN, "0000:04:00.0", SCREEN)):
+        one = after[f"[{name}]"]
+        assert (one["outcome"], one["observed"], one["desired"]) == ("drifted", "x1 at 2.5 GT/s", "x4 at 5 GT/s")
+        assert f"from {port} to {card}" in one["reason"]
+    assert after["[enp2s0]"]["outcome"] == "compliant"
+
+
+def test_errors_of_a_link_are_counted_and_their_card_is_named(express: Lab) -> None:
+    start(express, extra=CARDS)
+    steady(express)
+    time.sleep(12)  # the second look at the counters, with which the first is compared
+    express.write("/root/inject.py", INJECT)
+    express.run(f"modprobe aer_inject && python3 /root/inject.py 1 0 {BAD_TLP} 15", timeout=120)
+    assert "BadTLP 1" in express.read(f"{PCI}/{ROOM}/aer_dev_correctable")
+    (edge,) = [one for one in wait_for(express, named("PcieErrors", "firing"), 60) if one.rule == "PcieErrors"]
+    assert edge.subject == ROOM
+    assert "on the way to enp1s0" in str(edge.fields)
+    assert "BadTLP" in str(edge.fields)
+    assert not [one.name for one in edges(express) if one.rule not in ("PcieErrors", "DeviceChanged")]
+
+
+def test_what_sleeps_is_kept_awake_and_may_sleep_again(express: Lab) -> None:
+    express.write(POLICY, "powersave")
+    express.write(f"{PCI}/{RISER}/power/control", "auto")
+    paths = f"{POLICY} {PCI}/*/link/* {PCI}/*/power/control"
+    before = express.run(f"grep . {paths}").out
+    assert f"{RISER}/link/l0s_aspm:1" in before
+    knobs = ("pcie.aspm_policy", f"pcie.l0s_aspm[{RISER}]", f"pcie.runtime_power[{RISER}]")
+    assert knobs == tuple(
+        one for one in findings(tunectl(express, "verify --format json").json, "drifted") if "pcie" in one
+    )
+    tunectl(express, "apply --yes --runtime -q")
+    assert express.read(POLICY) == "default [performance] powersave powersupersave "
+    assert {*knobs} <= findings(verify(express), "compliant").keys()
+    tunectl(express, "restore --yes -q")
+    assert express.run(f"grep . {paths}").out == before
