@@ -113,6 +113,8 @@ PARTS = (
     _lab("monitor", "ten failed fans, repair, hardening, the timer's preflight",
          "test_monitor_lab.py", "test_timer_lab.py", "-k", "not load_without"),
     _lab("soak", "ten minutes of load without an alarm", "test_monitor_lab.py", "-k", "load_without"),
+    _lab("cards", "cards behind PCI Express: links, errors, power, time stamps, and whom a look at them reaches",
+         "test_cards_lab.py", "test_card_clock_lab.py"),
     _lab("tutorial", "docs/tutorial.md, typed line by line on a server that nobody has tuned", "test_tutorial_lab.py"),
     _lab("packages", "the .deb where systemd runs: upgraded, downgraded, removed, purged, beside a running monitor",
          "test_package_lab.py"),

@@ -1,10 +1,12 @@
 """SMIs: counted where an Intel host shows them, on a CPU that neither measures nor is isolated; else one reason."""
 
 import struct
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.host.namespaces import namespace
 from tests.trees import write
 from tunectl.host.hardware import read_smis, smis_between
 from tunectl.host.sysroot import Sysroot
@@ -29,6 +31,23 @@ def test_what_came_meanwhile_is_counted_on_a_cpu_that_is_not_isolated(intel: Pat
     assert before == Smis(7)
     (intel / "dev/cpu/0/msr").write_bytes(bytes(0x34) + struct.pack("<Q", 10))
     assert smis_between(before, read_smis(Sysroot(str(intel)), {0, 2})) == Smis(3)
+
+
+# The device that reads zero in place of CPU 0's, in a /dev of its own.
+DEVICE = """
+mount -t tmpfs tmpfs /dev; mkdir -p /dev/cpu/0; mknod /dev/cpu/0/msr c 1 5; mknod /dev/null c 1 3
+"$1" -c '
+from tunectl.host.hardware import count_smis
+from tunectl.host.nonintrusive import NonIntrusiveSysroot
+for isolated in (2, 0):
+    print(count_smis(NonIntrusiveSysroot("/", frozenset({isolated})), frozenset({0})).count)
+'
+"""
+
+
+@pytest.mark.slow
+def test_of_the_running_host_it_is_a_device_and_that_of_an_isolated_cpu_is_not_opened() -> None:
+    assert namespace(DEVICE, sys.executable).split() == ["0", "None"]
 
 
 def test_a_counter_of_32_bits_wraps() -> None:

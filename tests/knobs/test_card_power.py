@@ -6,6 +6,7 @@ from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
 from tests.hosts.tree import Tree
 from tests.tuned import apply, judged, results
+from tunectl.knobs import in_order
 from tunectl.model import Outcome
 
 PCI, PORT, GPU = "sys/bus/pci/devices", "0000:00:01.0", "0000:01:00.0"
@@ -52,3 +53,7 @@ def test_without_any_card_there_is_nothing_to_keep_awake(host_root: HostFactory,
     root = host_root.fresh("lab4", tmp_path)
     write_host_file(root, HOST_FILE)
     assert {one.outcome for one in judged(root, *KNOBS).values()} == {Outcome.UNSUPPORTED}
+
+
+def test_links_are_set_before_the_policy_below_which_all_of_them_read_off() -> None:
+    assert in_order(["pcie.aspm_policy", *KNOBS[1:]])[-1] == "pcie.aspm_policy"

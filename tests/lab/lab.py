@@ -3,7 +3,7 @@
 import shlex
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -211,6 +211,16 @@ class Lab(Guest):
         with self.explained():
             self.vm.plug_nvme(f"nvme{number}", LAST_EXTRA_SLOT - number, queues)
         self.wait_for(f"test -e /dev/nvme{number}n1 && udevadm settle")
+
+    def rewrite_card(self, address: str, changes: Mapping[int, bytes]) -> None:
+        """Change what a PCI card says of itself, in registers that nobody can write; until the host goes back.
+
+        QEMU trains each link to what both of its ends say. A card that is changed afterwards says that it can do more
+        than it was trained to, as one does that lost its lanes.
+        """
+        with self.explained():
+            header = self.get(f"/sys/bus/pci/devices/{address}/config")[:64]
+            self.vm.poke(header, changes)
 
     def watchdog_add(self) -> None:
         """Plug in a watchdog of 30 seconds (i6300ESB) for each boot's driver, until the host goes to a saved state.

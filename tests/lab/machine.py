@@ -55,6 +55,19 @@ BOARDS = {
 }
 
 
+# Emulation shows itself as a hypervisor, below which a machine's slots and SMIs do not show: this one says nothing.
+EXPRESS_MACHINE, EXPRESS_CPU = "pc-q35-7.2", f"{CPU_MODEL},-hypervisor"
+
+
+class Port(NamedTuple):
+    """A root port of PCI Express, what its slot is wired for, and the card in it."""
+
+    card: str  # QEMU's model: its own link is one lane of 2.5 GT/s
+    width: int
+    speed: str  # as QEMU says it: 2_5, 5, 8, 16
+    is_switched: bool = False  # the card hangs on a switch, which hangs on the port
+
+
 @dataclass(frozen=True)
 class Machine:
     """What can differ from one machine to the next."""
@@ -65,6 +78,7 @@ class Machine:
     threads: int = 1  # of each core; siblings have neighbouring numbers
     nodes: int = 1  # NUMA; each has as many CPUs and as much memory as the next
     memory_mib: int = 1024
+    ports: tuple[Port, ...] = ()  # with these it has an express bus, into which no other cards are plugged
 
     @property
     def cpus(self) -> int:
@@ -72,7 +86,8 @@ class Machine:
 
     @property
     def board(self) -> Board:
-        return BOARDS[self.architecture]
+        board = BOARDS[self.architecture]
+        return board._replace(machine=EXPRESS_MACHINE, cpu=EXPRESS_CPU, plugs=False) if self.ports else board
 
     def words(self) -> list[str]:
         """QEMU's words for processors and memory."""
@@ -91,6 +106,8 @@ SMALLEST = Machine()
 NVME_SLOT = 0x5
 FIRST_EXTRA_SLOT = 0x8
 LAST_EXTRA_SLOT = 0x1E
+ROOT_PORT_SLOT = 0x10
+NETWORK_CARDS = ("e1000e", "igb")
 
 
 @dataclass(frozen=True)
@@ -196,9 +213,27 @@ def argv(
         words += ["-drive", f"if=pflash,unit=1,format=raw,file={variables}"]
     for nic in nics:
         words += ["-netdev", _comma(nic.netdev()), "-device", _comma(nic.device())]
+    for number, port in enumerate(machine.ports, 1):
+        words += _port(port, number)
     if nvme:
         words += ["-blockdev", _comma(nvme_backend()), "-device", _comma(nvme_device(machine.cpus))]
     return words
+
+
+def _port(port: Port, number: int) -> list[str]:
+    """A root port and what is behind it. All its network cards are on one wire."""
+    place = f"id=port{number},chassis={number},addr={ROOT_PORT_SLOT + number:#x}"
+    words = ["-device", f"pcie-root-port,{place},x-width={port.width},x-speed={port.speed}"]
+    bus = f"port{number}"
+    if port.is_switched:
+        words += ["-device", f"x3130-upstream,id=switch{number},bus={bus}"]
+        words += ["-device", f"xio3130-downstream,id=down{number},bus=switch{number},chassis={number + 100}"]
+        bus = f"down{number}"
+    card = f"{port.card},id=card{number},bus={bus}"
+    if port.card in NETWORK_CARDS:
+        words += ["-netdev", f"hubport,id=card{number}-net,hubid=1"]
+        card += f",netdev=card{number}-net,mac=52:54:00:00:02:{number:02x},romfile="
+    return [*words, "-device", card]
 
 
 def _comma(options: dict[str, object]) -> str:

@@ -3,11 +3,12 @@
 A machine's folder in the cache holds all that is known of it, so that `python -m tests.lab` finds it again.
 """
 
+import re
 import shlex
 import shutil
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -179,6 +180,19 @@ class Vm:
             qmp.execute("blockdev-add", machine.nvme_backend())
             qmp.execute("device_add", machine.nvme_device(self.machine.cpus))
 
+    def poke(self, block: bytes, changes: Mapping[int, bytes]) -> None:
+        """Change what its QEMU keeps of a device: where its memory holds exactly this block, and at these offsets."""
+        owned = process.load(self.folder / "process.json")
+        if owned is None or not owned.alive():
+            raise LabError(f"the machine {self.name!r} does not run")
+        found = [at for start, text in _heap(owned.pid) for at in _places(text, block, start)]
+        if len(found) != 1:
+            raise LabError(f"QEMU holds that block {len(found)} times")
+        with Path(f"/proc/{owned.pid}/mem").open("r+b", buffering=0) as memory:
+            for offset, value in changes.items():
+                memory.seek(found[0] + offset)
+                memory.write(value)
+
     def console_tail(self, lines: int = 30) -> str:
         """The last lines the guest wrote to its serial console."""
         return f"the console of {self.name!r} ends with:\n{tail(self.console(), lines) or '(it is empty)'}"
@@ -198,6 +212,20 @@ class Vm:
                 f"ejecting {device}",
                 timeout,
             )
+
+
+def _heap(pid: int) -> Iterator[tuple[int, bytes]]:
+    """What a process has allocated in small pieces, and where: the guest's own memory is not among it."""
+    with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            if line.endswith("[heap]"):
+                start, end = (int(word, 16) for word in line.split()[0].split("-"))
+                memory.seek(start)
+                yield start, memory.read(end - start)
+
+
+def _places(text: bytes, block: bytes, start: int) -> Iterator[int]:
+    return (start + match.start() for match in re.finditer(re.escape(block), text))
 
 
 def _wait_migrated(qmp: Qmp) -> None:

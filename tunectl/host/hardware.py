@@ -3,6 +3,7 @@
 MSR_SMI_COUNT is read on a CPU that does not measure. Source: Intel SDM volume 4, MSR 34H; docs/kernel-facts.md.
 """
 
+import os
 import re
 import struct
 import time
@@ -143,7 +144,11 @@ def count_smis(root: Sysroot, spared: CpuSet) -> Smis:
         return Smis(None, "no CPU is left that neither measures nor is isolated")
     path = f"dev/cpu/{min(spared)}/msr"
     try:
-        return Smis(struct.unpack("<Q", root.read_bytes(path, 8, _COUNT))[0] & _BITS)
+        fd = root.open_device(path) if root.live else root.open(path)
+        try:
+            return Smis(struct.unpack("<Q", os.pread(fd, 8, _COUNT))[0] & _BITS)
+        finally:
+            os.close(fd)
     except FileNotFoundError:
         if root.exists("sys/module/msr"):
             return Smis(None, f"the module msr is there, and this service is not given /{path} (docs/cards.md)")

@@ -49,6 +49,11 @@ class NonIntrusiveSysroot(Sysroot):
         self.refuse(path)
         return super().open(path)
 
+    def open_device(self, path: str) -> int:
+        """A character device that is safe to ask."""
+        self.refuse(path)
+        return super().open_device(path)
+
     def refuse(self, path: str) -> None:
         """PermissionError for a file that would disturb. Its errno is ECANCELED, which no file of a kernel gives here:
 

@@ -42,6 +42,8 @@ KNOBS = (
         "of a NIC. `performance` keeps links awake; `default` leaves them as the firmware set them up.",
         source="drivers/pci/pcie/aspm.c; Documentation/admin-guide/kernel-parameters.txt (pcie_aspm=)",
         risk="more power",
+        # It hides what a link may do; what is taken from a link comes back only by another write to that link.
+        after=("pcie.l0s_aspm", "pcie.l1_aspm"),
         absence=Absence(("pcie_aspm=off",)),
     ),
     Knob(
@@ -49,11 +51,10 @@ KNOBS = (
         _of_cards("link/l0s_aspm"),
         SWITCH,
         Severity.SLOWER,
-        why="A link in L0s takes microseconds to carry the next message, in each direction by itself. A driver or a "
-        "person may switch it on whatever the policy says.",
+        why="A link in L0s takes microseconds to carry the next message, in each direction by itself. What is "
+        "switched off here stays off whatever policy comes later.",
         source="Documentation/ABI/testing/sysfs-bus-pci (link/l0s_aspm); drivers/pci/pcie/aspm.c",
         risk="more power",
-        after=("pcie.aspm_policy",),
         absence=Absence(("pcie_aspm=off",)),
     ),
     Knob(
@@ -62,10 +63,9 @@ KNOBS = (
         SWITCH,
         Severity.SLOWER,
         why="A link in L1 takes microseconds, and in its substates tens of them, to carry the next message. Without L1 "
-        "there are no substates. A driver or a person may switch it on whatever the policy says.",
+        "there are no substates. What is switched off here stays off whatever policy comes later.",
         source="Documentation/ABI/testing/sysfs-bus-pci (link/l1_aspm); drivers/pci/pcie/aspm.c",
         risk="more power",
-        after=("pcie.aspm_policy",),
         absence=Absence(("pcie_aspm=off",)),
     ),
     Knob(
