@@ -65,6 +65,18 @@ def test_what_this_user_may_not_read_is_not_known(loader: str, path: str, public
 
 
 @needs_root
+def test_plan_needs_no_root_where_this_user_may_not_read_the_menu(public: Path) -> None:
+    """grub-mkconfig leaves grub.cfg to root alone: umask 077 since CVE-2021-3981, Debian 12's, too."""
+    tree = build(public / "grub", named("lab4"))
+    wish(tree)
+    open_to_all(public)
+    (tree / "boot/grub/grub.cfg").chmod(0o600)
+    ran = as_nobody(tree, "plan")
+    assert (ran.code, ran.json["reboot_required"]) == (3, True)
+    assert "grub.cfg: Permission denied" in ran.json["try_refused"]
+
+
+@needs_root
 @pytest.mark.parametrize("loader", sorted({loader for loader, _ in SOURCES}))
 def test_a_host_that_everybody_may_read_is_compliant(loader: str, public: Path) -> None:
     ran = as_nobody(tuned(public, loader), "verify")
