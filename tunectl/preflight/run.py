@@ -20,7 +20,7 @@ from tunectl.host import occupants
 from tunectl.host.cpus import read_node_cpus
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.fairserver import may_serve
-from tunectl.host.hardware import read_smis, smis_between
+from tunectl.host.hardware import hypervisor_of, read_smis, smis_between
 from tunectl.host.identity import read_firmware, read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_machine
@@ -140,8 +140,9 @@ def run_preflight(request: Request) -> Flight:
     if flight.smis.count:
         flight.notes.append(f"{plural(flight.smis.count, 'SMI')} came meanwhile: each stopped all CPUs for a while")
     problem = flight.probe_problem
+    is_guest = bool(hypervisor_of(root, root.get_text("proc/cpuinfo")))
     flight.unproved = (
-        *to_prove(root.live, problem, flight.probe, flight.beside, flight.load),
+        *to_prove(root.live, problem, flight.probe, flight.beside, flight.load, is_guest=is_guest),
         *to_load(flight.load, flight.load_problem, flight.loaded),
         *to_feed(flight.fed.problem, flight.fed.result),
         *to_finish(stopped, flight.load),
@@ -176,7 +177,8 @@ def run_preflight(request: Request) -> Flight:
     fed = flight.fed.result.budget.verdict if flight.fed.result else "not-judged" if flight.is_feed_asked else ""
     clock = next((finding.outcome for finding in flight.check if finding.knob == CLOCK), None)
     terms = (flight.verdict, flight.looser, flight.waivers, flight.loaded, fed)
-    flight.headline = headline(*terms, not_known=not_known, clock=clock)
+    probes = [run for run in (flight.probe, flight.loaded) if run]
+    flight.headline = headline(*terms, probes=probes, not_known=not_known, clock=clock)
     return flight
 
 
