@@ -60,7 +60,7 @@ def test_what_this_user_may_not_read_is_not_known(loader: str, path: str, public
     assert path in finding["next_from"]
     assert finding["points"]["next_boot"] == "unknown"
     whole = findings["nextboot"]
-    assert (whole["outcome"], whole["fix"]) == ("unreadable", "run as root to read it")
+    assert (whole["outcome"], whole["fix"]) == ("unreadable", "run tunectl as root: this user may not read it all")
     assert as_nobody(tree, "verify", "--strict").code == 1
 
 
