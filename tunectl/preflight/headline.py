@@ -59,8 +59,8 @@ def headline(
     said = [_MEANS[verdict]]
     if broken := {key for probe in probes for key in probe.budget.broken_limits}:
         said.append(f"{plural(len(broken), 'limit')} of the probe broken")
-    if open_ones := {text.partition(":")[0] for probe in probes for text in probe.budget.not_judged}:
-        said.append(f"{plural(len(open_ones), 'limit')} of the probe not judged")
+    if not_judged := max((len(probe.budget.not_judged) for probe in probes), default=0):
+        said.append(f"{plural(not_judged, 'limit')} of the probe not judged")
     if loaded and loaded.load and loaded.load.ran:
         said.append(f"measured quiet and under load ({', '.join(loaded.load.names)})")
     if fed:

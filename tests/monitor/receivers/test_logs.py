@@ -15,7 +15,7 @@ from tests.monitor.receivers.samples import HOST, fired, over
 from tunectl.monitor.model import Severity
 from tunectl.monitor.receivers import DeliveryError
 from tunectl.monitor.receivers.logs import encode, entry, line_with_fields, open_journal, open_syslog
-from tunectl.monitor.receivers.message import event_id, level, line
+from tunectl.monitor.receivers.message import event_id, level
 
 ROOT = Path(__file__).parents[3]
 JOURNALD = "/usr/lib/systemd/systemd-journald"
@@ -61,12 +61,6 @@ def entries() -> list[dict[str, str]]:
         pytest.skip("journald does not start here")
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def test_a_sentence_and_what_to_do_are_one_line_with_one_stop_between() -> None:
-    alert = fired(summary="the governor is powersave.", fix="sudo tunectl apply")
-    assert line(alert).endswith("firing: the governor is powersave; to do: sudo tunectl apply")
-    assert line(over(alert)).endswith("resolved: the governor is powersave.")
 
 
 @pytest.mark.slow
