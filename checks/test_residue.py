@@ -10,6 +10,7 @@ from tunectl.fix import in_turn, to_decide
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.observers import DESCRIPTORS, read_observers, read_pins
 from tunectl.host.openfiles import Holder, find_holders
+from tunectl.host.refusals import AS_ROOT
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.tracefs import Trace, Tracing, read_tracing
 
@@ -30,10 +31,7 @@ def test_tracing(host: Sysroot, cpu_facts: CpuFacts) -> None:
     try:
         tracing = read_tracing(host)
     except PermissionError:
-        unknown(
-            "what is traced is root's to see: the tracer, the events and the probes of tracefs",
-            to_decide("run it as root"),
-        )
+        unknown("what is traced is root's to see: the tracer, the events and the probes of tracefs", AS_ROOT)
     except OSError as error:
         unknown(f"tracefs cannot be read: {error.strerror}")
     holders = find_holders(host, rf".*{_OF_INSTANCES}.*|{DESCRIPTORS}").found

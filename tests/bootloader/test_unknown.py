@@ -60,8 +60,20 @@ def test_what_this_user_may_not_read_is_not_known(loader: str, path: str, public
     assert path in finding["next_from"]
     assert finding["points"]["next_boot"] == "unknown"
     whole = findings["nextboot"]
-    assert (whole["outcome"], whole["fix"]) == ("unreadable", "run as root to read it")
+    assert (whole["outcome"], whole["fix"]) == ("unreadable", "run tunectl as root: this user may not read it all")
     assert as_nobody(tree, "verify", "--strict").code == 1
+
+
+@needs_root
+def test_plan_needs_no_root_where_this_user_may_not_read_the_menu(public: Path) -> None:
+    """grub-mkconfig leaves grub.cfg to root alone: umask 077 since CVE-2021-3981, Debian 12's, too."""
+    tree = build(public / "grub", named("lab4"))
+    wish(tree)
+    open_to_all(public)
+    (tree / "boot/grub/grub.cfg").chmod(0o600)
+    ran = as_nobody(tree, "plan")
+    assert (ran.code, ran.json["reboot_required"]) == (3, True)
+    assert "grub.cfg: Permission denied" in ran.json["try_refused"]
 
 
 @needs_root

@@ -117,7 +117,7 @@ def test_a_user_who_sees_all_threads_has_his_answer() -> None:
 
 def test_kernel_threads_that_cannot_be_seen_are_unreadable_not_unsupported() -> None:
     knobs = ("kthread.affinity", "kthread.node_affinity")
-    for prefix, fix in ((NAMESPACE, ""), (hidepid(), "run as root to read it")):
+    for prefix, fix in ((NAMESPACE, ""), (hidepid(), "run tunectl as root: this user may not read it all")):
         found = said(prefix, "verify")
         assert [found[one]["outcome"] for one in knobs] == ["unreadable", "unreadable"]
         assert {found[one]["reason"].partition(" (")[0] for one in knobs} == {

@@ -45,7 +45,7 @@ def findings() -> dict[str, dict[str, Any]]:
 def test_what_cannot_be_seen_is_unknown(findings: dict[str, dict[str, Any]], check: str) -> None:
     found = findings[f"check.{check}[rx]"]
     assert found["outcome"] == "unreadable", found
-    assert found["fix"] == "run as root to read it"
+    assert found["fix"] == "run tunectl as root: this user may not read it all"
 
 
 @pytest.mark.parametrize(("check", "outcome"), [("trading_spins", "drifted"), ("trading_faults", "compliant")])

@@ -31,6 +31,7 @@ from tests.ran import JITTER, Ran
 from tests.trees import differences, picture
 from tunectl import __version__
 from tunectl.cpulist import named_cpus, parse_cpulist
+from tunectl.host.refusals import AS_ROOT
 from tunectl.tuning.catalogue import catalogue, found, nearest
 
 Run = Callable[..., Ran]
@@ -355,7 +356,7 @@ def test_what_cannot_be_read_fails_only_where_it_must(tunectl: Run, host_root: H
     (root / "proc/sys/vm/swappiness").chmod(0)
     done = as_nobody("verify", "--format", "json", "--root", root)
     (finding,) = [one for one in done.json["findings"] if one["knob"] == "mm.swappiness"]
-    assert (done.code, finding["outcome"], finding["fix"]) == (0, "unreadable", "run as root to read it")
+    assert (done.code, finding["outcome"], finding["fix"]) == (0, "unreadable", str(AS_ROOT))
     done = as_nobody("verify", "--strict", "--format", "json", "--root", root)
     assert (done.code, valid("verify", done.out)["verdict"]) == (1, "unreadable")
     assert as_nobody("verify", "--strict", "--format", "nagios", "--root", root).code == 3

@@ -65,7 +65,7 @@ def test_where_the_fair_server_cannot_be_read_nothing_is_known_of_the_spinner(ne
     found = findings(new)[RT]
     assert found.outcome == "unreadable"
     assert "the fair server stops a FIFO spinner" in found.reason
-    assert str(found.fix) == "run as root to read it"
+    assert str(found.fix) == "run tunectl as root: this user may not read it all"
     assert findings(new)[FAIR].outcome == "unreadable"  # its files are hidden, which is no loss
     (new / "proc/kallsyms").unlink()
     assert findings(new)[RT].outcome == "unreadable"

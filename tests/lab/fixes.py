@@ -84,7 +84,6 @@ DECISIONS: frozenset[str] = frozenset(
         "program that shares memory with a thread there",
         "see who starts …: process … has ended",
         "find who loaded them",
-        "run it as root",
         "take … out, or have it name a target that `tunectl verify -v` shows",
         "take … out of the kernel's command line and boot again, "
         'or decide to do without it: "…" = "unmanaged" under [knobs] in the host file',
@@ -100,7 +99,7 @@ DECISIONS: frozenset[str] = frozenset(
         "mlockall(MCL_CURRENT | MCL_FUTURE) before the session, with LimitMEMLOCK=infinity in its unit",
         "NUMAPolicy=bind and NUMAMask=… in its unit, or numactl --membind=…",
         "move the interrupts (knob irq.affinity) and the threads that feed it to other CPUs",
-        "run as root to read it",
+        "run tunectl as root: this user may not read it all",
         "have it and every directory above it belong to root, with nobody else who may write there",
         "run as root on the host itself, outside of containers",
         "put … back from a backup; or decide to do without them: sudo tunectl restore",

@@ -189,11 +189,12 @@ def test_what_another_alert_explains_waits_until_that_is_over() -> None:
     assert [(alert.rule, alert.status) for alert in told] == [("Slow", "resolved"), ("Hot", "firing")]
 
 
-def test_a_rule_that_is_no_more_resolves() -> None:
+def test_a_rule_that_is_no_more_resolves_and_what_it_said_is_not_said_as_if_it_held() -> None:
     alerts = Alerts([rule()])
-    alerts.step(snapshot(0, ()), [condition(BAD)])
+    (bad,) = alerts.step(snapshot(0, ()), [condition(BAD)])
     newer = Alerts.load(alerts.save(), [rule("Other")])
-    assert [alert.status for alert in newer.step(snapshot(1, ()), ())] == ["resolved"]
+    (ended,) = newer.step(snapshot(1, ()), ())
+    assert (ended.status, ended.summary) == ("resolved", f"over; it said: {bad.summary}")
     assert newer.step(snapshot(2, ()), [condition(BAD)]) == ()
 
 

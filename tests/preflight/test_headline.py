@@ -71,6 +71,15 @@ def test_it_says_how_often_all_cpus_stopped(
     assert all(term in headline("go", (), Waivers(), still=said) for term in said)
 
 
+def test_it_counts_the_limits_that_are_broken_or_not_judged() -> None:
+    """Each once, of whichever CPU and run."""
+    keys = ["max_ns", "stolen_ppm", "max_ns"]
+    broken = typed_result(budget={"verdict": "broken", "broken": [*"abc"], "broken_limits": keys})
+    short = typed_result(budget={"not_judged": ["p99_9_ns: measured for 5 s, and this limit needs 9 s"]})
+    said = headline("no-go", (), Waivers(), probes=[broken, short, broken, short])
+    assert "; 2 limits of the probe broken; 1 limit of the probe not judged; " in said
+
+
 def test_it_names_each_looser_limit_with_both_figures() -> None:
     loose = (Looser("max_ns", 1e9, 50000, "low-latency"), Looser("stolen_ppm", 100.5, 100, "low-latency"))
     figures = "profile low-latency has: max_ns 1000000000 (profile 50000), stolen_ppm 100.5 (profile 100)"

@@ -75,6 +75,14 @@ def test_what_would_have_the_probe_prove_something(given: dict[str, Any], wanted
     assert suggested_s(LIMITS) >= 4
 
 
+@pytest.mark.parametrize(("is_guest", "key", "wanted"), [
+    (True, "stolen_ppm", [Kind.DECIDE]), (False, "stolen_ppm", []), (True, "max_ns", []),
+])  # fmt: skip
+def test_time_that_a_guest_lacks_is_asked_of_the_host_below(is_guest: bool, key: str, wanted: list[Any]) -> None:
+    probe = typed(judged("broken", broken=["too much"], broken_limits=[key]), Jitter)
+    assert done(to_prove(True, NO_PROBLEM, probe, (), is_guest=is_guest)) == wanted
+
+
 def test_who_has_a_cpu_is_named_and_what_measures_beside_him() -> None:
     probe = {**judged("not-judged", reason="CPU 2 was not measured"), **LEFT}
     (fix,) = to_prove(True, NO_PROBLEM, typed(probe, Jitter), (ENGINE,))

@@ -182,6 +182,13 @@ def test_the_cpu_that_was_measured_for_the_shortest_time_decides() -> None:
     assert "0.5 s" in judge(starved, LIMITS).reason
 
 
+def test_a_run_of_hours_is_named_in_whole_seconds() -> None:
+    limits = {"max_ns": 2e9, "p99_9_ns": 1e9}
+    assert judge(lasting(60), limits).not_judged == [
+        "p99_9_ns: measured for 60 s, and this limit needs 10,000 s (--duration 10000)"
+    ]
+
+
 def test_what_is_broken_is_broken_however_short_the_run_was() -> None:
     budget = judge(result(cpu_result(duration_ns=1_000_000, max_ns=60_000), duration_s=0.001), LIMITS)
     assert (budget.verdict, budget.reason) == ("broken", "")

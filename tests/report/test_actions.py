@@ -147,6 +147,16 @@ def test_what_the_probe_found_beyond_the_budget_is_looked_for() -> None:
     assert action["mends"] == ["probe.budget"]
 
 
+def test_what_is_to_be_decided_leaves_the_look_after_the_reboot() -> None:
+    found, decide, look = (
+        [drifted("boot.nohz_full", points=POINTS)],
+        to_decide("ask the host below"),
+        "sudo tunectl preflight",
+    )
+    assert words(found, over_budget=True, unproved=[decide])[-2:] == [look, "ask the host below"]
+    assert words(found, over_budget=True, unproved=[to_type(kinds.preflight(seconds=9))]).count(look) == 0
+
+
 def test_the_explanation_is_no_part_of_the_command() -> None:
     fix = in_turn(
         to_type(argv("sudo", "kill", "7")),

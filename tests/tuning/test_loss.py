@@ -18,6 +18,7 @@ from tests.trees import write
 from tests.tuned import apply, inspection_on, judged, restore, state_of
 from tunectl.errors import TunectlError
 from tunectl.host.modprobe import parse_modprobe
+from tunectl.host.refusals import AS_ROOT
 from tunectl.host.writable import WritableSysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Facts
@@ -370,10 +371,10 @@ def test_who_may_not_read_the_journal_is_told_that_losses_are_not_known(hidden: 
     found = {one["target"]: one for one in ran.json["findings"]}
     first = ran.json["findings"][0]
     path = f"{hidden}/var/lib/tunectl/journal.jsonl"
-    assert (first["target"], first["outcome"], first["fix"]) == ("journal", "unreadable", "run as root to read it")
+    assert (first["target"], first["outcome"], first["fix"]) == ("journal", "unreadable", str(AS_ROOT))
     assert first["reason"].startswith(f"cannot read {path}: Permission denied")
     lost = found["cpufreq.governor"]
-    assert (lost["outcome"], lost["fix"]) == ("unreadable", "run as root to read it")
+    assert (lost["outcome"], lost["fix"]) == ("unreadable", str(AS_ROOT))
     assert "whether tunectl had it in force is not known" in lost["reason"]
     assert as_nobody("verify", "--strict", "--root", hidden).code == 1
     assert {one.outcome for one in findings(hidden, "cpufreq.governor")} == {Outcome.DRIFTED}  # root knows

@@ -7,6 +7,7 @@ import pytest
 
 from tunectl.cpulist import Isolcpus
 from tunectl.fix import Kind, of_text, to_decide
+from tunectl.host.refusals import AS_ROOT
 from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.drivers.bootargs import BootFacts, Next
 from tunectl.knobs.drivers.irqaffinity import IrqFacts
@@ -148,7 +149,7 @@ def test_absent_is_unsupported_and_changes_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("number", "fix"),
-    [(errno.EACCES, "run as root to read it"), (errno.EPERM, "run as root to read it"), (errno.EIO, ""), (None, "")],
+    [(errno.EACCES, str(AS_ROOT)), (errno.EPERM, str(AS_ROOT)), (errno.EIO, ""), (None, "")],
 )
 def test_unreadable_is_said_and_changes_nothing(number: int | None, fix: str) -> None:
     reason = "/proc/x: cannot be read"

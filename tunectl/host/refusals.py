@@ -15,7 +15,7 @@ from tunectl.command import Command, all_of, argv
 from tunectl.fix import Fix, to_decide
 
 DENIED = frozenset({errno.EACCES, errno.EPERM})
-AS_ROOT = to_decide("run as root to read it")
+AS_ROOT = to_decide("run tunectl as root: this user may not read it all")
 ON_HOST = to_decide("run as root on the host itself, outside of containers")
 OWNED = to_decide("have it and every directory above it belong to root, with nobody else who may write there")
 

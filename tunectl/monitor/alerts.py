@@ -221,4 +221,4 @@ def _resolved(track: Track, snapshot: Snapshot, condition: Condition | None) -> 
     track.alert, track.recent, track.began, track.good = None, "", None, 0
     seen = condition.observed if condition is not None else None
     over = {"status": AlertState.RESOLVED, "at": snapshot.at, "came": snapshot.moment}
-    return replace(fired, **over, observed=seen, summary=f"over: {fired.summary}", fix="")
+    return replace(fired, **over, observed=seen, summary=f"over; it said: {fired.summary}", fix="")

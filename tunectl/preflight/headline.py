@@ -45,18 +45,23 @@ def headline(
     loaded: Jitter | None = None,
     fed: str = "",
     *,
+    probes: Sequence[Jitter] = (),
     not_known: int = 0,
     clock: Outcome | None = None,
     still: Sequence[str] = (),
 ) -> str:
-    """One sentence: what the verdict means, beside which load it was measured, what became of the feed, each limit that
-    is looser than the profile's, and the waivers.
+    """One sentence: what the verdict means, how many limits the `probes` broke or could not judge, beside which load it
+    was measured, what became of the feed, each limit that is looser than the profile's, and the waivers.
 
     `fed` is the verdict of the feed's budget, "not-judged" also where it was not measured; "" where nobody asked.
     `not_known` counts the boot arguments that are in force and that the next boot may not have; `clock` is how
     the host's own clock was judged; `still` is what there is to say of times at which all CPUs stopped.
     """
     said = [_MEANS[verdict]]
+    if broken := {key for probe in probes for key in probe.budget.broken_limits}:
+        said.append(f"{plural(len(broken), 'limit')} of the probe broken")
+    if not_judged := max((len(probe.budget.not_judged) for probe in probes), default=0):
+        said.append(f"{plural(not_judged, 'limit')} of the probe not judged")
     if loaded and loaded.load and loaded.load.ran:
         said.append(f"measured quiet and under load ({', '.join(loaded.load.names)})")
     if fed:

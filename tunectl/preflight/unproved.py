@@ -15,9 +15,15 @@ _A_DAY_S = 86400
 
 
 def to_prove(
-    live: bool, problem: Problem, probe: Jitter | None, beside: Sequence[Beside], loads: Sequence[str] = ()
+    live: bool,
+    problem: Problem,
+    probe: Jitter | None,
+    beside: Sequence[Beside],
+    loads: Sequence[str] = (),
+    *,
+    is_guest: bool = False,
 ) -> Iterator[Fix]:
-    """What to do so that the probe measures every isolated CPU, and for as long as its limits need.
+    """What to do so that the probe measures every isolated CPU for as long as its limits need, with all of its time.
 
     `problem` says why nothing was measured; `beside` are the CPUs that were left to somebody else's threads.
     """
@@ -38,6 +44,11 @@ def to_prove(
         yield to_decide(f"see to it that the probe can measure: {problem.why}")
     if probe:
         yield from _to_judge(probe, loads)
+    if probe and is_guest and "stolen_ppm" in probe.budget.broken_limits:
+        yield to_decide(
+            "this is a virtual machine: where the host below takes the time, no setting here helps; have it give each "
+            "of these CPUs a core of its own, or trade on another host"
+        )
 
 
 def to_load(names: Sequence[str], problem: Problem, loaded: Jitter | None) -> Iterator[Fix]:

@@ -26,6 +26,7 @@ from typing import NamedTuple
 from tunectl.errors import UsageError
 from tunectl.probe.jitter_warnings import AS_GOOD_AS, CONSERVED_PPM, LEAST_S
 from tunectl.shapes import SMIS, Budget, Cpu, Jitter
+from tunectl.wording import plain
 
 OBSERVATIONS = 10
 USUAL_S = 5.0  # how long a run is where its limits need no longer one
@@ -140,9 +141,9 @@ def _too_short(result: Jitter, needed: Mapping[str, float]) -> list[str]:
     for name, seconds in needed.items():
         needs = "without a limit max_ns no time is long enough"
         if math.isfinite(seconds):
-            needs = f"this limit needs {seconds:.3g} s (--duration {math.ceil(seconds)})"
+            needs = f"this limit needs {plain(seconds)} s (--duration {math.ceil(seconds)})"
         if measured < seconds * AS_GOOD_AS:
-            short.append(f"{name}: measured for {measured:.3g} s, and {needs}")
+            short.append(f"{name}: measured for {plain(measured)} s, and {needs}")
     return short
 
 

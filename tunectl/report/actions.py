@@ -63,7 +63,7 @@ def actions_of(
     made = _once([_action(item.task, mends) for item, mends in actions])
     again = list(dict.fromkeys(finding.target for mends in ended.values() for finding in mends.values()))
     searches = [task for fix in unproved for task in fix.tasks]
-    if boots_anew and (again or over_budget) and not searches:
+    if boots_anew and (again or over_budget) and all(task.kind is Kind.DECIDE for task in searches):
         made.append(_document(_LOOK.tasks[0], [*again, *([_PROBE] if over_budget else [])]))
     elif over_budget and not boots_anew:
         searches += _SEARCH.tasks

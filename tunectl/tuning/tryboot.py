@@ -99,6 +99,7 @@ def _plan(inspection: Inspection, trial_id: str, how: Trying) -> tuple[OnceEntry
     return entry, Tries(line, loads, entry.disarm, how.by, how.confirms)
 
 
+@io_errors_end_the_run()
 def _require_default(view: View, how: Trying) -> tuple[Once, Default]:
     """How one boot takes an entry, and what the default one boots. TunectlError with every reason against it."""
     root, once = view.root, once_of(view, how.by)

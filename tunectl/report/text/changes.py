@@ -220,9 +220,10 @@ def _became(page: TextPage, results: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _held(value: Scalar) -> str:
-    """What a file holds, where that is one line; "" for none that is there."""
+    """What a file holds, where that is one line, without its end; "" for none that is there."""
     lines = str(value or "").count("\n")
-    return "" if value is None else plural(lines, "line") if lines > 1 else shown(value)
+    one = value.removesuffix("\n") if isinstance(value, str) else value
+    return "" if value is None else plural(lines, "line") if lines > 1 else shown(one)
 
 
 def _by_knob(page: TextPage, members: Sequence[Mapping[str, Any]]) -> None:
