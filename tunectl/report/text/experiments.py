@@ -115,7 +115,7 @@ def wake(body: Mapping[str, Any], page: TextPage) -> None:
         use = [f"{case.receiver_cpu_percent or 0:.3g} %" for case in measured]
         _by_idle_time(page, "CPU use of the receiver", measured, _IDLES, use)
     _gains(page, result.speedups)
-    left = "medians and the receiver's use of its CPU"
+    left = "conditions, medians, the receiver's CPU"
     _closing(page, result, "messages", left, lambda case: f"{case.mechanism} {case.wait_method}")
 
 
@@ -224,7 +224,7 @@ def hedge(body: Mapping[str, Any], page: TextPage) -> None:
     _figures(page, "Second copies", header, sent, names=2 + has_stall)
     if hedged:
         prose(page, _LEGEND, indent=2, style="dim")
-    _closing(page, result, "requests", "what became of second copies")
+    _closing(page, result, "requests", "conditions, what became of second copies")
 
 
 # ---- contention
