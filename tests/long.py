@@ -83,7 +83,7 @@ def _trials(platform: str) -> Part:
 
 _OF_A_LOADER = "tried or does_not_boot or prove_itself or no_try or preflight or kexec or watchdog"
 _CAGE = "test_ansible_lab.py"
-_FIRST_HALF = "check_mode or roll_takes or timer_comes or second_run or may_trade or drift_is_found"
+_FIRST_HALF = "roll_takes or timer_comes or second_run or may_trade or drift_is_found"
 PARTS = (
     _tests("strides", "a kill, an EIO and an EINTR at every call of apply and restore", "-n", "2", "tests/tuning",
            TUNECTL_STRIDE="1"),

@@ -90,14 +90,6 @@ def cage(bare: Cage, untouched: dict[str, dict[str, str]]) -> Cage:
     return bare
 
 
-def test_check_mode_on_bare_hosts_changes_nothing(bare: Cage, untouched: dict[str, dict[str, str]]) -> None:
-    done = bare.play("provision", *WITHOUT, "--check", tunectl_tune_reboot=True, tunectl_preflight_at=AT)
-    assert done.code == 0, done.out
-    assert "not judged: the tunectl of this run is not there yet" in done.out
-    for name, host in bare.hosts.items():
-        assert not difference(untouched[name], host.fingerprint(*BARE))
-
-
 def test_a_roll_takes_one_host_at_a_time_and_proves_it(cage: Cage) -> None:
     first_roll = cage.log.read_text().split("\n")[:4]
     assert first_roll == ["drain alpha", "undrain alpha", "drain beta", "undrain beta"]
