@@ -51,6 +51,10 @@ WORDS = {
     "fleet report": "--store {place}/store",
     "fleet gate": "no-such-session --canary A1 --max-no-go 1% --store {place}/store",
     "fleet history": "tx-01 --store {place}/store",
+    "fleet keep": "--store {place}/store",
+    "fleet diff": "monday tuesday --store {place}/store",
+    "fleet export": "--format csv --output {place}/runs.csv --store {place}/store",
+    "fleet sql": "SELECT/**/1 --store {place}/store",
     "snapshot": "-o {place}/host.tgz",
 }
 CLOSED = "import os, sys; sys.std{0} = None; os.close({1})"
@@ -155,6 +159,10 @@ TAKES = {
     "a session": "fleet report {given} --store {place}/store",
     "record": "fleet record {given} x --store {place}/store",
     "a session's gate": "fleet gate {given} --canary kernel=x --max-no-go 1% --store {place}/store",
+    "a store that is kept": "fleet keep --store {given}",
+    "a folder to keep": "fleet keep {given} --store {place}/store",
+    "asked hosts": "fleet keep {place}/store --hosts {given} --store {place}/store",
+    "asked columns": "fleet sql SELECT/**/1 --store {given}",
     "a canary": "fleet gate {place}/store --canary @{given} --max-no-go 1%",
 }
 
