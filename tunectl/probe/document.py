@@ -58,7 +58,13 @@ _KINDS: dict[str, type[Result]] = {
 }
 
 
-class _Named(Preflight, frozen=True, kw_only=True):
+class _Named(msgspec.Struct):
+    """What a document says of itself."""
+
+    schema: str
+
+
+class _NamedPreflight(Preflight, frozen=True, kw_only=True):
     """A preflight that says that it is one."""
 
     schema: str
@@ -115,16 +121,16 @@ def is_preflight(data: bytes) -> bool:
     """Are these bytes a whole document that says of itself that it is a preflight's, of whichever version?"""
     try:
         return msgspec.json.decode(data, type=_Named).schema.startswith(f"{_PREFLIGHT}/")
-    except (ValueError, RecursionError):
+    except (msgspec.DecodeError, ValueError, RecursionError):  # of msgspec 0.19 the first is no ValueError
         return False
 
 
 def preflight_of(data: bytes, path: Path) -> Preflight | None:
     """The preflight in these bytes, decoded once; None for a probe's result. TunectlError as of read_document()."""
     try:
-        named = msgspec.json.decode(data, type=_Named)
+        named = msgspec.json.decode(data, type=_NamedPreflight)
         whole = named if named.schema == f"{_PREFLIGHT}/{_VERSION}" else None
-    except (msgspec.DecodeError, ValueError, RecursionError):  # of msgspec 0.19 the first is no ValueError
+    except (msgspec.DecodeError, ValueError, RecursionError):
         whole = None
     if whole is None:  # what is wrong, and what else it is, is told where any document is read
         other = document_of(data, path).result

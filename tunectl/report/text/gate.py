@@ -48,7 +48,7 @@ def _figures(page: TextPage, body: Mapping[str, Any], percent: str) -> None:
     heading(page, "Its figures over those of peers of the same hardware")
     rows = [
         (
-            MEASURES[row["measure"]],
+            MEASURES.get(row["measure"], row["measure"]),
             times(row["ratio"]["value"]),
             f"{times(row['ratio']['low'])} to {times(row['ratio']['high'])}",
             times(row["tolerated_ratio"]),
