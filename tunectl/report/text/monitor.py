@@ -313,8 +313,9 @@ def _sources(page: TextPage, body: Mapping[str, Any]) -> None:
         counts = [f"{row[key]} {word}" for key, word in (("stale", "stale"), ("no_data", "no data")) if row[key]]
         why = "; ".join(map(str, row["reasons"]))
         said = ", ".join(counts) or "this host has none"
-        brief.append(f"{row['name']} ({said})" if counts else row["name"])
-        if page.verbose:
+        if page.verbose or row["no_data"]:  # what should be there and could not be read is said, and why
             prose(page, f"{said}: {why}" if why else said, indent=2, label=f"{printable(row['name'])}  ", style="dim")
-    if not page.verbose:
+        else:
+            brief.append(f"{row['name']} ({said})" if counts else row["name"])
+    if brief:
         prose(page, f"{', '.join(brief)}: -v says why", indent=2, style="dim")
