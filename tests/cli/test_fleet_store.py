@@ -111,6 +111,10 @@ def test_an_export_is_read_by_others(tunectl: Run, store: Path, tmp_path: Path) 
     words = ["today", "--table", "hosts", "--format", "parquet", "--output", tmp_path / "hosts.parquet"]
     assert tunectl("fleet", "export", *words, "--store", store).code == 0
     assert (tmp_path / "hosts.parquet").read_bytes()[:4] == b"PAR1"
+    (tmp_path / "link").symlink_to(store / "manifest.json")
+    for own in (store / "manifest.json", store / "session=today/x.csv", tmp_path / "link"):
+        refused = tunectl("fleet", "export", "--format", "csv", "--output", own, "--store", store)
+        assert (refused.code, "is in the store" in refused.err) == (2, True)
     assert not list(tmp_path.glob(".*"))
 
 

@@ -100,6 +100,8 @@ def test_a_silent_host_counts_against_the_canary() -> None:
     assert (made["share"]["verdict"], made["share"]["no_go"], made["share"]["not_known"]) == ("unknown", 0, 4)
     waiting = gated([*varied("a", 396), *(host(f"w{n}", "pending-reboot") for n in range(4))], varied("b", 400))
     assert waiting["verdict"] == "pending-reboot"
+    few = gated([*varied("a", 799), host("w", "pending-reboot")], varied("b", 400))
+    assert few["verdict"] == "pending-reboot", "also where as many NO-GO would be permitted"
 
 
 def test_figures_that_are_worse_are_a_no_go() -> None:

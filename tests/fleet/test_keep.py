@@ -165,6 +165,19 @@ def test_the_later_document_of_a_host_stays(tmp_path: Path) -> None:
     assert rows(tmp_path, "SELECT made_at, answer FROM runs JOIN hosts USING (host)") == [[LATER, "document"]]
 
 
+def test_the_later_document_is_so_by_its_moment_whatever_its_zone(tmp_path: Path) -> None:
+    """09:00 at +01:00 is before 08:30 UTC."""
+    session = written(tmp_path / "folders", {"a": preflight("a", at="2026-11-21T08:30:00Z")})
+    now = "2026-11-21T09:30:00Z"
+    take_in(tmp_path, session, now, 1)
+    path = Path(session.directory) / "hosts/a.json"
+    path.write_text(json.dumps(preflight("a", at="2026-11-21T09:00:00+01:00")))
+    assert [one.host for one in take_in(tmp_path, session, now, 1).named] == ["a"]
+    path.write_text(json.dumps(preflight("a", at="2026-11-21T10:00:00+01:00")))
+    assert take_in(tmp_path, session, now, 1).named == []
+    assert rows(tmp_path, "SELECT made_at FROM runs") == [["2026-11-21T09:00:00Z"]]
+
+
 HOSTILE = "<script>alert(1)</script>'; DROP TABLE runs; --\x1b[31m\x00\u202e"
 ODD: dict[str, tuple[bytes | Callable[[], bytes], str]] = {
     "future": (json.dumps(preflight("x", at="2026-11-22T08:30:05Z")).encode(), "and now it is"),
@@ -277,7 +290,11 @@ def test_a_file_that_the_manifest_does_not_name_is_not_read(tmp_path: Path) -> N
         rows(store, "SELECT count(*) FROM runs")
 
 
-@pytest.mark.parametrize("text", ["{", '{"schema": "tunectl.fleet.store/2"}', '{"sessions": []}', "[" * 100_000])
+OUTSIDE = '{"sessions": {"s": {"at": "", "files": {"runs": {"path": "%s", "size": 1, "rows": 1}}}}}'
+STRANGE = ["{", '{"schema": "tunectl.fleet.store/2"}', '{"sessions": []}', "[" * 100_000]
+
+
+@pytest.mark.parametrize("text", [*STRANGE, OUTSIDE % "../out/runs.parquet", OUTSIDE % "/etc/passwd"])
 def test_a_manifest_that_nobody_wrote_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(TunectlError, match=r"manifest\.json"):

@@ -139,6 +139,8 @@ def export(options: Options, store: Path, names: tuple[str, ...], table: str, ou
     check_output(output)
     spare_isolated(options)
     path = Path(followed(output))
+    if path.resolve().is_relative_to(store.resolve()):
+        raise UsageError(f"--output {output}: is in the store {store}", "a file elsewhere")
     part = path.with_name(f".{path.name}.part")
     try:
         with ask.asking(store, *names, writes=part) as connection:

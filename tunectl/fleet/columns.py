@@ -20,6 +20,7 @@ from tunectl.fleet.causes import Told, told_by, without_numbers
 from tunectl.fleet.records import Measured, Shared, Summary, summary_of
 from tunectl.fleet.todo import Doing
 from tunectl.model import parse_target
+from tunectl.probe.doubt import in_utc
 from tunectl.shapes import CardFirmware, Cpu, Firmware, Hardware, Host, Jitter, Preflight, Returned, Unconfirmed
 
 REASONS = 5  # of a run; its own document has all
@@ -189,7 +190,7 @@ def _run(host: str, summary: Summary, pattern: str) -> RunRow:
     return RunRow(
         host=host,
         said=summary.verdict,
-        made_at=summary.at,
+        made_at=in_utc(summary.at),
         reasons=list(summary.reasons),
         looser=list(summary.looser),
         unexplained=list(summary.unexplained),

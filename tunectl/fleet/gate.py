@@ -139,7 +139,7 @@ def _share(own: Sequence[Judged], max_no_go: float, confidence: float) -> Share:
     bounds = share_interval(no_go, not_go, hosts, confidence)
     booted = share_interval(no_go, not_go - found["pending-reboot"], hosts, confidence)
     verdict = "no-go" if bounds.low > max_no_go else "go" if bounds.high <= max_no_go else "unknown"
-    if verdict == "unknown" and booted.high <= max_no_go:
+    if found["pending-reboot"] and verdict != "no-go" and booted.high <= max_no_go:
         verdict = "pending-reboot"
     return Share(
         verdict=verdict,

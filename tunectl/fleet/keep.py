@@ -27,6 +27,7 @@ from tunectl.fleet.judge import judge, mistimed
 from tunectl.fleet.manifest import KeptFile, KeptSession, Manifest, parse_manifest
 from tunectl.fleet.records import Answer, Asked, Session, Shared
 from tunectl.fleet.store import answer_in, answers, check_name, read_answer
+from tunectl.probe.doubt import in_utc
 
 MANIFEST = "manifest.json"
 _TAKING = ".taking-in"  # rows on their way, gone at the end
@@ -205,7 +206,7 @@ def _read_some(place: Path, at: _At, todo: Sequence[tuple[Path, str, bool]], num
                 continue
             asked, rows = _rows(data, path, host, at.now, shared)
             problem = asked.problem if asked.answer is Answer.UNUSABLE else ""
-            if asked.document and asked.document.at < kept_at:
+            if asked.document and in_utc(asked.document.at) < kept_at:
                 problem = f"its document is of {asked.document.at}, and the one that is kept of {kept_at}"
             elif asked.document and not expected and at.session.hosts:
                 taken.named.append(Named(host, "left a document, and was not asked"))

@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from tunectl.command import quoted
 from tunectl.errors import TunectlError
 
 STORE: Literal["tunectl.fleet.store/1"] = "tunectl.fleet.store/1"
@@ -50,6 +51,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 def parse_manifest(data: bytes, where: str) -> Manifest:
     """TunectlError, naming `where`, for anything else."""
     try:
-        return msgspec.json.decode(data, type=Manifest)
+        manifest = msgspec.json.decode(data, type=Manifest)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise TunectlError(f"{where}: {error or 'nested too deep'}", "no tunectl wrote this") from error
+    for file in (file for kept in manifest.sessions.values() for file in kept.files.values()):
+        if file.path.startswith("/") or ".." in file.path.split("/"):
+            raise TunectlError(f"{where}: {quoted(file.path)} is not below the store", "no tunectl wrote this")
+    return manifest

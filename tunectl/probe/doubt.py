@@ -6,7 +6,7 @@ is not proved. Who forges figures that fit each other is believed: no reader of 
 
 import re
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 
 from tunectl.command import as_data
@@ -103,6 +103,12 @@ def moment_of(text: str) -> datetime | None:
         return datetime.fromisoformat(text.upper()) if _RFC_3339.fullmatch(text) else None
     except ValueError:
         return None
+
+
+def in_utc(text: str) -> str:
+    """The same moment as it is sorted by its text; anything else as it stands."""
+    moment = None if text.endswith("Z") else moment_of(text)
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z" if moment else text
 
 
 def _said(probe: Jitter) -> Iterator[str]:
