@@ -26,6 +26,8 @@ HANG = """
 echo 'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT init=/bin/false"' > /etc/default/grub.d/zz-hang.cfg
 update-grub
 """
+TIMER = "/etc/systemd/system/tunectl-preflight.timer"
+AT = "Mon..Fri 07:45 Europe/London"
 MONITOR_PID = "systemctl show -p MainPID --value tunectl-monitor"
 # What emulation cannot give: each is a waiver with its reason, as a site would write it.
 _EMULATED = "the guest's clock is how fast QEMU emulates this CPU, and says nothing of its frequency"
@@ -113,6 +115,25 @@ def test_the_cage_may_trade(cage: Cage) -> None:
     if (cage.place / "collections/ansible_collections/tunectl/host/plugins/action/fleet_preflight.py").exists():
         done = cage.play("preflight", tunectl_fleet_store=str(cage.place / "sessions"), tunectl_session="lab")
         assert done.code == 0, done.out
+
+
+def test_the_timer_comes_with_its_variable_and_goes_without(cage: Cage) -> None:
+    timer = "tunectl-preflight.timer"
+    asked = f"cat {TIMER} | grep OnCalendar; systemctl is-enabled {timer}; systemctl is-active {timer}"
+    there = f"OnCalendar={AT}\nenabled\nactive\n"
+    for words, at, changed, left in (
+        (("--check",), AT, 1, "inactive\n"),
+        ((), AT, 2, there),
+        ((), AT, 0, there),
+        (("--check",), "", 1, there),
+        ((), "", 1, "inactive\n"),
+        ((), "", 0, "inactive\n"),
+    ):
+        done = cage.play("provision", "--tags", "timer", *words, tunectl_preflight_at=at)
+        assert done.code == 0, done.out
+        for name, host in cage.hosts.items():
+            assert done.counts(name)["changed"] == changed, done.out
+            assert host.run(asked, check=False).out == left
 
 
 def test_drift_is_found_and_mended(cage: Cage) -> None:
