@@ -90,14 +90,15 @@ def test_the_story_ends_in_a_go_that_was_measured_and_judged(tuned: Lab) -> None
     """propose, plan, apply, reboot, verify, preflight: apply and the reboot are behind this host."""
     proposed = tunectl(tuned, "propose --format toml").out
     assert (tomllib.loads(proposed)["profile"], tomllib.loads(proposed)["isolated"]) == ("low-latency", "2-3")
-    assert tomllib.loads(proposed)["budget"].keys() == EMULATED_BUDGET.keys()
+    assert tomllib.loads(proposed)["budget"].keys() == {*EMULATED_BUDGET, "smis_per_s"}  # none, here too
     tuned.write("/etc/tunectl/host.toml", loosened(proposed))
     assert tunectl(tuned, "plan --format json").json["changes"] == []
     assert tunectl(tuned, "verify").code == 0
     ran, ending = judged(tuned, loosened(proposed))
     assert (ran.code, ran.json["verdict"]) == (0, "go"), ran.json["reasons"]
     budget = ran.json["probe"]["budget"]
-    assert (budget["verdict"], budget["limits"]) == ("within", EMULATED_BUDGET)
+    assert budget["verdict"] == "within"
+    assert budget["limits"] in (EMULATED_BUDGET, {**EMULATED_BUDGET, "smis_per_s": 0})  # where somebody counts them
     assert {one["cpu"] for one in ran.json["probe"]["cpus"]} == {2, 3}
     assert {one["key"] for one in ran.json["looser"]} == EMULATED_BUDGET.keys()
     assert f"max_ns {EMULATED_BUDGET['max_ns']} (profile 50000)" in ran.json["headline"]
