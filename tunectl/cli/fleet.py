@@ -10,10 +10,21 @@ from urllib.parse import quote
 import click
 
 from tunectl import __version__
-from tunectl.cli import fleet_store
 from tunectl.cli.command import can_draw, emit, open_root, tunectl_command
 from tunectl.cli.fleet_gate import gate
-from tunectl.cli.fleet_store import HOSTS, STORE, history_of, kept_body, kept_rounds, read_names, spare_isolated
+from tunectl.cli.fleet_store import (
+    HOSTS,
+    STORE,
+    diff,
+    export,
+    history_of,
+    keep,
+    kept_body,
+    kept_rounds,
+    read_names,
+    spare_isolated,
+    sql,
+)
 from tunectl.cli.helped import GO, OK, Example, Family, exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.report import page_of
@@ -163,14 +174,14 @@ def report(
     asked = tuple(read_names(hosts)) if hosts else ()
     spare_isolated(options)
     found, is_kept = _latest(store, max_age_h) if session is None else _named(store, session)
+    if save and is_kept:
+        raise UsageError(f"--save: of session {found.name} the columns alone are there", "--format html prints a page")
     if is_kept:
         body = kept_body(store, found.name, asked, peers)
     else:
         found = read_session(Path(found.directory), asked)
         body = fleet_body(found, ask(found), now_utc(), peers=peers)
     identity = read_identity(open_root(options))
-    if save and is_kept:
-        raise UsageError(f"--save: of session {found.name} the columns alone are there", "--format html prints a page")
     if save:
         from tunectl.report import render
 
@@ -223,14 +234,7 @@ def history(options: Options, store: Path, name: str | None, knob: str | None, c
     return OK
 
 
-for _one in (
-    open_,
-    record,
-    report,
-    gate,
-    history,
-    *(getattr(fleet_store, name) for name in ("keep", "diff", "export", "sql")),
-):
+for _one in (open_, record, report, gate, history, keep, diff, export, sql):
     command.add_command(_one)
 
 

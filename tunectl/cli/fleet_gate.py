@@ -1,4 +1,4 @@
-"""tunectl fleet gate: may what some hosts have go to all of them? And what the commands of a fleet are given."""
+"""tunectl fleet gate: may what some hosts have go to all of them?"""
 
 import re
 from pathlib import Path

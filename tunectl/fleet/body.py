@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta
 
 from tunectl.command import argv, as_data, quoted
 from tunectl.fleet.causes import Cause, Told, by_text, rank
-from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge, machine_of, oldest
+from tunectl.fleet.judge import Judged, by_machine, counts, fleet_verdict, judge, oldest
 from tunectl.fleet.peers import FEWEST, SCORE, GroupRow, OddRow, groups_of
 from tunectl.fleet.records import VERDICTS, Answer, Asked, Measured, Session, Summary
 from tunectl.fleet.todo import Doing, DoRow, todo_rows
@@ -322,11 +322,8 @@ def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[
 
 def _of_one_machine(named: Iterable[tuple[str, Summary]]) -> Iterator[str]:
     """Of each boot that left several documents, their names: also of those that are NO-GO by themselves."""
-    found: dict[str, list[str]] = {}
-    for name, document in named:
-        if boot := machine_of(document):
-            found.setdefault(boot, []).append(name)
-    yield from (f"{len(names):,} documents of one machine: {few(names, 10)}" for names in found.values() if names[1:])
+    each = by_machine(named).values()
+    yield from (f"{len(names):,} documents of one machine: {few(names, 10)}" for names in each if names[1:])
 
 
 def _by_terms(hosts: Iterable[tuple[str, str]]) -> str:

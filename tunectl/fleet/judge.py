@@ -101,18 +101,24 @@ def _age(age: timedelta) -> str:
 
 def _without_twins(judged: list[Judged]) -> list[Judged]:
     """Two names that led to the same boot of one machine: one host was not examined, and it is unknown which."""
-    seen: dict[str, list[str]] = {}
-    for one in judged:
-        if key := machine_of(one.asked.document):
-            seen.setdefault(key, []).append(one.name)
+    seen = by_machine((one.name, one.asked.document) for one in judged)
     for place, one in enumerate(judged):
-        others = [name for name in seen.get(machine_of(one.asked.document), []) if name != one.name]
+        others = [name for name in seen.get(_machine(one.asked.document), []) if name != one.name]
         if others and one.verdict != "no-go":
             reason = f"the machine that answered is {few(others)}, too: one name leads to another's machine"
             judged[place] = one._replace(verdict="unknown", reasons=(reason, *one.reasons))
     return judged
 
 
-def machine_of(document: Summary | None) -> str:
+def by_machine(documents: Iterable[tuple[str, Summary | None]]) -> dict[str, list[str]]:
+    """The names whose documents one boot of a machine left."""
+    found: dict[str, list[str]] = {}
+    for name, document in documents:
+        if boot := _machine(document):
+            found.setdefault(boot, []).append(name)
+    return found
+
+
+def _machine(document: Summary | None) -> str:
     """The boot that answered; what it calls itself is its own choice. "" where it says none."""
     return document.host.boot_id.strip().lower() if document else ""

@@ -20,7 +20,7 @@ from tunectl.host import occupants
 from tunectl.host.cpus import read_node_cpus
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.fairserver import may_serve
-from tunectl.host.hardware import FEWER_SMIS, counting_smis, hypervisor_of
+from tunectl.host.hardware import FEWER_SMIS, counting_smis
 from tunectl.host.identity import read_firmware, read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_machine
@@ -140,9 +140,10 @@ def run_preflight(request: Request) -> Flight:
     is_asked = flight.inspection and (root.live or flight.smis.count is not None)  # a recording has no counter
     smi_limit = config.budget.get(SMIS) if is_asked else None
     problem = flight.probe_problem
-    is_guest = bool(hypervisor_of(root, root.get_text("proc/cpuinfo")))
     flight.unproved = (
-        *to_prove(root.live, problem, flight.probe, flight.beside, flight.load, is_guest=is_guest),
+        *to_prove(
+            root.live, problem, flight.probe, flight.beside, flight.load, is_guest=bool(flight.machine.hypervisor)
+        ),
         *to_load(flight.load, flight.load_problem, flight.loaded),
         *to_feed(flight.fed.problem, flight.fed.result),
         *((FEWER_SMIS,) if smi_limit is not None and (flight.smis.per_s(0.0) or 0.0) > smi_limit else ()),
