@@ -1,20 +1,20 @@
-"""What is made of SOURCES and RULES: the tables of docs/monitor.md, Prometheus' rule for each kind of alert, with where
+"""What is made of SOURCES and RULES: docs/reference/sources.md, Prometheus' rule for each kind of alert, with where
 what to do is written, and in docs/alerts.md the section of each alert that this address leads to.
 
 `python -m tests.monitor.tables` writes all.
 """
 
 import re
-import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
 from tunectl.monitor.receivers.naming import ANNOTATIONS, JOB, PREFIX
 from tunectl.monitor.rules import RULES, Rule
 from tunectl.monitor.sources import SOURCES
+from tunectl.wording import plural
 
 _ROOT = Path(__file__).parents[2]
-PAGE = _ROOT / "docs/monitor.md"
+READS = _ROOT / "docs/reference/sources.md"
 ALERTS = _ROOT / "docs/alerts.md"
 PROMETHEUS = _ROOT / "tunectl/shipped/prometheus/tunectl.rules.yml"
 # The site's own address of docs/alerts.md is one external label of its Prometheus; without it, the page as installed.
@@ -23,16 +23,16 @@ _BASE = f"{{{{ with $externalLabels.tunectl_runbooks }}}}{{{{ . }}}}{{{{ else }}
 # What a person does first about one of our own alerts; the alert itself names the CPU, the value and the fix.
 _FIRST = {
     "FrequencyDrop": "Trade on another host. Look for a failed fan, dust, a power cap or a hot aisle.",
-    "ThermalThrottle": "The same as for TunectlFrequencyDrop: the cores are slowed already.",
+    "ThermalThrottle": "Trade on another host: the cores are slowed already. Look at fans, dust and inlet air.",
     "TemperatureHigh": "Look at fans and inlet air before the cores are slowed.",
     "CoolingActive": "Look at fans and inlet air: the device lowers clocks or idles CPUs because of them.",
-    "LatencySla": "`tunectl preflight` says whether it is the host; `sudo tunectl probe jitter --attribute` why.",
+    "LatencySla": "`tunectl preflight` says whether it is the host, `sudo tunectl probe jitter --attribute` why.",
     "InterruptOnIsolatedCpu": "`sudo tunectl verify` names the interrupt's affinity and the fix.",
     "SmiOnHost": "Look at the BIOS and the BMC: USB legacy support, power capping, errors handled by firmware first.",
     "PcieErrors": "Reseat the card and its riser after trading; `sudo dmesg | grep -i aer` names the link.",
     "MemoryErrors": "Replace the module that the kernel's log or the BMC names.",
     "LinkFlap": "Look at cable, transceiver and the switch's log.",
-    "NicLoss": "`tunectl preflight` says whether the host holds the reader up; make the ring longer.",
+    "NicLoss": "Run `tunectl preflight`: it says whether the host holds the reader up. Make the ring longer.",
     "NicPaused": "Switch flow control off at both ends, and find out who is too slow.",
     "NicCorrupt": "Clean or replace cable and transceiver.",
     "KnobDrift": "`sudo tunectl verify` names who else sets it; `sudo tunectl apply` puts it back.",
@@ -41,8 +41,41 @@ _FIRST = {
     "CpuOffline": "Find out who took it offline. A thread that was pinned to it runs elsewhere now.",
     "ClockOffset": "`sudo tunectl check` says who steers the clock, and what is wrong ([clock.md](clock.md)).",
     "MonitorDisturbs": "Stop the monitor (`sudo systemctl stop tunectl-monitor`) while you trade, and report it.",
-    "FrequencyUnknown": "Give the monitor a sentinel (`[monitor.sentinel]`), or the base frequency (`[thermal]`).",
-    "SourceLost": "`tunectl monitor --once` names the file and the reason.",
+    "FrequencyUnknown": "Give the monitor a sentinel (`[monitor.sentinel]`), or the base frequency (`[thermal]`). "
+    "A virtual machine shows neither: there the alert stays.",
+    "SourceLost": "`tunectl monitor --once -v` names the file and the reason. For `clock` and `latency`, read the "
+    "daemon's journal.",
+}
+# Prometheus' own alerts: what each means, and what to do.
+_OWN = {
+    "TunectlThrottled": (
+        "the hardware's own counters rise: CPUs are slowed for heat, and the monitor has not said so",
+        "Look for a failed fan, dust, a power cap or a hot aisle. Read the BMC's event log.",
+    ),
+    "TunectlMonitorDown": (
+        "for a minute Prometheus could not scrape the monitor: nobody watches this host",
+        "Run `systemctl status tunectl-monitor` on the host. Is the port reachable?",
+    ),
+    "TunectlMonitorStalled": (
+        "the monitor's last cycle is more than a minute old, or the host's clock differs from Prometheus' clock",
+        "Run `systemctl status tunectl-monitor` on the host, and compare both clocks.",
+    ),
+    "TunectlMonitorBusy": (
+        "for ten minutes the monitor has used more than 5 % of a CPU",
+        "Raise `interval_s` in `[monitor]`, or report it.",
+    ),
+    "TunectlAlertsWait": (
+        "a receiver has not acknowledged an alert for more than two minutes",
+        "`journalctl -u tunectl-monitor` says why. Nothing is lost yet.",
+    ),
+    "TunectlAlertsLost": (
+        "a receiver refused an alert, or more alerts waited than the delivery queue holds",
+        "`journalctl -u tunectl-monitor` names each lost alert. Tell its reader yourself.",
+    ),
+    "TunectlAlertsInMemory": (
+        "alerts wait that could not be saved: a restart of the monitor would lose them",
+        "Look whether the state directory is full, missing or not writable.",
+    ),
 }
 
 
@@ -51,22 +84,14 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def sources() -> str:
-    """One row a source."""
-    text = _row(("source", "whom reading it disturbs", "valid", "reads")) + "|---|---|---|---|\n"
+    """The page of what the monitor reads, one row a source."""
+    text = (
+        "# What the monitor reads\n\nGenerated by `python -m tests.monitor.tables` from the monitor's sources.\n\n"
+    )
+    text += _row(("source", "whom reading it disturbs", "valid", "reads")) + "|---|---|---|---|\n"
     for source in SOURCES:
         reads = ", ".join(one if " " in one and not one.startswith("/") else f"`{one}`" for one in source.reads)
         text += _row((f"`{source.name}`", source.disturbs, source.valid, reads))
-    return text
-
-
-def rules() -> str:
-    """One row a rule; why it is there and what decides stands in the alert's own section."""
-    text = _row(("alert", "severity", "fires", "over")) + "|---|---|---|---|\n"
-    for rule in RULES:
-        fires = "at once" if rule.bad == (1, 1) else f"{rule.bad[0]} of {rule.bad[1]} snapshots"
-        over = "when that is announced" if rule.lasts else f"{rule.good} good snapshot{'s' if rule.good > 1 else ''}"
-        link = f"[{rule.name}](alerts.md#{PREFIX.lower()}{rule.name.lower()})"
-        text += _row((link, rule.severity.value, fires, over))
     return text
 
 
@@ -97,19 +122,25 @@ def _runbook(anchor: str) -> str:
 
 
 def sections() -> str:
-    """A section an alert, ours first: what it means, and what to do."""
+    """A section an alert, ours first: what it means, what decides and when, what to do."""
     text = ""
     for rule in RULES:
-        text += f"\n### {PREFIX}{rule.name}\n\n{_FIRST[rule.name]}\n\nSeverity {rule.severity.value}: {rule.why}.\n"
-        text += f"Decided by {rule.source_of_truth}.\n"
-    kinds = {f"{PREFIX}{rule.name}" for rule in RULES}
+        fires = "" if rule.bad == (1, 1) else f" Fires when {rule.bad[0]} of {rule.bad[1]} snapshots are bad."
+        ends = "when that is announced" if rule.lasts else f"after {plural(rule.good, 'good snapshot')}"
+        ends = f" Ends {ends}." if rule.lasts or rule.good != Rule._field_defaults["good"] else ""
+        decided = f"Decided by {rule.source_of_truth}.{fires}{ends}"
+        text += _section(f"{PREFIX}{rule.name}", rule.severity.value, rule.why, decided, _FIRST[rule.name])
+    ours = {f"{PREFIX}{rule.name}" for rule in RULES}
     for own in PROMETHEUS.read_text().split("- alert: ")[1:]:
-        if (name := own.partition("\n")[0]) not in kinds:
-            said = dict(re.findall(r"(expr|severity|description): ((?:\|\n(?: {10}.*\n)+)|.*)", own))
-            expr = textwrap.dedent(said["expr"].removeprefix("|\n")).strip()
-            text += f"\n### {name}\n\n{said['description'][1:-1]}\n\n"
-            text += f"Severity {said['severity']}. Prometheus decides:\n\n```\n{expr}\n```\n"
+        if (name := own.partition("\n")[0]) not in ours:
+            severity = own.partition("severity: ")[2].partition("\n")[0]
+            text += _section(name, severity, _OWN[name][0], "", _OWN[name][1])
     return text
+
+
+def _section(name: str, severity: str, why: str, decided: str, do: str) -> str:
+    decided = f"{decided}\n" if decided else ""
+    return f"\n### {name}\n\n{severity.capitalize()}: {why}.\n{decided}\n**Do:** {do}\n"
 
 
 def _kind(rule: Rule, rest: str) -> str:
@@ -120,13 +151,6 @@ def _kind(rule: Rule, rest: str) -> str:
 
 def _quoted(label: str) -> str:
     return f'"{{{{ $labels.{label} }}}}"'
-
-
-def page(text: str) -> str:
-    """The page with both tables as they are now."""
-    for name, table in (("sources", sources()), ("rules", rules())):
-        text = _between(text, f"<!-- {name} -->\n", table, f"<!-- /{name} -->")
-    return text
 
 
 def prometheus(text: str) -> str:
@@ -148,6 +172,6 @@ def _between(text: str, begin: str, new: str, end: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text()))
+    READS.write_text(sources())
     PROMETHEUS.write_text(prometheus(PROMETHEUS.read_text()))
     ALERTS.write_text(alerts(ALERTS.read_text()))
