@@ -43,7 +43,7 @@ _FIRST = {
     "ClockOffset": "`sudo tunectl check` says who steers the clock, and what is wrong ([clock.md](clock.md)).",
     "MonitorDisturbs": "Stop the monitor (`sudo systemctl stop tunectl-monitor`) while you trade, and report it.",
     "FrequencyUnknown": "Give the monitor a sentinel (`[monitor.sentinel]`), or the base frequency (`[thermal]`). "
-    "A virtual machine shows neither: there the alert stays.",
+    "On a virtual machine the alert stays.",
     "SourceLost": "`tunectl monitor --once -v` names the file and the reason. For `clock` and `latency`, read the "
     "daemon's journal.",
 }
@@ -51,11 +51,11 @@ _FIRST = {
 _OWN = {
     "TunectlThrottled": (
         "the hardware's own counters rise: CPUs are slowed for heat, and the monitor has not said so",
-        "Look for a failed fan, dust, a power cap or a hot aisle. Read the BMC's event log.",
+        "Look for a failed fan, dust, a power cap or a hot aisle; read the BMC's event log.",
     ),
     "TunectlMonitorDown": (
         "for a minute Prometheus could not scrape the monitor: nobody watches this host",
-        "Run `systemctl status tunectl-monitor` on the host. Is the port reachable?",
+        "Run `systemctl status tunectl-monitor` on the host.",
     ),
     "TunectlMonitorStalled": (
         "the monitor's last cycle is more than a minute old, or the host's clock differs from Prometheus' clock",
