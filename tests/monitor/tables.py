@@ -20,61 +20,118 @@ PROMETHEUS = _ROOT / "tunectl/shipped/prometheus/tunectl.rules.yml"
 # The site's own address of docs/alerts.md is one external label of its Prometheus; without it, the page as installed.
 INSTALLED = "file:///usr/share/doc/tunectl/alerts.md"
 _BASE = f"{{{{ with $externalLabels.tunectl_runbooks }}}}{{{{ . }}}}{{{{ else }}}}{INSTALLED}{{{{ end }}}}"
-# What a person does first about one of our own alerts; the alert itself names the CPU, the value and the fix.
-_FIRST = {
-    "FrequencyDrop": "Trade on another host. Look for a failed fan, dust, a power cap or a hot aisle.",
-    "ThermalThrottle": "Trade on another host: the cores are slowed already. Look at fans, dust and inlet air.",
-    "TemperatureHigh": "Look at fans and inlet air before the cores are slowed. The alert names the zone and its trip.",
-    "CoolingActive": "Look at fans and inlet air. The alert names the device.",
-    "LatencySla": "A window has broken `[monitor.sla]`. `tunectl preflight` says whether it is the host, "
-    "`sudo tunectl probe jitter --attribute` why.",
-    "InterruptOnIsolatedCpu": "`sudo tunectl verify` names the interrupt's affinity and the fix.",
-    "SmiOnHost": "Look at the BIOS and the BMC: USB legacy support, power capping, errors handled by firmware first.",
-    "PcieErrors": "Reseat the card and its riser after trading; `sudo dmesg | grep -i aer` names the link.",
-    "MemoryErrors": "Replace the module that the kernel's log or the BMC names.",
-    "LinkFlap": "Look at cable, transceiver and the switch's log.",
-    "NicLoss": "Run `tunectl preflight`: it says whether the host holds the reader up. Make the ring longer.",
-    "NicPaused": "Switch flow control off at both ends, and find out who is too slow.",
-    "NicCorrupt": "Clean or replace cable and transceiver.",
-    "KnobDrift": "`sudo tunectl verify` names who else sets it; `sudo tunectl apply` puts it back.",
-    "ManagerStarted": "Stop the other service, or leave these settings to it in the host file.",
-    "DeviceChanged": "`sudo tunectl apply` places its interrupts and queues.",
-    "CpuOffline": "Find out who took it offline. A thread that was pinned to it runs elsewhere now.",
-    "ClockOffset": "`sudo tunectl check` says who steers the clock, and what is wrong ([clock.md](clock.md)).",
-    "MonitorDisturbs": "Stop the monitor (`sudo systemctl stop tunectl-monitor`) while you trade, and report it.",
-    "FrequencyUnknown": "Give the monitor a sentinel (`[monitor.sentinel]`), or the base frequency (`[thermal]`). "
-    "On a virtual machine the alert stays.",
-    "SourceLost": "`tunectl monitor --once -v` names the file and the reason. For `clock` and `latency`, read the "
-    "daemon's journal.",
-}
-# Prometheus' own alerts: what each means, and what to do.
-_OWN = {
-    "TunectlThrottled": (
-        "the hardware's own counters rise: CPUs are slowed for heat, and the monitor has not said so",
+# What has happened, and what a person does first; the alert itself names the CPU, the value and the fix.
+_RUNBOOK = {
+    "FrequencyDrop": (
+        "CPUs are held below their base frequency. Every message takes longer, and often nothing else shows it.",
+        "Trade on another host. Look for a failed fan, dust, a power cap or a hot aisle.",
+    ),
+    "ThermalThrottle": (
+        "The hardware has slowed CPUs because they are too hot.",
+        "Trade on another host. Look for a failed fan, dust or a hot aisle.",
+    ),
+    "TemperatureHigh": (
+        "A thermal zone has reached a trip at which the kernel slows CPUs or stops the host.",
+        "Look at fans and inlet air before the cores are slowed.",
+    ),
+    "CoolingActive": (
+        "A cooling device lowers frequencies or forces CPUs to idle.",
+        "Look at fans and inlet air.",
+    ),
+    "LatencySla": (
+        "A window of messages was slower than `[monitor.sla]` promises ([Latency](#latency)).",
+        "`tunectl preflight` says whether it is the host, `sudo tunectl probe jitter --attribute` why.",
+    ),
+    "InterruptOnIsolatedCpu": (
+        "An interrupt came to an isolated CPU. Its thread lost 10 to 50 us, and the caches were cold after it.",
+        "`sudo tunectl verify` names the interrupt's affinity and the fix.",
+    ),
+    "SmiOnHost": (
+        "A system management interrupt stopped all CPUs, for tens or hundreds of us.",
+        "Look at the BIOS and the BMC: USB legacy support, power capping, errors handled by firmware first.",
+    ),
+    "PcieErrors": (
+        "A link had ten corrected errors in ten minutes. Each sends a packet again, and interrupts a CPU.",
+        "Reseat the card and its riser after trading; `sudo dmesg | grep -i aer` names the link.",
+    ),
+    "MemoryErrors": (
+        "Memory had ten corrected errors in ten minutes. Each interrupts CPUs, and the module may fail.",
+        "Replace the module that the kernel's log or the BMC names.",
+    ),
+    "LinkFlap": (
+        "A card's link went down. What was sent meanwhile is lost.",
+        "Look at cable, transceiver and the switch's log.",
+    ),
+    "NicLoss": (
+        "A card dropped packets for want of room: their reader was late, or the ring is too short.",
+        "`tunectl preflight` says whether the host holds the reader up. Make the ring longer.",
+    ),
+    "NicPaused": (
+        "Pause frames hold the line: every packet behind them waits.",
+        "Switch flow control off at both ends, and find out who is too slow.",
+    ),
+    "NicCorrupt": (
+        "Packets arrived broken, and are lost.",
+        "Clean or replace cable and transceiver.",
+    ),
+    "KnobDrift": (
+        "Somebody changed what tunectl had set.",
+        "`sudo tunectl verify` names who else sets it; `sudo tunectl apply` puts it back.",
+    ),
+    "ManagerStarted": (
+        "A service runs that tunes the same settings. Each overwrites the other's.",
+        "Stop the service, or leave these settings to it in the host file.",
+    ),
+    "DeviceChanged": (
+        "A device has come or gone. Nobody has placed a new one's interrupts and queues.",
+        "`sudo tunectl apply` places them.",
+    ),
+    "CpuOffline": (
+        "A CPU went offline. A thread that was pinned to it runs elsewhere now.",
+        "Find out who took it offline.",
+    ),
+    "ClockOffset": (
+        "The clock is further off than `[clock]` allows, or was stepped: time stamps are wrong.",
+        "`sudo tunectl check` says who steers the clock, and what is wrong ([clock.md](clock.md)).",
+    ),
+    "MonitorDisturbs": (
+        "The monitor itself interrupts isolated CPUs.",
+        "Stop it while you trade (`sudo systemctl stop tunectl-monitor`), and report it.",
+    ),
+    "FrequencyUnknown": (
+        "Nobody can tell whether the CPUs are slow. On a virtual machine the alert stays.",
+        "Give the monitor a sentinel (`[monitor.sentinel]`), or the base frequency (`[thermal]`).",
+    ),
+    "SourceLost": (
+        "A source has no data. What it reads is not watched.",
+        "`tunectl monitor --once -v` names the file and the reason; of `clock` and `latency` the daemon's journal does.",
+    ),
+    "Throttled": (
+        "The hardware's own counters say that CPUs are slowed for heat, and the monitor has not said so.",
         "Look for a failed fan, dust, a power cap or a hot aisle; read the BMC's event log.",
     ),
-    "TunectlMonitorDown": (
-        "for a minute Prometheus could not scrape the monitor: nobody watches this host",
+    "MonitorDown": (
+        "For a minute Prometheus could not scrape the monitor: nobody watches this host.",
         "Run `systemctl status tunectl-monitor` on the host.",
     ),
-    "TunectlMonitorStalled": (
-        "the monitor's last cycle is more than a minute old, or the host's clock differs from Prometheus' clock",
+    "MonitorStalled": (
+        "The monitor's last cycle is more than a minute old, or the host's clock differs from Prometheus' clock.",
         "Run `systemctl status tunectl-monitor` on the host, and compare both clocks.",
     ),
-    "TunectlMonitorBusy": (
-        "for ten minutes the monitor has used more than 5 % of a CPU",
+    "MonitorBusy": (
+        "For ten minutes the monitor has used more than 5 % of a CPU.",
         "Raise `interval_s` in `[monitor]`, or report it.",
     ),
-    "TunectlAlertsWait": (
-        "a receiver has not acknowledged an alert for more than two minutes",
-        "`journalctl -u tunectl-monitor` says why. Nothing is lost yet.",
+    "AlertsWait": (
+        "A receiver has not acknowledged an alert for more than two minutes. Nothing is lost yet.",
+        "`journalctl -u tunectl-monitor` says why.",
     ),
-    "TunectlAlertsLost": (
-        "a receiver refused an alert, or more alerts waited than the delivery queue holds",
+    "AlertsLost": (
+        "A receiver refused an alert, or more alerts waited than the delivery queue holds.",
         "`journalctl -u tunectl-monitor` names each lost alert. Tell its reader yourself.",
     ),
-    "TunectlAlertsInMemory": (
-        "alerts wait that could not be saved: a restart of the monitor would lose them",
+    "AlertsInMemory": (
+        "Alerts wait that could not be saved. A restart of the monitor would lose them.",
         "Look whether the state directory is full, missing or not writable.",
     ),
 }
@@ -92,12 +149,12 @@ def sources() -> str:
         reads = ", ".join(one if " " in one and not one.startswith("/") else f"`{one}`" for one in source.reads)
         text += _row((f"`{source.name}`", source.disturbs, source.valid, reads))
     text += "\n## What decides an alert\n\n"
-    text += _row(("alert", "severity", "decided by", "fires", "ends")) + "|---|---|---|---|---|\n"
+    text += _row(("alert", "why", "decided by", "fires", "ends")) + "|---|---|---|---|---|\n"
     for rule in RULES:
         fires = "at once" if rule.bad == (1, 1) else f"{rule.bad[0]} of {rule.bad[1]} snapshots"
         ends = "when that is announced" if rule.lasts else f"after {plural(rule.good, 'good snapshot')}"
         link = f"[{rule.name}](../alerts.md#{PREFIX.lower()}{rule.name.lower()})"
-        text += _row((link, rule.severity.value, rule.source_of_truth, fires, ends))
+        text += _row((link, rule.why, rule.source_of_truth, fires, ends))
     return text
 
 
@@ -129,16 +186,14 @@ def _runbook(anchor: str) -> str:
 
 def sections() -> str:
     """A section an alert, ours first: what it means, and what to do."""
-    text = "".join(_section(f"{PREFIX}{rule.name}", rule.severity.value, rule.why, _FIRST[rule.name]) for rule in RULES)
-    ours = {f"{PREFIX}{rule.name}" for rule in RULES}
-    for own in PROMETHEUS.read_text().split("- alert: ")[1:]:
-        if (name := own.partition("\n")[0]) not in ours:
-            text += _section(name, own.partition("severity: ")[2].partition("\n")[0], *_OWN[name])
+    ours = {f"{PREFIX}{rule.name}": rule.severity.value for rule in RULES}
+    listed = PROMETHEUS.read_text().split("- alert: ")[1:]
+    own = {one.partition("\n")[0]: one.partition("severity: ")[2].partition("\n")[0] for one in listed}
+    text = ""
+    for name, severity in {**ours, **{name: said for name, said in own.items() if name not in ours}}.items():
+        means, do = _RUNBOOK[name.removeprefix(PREFIX)]
+        text += f"\n### {name}\n\n{severity.capitalize()}. {means}\n\n**Do:** {do}\n"
     return text
-
-
-def _section(name: str, severity: str, why: str, do: str) -> str:
-    return f"\n### {name}\n\n{severity.capitalize()}: {why}.\n\n**Do:** {do}\n"
 
 
 def _kind(rule: Rule, rest: str) -> str:
