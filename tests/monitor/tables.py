@@ -104,7 +104,7 @@ _RUNBOOK = {
     ),
     "SourceLost": (
         "A source has no data. What it reads is not watched.",
-        "`tunectl monitor --once -v` names the file and the reason; of `clock` and `latency` the daemon's journal does.",
+        "`tunectl monitor --once -v` names the file and the reason; of `clock` and `latency` the daemon's log does.",
     ),
     "Throttled": (
         "The hardware's own counters say that CPUs are slowed for heat, and the monitor has not said so.",
