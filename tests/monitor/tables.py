@@ -64,7 +64,7 @@ _RUNBOOK = {
     ),
     "NicLoss": (
         "A card dropped packets for want of room: their reader was late, or the ring is too short.",
-        "`tunectl preflight` says whether the host holds the reader up. Make the ring longer.",
+        "`tunectl preflight` says whether the host delays the reader. Make the ring longer.",
     ),
     "NicPaused": (
         "Pause frames hold the line: every packet behind them waits.",
