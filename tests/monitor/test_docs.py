@@ -1,19 +1,20 @@
-"""docs/monitor.md says what the tables say, and its example is a host file that is accepted."""
+"""The monitor's pages say what its tables say, and the example of docs/monitor.md is a host file that is accepted."""
 
 import re
 from pathlib import Path
 
-from tests.monitor.tables import ALERTS, PAGE, PROMETHEUS, alerts, page, prometheus
+from tests.monitor.tables import ALERTS, PROMETHEUS, READS, alerts, prometheus, sources
 from tunectl.cli.monitor import command
 from tunectl.hostfile.shape import HostFile, Monitor
 from tunectl.hostfile.toml import read_toml
 from tunectl.monitor.receivers.naming import ANNOTATIONS, LABELS
 
+PAGE = Path(__file__).parents[2] / "docs/monitor.md"
 TEXT = PAGE.read_text()
 
 
-def test_the_tables_are_those_of_the_code() -> None:
-    assert page(TEXT) == TEXT, "python -m tests.monitor.tables"
+def test_what_the_monitor_reads_is_that_of_the_code() -> None:
+    assert sources() == READS.read_text(), "python -m tests.monitor.tables"
 
 
 def test_each_kind_of_alert_has_its_rule_in_prometheus() -> None:
