@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from tests.cli.places import (
     PROGRAM,
@@ -28,6 +27,7 @@ from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hostfile.test_config import INTERFACE_EXAMPLE
 from tests.hosts.builder import HostFactory
 from tests.ran import JITTER, Ran
+from tests.schemas import fits
 from tests.trees import differences, picture
 from tunectl import __version__
 from tunectl.cpulist import named_cpus, parse_cpulist
@@ -55,10 +55,7 @@ CASES = [(command, fmt) for command, formats in OFFERED.items() for fmt in forma
 
 def valid(name: str, text: str) -> Any:
     """The document, once it satisfies its published schema."""
-    document = json.loads(text)
-    schema = json.loads((DOCS / "schema" / f"tunectl.{name}-1.json").read_text())
-    problems = [f"{error.json_path}: {error.message}" for error in Draft202012Validator(schema).iter_errors(document)]
-    assert problems == []
+    document = fits(name, json.loads(text))
     assert document["schema"] == f"tunectl.{name}/1"
     assert document["tunectl_version"] == __version__
     assert set(document["host"]) == {"hostname", "kernel", "boot_id", "machine"}

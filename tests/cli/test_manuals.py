@@ -174,9 +174,9 @@ def test_the_documentation_is_current() -> None:
         assert (DOCS / path).read_text(encoding="utf-8") == text, path
 
 
-@pytest.mark.parametrize("name", published())
-def test_a_schema_is_one(name: str) -> None:
-    Draft202012Validator.check_schema(published()[name])
+def test_each_schema_is_one() -> None:
+    for schema in published().values():
+        Draft202012Validator.check_schema(schema)
 
 
 def test_links_lead_to_headings() -> None:

@@ -1,21 +1,18 @@
 """Two files of cases side by side, and the rows of what comes of it."""
 
 import dataclasses
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import jsonschema
 import msgspec
 
+from tests.schemas import fits
 from tunectl.compare import compared as comparing
 from tunectl.model import Document, HostId
 from tunectl.probe.document import ProbeFile
 from tunectl.report import render
 from tunectl.shapes import fields_of
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.compare-1.json").read_text())
 Read = Callable[..., ProbeFile]
 
 
@@ -31,7 +28,7 @@ def both(before: ProbeFile, after: ProbeFile) -> dict[str, Any]:
     made = compared(before, dataclasses.replace(after, result=later))
     host = {"hostname": "h", "kernel": "k", "boot_id": "b", "machine": "m"}
     header = {"schema": "tunectl.compare/1", "tunectl_version": "1", "host": host, "at": "2026-11-21T10:00:00Z"}
-    jsonschema.validate(header | made, SCHEMA)
+    fits("compare", header | made)
     return made
 
 

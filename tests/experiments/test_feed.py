@@ -6,10 +6,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from tests.experiments.test_laws import FORMATS, schema
+from tests.schemas import fits
 from tunectl.experiments.feed import FeedRequest, run_feed
 from tunectl.experiments.feed_cells import explained_feed
 from tunectl.shapes import FEED_STAGES
@@ -28,7 +27,7 @@ def feed(pair: str, **asked: Any) -> dict[str, Any]:
     """The document of a whole run."""
     said: list[Work] = []
     made = run_feed(FeedRequest(cpus=pair, intrude=True, **QUICK | asked), said.append)
-    jsonschema.validate(made, schema("feed"), format_checker=FORMATS)
+    fits("probe.feed", made)
     return made
 
 
@@ -40,8 +39,8 @@ def feed(pair: str, **asked: Any) -> dict[str, Any]:
 def test_what_the_program_writes_is_as_the_schema_says(program: Path, pair: str, words: str) -> None:
     argv = [str(program), "feed", "--intrude", "--cpus", pair, "--rate", "2000", "--duration", "0.1", *words.split()]
     raw = json.loads(subprocess.run(argv, capture_output=True, check=True).stdout)
-    jsonschema.validate(raw, schema("feed.raw"), format_checker=FORMATS)
-    jsonschema.validate(explained_feed(raw), schema("feed"), format_checker=FORMATS)
+    fits("probe.feed.raw", raw)
+    fits("probe.feed", explained_feed(raw))
 
 
 def test_every_cell_is_there_with_figures_or_with_a_reason(installed: Path, pair: str) -> None:

@@ -9,12 +9,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from tests.cli.places import PROGRAM, code_of_cases, environment
-from tests.experiments.test_laws import FORMATS, schema
 from tests.probe.running import until_child
+from tests.schemas import fits
 
 pytestmark = [
     pytest.mark.slow,
@@ -85,7 +84,7 @@ def connect(
 def document(done: subprocess.CompletedProcess[str]) -> dict[str, object]:
     made: dict[str, object] = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (code_of_cases(made), "")
-    jsonschema.validate(made, schema("feed"), format_checker=FORMATS)
+    fits("probe.feed", made)
     return made
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jsonschema
 import pytest
 
 from tests.experiments import contentions, feeds, hedges, wakes
 from tests.experiments.feeds import GOOD, MS, message, pairs
 from tests.experiments.hedges import OWN
 from tests.experiments.wakes import CALM
+from tests.schemas import fits
 from tunectl.errors import TunectlError
 from tunectl.experiments.contention_cells import explained_contention
 from tunectl.experiments.feed_cells import explained_feed
@@ -22,8 +22,6 @@ from tunectl.probe.document import read_document
 from tunectl.shapes import FEED_STAGES
 
 Json = dict[str, Any]
-SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
-FORMATS = jsonschema.FormatChecker()
 
 
 class Sample(NamedTuple):
@@ -38,20 +36,15 @@ class Sample(NamedTuple):
     def explained(self, *cases: Json, **of_run: Any) -> Json:
         """The result; both documents are as the schemas say."""
         raw = self.document(*cases, **of_run)
-        jsonschema.validate(raw, schema(f"{self.experiment}.raw"), format_checker=FORMATS)
+        fits(f"probe.{self.experiment}.raw", raw)
         made = self.explain(raw)
-        jsonschema.validate(made, schema(self.experiment), format_checker=FORMATS)
+        fits(f"probe.{self.experiment}", made)
         return made
 
     def cell(self, *cases: Json, **of_run: Any) -> Json:
         """What became of the first."""
         made: Json = self.explained(*cases, **of_run)["cells"][0]
         return made
-
-
-def schema(name: str) -> Json:
-    made: Json = json.loads((SCHEMAS / f"tunectl.probe.{name}-1.json").read_text())
-    return made
 
 
 def requests(**changes: Any) -> Json:
@@ -79,12 +72,6 @@ def figures(cell: Json) -> list[Any]:
     found = [value for name, value in cell.items() if name.endswith("_ns") and name not in kept]
     found += [cell["histogram"], *(cell.get(name) for name in ("utilisation", "joint_ratio", "collapsed", "series"))]
     return [part for value in found for part in (value.values() if isinstance(value, dict) else [value])]
-
-
-@pytest.mark.parametrize("name", ["wake", "feed", "hedge", "contention"])
-def test_the_schemas_are_some(name: str) -> None:
-    for one in (schema(name), schema(f"{name}.raw")):
-        jsonschema.Draft202012Validator.check_schema(one)
 
 
 @each

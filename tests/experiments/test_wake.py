@@ -13,15 +13,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.cli.places import PROGRAM, environment
 from tests.experiments import native, test_feed_hosts
-from tests.experiments.test_laws import FORMATS, schema
 from tests.probe.conftest import Probe
 from tests.probe.running import until_named
 from tests.probe.spy import spying_on
+from tests.schemas import fits
 from tunectl.errors import TunectlError, UsageError
 from tunectl.experiments.link import split_address
 from tunectl.experiments.wake import WakeRequest, run_wake
@@ -38,13 +37,13 @@ POLLING = ("poll", "epoll", "poll0", "epoll0")
 
 
 def checked(document: dict[str, Any]) -> dict[str, Any]:
-    jsonschema.validate(document, schema("wake"), format_checker=FORMATS)
+    fits("probe.wake", document)
     return document
 
 
 def explained(written: str) -> dict[str, Any]:
     raw = json.loads(written)
-    jsonschema.validate(raw, schema("wake.raw"))
+    fits("probe.wake.raw", raw)
     return checked(explained_wake(raw))
 
 

@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.compare.reading import compared
 from tests.experiments.feeds import MS
-from tests.experiments.test_laws import FORMATS, SPINNER, schema
+from tests.experiments.test_laws import SPINNER
 from tests.experiments.wakes import block, case, minimal, raw_document, timer
+from tests.schemas import fits
 from tunectl.errors import TunectlError
 from tunectl.experiments.pair import Peer
 from tunectl.experiments.tick_figures import Figures
@@ -43,7 +43,7 @@ def test_buckets_narrower_than_a_nanosecond_are_merged() -> None:
 def test_a_round_trip_leaves_the_other_host_out() -> None:
     far = {"far": [20, 100], "away": [4981, 100]}
     made = explained_wake(raw_document(minimal(**far)), Peer("10.0.0.2:7000", 2_000_000_000, 3))
-    jsonschema.validate(made, schema("wake"), format_checker=FORMATS)
+    fits("probe.wake", made)
     (one,) = made["cells"]
     assert (one["far_ns"]["50"], one["one_way_estimate_ns"]["50"], one["is_round_trip"]) == (20, 2490, True)
     assert made["peer"] == {"address": "10.0.0.2:7000", "hz": 2_000_000_000, "cpu": 3}

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
 from tests.fleet.made import BEGAN, HEADER, NOW, good, preflight, written
 from tests.fleet.test_names import ODD
+from tests.schemas import problems
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.body import fleet_body, history_body
 from tunectl.fleet.documents import parse_hosts
@@ -19,24 +19,17 @@ from tunectl.fleet.names import is_text
 from tunectl.fleet.records import Absent, Answer, Asked, Session
 from tunectl.fleet.store import ask, ask_one, default_store, open_session, read_session, record_document, sessions
 
-SCHEMAS = Path(__file__).parents[2] / "docs/schema"
-
 
 def answers(found: Session) -> dict[str, Asked]:
     return {one.name: one for one in ask(found)}
-
-
-def problems(name: str, path: Path) -> list[str]:
-    schema = json.loads((SCHEMAS / f"tunectl.{name}-1.json").read_text())
-    return [error.message for error in Draft202012Validator(schema).iter_errors(json.loads(path.read_text()))]
 
 
 def test_a_session(tmp_path: Path) -> None:
     made = written(tmp_path, {"a": preflight("a"), "b": None})
     place = Path(made.directory)
     assert place == tmp_path / "morning"
-    assert problems("fleet.session", place / "session.json") == []
-    assert problems("fleet.absent", place / "hosts/b.json") == []
+    assert problems("fleet.session", json.loads((place / "session.json").read_text())) == []
+    assert problems("fleet.absent", json.loads((place / "hosts/b.json").read_text())) == []
     found = answers(read_session(place))
     assert found["a"].document
     assert found["a"].file == str(place / "hosts/a.json")

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
+from tests.schemas import fits
 from tunectl.probe.explain import explained
 
 from .conftest import GAPS_S, SHORT_S
 from .running import ENDED_BY_TEST_S, until_child, until_measuring
-from .test_jitter import SCHEMA, ns
+from .test_jitter import ns
 
 pytestmark = [pytest.mark.pins, pytest.mark.usefixtures("installed")]
 
@@ -60,7 +60,7 @@ def attributed(*arguments: object, setup: str = MOUNT, prefix: tuple[str, ...] =
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     document = explained(json.loads(done.stdout))
-    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    fits("probe.jitter", document)
     return document
 
 

@@ -1,12 +1,10 @@
-import json
-from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.schemas import fits
 from tunectl.errors import UsageError
 from tunectl.hostfile.profile import load_profile, shipped
 from tunectl.probe.budget import judge, needed_s, suggested_s
@@ -16,7 +14,6 @@ from .samples import cpu_result
 from .samples import result as untyped
 from .samples import typed_result as result
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.jitter-1.json").read_text())
 LIMITS = {"max_ns": 50_000, "p99_9_ns": 10_000, "interruptions_per_s": 10, "stolen_ppm": 100}
 
 
@@ -237,7 +234,7 @@ def test_the_block_fits_the_schema() -> None:
         untyped(cpu_result(), interrupted=True),
     ):
         budget = plain(judge(typed(document, Jitter), LIMITS))
-        jsonschema.validate(document | {"budget": budget}, SCHEMA)
+        fits("probe.jitter", document | {"budget": budget})
 
 
 RANK = {"within": 0, "not-judged": 1, "broken": 2}

@@ -5,13 +5,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import examples
 from tests.probe.samples import raw_cpu, raw_run
+from tests.schemas import fits
 from tunectl.errors import TunectlError
 from tunectl.probe.budget import judge
 from tunectl.probe.document import checked, read_document
@@ -19,8 +19,6 @@ from tunectl.probe.explain import explained
 from tunectl.probe.lengths import Lengths
 from tunectl.shapes import Jitter, typed
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.probe.jitter-1.json").read_text())
-RAW = Path(__file__).parents[2] / "docs/schema/tunectl.probe.jitter.raw-1.json"
 LIMITS = {"max_ns": 500_000_000.0}
 STOPPED = raw_cpu()["counters"] | {"context_switches": {"voluntary": 1, "involuntary": 0}}
 
@@ -28,7 +26,7 @@ STOPPED = raw_cpu()["counters"] | {"context_switches": {"voluntary": 1, "involun
 def warnings(*cpus: dict[str, Any], **changes: Any) -> list[str]:
     """Of a run of these CPUs, or of one quiet CPU."""
     document = explained(raw_run(*(cpus or (raw_cpu(),)), **changes))
-    jsonschema.validate(document, SCHEMA)
+    fits("probe.jitter", document)
     found: list[str] = document["warnings"]
     return found
 
@@ -38,7 +36,7 @@ def test_a_quiet_run_on_a_tuned_host_has_no_warning() -> None:
 
 
 def test_a_raw_run_fits_its_schema() -> None:
-    jsonschema.validate(raw_run(raw_cpu(2, (10_000, 11_000))), json.loads(RAW.read_text()))
+    fits("probe.jitter.raw", raw_run(raw_cpu(2, (10_000, 11_000))))
 
 
 def test_figures_of_a_run() -> None:

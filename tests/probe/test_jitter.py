@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests import artefacts
+from tests.schemas import fits
 from tunectl.probe.explain import explained
 from tunectl.probe.raw import conservation_ppm, read_raw
 
@@ -26,7 +26,6 @@ from .running import ENDED_BY_TEST_S, Stop, stop_for, until_measuring
 
 pytestmark = [pytest.mark.slow, pytest.mark.pins]
 
-SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.jitter-1.json"
 
 Jitter = Callable[..., dict[str, Any]]
 
@@ -55,10 +54,8 @@ def arrival(gaps: list[float], run_ns: float, share: float) -> float:
 
 
 def test_the_document_fits_its_schema(jitter: Jitter, cpu: int) -> None:
-    schema = json.loads(SCHEMA.read_text())
-    jsonschema.Draft202012Validator.check_schema(schema)
     document = jitter("--cpus", cpu, "--duration", GAPS_S)
-    jsonschema.validate(document, schema, format_checker=jsonschema.FormatChecker())
+    fits("probe.jitter", document)
     assert document["interrupted"] is False
     assert (document["budget"]["limits"], document["budget"]["verdict"]) == ({}, "not-judged")
 
@@ -280,7 +277,7 @@ def test_a_signal_ends_the_run_and_still_gives_the_result(program: Path, cpu: in
     assert time.monotonic() - begin < 5
     assert (child.returncode, err) == (0, "")
     document = explained(json.loads(out))
-    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    fits("probe.jitter", document)
     assert document["interrupted"] is True
     assert 0 < document["duration_s"] < ENDED_BY_TEST_S
     assert document["duration_requested_s"] == ENDED_BY_TEST_S
@@ -490,7 +487,7 @@ def test_the_first_gap_that_is_long_enough_ends_the_run_on_all_cpus(program: Pat
         out, err = child.communicate(timeout=60)
     assert child.returncode == 0
     document = explained(json.loads(out))
-    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    fits("probe.jitter", document)
     gap = document["until"]["gap"]
     assert (document["ended_by"], document["interrupted"]) == ("until", False)
     assert gap["length_ns"] >= 100_000_000

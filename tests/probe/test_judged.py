@@ -1,20 +1,17 @@
 """The self-test's judge: known interruptions against recorded gaps, as values."""
 
-import json
-from pathlib import Path
 from typing import Any
 
-import jsonschema
 import msgspec
 import pytest
 from msgspec.structs import replace
 
 from tests.probe.samples import raw_cpu, raw_run
+from tests.schemas import fits
 from tunectl.errors import TunectlError
 from tunectl.probe.raw import Cpu
 from tunectl.probe.selftest import Gap, Phase, Recall, judged, recall
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.probe.selftest-1.json").read_text())
 GAPS: list[Gap] = [(100, 130), (200, 260), (300, 310), (400, 500)]
 
 
@@ -109,7 +106,7 @@ def typed_phase(values: dict[str, Any]) -> Phase:
 def outcome(one: dict[str, Any], **clock: Any) -> tuple[str, str]:
     raw = raw_run()
     document = judged({**raw, "clock": raw["clock"] | clock}, 3, [typed_phase(one)])
-    jsonschema.validate(document, SCHEMA)
+    fits("probe.selftest", document)
     (found,) = document["phases"]
     assert document["passed"] is (found["outcome"] == "passed")
     return found["outcome"], found["reason"]

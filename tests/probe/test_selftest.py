@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.probe.samples import raw_cpu, raw_run
 from tests.ran import Ran
+from tests.schemas import fits
 from tunectl.errors import TunectlError
 from tunectl.probe.injecting import PHASES, phase_of
 from tunectl.probe.raw import read_raw
@@ -22,13 +22,12 @@ from .test_jitter import skip_unless_fifo
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]  # a spinner of another test's on its CPU is refused
 
-SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.selftest-1.json"
 INJECTED = {"stop": [1], "ipi": [500], "preemption": [200, 200, 200], "count": [50_000], "loss": [5_000]}
 
 
 def checked(text: str) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(text)
-    jsonschema.validate(document, json.loads(SCHEMA.read_text()), format_checker=jsonschema.FormatChecker())
+    fits("probe.selftest", document)
     return document
 
 

@@ -9,22 +9,20 @@ import time
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
+from tests.schemas import fits
 from tunectl.probe.explain import explained
 
 from .conftest import SHORT_S, Probe
 
 pytestmark = pytest.mark.pins
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.sentinel-1.json").read_text())
-
 
 def lines_of(text: str) -> list[dict[str, Any]]:
     found = [json.loads(line) for line in text.splitlines()]
     for line in found:
-        jsonschema.validate(line, SCHEMA)
+        fits("probe.sentinel", line)
     return found
 
 

@@ -1,18 +1,16 @@
 """Simultaneous stops: found where all CPUs stop together, and not claimed where gaps meet by chance."""
 
-import json
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.probe.gaps import MS, SECOND, drifting, heavy, pareto, poisson, short, storms
 from tests.probe.samples import raw_cpu, raw_run
 from tests.probe.test_tracepages import KERNEL, page, record, timer
+from tests.schemas import fits
 from tunectl.probe.attribution import CpuTrace, Traced
 from tunectl.probe.explain import explained
 from tunectl.probe.stops import LEAST_STOPS, Gap, common, find_stops
@@ -140,7 +138,7 @@ def told(*cpus: dict[str, Any], traced: bool = True, **changes: Any) -> dict[str
     pages = {4: [page(TOGETHER[0][0], record(100, timer()))]}
     traces = {cpu["cpu"]: CpuTrace(700, pages.get(cpu["cpu"], []), 0, False) for cpu in cpus}
     document = explained(raw_run(*cpus, **changes), Traced("", KERNEL, traces) if traced else None)
-    jsonschema.validate(document, json.loads(Path("docs/schema/tunectl.probe.jitter-1.json").read_text()))
+    fits("probe.jitter", document)
     stops: dict[str, Any] = document["simultaneous_stops"]
     return stops
 

@@ -1,14 +1,13 @@
 """The gap that ended a run (--until): what its story tells, and what it says that it could not see."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.probe.samples import raw_cpu, raw_run
 from tests.probe.test_tracepages import KERNEL, PAGE, page, record, switch, timer
+from tests.schemas import fits
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.tracefs import TraceInstance, TracePipe, mark
@@ -21,7 +20,6 @@ from tunectl.probe.tracing import _Reader, marker
 from tunectl.report.story import EDGE, story
 from tunectl.shapes import Jitter, typed
 
-SCHEMA = Path(__file__).parents[2] / "docs/schema/tunectl.probe.jitter-1.json"
 GAP = (5_000_000, 5_060_000)
 NOT_TRACED = "what held the CPU was not traced: --attribute, as root, shows each event of the kernel in the gap"
 ALONE = "no other CPU was probed: what happened there at that time is not seen (--cpus)"
@@ -31,7 +29,7 @@ def told(*cpus: dict[str, Any], traced: Traced | None = None, **changes: Any) ->
     """A run that ended at GAP on CPU 2, unless `changes` say otherwise."""
     until = {"least_ns": 50_000, "reached": [2, *GAP]}
     document = explained(raw_run(*cpus, **{"until": until, **changes}), traced)
-    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    fits("probe.jitter", document)
     return document
 
 

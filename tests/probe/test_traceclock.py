@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
+from tests.schemas import fits
 from tunectl.probe.attribution import CpuTrace, Traced
 from tunectl.probe.causes import Event, Lost
 from tunectl.probe.explain import explained
@@ -18,7 +18,6 @@ from .conftest import GAPS_S
 from .samples import raw_cpu, raw_run
 from .test_attribution import MOUNT, tracing, within
 from .test_causes import OTHER, OUTSIDE, OWN, SOFTIRQ, TIMER, back, named, to
-from .test_jitter import SCHEMA
 from .test_tracepages import KERNEL, page, record, timer
 
 __all__ = ["tracing"]
@@ -89,7 +88,7 @@ def by_trace(clock: str = RAW, hz: float = 1e9, stamp: int = GAP[0] + 100 + APAR
     traced = Traced("", KERNEL, {2: CpuTrace(700, [page(stamp, record(0, timer()))], 0, False)}, 4096, 80, clock=clock)
     run = raw_run(cpu, clock=raw_run()["clock"] | {"hz": hz})
     document = explained(run, traced)
-    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    fits("probe.jitter", document)
     return document
 
 
