@@ -909,7 +909,38 @@ Spread = Annotated[dict[str, Figure | None], having("min", "mean", *PERCENTILES,
 Histogram = Annotated[list[Bucket], Meta(description="[from_ns, to_ns, count], ascending.")]
 
 
-class Case(msgspec.Struct, frozen=True):
+class CaseOfTable(msgspec.Struct, frozen=True, kw_only=True):
+    """What every case of a table has."""
+
+    main: ClassVar[str] = "percentiles_ns"  # the field with its figures
+
+    reason: Annotated[str, Meta(description="Why there is no result; else empty.")] = ""
+    is_void: Annotated[bool, Meta(description="Measured, and no result: all figures are null.")] = False
+    cpus: Annotated[list[Count], Meta(description="The sender's and the receiver's.")] = []
+    warnings: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """What tells it from others, without what all cases of a run share."""
+        raise NotImplementedError
+
+    @property
+    def label(self) -> str:
+        """Beside others of the same run."""
+        return self.name
+
+    @property
+    def missed(self) -> int:
+        """How many of its values are longer than all in the histogram."""
+        return 0
+
+    def at(self, percentile: str) -> float | None:
+        """`at("99.9")`, in ns; None where there is no result, or what it was made of was too little for it."""
+        figures: dict[str, float | None] | None = getattr(self, self.main)
+        return figures.get(percentile) if figures else None
+
+
+class Case(CaseOfTable, frozen=True):
     """One mechanism and wait method at one idle time."""
 
     mechanism: str
@@ -944,21 +975,12 @@ class Case(msgspec.Struct, frozen=True):
         Count | None, Meta(description="Of a timer: had passed before the thread came to wait for them.")
     ] = None
     napi_id: Annotated[Count, Meta(description="Of the receiving socket; 0: no device queue feeds it.")] = 0
-    reason: Annotated[str, Meta(description="Why there is no result; else empty.")] = ""
-    is_void: Annotated[bool, Meta(description="Measured, and no result: all figures are null.")] = False
     is_round_trip: Annotated[bool, Meta(description="To the peer and back: the delays hold the peer's own time.")] = (
         False
     )
-    cpus: Annotated[list[Count], Meta(description="The sender's and the receiver's.")] = []
     receiver_cpu_percent: Annotated[
         Amount | None, Meta(description="CPU time of the receiving thread over the measured phase.")
     ] = None
-    warnings: list[str] = []
-
-    @property
-    def counted(self) -> int:
-        """How many messages the histogram holds."""
-        return self.n
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -976,10 +998,6 @@ class Case(msgspec.Struct, frozen=True):
     def label(self) -> str:
         """`tcp poll 10 ms`: beside others of the same run."""
         return f"{self.mechanism} {self.wait_method} {self.idle_ms:g} ms"
-
-    def at(self, percentile: str) -> float | None:
-        """`at("99.9")`, in ns; None where there is no result, or the messages are too few for it."""
-        return self.percentiles_ns.get(percentile) if self.percentiles_ns else None
 
 
 class FeedSeries(msgspec.Struct, frozen=True):
@@ -1023,8 +1041,10 @@ Bar = Annotated[
 ]
 
 
-class FeedCase(msgspec.Struct, frozen=True):
+class FeedCase(CaseOfTable, frozen=True):
     """One transport and format, with the rest of what was asked for."""
+
+    main = "due_to_book_ns"
 
     transport: Annotated[str, TRANSPORTS]
     format: Annotated[str, FORMATS]
@@ -1095,21 +1115,17 @@ class FeedCase(msgspec.Struct, frozen=True):
     is_round_trip: Annotated[
         bool, Meta(description="To the peer and back: the times hold the peer's own, which wire has, else kernel.")
     ] = False
-    reason: Annotated[str, Meta(description="Why there is no result; else empty.")] = ""
-    is_void: Annotated[bool, Meta(description="Measured, and no result: all figures are null.")] = False
     failed: Annotated[
         str, Maybe, Meta(description="Why it ended before its last message; it is then within no limit.")
     ] = ""
-    cpus: Annotated[list[Count], Meta(description="The sender's and the receiver's.")] = []
     receiver_cpu_percent: Annotated[
         Amount | None, Meta(description="CPU time of the receiving thread over the measured time.")
     ] = None
-    warnings: list[str] = []
 
     @property
-    def counted(self) -> int:
-        """How many messages the histogram holds: of lost ones nobody knows when they came."""
-        return self.n - self.lost if self.n else 0
+    def missed(self) -> int:
+        """Of lost messages nobody knows when they came."""
+        return self.lost if self.n else 0
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -1125,10 +1141,6 @@ class FeedCase(msgspec.Struct, frozen=True):
         parts += [f"{self.alloc} allocation{'s' * (self.alloc != 1)}"] * (self.alloc > 0)
         parts += ["there and back"] * self.is_round_trip
         return ", ".join(parts)
-
-    def at(self, percentile: str) -> float | None:
-        """`at("99.9")`, in ns; None where there is no result, or no such percentile."""
-        return self.due_to_book_ns.get(percentile) if self.due_to_book_ns else None
 
     @property
     def max_ns(self) -> float | None:
@@ -1225,7 +1237,7 @@ class Wake(CasesTable, frozen=True):
     ] = True
 
 
-class HedgeCase(msgspec.Struct, frozen=True):
+class HedgeCase(CaseOfTable, frozen=True, kw_only=True):
     """One load, delay and stall, and what became of the requests."""
 
     load: Annotated[
@@ -1312,22 +1324,14 @@ class HedgeCase(msgspec.Struct, frozen=True):
     throttled: Annotated[
         Count | None, Meta(description="How often the servers' cores and packages were; null where nobody counts.")
     ] = None
-    reason: Annotated[str, Meta(description="Why there is no result; else empty.")] = ""
-    is_void: Annotated[bool, Meta(description="Measured, and no result: all figures are null.")] = False
     cpus: Annotated[
         list[Count], Meta(description="The client's, server A's and server B's; empty where it was simulated.")
     ] = []
-    warnings: list[str] = []
-
-    @property
-    def counted(self) -> int:
-        """How many requests the histogram holds."""
-        return self.answered if self.n else 0
 
     @property
     def missed(self) -> int:
         """Requests that were refused or had no answer."""
-        return self.n - self.counted
+        return self.n and self.n - self.answered
 
     @property
     def is_hedged(self) -> bool:
@@ -1362,10 +1366,6 @@ class HedgeCase(msgspec.Struct, frozen=True):
         parts = [f"load {self.load:g}", second]
         return ", ".join([*parts, f"stall {self.stall}"] if self.stall != "none" else parts)
 
-    def at(self, percentile: str) -> float | None:
-        """`at("99.9")`, in ns; None where there is no result, or too many requests missed for it."""
-        return self.percentiles_ns.get(percentile) if self.percentiles_ns else None
-
 
 class Hedge(CasesTable, frozen=True):
     """What a second copy of each late request gains and costs: one client, two servers; docs/probe-hedge.md."""
@@ -1379,7 +1379,7 @@ CONTENTION_STEPS = ("taking", "handing", "giving")
 _Ends = Annotated[list[Count], Meta(description="Of the sender and of the receiver.")]
 
 
-class ContentionCase(msgspec.Struct, frozen=True):
+class ContentionCase(CaseOfTable, frozen=True):
     """One kind of buffers and of hand-over."""
 
     buffers: Annotated[
@@ -1414,15 +1414,6 @@ class ContentionCase(msgspec.Struct, frozen=True):
         | None
     ) = None
     max_ns: Amount | None = None
-    reason: Annotated[str, Meta(description="Why there is no result; else empty.")] = ""
-    is_void: Annotated[bool, Meta(description="Measured, and no result: all figures are null.")] = False
-    cpus: Annotated[list[Count], Meta(description="The sender's and the receiver's.")] = []
-    warnings: list[str] = []
-
-    @property
-    def counted(self) -> int:
-        """How many buffers the histogram holds."""
-        return self.n
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -1433,10 +1424,6 @@ class ContentionCase(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """`malloc, futex`, without what all cases of a run share."""
         return f"{self.buffers}, {self.hand_over}"
-
-    def at(self, percentile: str) -> float | None:
-        """`at("99.9")` from due to had, in ns; None where there is no result, or too few buffers for it."""
-        return self.percentiles_ns.get(percentile) if self.percentiles_ns else None
 
 
 class Contention(CasesTable, frozen=True):

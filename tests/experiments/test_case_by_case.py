@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tunectl.experiments.ends import Placed
-from tunectl.experiments.feed import FeedRequest, Planned, plan
+from tunectl.experiments.feed import FeedRequest, plan
+from tunectl.experiments.feed_cells import RawCase
 from tunectl.experiments.frame import CaseError, Takes, measured_cases, require_online
 from tunectl.experiments.hedge import HedgeRequest
 from tunectl.host.sysroot import Sysroot
@@ -20,7 +21,7 @@ from .test_feed_native import measured
 def said_of(takes: Takes, after_s: float = 0.0, **asked: Any) -> list[tuple[str, float]]:
     said: list[Work] = []
 
-    def measure(case: Planned) -> dict[str, Any]:
+    def measure(case: RawCase) -> dict[str, Any]:
         return {"interrupted": False, "at": "", "duration_s": 1.0, "cells": [case.cell]}
 
     measured_cases(plan(FeedRequest(**asked), Placed((2, 3))), measure, lambda _: takes, said.append, after_s)

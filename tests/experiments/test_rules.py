@@ -13,7 +13,6 @@ from tests.experiments.wakes import CALM, block, minimal
 from tests.experiments.wakes import case as wake_case
 from tests.experiments.wakes import raw_document as wake_document
 from tunectl.experiments import feed_cells, hedge_cells, wake_cells
-from tunectl.experiments.feed import Planned as FeedCase
 from tunectl.experiments.feed_cells import FEED
 from tunectl.experiments.hedge import HedgeRequest
 from tunectl.experiments.hedge_cells import HEDGE
@@ -226,7 +225,8 @@ def test_what_time_stamps_cost(stamped: list[dict[str, Any]], without: list[dict
      (1, 256, 256)],
 )  # fmt: skip
 def test_the_warm_up_is_a_fifth_of_a_second_in_whole_bursts(rate: int, burst: int, seconds: float) -> None:
-    assert FeedCase("tcp", "json", 1, rate, burst, "poll", "off", 0).warm_up_s == pytest.approx(seconds)
+    case = feed_cells.RawCase.of("tcp", "json", 1, rate, burst, "poll", "off", 0)
+    assert case.warm_up_s == pytest.approx(seconds)
 
 
 # ---- hedge

@@ -6,11 +6,10 @@ from itertools import product
 from typing import Any
 
 from tunectl.errors import UsageError
-from tunectl.experiments.contention_cells import explained_contention
+from tunectl.experiments.contention_cells import RawCase, explained_contention
 from tunectl.experiments.ends import SENDER_AND_RECEIVER, CaseRun, EndsRequest, Placed, place_request, require_two
-from tunectl.experiments.frame import PlannedCase, Takes, check_duration, chosen
+from tunectl.experiments.frame import Takes, check_duration, chosen
 from tunectl.probe.runner import given
-from tunectl.shapes import ContentionCase
 from tunectl.work import Tell
 
 BUFFERS, HAND_OVERS = ("malloc", "pool"), ("mutex", "futex", "ring")
@@ -45,26 +44,14 @@ class ContentionRequest(EndsRequest):
         yield from given(fifo=self.fifo, intrude=self.intrude)
 
 
-class Planned(PlannedCase, frozen=True):
-    """One kind of buffers and of hand-over."""
-
-    shape = ContentionCase
-
-    buffers: str
-    hand_over: str
-    threads: int
-    bytes: int
-    rate: int
-
-
-def plan(request: ContentionRequest, placed: Placed) -> list[Planned]:
+def plan(request: ContentionRequest, placed: Placed) -> list[RawCase]:
     """The cases of a request, in their order. UsageError where it names what there is not."""
     request.check()
     require_two(request, placed)
     buffers = chosen("--buffers", request.buffers, BUFFERS)
     hand_overs = chosen("--hand-over", request.hand_over, HAND_OVERS)
     of_all = (request.threads, request.buffer_bytes, request.rate)
-    return [Planned(*case, *of_all) for case in product(buffers, hand_overs)]
+    return [RawCase.of(*case, *of_all) for case in product(buffers, hand_overs)]
 
 
 def run_contention(request: ContentionRequest, on_progress: Tell) -> dict[str, Any]:

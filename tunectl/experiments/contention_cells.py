@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.experiments.ends import SENDER_AND_RECEIVER
-from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Throttled, Values, uneven
+from tunectl.experiments.frame import Case, Count, Experiment, Judged, Values, uneven
 from tunectl.experiments.pair import (
     OTHERS_MOST,
     PairRun,
@@ -21,7 +21,7 @@ from tunectl.experiments.pair import (
     why_no_spinner,
 )
 from tunectl.experiments.tick_figures import FEWEST
-from tunectl.shapes import CONTENTION_STEPS, Measured
+from tunectl.shapes import CONTENTION_STEPS, ContentionCase
 from tunectl.wording import plural
 
 _ROLES = SENDER_AND_RECEIVER.names
@@ -39,25 +39,23 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
     page_faults: Count = 0
 
 
-class RawCase(msgspec.Struct, frozen=True, kw_only=True):
+class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
     """One kind of buffers and of hand-over."""
 
+    shape = ContentionCase
+    asked = ("buffers", "hand_over", "threads", "bytes", "rate")
     buffers: Literal["malloc", "pool"]
     hand_over: Literal["mutex", "futex", "ring"]
     threads: Annotated[int, Meta(ge=2, description="That take buffers; those beyond two on other CPUs.")]
     bytes: Annotated[int, Meta(gt=0, description="Of the largest buffer.")]
     rate: Annotated[int, Meta(gt=0, description="Buffers a second.")]
-    reason: Annotated[str, Meta(description="Why it was not measured; else empty.")] = ""
-    sent: Annotated[Counted, Meta(description="Buffers, warm-ups left out; all of them arrived.")] = 0
-    allocations: Annotated[Counted, Meta(description="Calls of malloc for these.")] = 0
-    throttled_us: Throttled = 0
-    taking: Annotated[
-        Values, Measured, Meta(description="Until a buffer was there, each of its pages written to.")
-    ] = []
-    handing: Annotated[Values, Measured, Meta(description="From then until the receiver had it.")] = []
-    giving: Annotated[Values, Measured, Meta(description="Giving back an earlier one, by the receiver.")] = []
-    whole: Annotated[Values, Measured, Meta(description="From due until the receiver had it.")] = []
-    ends: Annotated[tuple[End, End], Measured, Meta(description="The sender and the receiver.")] = (End(), End())
+    sent: Annotated[Count, Meta(description="Buffers, warm-ups left out; all of them arrived.")] = 0
+    allocations: Annotated[Count, Meta(description="Calls of malloc for these.")] = 0
+    taking: Annotated[Values, Meta(description="Until a buffer was there, each of its pages written to.")] = []
+    handing: Annotated[Values, Meta(description="From then until the receiver had it.")] = []
+    giving: Annotated[Values, Meta(description="Giving back an earlier one, by the receiver.")] = []
+    whole: Annotated[Values, Meta(description="From due until the receiver had it.")] = []
+    ends: Annotated[tuple[End, End], Meta(description="The sender and the receiver.")] = (End(), End())
 
 
 class RawContention(PairRun[RawCase], frozen=True, kw_only=True):
@@ -129,7 +127,6 @@ CONTENTION = Experiment(
     "contention",
     RawContention,
     kept=("fifo_priority",),
-    asked=("buffers", "hand_over", "threads", "bytes", "rate"),
     contradiction=_contradiction,
     why_nothing=_why_nothing,
     why_void=why_void,

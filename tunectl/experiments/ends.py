@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple
 
 from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
 from tunectl.errors import UsageError
-from tunectl.experiments.frame import Case, Takes, case_document, measured_cases
+from tunectl.experiments.frame import RawCase, Takes, case_document, measured_cases
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.sysroot import Sysroot
 from tunectl.probe.runner import given
@@ -104,7 +104,7 @@ class Placed(NamedTuple):
         return frozenset(self.ends)
 
 
-class CaseRun(Generic[Case]):
+class CaseRun(Generic[RawCase]):
     """The cases of a request, one after the other, on their CPUs; without any where `placed` is None.
 
     `words` are the program's arguments that are the same for each case.
@@ -115,8 +115,8 @@ class CaseRun(Generic[Case]):
         name: str,
         words: Iterable[str],
         placed: Placed | None,
-        cases: Sequence[Case],
-        takes: Callable[[Case], Takes],
+        cases: Sequence[RawCase],
+        takes: Callable[[RawCase], Takes],
         tell: Tell,
     ) -> None:
         where = ["--cpus", placed.text] if placed else []
@@ -124,11 +124,11 @@ class CaseRun(Generic[Case]):
         self.notes = [placed.note] if placed and placed.note else []
         self._words, self._cpus = [name, *where, *words], placed.cpus if placed else frozenset()
 
-    def measure(self, measure: Callable[[Case], dict[str, Any]], after_s: float = 0.0) -> dict[str, Any]:
+    def measure(self, measure: Callable[[RawCase], dict[str, Any]], after_s: float = 0.0) -> dict[str, Any]:
         """What was counted, as measured_cases() has it. TunectlError where nothing was."""
         return measured_cases(self.cases, measure, self.takes, self.tell, after_s)
 
-    def counted(self, case: Case, words: Iterable[str] = (), keep: int | None = None) -> dict[str, Any]:
+    def counted(self, case: RawCase, words: Iterable[str] = (), keep: int | None = None) -> dict[str, Any]:
         """What the program wrote of one case; `words` are arguments for it alone."""
         return case_document([*self._words, *case.words(), *words], self._cpus, self.takes(case), keep)
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from dataclasses import replace as asked_otherwise
 from functools import partial
 from itertools import product
-from math import ceil
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple
@@ -24,14 +23,13 @@ from tunectl.experiments.ends import (
     place_request,
     require_two,
 )
-from tunectl.experiments.feed_cells import TWO_LINES, RoundTrip, explained_feed
-from tunectl.experiments.frame import LONGEST_S, PlannedCase, Takes, check_duration, chosen, listed, within
+from tunectl.experiments.feed_cells import TWO_LINES, RawCase, RoundTrip, explained_feed
+from tunectl.experiments.frame import LONGEST_S, Takes, check_duration, chosen, listed, within
 from tunectl.experiments.link import SMALLEST, Asked, Link, linked, require_reach
 from tunectl.host.counters import rises
 from tunectl.host.nics import ALL, Stamping, read_nic_drops, read_softnet_drops, read_stamping
 from tunectl.host.sysroot import Sysroot
 from tunectl.probe.runner import given
-from tunectl.shapes import FeedCase
 from tunectl.work import Tell, Work
 
 MOST_A_SECOND = 1_000_000
@@ -43,7 +41,6 @@ WAITS = ("poll", "poll0", "busy-poll")
 TLS = ("off", "ktls")
 MOST_SYMBOLS, MOST_ALLOCATIONS = 64, 64
 _STREAM = "tcp"
-_WARM_UPS_LEAST, _WARM_UPS_MOST = 100, 20_000  # of the native program (feed/plan.c)
 STAMPS = ("auto", "sw", "hw", "off")
 OFF, _KERNEL = ("--stamps", "off"), ("--stamps", "sw")
 _WITHOUT = "the kernel's: --stamps sw"
@@ -110,28 +107,7 @@ def replayed(request: FeedRequest, file: str, speed: float | None, rate: int | N
     return asked_otherwise(request, rate=mean, duration_s=replay.seconds, replay=replay)
 
 
-class Planned(PlannedCase, frozen=True):
-    """One combination of transport, format and the rest."""
-
-    shape = FeedCase
-
-    transport: str
-    format: str
-    symbols: int
-    rate: int
-    burst: int
-    waiting: str
-    tls: str
-    alloc: int
-
-    @property
-    def warm_up_s(self) -> float:
-        """A fifth of a second of messages, but neither too few nor too many; whole bursts, as the program has it."""
-        fewest = min(max(self.rate // 5, _WARM_UPS_LEAST), _WARM_UPS_MOST)
-        return ceil(fewest / self.burst) * self.burst / self.rate
-
-
-def plan(request: FeedRequest, placed: Placed) -> list[Planned]:
+def plan(request: FeedRequest, placed: Placed) -> list[RawCase]:
     """The cases of a request, in their order. UsageError where it names what there is not."""
     request.check()
     require_two(request, placed)
@@ -147,7 +123,7 @@ def plan(request: FeedRequest, placed: Placed) -> list[Planned]:
         chosen("--tls", request.tls, TLS),
         _numbers("--alloc", request.alloc, 0, MOST_ALLOCATIONS),
     )
-    cases = [Planned(*values) for values in lists]
+    cases = [RawCase.of(*values) for values in lists]
     return [replace(case, reason=_lack(case)) for case in cases]
 
 
@@ -161,7 +137,7 @@ def _numbers(option: str, text: str, least: int, most: int) -> list[int]:
     return listed(option, text, number, f"whole numbers from {least} to {most}, like {least},4")
 
 
-def _lack(case: Planned) -> str:
+def _lack(case: RawCase) -> str:
     if case.waiting == "busy-poll" and case.transport == TWO_LINES:
         return "a receive that blocks, as busy-poll has it, cannot wait for two lines"
     if case.transport == _STREAM:
@@ -227,14 +203,14 @@ def far_words(said: Sequence[str]) -> list[str]:
     return [*case, "--busy-poll-us", str(int(busy_poll_us))]
 
 
-def _takes(request: FeedRequest, case: Planned) -> Takes:
+def _takes(request: FeedRequest, case: RawCase) -> Takes:
     return Takes(case.warm_up_s, _CASE_S + request.duration_s)
 
 
 class _Messages(NamedTuple):
     """What is measured, and where: within this host, or by a way to another and back."""
 
-    run: CaseRun[Planned]
+    run: CaseRun[RawCase]
     request: FeedRequest
     way: Way | None
 
@@ -266,7 +242,7 @@ class _Messages(NamedTuple):
             return None
         return document
 
-    def _measured(self, stamps: Sequence[str], case: Planned) -> dict[str, Any]:
+    def _measured(self, stamps: Sequence[str], case: RawCase) -> dict[str, Any]:
         if self.way is None:
             return self._counted(case, stamps)
         words = (case.transport, case.waiting, str(self.request.busy_poll_us or BUSY_POLL_US))
@@ -275,7 +251,7 @@ class _Messages(NamedTuple):
             return self._counted(case, [*stamps, "--socket", str(fd)], fd, self.way.interface)
 
     def _counted(
-        self, case: Planned, words: Sequence[str], keep: int | None = None, nic: str | None = None
+        self, case: RawCase, words: Sequence[str], keep: int | None = None, nic: str | None = None
     ) -> dict[str, Any]:
         """With what the host dropped meanwhile."""
         before = _host_drops(nic)
@@ -291,7 +267,7 @@ class _Messages(NamedTuple):
         return measured
 
 
-def _may_be_stamped(case: Planned) -> bool:
+def _may_be_stamped(case: RawCase) -> bool:
     """What the kernel decrypts has no receive stamps."""
     return not case.reason and case.tls == "off"
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.experiments.capture import Replay
-from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Throttled, Values, uneven
+from tunectl.experiments.frame import Case, Count, Experiment, Judged, Values, uneven
 from tunectl.experiments.pair import (
     OTHERS_MOST,
     BusyPoll,
@@ -29,13 +29,14 @@ from tunectl.experiments.pair import (
     why_no_spinner,
 )
 from tunectl.experiments.tick_figures import FEWEST, Figures
-from tunectl.shapes import BARS, FEED_STAGES, FORMATS, PERCENTILES, RCVBUF, TLS, TRANSPORTS, Drops, Measured, having
+from tunectl.shapes import BARS, FEED_STAGES, FORMATS, PERCENTILES, RCVBUF, TLS, TRANSPORTS, Drops, FeedCase, having
 from tunectl.wording import nanoseconds, plural
 
 SPINNING = "poll0"
 TWO_LINES = "multicast-ab"  # each message is sent twice on purpose
 _OF_PROFILE = 3 + len(FEED_STAGES)
 NEGATIVE_MOST = 0.001  # of the messages, that may have a stage shorter than nothing
+_WARM_UPS_LEAST, _WARM_UPS_MOST = 100, 20_000  # of the native program (feed/plan.c)
 _SHARED_MOST = 0.01  # of the messages, that may have the stamp of another one
 _COUNTED = (
     *("warm_ups", "due", "sent", "lost", "unsent", "doubled", "reordered", "strangers", "reads", "stamp_shared"),
@@ -71,9 +72,11 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     intervals: Annotated[list[tuple[Count, int, int]], Meta(description="[messages, sum of total, the longest]")]
 
 
-class RawCase(msgspec.Struct, frozen=True, kw_only=True):
+class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
     """One combination of transport, format and the rest."""
 
+    shape = FeedCase
+    asked = ("transport", "format", "symbols", "rate", "burst", "waiting", "tls", "alloc")
     transport: Annotated[str, TRANSPORTS]
     format: Annotated[str, FORMATS]
     symbols: Count
@@ -82,71 +85,65 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     waiting: Annotated[Literal["poll", "poll0", "busy-poll"], Meta(description="How the receiver waits; poll0 spins.")]
     tls: Annotated[str, TLS]
     alloc: Annotated[Count, Meta(description="How often the receiver copies each message into new memory, on purpose.")]
-    reason: Annotated[str, Meta(description="Why it was not measured; else empty.")] = ""
-    warm_ups: Annotated[Counted, Meta(description="Messages before the measured time; they are in no other field.")] = 0
-    due: Annotated[Counted, Meta(description="Messages whose due time came in the measured time.")] = 0
-    sent: Counted = 0
-    arrived: Annotated[Counted, Meta(description="First copies that reached the book.")] = 0
-    doubled: Annotated[Counted, Meta(description="Second copies.")] = 0
-    reordered: Annotated[
-        Counted, Meta(description="Came after a later one of their symbol: the book ignores them.")
-    ] = 0
-    grown: Annotated[Counted, Meta(description="Shorter in the capture that is replayed than any of ours is.")] = 0
-    strangers: Annotated[Counted, Meta(description="Packets that are no messages of this run.")] = 0
-    unsent: Annotated[Counted, Meta(description="Due, and not sent before the end.")] = 0
-    unsent_ticks: Annotated[
-        Values, Measured, Meta(description="From when each unsent message was due to the end.")
-    ] = []
-    reads: Annotated[Counted, Meta(description="That brought at least one whole message.")] = 0
-    batch_sizes: Annotated[
-        Values, Measured, Meta(description="Messages of a read and how many reads, in turns; ascending.")
-    ] = []
-    stamped: Annotated[bool, Measured, Meta(description="wire is there, and kernel begins at the receive stamp.")] = (
-        False
-    )
-    stamps: Annotated[Stamps | None, Measured] = None
+    warm_ups: Annotated[Count, Meta(description="Messages before the measured time; they are in no other field.")] = 0
+    due: Annotated[Count, Meta(description="Messages whose due time came in the measured time.")] = 0
+    sent: Count = 0
+    arrived: Annotated[Count, Meta(description="First copies that reached the book.")] = 0
+    doubled: Annotated[Count, Meta(description="Second copies.")] = 0
+    reordered: Annotated[Count, Meta(description="Came after a later one of their symbol: the book ignores them.")] = 0
+    grown: Annotated[Count, Meta(description="Shorter in the capture that is replayed than any of ours is.")] = 0
+    strangers: Annotated[Count, Meta(description="Packets that are no messages of this run.")] = 0
+    unsent: Annotated[Count, Meta(description="Due, and not sent before the end.")] = 0
+    unsent_ticks: Annotated[Values, Meta(description="From when each unsent message was due to the end.")] = []
+    reads: Annotated[Count, Meta(description="That brought at least one whole message.")] = 0
+    batch_sizes: Annotated[Values, Meta(description="Messages of a read and how many reads, in turns; ascending.")] = []
+    stamped: Annotated[bool, Meta(description="wire is there, and kernel begins at the receive stamp.")] = False
+    stamps: Stamps | None = None
     stamp_shared: Annotated[
-        Counted, Meta(description="Of reads with several: their stamp is that of the read's last byte.")
+        Count, Meta(description="Of reads with several: their stamp is that of the read's last byte.")
     ] = 0
     negative: Annotated[
         dict[str, Count],
         having(*FEED_STAGES),
-        Measured,
         Meta(description="Messages whose stage was below minus the uncertainty."),
     ] = {}
-    drops: Annotated[Drops, Measured] = Drops()
-    allocations: Annotated[Counted, Meta(description="Made by the receiver on purpose (--alloc).")] = 0
-    minor_faults: Annotated[Counted, Meta(description="Of the receiver; so are major_faults and the switches.")] = 0
-    major_faults: Counted = 0
-    involuntary_switches: Annotated[Counted, Meta(description="How often another task took the receiver's CPU.")] = 0
-    voluntary_switches: Counted = 0
-    sender_involuntary_switches: Counted = 0
+    drops: Drops = Drops()
+    allocations: Annotated[Count, Meta(description="Made by the receiver on purpose (--alloc).")] = 0
+    minor_faults: Annotated[Count, Meta(description="Of the receiver; so are major_faults and the switches.")] = 0
+    major_faults: Count = 0
+    involuntary_switches: Annotated[Count, Meta(description="How often another task took the receiver's CPU.")] = 0
+    voluntary_switches: Count = 0
+    sender_involuntary_switches: Count = 0
     sender_voluntary_switches: Annotated[
-        Counted, Meta(description="It spins, so only a stop makes it leave its CPU.")
+        Count, Meta(description="It spins, so only a stop makes it leave its CPU.")
     ] = 0
-    throttled_us: Throttled = 0
-    receiver_ns: Annotated[Counted, Meta(description="CPU time of the receiver in the measured time.")] = 0
-    receiver_ticks: Annotated[Counted, Meta(description="How long that was.")] = 0
-    close_code: Annotated[Counted, Meta(description="With what the WebSocket reader failed; 0: it did not.")] = 0
-    napi_id: Annotated[Counted, Meta(description="Of the receiving socket; 0: no device queue feeds it.")] = 0
-    rcvbuf_bytes: Annotated[Counted, RCVBUF] = 0
-    failed: Annotated[Literal["", "sending", "receiving"], Measured] = ""
-    errno: Counted = 0
-    total: Annotated[Values, Measured, Meta(description="book - due")] = []
-    late: Annotated[Values, Measured, Meta(description="sent - due")] = []
+    receiver_ns: Annotated[Count, Meta(description="CPU time of the receiver in the measured time.")] = 0
+    receiver_ticks: Annotated[Count, Meta(description="How long that was.")] = 0
+    close_code: Annotated[Count, Meta(description="With what the WebSocket reader failed; 0: it did not.")] = 0
+    napi_id: Annotated[Count, Meta(description="Of the receiving socket; 0: no device queue feeds it.")] = 0
+    rcvbuf_bytes: Annotated[Count, RCVBUF] = 0
+    failed: Literal["", "sending", "receiving"] = ""
+    errno: Count = 0
+    total: Annotated[Values, Meta(description="book - due")] = []
+    late: Annotated[Values, Meta(description="sent - due")] = []
     stages: Annotated[
         dict[str, Values],
         having(*FEED_STAGES),
-        Measured,
         Meta(description="The parts of total. wire is empty where not stamped, and kernel is then both."),
     ] = {}
-    profile: Annotated[list[Profile], Measured] = []
-    series: Annotated[Series | None, Measured] = None
+    profile: list[Profile] = []
+    series: Series | None = None
 
     @property
     def lost(self) -> int:
         """Sent, and never there."""
         return self.sent - self.arrived
+
+    @property
+    def warm_up_s(self) -> float:
+        """A fifth of a second of messages, but neither too few nor too many; whole bursts, as the program has it."""
+        fewest = min(max(self.rate // 5, _WARM_UPS_LEAST), _WARM_UPS_MOST)
+        return math.ceil(fewest / self.burst) * self.burst / self.rate
 
 
 class RawFeed(PairRun[RawCase], frozen=True, kw_only=True):
@@ -415,7 +412,6 @@ FEED = Experiment(
     "feed",
     RawFeed,
     kept=("fifo_priority", "busy_poll_us"),
-    asked=("transport", "format", "symbols", "rate", "burst", "waiting", "tls", "alloc"),
     contradiction=_contradiction,
     why_nothing=_why_nothing,
     why_void=why_void,

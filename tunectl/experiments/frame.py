@@ -7,7 +7,7 @@ is measured, that it is void where a cpu.max stopped its threads, and that a voi
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -21,7 +21,6 @@ from tunectl.probe.hostfiles import Machine, machine_of
 from tunectl.probe.jitter_warnings import throttling
 from tunectl.probe.runner import document_of, given, start
 from tunectl.shapes import AnyCase, Counter, Maybe, Measured, typed
-from tunectl.shapes import Case as WakeCase
 from tunectl.work import Tell, Work
 
 _INTERRUPTED = "interrupted before it was measured"
@@ -31,29 +30,38 @@ _LONGEST_LIST = 16
 LONGEST_S = 86_400
 
 
-class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
-    """A case, and why it cannot be measured; "" where it can. Its other fields are those of its cell in a document."""
+Count = Annotated[int, Meta(ge=0)]
+_THROTTLED = "How long a limit of cgroups (cpu.max) stopped the threads; null: one may stand outside what is seen."
+Values = Annotated[list[int], Meta(description="Value in ticks and how often it came, in turns; ascending.")]
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for; why it cannot be measured, "" where it can; and once it was, what was counted."""
 
     shape: ClassVar[type[AnyCase]]  # of its cell in a result
+    asked: ClassVar[tuple[str, ...]]  # the fields that say which case it is
 
-    reason: str = ""
+    reason: Annotated[str, Measured, Meta(description="Why it was not measured; else empty.")] = ""
+    throttled_us: Annotated[Count | None, Meta(description=_THROTTLED)] = 0
+
+    @classmethod
+    def of(cls, *asked: Any, reason: str = "") -> Self:
+        """One that is to be measured, by the values of what is `asked`."""
+        return cls(**dict(zip(cls.asked, asked, strict=True)), reason=reason)
 
     @property
     def cell(self) -> dict[str, Any]:
         """As the cell of a raw document in which nothing was counted."""
-        return msgspec.structs.asdict(self)
+        return {name: getattr(self, name) for name in (*self.asked, "reason")}
 
     @property
     def title(self) -> str:
         """As the progress and all pages have it: the same before it is measured and after."""
-        case: AnyCase = typed({**self.cell, "n": 0, "max_ns": None, "histogram": []}, self.shape)
-        return case.label if isinstance(case, WakeCase) else case.name
+        return typed({**self.cell, "n": 0, "max_ns": None, "histogram": []}, self.shape).label
 
     def words(self) -> list[str]:
         """The program's arguments that say which case it is."""
-        fields = msgspec.structs.asdict(self)
-        del fields["reason"]
-        return list(given(**fields))
+        return list(given(**{name: getattr(self, name) for name in self.asked}))
 
 
 class Takes(NamedTuple):
@@ -72,7 +80,7 @@ class CaseError(TunectlError):
     """This case cannot be measured; others may be."""
 
 
-Case = TypeVar("Case", bound=PlannedCase)
+RawCase = TypeVar("RawCase", bound=Case)
 Value = TypeVar("Value")
 
 
@@ -114,9 +122,9 @@ def check_duration(duration_s: float) -> None:
 
 
 def measured_cases(
-    cases: Sequence[Case],
-    measure: Callable[[Case], dict[str, Any]],
-    takes: Callable[[Case], Takes],
+    cases: Sequence[RawCase],
+    measure: Callable[[RawCase], dict[str, Any]],
+    takes: Callable[[RawCase], Takes],
     tell: Tell,
     after_s: float = 0.0,
 ) -> dict[str, Any]:
@@ -182,13 +190,6 @@ def require_online(root: Sysroot, cpus: CpuSet, said: str) -> None:
         raise CaseError(f"{named_cpus(gone)}: {said}")
 
 
-Count = Annotated[int, Meta(ge=0)]
-Counted = Annotated[Count, Measured]  # in a case
-_THROTTLED = "How long a limit of cgroups (cpu.max) stopped the threads; null: one may stand outside what is seen."
-Throttled = Annotated[Count | None, Measured, Meta(description=_THROTTLED)]
-Values = Annotated[list[int], Meta(description="Value in ticks and how often it came, in turns; ascending.")]
-
-
 class CpuFact(msgspec.Struct, frozen=True, kw_only=True):
     """A CPU of the experiment; files of /sys as they stood, "" where they could not be read."""
 
@@ -232,9 +233,6 @@ class RawClock(Counter, frozen=True, kw_only=True):
             ends = [round(ticks * 1e9 / self.hz, 1) for ticks in self.offset_ticks]
             clock |= {"offset_least_ns": ends[0], "offset_most_ns": ends[1]}
         return clock
-
-
-RawCase = TypeVar("RawCase")
 
 
 class CasesRun(msgspec.Struct, Generic[RawCase], frozen=True, kw_only=True):
@@ -286,7 +284,6 @@ class Experiment(Generic[Run]):
     name: str
     shape: type[Run]
     kept: tuple[str, ...]  # of the raw document, as it is, beside what each has
-    asked: tuple[str, ...]  # the fields of a case that say which one it is
     contradiction: Callable[[Any], str]  # of a case: what no type says
     why_nothing: Callable[[Any], str]  # of a case: why nothing was counted
     why_void: Callable[[Any, Run], str]  # of a case whose threads no cpu.max stopped
@@ -342,7 +339,7 @@ class Experiment(Generic[Run]):
         """A cell for each case; `of_all` is the same in every one."""
         return [
             {
-                **{name: getattr(judged.case, name) for name in self.asked},
+                **{name: getattr(judged.case, name) for name in judged.case.asked},
                 "cpus": list(run.cpus),
                 **of_all,
                 "reason": judged.reason,

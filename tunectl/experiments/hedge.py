@@ -8,13 +8,12 @@ from typing import Any
 
 from tunectl.errors import UsageError
 from tunectl.experiments.ends import CLIENT_AND_SERVERS, CaseRun, EndsRequest, Placed, place_request
-from tunectl.experiments.frame import PlannedCase, Takes, check_duration, chosen, listed, within
-from tunectl.experiments.hedge_cells import explained_hedge, natural_share
+from tunectl.experiments.frame import Takes, check_duration, chosen, listed, within
+from tunectl.experiments.hedge_cells import RawCase, explained_hedge, natural_share
 from tunectl.host.counters import THROTTLES, rises
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import Throttles, read_throttles
 from tunectl.probe.runner import given
-from tunectl.shapes import HedgeCase
 from tunectl.work import Tell
 
 MOST_REQUESTS = 5_990_000  # of a case: the program keeps what became of each of them
@@ -69,28 +68,7 @@ class HedgeRequest(EndsRequest):
         yield from given(simulate=self.simulate, fifo=self.fifo, intrude=self.intrude)
 
 
-class Planned(PlannedCase, frozen=True):
-    """One load, delay and stall."""
-
-    shape = HedgeCase
-
-    load: float
-    delay: str  # none, ns from due, or p95
-    stall: str
-    service_ns: int
-    cancel: bool
-    budget: float  # second copies for each request; 1: no limit
-    shed_at: int  # a queue that long refuses; 0: none does
-    seed: int
-
-    def words(self) -> list[str]:
-        """The program's arguments that say which case it is."""
-        of_requests = given(load=self.load, delay=self.delay, stall=self.stall, service_ns=self.service_ns)
-        policy = given(seed=self.seed, budget=self.budget, shed=self.shed_at, no_cancel=not self.cancel)
-        return [*of_requests, *policy]
-
-
-def plan(request: HedgeRequest) -> list[Planned]:
+def plan(request: HedgeRequest) -> list[RawCase]:
     """The cases of a request: for each stall and load the one without second copies first. UsageError for no case."""
     request.check()
     loads = _loads(request)
@@ -99,7 +77,7 @@ def plan(request: HedgeRequest) -> list[Planned]:
     delays = [NONE, *(word for word in listed("--delay", request.delay, _delay, expected) if word != NONE)]
     budget = 1.0 if request.budget is None else request.budget
     policy = (request.service_ns, request.cancel, budget, request.shed or 0, request.seed)
-    return [Planned(load, delay, stall, *policy) for stall in stalls for load in loads for delay in delays]
+    return [RawCase.of(load, delay, stall, *policy) for stall in stalls for load in loads for delay in delays]
 
 
 def _loads(request: HedgeRequest) -> list[float]:
@@ -121,14 +99,14 @@ def _delay(word: str) -> str:
     return word
 
 
-def _takes(request: HedgeRequest, case: Planned) -> Takes:
+def _takes(request: HedgeRequest, case: RawCase) -> Takes:
     if request.simulate:
         return Takes(0.0, _SIMULATED_S * request.requests(case.load))
     last_s = _LAST_SERVICES * request.service_ns / 1e9
     return Takes(request.warm_up_s(case.load), _CASE_S + request.duration_s + last_s)
 
 
-def _measured(run: CaseRun[Planned], placed: Placed | None, case: Planned) -> dict[str, Any]:
+def _measured(run: CaseRun[RawCase], placed: Placed | None, case: RawCase) -> dict[str, Any]:
     """With how often the servers' cores and packages were throttled meanwhile; None where nobody counts."""
     before = _throttles(placed)
     measured = run.counted(case)

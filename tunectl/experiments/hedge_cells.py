@@ -11,14 +11,13 @@ from msgspec import Meta
 from tunectl.cpulist import named_cpus
 from tunectl.experiments.ends import CLIENT_AND_SERVERS
 from tunectl.experiments.frame import (
+    Case,
     CasesRun,
     Count,
-    Counted,
     CpuFact,
     Experiment,
     HostFacts,
     Judged,
-    Throttled,
     Values,
     uneven,
 )
@@ -36,7 +35,8 @@ from tunectl.experiments.pair import (
 )
 from tunectl.experiments.tick_figures import FEWEST, Figures, ratio
 from tunectl.probe.phase import evidence
-from tunectl.shapes import Maybe, Measured, having
+from tunectl.probe.runner import given
+from tunectl.shapes import HedgeCase, Maybe, having
 from tunectl.wording import nanoseconds, plural
 
 SERVERS = ("a", "b")
@@ -89,9 +89,11 @@ class Thread(msgspec.Struct, frozen=True, kw_only=True):
     page_faults: Count = 0
 
 
-class RawCase(msgspec.Struct, frozen=True, kw_only=True):
+class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
     """One load, delay and stall."""
 
+    shape = HedgeCase
+    asked = ("load", "delay", "stall", "service_ns", "cancel", "budget", "shed_at", "seed")
     load: Annotated[
         float, Meta(gt=0), Meta(description="Arrivals x service / 2: of each server, without second copies and stalls.")
     ]
@@ -107,81 +109,78 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     budget: Annotated[float, Meta(ge=0, le=1), Meta(description="Second copies for each request; 1: no limit.")]
     shed_at: Annotated[Count, Meta(description="0: no queue refuses.")]
     seed: Annotated[Count, Meta(description="Of arrivals, stalls and, simulated, service times.")]
-    reason: Annotated[str, Meta(description="Why it was not measured; else empty.")] = ""
-    warm_ups: Annotated[Counted, Meta(description="Requests before the measured time; they are in no other count.")] = 0
+    warm_ups: Annotated[Count, Meta(description="Requests before the measured time; they are in no other count.")] = 0
     states: Annotated[
         Values,
         Maybe,
         Meta(description="What became of the requests, of which the counts from `offered` to `unfinished` are made."),
     ] = []
     offered: Annotated[
-        Counted, Meta(description="Requests whose due time came in the measured time: answered + shed + unanswered.")
+        Count, Meta(description="Requests whose due time came in the measured time: answered + shed + unanswered.")
     ] = 0
-    answered: Counted = 0
-    shed: Annotated[Counted, Meta(description="Refused by a full queue: they count as missed.")] = 0
-    unanswered: Annotated[Counted, Meta(description="Taken, and without an answer when the run ended.")] = 0
+    answered: Count = 0
+    shed: Annotated[Count, Meta(description="Refused by a full queue: they count as missed.")] = 0
+    unanswered: Annotated[Count, Meta(description="Taken, and without an answer when the run ended.")] = 0
     hedged: Annotated[
-        Counted, Meta(description="Second copies that were sent: won + lost + hedge_cancelled + hedge_unfinished.")
+        Count, Meta(description="Second copies that were sent: won + lost + hedge_cancelled + hedge_unfinished.")
     ] = 0
-    won: Annotated[Counted, Meta(description="The second copy's answer came first.")] = 0
-    lost: Annotated[Counted, Meta(description="The second copy was done with, and the first had answered.")] = 0
-    hedge_cancelled: Annotated[
-        Counted, Meta(description="Second copies that were cancelled before they were begun.")
-    ] = 0
-    hedge_unfinished: Annotated[Counted, Meta(description="Second copies that were neither by the end.")] = 0
-    denied: Annotated[Counted, Meta(description="Second copies that were due, and met a full queue.")] = 0
+    won: Annotated[Count, Meta(description="The second copy's answer came first.")] = 0
+    lost: Annotated[Count, Meta(description="The second copy was done with, and the first had answered.")] = 0
+    hedge_cancelled: Annotated[Count, Meta(description="Second copies that were cancelled before they were begun.")] = 0
+    hedge_unfinished: Annotated[Count, Meta(description="Second copies that were neither by the end.")] = 0
+    denied: Annotated[Count, Meta(description="Second copies that were due, and met a full queue.")] = 0
     over_budget: Annotated[
-        Counted, Meta(description="Second copies that were due, and the budget had no token left.")
+        Count, Meta(description="Second copies that were due, and the budget had no token left.")
     ] = 0
-    wasted: Annotated[Counted, Meta(description="Copies that were done with when their request had its answer.")] = 0
+    wasted: Annotated[Count, Meta(description="Copies that were done with when their request had its answer.")] = 0
     cancelled_unstarted: Annotated[
-        Counted, Meta(description="Copies, first or second, that were cancelled before they were begun.")
+        Count, Meta(description="Copies, first or second, that were cancelled before they were begun.")
     ] = 0
-    unfinished: Annotated[Counted, Meta(description="Copies, first or second, that were not done with by the end.")] = 0
+    unfinished: Annotated[Count, Meta(description="Copies, first or second, that were not done with by the end.")] = 0
     below_floor: Annotated[
-        Counted, Meta(description="Answers by a second copy sooner than one can be: there is none.")
+        Count, Meta(description="Answers by a second copy sooner than one can be: there is none.")
     ] = 0
     queue_max: Annotated[
-        Counted, Meta(description="The most copies that one server had, the one in work among them.")
+        Count, Meta(description="The most copies that one server had, the one in work among them.")
     ] = 0
     queue_sums: Annotated[
         Quarters,
-        Measured,
         Meta(description="In each quarter of the requests: what both queues held when one came, summed."),
     ] = (0, 0, 0, 0)
-    queue_arrivals: Annotated[Quarters, Measured, Meta(description="And how many came.")] = (0, 0, 0, 0)
+    queue_arrivals: Annotated[Quarters, Meta(description="And how many came.")] = (0, 0, 0, 0)
     measured_ticks: Annotated[
-        Counted, Meta(description="From when the first counted request was due until the last was, or the end.")
+        Count, Meta(description="From when the first counted request was due until the last was, or the end.")
     ] = 0
-    busy_ticks: Annotated[Counted, Meta(description="Work of both servers that came back in that time.")] = 0
-    free_ticks: Annotated[Counted, Meta(description="What both had nothing to do in; a stall is none of it.")] = 0
-    wasted_ticks: Annotated[Counted, Meta(description="Work on wasted copies.")] = 0
+    busy_ticks: Annotated[Count, Meta(description="Work of both servers that came back in that time.")] = 0
+    free_ticks: Annotated[Count, Meta(description="What both had nothing to do in; a stall is none of it.")] = 0
+    wasted_ticks: Annotated[Count, Meta(description="Work on wasted copies.")] = 0
     fastest_ticks: Annotated[
-        Count | None, Measured, Meta(description="The shortest time from the sending of a copy to its answer.")
+        Count | None, Meta(description="The shortest time from the sending of a copy to its answer.")
     ] = None
-    latency: Annotated[Values, Measured, Meta(description="From due to the first answer.")] = []
-    won_latency: Annotated[Values, Measured, Meta(description="The same of those that a second copy won.")] = []
-    late: Annotated[Values, Measured, Meta(description="From due until the first copy was sent.")] = []
-    hedged_after: Annotated[Values, Measured, Meta(description="The delay in force, of each second copy.")] = []
+    latency: Annotated[Values, Meta(description="From due to the first answer.")] = []
+    won_latency: Annotated[Values, Meta(description="The same of those that a second copy won.")] = []
+    late: Annotated[Values, Meta(description="From due until the first copy was sent.")] = []
+    hedged_after: Annotated[Values, Meta(description="The delay in force, of each second copy.")] = []
     service: Annotated[
         dict[str, Values],
         having(*SERVERS),
-        Measured,
         Meta(description="Service times: from when the server was last seen ready until it was done."),
     ] = {}
     shorter_of_pair: Annotated[
         Values,
-        Measured,
         Meta(description="Of the requests that both servers were done with, the shorter service time."),
     ] = []
-    together: Annotated[Together, Measured] = Together()
-    threads: Annotated[
-        list[Thread], Measured, Meta(description="The client, A and B; empty where it was simulated.")
-    ] = []
-    throttled_us: Throttled = 0
+    together: Together = Together()
+    threads: Annotated[list[Thread], Meta(description="The client, A and B; empty where it was simulated.")] = []
     throttled: Annotated[
         Count | None, Maybe, Meta(description="How often a server's core or package was; null where nobody counts.")
     ] = None
+
+    def words(self) -> list[str]:
+        """The program's arguments that say which case it is."""
+        of_requests = given(load=self.load, delay=self.delay, stall=self.stall, service_ns=self.service_ns)
+        policy = given(seed=self.seed, budget=self.budget, shed=self.shed_at, no_cancel=not self.cancel)
+        return [*of_requests, *policy]
 
     @property
     def missed(self) -> int:
@@ -505,7 +504,6 @@ HEDGE = Experiment(
     "hedge",
     RawHedge,
     kept=("simulated", "fifo_priority"),
-    asked=("load", "delay", "stall", "service_ns", "cancel", "budget", "shed_at", "seed"),
     contradiction=_contradiction,
     why_nothing=_why_nothing,
     why_void=why_void,

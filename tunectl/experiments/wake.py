@@ -15,11 +15,10 @@ from tunectl.experiments.ends import (
     Placed,
     place_request,
 )
-from tunectl.experiments.frame import PlannedCase, Takes, chosen, listed, within
+from tunectl.experiments.frame import Takes, chosen, listed, within
 from tunectl.experiments.link import SMALLEST, TYPES, Asked, Link, linked, require_reach
-from tunectl.experiments.wake_cells import TIMERS, explained_wake
+from tunectl.experiments.wake_cells import TIMERS, RawCase, explained_wake
 from tunectl.probe.runner import given
-from tunectl.shapes import Case
 from tunectl.work import Tell
 
 _USUAL_MESSAGES = 99
@@ -63,26 +62,7 @@ class WakeRequest(PairRequest):
         yield from self.pair_words()
 
 
-class Planned(PlannedCase, frozen=True):
-    """One mechanism and wait method at one idle time."""
-
-    shape = Case
-
-    mechanism: str
-    way: str
-    idle_ms: float
-
-    def words(self) -> list[str]:
-        """The program's arguments that say which case it is."""
-        return ["--case", f"{self.mechanism}:{self.way}:{self.idle_ms!r}"]
-
-    @property
-    def cell(self) -> dict[str, Any]:
-        """With what the way is one of."""
-        return {**super().cell, "waiting": WAYS[self.way]}
-
-
-def plan(request: WakeRequest, placed: Placed) -> list[Planned]:
+def plan(request: WakeRequest, placed: Placed) -> list[RawCase]:
     """The cases of a request, in their order. UsageError where it names what there is not."""
     usual = ",".join(TYPES) if request.connect else "messages"
     asked = usual if request.mechanisms is None else request.mechanisms
@@ -94,14 +74,17 @@ def plan(request: WakeRequest, placed: Placed) -> list[Planned]:
     text = _LEAST_IDLES if request.idle_ms is None else request.idle_ms
     idles = listed("--idle-ms", text, lambda word: within(float(word), 0, _LONGEST_MS), expected, once=False)
     cases = [
-        Planned(mechanism, way, idle_ms, reason=_lack(mechanism, way, idle_ms))
+        RawCase.of(mechanism, WAYS[way], way, idle_ms, reason=_lack(mechanism, way, idle_ms))
         for mechanism in mechanisms
         for way in ways
         for idle_ms in idles
     ]
-    if request.fifo and len(placed.cpus) == 1 and not request.connect:
-        cases = [_without_starving(case, *placed.cpus) for case in cases]
-    return cases
+    if not request.fifo or len(placed.cpus) > 1 or request.connect:
+        return cases
+    (cpu,) = placed.cpus
+    why = f"a SCHED_FIFO spinner on CPU {cpu} would starve the sender, which feeds it from the same CPU"
+    starving = [not case.reason and case.waiting == SPINNING and case.mechanism not in TIMERS for case in cases]
+    return [replace(case, reason=why) if starves else case for case, starves in zip(cases, starving, strict=True)]
 
 
 def _lack(mechanism: str, way: str, idle_ms: float) -> str:
@@ -118,13 +101,6 @@ def _lack(mechanism: str, way: str, idle_ms: float) -> str:
     return ""
 
 
-def _without_starving(case: Planned, cpu: int) -> Planned:
-    if case.reason or WAYS[case.way] != SPINNING or case.mechanism in TIMERS:
-        return case
-    why = f"a SCHED_FIFO spinner on CPU {cpu} would starve the sender, which feeds it from the same CPU"
-    return replace(case, reason=why)
-
-
 def far_words(said: Sequence[str]) -> list[str]:
     """The arguments of the other host's program, made of the words that _measured() sends. ValueError for others."""
     mechanism, way, *numbers = said
@@ -133,12 +109,12 @@ def far_words(said: Sequence[str]) -> list[str]:
     return [*case, "--bytes", str(message_bytes), "--fds", str(fds)]
 
 
-def _takes(request: WakeRequest, case: Planned) -> Takes:
+def _takes(request: WakeRequest, case: RawCase) -> Takes:
     warm_up_s = case.idle_ms / 1e3 * (case.mechanism in TIMERS)  # its first expiration
     return Takes(warm_up_s, _CASE_S + (request.messages or _USUAL_MESSAGES) * case.idle_ms / 1e3)
 
 
-def _measured(run: CaseRun[Planned], asked: WakeRequest, link: Link | None, case: Planned) -> dict[str, Any]:
+def _measured(run: CaseRun[RawCase], asked: WakeRequest, link: Link | None, case: RawCase) -> dict[str, Any]:
     """Over `link`, round trips."""
     if link is None:
         return run.counted(case)

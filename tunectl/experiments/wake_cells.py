@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Throttled, Values, uneven, why_throttled
+from tunectl.experiments.frame import Case, Count, Experiment, Judged, Values, uneven, why_throttled
 from tunectl.experiments.pair import (
     OTHERS_MOST,
     BusyPoll,
@@ -27,7 +27,8 @@ from tunectl.experiments.pair import (
     why_no_spinner,
 )
 from tunectl.experiments.tick_figures import Figures, halved, ratio
-from tunectl.shapes import PERCENTILES, Maybe, Measured
+from tunectl.shapes import PERCENTILES, Maybe
+from tunectl.shapes import Case as WakeCase
 from tunectl.wording import plural
 
 TIMERS = ("timerfd", "clock_nanosleep")  # the kernel sends, by a schedule
@@ -61,47 +62,51 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
         return [self.files.get(f"/proc/self/task/{tid}/schedstat", "") for tid in self.tids]
 
 
-class RawCase(msgspec.Struct, frozen=True, kw_only=True):
+class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
     """One mechanism and wait method at one idle time."""
 
+    shape = WakeCase
+    asked = ("mechanism", "waiting", "way", "idle_ms")
     mechanism: str
     waiting: Literal["sleeping", "spinning", "busy-poll"]
     way: str
     idle_ms: Annotated[float, Meta(ge=0)]
-    reason: Annotated[str, Meta(description="Why it was not measured; else empty.")] = ""
-    sent: Counted = 0
-    arrived: Annotated[Counted, Meta(description="Different messages.")] = 0
-    duplicates: Counted = 0
-    reordered: Counted = 0
+    sent: Count = 0
+    arrived: Annotated[Count, Meta(description="Different messages.")] = 0
+    duplicates: Count = 0
+    reordered: Count = 0
     negative: Annotated[
-        Counted, Meta(description="Received before sent, by the counters of the two CPUs; not in the values.")
+        Count, Meta(description="Received before sent, by the counters of the two CPUs; not in the values.")
     ] = 0
     unready: Annotated[
-        Counted, Meta(description="Sent while the receiver still wrote to its working set (--dirty-kib).")
+        Count, Meta(description="Sent while the receiver still wrote to its working set (--dirty-kib).")
     ] = 0
     late_expirations: Annotated[
-        Counted, Meta(description="Of a timer: had passed before the thread came to wait for them.")
+        Count, Meta(description="Of a timer: had passed before the thread came to wait for them.")
     ] = 0
-    period_ticks: Counted = 0
-    page_faults: Counted = 0
-    preemptions: Annotated[Counted, Meta(description="Of the receiver.")] = 0
-    throttled_us: Throttled = 0
-    receiver_ns: Annotated[Counted, Meta(description="CPU time of the receiver, from the last warm-up to the end.")] = 0
-    receiver_ticks: Annotated[Counted, Meta(description="How long that was.")] = 0
-    napi_id: Counted = 0
+    period_ticks: Count = 0
+    page_faults: Count = 0
+    preemptions: Annotated[Count, Meta(description="Of the receiver.")] = 0
+    receiver_ns: Annotated[Count, Meta(description="CPU time of the receiver, from the last warm-up to the end.")] = 0
+    receiver_ticks: Annotated[Count, Meta(description="How long that was.")] = 0
+    napi_id: Count = 0
     has_no_napi: Annotated[
-        bool, Measured, Meta(description="busy-poll, and no device queue feeds the socket: nothing was sent.")
+        bool, Meta(description="busy-poll, and no device queue feeds the socket: nothing was sent.")
     ] = False
-    failed: Annotated[Literal["", "sending", "receiving"], Measured] = ""
-    errno: Counted = 0
-    before: Annotated[Account | None, Measured, Meta(description="Around all of it.")] = None
-    after: Annotated[Account | None, Measured] = None
-    delay: Annotated[Values, Measured, Meta(description="received - sent; of a timer, from when it was due")] = []
+    failed: Literal["", "sending", "receiving"] = ""
+    errno: Count = 0
+    before: Annotated[Account | None, Meta(description="Around all of it.")] = None
+    after: Account | None = None
+    delay: Annotated[Values, Meta(description="received - sent; of a timer, from when it was due")] = []
     after_send: Annotated[Values, Maybe, Meta(description="received - sent_after")] = []
     send_call: Annotated[Values, Maybe, Meta(description="sent_after - sent")] = []
     late: Annotated[Values, Maybe, Meta(description="sent - due")] = []
     far: Annotated[Values, Maybe, Meta(description="Between hosts: how long the other one had the message.")] = []
     away: Annotated[Values, Maybe, Meta(description="Between hosts: the rest of the delay.")] = []
+
+    def words(self) -> list[str]:
+        """The program's arguments that say which case it is."""
+        return ["--case", f"{self.mechanism}:{self.way}:{self.idle_ms!r}"]
 
 
 class RawWake(PairRun[RawCase], frozen=True, kw_only=True):
@@ -382,7 +387,6 @@ WAKE = Experiment(
     "wake",
     RawWake,
     kept=("messages", "bytes", "fds", "dirty_kib", "fifo_priority", "busy_poll_us", "has_warm_sender"),
-    asked=("mechanism", "waiting", "way", "idle_ms"),
     contradiction=_contradiction,
     why_nothing=_why_nothing,
     why_void=why_void,

@@ -220,7 +220,7 @@ def _check_cases(result: CaseTable, path: Path) -> None:
         raise TunectlError(f"{path}: cells: nothing was measured", "measure at least one case")
     cases: Sequence[AnyCase] = result.cases
     for place, case in enumerate(cases):
-        _check_histogram(case.histogram, case.counted, f"{path}: cells[{place}].histogram")
+        _check_histogram(case.histogram, case.n - case.missed, f"{path}: cells[{place}].histogram")
 
 
 def _check_histogram(buckets: list[Bucket], expected: int, where: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from tunectl.report.charts import LogScale
 from tunectl.report.contention import contention_conditions, parts
 from tunectl.report.feed import DUE, OF_STAGES, due_row, feed_conditions, stage_rows
-from tunectl.report.figures import case_label, wake_conditions
+from tunectl.report.figures import wake_conditions
 from tunectl.report.hedge import FATES, HEADER, fates, figures, findings, hedge_conditions, title_of
 from tunectl.report.html.charts import (
     MAX_CURVES,
@@ -27,7 +27,7 @@ def cases_view(result: CaseTable) -> dict[str, Any]:
     named = [(case.mechanism if isinstance(case, Case) else case.name, case.reason) for case in silent]
     return {
         "kind": result.kind,
-        "void": [f"{case_label(case)}: {case.reason}" for case in result.cases if case.is_void],
+        "void": [f"{case.label}: {case.reason}" for case in result.cases if case.is_void],
         "reasons": list(dict.fromkeys(f"{name}: {reason}" for name, reason in named)),
         **_VIEWS[result.kind](result),
     }
