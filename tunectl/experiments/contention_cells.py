@@ -7,24 +7,18 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.experiments.ends import SENDER_AND_RECEIVER
-from tunectl.experiments.frame import Case, Count, Experiment, Judged, Values, uneven
+from tunectl.experiments.frame import Case, Count, Experiment, Judged, Values
 from tunectl.experiments.pair import (
     OTHERS_MOST,
     PairRun,
-    clock,
     cpu_share,
-    ended_early,
-    host,
-    pair_placement,
+    pair_warnings,
     preempted,
-    real_time_limits,
     why_no_spinner,
 )
 from tunectl.experiments.tick_figures import FEWEST
 from tunectl.shapes import CONTENTION_STEPS, ContentionCase
 from tunectl.wording import plural
-
-_ROLES = SENDER_AND_RECEIVER.names
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,20 +56,6 @@ class RawContention(PairRun[RawCase], frozen=True, kw_only=True):
     """What `tunectl-probe contention` counted, in ticks of its counter; docs/probe.md has the definitions."""
 
 
-def _contradiction(case: RawCase) -> str:
-    if case.reason:
-        return ""
-    values = {name: getattr(case, name) for name in (*CONTENTION_STEPS, "whole")}
-    for name, pairs in values.items():
-        if len(pairs) % 2 == 0 and sum(pairs[1::2]) != case.sent:
-            return f"{name} holds {sum(pairs[1::2])} of {case.sent} buffers"
-    return uneven(values)
-
-
-def _why_nothing(case: RawCase) -> str:
-    return "" if case.sent else "interrupted before the first buffer"
-
-
 def why_void(case: RawCase, run: RawContention) -> str:
     """Why the times of a measured case are no result; "" where they are one."""
     sleeps = (False, case.hand_over == "futex")
@@ -89,19 +69,13 @@ def why_void(case: RawCase, run: RawContention) -> str:
     return ""
 
 
-def run_warnings(run: RawContention) -> list[str]:
+def run_warnings(run: RawContention) -> Iterator[str]:
     """About the whole run."""
-    return [
-        *ended_early(run),
-        *pair_placement(run),
-        *real_time_limits(run),
-        *clock(run),
-        *host(run, run.facts, "the hypervisor may stop either CPU unseen, and steps hold that"),
-    ]
+    return pair_warnings(run, "the hypervisor may stop either CPU unseen, and steps hold that")
 
 
 def _case_warnings(case: RawCase, _: RawContention) -> Iterator[str]:
-    for role, end in zip(_ROLES, case.ends, strict=True):
+    for role, end in zip(SENDER_AND_RECEIVER.names, case.ends, strict=True):
         yield from preempted(role, end.preemptions)
 
 
@@ -127,14 +101,11 @@ CONTENTION = Experiment(
     "contention",
     RawContention,
     kept=("fifo_priority",),
-    contradiction=_contradiction,
-    why_nothing=_why_nothing,
+    lists=lambda case: {name: (getattr(case, name), case.sent) for name in (*CONTENTION_STEPS, "whole")},
+    why_nothing=lambda case: "" if case.sent else "interrupted before the first buffer",
     why_void=why_void,
     counted=_counted,
+    run_warnings=run_warnings,
     warnings=_case_warnings,
 )
-
-
-def explained_contention(raw: dict[str, Any]) -> dict[str, Any]:
-    """The tunectl.probe.contention/1 document of what `tunectl-probe contention` counted. Pure."""
-    return CONTENTION.explained(raw, run_warnings)
+explained_contention = CONTENTION.explained

@@ -10,21 +10,16 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.experiments.capture import Replay
-from tunectl.experiments.frame import Case, Count, Experiment, Judged, Values, uneven
+from tunectl.experiments.frame import Case, Count, Experiment, Judged, Lists, Values
 from tunectl.experiments.pair import (
     OTHERS_MOST,
     BusyPoll,
     PairRun,
     Peer,
-    clock,
     ended_by,
-    ended_early,
-    fifo,
-    host,
-    pair_placement,
+    pair_warnings,
     preempted,
     receiver_share,
-    two_spinners,
     unkept,
     why_no_spinner,
 )
@@ -152,50 +147,38 @@ class RawFeed(PairRun[RawCase], frozen=True, kw_only=True):
     busy_poll_us: BusyPoll
 
 
+def _lists(case: RawCase) -> Lists:
+    stages = {f"stages.{name}": (case.stages.get(name, []), case.arrived) for name in FEED_STAGES}
+    if not case.stamped:
+        stages["stages.wire"] = (case.stages.get("wire", []), 0)
+    return {
+        "unsent_ticks": (case.unsent_ticks, case.unsent),
+        "batch_sizes": (case.batch_sizes, case.reads),
+        "total": (case.total, case.arrived),
+        "late": (case.late, None),
+        **stages,
+    }
+
+
 def _contradiction(case: RawCase) -> str:
-    """What no type says: a file that was edited, or cut and mended, does not add up."""
-    if case.reason:
-        return ""
-    lists = {"unsent_ticks": case.unsent_ticks, "batch_sizes": case.batch_sizes, "total": case.total, "late": case.late}
-    spreads = {f"stages.{name}": values for name, values in case.stages.items()}
-    return uneven({**lists, **spreads}) or _miscounted(case) or _lost_stages(case) or _uneven_profile(case)
-
-
-def _miscounted(case: RawCase) -> str:
+    """A file that was edited, or cut and mended, does not add up."""
     if case.sent + case.unsent != case.due:
         return f"{case.sent} sent and {case.unsent} unsent are not the {case.due} messages that were due"
     if case.lost < 0:
         return f"{case.arrived} messages arrived, and {case.sent} were sent"
-    for name, values, expected in (
-        ("total", case.total, case.arrived),
-        ("unsent_ticks", case.unsent_ticks, case.unsent),
-        ("batch_sizes", case.batch_sizes, case.reads),
-    ):
-        if (held := sum(values[1::2])) != expected:
-            return f"{name} holds {held} of {expected}"
     if case.total and case.total[0] < 0:
         return "a message reached the book before it was due: the counters of the two CPUs have no common time"
-    return ""
-
-
-def _lost_stages(case: RawCase) -> str:
     if missing := [name for name in FEED_STAGES if name not in case.stages or name not in case.negative]:
         return f"stages and negative: {missing[0]} is missing"
-    for name in FEED_STAGES:
-        expected = 0 if name == "wire" and not case.stamped else case.arrived
-        if (held := sum(case.stages[name][1::2])) != expected:
-            return f"stages.{name} holds {held} of {expected}"
-    return ""
-
-
-def _uneven_profile(case: RawCase) -> str:
-    if (held := sum(row[2] for row in case.profile)) != case.arrived:
-        return f"profile holds {held} of {case.arrived}"
+    rows = {"profile": [row[2] for row in case.profile]}
+    if case.series:
+        rows["series"] = [count for count, _, _ in case.series.intervals]
+    for name, counts in rows.items():
+        if sum(counts) != case.arrived:
+            return f"{name} holds {sum(counts)} of {case.arrived}"
     for place, (first, end, count, *stages) in enumerate(case.profile):
         if not first * count <= sum(stages) <= end * count:
             return f"profile[{place}]: its stages do not add up to its messages' times"
-    if case.series and (held := sum(count for count, _, _ in case.series.intervals)) != case.arrived:
-        return f"series holds {held} of {case.arrived}"
     return ""
 
 
@@ -245,17 +228,11 @@ def why_void(case: RawCase, run: RawFeed) -> str:
     )
 
 
-def run_warnings(run: RawFeed) -> list[str]:
+def run_warnings(run: RawFeed) -> Iterator[str]:
     """About the whole run."""
     spins = any(case.waiting == SPINNING and not case.reason for case in run.cases)
-    return [
-        *ended_early(run),
-        *pair_placement(run),
-        *(two_spinners(run) if spins else ()),
-        *fifo(run),
-        *clock(run),
-        *host(run, run.facts, "the hypervisor may stop either CPU unseen, and stages hold that"),
-    ]
+    virtual = "the hypervisor may stop either CPU unseen, and stages hold that"
+    return pair_warnings(run, virtual, "" if spins else None)
 
 
 def case_warnings(case: RawCase, run: RawFeed) -> Iterator[str]:
@@ -412,10 +389,12 @@ FEED = Experiment(
     "feed",
     RawFeed,
     kept=("fifo_priority", "busy_poll_us"),
+    lists=_lists,
     contradiction=_contradiction,
     why_nothing=_why_nothing,
     why_void=why_void,
     counted=_counted,
+    run_warnings=run_warnings,
     warnings=case_warnings,
 )
 
@@ -447,7 +426,7 @@ def explained_feed(
         "interface": trip.interface if trip else None,
         "replay": replay.said(max(case.grown for case in run.cases)) if replay else None,
         "stamp_cost_ns": stamp_cost_ns(run, found, FEED.read(unstamped) if unstamped else None),
-        "warnings": run_warnings(run),
+        "warnings": list(run_warnings(run)),
         "budget": {"limits": {}, "verdict": "not-judged", "broken": []},
         "cells": FEED.cells(run, found, is_round_trip=trip is not None),
     }

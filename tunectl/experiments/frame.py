@@ -257,6 +257,7 @@ class CasesRun(msgspec.Struct, Generic[RawCase], frozen=True, kw_only=True):
 
 
 Run = TypeVar("Run", bound="CasesRun[Any]")
+Lists = dict[str, tuple[list[int], int | None]]
 _KEPT = ("tunectl_version", "host", "at", "duration_s", "interrupted")  # of every raw document
 
 
@@ -284,12 +285,14 @@ class Experiment(Generic[Run]):
     name: str
     shape: type[Run]
     kept: tuple[str, ...]  # of the raw document, as it is, beside what each has
-    contradiction: Callable[[Any], str]  # of a case: what no type says
+    lists: Callable[[Any], Lists]  # of a case, by name, with the number of values; None: however many
     why_nothing: Callable[[Any], str]  # of a case: why nothing was counted
     why_void: Callable[[Any, Run], str]  # of a case whose threads no cpu.max stopped
     counted: Callable[[Run, Judged], dict[str, Any]]  # a cell's figures, all null without a result, and counts
+    run_warnings: Callable[[Run], Iterable[str]]  # of a whole run
     warnings: Callable[[Any, Run], Iterable[str]]  # of a case in which something was counted
-    prepared: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # the raw document, before it is read
+    contradiction: Callable[[Any], str] = lambda _: ""  # of a case: what neither types nor lists say
+    prepared: Callable[[Any], Any] = lambda document: document  # before it is read
 
     @property
     def raw_schema(self) -> str:
@@ -302,11 +305,11 @@ class Experiment(Generic[Run]):
         if document.get("schema") != schema:
             raise TunectlError(f"tunectl-probe: expected a document of schema {schema}")
         try:
-            run: Run = msgspec.convert(self.prepared(document) if self.prepared else document, self.shape)
+            run: Run = msgspec.convert(self.prepared(document), self.shape)
         except msgspec.ValidationError as error:
             raise TunectlError(f"tunectl-probe wrote what is no {schema}: {error}") from error
         for place, case in enumerate(run.cases):
-            if problem := self.contradiction(case):
+            if problem := "" if case.reason else _miscounted(self.lists(case)) or self.contradiction(case):
                 raise TunectlError(f"{schema}: cells[{place}]: {problem}")
         return run
 
@@ -325,13 +328,13 @@ class Experiment(Generic[Run]):
         """How the result begins: with what the raw document says of the whole run."""
         return {"schema": f"tunectl.probe.{self.name}/1", **{name: raw[name] for name in (*_KEPT, *self.kept)}}
 
-    def explained(self, raw: dict[str, Any], warnings: Callable[[Run], Iterable[str]]) -> dict[str, Any]:
-        """The result of what the program counted; `warnings` are about the whole run. TunectlError as read()."""
+    def explained(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """The result of what the program counted. TunectlError as read()."""
         run = self.read(raw)
         return {
             **self.opening(raw),
             "clock": run.clock.shown(raw["clock"]),
-            "warnings": list(warnings(run)),
+            "warnings": list(self.run_warnings(run)),
             "cells": self.cells(run, self.judged(run)),
         }
 
@@ -358,7 +361,11 @@ def why_throttled(throttled_us: int | None) -> str:
     return f"void: {throttled}: the delays {may}hold that" if throttled else ""
 
 
-def uneven(spreads: dict[str, Values]) -> str:
-    """Which of these lists is none of values and how often each came; "" where all are."""
-    odd = [name for name, values in spreads.items() if len(values) % 2]
-    return f"{odd[0]} is no list of values and how often each came" if odd else ""
+def _miscounted(lists: Lists) -> str:
+    """Which of these is no list of values and how often each came, or is of another number; "" where all are right."""
+    for name, (values, expected) in lists.items():
+        if len(values) % 2:
+            return f"{name} is no list of values and how often each came"
+        if expected is not None and (held := sum(values[1::2])) != expected:
+            return f"{name} holds {held} of {expected}"
+    return ""

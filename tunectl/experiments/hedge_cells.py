@@ -18,8 +18,8 @@ from tunectl.experiments.frame import (
     Experiment,
     HostFacts,
     Judged,
+    Lists,
     Values,
-    uneven,
 )
 from tunectl.experiments.hedge_states import counts_of
 from tunectl.experiments.pair import (
@@ -31,6 +31,7 @@ from tunectl.experiments.pair import (
     preempted,
     real_time_limits,
     shares_core,
+    unfit_for_threads,
     why_no_spinner,
 )
 from tunectl.experiments.tick_figures import FEWEST, Figures, ratio
@@ -188,11 +189,6 @@ class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
         return self.offered - self.answered
 
     @property
-    def late_requests(self) -> int:
-        """Those that were to have a second copy, whether they had it or not."""
-        return self.hedged + self.denied + self.over_budget
-
-    @property
     def free(self) -> float:
         """The share of their time in which the servers had nothing to do: all of it where nothing was measured."""
         return self.free_ticks / (2 * self.measured_ticks) if self.measured_ticks else 1.0
@@ -223,43 +219,33 @@ class RawHedge(CasesRun[RawCase], frozen=True, kw_only=True):
         return self.facts is not None and shares_core(self.cpus, self.facts.cpus, one, other)
 
 
+def _lists(case: RawCase) -> Lists:
+    service = {f"service.{name}": case.service.get(name, []) for name in SERVERS}
+    return {
+        "latency": (case.latency, case.answered),
+        "won_latency": (case.won_latency, case.won),
+        "late": (case.late, case.offered - case.shed),
+        "hedged_after": (case.hedged_after, case.hedged),
+        "shorter_of_pair": (case.shorter_of_pair, case.together.pairs),
+        **{name: (values, n) for (name, values), n in zip(service.items(), case.together.served, strict=True)},
+    }
+
+
 def _contradiction(case: RawCase) -> str:
-    """What no type says: each request and each copy is accounted for once, and no answer came before it could."""
-    if case.reason:
-        return ""
-    values = {name: getattr(case, name) for name in ("latency", "won_latency", "late", "hedged_after")}
-    services = {f"service.{name}": case.service.get(name, []) for name in SERVERS}
-    return uneven({**values, **services, "shorter_of_pair": case.shorter_of_pair}) or _counts(case) or _floor(case)
+    """Each request and each copy is accounted for once, and no answer came before it could.
 
-
-def _counts(case: RawCase) -> str:
+    A hedge goes out no sooner than its delay, and no copy is answered sooner than the fastest one.
+    """
     copies = case.offered - case.shed + case.hedged
     done_with = case.answered + case.wasted + case.cancelled_unstarted + case.unfinished
     seconds = case.won + case.lost + case.hedge_cancelled + case.hedge_unfinished
-    sums = [
+    for what, whole, parts in (
         ("offered: answered, shed and unanswered", case.offered, case.answered + case.shed + case.unanswered),
         ("copies sent: answered, wasted, cancelled_unstarted and unfinished", copies, done_with),
         ("hedged: won, lost, hedge_cancelled and hedge_unfinished", case.hedged, seconds),
-        ("latency: its values", case.answered, _times(case.latency)),
-        ("won_latency: its values", case.won, _times(case.won_latency)),
-        ("late: its values", case.offered - case.shed, _times(case.late)),
-        ("hedged_after: its values", case.hedged, _times(case.hedged_after)),
-        ("shorter_of_pair: its values", case.together.pairs, _times(case.shorter_of_pair)),
-    ]
-    for name, served in zip(SERVERS, case.together.served, strict=True):
-        sums.append((f"service.{name}: its values", served, _times(case.service.get(name, []))))
-    for what, whole, parts in sums:
+    ):
         if whole != parts:
             return f"{what} are {parts}, and not {whole}"
-    return ""
-
-
-def _times(values: Values) -> int:
-    return sum(values[1::2])
-
-
-def _floor(case: RawCase) -> str:
-    """A hedge goes out no sooner than its delay, and no copy is answered sooner than the fastest one."""
     if case.below_floor:
         return f"below_floor: {case.below_floor} requests were answered by a hedge sooner than one can be"
     if case.won and case.won_latency[0] < case.hedged_after[0] + (case.fastest_ticks or 0):
@@ -282,20 +268,12 @@ def why_void(case: RawCase, run: RawHedge) -> str:
     )
 
 
-def run_warnings(run: RawHedge) -> list[str]:
+def run_warnings(run: RawHedge) -> Iterator[str]:
     """About the whole run."""
+    yield from ended_early(run)
     if run.facts is None:
-        return [*ended_early(run)]
-    return [
-        *ended_early(run),
-        *placement(CLIENT_AND_SERVERS, run, run.facts, _of_one_core(run)),
-        *real_time_limits(run),
-        *counter(run),
-        *host(run, run.facts, "the hypervisor may stop any of the three CPUs unseen, or all of them at once"),
-    ]
-
-
-def _of_one_core(run: RawHedge) -> Iterator[str]:
+        return
+    yield from placement(CLIENT_AND_SERVERS, run, run.facts)
     if run.shares_core(1, 2):
         yield (
             f"no hedge helps against what slows a core: both servers (CPUs {run.cpus[1]} and {run.cpus[2]}) are "
@@ -304,6 +282,10 @@ def _of_one_core(run: RawHedge) -> Iterator[str]:
     for which in (1, 2):
         if run.shares_core(0, which):
             yield f"the client and {_ROLES[which]} (CPUs {run.cpus[0]} and {run.cpus[which]}) share a physical core"
+    yield from unfit_for_threads(CLIENT_AND_SERVERS, run, run.facts)
+    yield from real_time_limits(run)
+    yield from counter(run)
+    yield from host(run, run.facts, "the hypervisor may stop any of the three CPUs unseen, or all of them at once")
 
 
 def natural_share(delay: str) -> float:
@@ -319,8 +301,9 @@ def natural_share(delay: str) -> float:
 def case_warnings(case: RawCase, run: RawHedge) -> Iterator[str]:
     """About one case that was measured."""
     yield from _missed(case)
-    yield from _collapsed(case)
-    if _is_saturated(case) and not is_collapsed(case):  # by the requests alone, or by what a limited queue admits
+    if reasons := why_collapsed(case):
+        yield f"collapsed: {', and '.join(reasons)}"
+    elif case.free < FREE_LEAST:  # by the requests alone, or by what a limited queue admits
         what = "what they cannot do is refused" if case.shed_at else "the queues do not recover from what fills them"
         yield f"saturated: the servers were free for {100 * case.free:.2g} % of the time; {what}"
     yield from _starved(case)
@@ -329,7 +312,8 @@ def case_warnings(case: RawCase, run: RawHedge) -> Iterator[str]:
             f"no hedge helps here: both servers were slow with the same request {case.together.both_slow} times, and "
             f"by chance it would have been {case.together.expected:.2g}: {_why_together(case, run)}"
         )
-    yield from _service(case, run)
+    if not run.simulated:
+        yield from _service(case, run.clock.hz)
     for role, thread in zip(_ROLES, case.threads, strict=False):
         if thread.page_faults:
             yield f"the {role} took {thread.page_faults} page faults"
@@ -349,59 +333,33 @@ def _missed(case: RawCase) -> Iterator[str]:
     )
 
 
-def is_collapsed(case: RawCase) -> bool:
-    """Do requests come faster than they are done with?
+def why_collapsed(case: RawCase) -> list[str]:
+    """Why requests come faster than they are done with; nothing where they do not.
 
     The queues hold more than four times as many in the last quarter as in the first, and more than one; or more than
-    1 % of the requests have no answer; or second copies take all the time that the servers have left.
+    1 % of the requests have no answer; or second copies take all the time that the servers have left: a delay that
+    follows the queues hedges just as much as the servers can bear. The queues then stand still at their worst, soon
+    after the start, and neither grow nor leave many without an answer. A queue that refuses cannot be long.
     """
-    return bool(_unanswered(case)) or _grows(case) or _is_filled(case)
-
-
-def _unanswered(case: RawCase) -> str:
-    if case.unanswered <= UNANSWERED_MOST * case.offered:
-        return ""
-    return f"{100 * case.unanswered / case.offered:.3g} % of the requests had no answer"
-
-
-def _grows(case: RawCase) -> bool:
     first, last = case.queues or (0.0, 0.0)
-    return last > GROWN * first and last > 1
-
-
-def _is_saturated(case: RawCase) -> bool:
-    return case.free < FREE_LEAST
-
-
-def _is_filled(case: RawCase) -> bool:
-    """Are second copies what the servers have no time left for?
-
-    A delay that follows the queues hedges just as much as the servers can bear. The queues then stand still at their
-    worst, soon after the start, and neither grow nor leave many without an answer. A queue that refuses cannot be long.
-    """
-    return bool(case.hedged) and not case.shed_at and _is_saturated(case)
-
-
-def _collapsed(case: RawCase) -> Iterator[str]:
-    reasons = [_unanswered(case)] if _unanswered(case) else []
-    if _grows(case) and case.queues:
-        first, last = case.queues
-        reasons.insert(
-            0, f"the queues held {first:.3g} requests on average in the first quarter and {last:.3g} in the last"
-        )
-    if _is_filled(case) and not reasons:
+    reasons = []
+    if last > GROWN * first and last > 1:
+        held = f"{first:.3g} requests on average in the first quarter and {last:.3g} in the last"
+        reasons.append(f"the queues held {held}")
+    if case.unanswered > UNANSWERED_MOST * case.offered:
+        reasons.append(f"{100 * case.unanswered / case.offered:.3g} % of the requests had no answer")
+    if not reasons and case.hedged and not case.shed_at and case.free < FREE_LEAST:
         reasons.append(
             f"second copies, of {100 * case.hedged / case.offered:.3g} % of the requests, fill the servers, which were "
             f"free for {100 * case.free:.2g} % of the time: the queues stand still at their worst, and "
             "no burst is worked off"
         )
-    if reasons:
-        yield f"collapsed: {', and '.join(reasons)}"
+    return reasons
 
 
 def _starved(case: RawCase) -> Iterator[str]:
     """A budget below the share of late requests decides by itself what is hedged."""
-    late = case.late_requests
+    late = case.hedged + case.denied + case.over_budget  # that were to have a second copy
     admitted = case.offered - case.shed
     if case.over_budget and late > case.budget * admitted:
         natural = natural_share(case.delay)
@@ -444,23 +402,17 @@ def _why_together(case: RawCase, run: RawHedge) -> str:
     )
 
 
-def _service(case: RawCase, run: RawHedge) -> Iterator[str]:
-    if run.simulated:
-        return
+def _service(case: RawCase, hz: float) -> Iterator[str]:
     if case.throttled:
         yield f"the servers' cores or their package were throttled {plural(case.throttled, 'time')} meanwhile"
     for name in SERVERS:
-        service = Figures(case.service.get(name, []), run.clock.hz)
-        median_ns = service.at("50") * 1e9 / run.clock.hz if service.n else 0.0
+        service = Figures(case.service.get(name, []), hz)
+        median_ns = service.at("50") * 1e9 / hz if service.n else 0.0
         if median_ns > _SERVICE_OFF * case.service_ns:
             yield (
                 f"server {name.upper()} took {nanoseconds(median_ns)} for work that was calibrated to "
                 f"{nanoseconds(case.service_ns)}: its core runs slower than before, or shares its units"
             )
-
-
-def _why_nothing(case: RawCase) -> str:
-    return "" if case.offered else "interrupted before the first request was due"
 
 
 def _counted(run: RawHedge, judged: Judged) -> dict[str, Any]:
@@ -479,7 +431,7 @@ def _counted(run: RawHedge, judged: Judged) -> dict[str, Any]:
         "wasted_ns": latency.ns(case.wasted_ticks) if has else None,
         "utilisation": ratio(case.busy_ticks, 2 * case.measured_ticks) if has else None,
         "joint_ratio": joint_ratio(case) if has else None,
-        "collapsed": is_collapsed(case) if has else None,
+        "collapsed": bool(why_collapsed(case)) if has else None,
         "histogram": latency.histogram_ns(),
         **{name: getattr(case, name) for name in _COUNTED},
         "throttled": case.throttled,
@@ -504,15 +456,13 @@ HEDGE = Experiment(
     "hedge",
     RawHedge,
     kept=("simulated", "fifo_priority"),
+    lists=_lists,
     contradiction=_contradiction,
-    why_nothing=_why_nothing,
+    why_nothing=lambda case: "" if case.offered else "interrupted before the first request was due",
     why_void=why_void,
     counted=_counted,
+    run_warnings=run_warnings,
     warnings=case_warnings,
     prepared=_with_counts,
 )
-
-
-def explained_hedge(raw: dict[str, Any]) -> dict[str, Any]:
-    """The tunectl.probe.hedge/1 document of what `tunectl-probe hedge` counted. Pure."""
-    return HEDGE.explained(raw, run_warnings)
+explained_hedge = HEDGE.explained

@@ -8,21 +8,16 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from tunectl.experiments.frame import Case, Count, Experiment, Judged, Values, uneven, why_throttled
+from tunectl.experiments.frame import Case, Count, Experiment, Judged, Lists, Values, why_throttled
 from tunectl.experiments.pair import (
     OTHERS_MOST,
     BusyPoll,
     PairRun,
     Peer,
-    clock,
     ended_by,
-    ended_early,
-    fifo,
-    host,
-    pair_placement,
+    pair_warnings,
     preempted,
     receiver_share,
-    two_spinners,
     unkept,
     why_no_spinner,
 )
@@ -122,13 +117,9 @@ class RawWake(PairRun[RawCase], frozen=True, kw_only=True):
     has_warm_sender: bool
 
 
-def _contradiction(case: RawCase) -> str:
-    """What no type says: a file that was edited, or cut and mended, does not add up."""
-    spreads = {name: getattr(case, name) for name in ("delay", "after_send", "send_call", "late", "far", "away")}
-    held = sum(case.delay[1::2]) + case.negative
-    if held == case.arrived or case.reason:
-        return uneven(spreads)
-    return uneven(spreads) or f"delay holds {held} of {case.arrived} messages that arrived"
+def _lists(case: RawCase) -> Lists:
+    others = {name: (getattr(case, name), None) for name in ("after_send", "send_call", "late", "far", "away")}
+    return {"delay": (case.delay, case.arrived - case.negative), **others}
 
 
 class Occupancy(NamedTuple):
@@ -238,28 +229,19 @@ def step_of_doubt_ns(case: RawCase, run: RawWake) -> float | None:
 
 def run_warnings(run: RawWake) -> Iterator[str]:
     """About the whole run."""
-    yield from ended_early(run)
-    yield from pair_placement(run)
-    if any(case.waiting == "spinning" and not case.idle_ms for case in run.cases):
-        yield from two_spinners(run, " in the cases without idle time")
-    yield from fifo(run)
-    yield from clock(run)
+    is_spun = any(case.waiting == "spinning" and not case.idle_ms for case in run.cases)
+    slack = []
     if run.facts.timer_slack_ns > 1 and any(case.mechanism == "clock_nanosleep" for case in run.cases):
-        yield f"timer slack is {run.facts.timer_slack_ns:,} ns: a timer may expire so much late without being late"
-    yield from host(run, run.facts, "waking an idle CPU goes through the hypervisor")
-    yield from _unseen(run)
-
-
-def _unseen(run: RawWake) -> Iterator[str]:
-    """Sleepers whose CPU somebody else may have had, without anybody knowing."""
+        slack = [f"timer slack is {run.facts.timer_slack_ns:,} ns: a timer may expire so much late without being late"]
+    virtual = "waking an idle CPU goes through the hypervisor"
+    yield from pair_warnings(run, virtual, " in the cases without idle time" if is_spun else None, slack)
     steps = [step for case in run.cases if (step := step_of_doubt_ns(case, run)) is not None]
-    if not steps:
-        return
-    how = f"only in steps of {max(steps) / 1e6:.0f} ms" if max(steps) else "not at all"
-    yield (
-        f"this kernel counts {how} who has CPU {run.cpus[1]} (no /proc/schedstat): in {len(steps)} of the sleeping "
-        "cases another task there may have gone unseen"
-    )
+    if steps:  # sleepers whose CPU somebody else may have had, without anybody knowing
+        how = f"only in steps of {max(steps) / 1e6:.0f} ms" if max(steps) else "not at all"
+        yield (
+            f"this kernel counts {how} who has CPU {run.cpus[1]} (no /proc/schedstat): in {len(steps)} of the sleeping "
+            "cases another task there may have gone unseen"
+        )
 
 
 def _all_void(judgements: Sequence[Judged], run: RawWake) -> Iterator[str]:
@@ -387,10 +369,11 @@ WAKE = Experiment(
     "wake",
     RawWake,
     kept=("messages", "bytes", "fds", "dirty_kib", "fifo_priority", "busy_poll_us", "has_warm_sender"),
-    contradiction=_contradiction,
+    lists=_lists,
     why_nothing=_why_nothing,
     why_void=why_void,
     counted=_counted,
+    run_warnings=run_warnings,
     warnings=case_warnings,
 )
 
