@@ -17,7 +17,7 @@ from tunectl.experiments.pair import (
     why_no_spinner,
 )
 from tunectl.experiments.tick_figures import FEWEST
-from tunectl.shapes import CONTENTION_STEPS, ContentionCase
+from tunectl.shapes import CONTENTION_STEPS, ContentionCase, about
 from tunectl.wording import plural
 
 
@@ -27,9 +27,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
     cpu_ns: Count = 0
     ticks: Count = 0
     preemptions: Count = 0
-    sleeps: Annotated[
-        Count, Meta(description="It left its CPU by itself: for a lock that another held, or to wait.")
-    ] = 0
+    sleeps: Annotated[Count, about("It left its CPU by itself: for a lock that another held, or to wait.")] = 0
     page_faults: Count = 0
 
 
@@ -43,13 +41,13 @@ class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
     threads: Annotated[int, Meta(ge=2, description="That take buffers; those beyond two on other CPUs.")]
     bytes: Annotated[int, Meta(gt=0, description="Of the largest buffer.")]
     rate: Annotated[int, Meta(gt=0, description="Buffers a second.")]
-    sent: Annotated[Count, Meta(description="Buffers, warm-ups left out; all of them arrived.")] = 0
-    allocations: Annotated[Count, Meta(description="Calls of malloc for these.")] = 0
-    taking: Annotated[Values, Meta(description="Until a buffer was there, each of its pages written to.")] = []
-    handing: Annotated[Values, Meta(description="From then until the receiver had it.")] = []
-    giving: Annotated[Values, Meta(description="Giving back an earlier one, by the receiver.")] = []
-    whole: Annotated[Values, Meta(description="From due until the receiver had it.")] = []
-    ends: Annotated[tuple[End, End], Meta(description="The sender and the receiver.")] = (End(), End())
+    sent: Annotated[Count, about("Buffers, warm-ups left out; all of them arrived.")] = 0
+    allocations: Annotated[Count, about("Calls of malloc for these.")] = 0
+    taking: Annotated[Values, about("Until a buffer was there, each of its pages written to.")] = []
+    handing: Annotated[Values, about("From then until the receiver had it.")] = []
+    giving: Annotated[Values, about("Giving back an earlier one, by the receiver.")] = []
+    whole: Annotated[Values, about("From due until the receiver had it.")] = []
+    ends: Annotated[tuple[End, End], about("The sender and the receiver.")] = (End(), End())
 
 
 class RawContention(PairRun[RawCase], frozen=True, kw_only=True):

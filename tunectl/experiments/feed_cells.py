@@ -24,7 +24,19 @@ from tunectl.experiments.pair import (
     why_no_spinner,
 )
 from tunectl.experiments.tick_figures import FEWEST, Figures
-from tunectl.shapes import BARS, FEED_STAGES, FORMATS, PERCENTILES, RCVBUF, TLS, TRANSPORTS, Drops, FeedCase, having
+from tunectl.shapes import (
+    BARS,
+    FEED_STAGES,
+    FORMATS,
+    PERCENTILES,
+    RCVBUF,
+    TLS,
+    TRANSPORTS,
+    Drops,
+    FeedCase,
+    about,
+    having,
+)
 from tunectl.wording import nanoseconds, plural
 
 SPINNING = "poll0"
@@ -48,15 +60,11 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
     """The kernel's receive stamps."""
 
     asked: Literal["sw", "hw", "off"]
-    kind: Annotated[Literal["sw", "hw", "off"], Meta(description="sw: the kernel's own; hw: the network card's.")]
-    reason: Annotated[str, Meta(description="Why there are none though they were asked for.")] = ""
-    were_on: Annotated[
-        bool | None, Meta(description="Somebody else had switched time stamps on already. Null: unknown.")
-    ] = None
-    uncertainty_ticks: Annotated[
-        Count | None, Meta(description="Of a stamp against the counter; null without stamps.")
-    ] = None
-    stepped: Annotated[bool, Meta(description="Their clock was set meanwhile: they are not comparable.")] = False
+    kind: Annotated[Literal["sw", "hw", "off"], about("sw: the kernel's own; hw: the network card's.")]
+    reason: Annotated[str, about("Why there are none though they were asked for.")] = ""
+    were_on: Annotated[bool | None, about("Somebody else had switched time stamps on already. Null: unknown.")] = None
+    uncertainty_ticks: Annotated[Count | None, about("Of a stamp against the counter; null without stamps.")] = None
+    stepped: Annotated[bool, about("Their clock was set meanwhile: they are not comparable.")] = False
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +72,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
     start: Count
     interval_ticks: Annotated[int, Meta(gt=0)]
-    intervals: Annotated[list[tuple[Count, int, int]], Meta(description="[messages, sum of total, the longest]")]
+    intervals: Annotated[list[tuple[Count, int, int]], about("[messages, sum of total, the longest]")]
 
 
 class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
@@ -75,56 +83,52 @@ class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
     transport: Annotated[str, TRANSPORTS]
     format: Annotated[str, FORMATS]
     symbols: Count
-    rate: Annotated[Count, Meta(description="Messages a second, of all symbols together.")]
-    burst: Annotated[Count, Meta(description="Messages that are due at the same time.")]
-    waiting: Annotated[Literal["poll", "poll0", "busy-poll"], Meta(description="How the receiver waits; poll0 spins.")]
+    rate: Annotated[Count, about("Messages a second, of all symbols together.")]
+    burst: Annotated[Count, about("Messages that are due at the same time.")]
+    waiting: Annotated[Literal["poll", "poll0", "busy-poll"], about("How the receiver waits; poll0 spins.")]
     tls: Annotated[str, TLS]
-    alloc: Annotated[Count, Meta(description="How often the receiver copies each message into new memory, on purpose.")]
-    warm_ups: Annotated[Count, Meta(description="Messages before the measured time; they are in no other field.")] = 0
-    due: Annotated[Count, Meta(description="Messages whose due time came in the measured time.")] = 0
+    alloc: Annotated[Count, about("How often the receiver copies each message into new memory, on purpose.")]
+    warm_ups: Annotated[Count, about("Messages before the measured time; they are in no other field.")] = 0
+    due: Annotated[Count, about("Messages whose due time came in the measured time.")] = 0
     sent: Count = 0
-    arrived: Annotated[Count, Meta(description="First copies that reached the book.")] = 0
-    doubled: Annotated[Count, Meta(description="Second copies.")] = 0
-    reordered: Annotated[Count, Meta(description="Came after a later one of their symbol: the book ignores them.")] = 0
-    grown: Annotated[Count, Meta(description="Shorter in the capture that is replayed than any of ours is.")] = 0
-    strangers: Annotated[Count, Meta(description="Packets that are no messages of this run.")] = 0
-    unsent: Annotated[Count, Meta(description="Due, and not sent before the end.")] = 0
-    unsent_ticks: Annotated[Values, Meta(description="From when each unsent message was due to the end.")] = []
-    reads: Annotated[Count, Meta(description="That brought at least one whole message.")] = 0
-    batch_sizes: Annotated[Values, Meta(description="Messages of a read and how many reads, in turns; ascending.")] = []
-    stamped: Annotated[bool, Meta(description="wire is there, and kernel begins at the receive stamp.")] = False
+    arrived: Annotated[Count, about("First copies that reached the book.")] = 0
+    doubled: Annotated[Count, about("Second copies.")] = 0
+    reordered: Annotated[Count, about("Came after a later one of their symbol: the book ignores them.")] = 0
+    grown: Annotated[Count, about("Shorter in the capture that is replayed than any of ours is.")] = 0
+    strangers: Annotated[Count, about("Packets that are no messages of this run.")] = 0
+    unsent: Annotated[Count, about("Due, and not sent before the end.")] = 0
+    unsent_ticks: Annotated[Values, about("From when each unsent message was due to the end.")] = []
+    reads: Annotated[Count, about("That brought at least one whole message.")] = 0
+    batch_sizes: Annotated[Values, about("Messages of a read and how many reads, in turns; ascending.")] = []
+    stamped: Annotated[bool, about("wire is there, and kernel begins at the receive stamp.")] = False
     stamps: Stamps | None = None
-    stamp_shared: Annotated[
-        Count, Meta(description="Of reads with several: their stamp is that of the read's last byte.")
-    ] = 0
+    stamp_shared: Annotated[Count, about("Of reads with several: their stamp is that of the read's last byte.")] = 0
     negative: Annotated[
         dict[str, Count],
         having(*FEED_STAGES),
-        Meta(description="Messages whose stage was below minus the uncertainty."),
+        about("Messages whose stage was below minus the uncertainty."),
     ] = {}
     drops: Drops = Drops()
-    allocations: Annotated[Count, Meta(description="Made by the receiver on purpose (--alloc).")] = 0
-    minor_faults: Annotated[Count, Meta(description="Of the receiver; so are major_faults and the switches.")] = 0
+    allocations: Annotated[Count, about("Made by the receiver on purpose (--alloc).")] = 0
+    minor_faults: Annotated[Count, about("Of the receiver; so are major_faults and the switches.")] = 0
     major_faults: Count = 0
-    involuntary_switches: Annotated[Count, Meta(description="How often another task took the receiver's CPU.")] = 0
+    involuntary_switches: Annotated[Count, about("How often another task took the receiver's CPU.")] = 0
     voluntary_switches: Count = 0
     sender_involuntary_switches: Count = 0
-    sender_voluntary_switches: Annotated[
-        Count, Meta(description="It spins, so only a stop makes it leave its CPU.")
-    ] = 0
-    receiver_ns: Annotated[Count, Meta(description="CPU time of the receiver in the measured time.")] = 0
-    receiver_ticks: Annotated[Count, Meta(description="How long that was.")] = 0
-    close_code: Annotated[Count, Meta(description="With what the WebSocket reader failed; 0: it did not.")] = 0
-    napi_id: Annotated[Count, Meta(description="Of the receiving socket; 0: no device queue feeds it.")] = 0
+    sender_voluntary_switches: Annotated[Count, about("It spins, so only a stop makes it leave its CPU.")] = 0
+    receiver_ns: Annotated[Count, about("CPU time of the receiver in the measured time.")] = 0
+    receiver_ticks: Annotated[Count, about("How long that was.")] = 0
+    close_code: Annotated[Count, about("With what the WebSocket reader failed; 0: it did not.")] = 0
+    napi_id: Annotated[Count, about("Of the receiving socket; 0: no device queue feeds it.")] = 0
     rcvbuf_bytes: Annotated[Count, RCVBUF] = 0
     failed: Literal["", "sending", "receiving"] = ""
     errno: Count = 0
-    total: Annotated[Values, Meta(description="book - due")] = []
-    late: Annotated[Values, Meta(description="sent - due")] = []
+    total: Annotated[Values, about("book - due")] = []
+    late: Annotated[Values, about("sent - due")] = []
     stages: Annotated[
         dict[str, Values],
         having(*FEED_STAGES),
-        Meta(description="The parts of total. wire is empty where not stamped, and kernel is then both."),
+        about("The parts of total. wire is empty where not stamped, and kernel is then both."),
     ] = {}
     profile: list[Profile] = []
     series: Series | None = None

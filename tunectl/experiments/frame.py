@@ -20,7 +20,7 @@ from tunectl.probe.counter import shown_clock
 from tunectl.probe.hostfiles import Machine, machine_of
 from tunectl.probe.jitter_warnings import throttling
 from tunectl.probe.runner import document_of, given, start
-from tunectl.shapes import AnyCase, Counter, Maybe, Measured, typed
+from tunectl.shapes import AnyCase, Counter, Maybe, Measured, about, typed
 from tunectl.work import Tell, Work
 
 _INTERRUPTED = "interrupted before it was measured"
@@ -32,7 +32,7 @@ LONGEST_S = 86_400
 
 Count = Annotated[int, Meta(ge=0)]
 _THROTTLED = "How long a limit of cgroups (cpu.max) stopped the threads; null: one may stand outside what is seen."
-Values = Annotated[list[int], Meta(description="Value in ticks and how often it came, in turns; ascending.")]
+Values = Annotated[list[int], about("Value in ticks and how often it came, in turns; ascending.")]
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,8 +41,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     shape: ClassVar[type[AnyCase]]  # of its cell in a result
     asked: ClassVar[tuple[str, ...]]  # the fields that say which case it is
 
-    reason: Annotated[str, Measured, Meta(description="Why it was not measured; else empty.")] = ""
-    throttled_us: Annotated[Count | None, Meta(description=_THROTTLED)] = 0
+    reason: Annotated[str, Measured, about("Why it was not measured; else empty.")] = ""
+    throttled_us: Annotated[Count | None, about(_THROTTLED)] = 0
 
     @classmethod
     def of(cls, *asked: Any, reason: str = "") -> Self:
@@ -195,17 +195,17 @@ class CpuFact(msgspec.Struct, frozen=True, kw_only=True):
 
     is_isolated: bool
     governor: str
-    core_cpus: Annotated[str, Meta(description="The hardware threads of its core, as a CPU list.")]
+    core_cpus: Annotated[str, about("The hardware threads of its core, as a CPU list.")]
 
 
 class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What decides how much the figures of a run mean."""
 
-    shares_main: Annotated[bool, Meta(description="No CPU was left for the program's main thread.")] = False
+    shares_main: Annotated[bool, about("No CPU was left for the program's main thread.")] = False
     is_locked: bool = True
     user_hz: Annotated[int, Meta(gt=0, description="What /proc/stat counts time in.")] = 100
     timer_slack_ns: Annotated[
-        Count, Meta(description="So much later than asked the kernel may end the receiver's sleeps; it was set to 1.")
+        Count, about("So much later than asked the kernel may end the receiver's sleeps; it was set to 1.")
     ] = 1
     cpus: tuple[CpuFact, ...]
 
@@ -216,13 +216,13 @@ class RawClock(Counter, frozen=True, kw_only=True):
     hz: Annotated[float, Meta(gt=0)]
     cpuid: Annotated[
         list[tuple[Count, Count, Count, Count, Count]],
-        Meta(description="x86: a leaf of CPUID, and its EAX, EBX, ECX and EDX."),
+        about("x86: a leaf of CPUID, and its EAX, EBX, ECX and EDX."),
         Maybe,
     ] = msgspec.field(default_factory=list)
-    cntfrq: Annotated[Count, Meta(description="arm64: the register CNTFRQ_EL0."), Maybe] = 0
+    cntfrq: Annotated[Count, about("arm64: the register CNTFRQ_EL0."), Maybe] = 0
     offset_ticks: Annotated[
         tuple[int, int] | None,
-        Meta(description="The receiver's counter is ahead of the sender's by at least, by at most."),
+        about("The receiver's counter is ahead of the sender's by at least, by at most."),
         Maybe,
     ] = None
 
@@ -238,9 +238,9 @@ class RawClock(Counter, frozen=True, kw_only=True):
 class CasesRun(msgspec.Struct, Generic[RawCase], frozen=True, kw_only=True):
     """A whole run, with its cases."""
 
-    holds: Annotated[str, Meta(description="What this document is, for whoever reads it alone.")] = ""
+    holds: Annotated[str, about("What this document is, for whoever reads it alone.")] = ""
     interrupted: bool
-    fifo_priority: Annotated[Count, Meta(description="0: the scheduling class was left alone.")]
+    fifo_priority: Annotated[Count, about("0: the scheduling class was left alone.")]
     clock: RawClock
     cases: list[RawCase] = msgspec.field(name="cells")
     cpus: tuple[Count, ...]
@@ -248,7 +248,7 @@ class CasesRun(msgspec.Struct, Generic[RawCase], frozen=True, kw_only=True):
     at: str
     tunectl_version: str
     duration_s: Annotated[float, Meta(ge=0)]
-    host_files: Annotated[dict[str, str], Meta(description="As they stood before the run, by path.")] = {}
+    host_files: Annotated[dict[str, str], about("As they stood before the run, by path.")] = {}
 
     @property
     def machine(self) -> Machine:

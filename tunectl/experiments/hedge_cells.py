@@ -37,7 +37,7 @@ from tunectl.experiments.pair import (
 from tunectl.experiments.tick_figures import FEWEST, Figures, ratio
 from tunectl.probe.phase import evidence
 from tunectl.probe.runner import given
-from tunectl.shapes import HedgeCase, Maybe, having
+from tunectl.shapes import HedgeCase, Maybe, about, having
 from tunectl.wording import nanoseconds, plural
 
 SERVERS = ("a", "b")
@@ -67,11 +67,11 @@ Quarters = tuple[Count, Count, Count, Count]
 class Together(msgspec.Struct, frozen=True, kw_only=True):
     """How often both servers were slow with one request; slow: above the P99 of a server's own service times."""
 
-    served: Annotated[Both, Meta(description="Copies that A and B were done with.")] = (0, 0)
-    slow: Annotated[Both, Meta(description="Of these, above above_ticks.")] = (0, 0)
-    above_ticks: Annotated[Both, Meta(description="The P99 of each server's own service times.")] = (0, 0)
-    pairs: Annotated[Count, Meta(description="Requests that both were done with.")] = 0
-    first_slow: Annotated[Both, Meta(description="Of these, whose first copy went there, and was slow.")] = (0, 0)
+    served: Annotated[Both, about("Copies that A and B were done with.")] = (0, 0)
+    slow: Annotated[Both, about("Of these, above above_ticks.")] = (0, 0)
+    above_ticks: Annotated[Both, about("The P99 of each server's own service times.")] = (0, 0)
+    pairs: Annotated[Count, about("Requests that both were done with.")] = 0
+    first_slow: Annotated[Both, about("Of these, whose first copy went there, and was slow.")] = (0, 0)
     both_slow: Count = 0
 
     @property
@@ -96,85 +96,75 @@ class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
     shape = HedgeCase
     asked = ("load", "delay", "stall", "service_ns", "cancel", "budget", "shed_at", "seed")
     load: Annotated[
-        float, Meta(gt=0), Meta(description="Arrivals x service / 2: of each server, without second copies and stalls.")
+        float, Meta(gt=0), about("Arrivals x service / 2: of each server, without second copies and stalls.")
     ]
-    delay: Annotated[str, Meta(description="When a request without an answer gets a second copy: none, ns, or pNN.")]
+    delay: Annotated[str, about("When a request without an answer gets a second copy: none, ns, or pNN.")]
     stall: Annotated[
         Literal["none", "a", "both", "common"],
-        Meta(description="Which servers stall for 300 us, 1 % of the time; common: both at the same instants."),
+        about("Which servers stall for 300 us, 1 % of the time; common: both at the same instants."),
     ]
-    service_ns: Annotated[int, Meta(gt=0), Meta(description="Work of a request.")]
-    cancel: Annotated[
-        bool, Meta(description="The other copy is cancelled once the answer is there, where it has not begun.")
-    ]
-    budget: Annotated[float, Meta(ge=0, le=1), Meta(description="Second copies for each request; 1: no limit.")]
-    shed_at: Annotated[Count, Meta(description="0: no queue refuses.")]
-    seed: Annotated[Count, Meta(description="Of arrivals, stalls and, simulated, service times.")]
-    warm_ups: Annotated[Count, Meta(description="Requests before the measured time; they are in no other count.")] = 0
+    service_ns: Annotated[int, Meta(gt=0), about("Work of a request.")]
+    cancel: Annotated[bool, about("The other copy is cancelled once the answer is there, where it has not begun.")]
+    budget: Annotated[float, Meta(ge=0, le=1), about("Second copies for each request; 1: no limit.")]
+    shed_at: Annotated[Count, about("0: no queue refuses.")]
+    seed: Annotated[Count, about("Of arrivals, stalls and, simulated, service times.")]
+    warm_ups: Annotated[Count, about("Requests before the measured time; they are in no other count.")] = 0
     states: Annotated[
         Values,
         Maybe,
-        Meta(description="What became of the requests, of which the counts from `offered` to `unfinished` are made."),
+        about("What became of the requests, of which the counts from `offered` to `unfinished` are made."),
     ] = []
     offered: Annotated[
-        Count, Meta(description="Requests whose due time came in the measured time: answered + shed + unanswered.")
+        Count, about("Requests whose due time came in the measured time: answered + shed + unanswered.")
     ] = 0
     answered: Count = 0
-    shed: Annotated[Count, Meta(description="Refused by a full queue: they count as missed.")] = 0
-    unanswered: Annotated[Count, Meta(description="Taken, and without an answer when the run ended.")] = 0
+    shed: Annotated[Count, about("Refused by a full queue: they count as missed.")] = 0
+    unanswered: Annotated[Count, about("Taken, and without an answer when the run ended.")] = 0
     hedged: Annotated[
-        Count, Meta(description="Second copies that were sent: won + lost + hedge_cancelled + hedge_unfinished.")
+        Count, about("Second copies that were sent: won + lost + hedge_cancelled + hedge_unfinished.")
     ] = 0
-    won: Annotated[Count, Meta(description="The second copy's answer came first.")] = 0
-    lost: Annotated[Count, Meta(description="The second copy was done with, and the first had answered.")] = 0
-    hedge_cancelled: Annotated[Count, Meta(description="Second copies that were cancelled before they were begun.")] = 0
-    hedge_unfinished: Annotated[Count, Meta(description="Second copies that were neither by the end.")] = 0
-    denied: Annotated[Count, Meta(description="Second copies that were due, and met a full queue.")] = 0
-    over_budget: Annotated[
-        Count, Meta(description="Second copies that were due, and the budget had no token left.")
-    ] = 0
-    wasted: Annotated[Count, Meta(description="Copies that were done with when their request had its answer.")] = 0
+    won: Annotated[Count, about("The second copy's answer came first.")] = 0
+    lost: Annotated[Count, about("The second copy was done with, and the first had answered.")] = 0
+    hedge_cancelled: Annotated[Count, about("Second copies that were cancelled before they were begun.")] = 0
+    hedge_unfinished: Annotated[Count, about("Second copies that were neither by the end.")] = 0
+    denied: Annotated[Count, about("Second copies that were due, and met a full queue.")] = 0
+    over_budget: Annotated[Count, about("Second copies that were due, and the budget had no token left.")] = 0
+    wasted: Annotated[Count, about("Copies that were done with when their request had its answer.")] = 0
     cancelled_unstarted: Annotated[
-        Count, Meta(description="Copies, first or second, that were cancelled before they were begun.")
+        Count, about("Copies, first or second, that were cancelled before they were begun.")
     ] = 0
-    unfinished: Annotated[Count, Meta(description="Copies, first or second, that were not done with by the end.")] = 0
-    below_floor: Annotated[
-        Count, Meta(description="Answers by a second copy sooner than one can be: there is none.")
-    ] = 0
-    queue_max: Annotated[
-        Count, Meta(description="The most copies that one server had, the one in work among them.")
-    ] = 0
+    unfinished: Annotated[Count, about("Copies, first or second, that were not done with by the end.")] = 0
+    below_floor: Annotated[Count, about("Answers by a second copy sooner than one can be: there is none.")] = 0
+    queue_max: Annotated[Count, about("The most copies that one server had, the one in work among them.")] = 0
     queue_sums: Annotated[
         Quarters,
-        Meta(description="In each quarter of the requests: what both queues held when one came, summed."),
+        about("In each quarter of the requests: what both queues held when one came, summed."),
     ] = (0, 0, 0, 0)
-    queue_arrivals: Annotated[Quarters, Meta(description="And how many came.")] = (0, 0, 0, 0)
+    queue_arrivals: Annotated[Quarters, about("And how many came.")] = (0, 0, 0, 0)
     measured_ticks: Annotated[
-        Count, Meta(description="From when the first counted request was due until the last was, or the end.")
+        Count, about("From when the first counted request was due until the last was, or the end.")
     ] = 0
-    busy_ticks: Annotated[Count, Meta(description="Work of both servers that came back in that time.")] = 0
-    free_ticks: Annotated[Count, Meta(description="What both had nothing to do in; a stall is none of it.")] = 0
-    wasted_ticks: Annotated[Count, Meta(description="Work on wasted copies.")] = 0
-    fastest_ticks: Annotated[
-        Count | None, Meta(description="The shortest time from the sending of a copy to its answer.")
-    ] = None
-    latency: Annotated[Values, Meta(description="From due to the first answer.")] = []
-    won_latency: Annotated[Values, Meta(description="The same of those that a second copy won.")] = []
-    late: Annotated[Values, Meta(description="From due until the first copy was sent.")] = []
-    hedged_after: Annotated[Values, Meta(description="The delay in force, of each second copy.")] = []
+    busy_ticks: Annotated[Count, about("Work of both servers that came back in that time.")] = 0
+    free_ticks: Annotated[Count, about("What both had nothing to do in; a stall is none of it.")] = 0
+    wasted_ticks: Annotated[Count, about("Work on wasted copies.")] = 0
+    fastest_ticks: Annotated[Count | None, about("The shortest time from the sending of a copy to its answer.")] = None
+    latency: Annotated[Values, about("From due to the first answer.")] = []
+    won_latency: Annotated[Values, about("The same of those that a second copy won.")] = []
+    late: Annotated[Values, about("From due until the first copy was sent.")] = []
+    hedged_after: Annotated[Values, about("The delay in force, of each second copy.")] = []
     service: Annotated[
         dict[str, Values],
         having(*SERVERS),
-        Meta(description="Service times: from when the server was last seen ready until it was done."),
+        about("Service times: from when the server was last seen ready until it was done."),
     ] = {}
     shorter_of_pair: Annotated[
         Values,
-        Meta(description="Of the requests that both servers were done with, the shorter service time."),
+        about("Of the requests that both servers were done with, the shorter service time."),
     ] = []
     together: Together = Together()
-    threads: Annotated[list[Thread], Meta(description="The client, A and B; empty where it was simulated.")] = []
+    threads: Annotated[list[Thread], about("The client, A and B; empty where it was simulated.")] = []
     throttled: Annotated[
-        Count | None, Maybe, Meta(description="How often a server's core or package was; null where nobody counts.")
+        Count | None, Maybe, about("How often a server's core or package was; null where nobody counts.")
     ] = None
 
     def words(self) -> list[str]:
@@ -204,15 +194,15 @@ class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
 class HedgeFacts(HostFacts, frozen=True, kw_only=True):
     """What decides how much the figures of a run mean."""
 
-    cpus: Annotated[tuple[CpuFact, CpuFact, CpuFact], Meta(description="The client's, A's and B's.")]
+    cpus: Annotated[tuple[CpuFact, CpuFact, CpuFact], about("The client's, A's and B's.")]
 
 
 class RawHedge(CasesRun[RawCase], frozen=True, kw_only=True):
     """What `tunectl-probe hedge` counted, in ticks of its counter; docs/probe-hedge.md has the definitions."""
 
     simulated: bool
-    cpus: Annotated[tuple[Count, ...], Meta(description="The client's, A's and B's; empty where it was simulated.")]
-    facts: Annotated[HedgeFacts | None, Meta(description="Null where it was simulated.")]
+    cpus: Annotated[tuple[Count, ...], about("The client's, A's and B's; empty where it was simulated.")]
+    facts: Annotated[HedgeFacts | None, about("Null where it was simulated.")]
 
     def shares_core(self, one: int, other: int) -> bool:
         """Are these two of the three on hardware threads of one core?"""

@@ -4,13 +4,12 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Generic, NamedTuple
 
-from msgspec import Meta
-
 from tunectl.cpulist import parse_shown
 from tunectl.experiments.ends import SENDER_AND_RECEIVER, Ends
 from tunectl.experiments.frame import CasesRun, Count, CpuFact, HostFacts, RawCase
 from tunectl.experiments.tick_figures import Figures
 from tunectl.probe.jitter_warnings import DRIFT_PPM, is_slow
+from tunectl.shapes import about
 from tunectl.wording import nanoseconds, plural
 
 SPINNER_LEAST = 0.90  # of the time, that a spinner must have had its CPU
@@ -29,16 +28,16 @@ class Peer(NamedTuple):
 class RunFacts(HostFacts, frozen=True, kw_only=True):
     """The same of two threads."""
 
-    cpus: Annotated[tuple[CpuFact, CpuFact], Meta(description="The sender's and the receiver's.")]
+    cpus: Annotated[tuple[CpuFact, CpuFact], about("The sender's and the receiver's.")]
 
 
-BusyPoll = Annotated[Count, Meta(description="What SO_BUSY_POLL was set to in the busy-poll cells.")]
+BusyPoll = Annotated[Count, about("What SO_BUSY_POLL was set to in the busy-poll cells.")]
 
 
 class PairRun(CasesRun[RawCase], Generic[RawCase], frozen=True, kw_only=True):
     """The same of a sender and a receiver."""
 
-    cpus: Annotated[tuple[Count, Count], Meta(description="The sender's and the receiver's.")]
+    cpus: Annotated[tuple[Count, Count], about("The sender's and the receiver's.")]
     facts: RunFacts
 
     @property

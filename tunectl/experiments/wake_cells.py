@@ -22,7 +22,7 @@ from tunectl.experiments.pair import (
     why_no_spinner,
 )
 from tunectl.experiments.tick_figures import Figures, halved, ratio
-from tunectl.shapes import PERCENTILES, Maybe
+from tunectl.shapes import PERCENTILES, Maybe, about
 from tunectl.shapes import Case as WakeCase
 from tunectl.wording import plural
 
@@ -38,12 +38,10 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     """What the kernel said at one moment, as it stood."""
 
     ticks: Count
-    tids: Annotated[
-        tuple[Count, Count, Count], Meta(description="The receiver, the sender, and the program's main thread.")
-    ]
+    tids: Annotated[tuple[Count, Count, Count], about("The receiver, the sender, and the program's main thread.")]
     files: Annotated[
         dict[str, str],
-        Meta(description="/proc/schedstat, else /proc/stat, and the schedstat of these threads, by path."),
+        about("/proc/schedstat, else /proc/stat, and the schedstat of these threads, by path."),
     ]
 
     def line(self, path: str, cpu: int) -> str:
@@ -67,37 +65,29 @@ class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
     way: str
     idle_ms: Annotated[float, Meta(ge=0)]
     sent: Count = 0
-    arrived: Annotated[Count, Meta(description="Different messages.")] = 0
+    arrived: Annotated[Count, about("Different messages.")] = 0
     duplicates: Count = 0
     reordered: Count = 0
-    negative: Annotated[
-        Count, Meta(description="Received before sent, by the counters of the two CPUs; not in the values.")
-    ] = 0
-    unready: Annotated[
-        Count, Meta(description="Sent while the receiver still wrote to its working set (--dirty-kib).")
-    ] = 0
-    late_expirations: Annotated[
-        Count, Meta(description="Of a timer: had passed before the thread came to wait for them.")
-    ] = 0
+    negative: Annotated[Count, about("Received before sent, by the counters of the two CPUs; not in the values.")] = 0
+    unready: Annotated[Count, about("Sent while the receiver still wrote to its working set (--dirty-kib).")] = 0
+    late_expirations: Annotated[Count, about("Of a timer: had passed before the thread came to wait for them.")] = 0
     period_ticks: Count = 0
     page_faults: Count = 0
-    preemptions: Annotated[Count, Meta(description="Of the receiver.")] = 0
-    receiver_ns: Annotated[Count, Meta(description="CPU time of the receiver, from the last warm-up to the end.")] = 0
-    receiver_ticks: Annotated[Count, Meta(description="How long that was.")] = 0
+    preemptions: Annotated[Count, about("Of the receiver.")] = 0
+    receiver_ns: Annotated[Count, about("CPU time of the receiver, from the last warm-up to the end.")] = 0
+    receiver_ticks: Annotated[Count, about("How long that was.")] = 0
     napi_id: Count = 0
-    has_no_napi: Annotated[
-        bool, Meta(description="busy-poll, and no device queue feeds the socket: nothing was sent.")
-    ] = False
+    has_no_napi: Annotated[bool, about("busy-poll, and no device queue feeds the socket: nothing was sent.")] = False
     failed: Literal["", "sending", "receiving"] = ""
     errno: Count = 0
-    before: Annotated[Account | None, Meta(description="Around all of it.")] = None
+    before: Annotated[Account | None, about("Around all of it.")] = None
     after: Account | None = None
-    delay: Annotated[Values, Meta(description="received - sent; of a timer, from when it was due")] = []
-    after_send: Annotated[Values, Maybe, Meta(description="received - sent_after")] = []
-    send_call: Annotated[Values, Maybe, Meta(description="sent_after - sent")] = []
-    late: Annotated[Values, Maybe, Meta(description="sent - due")] = []
-    far: Annotated[Values, Maybe, Meta(description="Between hosts: how long the other one had the message.")] = []
-    away: Annotated[Values, Maybe, Meta(description="Between hosts: the rest of the delay.")] = []
+    delay: Annotated[Values, about("received - sent; of a timer, from when it was due")] = []
+    after_send: Annotated[Values, Maybe, about("received - sent_after")] = []
+    send_call: Annotated[Values, Maybe, about("sent_after - sent")] = []
+    late: Annotated[Values, Maybe, about("sent - due")] = []
+    far: Annotated[Values, Maybe, about("Between hosts: how long the other one had the message.")] = []
+    away: Annotated[Values, Maybe, about("Between hosts: the rest of the delay.")] = []
 
     def words(self) -> list[str]:
         """The program's arguments that say which case it is."""
@@ -108,12 +98,10 @@ class RawWake(PairRun[RawCase], frozen=True, kw_only=True):
     """What `tunectl-probe wake` counted, in ticks of its counter; docs/probe-wake.md has the definitions."""
 
     busy_poll_us: BusyPoll
-    messages: Annotated[Count, Meta(description="Asked for in each case.")]
-    bytes: Annotated[Count, Meta(description="Of each message.")]
-    fds: Annotated[Count, Meta(description="In each poll and epoll set; all but the receiver's own are idle.")]
-    dirty_kib: Annotated[
-        Count, Meta(description="The receiver wrote to so much memory after each message; 0: to none.")
-    ]
+    messages: Annotated[Count, about("Asked for in each case.")]
+    bytes: Annotated[Count, about("Of each message.")]
+    fds: Annotated[Count, about("In each poll and epoll set; all but the receiver's own are idle.")]
+    dirty_kib: Annotated[Count, about("The receiver wrote to so much memory after each message; 0: to none.")]
     has_warm_sender: bool
 
 
