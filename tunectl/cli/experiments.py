@@ -72,10 +72,7 @@ def _duration(usual: float) -> Decorator:
     )
 
 
-_OF_CASES = {
-    OK: "at least one case has a result",
-    FAILED: "no case has one, or the command failed",
-}
+_OF_CASES = {OK: "at least one case has a result", FAILED: "no case has one, or the command failed"}
 
 
 @tunectl_command(
@@ -84,10 +81,7 @@ _OF_CASES = {
     exits=_OF_CASES,
     examples=(
         Example("The usual cases, on two isolated CPUs:", "sudo tunectl probe wake"),
-        Example(
-            "Two mechanisms, a message each millisecond:",
-            "tunectl probe wake --mechanisms pipe,tcp --idle-ms 1",
-        ),
+        Example("Two mechanisms, a message each millisecond:", "tunectl probe wake --mechanisms pipe,tcp --idle-ms 1"),
     ),
 )
 @_SENDER_AND_RECEIVER
@@ -136,8 +130,7 @@ def wake(options: Options, output: str | None, **asked: Any) -> int:
     examples=(
         Example("WebSocket messages with JSON, 10,000 a second:", "sudo tunectl probe feed"),
         Example(
-            "JSON over UDP, in bursts:",
-            "sudo tunectl probe feed --transport udp --message-format json --burst 32",
+            "JSON over UDP, in bursts:", "sudo tunectl probe feed --transport udp --message-format json --burst 32"
         ),
         Example("As a capture has it, twice as fast:", "sudo tunectl probe feed --replay open.pcap --speed 2"),
     ),
@@ -219,10 +212,7 @@ def _judged(limits: Mapping[str, float], request: FeedRequest, tell: Tell) -> di
     exits=_OF_CASES,
     examples=(
         Example("On three isolated CPUs:", "sudo tunectl probe hedge"),
-        Example(
-            "On simulated time, which needs no CPU of its own:",
-            "tunectl probe hedge --simulate --load 0.3,0.7",
-        ),
+        Example("On simulated time, which needs no CPU of its own:", "tunectl probe hedge --simulate --load 0.3,0.7"),
     ),
 )
 @_CLIENT_AND_SERVERS

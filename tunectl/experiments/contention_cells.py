@@ -6,16 +6,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from tunectl.experiments import pair
 from tunectl.experiments.ends import SENDER_AND_RECEIVER
 from tunectl.experiments.frame import Case, Count, Experiment, Judged, Values
-from tunectl.experiments.pair import (
-    OTHERS_MOST,
-    PairRun,
-    cpu_share,
-    pair_warnings,
-    preempted,
-    why_no_spinner,
-)
 from tunectl.experiments.tick_figures import FEWEST
 from tunectl.shapes import CONTENTION_STEPS, ContentionCase, about
 from tunectl.wording import plural
@@ -50,7 +43,7 @@ class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
     ends: Annotated[tuple[End, End], about("The sender and the receiver.")] = (End(), End())
 
 
-class RawContention(PairRun[RawCase], frozen=True, kw_only=True):
+class RawContention(pair.PairRun[RawCase], frozen=True, kw_only=True):
     """What `tunectl-probe contention` counted, in ticks of its counter; docs/probe.md has the definitions."""
 
 
@@ -58,23 +51,23 @@ def why_void(case: RawCase, run: RawContention) -> str:
     """Why the times of a measured case are no result; "" where they are one."""
     sleeps = (False, case.hand_over == "futex")
     for end, cpu, may_sleep in zip(case.ends, run.cpus, sleeps, strict=True):
-        share = cpu_share(end.cpu_ns, end.ticks, run.clock.hz)
-        if reason := "" if may_sleep else why_no_spinner(share, cpu):
+        share = pair.cpu_share(end.cpu_ns, end.ticks, run.clock.hz)
+        if reason := "" if may_sleep else pair.why_no_spinner(share, cpu):
             return reason
-        if end.preemptions > OTHERS_MOST * case.sent:
+        if end.preemptions > pair.OTHERS_MOST * case.sent:
             times = f"preempted {plural(end.preemptions, 'time')} in {plural(case.sent, 'buffer')}"
-            return f"void: the thread on CPU {cpu} was {times} (it may be in {100 * OTHERS_MOST:.0f} %)"
+            return f"void: the thread on CPU {cpu} was {times} (it may be in {100 * pair.OTHERS_MOST:.0f} %)"
     return ""
 
 
 def run_warnings(run: RawContention) -> Iterator[str]:
     """About the whole run."""
-    return pair_warnings(run, "the hypervisor may stop either CPU unseen, and steps hold that")
+    return pair.pair_warnings(run, "the hypervisor may stop either CPU unseen, and steps hold that")
 
 
 def _case_warnings(case: RawCase, _: RawContention) -> Iterator[str]:
     for role, end in zip(SENDER_AND_RECEIVER.names, case.ends, strict=True):
-        yield from preempted(role, end.preemptions)
+        yield from pair.preempted(role, end.preemptions)
 
 
 def _counted(run: RawContention, judged: Judged) -> dict[str, Any]:

@@ -13,16 +13,8 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from tunectl.errors import TunectlError, UsageError
+from tunectl.experiments import ends
 from tunectl.experiments.capture import MOST_MESSAGES, Replay, read_capture
-from tunectl.experiments.ends import (
-    BUSY_POLL_US,
-    SENDER_AND_RECEIVER,
-    CaseRun,
-    PairRequest,
-    Placed,
-    place_request,
-    require_two,
-)
 from tunectl.experiments.feed_cells import TWO_LINES, RawCase, RoundTrip, explained_feed
 from tunectl.experiments.frame import LONGEST_S, Takes, check_duration, chosen, listed, within
 from tunectl.experiments.link import SMALLEST, Asked, Link, linked, require_reach
@@ -48,7 +40,7 @@ _CASE_S = 0.5  # beyond its schedule: the counter's rate
 
 
 @dataclass(frozen=True)
-class FeedRequest(PairRequest):
+class FeedRequest(ends.PairRequest):
     """The options of `tunectl probe feed`, lists as text."""
 
     transport: str = "tcp"
@@ -107,10 +99,10 @@ def replayed(request: FeedRequest, file: str, speed: float | None, rate: int | N
     return asked_otherwise(request, rate=mean, duration_s=replay.seconds, replay=replay)
 
 
-def plan(request: FeedRequest, placed: Placed) -> list[RawCase]:
+def plan(request: FeedRequest, placed: ends.Placed) -> list[RawCase]:
     """The cases of a request, in their order. UsageError where it names what there is not."""
     request.check()
-    require_two(request, placed)
+    ends.require_two(request, placed)
     transports = chosen("--transport", request.transport, TRANSPORTS)
     require_reach("--transport", transports, request)
     lists = product(
@@ -210,7 +202,7 @@ def _takes(request: FeedRequest, case: RawCase) -> Takes:
 class _Messages(NamedTuple):
     """What is measured, and where: within this host, or by a way to another and back."""
 
-    run: CaseRun[RawCase]
+    run: ends.CaseRun[RawCase]
     request: FeedRequest
     way: Way | None
 
@@ -245,7 +237,7 @@ class _Messages(NamedTuple):
     def _measured(self, stamps: Sequence[str], case: RawCase) -> dict[str, Any]:
         if self.way is None:
             return self._counted(case, stamps)
-        words = (case.transport, case.waiting, str(self.request.busy_poll_us or BUSY_POLL_US))
+        words = (case.transport, case.waiting, str(self.request.busy_poll_us or ends.BUSY_POLL_US))
         with self.way.link.case(Asked(case.transport, SMALLEST, words)) as connection:
             fd = connection.fileno()
             return self._counted(case, [*stamps, "--socket", str(fd)], fd, self.way.interface)
@@ -285,9 +277,9 @@ def run_feed(request: FeedRequest, on_progress: Tell) -> dict[str, Any]:
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
     program's own reason when it fails, or where the other host cannot be reached; UsageError for a wrong request.
     """
-    placed = place_request(SENDER_AND_RECEIVER, request)
+    placed = ends.place_request(ends.SENDER_AND_RECEIVER, request)
     cases, takes = plan(request, placed), partial(_takes, request)
-    run = CaseRun("feed", request.words(), placed, cases, takes, on_progress)
+    run = ends.CaseRun("feed", request.words(), placed, cases, takes, on_progress)
     with linked("feed", request.connect) as link:
         way = Way(link, _interface_to(link)) if link else None
         messages = _Messages(run, request, way)

@@ -9,20 +9,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from tunectl.experiments import pair
 from tunectl.experiments.capture import Replay
 from tunectl.experiments.frame import Case, Count, Experiment, Judged, Lists, Values
-from tunectl.experiments.pair import (
-    OTHERS_MOST,
-    BusyPoll,
-    PairRun,
-    Peer,
-    ended_by,
-    pair_warnings,
-    preempted,
-    receiver_share,
-    unkept,
-    why_no_spinner,
-)
 from tunectl.experiments.tick_figures import FEWEST, Figures
 from tunectl.shapes import (
     BARS,
@@ -104,9 +93,7 @@ class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
     stamps: Stamps | None = None
     stamp_shared: Annotated[Count, about("Of reads with several: their stamp is that of the read's last byte.")] = 0
     negative: Annotated[
-        dict[str, Count],
-        having(*FEED_STAGES),
-        about("Messages whose stage was below minus the uncertainty."),
+        dict[str, Count], having(*FEED_STAGES), about("Messages whose stage was below minus the uncertainty.")
     ] = {}
     drops: Drops = Drops()
     allocations: Annotated[Count, about("Made by the receiver on purpose (--alloc).")] = 0
@@ -145,10 +132,10 @@ class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
         return math.ceil(fewest / self.burst) * self.burst / self.rate
 
 
-class RawFeed(PairRun[RawCase], frozen=True, kw_only=True):
+class RawFeed(pair.PairRun[RawCase], frozen=True, kw_only=True):
     """What `tunectl-probe feed` counted, in ticks of its counter; docs/probe-feed.md has the definitions."""
 
-    busy_poll_us: BusyPoll
+    busy_poll_us: pair.BusyPoll
 
 
 def _lists(case: RawCase) -> Lists:
@@ -222,12 +209,12 @@ def why_void(case: RawCase, run: RawFeed) -> str:
     if not case.receiver_ticks:
         return "void: the receiver waited in vain for the end, so nobody knows whether it had its CPU"
     if case.waiting == SPINNING:
-        return why_no_spinner(receiver_share(case, run.clock.hz), run.cpus[1])
-    if case.involuntary_switches <= OTHERS_MOST * case.sent:
+        return pair.why_no_spinner(pair.receiver_share(case, run.clock.hz), run.cpus[1])
+    if case.involuntary_switches <= pair.OTHERS_MOST * case.sent:
         return ""
     times = f"the receiver was preempted {plural(case.involuntary_switches, 'time')} in {plural(case.sent, 'message')}"
     return (
-        f"void: {times} on CPU {run.cpus[1]} (it may be in {100 * OTHERS_MOST:.0f} %): "
+        f"void: {times} on CPU {run.cpus[1]} (it may be in {100 * pair.OTHERS_MOST:.0f} %): "
         "the delays are not those of a sleeper that has its CPU to itself"
     )
 
@@ -236,7 +223,7 @@ def run_warnings(run: RawFeed) -> Iterator[str]:
     """About the whole run."""
     spins = any(case.waiting == SPINNING and not case.reason for case in run.cases)
     virtual = "the hypervisor may stop either CPU unseen, and stages hold that"
-    return pair_warnings(run, virtual, "" if spins else None)
+    return pair.pair_warnings(run, virtual, "" if spins else None)
 
 
 def case_warnings(case: RawCase, run: RawFeed) -> Iterator[str]:
@@ -245,12 +232,12 @@ def case_warnings(case: RawCase, run: RawFeed) -> Iterator[str]:
     yield from _of_stamps(case)
     if faults := case.minor_faults + case.major_faults:
         yield f"the receiver took {plural(faults, 'page fault')}"
-    yield from preempted("receiver", case.involuntary_switches)
+    yield from pair.preempted("receiver", case.involuntary_switches)
 
 
 def failures(case: RawCase) -> Iterator[str]:
     """Why a case ended before its last message."""
-    yield from ended_by(case.failed, case.errno)
+    yield from pair.ended_by(case.failed, case.errno)
     if case.close_code:
         yield f"the WebSocket reader failed with {case.close_code} before the last message"
 
@@ -279,8 +266,8 @@ def _of_messages(case: RawCase, run: RawFeed) -> Iterator[str]:
         yield f"not of this run, and left out: {plural(case.strangers, 'packet')}"
     if case.reordered:
         yield f"{plural(case.reordered, 'message')} came after a later one of the same symbol"
-    yield from unkept(Figures(case.late, run.clock.hz))
-    yield from preempted("sender", case.sender_involuntary_switches)
+    yield from pair.unkept(Figures(case.late, run.clock.hz))
+    yield from pair.preempted("sender", case.sender_involuntary_switches)
 
 
 def _lost(case: RawCase, due: Figures) -> Iterator[str]:
@@ -352,7 +339,7 @@ def _counted(run: RawFeed, judged: Judged) -> dict[str, Any]:
         "drops": {name: getattr(case.drops, name) for name in ("socket", "softnet", "nic")},
         "stamped": case.stamped,
         "stamps": _stamps(case.stamps, hz) if case.stamps else None,
-        "receiver_cpu_percent": round(100 * receiver_share(case, hz), 2) if has_share else None,
+        "receiver_cpu_percent": round(100 * pair.receiver_share(case, hz), 2) if has_share else None,
     }
 
 
@@ -406,7 +393,7 @@ FEED = Experiment(
 class RoundTrip(NamedTuple):
     """Messages went to another host and back, by this interface of this host."""
 
-    peer: Peer
+    peer: pair.Peer
     interface: str
 
 

@@ -221,9 +221,7 @@ class RawClock(Counter, frozen=True, kw_only=True):
     ] = msgspec.field(default_factory=list)
     cntfrq: Annotated[Count, about("arm64: the register CNTFRQ_EL0."), Maybe] = 0
     offset_ticks: Annotated[
-        tuple[int, int] | None,
-        about("The receiver's counter is ahead of the sender's by at least, by at most."),
-        Maybe,
+        tuple[int, int] | None, about("The receiver's counter is ahead of the sender's by at least, by at most."), Maybe
     ] = None
 
     def shown(self, written: dict[str, Any]) -> dict[str, Any]:

@@ -9,31 +9,10 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.cpulist import named_cpus
+from tunectl.experiments import pair
 from tunectl.experiments.ends import CLIENT_AND_SERVERS
-from tunectl.experiments.frame import (
-    Case,
-    CasesRun,
-    Count,
-    CpuFact,
-    Experiment,
-    HostFacts,
-    Judged,
-    Lists,
-    Values,
-)
+from tunectl.experiments.frame import Case, CasesRun, Count, CpuFact, Experiment, HostFacts, Judged, Lists, Values
 from tunectl.experiments.hedge_states import counts_of
-from tunectl.experiments.pair import (
-    counter,
-    cpu_share,
-    ended_early,
-    host,
-    placement,
-    preempted,
-    real_time_limits,
-    shares_core,
-    unfit_for_threads,
-    why_no_spinner,
-)
 from tunectl.experiments.tick_figures import FEWEST, Figures, ratio
 from tunectl.probe.phase import evidence
 from tunectl.probe.runner import given
@@ -137,8 +116,7 @@ class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
     below_floor: Annotated[Count, about("Answers by a second copy sooner than one can be: there is none.")] = 0
     queue_max: Annotated[Count, about("The most copies that one server had, the one in work among them.")] = 0
     queue_sums: Annotated[
-        Quarters,
-        about("In each quarter of the requests: what both queues held when one came, summed."),
+        Quarters, about("In each quarter of the requests: what both queues held when one came, summed.")
     ] = (0, 0, 0, 0)
     queue_arrivals: Annotated[Quarters, about("And how many came.")] = (0, 0, 0, 0)
     measured_ticks: Annotated[
@@ -158,8 +136,7 @@ class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
         about("Service times: from when the server was last seen ready until it was done."),
     ] = {}
     shorter_of_pair: Annotated[
-        Values,
-        about("Of the requests that both servers were done with, the shorter service time."),
+        Values, about("Of the requests that both servers were done with, the shorter service time.")
     ] = []
     together: Together = Together()
     threads: Annotated[list[Thread], about("The client, A and B; empty where it was simulated.")] = []
@@ -206,7 +183,7 @@ class RawHedge(CasesRun[RawCase], frozen=True, kw_only=True):
 
     def shares_core(self, one: int, other: int) -> bool:
         """Are these two of the three on hardware threads of one core?"""
-        return self.facts is not None and shares_core(self.cpus, self.facts.cpus, one, other)
+        return self.facts is not None and pair.shares_core(self.cpus, self.facts.cpus, one, other)
 
 
 def _lists(case: RawCase) -> Lists:
@@ -246,7 +223,7 @@ def _contradiction(case: RawCase) -> str:
 def why_void(case: RawCase, run: RawHedge) -> str:
     """Why the times of a measured case are no result; "" where they are one."""
     for cpu, thread in zip(run.cpus, case.threads, strict=False):
-        if reason := why_no_spinner(cpu_share(thread.cpu_ns, thread.ticks, run.clock.hz), cpu):
+        if reason := pair.why_no_spinner(pair.cpu_share(thread.cpu_ns, thread.ticks, run.clock.hz), cpu):
             return reason
     late = Figures(case.late, run.clock.hz)
     late_ns = late.at("99") * 1e9 / run.clock.hz if late.n else 0.0
@@ -260,10 +237,10 @@ def why_void(case: RawCase, run: RawHedge) -> str:
 
 def run_warnings(run: RawHedge) -> Iterator[str]:
     """About the whole run."""
-    yield from ended_early(run)
+    yield from pair.ended_early(run)
     if run.facts is None:
         return
-    yield from placement(CLIENT_AND_SERVERS, run, run.facts)
+    yield from pair.placement(CLIENT_AND_SERVERS, run, run.facts)
     if run.shares_core(1, 2):
         yield (
             f"no hedge helps against what slows a core: both servers (CPUs {run.cpus[1]} and {run.cpus[2]}) are "
@@ -272,10 +249,10 @@ def run_warnings(run: RawHedge) -> Iterator[str]:
     for which in (1, 2):
         if run.shares_core(0, which):
             yield f"the client and {_ROLES[which]} (CPUs {run.cpus[0]} and {run.cpus[which]}) share a physical core"
-    yield from unfit_for_threads(CLIENT_AND_SERVERS, run, run.facts)
-    yield from real_time_limits(run)
-    yield from counter(run)
-    yield from host(run, run.facts, "the hypervisor may stop any of the three CPUs unseen, or all of them at once")
+    yield from pair.unfit_for_threads(CLIENT_AND_SERVERS, run, run.facts)
+    yield from pair.real_time_limits(run)
+    yield from pair.counter(run)
+    yield from pair.host(run, run.facts, "the hypervisor may stop any of the three CPUs unseen, or all of them at once")
 
 
 def natural_share(delay: str) -> float:
@@ -307,7 +284,7 @@ def case_warnings(case: RawCase, run: RawHedge) -> Iterator[str]:
     for role, thread in zip(_ROLES, case.threads, strict=False):
         if thread.page_faults:
             yield f"the {role} took {thread.page_faults} page faults"
-        yield from preempted(role, thread.preemptions)
+        yield from pair.preempted(role, thread.preemptions)
 
 
 def _missed(case: RawCase) -> Iterator[str]:

@@ -7,14 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tunectl.experiments.ends import (
-    BUSY_POLL_US,
-    SENDER_AND_RECEIVER,
-    CaseRun,
-    PairRequest,
-    Placed,
-    place_request,
-)
+from tunectl.experiments import ends
 from tunectl.experiments.frame import Takes, chosen, listed, within
 from tunectl.experiments.link import SMALLEST, TYPES, Asked, Link, linked, require_reach
 from tunectl.experiments.wake_cells import TIMERS, RawCase, explained_wake
@@ -43,7 +36,7 @@ _CASE_S = 0.1  # beyond its schedule, mostly to find out the counter's rate
 
 
 @dataclass(frozen=True)
-class WakeRequest(PairRequest):
+class WakeRequest(ends.PairRequest):
     """The options of `tunectl probe wake`, lists as text; None leaves each at its default."""
 
     mechanisms: str | None = None
@@ -62,7 +55,7 @@ class WakeRequest(PairRequest):
         yield from self.pair_words()
 
 
-def plan(request: WakeRequest, placed: Placed) -> list[RawCase]:
+def plan(request: WakeRequest, placed: ends.Placed) -> list[RawCase]:
     """The cases of a request, in their order. UsageError where it names what there is not."""
     usual = ",".join(TYPES) if request.connect else "messages"
     asked = usual if request.mechanisms is None else request.mechanisms
@@ -114,12 +107,12 @@ def _takes(request: WakeRequest, case: RawCase) -> Takes:
     return Takes(warm_up_s, _CASE_S + (request.messages or _USUAL_MESSAGES) * case.idle_ms / 1e3)
 
 
-def _measured(run: CaseRun[RawCase], asked: WakeRequest, link: Link | None, case: RawCase) -> dict[str, Any]:
+def _measured(run: ends.CaseRun[RawCase], asked: WakeRequest, link: Link | None, case: RawCase) -> dict[str, Any]:
     """Over `link`, round trips."""
     if link is None:
         return run.counted(case)
     size = asked.message_bytes or SMALLEST
-    words = (case.mechanism, case.way, str(asked.busy_poll_us or BUSY_POLL_US), str(size), str(asked.fds or 1))
+    words = (case.mechanism, case.way, str(asked.busy_poll_us or ends.BUSY_POLL_US), str(size), str(asked.fds or 1))
     with link.case(Asked(case.mechanism, size, words)) as connection:
         fd = connection.fileno()
         return run.counted(case, ("--socket", str(fd), "--peer-hz", str(link.peer.hz)), keep=fd)
@@ -131,9 +124,9 @@ def run_wake(request: WakeRequest, on_progress: Tell = lambda _: None) -> dict[s
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
     program's own reason when it fails, or where the other host cannot be reached; UsageError for a wrong request.
     """
-    placed = place_request(SENDER_AND_RECEIVER, request)
+    placed = ends.place_request(ends.SENDER_AND_RECEIVER, request)
     cases, takes = plan(request, placed), partial(_takes, request)
-    run = CaseRun("wake", request.words(), placed, cases, takes, on_progress)
+    run = ends.CaseRun("wake", request.words(), placed, cases, takes, on_progress)
     with linked("wake", request.connect) as link:
         raw = run.measure(partial(_measured, run, request, link))
         return run.noted(explained_wake(raw, link.peer if link else None))

@@ -8,19 +8,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from tunectl.experiments import pair
 from tunectl.experiments.frame import Case, Count, Experiment, Judged, Lists, Values, why_throttled
-from tunectl.experiments.pair import (
-    OTHERS_MOST,
-    BusyPoll,
-    PairRun,
-    Peer,
-    ended_by,
-    pair_warnings,
-    preempted,
-    receiver_share,
-    unkept,
-    why_no_spinner,
-)
 from tunectl.experiments.tick_figures import Figures, halved, ratio
 from tunectl.shapes import PERCENTILES, Maybe, about
 from tunectl.shapes import Case as WakeCase
@@ -40,8 +29,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     ticks: Count
     tids: Annotated[tuple[Count, Count, Count], about("The receiver, the sender, and the program's main thread.")]
     files: Annotated[
-        dict[str, str],
-        about("/proc/schedstat, else /proc/stat, and the schedstat of these threads, by path."),
+        dict[str, str], about("/proc/schedstat, else /proc/stat, and the schedstat of these threads, by path.")
     ]
 
     def line(self, path: str, cpu: int) -> str:
@@ -94,10 +82,10 @@ class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
         return ["--case", f"{self.mechanism}:{self.way}:{self.idle_ms!r}"]
 
 
-class RawWake(PairRun[RawCase], frozen=True, kw_only=True):
+class RawWake(pair.PairRun[RawCase], frozen=True, kw_only=True):
     """What `tunectl-probe wake` counted, in ticks of its counter; docs/probe-wake.md has the definitions."""
 
-    busy_poll_us: BusyPoll
+    busy_poll_us: pair.BusyPoll
     messages: Annotated[Count, about("Asked for in each case.")]
     bytes: Annotated[Count, about("Of each message.")]
     fds: Annotated[Count, about("In each poll and epoll set; all but the receiver's own are idle.")]
@@ -159,13 +147,13 @@ def why_void(case: RawCase, run: RawWake) -> str:
     """Why the delays of a measured case are no result; "" where they are one."""
     receiver = run.cpus[1]
     if case.waiting == "spinning":
-        return why_no_spinner(receiver_share(case, run.clock.hz), receiver) or _why_unready(case, run)
+        return pair.why_no_spinner(pair.receiver_share(case, run.clock.hz), receiver) or _why_unready(case, run)
     met = met_others(case, run)
-    if met is None or met <= OTHERS_MOST:
+    if met is None or met <= pair.OTHERS_MOST:
         return _why_unready(case, run)
-    shown = f"{100 * met:.2g} %" if met < 0.995 else "nearly all"
+    shown, most = f"{100 * met:.2g} %" if met < 0.995 else "nearly all", f"{100 * pair.OTHERS_MOST:.0f} %"
     return (
-        f"void: in {shown} of the messages another task ran on CPU {receiver} (it may in {100 * OTHERS_MOST:.0f} %): "
+        f"void: in {shown} of the messages another task ran on CPU {receiver} (it may in {most}): "
         "the delays are not those of a sleeper that has its CPU to itself"
     )
 
@@ -187,20 +175,20 @@ def met_others(case: RawCase, run: RawWake) -> float | None:
     (sum of L + runs * F) / T. No more messages than there were runs, where the kernel counts them.
     """
     is_alone = run.cpus[0] != run.cpus[1] or case.mechanism in TIMERS
-    preempted = min(case.preemptions / case.sent, 1.0) if case.sent and is_alone else 0.0
+    lost_cpu = min(case.preemptions / case.sent, 1.0) if case.sent and is_alone else 0.0
     account = occupancy(case, run)
     if account is None:
-        return preempted or None
+        return lost_cpu or None
     slices = account.cpu_slices
     runs = None if slices is None else max(slices - account.own_slices, 0)  # of others, on this CPU
-    if runs is not None and runs <= OTHERS_MOST * case.sent:
-        return preempted
+    if runs is not None and runs <= pair.OTHERS_MOST * case.sent:
+        return lost_cpu
     doubt_ns = _STEPS_OF_DOUBT * account.step_ns + _SWITCH_NS * account.own_slices
     others_ns = max(account.cpu_ns - account.own_ns - doubt_ns, 0)
     delays = Figures(case.delay, run.clock.hz)
     flight_ns = delays.ns(delays.at("50")) if delays.n else 0
     met = (others_ns + (runs or 0) * flight_ns) / account.elapsed_ns
-    return min(max(met, preempted), 1.0)
+    return min(max(met, lost_cpu), 1.0)
 
 
 def step_of_doubt_ns(case: RawCase, run: RawWake) -> float | None:
@@ -212,7 +200,7 @@ def step_of_doubt_ns(case: RawCase, run: RawWake) -> float | None:
     account = occupancy(case, run)
     if account is None:
         return 0.0
-    return account.step_ns if _STEPS_OF_DOUBT * account.step_ns > OTHERS_MOST * account.elapsed_ns else None
+    return account.step_ns if _STEPS_OF_DOUBT * account.step_ns > pair.OTHERS_MOST * account.elapsed_ns else None
 
 
 def run_warnings(run: RawWake) -> Iterator[str]:
@@ -222,7 +210,7 @@ def run_warnings(run: RawWake) -> Iterator[str]:
     if run.facts.timer_slack_ns > 1 and any(case.mechanism == "clock_nanosleep" for case in run.cases):
         slack = [f"timer slack is {run.facts.timer_slack_ns:,} ns: a timer may expire so much late without being late"]
     virtual = "waking an idle CPU goes through the hypervisor"
-    yield from pair_warnings(run, virtual, " in the cases without idle time" if is_spun else None, slack)
+    yield from pair.pair_warnings(run, virtual, " in the cases without idle time" if is_spun else None, slack)
     steps = [step for case in run.cases if (step := step_of_doubt_ns(case, run)) is not None]
     if steps:  # sleepers whose CPU somebody else may have had, without anybody knowing
         how = f"only in steps of {max(steps) / 1e6:.0f} ms" if max(steps) else "not at all"
@@ -263,7 +251,7 @@ def _cause(case: RawCase, run: RawWake) -> str:
 def case_warnings(case: RawCase, run: RawWake) -> Iterator[str]:
     """About one case that was measured."""
     lost = case.sent - case.arrived
-    yield from ended_by(case.failed, case.errno)
+    yield from pair.ended_by(case.failed, case.errno)
     if case.sent < run.messages:
         yield f"{case.sent} of {run.messages} messages were sent"
     if lost > 0:
@@ -274,7 +262,7 @@ def case_warnings(case: RawCase, run: RawWake) -> Iterator[str]:
         yield f"{case.reordered} messages came after a later one"
     if case.negative:
         yield f"{case.negative} messages were received before they were sent, by the two CPUs' counters: left out"
-    yield from unkept(Figures(case.late, run.clock.hz))
+    yield from pair.unkept(Figures(case.late, run.clock.hz))
     if case.late_expirations:
         yield (
             f"{case.late_expirations} of {case.sent} expirations had passed before the thread came to wait for them: "
@@ -282,7 +270,7 @@ def case_warnings(case: RawCase, run: RawWake) -> Iterator[str]:
         )
     if case.page_faults:
         yield f"the probe itself took {case.page_faults} page faults"
-    yield from preempted("receiver", case.preemptions)
+    yield from pair.preempted("receiver", case.preemptions)
 
 
 def _why_nothing(case: RawCase) -> str:
@@ -319,7 +307,7 @@ def _counted(run: RawWake, judged: Judged) -> dict[str, Any]:
         **delays.summary_ns(),
         **{name: judged.figures(values, hz).spread_ns() for name, values in spreads.items()},
         "period_ns": delays.ns(case.period_ticks),
-        "receiver_cpu_percent": None if _why_nothing(case) else round(100 * receiver_share(case, hz), 2),
+        "receiver_cpu_percent": None if _why_nothing(case) else round(100 * pair.receiver_share(case, hz), 2),
         "napi_id": case.napi_id,
         "histogram": delays.histogram_ns(),
     }
@@ -366,7 +354,7 @@ WAKE = Experiment(
 )
 
 
-def explained_wake(raw: dict[str, Any], peer: Peer | None = None) -> dict[str, Any]:
+def explained_wake(raw: dict[str, Any], peer: pair.Peer | None = None) -> dict[str, Any]:
     """The tunectl.probe.wake/1 document of what `tunectl-probe wake` counted; `peer` is the other host. Pure."""
     run = WAKE.read(raw)
     found = WAKE.judged(run)

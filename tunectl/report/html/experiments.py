@@ -8,15 +8,7 @@ from tunectl.report.contention import contention_conditions, parts
 from tunectl.report.feed import DUE, OF_STAGES, due_row, feed_conditions, stage_rows
 from tunectl.report.figures import wake_conditions
 from tunectl.report.hedge import FATES, HEADER, fates, figures, findings, hedge_conditions, title_of
-from tunectl.report.html.charts import (
-    MAX_CURVES,
-    load_plot,
-    range_marks,
-    series_plot,
-    share_plot,
-    stacked_bars,
-    warmth,
-)
+from tunectl.report.html.charts import MAX_CURVES, load_plot, range_marks, series_plot, share_plot, stacked_bars, warmth
 from tunectl.shapes import FEED_STAGES, Case, CaseTable, Contention, Feed, Hedge, HedgeCase, Wake
 from tunectl.wording import nanoseconds, plain
 

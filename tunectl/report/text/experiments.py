@@ -10,18 +10,7 @@ from tunectl.report.hedge import FATES, HEADER, fates, figures, findings, hedge_
 from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
-from tunectl.shapes import (
-    FEED_STAGES,
-    Case,
-    CaseTable,
-    Contention,
-    Feed,
-    Hedge,
-    Peer,
-    Speedup,
-    Wake,
-    typed,
-)
+from tunectl.shapes import FEED_STAGES, Case, CaseTable, Contention, Feed, Hedge, Peer, Speedup, Wake, typed
 from tunectl.wording import nanoseconds, plural
 
 MAX_WARNINGS = 12  # of single cases; JSON has them all
