@@ -114,7 +114,11 @@ def read_capture(path: Path) -> Capture:
 
     A packet whose time is before the one it follows, as cards with several queues write them, is put in its place.
     """
-    data = _bytes_of(path)
+    try:
+        data = read_given(str(path), LARGEST)
+    except OSError as error:
+        hint = "cut it with editcap -c" if error.errno == EFBIG else "name a pcap file, as tcpdump -w writes it"
+        raise UsageError(f"{path}: {error.strerror}", hint) from error
     order, unit_ns, link = _header(path, data)
     if link not in _LINKS:
         raise UsageError(f"{path}: link type {link} is not known", "capture on an Ethernet interface, or with -i any")
@@ -150,14 +154,6 @@ def _none_found(path: Path, others: int, unfollowed: Counter[str]) -> UsageError
     why = ", ".join(f"{count:,}: {reason}" for reason, count in unfollowed.most_common(_MOST_REASONS))
     what = f"no UDP datagram was found, and {unfollowed.total():,} of {others + unfollowed.total():,} packets could not"
     return UsageError(f"{path}: {what} be followed", why)
-
-
-def _bytes_of(path: Path) -> bytes:
-    try:
-        return read_given(str(path), LARGEST)
-    except OSError as error:
-        hint = "cut it with editcap -c" if error.errno == EFBIG else "name a pcap file, as tcpdump -w writes it"
-        raise UsageError(f"{path}: {error.strerror}", hint) from error
 
 
 def _header(path: Path, data: bytes) -> tuple[str, int, int]:

@@ -1,6 +1,5 @@
 """`contention`, locks and allocators between two threads: what is asked for, which cases, and how each is measured."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -9,7 +8,6 @@ from tunectl.errors import UsageError
 from tunectl.experiments.contention_cells import RawCase, explained_contention
 from tunectl.experiments.ends import SENDER_AND_RECEIVER, CaseRun, EndsRequest, Placed, place_request, require_two
 from tunectl.experiments.frame import Takes, check_duration, chosen
-from tunectl.probe.runner import given
 from tunectl.work import Tell
 
 BUFFERS, HAND_OVERS = ("malloc", "pool"), ("mutex", "futex", "ring")
@@ -23,6 +21,7 @@ _CASE_S = 0.5  # beyond its schedule: the counter's rate
 class ContentionRequest(EndsRequest):
     """The options of `tunectl probe contention`, lists as text."""
 
+    options = ("duration_s", "fifo", "intrude")
     buffers: str = ",".join(BUFFERS)
     hand_over: str = ",".join(HAND_OVERS)
     threads: int = THREADS
@@ -38,11 +37,6 @@ class ContentionRequest(EndsRequest):
             what = f"--rate {self.rate} for --duration {self.duration_s:g}: that is {count:,} buffers"
             raise UsageError(what, f"from 1 to {MOST_BUFFERS:,} in a case")
 
-    def words(self) -> Iterator[str]:
-        """The program's arguments that are the same for each case."""
-        yield from ("--duration", f"{self.duration_s:.6f}")
-        yield from given(fifo=self.fifo, intrude=self.intrude)
-
 
 def plan(request: ContentionRequest, placed: Placed) -> list[RawCase]:
     """The cases of a request, in their order. UsageError where it names what there is not."""
@@ -55,12 +49,8 @@ def plan(request: ContentionRequest, placed: Placed) -> list[RawCase]:
 
 
 def run_contention(request: ContentionRequest, on_progress: Tell) -> dict[str, Any]:
-    """The tunectl.probe.contention/1 document; `on_progress` is told of each case.
-
-    Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
-    program's own reason when it fails; UsageError for a wrong request.
-    """
+    """The tunectl.probe.contention/1 document. UsageError for a wrong request; else as CaseRun.measure()."""
     placed = place_request(SENDER_AND_RECEIVER, request)
     takes = Takes(_WARM_UPS / request.rate, _CASE_S + request.duration_s)
-    run = CaseRun("contention", request.words(), placed, plan(request, placed), lambda _: takes, on_progress)
+    run = CaseRun("contention", request, placed, plan(request, placed), lambda _: takes, on_progress)
     return run.noted(explained_contention(run.measure(run.counted)))

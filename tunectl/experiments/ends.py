@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple
 
 from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
 from tunectl.errors import UsageError
@@ -16,16 +16,25 @@ from tunectl.probe.runner import given
 from tunectl.work import Tell
 
 BUSY_POLL_US = 50  # where nothing else is asked for
+_PROGRAMS = {"duration_s": "duration", "message_bytes": "bytes"}  # options that are called otherwise there
 
 
 @dataclass(frozen=True)
 class EndsRequest:
     """Options of all experiments; None leaves each at its default."""
 
+    options: ClassVar[tuple[str, ...]]  # those that the program is asked with, the same for each case
+
     cpus: str | None = None
     among: str | None = None
     fifo: int | None = None
     intrude: bool = False
+
+    def words(self) -> Iterator[str]:
+        """The program's arguments of these."""
+        for name in self.options:
+            value = getattr(self, name)
+            yield from given(**{_PROGRAMS.get(name, name): f"{value:.6f}" if name == "duration_s" else value})
 
 
 @dataclass(frozen=True)
@@ -35,10 +44,6 @@ class PairRequest(EndsRequest):
     busy_poll_us: int | None = None
     listen: str | None = None
     connect: str | None = None
-
-    def pair_words(self) -> Iterator[str]:
-        """The program's arguments of these."""
-        yield from given(fifo=self.fifo, busy_poll_us=self.busy_poll_us, intrude=self.intrude)
 
 
 class Ends(NamedTuple):
@@ -105,15 +110,12 @@ class Placed(NamedTuple):
 
 
 class CaseRun(Generic[RawCase]):
-    """The cases of a request, one after the other, on their CPUs; without any where `placed` is None.
-
-    `words` are the program's arguments that are the same for each case.
-    """
+    """The cases of a request, one after the other, on their CPUs; without any where `placed` is None."""
 
     def __init__(
         self,
         name: str,
-        words: Iterable[str],
+        request: EndsRequest,
         placed: Placed | None,
         cases: Sequence[RawCase],
         takes: Callable[[RawCase], Takes],
@@ -122,10 +124,10 @@ class CaseRun(Generic[RawCase]):
         where = ["--cpus", placed.text] if placed else []
         self.cases, self.takes, self.tell = cases, takes, tell
         self.notes = [placed.note] if placed and placed.note else []
-        self._words, self._cpus = [name, *where, *words], placed.cpus if placed else frozenset()
+        self._words, self._cpus = [name, *where, *request.words()], placed.cpus if placed else frozenset()
 
     def measure(self, measure: Callable[[RawCase], dict[str, Any]], after_s: float = 0.0) -> dict[str, Any]:
-        """What was counted, as measured_cases() has it. TunectlError where nothing was."""
+        """What was counted, as measured_cases() has it. TunectlError with the program's own reason."""
         return measured_cases(self.cases, measure, self.takes, self.tell, after_s)
 
     def counted(self, case: RawCase, words: Iterable[str] = (), keep: int | None = None) -> dict[str, Any]:

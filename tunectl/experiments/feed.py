@@ -1,7 +1,7 @@
 """`feed`, market data from a socket to a book: what is asked for, which cases that is, and how each is measured."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace as asked_otherwise
 from functools import partial
@@ -21,7 +21,6 @@ from tunectl.experiments.link import SMALLEST, Asked, Link, linked, require_reac
 from tunectl.host.counters import rises
 from tunectl.host.nics import ALL, Stamping, read_nic_drops, read_softnet_drops, read_stamping
 from tunectl.host.sysroot import Sysroot
-from tunectl.probe.runner import given
 from tunectl.work import Tell, Work
 
 MOST_A_SECOND = 1_000_000
@@ -43,6 +42,7 @@ _CASE_S = 0.5  # beyond its schedule: the counter's rate
 class FeedRequest(ends.PairRequest):
     """The options of `tunectl probe feed`, lists as text."""
 
+    options = ("duration_s", "rcvbuf", "fifo", "busy_poll_us", "intrude")
     transport: str = "tcp"
     format: str = "ws-json"
     symbols: str = "1"
@@ -69,12 +69,6 @@ class FeedRequest(ends.PairRequest):
         if not self.replay and messages < max(self.burst, 1):
             fewest = f"--burst {self.burst} needs at least so many: more a second, or for a longer time"
             raise UsageError(f"{what}: that is {messages:,} messages", fewest)
-
-    def words(self) -> Iterator[str]:
-        """The program's arguments that are the same for each case."""
-        yield from ("--duration", f"{self.duration_s:.6f}")
-        yield from given(rcvbuf=self.rcvbuf)
-        yield from self.pair_words()
 
 
 def replayed(request: FeedRequest, file: str, speed: float | None, rate: int | None) -> FeedRequest:
@@ -180,13 +174,6 @@ def _lack_of_card(card: Stamping) -> tuple[str, str]:
     return "", ""
 
 
-class Way(NamedTuple):
-    """To another host and back."""
-
-    link: Link
-    interface: str  # of this host
-
-
 def far_words(said: Sequence[str]) -> list[str]:
     """The arguments of the other host's program, made of the words that _measured() sends. ValueError for others."""
     transport, waiting, busy_poll_us = said
@@ -200,18 +187,20 @@ def _takes(request: FeedRequest, case: RawCase) -> Takes:
 
 
 class _Messages(NamedTuple):
-    """What is measured, and where: within this host, or by a way to another and back."""
+    """What is measured, and where: within this host, or over another and back."""
 
     run: ends.CaseRun[RawCase]
     request: FeedRequest
-    way: Way | None
+    link: Link | None
+    trip: RoundTrip | None
 
     def measure(self) -> dict[str, Any]:
         """What was counted, as if one run of the program had counted it. TunectlError where nothing was."""
-        stamps = choose(self.request.stamps, read_stamping(Sysroot(), self.way.interface) if self.way else None)
+        stamps = choose(self.request.stamps, read_stamping(Sysroot(), self.trip.interface) if self.trip else None)
         self.run.notes += [stamps.note] * bool(stamps.note)
-        again = next((case for case in self.run.cases if _may_be_stamped(case)), None) if stamps.words != OFF else None
-        after_s = self.run.takes(again).total if again else 0.0
+        # What the kernel decrypts has no receive stamps.
+        again = [case for case in self.run.cases if not case.reason and case.tls == "off" and stamps.words != OFF]
+        after_s = self.run.takes(again[0]).total if again else 0.0
         return self.run.measure(partial(self._measured, stamps.words), after_s)
 
     def without_stamps(self, raw: dict[str, Any]) -> dict[str, Any] | None:
@@ -235,12 +224,12 @@ class _Messages(NamedTuple):
         return document
 
     def _measured(self, stamps: Sequence[str], case: RawCase) -> dict[str, Any]:
-        if self.way is None:
+        if self.link is None or self.trip is None:
             return self._counted(case, stamps)
         words = (case.transport, case.waiting, str(self.request.busy_poll_us or ends.BUSY_POLL_US))
-        with self.way.link.case(Asked(case.transport, SMALLEST, words)) as connection:
+        with self.link.case(Asked(case.transport, SMALLEST, words)) as connection:
             fd = connection.fileno()
-            return self._counted(case, [*stamps, "--socket", str(fd)], fd, self.way.interface)
+            return self._counted(case, [*stamps, "--socket", str(fd)], fd, self.trip.interface)
 
     def _counted(
         self, case: RawCase, words: Sequence[str], keep: int | None = None, nic: str | None = None
@@ -259,11 +248,6 @@ class _Messages(NamedTuple):
         return measured
 
 
-def _may_be_stamped(case: RawCase) -> bool:
-    """What the kernel decrypts has no receive stamps."""
-    return not case.reason and case.tls == "off"
-
-
 def _host_drops(nic: str | None) -> dict[str, int]:
     """Of those who count them."""
     root = Sysroot()
@@ -272,24 +256,12 @@ def _host_drops(nic: str | None) -> dict[str, int]:
 
 
 def run_feed(request: FeedRequest, on_progress: Tell) -> dict[str, Any]:
-    """The tunectl.probe.feed/1 document; `on_progress` is told of each case.
-
-    Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
-    program's own reason when it fails, or where the other host cannot be reached; UsageError for a wrong request.
-    """
+    """The tunectl.probe.feed/1 document. UsageError for a wrong request; else as CaseRun.measure() and linked()."""
     placed = ends.place_request(ends.SENDER_AND_RECEIVER, request)
     cases, takes = plan(request, placed), partial(_takes, request)
-    run = ends.CaseRun("feed", request.words(), placed, cases, takes, on_progress)
+    run = ends.CaseRun("feed", request, placed, cases, takes, on_progress)
     with linked("feed", request.connect) as link:
-        way = Way(link, _interface_to(link)) if link else None
-        messages = _Messages(run, request, way)
+        trip = RoundTrip(link.peer, link.interface()) if link else None
+        messages = _Messages(run, request, link, trip)
         raw = messages.measure()
-        trip = RoundTrip(way.link.peer, way.interface) if way else None
         return run.noted(explained_feed(raw, messages.without_stamps(raw), request.replay, trip))
-
-
-def _interface_to(link: Link) -> str:
-    try:
-        return link.interface()
-    except OSError as error:
-        raise TunectlError(f"--connect {link.peer.address}: no route leads there: {error.strerror}") from error

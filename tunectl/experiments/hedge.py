@@ -1,7 +1,6 @@
 """`hedge`, a second copy of each late request: what is asked for, which cases that is, and how each is measured."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,7 +12,6 @@ from tunectl.experiments.hedge_cells import RawCase, explained_hedge, natural_sh
 from tunectl.host.counters import THROTTLES, rises
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import Throttles, read_throttles
-from tunectl.probe.runner import given
 from tunectl.work import Tell
 
 MOST_REQUESTS = 5_990_000  # of a case: the program keeps what became of each of them
@@ -34,6 +32,7 @@ _SIMULATED_S = 1e-6  # what a simulated request takes, about
 class HedgeRequest(EndsRequest):
     """The options of `tunectl probe hedge`, lists as text; None for a limit that there is not."""
 
+    options = ("duration_s", "simulate", "fifo", "intrude")
     service_ns: int = SERVICE_NS
     load: str = LOADS
     delay: str = DELAYS
@@ -61,11 +60,6 @@ class HedgeRequest(EndsRequest):
             raise UsageError(f"--budget {self.budget:g}: second copies for each request, from 0 to 1")
         if self.simulate and (self.cpus or self.fifo or self.intrude):
             raise UsageError("--simulate: --cpus, --fifo and --intrude are of a measurement", "leave them out")
-
-    def words(self) -> Iterator[str]:
-        """The program's arguments; not those of a case."""
-        yield from ("--duration", f"{self.duration_s:.6f}")
-        yield from given(simulate=self.simulate, fifo=self.fifo, intrude=self.intrude)
 
 
 def plan(request: HedgeRequest) -> list[RawCase]:
@@ -122,12 +116,8 @@ def _throttles(placed: Placed | None) -> Throttles:
 
 
 def run_hedge(request: HedgeRequest, on_progress: Tell) -> dict[str, Any]:
-    """The tunectl.probe.hedge/1 document; `on_progress` is told of each case.
-
-    Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
-    program's own reason when it fails; UsageError for a wrong request.
-    """
+    """The tunectl.probe.hedge/1 document. UsageError for a wrong request; else as CaseRun.measure()."""
     cases, takes = plan(request), partial(_takes, request)
     placed = None if request.simulate else place_request(CLIENT_AND_SERVERS, request)
-    run = CaseRun("hedge", request.words(), placed, cases, takes, on_progress)
+    run = CaseRun("hedge", request, placed, cases, takes, on_progress)
     return run.noted(explained_hedge(run.measure(partial(_measured, run, placed))))

@@ -1,6 +1,6 @@
 """`wake`, spinning against sleeping: what is asked for, which cases that is, and how each is measured."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,7 +11,6 @@ from tunectl.experiments import ends
 from tunectl.experiments.frame import Takes, chosen, listed, within
 from tunectl.experiments.link import SMALLEST, TYPES, Asked, Link, linked, require_reach
 from tunectl.experiments.wake_cells import TIMERS, RawCase, explained_wake
-from tunectl.probe.runner import given
 from tunectl.work import Tell
 
 _USUAL_MESSAGES = 99
@@ -39,6 +38,7 @@ _CASE_S = 0.1  # beyond its schedule, mostly to find out the counter's rate
 class WakeRequest(ends.PairRequest):
     """The options of `tunectl probe wake`, lists as text; None leaves each at its default."""
 
+    options = ("messages", "message_bytes", "fds", "dirty_kib", "cold_sender", "fifo", "busy_poll_us", "intrude")
     mechanisms: str | None = None
     waiting: str | None = None
     idle_ms: str | None = None
@@ -47,12 +47,6 @@ class WakeRequest(ends.PairRequest):
     fds: int | None = None
     dirty_kib: int | None = None
     cold_sender: bool = False
-
-    def words(self) -> Iterator[str]:
-        """The program's arguments that are the same for each case."""
-        yield from given(messages=self.messages, bytes=self.message_bytes, fds=self.fds)
-        yield from given(dirty_kib=self.dirty_kib, cold_sender=self.cold_sender)
-        yield from self.pair_words()
 
 
 def plan(request: WakeRequest, placed: ends.Placed) -> list[RawCase]:
@@ -119,14 +113,10 @@ def _measured(run: ends.CaseRun[RawCase], asked: WakeRequest, link: Link | None,
 
 
 def run_wake(request: WakeRequest, on_progress: Tell = lambda _: None) -> dict[str, Any]:
-    """The tunectl.probe.wake/1 document; `on_progress` is told of each case.
-
-    Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
-    program's own reason when it fails, or where the other host cannot be reached; UsageError for a wrong request.
-    """
+    """The tunectl.probe.wake/1 document. UsageError for a wrong request; else as CaseRun.measure() and linked()."""
     placed = ends.place_request(ends.SENDER_AND_RECEIVER, request)
     cases, takes = plan(request, placed), partial(_takes, request)
-    run = ends.CaseRun("wake", request.words(), placed, cases, takes, on_progress)
+    run = ends.CaseRun("wake", request, placed, cases, takes, on_progress)
     with linked("wake", request.connect) as link:
         raw = run.measure(partial(_measured, run, request, link))
         return run.noted(explained_wake(raw, link.peer if link else None))
