@@ -85,19 +85,13 @@ struct hedge_together hedge_relate(const struct hedge_run *run)
     return t;
 }
 
-/* Answers by a hedge before its own delay and the fastest reply: there is none. */
-static uint64_t count_below_floor(const struct client *c)
-{
-    uint64_t n = 0;
-    for (const struct request *r = c->requests + c->warm_ups; r < c->requests + c->next; r++)
-        n += r->state & REQUEST_WON && r->answered - r->due < r->delay + c->fastest_ticks;
-    return n;
-}
-
 static void write_counts(struct json *j, const struct hedge_run *run)
 {
     const struct client *c = &run->client;
-    json_counts(j, {"warm_ups", c->warm_ups}, {"below_floor", count_below_floor(c)}, {"queue_max", c->queue_most},
+    uint64_t below_floor = 0;   /* answers by a hedge before its own delay and the fastest reply: there is none */
+    for (const struct request *r = c->requests + c->warm_ups; r < c->requests + c->next; r++)
+        below_floor += r->state & REQUEST_WON && r->answered - r->due < r->delay + c->fastest_ticks;
+    json_counts(j, {"warm_ups", c->warm_ups}, {"below_floor", below_floor}, {"queue_max", c->queue_most},
                 {"measured_ticks", run->measured_ticks}, {"busy_ticks", c->busy_ticks}, {"wasted_ticks", c->wasted_ticks},
                 {"free_ticks", run->servers[SERVER_A].free_ticks + run->servers[SERVER_B].free_ticks});
     json_uints(j, "queue_sums", c->queues, QUARTERS);

@@ -86,15 +86,7 @@ void hedge_end(struct hedge_run *run, uint64_t now);
 /* A case on simulated time, from its plan to its end. */
 void hedge_simulate(struct hedge_run *run);
 
-/* The steps of the threads, of a struct hedge_run. */
 enum { HEDGE_CLIENT, HEDGE_A, HEDGE_B, HEDGE_ENDS };
-
-void hedge_prepare_client(void *run);
-void hedge_run_client(void *run);
-void hedge_prepare_a(void *run);
-void hedge_prepare_b(void *run);
-void hedge_serve_a(void *run);
-void hedge_serve_b(void *run);
 
 /*
  * Is one server slow when the other is? Slow: above the 99th percentile of its own service times. Of the requests that both servers
