@@ -102,8 +102,3 @@ struct hedge_together {
 };
 
 struct hedge_together hedge_relate(const struct hedge_run *run);
-
-/* Members of the document of a struct hedge_run, as pair_experiment has them. */
-void hedge_write_run(struct json *j, const void *run);
-void hedge_write_asked(struct json *j, const void *run);
-void hedge_write_measured(struct json *j, void *run);
