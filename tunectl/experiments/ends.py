@@ -4,17 +4,20 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, NamedTuple
 
 from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
-from tunectl.errors import UsageError
-from tunectl.experiments.frame import RawCase, Takes, case_document, measured_cases
+from tunectl.errors import TunectlError, UsageError
+from tunectl.experiments.frame import CaseError, RawCase, Takes, joined, require_online
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.sysroot import Sysroot
-from tunectl.probe.runner import given
-from tunectl.work import Tell
+from tunectl.probe.runner import document_of, given, start
+from tunectl.work import Tell, Work
 
+_INTERRUPTED = "interrupted before it was measured"
+_LONG_WARM_UP_S = 1.0  # it is named
+_GRACE_S = 60.0  # beyond twice of what a case is to take
 BUSY_POLL_US = 50  # where nothing else is asked for
 _PROGRAMS = {"duration_s": "duration", "message_bytes": "bytes"}  # options that are called otherwise there
 
@@ -109,34 +112,69 @@ class Placed(NamedTuple):
         return frozenset(self.ends)
 
 
+@dataclass
 class CaseRun(Generic[RawCase]):
     """The cases of a request, one after the other, on their CPUs; without any where `placed` is None."""
 
-    def __init__(
-        self,
-        name: str,
-        request: EndsRequest,
-        placed: Placed | None,
-        cases: Sequence[RawCase],
-        takes: Callable[[RawCase], Takes],
-        tell: Tell,
-    ) -> None:
-        where = ["--cpus", placed.text] if placed else []
-        self.cases, self.takes, self.tell = cases, takes, tell
-        self.notes = [placed.note] if placed and placed.note else []
-        self._words, self._cpus = [name, *where, *request.words()], placed.cpus if placed else frozenset()
+    name: str
+    request: EndsRequest
+    placed: Placed | None
+    cases: Sequence[RawCase]
+    takes: Callable[[RawCase], Takes]
+    tell: Tell
+    notes: list[str] = field(default_factory=list)
 
     def measure(self, measure: Callable[[RawCase], dict[str, Any]], after_s: float = 0.0) -> dict[str, Any]:
-        """What was counted, as measured_cases() has it. TunectlError with the program's own reason."""
-        return measured_cases(self.cases, measure, self.takes, self.tell, after_s)
+        """What was counted, as if one run of the program had counted it.
+
+        `measure` hands back the document of one case. `tell` is told of each, with what is left: what the cases take,
+        and `after_s` behind the last. A case that cannot be measured has the reason instead. Ctrl-C ends a case early,
+        and leaves out the rest. TunectlError with the program's own reason, or where none could be measured at all.
+        """
+        document: dict[str, Any] = {}
+        cells = []
+        for place, case in enumerate(self.cases):
+            left = after_s + sum(self.takes(case).total for case in self.cases[place:] if not case.reason)
+            reason = case.reason or (_INTERRUPTED if document.get("interrupted") else "")
+            if not reason:
+                try:
+                    warm_up = self.takes(case).warm_up
+                    first = f", the first {warm_up:.0f} s to warm up" if warm_up >= _LONG_WARM_UP_S else ""
+                    self.tell(Work(f"{case.title}: case {place + 1} of {len(self.cases)}{first}", left))
+                    measured = measure(case)
+                    document = joined(document, measured)
+                    cells += measured["cells"]
+                    continue
+                except CaseError as error:
+                    reason = str(error)
+                except KeyboardInterrupt:
+                    if not document:
+                        raise TunectlError("interrupted before anything was measured") from None
+                    document["interrupted"] = True
+                    reason = _INTERRUPTED
+            cells.append(case.cell | {"reason": reason})
+        if all(cell["reason"] for cell in cells):
+            reasons = dict.fromkeys(cell["reason"] for cell in cells)
+            raise TunectlError(f"nothing was measured: {'; '.join(reasons)}")
+        return document | {"cells": cells}
 
     def counted(self, case: RawCase, words: Iterable[str] = (), keep: int | None = None) -> dict[str, Any]:
-        """What the program wrote of one case; `words` are arguments for it alone."""
-        return case_document([*self._words, *case.words(), *words], self._cpus, self.takes(case), keep)
+        """What the program wrote of one case; `words` are arguments for it alone.
+
+        CaseError where a CPU was not there before it and after.
+        """
+        where, cpus = (["--cpus", self.placed.text], self.placed.cpus) if self.placed else ([], frozenset[int]())
+        require_online(Sysroot(), cpus, "not online any more")
+        asked = [self.name, *where, *self.request.words(), *case.words(), *words]
+        done = start(asked, cpus, timeout_s=2 * self.takes(case).total + _GRACE_S, keep=keep)
+        require_online(Sysroot(), cpus, "went offline during the case, which moved the thread there to another CPU")
+        measured: dict[str, Any] = document_of(done)
+        return measured
 
     def noted(self, result: dict[str, Any]) -> dict[str, Any]:
         """The result, with what has to be said of the run before its warnings."""
-        return result | {"warnings": [*self.notes, *result["warnings"]]}
+        note = [self.placed.note] if self.placed and self.placed.note else []
+        return result | {"warnings": [*note, *self.notes, *result["warnings"]]}
 
 
 def require_two(request: EndsRequest, placed: Placed) -> None:

@@ -334,7 +334,7 @@ def _counted(run: RawFeed, judged: Judged) -> dict[str, Any]:
         "histogram": due.histogram_ns(),
         "series": _series(case.series, due) if has and case.series else None,
         **{name: getattr(case, name) for name in _COUNTED},
-        "batch_sizes": [list(pair) for pair in zip(case.batch_sizes[::2], case.batch_sizes[1::2], strict=True)],
+        "batch_sizes": [[*row] for row in zip(case.batch_sizes[::2], case.batch_sizes[1::2], strict=True)],
         "negative_stages": {name: case.negative.get(name, 0) for name in FEED_STAGES},
         "drops": {name: getattr(case.drops, name) for name in ("socket", "softnet", "nic")},
         "stamped": case.stamped,

@@ -19,13 +19,9 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.probe.counter import shown_clock
 from tunectl.probe.hostfiles import Machine, machine_of
 from tunectl.probe.jitter_warnings import throttling
-from tunectl.probe.runner import document_of, given, start
+from tunectl.probe.runner import given
 from tunectl.shapes import AnyCase, Counter, Maybe, Measured, about, typed
-from tunectl.work import Tell, Work
 
-_INTERRUPTED = "interrupted before it was measured"
-_LONG_WARM_UP_S = 1.0  # it is named
-_GRACE_S = 60.0  # beyond twice of what a case is to take
 _LONGEST_LIST = 16
 LONGEST_S = 86_400
 
@@ -121,47 +117,6 @@ def check_duration(duration_s: float) -> None:
         raise UsageError(f"--duration {duration_s:g}: seconds, above 0 and at most a day")
 
 
-def measured_cases(
-    cases: Sequence[RawCase],
-    measure: Callable[[RawCase], dict[str, Any]],
-    takes: Callable[[RawCase], Takes],
-    tell: Tell,
-    after_s: float = 0.0,
-) -> dict[str, Any]:
-    """What was counted, as if one run of the program had counted it.
-
-    `measure` hands back the document of one case. `tell` is told of each, with what is left: what the cases take, and
-    `after_s` behind the last. A case that cannot be measured has the reason instead. Ctrl-C ends a case
-    early, and leaves out the rest. TunectlError where none could be measured at all.
-    """
-    document: dict[str, Any] = {}
-    cells = []
-    for place, case in enumerate(cases):
-        left = after_s + sum(takes(case).total for case in cases[place:] if not case.reason)
-        reason = case.reason or (_INTERRUPTED if document.get("interrupted") else "")
-        if not reason:
-            try:
-                warm_up = takes(case).warm_up
-                first = f", the first {warm_up:.0f} s to warm up" if warm_up >= _LONG_WARM_UP_S else ""
-                tell(Work(f"{case.title}: case {place + 1} of {len(cases)}{first}", left))
-                measured = measure(case)
-                document = joined(document, measured)
-                cells += measured["cells"]
-                continue
-            except CaseError as error:
-                reason = str(error)
-            except KeyboardInterrupt:
-                if not document:
-                    raise TunectlError("interrupted before anything was measured") from None
-                document["interrupted"] = True
-                reason = _INTERRUPTED
-        cells.append(case.cell | {"reason": reason})
-    if all(cell["reason"] for cell in cells):
-        reasons = dict.fromkeys(cell["reason"] for cell in cells)
-        raise TunectlError(f"nothing was measured: {'; '.join(reasons)}")
-    return document | {"cells": cells}
-
-
 def joined(before: Mapping[str, Any], measured: dict[str, Any]) -> dict[str, Any]:
     """The later document of two, but when the first began, and how long both took.
 
@@ -172,15 +127,6 @@ def joined(before: Mapping[str, Any], measured: dict[str, Any]) -> dict[str, Any
         "at": before.get("at", measured["at"]),
         "duration_s": round(before.get("duration_s", 0.0) + measured["duration_s"], 3),
     }
-
-
-def case_document(words: Sequence[str], cpus: CpuSet, takes: Takes, keep: int | None = None) -> dict[str, Any]:
-    """What the program wrote of one case, on CPUs that were there before it and after. CaseError where one was not."""
-    require_online(Sysroot(), cpus, "not online any more")
-    done = start(words, cpus, timeout_s=2 * takes.total + _GRACE_S, keep=keep)
-    require_online(Sysroot(), cpus, "went offline during the case, which moved the thread there to another CPU")
-    measured: dict[str, Any] = document_of(done)
-    return measured
 
 
 def require_online(root: Sysroot, cpus: CpuSet, said: str) -> None:

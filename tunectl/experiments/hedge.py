@@ -100,11 +100,11 @@ def _takes(request: HedgeRequest, case: RawCase) -> Takes:
     return Takes(request.warm_up_s(case.load), _CASE_S + request.duration_s + last_s)
 
 
-def _measured(run: CaseRun[RawCase], placed: Placed | None, case: RawCase) -> dict[str, Any]:
+def _measured(run: CaseRun[RawCase], case: RawCase) -> dict[str, Any]:
     """With how often the servers' cores and packages were throttled meanwhile; None where nobody counts."""
-    before = _throttles(placed)
+    before = _throttles(run.placed)
     measured = run.counted(case)
-    after = _throttles(placed)
+    after = _throttles(run.placed)
     counts = rises(before, after, THROTTLES)
     measured["cells"][0]["throttled"] = sum(counts.values()) if counts else None
     return measured
@@ -120,4 +120,4 @@ def run_hedge(request: HedgeRequest, on_progress: Tell) -> dict[str, Any]:
     cases, takes = plan(request), partial(_takes, request)
     placed = None if request.simulate else place_request(CLIENT_AND_SERVERS, request)
     run = CaseRun("hedge", request, placed, cases, takes, on_progress)
-    return run.noted(explained_hedge(run.measure(partial(_measured, run, placed))))
+    return run.noted(explained_hedge(run.measure(partial(_measured, run))))
