@@ -134,7 +134,7 @@ class CaseRun(Generic[RawCase]):
         document: dict[str, Any] = {}
         cells = []
         for place, case in enumerate(self.cases):
-            left = after_s + sum(self.takes(case).total for case in self.cases[place:] if not case.reason)
+            left = after_s + sum(sum(self.takes(case)) for case in self.cases[place:] if not case.reason)
             reason = case.reason or (_INTERRUPTED if document.get("interrupted") else "")
             if not reason:
                 try:
@@ -166,7 +166,7 @@ class CaseRun(Generic[RawCase]):
         where, cpus = (["--cpus", self.placed.text], self.placed.cpus) if self.placed else ([], frozenset[int]())
         require_online(Sysroot(), cpus, "not online any more")
         asked = [self.name, *where, *self.request.words(), *case.words(), *words]
-        done = start(asked, cpus, timeout_s=2 * self.takes(case).total + _GRACE_S, keep=keep)
+        done = start(asked, cpus, timeout_s=2 * sum(self.takes(case)) + _GRACE_S, keep=keep)
         require_online(Sysroot(), cpus, "went offline during the case, which moved the thread there to another CPU")
         measured: dict[str, Any] = document_of(done)
         return measured

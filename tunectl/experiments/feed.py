@@ -200,7 +200,7 @@ class _Messages(NamedTuple):
         self.run.notes += [stamps.note] * bool(stamps.note)
         # What the kernel decrypts has no receive stamps.
         again = [case for case in self.run.cases if not case.reason and case.tls == "off" and stamps.words != OFF]
-        after_s = self.run.takes(again[0]).total if again else 0.0
+        after_s = sum(self.run.takes(again[0])) if again else 0.0
         return self.run.measure(partial(self._measured, stamps.words), after_s)
 
     def without_stamps(self, raw: dict[str, Any]) -> dict[str, Any] | None:
@@ -212,7 +212,7 @@ class _Messages(NamedTuple):
         stamped = [case for case, cell in zip(run.cases, raw["cells"], strict=True) if cell.get("stamped")]
         if not stamped or raw["interrupted"]:
             return None
-        run.tell(Work(f"{stamped[0].title}: once more without time stamps", run.takes(stamped[0]).total))
+        run.tell(Work(f"{stamped[0].title}: once more without time stamps", sum(run.takes(stamped[0]))))
         try:
             document = self._measured(OFF, stamped[0])
         except (TunectlError, KeyboardInterrupt) as error:

@@ -61,15 +61,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Takes(NamedTuple):
-    """How long a case is to take, in seconds."""
+    """How long a case is to take, in seconds: the sum of both."""
 
     warm_up: float  # nothing is counted in it
     rest: float
-
-    @property
-    def total(self) -> float:
-        """All of it."""
-        return self.warm_up + self.rest
 
 
 class CaseError(TunectlError):

@@ -240,16 +240,15 @@ def run_warnings(run: RawHedge) -> Iterator[str]:
     yield from pair.ended_early(run)
     if run.facts is None:
         return
-    yield from pair.placement(CLIENT_AND_SERVERS, run, run.facts)
+    cores = [
+        f"the client and {_ROLES[which]} (CPUs {run.cpus[0]} and {run.cpus[which]}) share a physical core"
+        for which in (1, 2)
+        if run.shares_core(0, which)
+    ]
     if run.shares_core(1, 2):
-        yield (
-            f"no hedge helps against what slows a core: both servers (CPUs {run.cpus[1]} and {run.cpus[2]}) are "
-            "hardware threads of one"
-        )
-    for which in (1, 2):
-        if run.shares_core(0, which):
-            yield f"the client and {_ROLES[which]} (CPUs {run.cpus[0]} and {run.cpus[which]}) share a physical core"
-    yield from pair.unfit_for_threads(CLIENT_AND_SERVERS, run, run.facts)
+        servers = f"both servers (CPUs {run.cpus[1]} and {run.cpus[2]}) are hardware threads of one"
+        cores.insert(0, f"no hedge helps against what slows a core: {servers}")
+    yield from pair.placement(CLIENT_AND_SERVERS, run, run.facts, cores)
     yield from pair.real_time_limits(run)
     yield from pair.counter(run)
     yield from pair.host(run, run.facts, "the hypervisor may stop any of the three CPUs unseen, or all of them at once")

@@ -78,14 +78,11 @@ def ended_early(run: Cases) -> Iterator[str]:
         yield "a signal ended the run early: cases are missing or are shorter"
 
 
-def placement(ends: Ends, run: Cases, facts: HostFacts) -> Iterator[str]:
-    """Which CPUs the threads had."""
+def placement(ends: Ends, run: Cases, facts: HostFacts, cores: Iterable[str]) -> Iterator[str]:
+    """Which CPUs the threads had; `cores` is what is said of those that share a core, or a CPU."""
     if shared := [cpu for cpu, fact in zip(run.cpus, facts.cpus, strict=True) if not fact.is_isolated]:
         yield f"not isolated: {ends.named(shared)}; other threads can be scheduled there, and delay a {ends.item}"
-
-
-def unfit_for_threads(ends: Ends, run: Cases, facts: HostFacts) -> Iterator[str]:
-    """What the host lacks for so many threads."""
+    yield from cores
     if facts.shares_main and len(set(run.cpus)) > 1:
         yield (
             f"no CPU is left for the probe's main thread: it shares CPU {run.cpus[0]} with the {ends.names[0]}, and "
@@ -103,15 +100,15 @@ def pair_warnings(run: Pair, virtual: str, spun: str | None = None, more: Iterab
     """
     sender, receiver = run.cpus
     yield from ended_early(run)
-    yield from placement(SENDER_AND_RECEIVER, run, run.facts)
+    cores = []
     if sender == receiver:
-        yield (
+        cores = [
             f"sender and receiver share CPU {sender}: a spinner there holds up the thread that feeds it, and a sleeper "
             "is woken without leaving the CPU"
-        )
-    if run.is_one_core:
-        yield f"sender and receiver (CPUs {sender} and {receiver}) share a physical core: they slow each other"
-    yield from unfit_for_threads(SENDER_AND_RECEIVER, run, run.facts)
+        ]
+    elif run.is_one_core:
+        cores = [f"sender and receiver (CPUs {sender} and {receiver}) share a physical core: they slow each other"]
+    yield from placement(SENDER_AND_RECEIVER, run, run.facts, cores)
     if run.is_one_core and spun is not None:
         yield (
             f"two spinners share a physical core{spun}: the receiver, and the sender, which spins until the next "

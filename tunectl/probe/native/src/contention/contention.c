@@ -334,7 +334,11 @@ static void write_measured(struct json *j, void *context)
     json_close(j, ']');
 }
 
-static const struct pair_experiment experiment = {
+static struct contention_run the_run;
+
+const struct pair_experiment contention_experiment = {
+    .pair = &the_run.pair,
+    .run = &the_run,
     .command = &contention_command,
     .roles = &pair_sender_and_receiver,
     .prepare = {touch_pool, touch_stamps},
@@ -344,9 +348,3 @@ static const struct pair_experiment experiment = {
     .write_asked = write_asked,
     .write_measured = write_measured,
 };
-
-int contention_main(int argc, char **argv)
-{
-    static struct contention_run run;
-    return pair_main(&experiment, &run.pair, &run, argc, argv);
-}

@@ -291,7 +291,11 @@ static int serve(void *context)
     return status;
 }
 
+static struct feed_run the_run;
+
 const struct pair_experiment feed_experiment = {
+    .pair = &the_run.pair,
+    .run = &the_run,
     .command = &feed_command,
     .roles = &pair_sender_and_receiver,
     .prepare = {feed_prepare_sender, feed_prepare_receiver},
@@ -302,9 +306,3 @@ const struct pair_experiment feed_experiment = {
     .write_asked = feed_write_asked,
     .write_measured = feed_write_measured,
 };
-
-int feed_main(int argc, char **argv)
-{
-    static struct feed_run run;
-    return pair_main(&feed_experiment, &run.pair, &run, argc, argv);
-}

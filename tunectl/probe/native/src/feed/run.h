@@ -197,8 +197,6 @@ struct feed_run {
 extern const struct command feed_command;
 extern const struct pair_experiment feed_experiment;
 
-int feed_main(int argc, char **argv);
-
 /* In ticks: when message i is due. */
 static inline uint64_t feed_due(const struct feed_run *run, size_t i)
 {

@@ -355,7 +355,11 @@ static int check(void *context)
     return status;
 }
 
-static const struct pair_experiment experiment = {
+static struct hedge_run the_run;
+
+const struct pair_experiment hedge_experiment = {
+    .pair = &the_run.pair,
+    .run = &the_run,
     .command = &hedge_command,
     .roles = &roles,
     .prepare = {prepare_client, prepare_a, prepare_b},
@@ -366,9 +370,3 @@ static const struct pair_experiment experiment = {
     .write_asked = write_asked,
     .write_measured = write_measured,
 };
-
-int hedge_main(int argc, char **argv)
-{
-    static struct hedge_run run;
-    return pair_main(&experiment, &run.pair, &run, argc, argv);
-}

@@ -60,8 +60,7 @@ struct hedge_run {
 enum hedge_stall { STALL_NONE, STALL_A, STALL_BOTH, STALL_COMMON };
 
 extern const struct command hedge_command;
-
-int hedge_main(int argc, char **argv);
+extern const struct pair_experiment hedge_experiment;
 
 /* What follows from the options: "p95", "none" and their like as rules. EXIT_OK, or EXIT_USAGE with the reason. */
 int hedge_read_rules(struct hedge_run *run);

@@ -380,19 +380,20 @@ static int run_and_write(struct pair *pair)
     return status ? status : write_document(pair);
 }
 
-int pair_main(const struct pair_experiment *experiment, struct pair *pair, void *run, int argc, char **argv)
+int pair_main(const struct pair_experiment *experiment, int argc, char **argv)
 {
+    struct pair *pair = experiment->pair;
     struct options options;
     int status = options_parse(experiment->command, &options, argc, argv);
     if (status)
         return status;
     pair->experiment = experiment;
     pair->options = &options;
-    pair->run = pair->context = run;
+    pair->run = pair->context = experiment->run;
     host_facts_init(&pair->facts, options.root);
-    status = experiment->check(run);
+    status = experiment->check(pair->run);
     if (!status)
-        status = options.is_reflector ? experiment->reflect(run) : run_and_write(pair);
+        status = options.is_reflector ? experiment->reflect(pair->run) : run_and_write(pair);
     host_facts_deinit(&pair->facts);
     return status;
 }

@@ -120,8 +120,5 @@ extern const struct pair_experiment wake_experiment;
 /* "tcp:block:10". False for a text that names no case that can be. */
 bool wake_case_parse(struct wake_case *c, const char *text);
 
-/* Runs and writes what it counted, or is the other host's end. Returns the exit status, or OPTIONS_ARE_OVER. */
-int wake_main(int argc, char **argv);
-
 /* Of the document of a struct wake_run, as pair_experiment has it. */
 void wake_write_measured(struct json *j, void *run);

@@ -288,7 +288,11 @@ static int serve(void *context)
     return status;
 }
 
+static struct wake_run the_run;
+
 const struct pair_experiment wake_experiment = {
+    .pair = &the_run.pair,
+    .run = &the_run,
     .command = &wake_command,
     .roles = &pair_sender_and_receiver,
     .prepare = {exchange_touch_sending, exchange_touch_receiving},
@@ -300,9 +304,3 @@ const struct pair_experiment wake_experiment = {
     .write_asked = write_asked,
     .write_measured = wake_write_measured,
 };
-
-int wake_main(int argc, char **argv)
-{
-    static struct wake_run run;
-    return pair_main(&wake_experiment, &run.pair, &run, argc, argv);
-}
