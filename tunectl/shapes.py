@@ -44,6 +44,11 @@ MEASURED = "measured"
 Measured = Meta(extra_json_schema={NOT_ALWAYS: MEASURED})  # there where `reason` is empty
 
 
+def about(description: str) -> Meta:
+    """What a field is."""
+    return Meta(description=description)
+
+
 def words(*allowed: str | int | None) -> Meta:
     """Of a field that has one of these; one of a later version is let through where it is read."""
     return Meta(extra_json_schema={"enum": [*allowed]})
@@ -858,7 +863,7 @@ class Counter(msgspec.Struct, frozen=True, kw_only=True):
 
     source: Annotated[
         str,
-        Meta(description="simulated: a tick is a nanosecond of simulated time."),
+        about("simulated: a tick is a nanosecond of simulated time."),
         words("tsc", "cntvct_el0", "simulated"),
     ] = ""
     kernel_source: Annotated[str, Maybe] = ""
@@ -872,10 +877,10 @@ class Counter(msgspec.Struct, frozen=True, kw_only=True):
 class CasesClock(Counter, frozen=True, kw_only=True):
     """The same as a result has it; absent offsets: both threads were on one CPU."""
 
-    stated_hz: Annotated[float | None, Meta(description="What the CPU or the hypervisor states."), Maybe] = None
+    stated_hz: Annotated[float | None, about("What the CPU or the hypervisor states."), Maybe] = None
     offset_least_ns: Annotated[
         Figure | None,
-        Meta(description="The receiver's counter is ahead of the sender's by so much at least. Above most: no bound."),
+        about("The receiver's counter is ahead of the sender's by so much at least. Above most: no bound."),
         Maybe,
     ] = None
     offset_most_ns: Annotated[Figure | None, Maybe] = None
@@ -884,13 +889,11 @@ class CasesClock(Counter, frozen=True, kw_only=True):
 class CasesTable(msgspec.Struct, frozen=True, kw_only=True):
     """What every table of cases says of its run."""
 
-    duration_s: Annotated[
-        float, Meta(ge=0, le=1e8), Meta(description="Of the measured times of all cases together.")
-    ] = 0.0
+    duration_s: Annotated[float, Meta(ge=0, le=1e8), about("Of the measured times of all cases together.")] = 0.0
     clock: CasesClock = CasesClock()
     warnings: list[str] = []
-    interrupted: Annotated[bool, Meta(description="A signal ended the run before its time.")] = False
-    fifo_priority: Annotated[Count, Meta(description="0: the scheduling class was left alone.")] = 0
+    interrupted: Annotated[bool, about("A signal ended the run before its time.")] = False
+    fifo_priority: Annotated[Count, about("0: the scheduling class was left alone.")] = 0
     host: Annotated[Host, Maybe] = Host()
     at: Annotated[str, Maybe] = ""
     tunectl_version: Annotated[str, Maybe] = ""
@@ -904,61 +907,81 @@ class Peer(msgspec.Struct, frozen=True):
     cpu: Count = 0
 
 
-_RANKS = Meta(description="In ns; nearest ranks. What too few values or lost ones decide is null.")
+_RANKS = about("In ns; nearest ranks. What too few values or lost ones decide is null.")
 Spread = Annotated[dict[str, Figure | None], having("min", "mean", *PERCENTILES, "max"), _RANKS]
-Histogram = Annotated[list[Bucket], Meta(description="[from_ns, to_ns, count], ascending.")]
+Histogram = Annotated[list[Bucket], about("[from_ns, to_ns, count], ascending.")]
 
 
-class Case(msgspec.Struct, frozen=True):
+class CaseOfTable(msgspec.Struct, frozen=True, kw_only=True):
+    """What every case of a table has."""
+
+    main: ClassVar[str] = "percentiles_ns"  # the field with its figures
+
+    reason: Annotated[str, about("Why there is no result; else empty.")] = ""
+    is_void: Annotated[bool, about("Measured, and no result: all figures are null.")] = False
+    cpus: Annotated[list[Count], about("The sender's and the receiver's.")] = []
+    warnings: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """What tells it from others, without what all cases of a run share."""
+        raise NotImplementedError
+
+    @property
+    def label(self) -> str:
+        """Beside others of the same run."""
+        return self.name
+
+    @property
+    def missed(self) -> int:
+        """How many of its values are longer than all in the histogram."""
+        return 0
+
+    def at(self, percentile: str) -> float | None:
+        """`at("99.9")`, in ns; None where there is no result, or what it was made of was too little for it."""
+        figures: dict[str, float | None] | None = getattr(self, self.main)
+        return figures.get(percentile) if figures else None
+
+
+class Case(CaseOfTable, frozen=True):
     """One mechanism and wait method at one idle time."""
 
     mechanism: str
     waiting: Annotated[str, words("sleeping", "spinning", "busy-poll")]
-    idle_ms: Annotated[Amount, Meta(description="Asked for; period_ns is the schedule's.")]
-    n: Annotated[Count, Meta(description="Messages the delays are of.")]
+    idle_ms: Annotated[Amount, about("Asked for; period_ns is the schedule's.")]
+    n: Annotated[Count, about("Messages the delays are of.")]
     max_ns: Count | None
     histogram: Histogram
-    wait_method: Annotated[str, Meta(description="block, poll, epoll, ...")] = msgspec.field(default="", name="way")
+    wait_method: Annotated[str, about("block, poll, epoll, ...")] = msgspec.field(default="", name="way")
     percentiles_ns: Annotated[dict[str, Amount], having(*PERCENTILES)] | None = None
     min_ns: Annotated[
         Count | None,
-        Meta(description="Like all delays from just before the send call, of a timer from when it was due."),
+        about("Like all delays from just before the send call, of a timer from when it was due."),
     ] = None
     mean_ns: Amount | None = None
     after_send_ns: Annotated[
-        Spread | None, Meta(description="From just after the send call; negative where the receiver was faster.")
+        Spread | None, about("From just after the send call; negative where the receiver was faster.")
     ] = None
-    send_call_ns: Annotated[Spread | None, Meta(description="What the send call took.")] = None
-    late_ns: Annotated[Spread | None, Meta(description="How far behind its schedule the sender was.")] = None
-    far_ns: Annotated[Spread | None, Meta(description="How long the peer had the message, by its own counter.")] = None
+    send_call_ns: Annotated[Spread | None, about("What the send call took.")] = None
+    late_ns: Annotated[Spread | None, about("How far behind its schedule the sender was.")] = None
+    far_ns: Annotated[Spread | None, about("How long the peer had the message, by its own counter.")] = None
     one_way_estimate_ns: Annotated[
         Spread | None,
-        Meta(description="Half of the delay without far_ns: nothing says that both directions take the same."),
+        about("Half of the delay without far_ns: nothing says that both directions take the same."),
     ] = None
-    period_ns: Annotated[Count, Meta(description="From message to message.")] = 0
+    period_ns: Annotated[Count, about("From message to message.")] = 0
     sent: Count = 0
-    lost: Annotated[Count, Meta(description="Sent, and not there a second after the last was sent.")] = 0
+    lost: Annotated[Count, about("Sent, and not there a second after the last was sent.")] = 0
     duplicates: Count = 0
     reordered: Count = 0
     late_expirations: Annotated[
-        Count | None, Meta(description="Of a timer: had passed before the thread came to wait for them.")
+        Count | None, about("Of a timer: had passed before the thread came to wait for them.")
     ] = None
-    napi_id: Annotated[Count, Meta(description="Of the receiving socket; 0: no device queue feeds it.")] = 0
-    reason: Annotated[str, Meta(description="Why there is no result; else empty.")] = ""
-    is_void: Annotated[bool, Meta(description="Measured, and no result: all figures are null.")] = False
-    is_round_trip: Annotated[bool, Meta(description="To the peer and back: the delays hold the peer's own time.")] = (
-        False
-    )
-    cpus: Annotated[list[Count], Meta(description="The sender's and the receiver's.")] = []
+    napi_id: Annotated[Count, about("Of the receiving socket; 0: no device queue feeds it.")] = 0
+    is_round_trip: Annotated[bool, about("To the peer and back: the delays hold the peer's own time.")] = False
     receiver_cpu_percent: Annotated[
-        Amount | None, Meta(description="CPU time of the receiving thread over the measured phase.")
+        Amount | None, about("CPU time of the receiving thread over the measured phase.")
     ] = None
-    warnings: list[str] = []
-
-    @property
-    def counted(self) -> int:
-        """How many messages the histogram holds."""
-        return self.n
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -977,10 +1000,6 @@ class Case(msgspec.Struct, frozen=True):
         """`tcp poll 10 ms`: beside others of the same run."""
         return f"{self.mechanism} {self.wait_method} {self.idle_ms:g} ms"
 
-    def at(self, percentile: str) -> float | None:
-        """`at("99.9")`, in ns; None where there is no result, or the messages are too few for it."""
-        return self.percentiles_ns.get(percentile) if self.percentiles_ns else None
-
 
 class FeedSeries(msgspec.Struct, frozen=True):
     """A run in equal intervals, by when messages were due."""
@@ -988,128 +1007,112 @@ class FeedSeries(msgspec.Struct, frozen=True):
     interval_s: Annotated[float, Meta(gt=0, le=1e8)]
     intervals: Annotated[
         list[tuple[Count, Count, Count]],
-        Meta(description="[messages, the sum of their times in ns, the longest in ns]"),
+        about("[messages, the sum of their times in ns, the longest in ns]"),
     ]
 
 
 class FeedStamps(msgspec.Struct, frozen=True):
     """Receive stamps."""
 
-    kind: Annotated[str, words("sw", "hw", "off"), Meta(description="sw: the kernel's own; hw: the network card's.")]
+    kind: Annotated[str, words("sw", "hw", "off"), about("sw: the kernel's own; hw: the network card's.")]
     asked: Annotated[str, words("sw", "hw", "off")] = "off"
-    reason: Annotated[str, Meta(description="Why there are none though they were asked for.")] = ""
-    were_on: Annotated[bool | None, Meta(description="Somebody else had switched them on already. Null: unknown.")] = (
-        None
-    )
-    uncertainty_ns: Annotated[
-        Amount | None, Meta(description="Of a stamp against the counter; null without stamps.")
-    ] = None
-    stepped: Annotated[bool, Meta(description="Their clock was set meanwhile: they are not comparable.")] = False
+    reason: Annotated[str, about("Why there are none though they were asked for.")] = ""
+    were_on: Annotated[bool | None, about("Somebody else had switched them on already. Null: unknown.")] = None
+    uncertainty_ns: Annotated[Amount | None, about("Of a stamp against the counter; null without stamps.")] = None
+    stepped: Annotated[bool, about("Their clock was set meanwhile: they are not comparable.")] = False
 
 
 class Drops(msgspec.Struct, frozen=True, kw_only=True):
     """What the kernel dropped meanwhile; None where nobody counted."""
 
-    socket: Annotated[Count | None, Meta(description="By the receiving socket (SO_MEMINFO).")] = None
-    softnet: Annotated[Count | None, Meta(description="Before a socket (/proc/net/softnet_stat)."), Maybe] = None
+    socket: Annotated[Count | None, about("By the receiving socket (SO_MEMINFO).")] = None
+    softnet: Annotated[Count | None, about("Before a socket (/proc/net/softnet_stat)."), Maybe] = None
     nic: Annotated[
-        Count | None, Meta(description="By the interface to the peer, of all its packets; null on loopback."), Maybe
+        Count | None, about("By the interface to the peer, of all its packets; null on loopback."), Maybe
     ] = None
 
 
 BARS = ("50", "90", "99", "99.9", "max")
-Bar = Annotated[
-    dict[str, Figure | None], having(*FEED_STAGES), Meta(description="In ns; wire is null without time stamps.")
-]
+Bar = Annotated[dict[str, Figure | None], having(*FEED_STAGES), about("In ns; wire is null without time stamps.")]
 
 
-class FeedCase(msgspec.Struct, frozen=True):
+class FeedCase(CaseOfTable, frozen=True):
     """One transport and format, with the rest of what was asked for."""
+
+    main = "due_to_book_ns"
 
     transport: Annotated[str, TRANSPORTS]
     format: Annotated[str, FORMATS]
     symbols: Count
-    rate: Annotated[Count, Meta(description="Messages a second, of all symbols together.")]
-    burst: Annotated[Count, Meta(description="Messages that are due at the same time.")]
-    waiting: Annotated[
-        str, words("poll", "poll0", "busy-poll"), Meta(description="How the receiver waits; poll0 spins.")
-    ]
+    rate: Annotated[Count, about("Messages a second, of all symbols together.")]
+    burst: Annotated[Count, about("Messages that are due at the same time.")]
+    waiting: Annotated[str, words("poll", "poll0", "busy-poll"), about("How the receiver waits; poll0 spins.")]
     tls: Annotated[str, TLS]
-    alloc: Annotated[Count, Meta(description="How often the receiver copies each message, on purpose.")]
-    n: Annotated[Count, Meta(description="Messages that due_to_book_ns is of: all that were due.")]
+    alloc: Annotated[Count, about("How often the receiver copies each message, on purpose.")]
+    n: Annotated[Count, about("Messages that due_to_book_ns is of: all that were due.")]
     histogram: Annotated[
-        Histogram, Meta(description="[from_ns, to_ns, count], ascending: of due_to_book_ns without the lost messages.")
+        Histogram, about("[from_ns, to_ns, count], ascending: of due_to_book_ns without the lost messages.")
     ]
-    warm_ups: Annotated[Count, Meta(description="Messages before the measured time; they are in no other field.")] = 0
-    due: Annotated[Count | None, Meta(description="Messages whose due time came in the measured time.")] = None
+    warm_ups: Annotated[Count, about("Messages before the measured time; they are in no other field.")] = 0
+    due: Annotated[Count | None, about("Messages whose due time came in the measured time.")] = None
     sent: Count | None = None
-    lost: Annotated[Count, Meta(description="Sent, and never there.")] = 0
-    unsent: Annotated[Count, Meta(description="Due, and not sent before the end.")] = 0
-    doubled: Annotated[Count, Meta(description="Second copies.")] = 0
-    reordered: Annotated[Count, Meta(description="Came after a later one of their symbol: the book ignores them.")] = 0
-    strangers: Annotated[Count, Meta(description="Packets that are no messages of this run.")] = 0
+    lost: Annotated[Count, about("Sent, and never there.")] = 0
+    unsent: Annotated[Count, about("Due, and not sent before the end.")] = 0
+    doubled: Annotated[Count, about("Second copies.")] = 0
+    reordered: Annotated[Count, about("Came after a later one of their symbol: the book ignores them.")] = 0
+    strangers: Annotated[Count, about("Packets that are no messages of this run.")] = 0
     rcvbuf_bytes: Annotated[Count, RCVBUF, Maybe] = 0
-    reads: Annotated[Count, Meta(description="That brought at least one whole message.")] = 0
+    reads: Annotated[Count, about("That brought at least one whole message.")] = 0
     stamp_shared: Annotated[
-        Count, Meta(description="Messages of reads with several: their stamp is that of the read's last byte.")
+        Count, about("Messages of reads with several: their stamp is that of the read's last byte.")
     ] = 0
     drops: Drops = Drops()
-    allocations: Annotated[Count, Meta(description="Made by the receiver on purpose (--alloc).")] = 0
-    minor_faults: Annotated[Count, Meta(description="Of the receiver; so are major_faults and the switches.")] = 0
+    allocations: Annotated[Count, about("Made by the receiver on purpose (--alloc).")] = 0
+    minor_faults: Annotated[Count, about("Of the receiver; so are major_faults and the switches.")] = 0
     major_faults: Count = 0
-    involuntary_switches: Annotated[Count, Meta(description="How often another task took the receiver's CPU.")] = 0
+    involuntary_switches: Annotated[Count, about("How often another task took the receiver's CPU.")] = 0
     voluntary_switches: Count = 0
     sender_involuntary_switches: Count = 0
-    close_code: Annotated[Count, Meta(description="With what the WebSocket reader failed; 0: it did not.")] = 0
-    napi_id: Annotated[Count, Meta(description="Of the receiving socket; 0: no device queue feeds it.")] = 0
-    batch_sizes: Annotated[
-        list[tuple[Count, Count]], Meta(description="[messages of a read, how many reads], ascending.")
-    ] = []
+    close_code: Annotated[Count, about("With what the WebSocket reader failed; 0: it did not.")] = 0
+    napi_id: Annotated[Count, about("Of the receiving socket; 0: no device queue feeds it.")] = 0
+    batch_sizes: Annotated[list[tuple[Count, Count]], about("[messages of a read, how many reads], ascending.")] = []
     due_to_book_ns: Annotated[
-        Spread | None, Meta(description="Of every message that was due: one that was lost is longer than all others.")
+        Spread | None, about("Of every message that was due: one that was lost is longer than all others.")
     ] = None
     lower_bounds_from_ns: Annotated[
-        Count | None, Meta(description="Figures of this length and more are lower bounds: unsent messages decide them.")
+        Count | None, about("Figures of this length and more are lower bounds: unsent messages decide them.")
     ] = None
-    late_ns: Annotated[Spread | None, Meta(description="How far behind its schedule the sender was.")] = None
+    late_ns: Annotated[Spread | None, about("How far behind its schedule the sender was.")] = None
     stages_ns: Annotated[
         dict[str, Spread | None],
         having(*FEED_STAGES),
-        Meta(description="Of the messages that arrived. wire is null without time stamps, and in kernel."),
+        about("Of the messages that arrived. wire is null without time stamps, and in kernel."),
     ] = {}
     negative_stages: Annotated[
         dict[str, Count],
         having(*FEED_STAGES),
-        Meta(description="Messages whose stage was negative by more than the uncertainty of the stamps."),
+        about("Messages whose stage was negative by more than the uncertainty of the stamps."),
     ] = {}
     bars_ns: Annotated[
         dict[str, Bar | None],
         having(*BARS),
-        Meta(description="Of what the time at a percentile is made: each stage's mean, of messages about as long."),
+        about("Of what the time at a percentile is made: each stage's mean, of messages about as long."),
     ] = {}
-    series: Annotated[FeedSeries | None, Meta(description="The messages that arrived, by when they were due.")] = None
-    stamped: Annotated[
-        bool, Meta(description="The messages have a receive stamp: wire and kernel are known apart.")
-    ] = False
+    series: Annotated[FeedSeries | None, about("The messages that arrived, by when they were due.")] = None
+    stamped: Annotated[bool, about("The messages have a receive stamp: wire and kernel are known apart.")] = False
     stamps: FeedStamps | None = None
     is_round_trip: Annotated[
-        bool, Meta(description="To the peer and back: the times hold the peer's own, which wire has, else kernel.")
+        bool, about("To the peer and back: the times hold the peer's own, which wire has, else kernel.")
     ] = False
-    reason: Annotated[str, Meta(description="Why there is no result; else empty.")] = ""
-    is_void: Annotated[bool, Meta(description="Measured, and no result: all figures are null.")] = False
-    failed: Annotated[
-        str, Maybe, Meta(description="Why it ended before its last message; it is then within no limit.")
-    ] = ""
-    cpus: Annotated[list[Count], Meta(description="The sender's and the receiver's.")] = []
+    failed: Annotated[str, Maybe, about("Why it ended before its last message; it is then within no limit.")] = ""
     receiver_cpu_percent: Annotated[
-        Amount | None, Meta(description="CPU time of the receiving thread over the measured time.")
+        Amount | None, about("CPU time of the receiving thread over the measured time.")
     ] = None
-    warnings: list[str] = []
 
     @property
-    def counted(self) -> int:
-        """How many messages the histogram holds: of lost ones nobody knows when they came."""
-        return self.n - self.lost if self.n else 0
+    def missed(self) -> int:
+        """Of lost messages nobody knows when they came."""
+        return self.lost if self.n else 0
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -1125,10 +1128,6 @@ class FeedCase(msgspec.Struct, frozen=True):
         parts += [f"{self.alloc} allocation{'s' * (self.alloc != 1)}"] * (self.alloc > 0)
         parts += ["there and back"] * self.is_round_trip
         return ", ".join(parts)
-
-    def at(self, percentile: str) -> float | None:
-        """`at("99.9")`, in ns; None where there is no result, or no such percentile."""
-        return self.due_to_book_ns.get(percentile) if self.due_to_book_ns else None
 
     @property
     def max_ns(self) -> float | None:
@@ -1155,21 +1154,19 @@ class FeedReplay(msgspec.Struct, frozen=True):
     """The capture that decided when each message was due, and how long it was."""
 
     file: str
-    speed: Annotated[float, Meta(gt=0, le=1e12), Meta(description="Its times are divided by this.")]
+    speed: Annotated[float, Meta(gt=0, le=1e12), about("Its times are divided by this.")]
     messages: Count
     others: Annotated[
-        Count, Meta(description="Packets that are no UDP, or later fragments of a datagram; they were left out.")
+        Count, about("Packets that are no UDP, or later fragments of a datagram; they were left out.")
     ] = 0
-    grown: Annotated[Count, Meta(description="Messages that were shorter there than any of ours is.")] = 0
-    shortened: Annotated[Count, Meta(description="Messages that were longer there than any of ours is.")] = 0
-    backwards: Annotated[
-        Count, Meta(description="Messages whose time was before that of the one they follow there.")
-    ] = 0
+    grown: Annotated[Count, about("Messages that were shorter there than any of ours is.")] = 0
+    shortened: Annotated[Count, about("Messages that were longer there than any of ours is.")] = 0
+    backwards: Annotated[Count, about("Messages whose time was before that of the one they follow there.")] = 0
     unfollowed: Annotated[
-        dict[str, Count], Maybe, Meta(description="Packets that may be messages or not, by why nobody can tell.")
+        dict[str, Count], Maybe, about("Packets that may be messages or not, by why nobody can tell.")
     ] = {}
     cut_bytes: Annotated[
-        Count, Maybe, Meta(description="What the file ends with, of a packet that is not whole in it; left out.")
+        Count, Maybe, about("What the file ends with, of a packet that is not whole in it; left out.")
     ] = 0
 
 
@@ -1178,13 +1175,13 @@ class Feed(CasesTable, frozen=True):
 
     kind: ClassVar[str] = "feed"
     cases: list[Annotated[FeedCase, by_result("due_to_book_ns")]] = msgspec.field(name="cells")
-    peer: Annotated[Peer | None, Meta(description="The other host of --connect.")] = None
-    interface: Annotated[str | None, Meta(description="Of this host, that leads to the peer.")] = None
-    replay: Annotated[FeedReplay | None, Meta(description="Null: messages were due by rate and burst.")] = None
+    peer: Annotated[Peer | None, about("The other host of --connect.")] = None
+    interface: Annotated[str | None, about("Of this host, that leads to the peer.")] = None
+    replay: Annotated[FeedReplay | None, about("Null: messages were due by rate and burst.")] = None
     stamp_cost_ns: Annotated[
-        Figure | None, Meta(description="By how much the median is longer with time stamps, of the first stamped case.")
+        Figure | None, about("By how much the median is longer with time stamps, of the first stamped case.")
     ] = None
-    busy_poll_us: Annotated[Count, Meta(description="What SO_BUSY_POLL was set to in the busy-poll cells.")] = 0
+    busy_poll_us: Annotated[Count, about("What SO_BUSY_POLL was set to in the busy-poll cells.")] = 0
     budget: Budget = Budget()
 
     def held(self, budget: Budget) -> Feed:
@@ -1197,7 +1194,7 @@ class Speedup(msgspec.Struct, frozen=True):
 
     mechanism: str
     idle_ms: Amount
-    over: Annotated[str, Meta(description="The wait method of the other.")]
+    over: Annotated[str, about("The wait method of the other.")]
     percentiles: dict[str, Amount | None]
     wait_method: str = msgspec.field(default="", name="way")
     waiting: str = ""
@@ -1210,83 +1207,63 @@ class Wake(CasesTable, frozen=True):
 
     kind: ClassVar[str] = "wake"
     cases: list[Annotated[Case, by_result("percentiles_ns")]] = msgspec.field(name="cells")
-    messages: Annotated[Count, Meta(description="Asked for in each case.")] = 0
-    peer: Annotated[Peer | None, Meta(description="The other host of --connect.")] = None
+    messages: Annotated[Count, about("Asked for in each case.")] = 0
+    peer: Annotated[Peer | None, about("The other host of --connect.")] = None
     speedups: list[Speedup] = []
-    timer_slack_ns: Annotated[Count | None, Meta(description="Of the receiver: the probe sets it to 1.")] = None
-    busy_poll_us: Annotated[Count, Meta(description="What SO_BUSY_POLL was set to in the busy-poll cells.")] = 0
-    bytes: Annotated[Count, Meta(description="Of each message.")] = 32
-    fds: Annotated[Count, Meta(description="In each poll and epoll set; all but the receiver's own are idle.")] = 1
-    dirty_kib: Annotated[
-        Count, Meta(description="The receiver wrote to so much memory after each message; 0: to none.")
-    ] = 0
+    timer_slack_ns: Annotated[Count | None, about("Of the receiver: the probe sets it to 1.")] = None
+    busy_poll_us: Annotated[Count, about("What SO_BUSY_POLL was set to in the busy-poll cells.")] = 0
+    bytes: Annotated[Count, about("Of each message.")] = 32
+    fds: Annotated[Count, about("In each poll and epoll set; all but the receiver's own are idle.")] = 1
+    dirty_kib: Annotated[Count, about("The receiver wrote to so much memory after each message; 0: to none.")] = 0
     has_warm_sender: Annotated[
-        bool, Meta(description="The sender kept itself warm between messages; false with --cold-sender.")
+        bool, about("The sender kept itself warm between messages; false with --cold-sender.")
     ] = True
 
 
-class HedgeCase(msgspec.Struct, frozen=True):
+class HedgeCase(CaseOfTable, frozen=True, kw_only=True):
     """One load, delay and stall, and what became of the requests."""
 
-    load: Annotated[
-        Amount, Meta(description="Arrivals x service / 2: of each server, without second copies and stalls.")
-    ]
-    delay: Annotated[
-        str, Meta(description="When a request without an answer gets a second copy: none, ns from due, or pNN.")
-    ]
+    load: Annotated[Amount, about("Arrivals x service / 2: of each server, without second copies and stalls.")]
+    delay: Annotated[str, about("When a request without an answer gets a second copy: none, ns from due, or pNN.")]
     stall: Annotated[
         str,
         words("none", "a", "both", "common"),
-        Meta(description="Which servers stall for 300 us, 1 % of the time; common: at the same instants."),
+        about("Which servers stall for 300 us, 1 % of the time; common: at the same instants."),
     ]
-    service_ns: Annotated[Count, Meta(description="Work of a request.")]
-    cancel: Annotated[
-        bool, Meta(description="The other copy is cancelled once the answer is there, where it has not begun.")
-    ]
-    n: Annotated[Count, Meta(description="offered; 0 where there is no result.")]
-    histogram: Annotated[
-        Histogram, Meta(description="[from_ns, to_ns, count], ascending: of the requests that were answered.")
-    ]
-    budget: Annotated[
-        Amount | None, Meta(description="Second copies for each request, on average; null: no limit.")
-    ] = None
-    shed_at: Annotated[Count | None, Meta(description="A queue that long refuses what comes; null: none does.")] = None
-    seed: Annotated[Count, Meta(description="Of arrivals, stalls and, simulated, service times.")] = 0
-    warm_ups: Annotated[Count, Meta(description="Requests before the measured time; they are in no other count.")] = 0
+    service_ns: Annotated[Count, about("Work of a request.")]
+    cancel: Annotated[bool, about("The other copy is cancelled once the answer is there, where it has not begun.")]
+    n: Annotated[Count, about("offered; 0 where there is no result.")]
+    histogram: Annotated[Histogram, about("[from_ns, to_ns, count], ascending: of the requests that were answered.")]
+    budget: Annotated[Amount | None, about("Second copies for each request, on average; null: no limit.")] = None
+    shed_at: Annotated[Count | None, about("A queue that long refuses what comes; null: none does.")] = None
+    seed: Annotated[Count, about("Of arrivals, stalls and, simulated, service times.")] = 0
+    warm_ups: Annotated[Count, about("Requests before the measured time; they are in no other count.")] = 0
     offered: Annotated[
-        Count, Meta(description="Requests whose due time came in the measured time: answered + shed + unanswered.")
+        Count, about("Requests whose due time came in the measured time: answered + shed + unanswered.")
     ] = 0
     answered: Count = 0
-    shed: Annotated[Count, Meta(description="Refused by a full queue: they count as missed.")] = 0
-    unanswered: Annotated[Count, Meta(description="Taken, and without an answer when the run ended.")] = 0
+    shed: Annotated[Count, about("Refused by a full queue: they count as missed.")] = 0
+    unanswered: Annotated[Count, about("Taken, and without an answer when the run ended.")] = 0
     hedged: Annotated[
-        Count, Meta(description="Second copies that were sent: won + lost + hedge_cancelled + hedge_unfinished.")
+        Count, about("Second copies that were sent: won + lost + hedge_cancelled + hedge_unfinished.")
     ] = 0
-    won: Annotated[Count, Meta(description="The second copy's answer came first.")] = 0
-    denied: Annotated[Count, Meta(description="Second copies that were due, and met a full queue.")] = 0
-    over_budget: Annotated[
-        Count, Meta(description="Second copies that were due, and the budget had no token left.")
-    ] = 0
-    lost: Annotated[Count | None, Meta(description="The second copy was done with, and the first had answered.")] = None
-    hedge_cancelled: Annotated[
-        Count | None, Meta(description="Second copies that were cancelled before they were begun.")
-    ] = None
-    hedge_unfinished: Annotated[Count | None, Meta(description="Second copies that were neither by the end.")] = None
-    wasted: Annotated[
-        Count | None, Meta(description="Copies that were done with when their request had its answer.")
-    ] = None
+    won: Annotated[Count, about("The second copy's answer came first.")] = 0
+    denied: Annotated[Count, about("Second copies that were due, and met a full queue.")] = 0
+    over_budget: Annotated[Count, about("Second copies that were due, and the budget had no token left.")] = 0
+    lost: Annotated[Count | None, about("The second copy was done with, and the first had answered.")] = None
+    hedge_cancelled: Annotated[Count | None, about("Second copies that were cancelled before they were begun.")] = None
+    hedge_unfinished: Annotated[Count | None, about("Second copies that were neither by the end.")] = None
+    wasted: Annotated[Count | None, about("Copies that were done with when their request had its answer.")] = None
     cancelled_unstarted: Annotated[
-        Count | None, Meta(description="Copies, first or second, that were cancelled before they were begun.")
+        Count | None, about("Copies, first or second, that were cancelled before they were begun.")
     ] = None
-    unfinished: Annotated[
-        Count | None, Meta(description="Copies, first or second, that were not done with by the end.")
-    ] = None
-    floor_ns: Annotated[Amount | None, Meta(description="No second copy answers sooner. Null without any.")] = None
+    unfinished: Annotated[Count | None, about("Copies, first or second, that were not done with by the end.")] = None
+    floor_ns: Annotated[Amount | None, about("No second copy answers sooner. Null without any.")] = None
     delay_ns: Annotated[
-        Amount | None, Meta(description="The delay in force, the median of all second copies. Null without any.")
+        Amount | None, about("The delay in force, the median of all second copies. Null without any.")
     ] = None
     min_ns: Annotated[
-        Amount | None, Meta(description="From due to the first answer. What requests that missed decide is null.")
+        Amount | None, about("From due to the first answer. What requests that missed decide is null.")
     ] = None
     mean_ns: Amount | None = None
     percentiles_ns: Annotated[dict[str, Amount | None], having(*PERCENTILES)] | None = None
@@ -1294,40 +1271,28 @@ class HedgeCase(msgspec.Struct, frozen=True):
     single_ns: Annotated[
         dict[str, Spread | None],
         having("a", "b"),
-        Meta(description="Each server's service times: from when it was last seen ready until it was done."),
+        about("Each server's service times: from when it was last seen ready until it was done."),
     ] = {}
-    late_ns: Annotated[Spread | None, Meta(description="From due until the client sent the first copy.")] = None
-    wasted_ns: Annotated[Count | None, Meta(description="Work on the wasted copies, of both servers together.")] = None
+    late_ns: Annotated[Spread | None, about("From due until the client sent the first copy.")] = None
+    wasted_ns: Annotated[Count | None, about("Work on the wasted copies, of both servers together.")] = None
     utilisation: Annotated[
         Amount | None,
-        Meta(description="The share of the time that the servers worked, copies included and stalls left out."),
+        about("The share of the time that the servers worked, copies included and stalls left out."),
     ] = None
     joint_ratio: Annotated[
-        Amount | None, Meta(description="P(both slow) / (P(A slow) x P(B slow)). 1: they are slow independently.")
+        Amount | None, about("P(both slow) / (P(A slow) x P(B slow)). 1: they are slow independently.")
     ] = None
-    collapsed: Annotated[bool | None, Meta(description="Requests came faster than they were done with.")] = None
-    queue_max: Annotated[
-        Count, Meta(description="The most copies that one server had, the one in work among them.")
-    ] = 0
+    collapsed: Annotated[bool | None, about("Requests came faster than they were done with.")] = None
+    queue_max: Annotated[Count, about("The most copies that one server had, the one in work among them.")] = 0
     throttled: Annotated[
-        Count | None, Meta(description="How often the servers' cores and packages were; null where nobody counts.")
+        Count | None, about("How often the servers' cores and packages were; null where nobody counts.")
     ] = None
-    reason: Annotated[str, Meta(description="Why there is no result; else empty.")] = ""
-    is_void: Annotated[bool, Meta(description="Measured, and no result: all figures are null.")] = False
-    cpus: Annotated[
-        list[Count], Meta(description="The client's, server A's and server B's; empty where it was simulated.")
-    ] = []
-    warnings: list[str] = []
-
-    @property
-    def counted(self) -> int:
-        """How many requests the histogram holds."""
-        return self.answered if self.n else 0
+    cpus: Annotated[list[Count], about("The client's, server A's and server B's; empty where it was simulated.")] = []
 
     @property
     def missed(self) -> int:
         """Requests that were refused or had no answer."""
-        return self.n - self.counted
+        return self.n and self.n - self.answered
 
     @property
     def is_hedged(self) -> bool:
@@ -1362,67 +1327,50 @@ class HedgeCase(msgspec.Struct, frozen=True):
         parts = [f"load {self.load:g}", second]
         return ", ".join([*parts, f"stall {self.stall}"] if self.stall != "none" else parts)
 
-    def at(self, percentile: str) -> float | None:
-        """`at("99.9")`, in ns; None where there is no result, or too many requests missed for it."""
-        return self.percentiles_ns.get(percentile) if self.percentiles_ns else None
-
 
 class Hedge(CasesTable, frozen=True):
     """What a second copy of each late request gains and costs: one client, two servers; docs/probe-hedge.md."""
 
     kind: ClassVar[str] = "hedge"
     cases: list[Annotated[HedgeCase, by_result("percentiles_ns")]] = msgspec.field(name="cells")
-    simulated: Annotated[bool, Meta(description="On simulated time: no measurement of this host.")] = False
+    simulated: Annotated[bool, about("On simulated time: no measurement of this host.")] = False
 
 
 CONTENTION_STEPS = ("taking", "handing", "giving")
-_Ends = Annotated[list[Count], Meta(description="Of the sender and of the receiver.")]
+_Ends = Annotated[list[Count], about("Of the sender and of the receiver.")]
 
 
-class ContentionCase(msgspec.Struct, frozen=True):
+class ContentionCase(CaseOfTable, frozen=True):
     """One kind of buffers and of hand-over."""
 
-    buffers: Annotated[
-        str, words("malloc", "pool"), Meta(description="Whence the sender has them; pool: one of its own.")
-    ]
+    buffers: Annotated[str, words("malloc", "pool"), about("Whence the sender has them; pool: one of its own.")]
     hand_over: Annotated[
         str,
         words("mutex", "futex", "ring"),
-        Meta(description="mutex: the receiver looks under a lock. futex: it sleeps. ring: it looks without a lock."),
+        about("mutex: the receiver looks under a lock. futex: it sleeps. ring: it looks without a lock."),
     ]
-    threads: Annotated[Count, Meta(description="That take buffers; those beyond two on other CPUs.")]
-    bytes: Annotated[Count, Meta(description="Of the largest buffer.")]
-    rate: Annotated[Count, Meta(description="Buffers a second.")]
-    n: Annotated[Count, Meta(description="Buffers the times are of.")]
+    threads: Annotated[Count, about("That take buffers; those beyond two on other CPUs.")]
+    bytes: Annotated[Count, about("Of the largest buffer.")]
+    rate: Annotated[Count, about("Buffers a second.")]
+    n: Annotated[Count, about("Buffers the times are of.")]
     histogram: Histogram
     sent: Count = 0
-    allocations: Annotated[Count, Meta(description="Calls of malloc for these buffers.")] = 0
-    sleeps: Annotated[_Ends, Meta(description="They left their CPUs by themselves: for a lock, or to wait.")] = []
+    allocations: Annotated[Count, about("Calls of malloc for these buffers.")] = 0
+    sleeps: Annotated[_Ends, about("They left their CPUs by themselves: for a lock, or to wait.")] = []
     preemptions: _Ends = []
     page_faults: _Ends = []
-    taking_ns: Annotated[Spread | None, Meta(description="Until a buffer was there, each of its pages written to.")] = (
-        None
-    )
-    handing_ns: Annotated[Spread | None, Meta(description="From then until the receiver had it.")] = None
-    giving_ns: Annotated[Spread | None, Meta(description="Giving back an earlier one, by the receiver.")] = None
+    taking_ns: Annotated[Spread | None, about("Until a buffer was there, each of its pages written to.")] = None
+    handing_ns: Annotated[Spread | None, about("From then until the receiver had it.")] = None
+    giving_ns: Annotated[Spread | None, about("Giving back an earlier one, by the receiver.")] = None
     percentiles_ns: (
         Annotated[
             dict[str, Amount | None],
             having(*PERCENTILES),
-            Meta(description="From when a buffer was due until the receiver had it."),
+            about("From when a buffer was due until the receiver had it."),
         ]
         | None
     ) = None
     max_ns: Amount | None = None
-    reason: Annotated[str, Meta(description="Why there is no result; else empty.")] = ""
-    is_void: Annotated[bool, Meta(description="Measured, and no result: all figures are null.")] = False
-    cpus: Annotated[list[Count], Meta(description="The sender's and the receiver's.")] = []
-    warnings: list[str] = []
-
-    @property
-    def counted(self) -> int:
-        """How many buffers the histogram holds."""
-        return self.n
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -1433,10 +1381,6 @@ class ContentionCase(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """`malloc, futex`, without what all cases of a run share."""
         return f"{self.buffers}, {self.hand_over}"
-
-    def at(self, percentile: str) -> float | None:
-        """`at("99.9")` from due to had, in ns; None where there is no result, or too few buffers for it."""
-        return self.percentiles_ns.get(percentile) if self.percentiles_ns else None
 
 
 class Contention(CasesTable, frozen=True):

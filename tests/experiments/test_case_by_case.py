@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from tunectl.experiments.ends import Placed
-from tunectl.experiments.feed import FeedRequest, Planned, plan
-from tunectl.experiments.frame import CaseError, Takes, measured_cases, require_online
+from tunectl.experiments.ends import CaseRun, Placed
+from tunectl.experiments.feed import FeedRequest, plan
+from tunectl.experiments.feed_cells import RawCase
+from tunectl.experiments.frame import CaseError, Takes, require_online
 from tunectl.experiments.hedge import HedgeRequest
 from tunectl.host.sysroot import Sysroot
 from tunectl.work import Work
@@ -20,10 +21,11 @@ from .test_feed_native import measured
 def said_of(takes: Takes, after_s: float = 0.0, **asked: Any) -> list[tuple[str, float]]:
     said: list[Work] = []
 
-    def measure(case: Planned) -> dict[str, Any]:
+    def measure(case: RawCase) -> dict[str, Any]:
         return {"interrupted": False, "at": "", "duration_s": 1.0, "cells": [case.cell]}
 
-    measured_cases(plan(FeedRequest(**asked), Placed((2, 3))), measure, lambda _: takes, said.append, after_s)
+    request, placed = FeedRequest(**asked), Placed((2, 3))
+    CaseRun("feed", request, placed, plan(request, placed), lambda _: takes, said.append).measure(measure, after_s)
     return [(work.now, round(work.left_s or 0.0, 6)) for work in said]
 
 

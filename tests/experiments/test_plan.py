@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tunectl.errors import UsageError
-from tunectl.experiments import contention, feed, hedge, wake
+from tunectl.experiments import contention, contention_cells, feed, feed_cells, hedge, hedge_cells, wake, wake_cells
 from tunectl.experiments.contention import BUFFERS, HAND_OVERS, ContentionRequest
 from tunectl.experiments.ends import Placed
 from tunectl.experiments.feed import FORMATS, TLS, TRANSPORTS, WAITS, FeedRequest
@@ -21,15 +21,15 @@ from tunectl.experiments.wake_cells import TIMERS
 TWO, ONE = Placed((2, 3)), Placed((3, 3))
 
 
-def wake_cases(placed: Placed = TWO, **asked: Any) -> list[wake.Planned]:
+def wake_cases(placed: Placed = TWO, **asked: Any) -> list[wake_cells.RawCase]:
     return wake.plan(WakeRequest(**asked), placed)
 
 
-def feed_cases(placed: Placed = TWO, **asked: Any) -> list[feed.Planned]:
+def feed_cases(placed: Placed = TWO, **asked: Any) -> list[feed_cells.RawCase]:
     return feed.plan(FeedRequest(**asked), placed)
 
 
-def hedge_cases(**asked: Any) -> list[hedge.Planned]:
+def hedge_cases(**asked: Any) -> list[hedge_cells.RawCase]:
     return hedge.plan(HedgeRequest(**asked))
 
 
@@ -52,7 +52,7 @@ def test_groups_and_names_are_in_the_order_of_the_table() -> None:
 
 def test_the_default_of_feed_is_one_case() -> None:
     (one,) = feed_cases()
-    assert one == feed.Planned("tcp", "ws-json", 1, 10_000, 1, "poll0", "off", 0)
+    assert one == feed_cells.RawCase.of("tcp", "ws-json", 1, 10_000, 1, "poll0", "off", 0)
     assert one.words() == [
         *("--transport", "tcp", "--format", "ws-json", "--symbols", "1", "--rate", "10000", "--burst", "1"),
         *("--waiting", "poll0", "--tls", "off", "--alloc", "0"),
@@ -99,7 +99,7 @@ def test_the_words_of_a_case() -> None:
     assert one.cell == asked | {"shed_at": 4, "seed": 7, "reason": ""}
 
 
-def contention_cases(placed: Placed = TWO, **asked: Any) -> list[contention.Planned]:
+def contention_cases(placed: Placed = TWO, **asked: Any) -> list[contention_cells.RawCase]:
     return contention.plan(ContentionRequest(**asked), placed)
 
 

@@ -13,7 +13,6 @@ from tests.experiments.wakes import CALM, block, minimal
 from tests.experiments.wakes import case as wake_case
 from tests.experiments.wakes import raw_document as wake_document
 from tunectl.experiments import feed_cells, hedge_cells, wake_cells
-from tunectl.experiments.feed import Planned as FeedCase
 from tunectl.experiments.feed_cells import FEED
 from tunectl.experiments.hedge import HedgeRequest
 from tunectl.experiments.hedge_cells import HEDGE
@@ -226,7 +225,8 @@ def test_what_time_stamps_cost(stamped: list[dict[str, Any]], without: list[dict
      (1, 256, 256)],
 )  # fmt: skip
 def test_the_warm_up_is_a_fifth_of_a_second_in_whole_bursts(rate: int, burst: int, seconds: float) -> None:
-    assert FeedCase("tcp", "json", 1, rate, burst, "poll", "off", 0).warm_up_s == pytest.approx(seconds)
+    case = feed_cells.RawCase.of("tcp", "json", 1, rate, burst, "poll", "off", 0)
+    assert case.warm_up_s == pytest.approx(seconds)
 
 
 # ---- hedge
@@ -279,12 +279,14 @@ def test_the_time_that_two_servers_have_left(free: int, measured: int, share: fl
 def test_what_the_queues_held_first_and_last(sums: list[int], arrivals: list[int], queues: Any) -> None:
     case = hedged(queue_sums=sums, queue_arrivals=arrivals)
     assert case.queues == queues
-    assert hedge_cells.is_collapsed(case) is False
+    assert not hedge_cells.why_collapsed(case)
 
 
 def test_what_missed_and_what_was_late() -> None:
-    case = hedged(shed=5, unanswered=3, hedged=2, denied=4, over_budget=7)
-    assert (case.offered, case.missed, case.late_requests) == (1008, 8, 13)
+    run = hedge_run(hedges.case([3_000] * 1000, shed=5, unanswered=3, hedged=2, denied=4, over_budget=7, budget=0.01))
+    (case,) = run.cases
+    assert (case.offered, case.missed) == (1008, 8)
+    assert any("7 of 13 had no second copy" in text for text in hedge_cells.case_warnings(case, run))
 
 
 @pytest.mark.parametrize(

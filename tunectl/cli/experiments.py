@@ -1,6 +1,6 @@
 """tunectl probe wake, feed, hedge and contention: a table of cases, each measured in its turn"""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -26,11 +26,12 @@ from tunectl.experiments.wake import WakeRequest, run_wake
 from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
-from tunectl.shapes import Feed, plain, typed
+from tunectl.shapes import Budget, Feed, plain, typed
 from tunectl.work import Tell
 
-F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 R = TypeVar("R")
+P = TypeVar("P", bound=PairRequest)
 _MOST_MESSAGES = 10_000_000
 _MOST_AT_ONCE = 256
 _MOST_SEED = 10**15
@@ -42,28 +43,36 @@ _CLIENT_AND_SERVERS = click.option(
 )
 
 
-def _fifo(who: str) -> Callable[[F], F]:
-    return click.option(
-        "--fifo", type=click.IntRange(1, 99), metavar="PRIO", help=f"{who} as SCHED_FIFO at this priority."
-    )
+def _number(
+    *names: str, most: int, help: str, least: int = 1, metavar: str = "N", usual: int | None = None
+) -> Decorator:
+    """An option that takes a whole number."""
+    kind = click.IntRange(least, most)
+    return click.option(*names, type=kind, default=usual, show_default=usual is not None, metavar=metavar, help=help)
 
 
-def _duration(usual: float) -> Callable[[F], F]:
+def _list(*names: str, help: str, usual: str | None = None, of: Iterable[str] = ()) -> Decorator:
+    """An option that takes a list, of these names where there are any."""
+    completed: dict[str, Any] = {"shell_complete": some_of(lambda: of)} if of else {}
+    return click.option(*names, default=usual, metavar="LIST", help=help, **completed)
+
+
+def _listed(name: str, usual: str, names: Sequence[str], text: str) -> Decorator:
+    """The same, and its help says them."""
+    return _list(name, help=f"{text}{', '.join(names)} [{usual}].", usual=usual, of=names)
+
+
+def _fifo(who: str) -> Decorator:
+    return _number("--fifo", most=99, metavar="PRIO", help=f"{who} as SCHED_FIFO at this priority.")
+
+
+def _duration(usual: float) -> Decorator:
     return click.option(
         "--duration", "duration_s", type=float, default=usual, show_default=True, metavar="S", help="Of each case."
     )
 
 
-def _listed(name: str, usual: str, names: Sequence[str], text: str) -> Callable[[F], F]:
-    """An option that takes a list of these names."""
-    shown = f"{text}{', '.join(names)} [{usual}]."
-    return click.option(name, default=usual, metavar="LIST", shell_complete=some_of(lambda: names), help=shown)
-
-
-_OF_CASES = {
-    OK: "at least one case has a result",
-    FAILED: "no case has one, or the command failed",
-}
+_OF_CASES = {OK: "at least one case has a result", FAILED: "no case has one, or the command failed"}
 
 
 @tunectl_command(
@@ -72,35 +81,29 @@ _OF_CASES = {
     exits=_OF_CASES,
     examples=(
         Example("The usual cases, on two isolated CPUs:", "sudo tunectl probe wake"),
-        Example(
-            "Two mechanisms, a message each millisecond:",
-            "tunectl probe wake --mechanisms pipe,tcp --idle-ms 1",
-        ),
+        Example("Two mechanisms, a message each millisecond:", "tunectl probe wake --mechanisms pipe,tcp --idle-ms 1"),
     ),
 )
 @_SENDER_AND_RECEIVER
-@click.option(
+@_list(
     "--mechanisms",
     "--transport",
-    metavar="LIST",
-    shell_complete=some_of(lambda: wakes.MECHANISMS),
+    of=wakes.MECHANISMS,
     help="Of channel, eventfd, pipe, unix, tcp, udp (together: messages), vsock, eventloop, timerfd, clock_nanosleep "
     "(timers) [messages].",
 )
-@click.option(
+@_list(
     "--waiting",
-    metavar="LIST",
-    shell_complete=some_of(lambda: dict.fromkeys((*wakes.WAYS.values(), *wakes.WAYS))),
+    of=dict.fromkeys((*wakes.WAYS.values(), *wakes.WAYS)),
     help="sleeping, spinning, busy-poll; or single ways: block, poll, ... [all].",
 )
-@click.option("--idle-ms", metavar="LIST", help="From message to message, in ms [0,1,10,100].")
-@click.option("--messages", type=click.IntRange(1, _MOST_MESSAGES), metavar="N", help="In each case [99].")
-@click.option("--bytes", "message_bytes", type=click.IntRange(32, 4096), metavar="N", help="Of each message [32].")
-@click.option("--fds", type=click.IntRange(1, 65536), metavar="N", help="In a poll or epoll set, all but one idle [1].")
-@click.option(
+@_list("--idle-ms", help="From message to message, in ms [0,1,10,100].")
+@_number("--messages", most=_MOST_MESSAGES, help="In each case [99].")
+@_number("--bytes", "message_bytes", least=32, most=4096, help="Of each message [32].")
+@_number("--fds", most=65536, help="In a poll or epoll set, all but one idle [1].")
+@_number(
     "--dirty-kib",
-    type=click.IntRange(1, 1 << 20),
-    metavar="N",
+    most=1 << 20,
     help="The receiver writes to so much memory after each message: the next finds its caches cold.",
 )
 @click.option(
@@ -113,12 +116,7 @@ _OF_CASES = {
 def wake(options: Options, output: str | None, **asked: Any) -> int:
     """Spinning against sleeping: how long a message takes to a waiting thread, by each mechanism and wait method."""
     pair = pair_of(options, asked["cpus"], asked["intrude"], output)
-    request = WakeRequest(among=pair.among, **asked)
-    _check_pair(pair, request, output)
-    if request.listen:
-        serve_pair("wake", request, wakes.far_words, partial(click.echo, err=True))
-        return OK
-    return _measured(options, pair.root, "wake", run_wake, request, output)
+    return _of_pair(options, pair, "wake", WakeRequest(among=pair.among, **asked), run_wake, wakes.far_words, output)
 
 
 @tunectl_command(
@@ -132,8 +130,7 @@ def wake(options: Options, output: str | None, **asked: Any) -> int:
     examples=(
         Example("WebSocket messages with JSON, 10,000 a second:", "sudo tunectl probe feed"),
         Example(
-            "JSON over UDP, in bursts:",
-            "sudo tunectl probe feed --transport udp --message-format json --burst 32",
+            "JSON over UDP, in bursts:", "sudo tunectl probe feed --transport udp --message-format json --burst 32"
         ),
         Example("As a capture has it, twice as fast:", "sudo tunectl probe feed --replay open.pcap --speed 2"),
     ),
@@ -141,19 +138,13 @@ def wake(options: Options, output: str | None, **asked: Any) -> int:
 @_SENDER_AND_RECEIVER
 @_listed("--transport", "tcp", feeds.TRANSPORTS, "Of ")
 @_listed("--message-format", "ws-json", feeds.FORMATS, "Of ")
-@click.option("--symbols", default="1", metavar="LIST", help=f"How many instruments, 1 to {feeds.MOST_SYMBOLS} [1].")
-@click.option(
+@_list("--symbols", usual="1", help=f"How many instruments, 1 to {feeds.MOST_SYMBOLS} [1].")
+@_number(
     "--rate",
-    type=click.IntRange(1, feeds.MOST_A_SECOND),
-    metavar="N",
+    most=feeds.MOST_A_SECOND,
     help="Messages a second, of all symbols together [10000; with --replay the capture's].",
 )
-@click.option(
-    "--burst",
-    type=click.IntRange(1, _MOST_AT_ONCE),
-    metavar="N",
-    help="So many messages are due at the same time; the rate stays [1].",
-)
+@_number("--burst", most=_MOST_AT_ONCE, help="So many messages are due at the same time; the rate stays [1].")
 @click.option(
     "--replay",
     type=click.Path(dir_okay=False),
@@ -163,10 +154,9 @@ def wake(options: Options, output: str | None, **asked: Any) -> int:
 @click.option("--speed", type=click.FloatRange(1e-6, 1e6), metavar="X", help="With --replay: times faster [1].")
 @_listed("--waiting", "poll0", feeds.WAITS, "How the receiver waits: ")
 @_listed("--tls", "off", feeds.TLS, "Of ")
-@click.option(
+@_list(
     "--alloc",
-    default="0",
-    metavar="LIST",
+    usual="0",
     help=f"How often the receiver copies each message into new memory, 0 to {feeds.MOST_ALLOCATIONS} [0].",
 )
 @click.option(
@@ -177,9 +167,9 @@ def wake(options: Options, output: str | None, **asked: Any) -> int:
     help="Receive stamps, which tell wire and kernel apart: the kernel's (sw), or the network card's (hw, with "
     "--connect). auto: the card's where it has them.",
 )
-@click.option(
+@_number(
     "--rcvbuf",
-    type=click.IntRange(1, 1 << 30),
+    most=1 << 30,
     metavar="BYTES",
     help="Asked for of each socket that receives datagrams; root gets it beyond net.core.rmem_max [8388608].",
 )
@@ -207,19 +197,13 @@ def feed(options: Options, replay: str | None, speed: float | None, output: str 
         _refuse({"--speed": speed if rate else None}, "with --rate", "one of the two decides how fast it is replayed")
         request = replayed(request, replay, speed, rate)
     _refuse({"--speed": None if replay else speed}, "without --replay", "it is how fast a capture is replayed")
-    _check_pair(pair, request, output)
-    if request.listen:
-        serve_pair("feed", request, feeds.far_words, partial(click.echo, err=True))
-        return OK
-    with progress(options) as tell:
-        result = run_feed(request, tell)
     limits = pair.config.feed_limits if pair.config and not request.connect else {}  # they are about one host
-    budget = judge_feed(typed(result, Feed), limits)
-    result["budget"] = plain(budget)
-    emit_and_write(options, "probe.feed", read_identity(pair.root), result, output)
-    if budget.verdict == "broken":
-        return DRIFTED
-    return code_of_cases(result) if not limits or budget.verdict == "within" else FAILED
+    return _of_pair(options, pair, "feed", request, partial(_judged, limits), feeds.far_words, output)
+
+
+def _judged(limits: Mapping[str, float], request: FeedRequest, tell: Tell) -> dict[str, Any]:
+    result = run_feed(request, tell)
+    return result | {"budget": plain(judge_feed(typed(result, Feed), limits))}
 
 
 @tunectl_command(
@@ -228,10 +212,7 @@ def feed(options: Options, replay: str | None, speed: float | None, output: str 
     exits=_OF_CASES,
     examples=(
         Example("On three isolated CPUs:", "sudo tunectl probe hedge"),
-        Example(
-            "On simulated time, which needs no CPU of its own:",
-            "tunectl probe hedge --simulate --load 0.3,0.7",
-        ),
+        Example("On simulated time, which needs no CPU of its own:", "tunectl probe hedge --simulate --load 0.3,0.7"),
     ),
 )
 @_CLIENT_AND_SERVERS
@@ -240,24 +221,11 @@ def feed(options: Options, replay: str | None, speed: float | None, output: str 
     is_flag=True,
     help="The same client and policy on simulated time: needs no CPU, and is no measurement.",
 )
-@click.option(
-    "--service-ns",
-    type=click.IntRange(500, hedges.MOST_SERVICE_NS),
-    default=hedges.SERVICE_NS,
-    show_default=True,
-    metavar="N",
-    help="Work of a request.",
-)
-@click.option(
-    "--load",
-    default=hedges.LOADS,
-    metavar="LIST",
-    help=f"Of each server, without second copies and stalls [{hedges.LOADS}].",
-)
-@click.option(
+@_number("--service-ns", least=500, most=hedges.MOST_SERVICE_NS, usual=hedges.SERVICE_NS, help="Work of a request.")
+@_list("--load", usual=hedges.LOADS, help=f"Of each server, without second copies and stalls [{hedges.LOADS}].")
+@_list(
     "--delay",
-    default=hedges.DELAYS,
-    metavar="LIST",
+    usual=hedges.DELAYS,
     help="When a request without an answer gets a second copy: ns from due, or pNN, that percentile of the latest "
     f"answers; without any is always measured, too [{hedges.DELAYS}].",
 )
@@ -267,25 +235,15 @@ def feed(options: Options, replay: str | None, speed: float | None, output: str 
 @click.option(
     "--budget", type=float, metavar="X", help="Second copies for each request, on average, 0 to 1 [no limit]."
 )
-@click.option(
-    "--shed", type=click.IntRange(1, 1_000_000), metavar="N", help="A queue of N refuses what comes [none does]."
-)
-@click.option(
+@_number("--shed", most=1_000_000, help="A queue of N refuses what comes [none does].")
+@_list(
     "--stall",
-    default="none",
-    metavar="LIST",
-    shell_complete=some_of(lambda: hedges.STALLS),
+    usual="none",
+    of=hedges.STALLS,
     help=f"Who stalls for 300 us, 1 % of the time: {', '.join(hedges.STALLS)} (both at the same instants) [none].",
 )
 @_duration(hedges.DURATION_S)
-@click.option(
-    "--seed",
-    type=click.IntRange(0, _MOST_SEED),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Of arrivals and stalls.",
-)
+@_number("--seed", least=0, most=_MOST_SEED, usual=1, help="Of arrivals and stalls.")
 @_fifo("All threads")
 @intrude_option
 @result_option
@@ -327,22 +285,15 @@ def hedge(options: Options, output: str | None, **asked: Any) -> int:
     contentions.HAND_OVERS,
     "Under a lock, to a sleeper, or without a lock: ",
 )
-@click.option(
+@_number(
     "--threads",
-    type=click.IntRange(2, 64),
-    default=contentions.THREADS,
-    show_default=True,
-    metavar="N",
+    least=2,
+    most=64,
+    usual=contentions.THREADS,
     help="That take buffers and give them back; those beyond two on other CPUs than these.",
 )
-@click.option(
-    "--bytes", "buffer_bytes", type=click.IntRange(64, 1 << 20), default=contentions.BYTES, show_default=True,
-    metavar="N", help="Of the largest buffer.",
-)  # fmt: skip
-@click.option(
-    "--rate", type=click.IntRange(1, feeds.MOST_A_SECOND), default=contentions.RATE, show_default=True, metavar="N",
-    help="Buffers a second.",
-)  # fmt: skip
+@_number("--bytes", "buffer_bytes", least=64, most=1 << 20, usual=contentions.BYTES, help="Of the largest buffer.")
+@_number("--rate", most=feeds.MOST_A_SECOND, usual=contentions.RATE, help="Buffers a second.")
 @_duration(contentions.DURATION_S)
 @_fifo("Both threads")
 @intrude_option
@@ -356,27 +307,38 @@ def contention(options: Options, output: str | None, **asked: Any) -> int:
     return _measured(options, pair.root, "contention", run_contention, request, output)
 
 
-def _measured(
-    options: Options,
-    root: Sysroot,
-    name: str,
-    run: Callable[[R, Tell], dict[str, Any]],
-    request: R,
-    output: str | None,
-) -> int:
+Run = Callable[[R, Tell], dict[str, Any]]
+
+
+def _measured(options: Options, root: Sysroot, name: str, run: Run[R], request: R, output: str | None) -> int:
     """Measures the cases and emits the result; the exit code."""
     with progress(options) as tell:
         result = run(request, tell)
     emit_and_write(options, f"probe.{name}", read_identity(root), result, output)
-    return code_of_cases(result)
+    budget = typed(result.get("budget", {}), Budget)
+    if budget.verdict == "broken":
+        return DRIFTED
+    return code_of_cases(result) if not budget.limits or budget.verdict == "within" else FAILED
 
 
-def _check_pair(pair: Pair, request: PairRequest, output: str | None) -> None:
-    """Before two threads measure. UsageError for a result that this host will not have; else as refuse_taken()."""
+def _of_pair(
+    options: Options,
+    pair: Pair,
+    name: str,
+    request: P,
+    run: Run[P],
+    far_words: Callable[[Sequence[str]], list[str]],
+    output: str | None,
+) -> int:
+    """The same with a sender and a receiver, where none of their CPUs is wanted; or is the other host."""
     if request.listen and output is not None:
         raise UsageError(f"--output {output}: not with --listen", "the host of --connect has the result")
     refuse_taken(pair.root, pair.facts, asked_cpus(request.cpus, pair.among), pair.config, request.intrude)
     end_by_signals(request)
+    if not request.listen:
+        return _measured(options, pair.root, name, run, request, output)
+    serve_pair(name, request, far_words, partial(click.echo, err=True))
+    return OK
 
 
 def _refuse(options: Mapping[str, float | None], beside: str, reason: str) -> None:

@@ -69,7 +69,7 @@ def _percentile(case: AnyCase, nines: str, share: float, confidence: float) -> I
     """A percentile; no end above where something decides it that was never sent, or never came."""
     if isinstance(case, Case):  # messages are sent one after the other with a pause between them: they are independent
         return gap_percentile(_sample(case), share, confidence)
-    missing = case.n - case.counted if case.n else 0
+    missing = case.missed
     interval = gap_percentile(_sample(case, missing), share, confidence) if case.at(nines) is not None else None
     if interval is None or not math.isfinite(interval.value):
         return None

@@ -114,7 +114,11 @@ def read_capture(path: Path) -> Capture:
 
     A packet whose time is before the one it follows, as cards with several queues write them, is put in its place.
     """
-    data = _bytes_of(path)
+    try:
+        data = read_given(str(path), LARGEST)
+    except OSError as error:
+        hint = "cut it with editcap -c" if error.errno == EFBIG else "name a pcap file, as tcpdump -w writes it"
+        raise UsageError(f"{path}: {error.strerror}", hint) from error
     order, unit_ns, link = _header(path, data)
     if link not in _LINKS:
         raise UsageError(f"{path}: link type {link} is not known", "capture on an Ethernet interface, or with -i any")
@@ -134,30 +138,17 @@ def read_capture(path: Path) -> Capture:
             captured.append((at_ns, size))
     backwards = sum(later[0] < earlier[0] for earlier, later in pairwise(captured))
     found = sorted(captured)
+    if not found and unfollowed:  # only where every packet could be followed, it is known that none is UDP
+        why = ", ".join(f"{count:,}: {reason}" for reason, count in unfollowed.most_common(_MOST_REASONS))
+        what = f"{unfollowed.total():,} of {others + unfollowed.total():,} packets could not be followed"
+        raise UsageError(f"{path}: no UDP datagram was found, and {what}", why)
     if not found:
-        raise _none_found(path, others, unfollowed)
+        raise UsageError(f"{path}: holds no UDP datagram", f"it has {others} packets of other kinds")
     cut = len(data) - end
     if len(found) > MOST_MESSAGES or found[-1][0] - found[0][0] > _DAY_NS:
         raise UsageError(f"{path}: more than {MOST_MESSAGES:,} datagrams, or more than a day", "cut it with editcap")
     first_ns = found[0][0]
     return Capture([Message(at_ns - first_ns, size) for at_ns, size in found], others, backwards, unfollowed, cut)
-
-
-def _none_found(path: Path, others: int, unfollowed: Counter[str]) -> UsageError:
-    """Only where every packet could be followed, it is known that none is UDP."""
-    if not unfollowed:
-        return UsageError(f"{path}: holds no UDP datagram", f"it has {others} packets of other kinds")
-    why = ", ".join(f"{count:,}: {reason}" for reason, count in unfollowed.most_common(_MOST_REASONS))
-    what = f"no UDP datagram was found, and {unfollowed.total():,} of {others + unfollowed.total():,} packets could not"
-    return UsageError(f"{path}: {what} be followed", why)
-
-
-def _bytes_of(path: Path) -> bytes:
-    try:
-        return read_given(str(path), LARGEST)
-    except OSError as error:
-        hint = "cut it with editcap -c" if error.errno == EFBIG else "name a pcap file, as tcpdump -w writes it"
-        raise UsageError(f"{path}: {error.strerror}", hint) from error
 
 
 def _header(path: Path, data: bytes) -> tuple[str, int, int]:

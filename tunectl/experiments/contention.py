@@ -1,16 +1,13 @@
 """`contention`, locks and allocators between two threads: what is asked for, which cases, and how each is measured."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from tunectl.errors import UsageError
-from tunectl.experiments.contention_cells import explained_contention
+from tunectl.experiments.contention_cells import RawCase, explained_contention
 from tunectl.experiments.ends import SENDER_AND_RECEIVER, CaseRun, EndsRequest, Placed, place_request, require_two
-from tunectl.experiments.frame import PlannedCase, Takes, check_duration, chosen
-from tunectl.probe.runner import given
-from tunectl.shapes import ContentionCase
+from tunectl.experiments.frame import Takes, check_duration, chosen
 from tunectl.work import Tell
 
 BUFFERS, HAND_OVERS = ("malloc", "pool"), ("mutex", "futex", "ring")
@@ -24,6 +21,7 @@ _CASE_S = 0.5  # beyond its schedule: the counter's rate
 class ContentionRequest(EndsRequest):
     """The options of `tunectl probe contention`, lists as text."""
 
+    options = ("duration_s", "fifo", "intrude")
     buffers: str = ",".join(BUFFERS)
     hand_over: str = ",".join(HAND_OVERS)
     threads: int = THREADS
@@ -39,41 +37,20 @@ class ContentionRequest(EndsRequest):
             what = f"--rate {self.rate} for --duration {self.duration_s:g}: that is {count:,} buffers"
             raise UsageError(what, f"from 1 to {MOST_BUFFERS:,} in a case")
 
-    def words(self) -> Iterator[str]:
-        """The program's arguments that are the same for each case."""
-        yield from ("--duration", f"{self.duration_s:.6f}")
-        yield from given(fifo=self.fifo, intrude=self.intrude)
 
-
-class Planned(PlannedCase, frozen=True):
-    """One kind of buffers and of hand-over."""
-
-    shape = ContentionCase
-
-    buffers: str
-    hand_over: str
-    threads: int
-    bytes: int
-    rate: int
-
-
-def plan(request: ContentionRequest, placed: Placed) -> list[Planned]:
+def plan(request: ContentionRequest, placed: Placed) -> list[RawCase]:
     """The cases of a request, in their order. UsageError where it names what there is not."""
     request.check()
     require_two(request, placed)
     buffers = chosen("--buffers", request.buffers, BUFFERS)
     hand_overs = chosen("--hand-over", request.hand_over, HAND_OVERS)
     of_all = (request.threads, request.buffer_bytes, request.rate)
-    return [Planned(*case, *of_all) for case in product(buffers, hand_overs)]
+    return [RawCase.of(*case, *of_all) for case in product(buffers, hand_overs)]
 
 
 def run_contention(request: ContentionRequest, on_progress: Tell) -> dict[str, Any]:
-    """The tunectl.probe.contention/1 document; `on_progress` is told of each case.
-
-    Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
-    program's own reason when it fails; UsageError for a wrong request.
-    """
+    """The tunectl.probe.contention/1 document. UsageError for a wrong request; else as CaseRun.measure()."""
     placed = place_request(SENDER_AND_RECEIVER, request)
     takes = Takes(_WARM_UPS / request.rate, _CASE_S + request.duration_s)
-    run = CaseRun("contention", request.words(), placed, plan(request, placed), lambda _: takes, on_progress)
+    run = CaseRun("contention", request, placed, plan(request, placed), lambda _: takes, on_progress)
     return run.noted(explained_contention(run.measure(run.counted)))

@@ -6,25 +6,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from tunectl.experiments import pair
 from tunectl.experiments.ends import SENDER_AND_RECEIVER
-from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Throttled, Values, uneven
-from tunectl.experiments.pair import (
-    OTHERS_MOST,
-    PairRun,
-    clock,
-    cpu_share,
-    ended_early,
-    host,
-    pair_placement,
-    preempted,
-    real_time_limits,
-    why_no_spinner,
-)
+from tunectl.experiments.frame import Case, Count, Experiment, Judged, Values
 from tunectl.experiments.tick_figures import FEWEST
-from tunectl.shapes import CONTENTION_STEPS, Measured
+from tunectl.shapes import CONTENTION_STEPS, ContentionCase, about
 from tunectl.wording import plural
-
-_ROLES = SENDER_AND_RECEIVER.names
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,78 +20,54 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
     cpu_ns: Count = 0
     ticks: Count = 0
     preemptions: Count = 0
-    sleeps: Annotated[
-        Count, Meta(description="It left its CPU by itself: for a lock that another held, or to wait.")
-    ] = 0
+    sleeps: Annotated[Count, about("It left its CPU by itself: for a lock that another held, or to wait.")] = 0
     page_faults: Count = 0
 
 
-class RawCase(msgspec.Struct, frozen=True, kw_only=True):
+class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
     """One kind of buffers and of hand-over."""
 
+    shape = ContentionCase
+    asked = ("buffers", "hand_over", "threads", "bytes", "rate")
     buffers: Literal["malloc", "pool"]
     hand_over: Literal["mutex", "futex", "ring"]
     threads: Annotated[int, Meta(ge=2, description="That take buffers; those beyond two on other CPUs.")]
     bytes: Annotated[int, Meta(gt=0, description="Of the largest buffer.")]
     rate: Annotated[int, Meta(gt=0, description="Buffers a second.")]
-    reason: Annotated[str, Meta(description="Why it was not measured; else empty.")] = ""
-    sent: Annotated[Counted, Meta(description="Buffers, warm-ups left out; all of them arrived.")] = 0
-    allocations: Annotated[Counted, Meta(description="Calls of malloc for these.")] = 0
-    throttled_us: Throttled = 0
-    taking: Annotated[
-        Values, Measured, Meta(description="Until a buffer was there, each of its pages written to.")
-    ] = []
-    handing: Annotated[Values, Measured, Meta(description="From then until the receiver had it.")] = []
-    giving: Annotated[Values, Measured, Meta(description="Giving back an earlier one, by the receiver.")] = []
-    whole: Annotated[Values, Measured, Meta(description="From due until the receiver had it.")] = []
-    ends: Annotated[tuple[End, End], Measured, Meta(description="The sender and the receiver.")] = (End(), End())
+    sent: Annotated[Count, about("Buffers, warm-ups left out; all of them arrived.")] = 0
+    allocations: Annotated[Count, about("Calls of malloc for these.")] = 0
+    taking: Annotated[Values, about("Until a buffer was there, each of its pages written to.")] = []
+    handing: Annotated[Values, about("From then until the receiver had it.")] = []
+    giving: Annotated[Values, about("Giving back an earlier one, by the receiver.")] = []
+    whole: Annotated[Values, about("From due until the receiver had it.")] = []
+    ends: Annotated[tuple[End, End], about("The sender and the receiver.")] = (End(), End())
 
 
-class RawContention(PairRun[RawCase], frozen=True, kw_only=True):
+class RawContention(pair.PairRun[RawCase], frozen=True, kw_only=True):
     """What `tunectl-probe contention` counted, in ticks of its counter; docs/probe.md has the definitions."""
-
-
-def _contradiction(case: RawCase) -> str:
-    if case.reason:
-        return ""
-    values = {name: getattr(case, name) for name in (*CONTENTION_STEPS, "whole")}
-    for name, pairs in values.items():
-        if len(pairs) % 2 == 0 and sum(pairs[1::2]) != case.sent:
-            return f"{name} holds {sum(pairs[1::2])} of {case.sent} buffers"
-    return uneven(values)
-
-
-def _why_nothing(case: RawCase) -> str:
-    return "" if case.sent else "interrupted before the first buffer"
 
 
 def why_void(case: RawCase, run: RawContention) -> str:
     """Why the times of a measured case are no result; "" where they are one."""
     sleeps = (False, case.hand_over == "futex")
     for end, cpu, may_sleep in zip(case.ends, run.cpus, sleeps, strict=True):
-        share = cpu_share(end.cpu_ns, end.ticks, run.clock.hz)
-        if reason := "" if may_sleep else why_no_spinner(share, cpu):
+        share = pair.cpu_share(end.cpu_ns, end.ticks, run.clock.hz)
+        if reason := "" if may_sleep else pair.why_no_spinner(share, cpu):
             return reason
-        if end.preemptions > OTHERS_MOST * case.sent:
+        if end.preemptions > pair.OTHERS_MOST * case.sent:
             times = f"preempted {plural(end.preemptions, 'time')} in {plural(case.sent, 'buffer')}"
-            return f"void: the thread on CPU {cpu} was {times} (it may be in {100 * OTHERS_MOST:.0f} %)"
+            return f"void: the thread on CPU {cpu} was {times} (it may be in {100 * pair.OTHERS_MOST:.0f} %)"
     return ""
 
 
-def run_warnings(run: RawContention) -> list[str]:
+def run_warnings(run: RawContention) -> Iterator[str]:
     """About the whole run."""
-    return [
-        *ended_early(run),
-        *pair_placement(run),
-        *real_time_limits(run),
-        *clock(run),
-        *host(run, run.facts, "the hypervisor may stop either CPU unseen, and steps hold that"),
-    ]
+    return pair.pair_warnings(run, "the hypervisor may stop either CPU unseen, and steps hold that")
 
 
 def _case_warnings(case: RawCase, _: RawContention) -> Iterator[str]:
-    for role, end in zip(_ROLES, case.ends, strict=True):
-        yield from preempted(role, end.preemptions)
+    for role, end in zip(SENDER_AND_RECEIVER.names, case.ends, strict=True):
+        yield from pair.preempted(role, end.preemptions)
 
 
 def _counted(run: RawContention, judged: Judged) -> dict[str, Any]:
@@ -129,15 +92,11 @@ CONTENTION = Experiment(
     "contention",
     RawContention,
     kept=("fifo_priority",),
-    asked=("buffers", "hand_over", "threads", "bytes", "rate"),
-    contradiction=_contradiction,
-    why_nothing=_why_nothing,
+    lists=lambda case: {name: (getattr(case, name), case.sent) for name in (*CONTENTION_STEPS, "whole")},
+    why_nothing=lambda case: "" if case.sent else "interrupted before the first buffer",
     why_void=why_void,
     counted=_counted,
+    run_warnings=run_warnings,
     warnings=_case_warnings,
 )
-
-
-def explained_contention(raw: dict[str, Any]) -> dict[str, Any]:
-    """The tunectl.probe.contention/1 document of what `tunectl-probe contention` counted. Pure."""
-    return CONTENTION.explained(raw, run_warnings)
+explained_contention = CONTENTION.explained

@@ -4,28 +4,40 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, NamedTuple
 
 from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
-from tunectl.errors import UsageError
-from tunectl.experiments.frame import Case, Takes, case_document, measured_cases
+from tunectl.errors import TunectlError, UsageError
+from tunectl.experiments.frame import CaseError, RawCase, Takes, joined, require_online
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.sysroot import Sysroot
-from tunectl.probe.runner import given
-from tunectl.work import Tell
+from tunectl.probe.runner import document_of, given, start
+from tunectl.work import Tell, Work
 
+_INTERRUPTED = "interrupted before it was measured"
+_LONG_WARM_UP_S = 1.0  # it is named
+_GRACE_S = 60.0  # beyond twice of what a case is to take
 BUSY_POLL_US = 50  # where nothing else is asked for
+_PROGRAMS = {"duration_s": "duration", "message_bytes": "bytes"}  # options that are called otherwise there
 
 
 @dataclass(frozen=True)
 class EndsRequest:
     """Options of all experiments; None leaves each at its default."""
 
+    options: ClassVar[tuple[str, ...]]  # those that the program is asked with, the same for each case
+
     cpus: str | None = None
     among: str | None = None
     fifo: int | None = None
     intrude: bool = False
+
+    def words(self) -> Iterator[str]:
+        """The program's arguments of these."""
+        for name in self.options:
+            value = getattr(self, name)
+            yield from given(**{_PROGRAMS.get(name, name): f"{value:.6f}" if name == "duration_s" else value})
 
 
 @dataclass(frozen=True)
@@ -35,10 +47,6 @@ class PairRequest(EndsRequest):
     busy_poll_us: int | None = None
     listen: str | None = None
     connect: str | None = None
-
-    def pair_words(self) -> Iterator[str]:
-        """The program's arguments of these."""
-        yield from given(fifo=self.fifo, busy_poll_us=self.busy_poll_us, intrude=self.intrude)
 
 
 class Ends(NamedTuple):
@@ -104,37 +112,69 @@ class Placed(NamedTuple):
         return frozenset(self.ends)
 
 
-class CaseRun(Generic[Case]):
-    """The cases of a request, one after the other, on their CPUs; without any where `placed` is None.
+@dataclass
+class CaseRun(Generic[RawCase]):
+    """The cases of a request, one after the other, on their CPUs; without any where `placed` is None."""
 
-    `words` are the program's arguments that are the same for each case.
-    """
+    name: str
+    request: EndsRequest
+    placed: Placed | None
+    cases: Sequence[RawCase]
+    takes: Callable[[RawCase], Takes]
+    tell: Tell
+    notes: list[str] = field(default_factory=list)
 
-    def __init__(
-        self,
-        name: str,
-        words: Iterable[str],
-        placed: Placed | None,
-        cases: Sequence[Case],
-        takes: Callable[[Case], Takes],
-        tell: Tell,
-    ) -> None:
-        where = ["--cpus", placed.text] if placed else []
-        self.cases, self.takes, self.tell = cases, takes, tell
-        self.notes = [placed.note] if placed and placed.note else []
-        self._words, self._cpus = [name, *where, *words], placed.cpus if placed else frozenset()
+    def measure(self, measure: Callable[[RawCase], dict[str, Any]], after_s: float = 0.0) -> dict[str, Any]:
+        """What was counted, as if one run of the program had counted it.
 
-    def measure(self, measure: Callable[[Case], dict[str, Any]], after_s: float = 0.0) -> dict[str, Any]:
-        """What was counted, as measured_cases() has it. TunectlError where nothing was."""
-        return measured_cases(self.cases, measure, self.takes, self.tell, after_s)
+        `measure` hands back the document of one case. `tell` is told of each, with what is left: what the cases take,
+        and `after_s` behind the last. A case that cannot be measured has the reason instead. Ctrl-C ends a case early,
+        and leaves out the rest. TunectlError with the program's own reason, or where none could be measured at all.
+        """
+        document: dict[str, Any] = {}
+        cells = []
+        for place, case in enumerate(self.cases):
+            left = after_s + sum(sum(self.takes(case)) for case in self.cases[place:] if not case.reason)
+            reason = case.reason or (_INTERRUPTED if document.get("interrupted") else "")
+            if not reason:
+                try:
+                    warm_up = self.takes(case).warm_up
+                    first = f", the first {warm_up:.0f} s to warm up" if warm_up >= _LONG_WARM_UP_S else ""
+                    self.tell(Work(f"{case.title}: case {place + 1} of {len(self.cases)}{first}", left))
+                    measured = measure(case)
+                    document = joined(document, measured)
+                    cells += measured["cells"]
+                    continue
+                except CaseError as error:
+                    reason = str(error)
+                except KeyboardInterrupt:
+                    if not document:
+                        raise TunectlError("interrupted before anything was measured") from None
+                    document["interrupted"] = True
+                    reason = _INTERRUPTED
+            cells.append(case.cell | {"reason": reason})
+        if all(cell["reason"] for cell in cells):
+            reasons = dict.fromkeys(cell["reason"] for cell in cells)
+            raise TunectlError(f"nothing was measured: {'; '.join(reasons)}")
+        return document | {"cells": cells}
 
-    def counted(self, case: Case, words: Iterable[str] = (), keep: int | None = None) -> dict[str, Any]:
-        """What the program wrote of one case; `words` are arguments for it alone."""
-        return case_document([*self._words, *case.words(), *words], self._cpus, self.takes(case), keep)
+    def counted(self, case: RawCase, words: Iterable[str] = (), keep: int | None = None) -> dict[str, Any]:
+        """What the program wrote of one case; `words` are arguments for it alone.
+
+        CaseError where a CPU was not there before it and after.
+        """
+        where, cpus = (["--cpus", self.placed.text], self.placed.cpus) if self.placed else ([], frozenset[int]())
+        require_online(Sysroot(), cpus, "not online any more")
+        asked = [self.name, *where, *self.request.words(), *case.words(), *words]
+        done = start(asked, cpus, timeout_s=2 * sum(self.takes(case)) + _GRACE_S, keep=keep)
+        require_online(Sysroot(), cpus, "went offline during the case, which moved the thread there to another CPU")
+        measured: dict[str, Any] = document_of(done)
+        return measured
 
     def noted(self, result: dict[str, Any]) -> dict[str, Any]:
         """The result, with what has to be said of the run before its warnings."""
-        return result | {"warnings": [*self.notes, *result["warnings"]]}
+        note = [self.placed.note] if self.placed and self.placed.note else []
+        return result | {"warnings": [*note, *self.notes, *result["warnings"]]}
 
 
 def require_two(request: EndsRequest, placed: Placed) -> None:

@@ -1,12 +1,11 @@
 """`feed`, market data from a socket to a book: what is asked for, which cases that is, and how each is measured."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace as asked_otherwise
 from functools import partial
 from itertools import product
-from math import ceil
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple
@@ -14,24 +13,14 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from tunectl.errors import TunectlError, UsageError
+from tunectl.experiments import ends
 from tunectl.experiments.capture import MOST_MESSAGES, Replay, read_capture
-from tunectl.experiments.ends import (
-    BUSY_POLL_US,
-    SENDER_AND_RECEIVER,
-    CaseRun,
-    PairRequest,
-    Placed,
-    place_request,
-    require_two,
-)
-from tunectl.experiments.feed_cells import TWO_LINES, RoundTrip, explained_feed
-from tunectl.experiments.frame import LONGEST_S, PlannedCase, Takes, check_duration, chosen, listed, within
+from tunectl.experiments.feed_cells import TWO_LINES, RawCase, RoundTrip, explained_feed
+from tunectl.experiments.frame import LONGEST_S, Takes, check_duration, chosen, listed, within
 from tunectl.experiments.link import SMALLEST, Asked, Link, linked, require_reach
 from tunectl.host.counters import rises
 from tunectl.host.nics import ALL, Stamping, read_nic_drops, read_softnet_drops, read_stamping
 from tunectl.host.sysroot import Sysroot
-from tunectl.probe.runner import given
-from tunectl.shapes import FeedCase
 from tunectl.work import Tell, Work
 
 MOST_A_SECOND = 1_000_000
@@ -43,7 +32,6 @@ WAITS = ("poll", "poll0", "busy-poll")
 TLS = ("off", "ktls")
 MOST_SYMBOLS, MOST_ALLOCATIONS = 64, 64
 _STREAM = "tcp"
-_WARM_UPS_LEAST, _WARM_UPS_MOST = 100, 20_000  # of the native program (feed/plan.c)
 STAMPS = ("auto", "sw", "hw", "off")
 OFF, _KERNEL = ("--stamps", "off"), ("--stamps", "sw")
 _WITHOUT = "the kernel's: --stamps sw"
@@ -51,9 +39,10 @@ _CASE_S = 0.5  # beyond its schedule: the counter's rate
 
 
 @dataclass(frozen=True)
-class FeedRequest(PairRequest):
+class FeedRequest(ends.PairRequest):
     """The options of `tunectl probe feed`, lists as text."""
 
+    options = ("duration_s", "rcvbuf", "fifo", "busy_poll_us", "intrude")
     transport: str = "tcp"
     format: str = "ws-json"
     symbols: str = "1"
@@ -81,12 +70,6 @@ class FeedRequest(PairRequest):
             fewest = f"--burst {self.burst} needs at least so many: more a second, or for a longer time"
             raise UsageError(f"{what}: that is {messages:,} messages", fewest)
 
-    def words(self) -> Iterator[str]:
-        """The program's arguments that are the same for each case."""
-        yield from ("--duration", f"{self.duration_s:.6f}")
-        yield from given(rcvbuf=self.rcvbuf)
-        yield from self.pair_words()
-
 
 def replayed(request: FeedRequest, file: str, speed: float | None, rate: int | None) -> FeedRequest:
     """The request with a capture's times: at `speed`, or so that the mean rate is `rate`.
@@ -110,31 +93,10 @@ def replayed(request: FeedRequest, file: str, speed: float | None, rate: int | N
     return asked_otherwise(request, rate=mean, duration_s=replay.seconds, replay=replay)
 
 
-class Planned(PlannedCase, frozen=True):
-    """One combination of transport, format and the rest."""
-
-    shape = FeedCase
-
-    transport: str
-    format: str
-    symbols: int
-    rate: int
-    burst: int
-    waiting: str
-    tls: str
-    alloc: int
-
-    @property
-    def warm_up_s(self) -> float:
-        """A fifth of a second of messages, but neither too few nor too many; whole bursts, as the program has it."""
-        fewest = min(max(self.rate // 5, _WARM_UPS_LEAST), _WARM_UPS_MOST)
-        return ceil(fewest / self.burst) * self.burst / self.rate
-
-
-def plan(request: FeedRequest, placed: Placed) -> list[Planned]:
+def plan(request: FeedRequest, placed: ends.Placed) -> list[RawCase]:
     """The cases of a request, in their order. UsageError where it names what there is not."""
     request.check()
-    require_two(request, placed)
+    ends.require_two(request, placed)
     transports = chosen("--transport", request.transport, TRANSPORTS)
     require_reach("--transport", transports, request)
     lists = product(
@@ -147,7 +109,7 @@ def plan(request: FeedRequest, placed: Placed) -> list[Planned]:
         chosen("--tls", request.tls, TLS),
         _numbers("--alloc", request.alloc, 0, MOST_ALLOCATIONS),
     )
-    cases = [Planned(*values) for values in lists]
+    cases = [RawCase.of(*values) for values in lists]
     return [replace(case, reason=_lack(case)) for case in cases]
 
 
@@ -161,7 +123,7 @@ def _numbers(option: str, text: str, least: int, most: int) -> list[int]:
     return listed(option, text, number, f"whole numbers from {least} to {most}, like {least},4")
 
 
-def _lack(case: Planned) -> str:
+def _lack(case: RawCase) -> str:
     if case.waiting == "busy-poll" and case.transport == TWO_LINES:
         return "a receive that blocks, as busy-poll has it, cannot wait for two lines"
     if case.transport == _STREAM:
@@ -212,13 +174,6 @@ def _lack_of_card(card: Stamping) -> tuple[str, str]:
     return "", ""
 
 
-class Way(NamedTuple):
-    """To another host and back."""
-
-    link: Link
-    interface: str  # of this host
-
-
 def far_words(said: Sequence[str]) -> list[str]:
     """The arguments of the other host's program, made of the words that _measured() sends. ValueError for others."""
     transport, waiting, busy_poll_us = said
@@ -227,23 +182,25 @@ def far_words(said: Sequence[str]) -> list[str]:
     return [*case, "--busy-poll-us", str(int(busy_poll_us))]
 
 
-def _takes(request: FeedRequest, case: Planned) -> Takes:
+def _takes(request: FeedRequest, case: RawCase) -> Takes:
     return Takes(case.warm_up_s, _CASE_S + request.duration_s)
 
 
 class _Messages(NamedTuple):
-    """What is measured, and where: within this host, or by a way to another and back."""
+    """What is measured, and where: within this host, or over another and back."""
 
-    run: CaseRun[Planned]
+    run: ends.CaseRun[RawCase]
     request: FeedRequest
-    way: Way | None
+    link: Link | None
+    trip: RoundTrip | None
 
     def measure(self) -> dict[str, Any]:
         """What was counted, as if one run of the program had counted it. TunectlError where nothing was."""
-        stamps = choose(self.request.stamps, read_stamping(Sysroot(), self.way.interface) if self.way else None)
+        stamps = choose(self.request.stamps, read_stamping(Sysroot(), self.trip.interface) if self.trip else None)
         self.run.notes += [stamps.note] * bool(stamps.note)
-        again = next((case for case in self.run.cases if _may_be_stamped(case)), None) if stamps.words != OFF else None
-        after_s = self.run.takes(again).total if again else 0.0
+        # What the kernel decrypts has no receive stamps.
+        again = [case for case in self.run.cases if not case.reason and case.tls == "off" and stamps.words != OFF]
+        after_s = sum(self.run.takes(again[0])) if again else 0.0
         return self.run.measure(partial(self._measured, stamps.words), after_s)
 
     def without_stamps(self, raw: dict[str, Any]) -> dict[str, Any] | None:
@@ -255,7 +212,7 @@ class _Messages(NamedTuple):
         stamped = [case for case, cell in zip(run.cases, raw["cells"], strict=True) if cell.get("stamped")]
         if not stamped or raw["interrupted"]:
             return None
-        run.tell(Work(f"{stamped[0].title}: once more without time stamps", run.takes(stamped[0]).total))
+        run.tell(Work(f"{stamped[0].title}: once more without time stamps", sum(run.takes(stamped[0]))))
         try:
             document = self._measured(OFF, stamped[0])
         except (TunectlError, KeyboardInterrupt) as error:
@@ -266,16 +223,16 @@ class _Messages(NamedTuple):
             return None
         return document
 
-    def _measured(self, stamps: Sequence[str], case: Planned) -> dict[str, Any]:
-        if self.way is None:
+    def _measured(self, stamps: Sequence[str], case: RawCase) -> dict[str, Any]:
+        if self.link is None or self.trip is None:
             return self._counted(case, stamps)
-        words = (case.transport, case.waiting, str(self.request.busy_poll_us or BUSY_POLL_US))
-        with self.way.link.case(Asked(case.transport, SMALLEST, words)) as connection:
+        words = (case.transport, case.waiting, str(self.request.busy_poll_us or ends.BUSY_POLL_US))
+        with self.link.case(Asked(case.transport, SMALLEST, words)) as connection:
             fd = connection.fileno()
-            return self._counted(case, [*stamps, "--socket", str(fd)], fd, self.way.interface)
+            return self._counted(case, [*stamps, "--socket", str(fd)], fd, self.trip.interface)
 
     def _counted(
-        self, case: Planned, words: Sequence[str], keep: int | None = None, nic: str | None = None
+        self, case: RawCase, words: Sequence[str], keep: int | None = None, nic: str | None = None
     ) -> dict[str, Any]:
         """With what the host dropped meanwhile."""
         before = _host_drops(nic)
@@ -291,11 +248,6 @@ class _Messages(NamedTuple):
         return measured
 
 
-def _may_be_stamped(case: Planned) -> bool:
-    """What the kernel decrypts has no receive stamps."""
-    return not case.reason and case.tls == "off"
-
-
 def _host_drops(nic: str | None) -> dict[str, int]:
     """Of those who count them."""
     root = Sysroot()
@@ -304,24 +256,12 @@ def _host_drops(nic: str | None) -> dict[str, int]:
 
 
 def run_feed(request: FeedRequest, on_progress: Tell) -> dict[str, Any]:
-    """The tunectl.probe.feed/1 document; `on_progress` is told of each case.
-
-    Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
-    program's own reason when it fails, or where the other host cannot be reached; UsageError for a wrong request.
-    """
-    placed = place_request(SENDER_AND_RECEIVER, request)
+    """The tunectl.probe.feed/1 document. UsageError for a wrong request; else as CaseRun.measure() and linked()."""
+    placed = ends.place_request(ends.SENDER_AND_RECEIVER, request)
     cases, takes = plan(request, placed), partial(_takes, request)
-    run = CaseRun("feed", request.words(), placed, cases, takes, on_progress)
+    run = ends.CaseRun("feed", request, placed, cases, takes, on_progress)
     with linked("feed", request.connect) as link:
-        way = Way(link, _interface_to(link)) if link else None
-        messages = _Messages(run, request, way)
+        trip = RoundTrip(link.peer, link.interface()) if link else None
+        messages = _Messages(run, request, link, trip)
         raw = messages.measure()
-        trip = RoundTrip(way.link.peer, way.interface) if way else None
         return run.noted(explained_feed(raw, messages.without_stamps(raw), request.replay, trip))
-
-
-def _interface_to(link: Link) -> str:
-    try:
-        return link.interface()
-    except OSError as error:
-        raise TunectlError(f"--connect {link.peer.address}: no route leads there: {error.strerror}") from error

@@ -6,7 +6,6 @@ last message. Where the counters of the two CPUs differ no time is to be trusted
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from tunectl.probe.budget import check_limits
 from tunectl.shapes import FEWEST_P99_9, Budget, Feed, FeedCase
@@ -15,13 +14,6 @@ from tunectl.wording import nanoseconds
 KEYS = ("due_to_book_p99_9_ns",)
 WHERE = "[budget.feed] due_to_book_p99_9_ns"
 _WHAT = "99.9 % of messages are in the book"
-
-
-class _Judged(NamedTuple):
-    """Of one case: how it broke the limit, or why it could not be held to it; both "" where it is within."""
-
-    broken: str = ""
-    unknown: str = ""
 
 
 def judge_feed(result: Feed, limits: Mapping[str, float]) -> Budget:
@@ -33,8 +25,7 @@ def judge_feed(result: Feed, limits: Mapping[str, float]) -> Budget:
     check_limits(limits, KEYS, "budget.feed")
     unfit = _are_counters_apart(result)
     found = [_judged(case, limit) for limit in limits.values() for case in result.cases if not unfit]
-    broken = [one.broken for one in found if one.broken]
-    unknown = [one.unknown for one in found if one.unknown]
+    broken, unknown = ([said[which] for said in found if said[which]] for which in (0, 1))
     reason = _why_not_judged(result, limits) or "; ".join(unknown)
     verdict = "broken" if broken else "not-judged" if reason else "within"
     return Budget(dict(limits), verdict, broken, [KEYS[0]] * len(broken), unknown, "" if broken else reason)
@@ -57,22 +48,23 @@ def _are_counters_apart(result: Feed) -> bool:
     return least is not None and most is not None and not least <= 0 <= most
 
 
-def _judged(case: FeedCase, limit: float) -> _Judged:
+def _judged(case: FeedCase, limit: float) -> tuple[str, str]:
+    """How a case broke the limit, or why it could not be held to it; both "" where it is within."""
     value = case.at("99.9")
     if case.reason:
-        return _Judged(unknown=f"{case.name}: {'void: ' if case.is_void else ''}{case.reason}")
+        return "", f"{case.name}: {'void: ' if case.is_void else ''}{case.reason}"
     if case.n < FEWEST_P99_9:
-        return _Judged(unknown=f"{case.name}: {case.n:,} messages, and P99.9 needs {FEWEST_P99_9:,}")
+        return "", f"{case.name}: {case.n:,} messages, and P99.9 needs {FEWEST_P99_9:,}"
     if value is None and case.lost:
-        return _Judged(f"{case.name}: more than 0.1 % of the messages were lost ({case.lost:,} of {case.n:,})")
+        return f"{case.name}: more than 0.1 % of the messages were lost ({case.lost:,} of {case.n:,})", ""
     if value is None:
-        return _Judged(unknown=f"{case.name}: P99.9 is not known")
+        return "", f"{case.name}: P99.9 is not known"
     if value > limit:
         bound = "at least " if case.is_bound(value) else ""
         figures = f"{bound}{value:,.10g} ns after they were due, allowed {limit:,.10g} ns"
-        return _Judged(f"{case.name}: {_WHAT} {figures} ({KEYS[0]})")
+        return f"{case.name}: {_WHAT} {figures} ({KEYS[0]})", ""
     if case.failed:
-        return _Judged(unknown=f"{case.name}: {case.failed}")
+        return "", f"{case.name}: {case.failed}"
     if case.is_bound(value):
-        return _Judged(unknown=f"{case.name}: P99.9 is {nanoseconds(value)} or more: messages were never sent")
-    return _Judged()
+        return "", f"{case.name}: P99.9 is {nanoseconds(value)} or more: messages were never sent"
+    return "", ""

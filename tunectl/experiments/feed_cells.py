@@ -9,33 +9,30 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from tunectl.experiments import pair
 from tunectl.experiments.capture import Replay
-from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Throttled, Values, uneven
-from tunectl.experiments.pair import (
-    OTHERS_MOST,
-    BusyPoll,
-    PairRun,
-    Peer,
-    clock,
-    ended_by,
-    ended_early,
-    fifo,
-    host,
-    pair_placement,
-    preempted,
-    receiver_share,
-    two_spinners,
-    unkept,
-    why_no_spinner,
-)
+from tunectl.experiments.frame import Case, Count, Experiment, Judged, Lists, Values
 from tunectl.experiments.tick_figures import FEWEST, Figures
-from tunectl.shapes import BARS, FEED_STAGES, FORMATS, PERCENTILES, RCVBUF, TLS, TRANSPORTS, Drops, Measured, having
+from tunectl.shapes import (
+    BARS,
+    FEED_STAGES,
+    FORMATS,
+    PERCENTILES,
+    RCVBUF,
+    TLS,
+    TRANSPORTS,
+    Drops,
+    FeedCase,
+    about,
+    having,
+)
 from tunectl.wording import nanoseconds, plural
 
 SPINNING = "poll0"
 TWO_LINES = "multicast-ab"  # each message is sent twice on purpose
 _OF_PROFILE = 3 + len(FEED_STAGES)
 NEGATIVE_MOST = 0.001  # of the messages, that may have a stage shorter than nothing
+_WARM_UPS_LEAST, _WARM_UPS_MOST = 100, 20_000  # of the native program (feed/plan.c)
 _SHARED_MOST = 0.01  # of the messages, that may have the stamp of another one
 _COUNTED = (
     *("warm_ups", "due", "sent", "lost", "unsent", "doubled", "reordered", "strangers", "reads", "stamp_shared"),
@@ -52,15 +49,11 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
     """The kernel's receive stamps."""
 
     asked: Literal["sw", "hw", "off"]
-    kind: Annotated[Literal["sw", "hw", "off"], Meta(description="sw: the kernel's own; hw: the network card's.")]
-    reason: Annotated[str, Meta(description="Why there are none though they were asked for.")] = ""
-    were_on: Annotated[
-        bool | None, Meta(description="Somebody else had switched time stamps on already. Null: unknown.")
-    ] = None
-    uncertainty_ticks: Annotated[
-        Count | None, Meta(description="Of a stamp against the counter; null without stamps.")
-    ] = None
-    stepped: Annotated[bool, Meta(description="Their clock was set meanwhile: they are not comparable.")] = False
+    kind: Annotated[Literal["sw", "hw", "off"], about("sw: the kernel's own; hw: the network card's.")]
+    reason: Annotated[str, about("Why there are none though they were asked for.")] = ""
+    were_on: Annotated[bool | None, about("Somebody else had switched time stamps on already. Null: unknown.")] = None
+    uncertainty_ticks: Annotated[Count | None, about("Of a stamp against the counter; null without stamps.")] = None
+    stepped: Annotated[bool, about("Their clock was set meanwhile: they are not comparable.")] = False
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,137 +61,115 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
     start: Count
     interval_ticks: Annotated[int, Meta(gt=0)]
-    intervals: Annotated[list[tuple[Count, int, int]], Meta(description="[messages, sum of total, the longest]")]
+    intervals: Annotated[list[tuple[Count, int, int]], about("[messages, sum of total, the longest]")]
 
 
-class RawCase(msgspec.Struct, frozen=True, kw_only=True):
+class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
     """One combination of transport, format and the rest."""
 
+    shape = FeedCase
+    asked = ("transport", "format", "symbols", "rate", "burst", "waiting", "tls", "alloc")
     transport: Annotated[str, TRANSPORTS]
     format: Annotated[str, FORMATS]
     symbols: Count
-    rate: Annotated[Count, Meta(description="Messages a second, of all symbols together.")]
-    burst: Annotated[Count, Meta(description="Messages that are due at the same time.")]
-    waiting: Annotated[Literal["poll", "poll0", "busy-poll"], Meta(description="How the receiver waits; poll0 spins.")]
+    rate: Annotated[Count, about("Messages a second, of all symbols together.")]
+    burst: Annotated[Count, about("Messages that are due at the same time.")]
+    waiting: Annotated[Literal["poll", "poll0", "busy-poll"], about("How the receiver waits; poll0 spins.")]
     tls: Annotated[str, TLS]
-    alloc: Annotated[Count, Meta(description="How often the receiver copies each message into new memory, on purpose.")]
-    reason: Annotated[str, Meta(description="Why it was not measured; else empty.")] = ""
-    warm_ups: Annotated[Counted, Meta(description="Messages before the measured time; they are in no other field.")] = 0
-    due: Annotated[Counted, Meta(description="Messages whose due time came in the measured time.")] = 0
-    sent: Counted = 0
-    arrived: Annotated[Counted, Meta(description="First copies that reached the book.")] = 0
-    doubled: Annotated[Counted, Meta(description="Second copies.")] = 0
-    reordered: Annotated[
-        Counted, Meta(description="Came after a later one of their symbol: the book ignores them.")
-    ] = 0
-    grown: Annotated[Counted, Meta(description="Shorter in the capture that is replayed than any of ours is.")] = 0
-    strangers: Annotated[Counted, Meta(description="Packets that are no messages of this run.")] = 0
-    unsent: Annotated[Counted, Meta(description="Due, and not sent before the end.")] = 0
-    unsent_ticks: Annotated[
-        Values, Measured, Meta(description="From when each unsent message was due to the end.")
-    ] = []
-    reads: Annotated[Counted, Meta(description="That brought at least one whole message.")] = 0
-    batch_sizes: Annotated[
-        Values, Measured, Meta(description="Messages of a read and how many reads, in turns; ascending.")
-    ] = []
-    stamped: Annotated[bool, Measured, Meta(description="wire is there, and kernel begins at the receive stamp.")] = (
-        False
-    )
-    stamps: Annotated[Stamps | None, Measured] = None
-    stamp_shared: Annotated[
-        Counted, Meta(description="Of reads with several: their stamp is that of the read's last byte.")
-    ] = 0
+    alloc: Annotated[Count, about("How often the receiver copies each message into new memory, on purpose.")]
+    warm_ups: Annotated[Count, about("Messages before the measured time; they are in no other field.")] = 0
+    due: Annotated[Count, about("Messages whose due time came in the measured time.")] = 0
+    sent: Count = 0
+    arrived: Annotated[Count, about("First copies that reached the book.")] = 0
+    doubled: Annotated[Count, about("Second copies.")] = 0
+    reordered: Annotated[Count, about("Came after a later one of their symbol: the book ignores them.")] = 0
+    grown: Annotated[Count, about("Shorter in the capture that is replayed than any of ours is.")] = 0
+    strangers: Annotated[Count, about("Packets that are no messages of this run.")] = 0
+    unsent: Annotated[Count, about("Due, and not sent before the end.")] = 0
+    unsent_ticks: Annotated[Values, about("From when each unsent message was due to the end.")] = []
+    reads: Annotated[Count, about("That brought at least one whole message.")] = 0
+    batch_sizes: Annotated[Values, about("Messages of a read and how many reads, in turns; ascending.")] = []
+    stamped: Annotated[bool, about("wire is there, and kernel begins at the receive stamp.")] = False
+    stamps: Stamps | None = None
+    stamp_shared: Annotated[Count, about("Of reads with several: their stamp is that of the read's last byte.")] = 0
     negative: Annotated[
-        dict[str, Count],
-        having(*FEED_STAGES),
-        Measured,
-        Meta(description="Messages whose stage was below minus the uncertainty."),
+        dict[str, Count], having(*FEED_STAGES), about("Messages whose stage was below minus the uncertainty.")
     ] = {}
-    drops: Annotated[Drops, Measured] = Drops()
-    allocations: Annotated[Counted, Meta(description="Made by the receiver on purpose (--alloc).")] = 0
-    minor_faults: Annotated[Counted, Meta(description="Of the receiver; so are major_faults and the switches.")] = 0
-    major_faults: Counted = 0
-    involuntary_switches: Annotated[Counted, Meta(description="How often another task took the receiver's CPU.")] = 0
-    voluntary_switches: Counted = 0
-    sender_involuntary_switches: Counted = 0
-    sender_voluntary_switches: Annotated[
-        Counted, Meta(description="It spins, so only a stop makes it leave its CPU.")
-    ] = 0
-    throttled_us: Throttled = 0
-    receiver_ns: Annotated[Counted, Meta(description="CPU time of the receiver in the measured time.")] = 0
-    receiver_ticks: Annotated[Counted, Meta(description="How long that was.")] = 0
-    close_code: Annotated[Counted, Meta(description="With what the WebSocket reader failed; 0: it did not.")] = 0
-    napi_id: Annotated[Counted, Meta(description="Of the receiving socket; 0: no device queue feeds it.")] = 0
-    rcvbuf_bytes: Annotated[Counted, RCVBUF] = 0
-    failed: Annotated[Literal["", "sending", "receiving"], Measured] = ""
-    errno: Counted = 0
-    total: Annotated[Values, Measured, Meta(description="book - due")] = []
-    late: Annotated[Values, Measured, Meta(description="sent - due")] = []
+    drops: Drops = Drops()
+    allocations: Annotated[Count, about("Made by the receiver on purpose (--alloc).")] = 0
+    minor_faults: Annotated[Count, about("Of the receiver; so are major_faults and the switches.")] = 0
+    major_faults: Count = 0
+    involuntary_switches: Annotated[Count, about("How often another task took the receiver's CPU.")] = 0
+    voluntary_switches: Count = 0
+    sender_involuntary_switches: Count = 0
+    sender_voluntary_switches: Annotated[Count, about("It spins, so only a stop makes it leave its CPU.")] = 0
+    receiver_ns: Annotated[Count, about("CPU time of the receiver in the measured time.")] = 0
+    receiver_ticks: Annotated[Count, about("How long that was.")] = 0
+    close_code: Annotated[Count, about("With what the WebSocket reader failed; 0: it did not.")] = 0
+    napi_id: Annotated[Count, about("Of the receiving socket; 0: no device queue feeds it.")] = 0
+    rcvbuf_bytes: Annotated[Count, RCVBUF] = 0
+    failed: Literal["", "sending", "receiving"] = ""
+    errno: Count = 0
+    total: Annotated[Values, about("book - due")] = []
+    late: Annotated[Values, about("sent - due")] = []
     stages: Annotated[
         dict[str, Values],
         having(*FEED_STAGES),
-        Measured,
-        Meta(description="The parts of total. wire is empty where not stamped, and kernel is then both."),
+        about("The parts of total. wire is empty where not stamped, and kernel is then both."),
     ] = {}
-    profile: Annotated[list[Profile], Measured] = []
-    series: Annotated[Series | None, Measured] = None
+    profile: list[Profile] = []
+    series: Series | None = None
 
     @property
     def lost(self) -> int:
         """Sent, and never there."""
         return self.sent - self.arrived
 
+    @property
+    def warm_up_s(self) -> float:
+        """A fifth of a second of messages, but neither too few nor too many; whole bursts, as the program has it."""
+        fewest = min(max(self.rate // 5, _WARM_UPS_LEAST), _WARM_UPS_MOST)
+        return math.ceil(fewest / self.burst) * self.burst / self.rate
 
-class RawFeed(PairRun[RawCase], frozen=True, kw_only=True):
+
+class RawFeed(pair.PairRun[RawCase], frozen=True, kw_only=True):
     """What `tunectl-probe feed` counted, in ticks of its counter; docs/probe-feed.md has the definitions."""
 
-    busy_poll_us: BusyPoll
+    busy_poll_us: pair.BusyPoll
+
+
+def _lists(case: RawCase) -> Lists:
+    stages = {f"stages.{name}": (case.stages.get(name, []), case.arrived) for name in FEED_STAGES}
+    if not case.stamped:
+        stages["stages.wire"] = (case.stages.get("wire", []), 0)
+    return {
+        "unsent_ticks": (case.unsent_ticks, case.unsent),
+        "batch_sizes": (case.batch_sizes, case.reads),
+        "total": (case.total, case.arrived),
+        "late": (case.late, None),
+        **stages,
+    }
 
 
 def _contradiction(case: RawCase) -> str:
-    """What no type says: a file that was edited, or cut and mended, does not add up."""
-    if case.reason:
-        return ""
-    lists = {"unsent_ticks": case.unsent_ticks, "batch_sizes": case.batch_sizes, "total": case.total, "late": case.late}
-    spreads = {f"stages.{name}": values for name, values in case.stages.items()}
-    return uneven({**lists, **spreads}) or _miscounted(case) or _lost_stages(case) or _uneven_profile(case)
-
-
-def _miscounted(case: RawCase) -> str:
+    """A file that was edited, or cut and mended, does not add up."""
     if case.sent + case.unsent != case.due:
         return f"{case.sent} sent and {case.unsent} unsent are not the {case.due} messages that were due"
     if case.lost < 0:
         return f"{case.arrived} messages arrived, and {case.sent} were sent"
-    for name, values, expected in (
-        ("total", case.total, case.arrived),
-        ("unsent_ticks", case.unsent_ticks, case.unsent),
-        ("batch_sizes", case.batch_sizes, case.reads),
-    ):
-        if (held := sum(values[1::2])) != expected:
-            return f"{name} holds {held} of {expected}"
     if case.total and case.total[0] < 0:
         return "a message reached the book before it was due: the counters of the two CPUs have no common time"
-    return ""
-
-
-def _lost_stages(case: RawCase) -> str:
     if missing := [name for name in FEED_STAGES if name not in case.stages or name not in case.negative]:
         return f"stages and negative: {missing[0]} is missing"
-    for name in FEED_STAGES:
-        expected = 0 if name == "wire" and not case.stamped else case.arrived
-        if (held := sum(case.stages[name][1::2])) != expected:
-            return f"stages.{name} holds {held} of {expected}"
-    return ""
-
-
-def _uneven_profile(case: RawCase) -> str:
-    if (held := sum(row[2] for row in case.profile)) != case.arrived:
-        return f"profile holds {held} of {case.arrived}"
+    rows = {"profile": [row[2] for row in case.profile]}
+    if case.series:
+        rows["series"] = [count for count, _, _ in case.series.intervals]
+    for name, counts in rows.items():
+        if sum(counts) != case.arrived:
+            return f"{name} holds {sum(counts)} of {case.arrived}"
     for place, (first, end, count, *stages) in enumerate(case.profile):
         if not first * count <= sum(stages) <= end * count:
             return f"profile[{place}]: its stages do not add up to its messages' times"
-    if case.series and (held := sum(count for count, _, _ in case.series.intervals)) != case.arrived:
-        return f"series holds {held} of {case.arrived}"
     return ""
 
 
@@ -238,27 +209,21 @@ def why_void(case: RawCase, run: RawFeed) -> str:
     if not case.receiver_ticks:
         return "void: the receiver waited in vain for the end, so nobody knows whether it had its CPU"
     if case.waiting == SPINNING:
-        return why_no_spinner(receiver_share(case, run.clock.hz), run.cpus[1])
-    if case.involuntary_switches <= OTHERS_MOST * case.sent:
+        return pair.why_no_spinner(pair.receiver_share(case, run.clock.hz), run.cpus[1])
+    if case.involuntary_switches <= pair.OTHERS_MOST * case.sent:
         return ""
     times = f"the receiver was preempted {plural(case.involuntary_switches, 'time')} in {plural(case.sent, 'message')}"
     return (
-        f"void: {times} on CPU {run.cpus[1]} (it may be in {100 * OTHERS_MOST:.0f} %): "
+        f"void: {times} on CPU {run.cpus[1]} (it may be in {100 * pair.OTHERS_MOST:.0f} %): "
         "the delays are not those of a sleeper that has its CPU to itself"
     )
 
 
-def run_warnings(run: RawFeed) -> list[str]:
+def run_warnings(run: RawFeed) -> Iterator[str]:
     """About the whole run."""
     spins = any(case.waiting == SPINNING and not case.reason for case in run.cases)
-    return [
-        *ended_early(run),
-        *pair_placement(run),
-        *(two_spinners(run) if spins else ()),
-        *fifo(run),
-        *clock(run),
-        *host(run, run.facts, "the hypervisor may stop either CPU unseen, and stages hold that"),
-    ]
+    virtual = "the hypervisor may stop either CPU unseen, and stages hold that"
+    return pair.pair_warnings(run, virtual, "" if spins else None)
 
 
 def case_warnings(case: RawCase, run: RawFeed) -> Iterator[str]:
@@ -267,12 +232,12 @@ def case_warnings(case: RawCase, run: RawFeed) -> Iterator[str]:
     yield from _of_stamps(case)
     if faults := case.minor_faults + case.major_faults:
         yield f"the receiver took {plural(faults, 'page fault')}"
-    yield from preempted("receiver", case.involuntary_switches)
+    yield from pair.preempted("receiver", case.involuntary_switches)
 
 
 def failures(case: RawCase) -> Iterator[str]:
     """Why a case ended before its last message."""
-    yield from ended_by(case.failed, case.errno)
+    yield from pair.ended_by(case.failed, case.errno)
     if case.close_code:
         yield f"the WebSocket reader failed with {case.close_code} before the last message"
 
@@ -301,8 +266,8 @@ def _of_messages(case: RawCase, run: RawFeed) -> Iterator[str]:
         yield f"not of this run, and left out: {plural(case.strangers, 'packet')}"
     if case.reordered:
         yield f"{plural(case.reordered, 'message')} came after a later one of the same symbol"
-    yield from unkept(Figures(case.late, run.clock.hz))
-    yield from preempted("sender", case.sender_involuntary_switches)
+    yield from pair.unkept(Figures(case.late, run.clock.hz))
+    yield from pair.preempted("sender", case.sender_involuntary_switches)
 
 
 def _lost(case: RawCase, due: Figures) -> Iterator[str]:
@@ -369,12 +334,12 @@ def _counted(run: RawFeed, judged: Judged) -> dict[str, Any]:
         "histogram": due.histogram_ns(),
         "series": _series(case.series, due) if has and case.series else None,
         **{name: getattr(case, name) for name in _COUNTED},
-        "batch_sizes": [list(pair) for pair in zip(case.batch_sizes[::2], case.batch_sizes[1::2], strict=True)],
+        "batch_sizes": [[*row] for row in zip(case.batch_sizes[::2], case.batch_sizes[1::2], strict=True)],
         "negative_stages": {name: case.negative.get(name, 0) for name in FEED_STAGES},
         "drops": {name: getattr(case.drops, name) for name in ("socket", "softnet", "nic")},
         "stamped": case.stamped,
         "stamps": _stamps(case.stamps, hz) if case.stamps else None,
-        "receiver_cpu_percent": round(100 * receiver_share(case, hz), 2) if has_share else None,
+        "receiver_cpu_percent": round(100 * pair.receiver_share(case, hz), 2) if has_share else None,
     }
 
 
@@ -415,11 +380,12 @@ FEED = Experiment(
     "feed",
     RawFeed,
     kept=("fifo_priority", "busy_poll_us"),
-    asked=("transport", "format", "symbols", "rate", "burst", "waiting", "tls", "alloc"),
+    lists=_lists,
     contradiction=_contradiction,
     why_nothing=_why_nothing,
     why_void=why_void,
     counted=_counted,
+    run_warnings=run_warnings,
     warnings=case_warnings,
 )
 
@@ -427,7 +393,7 @@ FEED = Experiment(
 class RoundTrip(NamedTuple):
     """Messages went to another host and back, by this interface of this host."""
 
-    peer: Peer
+    peer: pair.Peer
     interface: str
 
 
@@ -451,7 +417,7 @@ def explained_feed(
         "interface": trip.interface if trip else None,
         "replay": replay.said(max(case.grown for case in run.cases)) if replay else None,
         "stamp_cost_ns": stamp_cost_ns(run, found, FEED.read(unstamped) if unstamped else None),
-        "warnings": run_warnings(run),
+        "warnings": list(run_warnings(run)),
         "budget": {"limits": {}, "verdict": "not-judged", "broken": []},
         "cells": FEED.cells(run, found, is_round_trip=trip is not None),
     }

@@ -7,7 +7,7 @@ is measured, that it is void where a cpu.max stopped its threads, and that a voi
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -19,60 +19,59 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.probe.counter import shown_clock
 from tunectl.probe.hostfiles import Machine, machine_of
 from tunectl.probe.jitter_warnings import throttling
-from tunectl.probe.runner import document_of, given, start
-from tunectl.shapes import AnyCase, Counter, Maybe, Measured, typed
-from tunectl.shapes import Case as WakeCase
-from tunectl.work import Tell, Work
+from tunectl.probe.runner import given
+from tunectl.shapes import AnyCase, Counter, Maybe, Measured, about, typed
 
-_INTERRUPTED = "interrupted before it was measured"
-_LONG_WARM_UP_S = 1.0  # it is named
-_GRACE_S = 60.0  # beyond twice of what a case is to take
 _LONGEST_LIST = 16
 LONGEST_S = 86_400
 
 
-class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
-    """A case, and why it cannot be measured; "" where it can. Its other fields are those of its cell in a document."""
+Count = Annotated[int, Meta(ge=0)]
+_THROTTLED = "How long a limit of cgroups (cpu.max) stopped the threads; null: one may stand outside what is seen."
+Values = Annotated[list[int], about("Value in ticks and how often it came, in turns; ascending.")]
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for; why it cannot be measured, "" where it can; and once it was, what was counted."""
 
     shape: ClassVar[type[AnyCase]]  # of its cell in a result
+    asked: ClassVar[tuple[str, ...]]  # the fields that say which case it is
 
-    reason: str = ""
+    reason: Annotated[str, Measured, about("Why it was not measured; else empty.")] = ""
+    throttled_us: Annotated[Count | None, about(_THROTTLED)] = 0
+
+    @classmethod
+    def of(cls, *asked: Any, reason: str = "") -> Self:
+        """One that is to be measured, by the values of what is `asked`."""
+        return cls(**dict(zip(cls.asked, asked, strict=True)), reason=reason)
 
     @property
     def cell(self) -> dict[str, Any]:
         """As the cell of a raw document in which nothing was counted."""
-        return msgspec.structs.asdict(self)
+        return {name: getattr(self, name) for name in (*self.asked, "reason")}
 
     @property
     def title(self) -> str:
         """As the progress and all pages have it: the same before it is measured and after."""
-        case: AnyCase = typed({**self.cell, "n": 0, "max_ns": None, "histogram": []}, self.shape)
-        return case.label if isinstance(case, WakeCase) else case.name
+        return typed({**self.cell, "n": 0, "max_ns": None, "histogram": []}, self.shape).label
 
     def words(self) -> list[str]:
         """The program's arguments that say which case it is."""
-        fields = msgspec.structs.asdict(self)
-        del fields["reason"]
-        return list(given(**fields))
+        return list(given(**{name: getattr(self, name) for name in self.asked}))
 
 
 class Takes(NamedTuple):
-    """How long a case is to take, in seconds."""
+    """How long a case is to take, in seconds: the sum of both."""
 
     warm_up: float  # nothing is counted in it
     rest: float
-
-    @property
-    def total(self) -> float:
-        """All of it."""
-        return self.warm_up + self.rest
 
 
 class CaseError(TunectlError):
     """This case cannot be measured; others may be."""
 
 
-Case = TypeVar("Case", bound=PlannedCase)
+RawCase = TypeVar("RawCase", bound=Case)
 Value = TypeVar("Value")
 
 
@@ -113,47 +112,6 @@ def check_duration(duration_s: float) -> None:
         raise UsageError(f"--duration {duration_s:g}: seconds, above 0 and at most a day")
 
 
-def measured_cases(
-    cases: Sequence[Case],
-    measure: Callable[[Case], dict[str, Any]],
-    takes: Callable[[Case], Takes],
-    tell: Tell,
-    after_s: float = 0.0,
-) -> dict[str, Any]:
-    """What was counted, as if one run of the program had counted it.
-
-    `measure` hands back the document of one case. `tell` is told of each, with what is left: what the cases take, and
-    `after_s` behind the last. A case that cannot be measured has the reason instead. Ctrl-C ends a case
-    early, and leaves out the rest. TunectlError where none could be measured at all.
-    """
-    document: dict[str, Any] = {}
-    cells = []
-    for place, case in enumerate(cases):
-        left = after_s + sum(takes(case).total for case in cases[place:] if not case.reason)
-        reason = case.reason or (_INTERRUPTED if document.get("interrupted") else "")
-        if not reason:
-            try:
-                warm_up = takes(case).warm_up
-                first = f", the first {warm_up:.0f} s to warm up" if warm_up >= _LONG_WARM_UP_S else ""
-                tell(Work(f"{case.title}: case {place + 1} of {len(cases)}{first}", left))
-                measured = measure(case)
-                document = joined(document, measured)
-                cells += measured["cells"]
-                continue
-            except CaseError as error:
-                reason = str(error)
-            except KeyboardInterrupt:
-                if not document:
-                    raise TunectlError("interrupted before anything was measured") from None
-                document["interrupted"] = True
-                reason = _INTERRUPTED
-        cells.append(case.cell | {"reason": reason})
-    if all(cell["reason"] for cell in cells):
-        reasons = dict.fromkeys(cell["reason"] for cell in cells)
-        raise TunectlError(f"nothing was measured: {'; '.join(reasons)}")
-    return document | {"cells": cells}
-
-
 def joined(before: Mapping[str, Any], measured: dict[str, Any]) -> dict[str, Any]:
     """The later document of two, but when the first began, and how long both took.
 
@@ -166,15 +124,6 @@ def joined(before: Mapping[str, Any], measured: dict[str, Any]) -> dict[str, Any
     }
 
 
-def case_document(words: Sequence[str], cpus: CpuSet, takes: Takes, keep: int | None = None) -> dict[str, Any]:
-    """What the program wrote of one case, on CPUs that were there before it and after. CaseError where one was not."""
-    require_online(Sysroot(), cpus, "not online any more")
-    done = start(words, cpus, timeout_s=2 * takes.total + _GRACE_S, keep=keep)
-    require_online(Sysroot(), cpus, "went offline during the case, which moved the thread there to another CPU")
-    measured: dict[str, Any] = document_of(done)
-    return measured
-
-
 def require_online(root: Sysroot, cpus: CpuSet, said: str) -> None:
     """CaseError with what is said of the CPUs that are not online."""
     listed = root.get("sys/devices/system/cpu/online")
@@ -182,29 +131,22 @@ def require_online(root: Sysroot, cpus: CpuSet, said: str) -> None:
         raise CaseError(f"{named_cpus(gone)}: {said}")
 
 
-Count = Annotated[int, Meta(ge=0)]
-Counted = Annotated[Count, Measured]  # in a case
-_THROTTLED = "How long a limit of cgroups (cpu.max) stopped the threads; null: one may stand outside what is seen."
-Throttled = Annotated[Count | None, Measured, Meta(description=_THROTTLED)]
-Values = Annotated[list[int], Meta(description="Value in ticks and how often it came, in turns; ascending.")]
-
-
 class CpuFact(msgspec.Struct, frozen=True, kw_only=True):
     """A CPU of the experiment; files of /sys as they stood, "" where they could not be read."""
 
     is_isolated: bool
     governor: str
-    core_cpus: Annotated[str, Meta(description="The hardware threads of its core, as a CPU list.")]
+    core_cpus: Annotated[str, about("The hardware threads of its core, as a CPU list.")]
 
 
 class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What decides how much the figures of a run mean."""
 
-    shares_main: Annotated[bool, Meta(description="No CPU was left for the program's main thread.")] = False
+    shares_main: Annotated[bool, about("No CPU was left for the program's main thread.")] = False
     is_locked: bool = True
     user_hz: Annotated[int, Meta(gt=0, description="What /proc/stat counts time in.")] = 100
     timer_slack_ns: Annotated[
-        Count, Meta(description="So much later than asked the kernel may end the receiver's sleeps; it was set to 1.")
+        Count, about("So much later than asked the kernel may end the receiver's sleeps; it was set to 1.")
     ] = 1
     cpus: tuple[CpuFact, ...]
 
@@ -215,14 +157,12 @@ class RawClock(Counter, frozen=True, kw_only=True):
     hz: Annotated[float, Meta(gt=0)]
     cpuid: Annotated[
         list[tuple[Count, Count, Count, Count, Count]],
-        Meta(description="x86: a leaf of CPUID, and its EAX, EBX, ECX and EDX."),
+        about("x86: a leaf of CPUID, and its EAX, EBX, ECX and EDX."),
         Maybe,
     ] = msgspec.field(default_factory=list)
-    cntfrq: Annotated[Count, Meta(description="arm64: the register CNTFRQ_EL0."), Maybe] = 0
+    cntfrq: Annotated[Count, about("arm64: the register CNTFRQ_EL0."), Maybe] = 0
     offset_ticks: Annotated[
-        tuple[int, int] | None,
-        Meta(description="The receiver's counter is ahead of the sender's by at least, by at most."),
-        Maybe,
+        tuple[int, int] | None, about("The receiver's counter is ahead of the sender's by at least, by at most."), Maybe
     ] = None
 
     def shown(self, written: dict[str, Any]) -> dict[str, Any]:
@@ -234,15 +174,12 @@ class RawClock(Counter, frozen=True, kw_only=True):
         return clock
 
 
-RawCase = TypeVar("RawCase")
-
-
 class CasesRun(msgspec.Struct, Generic[RawCase], frozen=True, kw_only=True):
     """A whole run, with its cases."""
 
-    holds: Annotated[str, Meta(description="What this document is, for whoever reads it alone.")] = ""
+    holds: Annotated[str, about("What this document is, for whoever reads it alone.")] = ""
     interrupted: bool
-    fifo_priority: Annotated[Count, Meta(description="0: the scheduling class was left alone.")]
+    fifo_priority: Annotated[Count, about("0: the scheduling class was left alone.")]
     clock: RawClock
     cases: list[RawCase] = msgspec.field(name="cells")
     cpus: tuple[Count, ...]
@@ -250,7 +187,7 @@ class CasesRun(msgspec.Struct, Generic[RawCase], frozen=True, kw_only=True):
     at: str
     tunectl_version: str
     duration_s: Annotated[float, Meta(ge=0)]
-    host_files: Annotated[dict[str, str], Meta(description="As they stood before the run, by path.")] = {}
+    host_files: Annotated[dict[str, str], about("As they stood before the run, by path.")] = {}
 
     @property
     def machine(self) -> Machine:
@@ -259,6 +196,7 @@ class CasesRun(msgspec.Struct, Generic[RawCase], frozen=True, kw_only=True):
 
 
 Run = TypeVar("Run", bound="CasesRun[Any]")
+Lists = dict[str, tuple[list[int], int | None]]
 _KEPT = ("tunectl_version", "host", "at", "duration_s", "interrupted")  # of every raw document
 
 
@@ -286,13 +224,14 @@ class Experiment(Generic[Run]):
     name: str
     shape: type[Run]
     kept: tuple[str, ...]  # of the raw document, as it is, beside what each has
-    asked: tuple[str, ...]  # the fields of a case that say which one it is
-    contradiction: Callable[[Any], str]  # of a case: what no type says
+    lists: Callable[[Any], Lists]  # of a case, by name, with the number of values; None: however many
     why_nothing: Callable[[Any], str]  # of a case: why nothing was counted
     why_void: Callable[[Any, Run], str]  # of a case whose threads no cpu.max stopped
     counted: Callable[[Run, Judged], dict[str, Any]]  # a cell's figures, all null without a result, and counts
+    run_warnings: Callable[[Run], Iterable[str]]  # of a whole run
     warnings: Callable[[Any, Run], Iterable[str]]  # of a case in which something was counted
-    prepared: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # the raw document, before it is read
+    contradiction: Callable[[Any], str] = lambda _: ""  # of a case: what neither types nor lists say
+    prepared: Callable[[Any], Any] = lambda document: document  # before it is read
 
     @property
     def raw_schema(self) -> str:
@@ -305,11 +244,11 @@ class Experiment(Generic[Run]):
         if document.get("schema") != schema:
             raise TunectlError(f"tunectl-probe: expected a document of schema {schema}")
         try:
-            run: Run = msgspec.convert(self.prepared(document) if self.prepared else document, self.shape)
+            run: Run = msgspec.convert(self.prepared(document), self.shape)
         except msgspec.ValidationError as error:
             raise TunectlError(f"tunectl-probe wrote what is no {schema}: {error}") from error
         for place, case in enumerate(run.cases):
-            if problem := self.contradiction(case):
+            if problem := "" if case.reason else _miscounted(self.lists(case)) or self.contradiction(case):
                 raise TunectlError(f"{schema}: cells[{place}]: {problem}")
         return run
 
@@ -328,13 +267,13 @@ class Experiment(Generic[Run]):
         """How the result begins: with what the raw document says of the whole run."""
         return {"schema": f"tunectl.probe.{self.name}/1", **{name: raw[name] for name in (*_KEPT, *self.kept)}}
 
-    def explained(self, raw: dict[str, Any], warnings: Callable[[Run], Iterable[str]]) -> dict[str, Any]:
-        """The result of what the program counted; `warnings` are about the whole run. TunectlError as read()."""
+    def explained(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """The result of what the program counted. TunectlError as read()."""
         run = self.read(raw)
         return {
             **self.opening(raw),
             "clock": run.clock.shown(raw["clock"]),
-            "warnings": list(warnings(run)),
+            "warnings": list(self.run_warnings(run)),
             "cells": self.cells(run, self.judged(run)),
         }
 
@@ -342,7 +281,7 @@ class Experiment(Generic[Run]):
         """A cell for each case; `of_all` is the same in every one."""
         return [
             {
-                **{name: getattr(judged.case, name) for name in self.asked},
+                **{name: getattr(judged.case, name) for name in judged.case.asked},
                 "cpus": list(run.cpus),
                 **of_all,
                 "reason": judged.reason,
@@ -361,7 +300,11 @@ def why_throttled(throttled_us: int | None) -> str:
     return f"void: {throttled}: the delays {may}hold that" if throttled else ""
 
 
-def uneven(spreads: dict[str, Values]) -> str:
-    """Which of these lists is none of values and how often each came; "" where all are."""
-    odd = [name for name, values in spreads.items() if len(values) % 2]
-    return f"{odd[0]} is no list of values and how often each came" if odd else ""
+def _miscounted(lists: Lists) -> str:
+    """Which of these is no list of values and how often each came, or is of another number; "" where all are right."""
+    for name, (values, expected) in lists.items():
+        if len(values) % 2:
+            return f"{name} is no list of values and how often each came"
+        if expected is not None and (held := sum(values[1::2])) != expected:
+            return f"{name} holds {held} of {expected}"
+    return ""

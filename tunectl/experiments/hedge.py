@@ -1,20 +1,17 @@
 """`hedge`, a second copy of each late request: what is asked for, which cases that is, and how each is measured."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from tunectl.errors import UsageError
 from tunectl.experiments.ends import CLIENT_AND_SERVERS, CaseRun, EndsRequest, Placed, place_request
-from tunectl.experiments.frame import PlannedCase, Takes, check_duration, chosen, listed, within
-from tunectl.experiments.hedge_cells import explained_hedge, natural_share
+from tunectl.experiments.frame import Takes, check_duration, chosen, listed, within
+from tunectl.experiments.hedge_cells import RawCase, explained_hedge, natural_share
 from tunectl.host.counters import THROTTLES, rises
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import Throttles, read_throttles
-from tunectl.probe.runner import given
-from tunectl.shapes import HedgeCase
 from tunectl.work import Tell
 
 MOST_REQUESTS = 5_990_000  # of a case: the program keeps what became of each of them
@@ -35,6 +32,7 @@ _SIMULATED_S = 1e-6  # what a simulated request takes, about
 class HedgeRequest(EndsRequest):
     """The options of `tunectl probe hedge`, lists as text; None for a limit that there is not."""
 
+    options = ("duration_s", "simulate", "fifo", "intrude")
     service_ns: int = SERVICE_NS
     load: str = LOADS
     delay: str = DELAYS
@@ -63,34 +61,8 @@ class HedgeRequest(EndsRequest):
         if self.simulate and (self.cpus or self.fifo or self.intrude):
             raise UsageError("--simulate: --cpus, --fifo and --intrude are of a measurement", "leave them out")
 
-    def words(self) -> Iterator[str]:
-        """The program's arguments; not those of a case."""
-        yield from ("--duration", f"{self.duration_s:.6f}")
-        yield from given(simulate=self.simulate, fifo=self.fifo, intrude=self.intrude)
 
-
-class Planned(PlannedCase, frozen=True):
-    """One load, delay and stall."""
-
-    shape = HedgeCase
-
-    load: float
-    delay: str  # none, ns from due, or p95
-    stall: str
-    service_ns: int
-    cancel: bool
-    budget: float  # second copies for each request; 1: no limit
-    shed_at: int  # a queue that long refuses; 0: none does
-    seed: int
-
-    def words(self) -> list[str]:
-        """The program's arguments that say which case it is."""
-        of_requests = given(load=self.load, delay=self.delay, stall=self.stall, service_ns=self.service_ns)
-        policy = given(seed=self.seed, budget=self.budget, shed=self.shed_at, no_cancel=not self.cancel)
-        return [*of_requests, *policy]
-
-
-def plan(request: HedgeRequest) -> list[Planned]:
+def plan(request: HedgeRequest) -> list[RawCase]:
     """The cases of a request: for each stall and load the one without second copies first. UsageError for no case."""
     request.check()
     loads = _loads(request)
@@ -99,7 +71,7 @@ def plan(request: HedgeRequest) -> list[Planned]:
     delays = [NONE, *(word for word in listed("--delay", request.delay, _delay, expected) if word != NONE)]
     budget = 1.0 if request.budget is None else request.budget
     policy = (request.service_ns, request.cancel, budget, request.shed or 0, request.seed)
-    return [Planned(load, delay, stall, *policy) for stall in stalls for load in loads for delay in delays]
+    return [RawCase.of(load, delay, stall, *policy) for stall in stalls for load in loads for delay in delays]
 
 
 def _loads(request: HedgeRequest) -> list[float]:
@@ -121,18 +93,18 @@ def _delay(word: str) -> str:
     return word
 
 
-def _takes(request: HedgeRequest, case: Planned) -> Takes:
+def _takes(request: HedgeRequest, case: RawCase) -> Takes:
     if request.simulate:
         return Takes(0.0, _SIMULATED_S * request.requests(case.load))
     last_s = _LAST_SERVICES * request.service_ns / 1e9
     return Takes(request.warm_up_s(case.load), _CASE_S + request.duration_s + last_s)
 
 
-def _measured(run: CaseRun[Planned], placed: Placed | None, case: Planned) -> dict[str, Any]:
+def _measured(run: CaseRun[RawCase], case: RawCase) -> dict[str, Any]:
     """With how often the servers' cores and packages were throttled meanwhile; None where nobody counts."""
-    before = _throttles(placed)
+    before = _throttles(run.placed)
     measured = run.counted(case)
-    after = _throttles(placed)
+    after = _throttles(run.placed)
     counts = rises(before, after, THROTTLES)
     measured["cells"][0]["throttled"] = sum(counts.values()) if counts else None
     return measured
@@ -144,12 +116,8 @@ def _throttles(placed: Placed | None) -> Throttles:
 
 
 def run_hedge(request: HedgeRequest, on_progress: Tell) -> dict[str, Any]:
-    """The tunectl.probe.hedge/1 document; `on_progress` is told of each case.
-
-    Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
-    program's own reason when it fails; UsageError for a wrong request.
-    """
+    """The tunectl.probe.hedge/1 document. UsageError for a wrong request; else as CaseRun.measure()."""
     cases, takes = plan(request), partial(_takes, request)
     placed = None if request.simulate else place_request(CLIENT_AND_SERVERS, request)
-    run = CaseRun("hedge", request.words(), placed, cases, takes, on_progress)
-    return run.noted(explained_hedge(run.measure(partial(_measured, run, placed))))
+    run = CaseRun("hedge", request, placed, cases, takes, on_progress)
+    return run.noted(explained_hedge(run.measure(partial(_measured, run))))

@@ -9,34 +9,14 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.cpulist import named_cpus
+from tunectl.experiments import pair
 from tunectl.experiments.ends import CLIENT_AND_SERVERS
-from tunectl.experiments.frame import (
-    CasesRun,
-    Count,
-    Counted,
-    CpuFact,
-    Experiment,
-    HostFacts,
-    Judged,
-    Throttled,
-    Values,
-    uneven,
-)
+from tunectl.experiments.frame import Case, CasesRun, Count, CpuFact, Experiment, HostFacts, Judged, Lists, Values
 from tunectl.experiments.hedge_states import counts_of
-from tunectl.experiments.pair import (
-    counter,
-    cpu_share,
-    ended_early,
-    host,
-    placement,
-    preempted,
-    real_time_limits,
-    shares_core,
-    why_no_spinner,
-)
 from tunectl.experiments.tick_figures import FEWEST, Figures, ratio
 from tunectl.probe.phase import evidence
-from tunectl.shapes import Maybe, Measured, having
+from tunectl.probe.runner import given
+from tunectl.shapes import HedgeCase, Maybe, about, having
 from tunectl.wording import nanoseconds, plural
 
 SERVERS = ("a", "b")
@@ -66,11 +46,11 @@ Quarters = tuple[Count, Count, Count, Count]
 class Together(msgspec.Struct, frozen=True, kw_only=True):
     """How often both servers were slow with one request; slow: above the P99 of a server's own service times."""
 
-    served: Annotated[Both, Meta(description="Copies that A and B were done with.")] = (0, 0)
-    slow: Annotated[Both, Meta(description="Of these, above above_ticks.")] = (0, 0)
-    above_ticks: Annotated[Both, Meta(description="The P99 of each server's own service times.")] = (0, 0)
-    pairs: Annotated[Count, Meta(description="Requests that both were done with.")] = 0
-    first_slow: Annotated[Both, Meta(description="Of these, whose first copy went there, and was slow.")] = (0, 0)
+    served: Annotated[Both, about("Copies that A and B were done with.")] = (0, 0)
+    slow: Annotated[Both, about("Of these, above above_ticks.")] = (0, 0)
+    above_ticks: Annotated[Both, about("The P99 of each server's own service times.")] = (0, 0)
+    pairs: Annotated[Count, about("Requests that both were done with.")] = 0
+    first_slow: Annotated[Both, about("Of these, whose first copy went there, and was slow.")] = (0, 0)
     both_slow: Count = 0
 
     @property
@@ -89,109 +69,91 @@ class Thread(msgspec.Struct, frozen=True, kw_only=True):
     page_faults: Count = 0
 
 
-class RawCase(msgspec.Struct, frozen=True, kw_only=True):
+class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
     """One load, delay and stall."""
 
+    shape = HedgeCase
+    asked = ("load", "delay", "stall", "service_ns", "cancel", "budget", "shed_at", "seed")
     load: Annotated[
-        float, Meta(gt=0), Meta(description="Arrivals x service / 2: of each server, without second copies and stalls.")
+        float, Meta(gt=0), about("Arrivals x service / 2: of each server, without second copies and stalls.")
     ]
-    delay: Annotated[str, Meta(description="When a request without an answer gets a second copy: none, ns, or pNN.")]
+    delay: Annotated[str, about("When a request without an answer gets a second copy: none, ns, or pNN.")]
     stall: Annotated[
         Literal["none", "a", "both", "common"],
-        Meta(description="Which servers stall for 300 us, 1 % of the time; common: both at the same instants."),
+        about("Which servers stall for 300 us, 1 % of the time; common: both at the same instants."),
     ]
-    service_ns: Annotated[int, Meta(gt=0), Meta(description="Work of a request.")]
-    cancel: Annotated[
-        bool, Meta(description="The other copy is cancelled once the answer is there, where it has not begun.")
-    ]
-    budget: Annotated[float, Meta(ge=0, le=1), Meta(description="Second copies for each request; 1: no limit.")]
-    shed_at: Annotated[Count, Meta(description="0: no queue refuses.")]
-    seed: Annotated[Count, Meta(description="Of arrivals, stalls and, simulated, service times.")]
-    reason: Annotated[str, Meta(description="Why it was not measured; else empty.")] = ""
-    warm_ups: Annotated[Counted, Meta(description="Requests before the measured time; they are in no other count.")] = 0
+    service_ns: Annotated[int, Meta(gt=0), about("Work of a request.")]
+    cancel: Annotated[bool, about("The other copy is cancelled once the answer is there, where it has not begun.")]
+    budget: Annotated[float, Meta(ge=0, le=1), about("Second copies for each request; 1: no limit.")]
+    shed_at: Annotated[Count, about("0: no queue refuses.")]
+    seed: Annotated[Count, about("Of arrivals, stalls and, simulated, service times.")]
+    warm_ups: Annotated[Count, about("Requests before the measured time; they are in no other count.")] = 0
     states: Annotated[
         Values,
         Maybe,
-        Meta(description="What became of the requests, of which the counts from `offered` to `unfinished` are made."),
+        about("What became of the requests, of which the counts from `offered` to `unfinished` are made."),
     ] = []
     offered: Annotated[
-        Counted, Meta(description="Requests whose due time came in the measured time: answered + shed + unanswered.")
+        Count, about("Requests whose due time came in the measured time: answered + shed + unanswered.")
     ] = 0
-    answered: Counted = 0
-    shed: Annotated[Counted, Meta(description="Refused by a full queue: they count as missed.")] = 0
-    unanswered: Annotated[Counted, Meta(description="Taken, and without an answer when the run ended.")] = 0
+    answered: Count = 0
+    shed: Annotated[Count, about("Refused by a full queue: they count as missed.")] = 0
+    unanswered: Annotated[Count, about("Taken, and without an answer when the run ended.")] = 0
     hedged: Annotated[
-        Counted, Meta(description="Second copies that were sent: won + lost + hedge_cancelled + hedge_unfinished.")
+        Count, about("Second copies that were sent: won + lost + hedge_cancelled + hedge_unfinished.")
     ] = 0
-    won: Annotated[Counted, Meta(description="The second copy's answer came first.")] = 0
-    lost: Annotated[Counted, Meta(description="The second copy was done with, and the first had answered.")] = 0
-    hedge_cancelled: Annotated[
-        Counted, Meta(description="Second copies that were cancelled before they were begun.")
-    ] = 0
-    hedge_unfinished: Annotated[Counted, Meta(description="Second copies that were neither by the end.")] = 0
-    denied: Annotated[Counted, Meta(description="Second copies that were due, and met a full queue.")] = 0
-    over_budget: Annotated[
-        Counted, Meta(description="Second copies that were due, and the budget had no token left.")
-    ] = 0
-    wasted: Annotated[Counted, Meta(description="Copies that were done with when their request had its answer.")] = 0
+    won: Annotated[Count, about("The second copy's answer came first.")] = 0
+    lost: Annotated[Count, about("The second copy was done with, and the first had answered.")] = 0
+    hedge_cancelled: Annotated[Count, about("Second copies that were cancelled before they were begun.")] = 0
+    hedge_unfinished: Annotated[Count, about("Second copies that were neither by the end.")] = 0
+    denied: Annotated[Count, about("Second copies that were due, and met a full queue.")] = 0
+    over_budget: Annotated[Count, about("Second copies that were due, and the budget had no token left.")] = 0
+    wasted: Annotated[Count, about("Copies that were done with when their request had its answer.")] = 0
     cancelled_unstarted: Annotated[
-        Counted, Meta(description="Copies, first or second, that were cancelled before they were begun.")
+        Count, about("Copies, first or second, that were cancelled before they were begun.")
     ] = 0
-    unfinished: Annotated[Counted, Meta(description="Copies, first or second, that were not done with by the end.")] = 0
-    below_floor: Annotated[
-        Counted, Meta(description="Answers by a second copy sooner than one can be: there is none.")
-    ] = 0
-    queue_max: Annotated[
-        Counted, Meta(description="The most copies that one server had, the one in work among them.")
-    ] = 0
+    unfinished: Annotated[Count, about("Copies, first or second, that were not done with by the end.")] = 0
+    below_floor: Annotated[Count, about("Answers by a second copy sooner than one can be: there is none.")] = 0
+    queue_max: Annotated[Count, about("The most copies that one server had, the one in work among them.")] = 0
     queue_sums: Annotated[
-        Quarters,
-        Measured,
-        Meta(description="In each quarter of the requests: what both queues held when one came, summed."),
+        Quarters, about("In each quarter of the requests: what both queues held when one came, summed.")
     ] = (0, 0, 0, 0)
-    queue_arrivals: Annotated[Quarters, Measured, Meta(description="And how many came.")] = (0, 0, 0, 0)
+    queue_arrivals: Annotated[Quarters, about("And how many came.")] = (0, 0, 0, 0)
     measured_ticks: Annotated[
-        Counted, Meta(description="From when the first counted request was due until the last was, or the end.")
+        Count, about("From when the first counted request was due until the last was, or the end.")
     ] = 0
-    busy_ticks: Annotated[Counted, Meta(description="Work of both servers that came back in that time.")] = 0
-    free_ticks: Annotated[Counted, Meta(description="What both had nothing to do in; a stall is none of it.")] = 0
-    wasted_ticks: Annotated[Counted, Meta(description="Work on wasted copies.")] = 0
-    fastest_ticks: Annotated[
-        Count | None, Measured, Meta(description="The shortest time from the sending of a copy to its answer.")
-    ] = None
-    latency: Annotated[Values, Measured, Meta(description="From due to the first answer.")] = []
-    won_latency: Annotated[Values, Measured, Meta(description="The same of those that a second copy won.")] = []
-    late: Annotated[Values, Measured, Meta(description="From due until the first copy was sent.")] = []
-    hedged_after: Annotated[Values, Measured, Meta(description="The delay in force, of each second copy.")] = []
+    busy_ticks: Annotated[Count, about("Work of both servers that came back in that time.")] = 0
+    free_ticks: Annotated[Count, about("What both had nothing to do in; a stall is none of it.")] = 0
+    wasted_ticks: Annotated[Count, about("Work on wasted copies.")] = 0
+    fastest_ticks: Annotated[Count | None, about("The shortest time from the sending of a copy to its answer.")] = None
+    latency: Annotated[Values, about("From due to the first answer.")] = []
+    won_latency: Annotated[Values, about("The same of those that a second copy won.")] = []
+    late: Annotated[Values, about("From due until the first copy was sent.")] = []
+    hedged_after: Annotated[Values, about("The delay in force, of each second copy.")] = []
     service: Annotated[
         dict[str, Values],
         having(*SERVERS),
-        Measured,
-        Meta(description="Service times: from when the server was last seen ready until it was done."),
+        about("Service times: from when the server was last seen ready until it was done."),
     ] = {}
     shorter_of_pair: Annotated[
-        Values,
-        Measured,
-        Meta(description="Of the requests that both servers were done with, the shorter service time."),
+        Values, about("Of the requests that both servers were done with, the shorter service time.")
     ] = []
-    together: Annotated[Together, Measured] = Together()
-    threads: Annotated[
-        list[Thread], Measured, Meta(description="The client, A and B; empty where it was simulated.")
-    ] = []
-    throttled_us: Throttled = 0
+    together: Together = Together()
+    threads: Annotated[list[Thread], about("The client, A and B; empty where it was simulated.")] = []
     throttled: Annotated[
-        Count | None, Maybe, Meta(description="How often a server's core or package was; null where nobody counts.")
+        Count | None, Maybe, about("How often a server's core or package was; null where nobody counts.")
     ] = None
+
+    def words(self) -> list[str]:
+        """The program's arguments that say which case it is."""
+        of_requests = given(load=self.load, delay=self.delay, stall=self.stall, service_ns=self.service_ns)
+        policy = given(seed=self.seed, budget=self.budget, shed=self.shed_at, no_cancel=not self.cancel)
+        return [*of_requests, *policy]
 
     @property
     def missed(self) -> int:
         """Refused, or without an answer."""
         return self.offered - self.answered
-
-    @property
-    def late_requests(self) -> int:
-        """Those that were to have a second copy, whether they had it or not."""
-        return self.hedged + self.denied + self.over_budget
 
     @property
     def free(self) -> float:
@@ -209,58 +171,48 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
 class HedgeFacts(HostFacts, frozen=True, kw_only=True):
     """What decides how much the figures of a run mean."""
 
-    cpus: Annotated[tuple[CpuFact, CpuFact, CpuFact], Meta(description="The client's, A's and B's.")]
+    cpus: Annotated[tuple[CpuFact, CpuFact, CpuFact], about("The client's, A's and B's.")]
 
 
 class RawHedge(CasesRun[RawCase], frozen=True, kw_only=True):
     """What `tunectl-probe hedge` counted, in ticks of its counter; docs/probe-hedge.md has the definitions."""
 
     simulated: bool
-    cpus: Annotated[tuple[Count, ...], Meta(description="The client's, A's and B's; empty where it was simulated.")]
-    facts: Annotated[HedgeFacts | None, Meta(description="Null where it was simulated.")]
+    cpus: Annotated[tuple[Count, ...], about("The client's, A's and B's; empty where it was simulated.")]
+    facts: Annotated[HedgeFacts | None, about("Null where it was simulated.")]
 
     def shares_core(self, one: int, other: int) -> bool:
         """Are these two of the three on hardware threads of one core?"""
-        return self.facts is not None and shares_core(self.cpus, self.facts.cpus, one, other)
+        return self.facts is not None and pair.shares_core(self.cpus, self.facts.cpus, one, other)
+
+
+def _lists(case: RawCase) -> Lists:
+    service = {f"service.{name}": case.service.get(name, []) for name in SERVERS}
+    return {
+        "latency": (case.latency, case.answered),
+        "won_latency": (case.won_latency, case.won),
+        "late": (case.late, case.offered - case.shed),
+        "hedged_after": (case.hedged_after, case.hedged),
+        "shorter_of_pair": (case.shorter_of_pair, case.together.pairs),
+        **{name: (values, n) for (name, values), n in zip(service.items(), case.together.served, strict=True)},
+    }
 
 
 def _contradiction(case: RawCase) -> str:
-    """What no type says: each request and each copy is accounted for once, and no answer came before it could."""
-    if case.reason:
-        return ""
-    values = {name: getattr(case, name) for name in ("latency", "won_latency", "late", "hedged_after")}
-    services = {f"service.{name}": case.service.get(name, []) for name in SERVERS}
-    return uneven({**values, **services, "shorter_of_pair": case.shorter_of_pair}) or _counts(case) or _floor(case)
+    """Each request and each copy is accounted for once, and no answer came before it could.
 
-
-def _counts(case: RawCase) -> str:
+    A hedge goes out no sooner than its delay, and no copy is answered sooner than the fastest one.
+    """
     copies = case.offered - case.shed + case.hedged
     done_with = case.answered + case.wasted + case.cancelled_unstarted + case.unfinished
     seconds = case.won + case.lost + case.hedge_cancelled + case.hedge_unfinished
-    sums = [
+    for what, whole, parts in (
         ("offered: answered, shed and unanswered", case.offered, case.answered + case.shed + case.unanswered),
         ("copies sent: answered, wasted, cancelled_unstarted and unfinished", copies, done_with),
         ("hedged: won, lost, hedge_cancelled and hedge_unfinished", case.hedged, seconds),
-        ("latency: its values", case.answered, _times(case.latency)),
-        ("won_latency: its values", case.won, _times(case.won_latency)),
-        ("late: its values", case.offered - case.shed, _times(case.late)),
-        ("hedged_after: its values", case.hedged, _times(case.hedged_after)),
-        ("shorter_of_pair: its values", case.together.pairs, _times(case.shorter_of_pair)),
-    ]
-    for name, served in zip(SERVERS, case.together.served, strict=True):
-        sums.append((f"service.{name}: its values", served, _times(case.service.get(name, []))))
-    for what, whole, parts in sums:
+    ):
         if whole != parts:
             return f"{what} are {parts}, and not {whole}"
-    return ""
-
-
-def _times(values: Values) -> int:
-    return sum(values[1::2])
-
-
-def _floor(case: RawCase) -> str:
-    """A hedge goes out no sooner than its delay, and no copy is answered sooner than the fastest one."""
     if case.below_floor:
         return f"below_floor: {case.below_floor} requests were answered by a hedge sooner than one can be"
     if case.won and case.won_latency[0] < case.hedged_after[0] + (case.fastest_ticks or 0):
@@ -271,7 +223,7 @@ def _floor(case: RawCase) -> str:
 def why_void(case: RawCase, run: RawHedge) -> str:
     """Why the times of a measured case are no result; "" where they are one."""
     for cpu, thread in zip(run.cpus, case.threads, strict=False):
-        if reason := why_no_spinner(cpu_share(thread.cpu_ns, thread.ticks, run.clock.hz), cpu):
+        if reason := pair.why_no_spinner(pair.cpu_share(thread.cpu_ns, thread.ticks, run.clock.hz), cpu):
             return reason
     late = Figures(case.late, run.clock.hz)
     late_ns = late.at("99") * 1e9 / run.clock.hz if late.n else 0.0
@@ -283,28 +235,23 @@ def why_void(case: RawCase, run: RawHedge) -> str:
     )
 
 
-def run_warnings(run: RawHedge) -> list[str]:
+def run_warnings(run: RawHedge) -> Iterator[str]:
     """About the whole run."""
+    yield from pair.ended_early(run)
     if run.facts is None:
-        return [*ended_early(run)]
-    return [
-        *ended_early(run),
-        *placement(CLIENT_AND_SERVERS, run, run.facts, _of_one_core(run)),
-        *real_time_limits(run),
-        *counter(run),
-        *host(run, run.facts, "the hypervisor may stop any of the three CPUs unseen, or all of them at once"),
+        return
+    cores = [
+        f"the client and {_ROLES[which]} (CPUs {run.cpus[0]} and {run.cpus[which]}) share a physical core"
+        for which in (1, 2)
+        if run.shares_core(0, which)
     ]
-
-
-def _of_one_core(run: RawHedge) -> Iterator[str]:
     if run.shares_core(1, 2):
-        yield (
-            f"no hedge helps against what slows a core: both servers (CPUs {run.cpus[1]} and {run.cpus[2]}) are "
-            "hardware threads of one"
-        )
-    for which in (1, 2):
-        if run.shares_core(0, which):
-            yield f"the client and {_ROLES[which]} (CPUs {run.cpus[0]} and {run.cpus[which]}) share a physical core"
+        servers = f"both servers (CPUs {run.cpus[1]} and {run.cpus[2]}) are hardware threads of one"
+        cores.insert(0, f"no hedge helps against what slows a core: {servers}")
+    yield from pair.placement(CLIENT_AND_SERVERS, run, run.facts, cores)
+    yield from pair.real_time_limits(run)
+    yield from pair.counter(run)
+    yield from pair.host(run, run.facts, "the hypervisor may stop any of the three CPUs unseen, or all of them at once")
 
 
 def natural_share(delay: str) -> float:
@@ -320,8 +267,9 @@ def natural_share(delay: str) -> float:
 def case_warnings(case: RawCase, run: RawHedge) -> Iterator[str]:
     """About one case that was measured."""
     yield from _missed(case)
-    yield from _collapsed(case)
-    if _is_saturated(case) and not is_collapsed(case):  # by the requests alone, or by what a limited queue admits
+    if reasons := why_collapsed(case):
+        yield f"collapsed: {', and '.join(reasons)}"
+    elif case.free < FREE_LEAST:  # by the requests alone, or by what a limited queue admits
         what = "what they cannot do is refused" if case.shed_at else "the queues do not recover from what fills them"
         yield f"saturated: the servers were free for {100 * case.free:.2g} % of the time; {what}"
     yield from _starved(case)
@@ -330,11 +278,12 @@ def case_warnings(case: RawCase, run: RawHedge) -> Iterator[str]:
             f"no hedge helps here: both servers were slow with the same request {case.together.both_slow} times, and "
             f"by chance it would have been {case.together.expected:.2g}: {_why_together(case, run)}"
         )
-    yield from _service(case, run)
+    if not run.simulated:
+        yield from _service(case, run.clock.hz)
     for role, thread in zip(_ROLES, case.threads, strict=False):
         if thread.page_faults:
             yield f"the {role} took {thread.page_faults} page faults"
-        yield from preempted(role, thread.preemptions)
+        yield from pair.preempted(role, thread.preemptions)
 
 
 def _missed(case: RawCase) -> Iterator[str]:
@@ -350,59 +299,33 @@ def _missed(case: RawCase) -> Iterator[str]:
     )
 
 
-def is_collapsed(case: RawCase) -> bool:
-    """Do requests come faster than they are done with?
+def why_collapsed(case: RawCase) -> list[str]:
+    """Why requests come faster than they are done with; nothing where they do not.
 
     The queues hold more than four times as many in the last quarter as in the first, and more than one; or more than
-    1 % of the requests have no answer; or second copies take all the time that the servers have left.
+    1 % of the requests have no answer; or second copies take all the time that the servers have left: a delay that
+    follows the queues hedges just as much as the servers can bear. The queues then stand still at their worst, soon
+    after the start, and neither grow nor leave many without an answer. A queue that refuses cannot be long.
     """
-    return bool(_unanswered(case)) or _grows(case) or _is_filled(case)
-
-
-def _unanswered(case: RawCase) -> str:
-    if case.unanswered <= UNANSWERED_MOST * case.offered:
-        return ""
-    return f"{100 * case.unanswered / case.offered:.3g} % of the requests had no answer"
-
-
-def _grows(case: RawCase) -> bool:
     first, last = case.queues or (0.0, 0.0)
-    return last > GROWN * first and last > 1
-
-
-def _is_saturated(case: RawCase) -> bool:
-    return case.free < FREE_LEAST
-
-
-def _is_filled(case: RawCase) -> bool:
-    """Are second copies what the servers have no time left for?
-
-    A delay that follows the queues hedges just as much as the servers can bear. The queues then stand still at their
-    worst, soon after the start, and neither grow nor leave many without an answer. A queue that refuses cannot be long.
-    """
-    return bool(case.hedged) and not case.shed_at and _is_saturated(case)
-
-
-def _collapsed(case: RawCase) -> Iterator[str]:
-    reasons = [_unanswered(case)] if _unanswered(case) else []
-    if _grows(case) and case.queues:
-        first, last = case.queues
-        reasons.insert(
-            0, f"the queues held {first:.3g} requests on average in the first quarter and {last:.3g} in the last"
-        )
-    if _is_filled(case) and not reasons:
+    reasons = []
+    if last > GROWN * first and last > 1:
+        held = f"{first:.3g} requests on average in the first quarter and {last:.3g} in the last"
+        reasons.append(f"the queues held {held}")
+    if case.unanswered > UNANSWERED_MOST * case.offered:
+        reasons.append(f"{100 * case.unanswered / case.offered:.3g} % of the requests had no answer")
+    if not reasons and case.hedged and not case.shed_at and case.free < FREE_LEAST:
         reasons.append(
             f"second copies, of {100 * case.hedged / case.offered:.3g} % of the requests, fill the servers, which were "
             f"free for {100 * case.free:.2g} % of the time: the queues stand still at their worst, and "
             "no burst is worked off"
         )
-    if reasons:
-        yield f"collapsed: {', and '.join(reasons)}"
+    return reasons
 
 
 def _starved(case: RawCase) -> Iterator[str]:
     """A budget below the share of late requests decides by itself what is hedged."""
-    late = case.late_requests
+    late = case.hedged + case.denied + case.over_budget  # that were to have a second copy
     admitted = case.offered - case.shed
     if case.over_budget and late > case.budget * admitted:
         natural = natural_share(case.delay)
@@ -445,23 +368,17 @@ def _why_together(case: RawCase, run: RawHedge) -> str:
     )
 
 
-def _service(case: RawCase, run: RawHedge) -> Iterator[str]:
-    if run.simulated:
-        return
+def _service(case: RawCase, hz: float) -> Iterator[str]:
     if case.throttled:
         yield f"the servers' cores or their package were throttled {plural(case.throttled, 'time')} meanwhile"
     for name in SERVERS:
-        service = Figures(case.service.get(name, []), run.clock.hz)
-        median_ns = service.at("50") * 1e9 / run.clock.hz if service.n else 0.0
+        service = Figures(case.service.get(name, []), hz)
+        median_ns = service.at("50") * 1e9 / hz if service.n else 0.0
         if median_ns > _SERVICE_OFF * case.service_ns:
             yield (
                 f"server {name.upper()} took {nanoseconds(median_ns)} for work that was calibrated to "
                 f"{nanoseconds(case.service_ns)}: its core runs slower than before, or shares its units"
             )
-
-
-def _why_nothing(case: RawCase) -> str:
-    return "" if case.offered else "interrupted before the first request was due"
 
 
 def _counted(run: RawHedge, judged: Judged) -> dict[str, Any]:
@@ -480,7 +397,7 @@ def _counted(run: RawHedge, judged: Judged) -> dict[str, Any]:
         "wasted_ns": latency.ns(case.wasted_ticks) if has else None,
         "utilisation": ratio(case.busy_ticks, 2 * case.measured_ticks) if has else None,
         "joint_ratio": joint_ratio(case) if has else None,
-        "collapsed": is_collapsed(case) if has else None,
+        "collapsed": bool(why_collapsed(case)) if has else None,
         "histogram": latency.histogram_ns(),
         **{name: getattr(case, name) for name in _COUNTED},
         "throttled": case.throttled,
@@ -505,16 +422,13 @@ HEDGE = Experiment(
     "hedge",
     RawHedge,
     kept=("simulated", "fifo_priority"),
-    asked=("load", "delay", "stall", "service_ns", "cancel", "budget", "shed_at", "seed"),
+    lists=_lists,
     contradiction=_contradiction,
-    why_nothing=_why_nothing,
+    why_nothing=lambda case: "" if case.offered else "interrupted before the first request was due",
     why_void=why_void,
     counted=_counted,
+    run_warnings=run_warnings,
     warnings=case_warnings,
     prepared=_with_counts,
 )
-
-
-def explained_hedge(raw: dict[str, Any]) -> dict[str, Any]:
-    """The tunectl.probe.hedge/1 document of what `tunectl-probe hedge` counted. Pure."""
-    return HEDGE.explained(raw, run_warnings)
+explained_hedge = HEDGE.explained

@@ -38,37 +38,25 @@ def counts_of(states: Sequence[int]) -> dict[str, int]:
 
 
 def _names(state: int, first: int) -> Iterator[str]:
-    """What one request counts as."""
-    is_admitted, is_answered, is_won = state & State.ADMITTED, state & State.ANSWERED, bool(state & State.WON)
-    yield "offered"
-    if is_answered:
-        yield "answered"
-    elif is_admitted:
-        yield "unanswered"
-    if state & State.DENIED:
-        yield "denied"
-    if state & State.OVER_BUDGET:
-        yield "over_budget"
-    if is_admitted:
-        yield from _copy(state, first, bool(is_answered) and not is_won)
-    else:
-        yield "shed"
-    if state & State.HEDGED:
-        second = tuple(_copy(state, 1 - first, bool(is_answered) and is_won))
-        yield from (
-            "hedged",
-            *second,
-            *(_SECOND[name] for name in second),
-            *(("won",) if is_answered and is_won else ()),
-        )
-
-
-def _copy(state: int, server: int, is_answer: bool) -> Iterator[str]:
-    """Where a copy came that was not the answer: too late, cancelled, or nowhere by the end."""
-    is_done, is_cancelled = state & State.DONE << server, state & State.CANCELLED << server
-    if is_done and not is_answer:
-        yield "wasted"
-    if is_cancelled:
-        yield "cancelled_unstarted"
-    if not is_done and not is_cancelled:
-        yield "unfinished"
+    """What one request counts as, and each of its copies that was not the answer: too late, cancelled, or nowhere."""
+    is_admitted, is_answered, is_hedged = (bool(state & of) for of in (State.ADMITTED, State.ANSWERED, State.HEDGED))
+    is_won = is_answered and bool(state & State.WON)
+    request = {
+        "offered": True,
+        "answered": is_answered,
+        "unanswered": is_admitted and not is_answered,
+        "shed": not is_admitted,
+        "denied": state & State.DENIED,
+        "over_budget": state & State.OVER_BUDGET,
+        "hedged": is_hedged,
+        "won": is_hedged and is_won,
+    }
+    yield from (name for name, is_so in request.items() if is_so)
+    copies = [(first, is_answered and not is_won)] * is_admitted + [(1 - first, is_won)] * is_hedged
+    for server, is_answer in copies:
+        is_done, is_cancelled = state & State.DONE << server, state & State.CANCELLED << server
+        is_nowhere = not is_done and not is_cancelled
+        fates = {"wasted": is_done and not is_answer, "cancelled_unstarted": is_cancelled, "unfinished": is_nowhere}
+        found = [name for name, is_so in fates.items() if is_so]
+        yield from found
+        yield from (_SECOND[name] for name in found if server != first)

@@ -132,9 +132,12 @@ class Link:
         self._is_gone = False
 
     def interface(self) -> str:
-        """The network interface of this host that leads there. OSError where the kernel does not say."""
+        """The network interface of this host that leads there."""
         host, _, *rest = self._lines.socket.getpeername()
-        return interface_to(host, rest[1] if rest else 0)
+        try:
+            return interface_to(host, rest[1] if rest else 0)
+        except OSError as error:
+            raise TunectlError(f"--connect {self.peer.address}: no route leads there: {error.strerror}") from error
 
     @contextmanager
     def case(self, asked: Asked) -> Iterator[socket.socket]:

@@ -4,13 +4,12 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Generic, NamedTuple
 
-from msgspec import Meta
-
 from tunectl.cpulist import parse_shown
 from tunectl.experiments.ends import SENDER_AND_RECEIVER, Ends
 from tunectl.experiments.frame import CasesRun, Count, CpuFact, HostFacts, RawCase
 from tunectl.experiments.tick_figures import Figures
 from tunectl.probe.jitter_warnings import DRIFT_PPM, is_slow
+from tunectl.shapes import about
 from tunectl.wording import nanoseconds, plural
 
 SPINNER_LEAST = 0.90  # of the time, that a spinner must have had its CPU
@@ -29,16 +28,16 @@ class Peer(NamedTuple):
 class RunFacts(HostFacts, frozen=True, kw_only=True):
     """The same of two threads."""
 
-    cpus: Annotated[tuple[CpuFact, CpuFact], Meta(description="The sender's and the receiver's.")]
+    cpus: Annotated[tuple[CpuFact, CpuFact], about("The sender's and the receiver's.")]
 
 
-BusyPoll = Annotated[Count, Meta(description="What SO_BUSY_POLL was set to in the busy-poll cells.")]
+BusyPoll = Annotated[Count, about("What SO_BUSY_POLL was set to in the busy-poll cells.")]
 
 
 class PairRun(CasesRun[RawCase], Generic[RawCase], frozen=True, kw_only=True):
     """The same of a sender and a receiver."""
 
-    cpus: Annotated[tuple[Count, Count], Meta(description="The sender's and the receiver's.")]
+    cpus: Annotated[tuple[Count, Count], about("The sender's and the receiver's.")]
     facts: RunFacts
 
     @property
@@ -81,59 +80,52 @@ def ended_early(run: Cases) -> Iterator[str]:
 
 def placement(ends: Ends, run: Cases, facts: HostFacts, cores: Iterable[str]) -> Iterator[str]:
     """Which CPUs the threads had; `cores` is what is said of those that share a core, or a CPU."""
-    first = run.cpus[0]
     if shared := [cpu for cpu, fact in zip(run.cpus, facts.cpus, strict=True) if not fact.is_isolated]:
         yield f"not isolated: {ends.named(shared)}; other threads can be scheduled there, and delay a {ends.item}"
     yield from cores
     if facts.shares_main and len(set(run.cpus)) > 1:
         yield (
-            f"no CPU is left for the probe's main thread: it shares CPU {first} with the {ends.names[0]}, and nobody "
-            f"watches whether somebody else wants the {ends.number} CPUs"
+            f"no CPU is left for the probe's main thread: it shares CPU {run.cpus[0]} with the {ends.names[0]}, and "
+            f"nobody watches whether somebody else wants the {ends.number} CPUs"
         )
     if slow := [cpu for cpu, fact in zip(run.cpus, facts.cpus, strict=True) if is_slow(fact.governor)]:
         yield f"the frequency governor is not performance on {ends.named(slow)}"
 
 
-def pair_placement(run: Pair) -> Iterator[str]:
-    """The same of a sender and a receiver."""
-    yield from placement(SENDER_AND_RECEIVER, run, run.facts, _of_one_core(run))
+def pair_warnings(run: Pair, virtual: str, spun: str | None = None, more: Iterable[str] = ()) -> Iterator[str]:
+    """About a whole run of a sender and a receiver.
 
-
-def _of_one_core(run: Pair) -> Iterator[str]:
+    `virtual` says what it means that the host is a virtual machine; `spun` in which cases the receiver spins, as the
+    sender does, None: in none.
+    """
     sender, receiver = run.cpus
+    yield from ended_early(run)
+    cores = []
     if sender == receiver:
-        yield (
+        cores = [
             f"sender and receiver share CPU {sender}: a spinner there holds up the thread that feeds it, and a sleeper "
             "is woken without leaving the CPU"
+        ]
+    elif run.is_one_core:
+        cores = [f"sender and receiver (CPUs {sender} and {receiver}) share a physical core: they slow each other"]
+    yield from placement(SENDER_AND_RECEIVER, run, run.facts, cores)
+    if run.is_one_core and spun is not None:
+        yield (
+            f"two spinners share a physical core{spun}: the receiver, and the sender, which spins until the next "
+            "message is due"
         )
-    if run.is_one_core:
-        yield f"sender and receiver (CPUs {sender} and {receiver}) share a physical core: they slow each other"
+    if run.fifo_priority and sender == receiver:
+        yield f"a SCHED_FIFO spinner would starve the sender on its own CPU {sender}: the spinning cases were left out"
+    yield from real_time_limits(run)
+    yield from counter(run)
+    yield from _offset(run)
+    yield from more
+    yield from host(run, run.facts, virtual)
 
 
 def shares_core(cpus: Sequence[int], facts: Sequence[CpuFact], one: int, other: int) -> bool:
     """Is the CPU of one thread a hardware thread of the other's core?"""
     return cpus[one] in parse_shown(facts[other].core_cpus)
-
-
-def two_spinners(run: Pair, which: str = "") -> Iterator[str]:
-    """A receiver that spins beside a sender that does; `which` says in which cases."""
-    if run.is_one_core:
-        yield (
-            f"two spinners share a physical core{which}: the receiver, and the sender, which spins until the next "
-            "message is due"
-        )
-
-
-def fifo(run: Pair) -> Iterator[str]:
-    """What a real-time priority comes with."""
-    if not run.fifo_priority:
-        return
-    if run.cpus[0] == run.cpus[1]:
-        yield (
-            f"a SCHED_FIFO spinner would starve the sender on its own CPU {run.cpus[1]}: the spinning cases were "
-            "left out"
-        )
-    yield from real_time_limits(run)
 
 
 def real_time_limits(run: Cases) -> Iterator[str]:
@@ -146,11 +138,10 @@ def real_time_limits(run: Cases) -> Iterator[str]:
         )
 
 
-def clock(run: Pair) -> Iterator[str]:
+def _offset(run: Pair) -> Iterator[str]:
     """Whether the stamps of the two CPUs can be compared."""
     sender, receiver = run.cpus
     least, most = run.clock.offset_ticks or (0, 0)
-    yield from counter(run)
     if least > most:
         yield (
             f"the counters of CPU {sender} and CPU {receiver} are not synchronised (no offset between them explains "

@@ -1,7 +1,7 @@
 """Figures of values that were counted in ticks: percentiles, means, histogram, all in ns. Pure."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.probe.lengths import Lengths, buckets_ns
@@ -81,14 +81,12 @@ class Figures:
 
     def histogram_ns(self) -> list[list[int]]:
         """[from, to, count], ascending."""
-        return list(buckets_ns(self._buckets(), self.ns))
-
-    def _buckets(self) -> Iterator[tuple[int, int, int]]:
-        """First tick, the next bucket's first tick, how many."""
+        buckets = []
         for value, count in sorted(self.groups):
             shift = max(value.bit_length() - _SUB_BITS - 1, 0)
             first = value >> shift << shift
-            yield first, first + (1 << shift), count
+            buckets.append((first, first + (1 << shift), count))
+        return list(buckets_ns(buckets, self.ns))
 
 
 def halved(values: Sequence[int]) -> list[int]:

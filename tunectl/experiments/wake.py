@@ -1,25 +1,16 @@
 """`wake`, spinning against sleeping: what is asked for, which cases that is, and how each is measured."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
-from tunectl.experiments.ends import (
-    BUSY_POLL_US,
-    SENDER_AND_RECEIVER,
-    CaseRun,
-    PairRequest,
-    Placed,
-    place_request,
-)
-from tunectl.experiments.frame import PlannedCase, Takes, chosen, listed, within
+from tunectl.experiments import ends
+from tunectl.experiments.frame import Takes, chosen, listed, within
 from tunectl.experiments.link import SMALLEST, TYPES, Asked, Link, linked, require_reach
-from tunectl.experiments.wake_cells import TIMERS, explained_wake
-from tunectl.probe.runner import given
-from tunectl.shapes import Case
+from tunectl.experiments.wake_cells import TIMERS, RawCase, explained_wake
 from tunectl.work import Tell
 
 _USUAL_MESSAGES = 99
@@ -44,9 +35,10 @@ _CASE_S = 0.1  # beyond its schedule, mostly to find out the counter's rate
 
 
 @dataclass(frozen=True)
-class WakeRequest(PairRequest):
+class WakeRequest(ends.PairRequest):
     """The options of `tunectl probe wake`, lists as text; None leaves each at its default."""
 
+    options = ("messages", "message_bytes", "fds", "dirty_kib", "cold_sender", "fifo", "busy_poll_us", "intrude")
     mechanisms: str | None = None
     waiting: str | None = None
     idle_ms: str | None = None
@@ -56,33 +48,8 @@ class WakeRequest(PairRequest):
     dirty_kib: int | None = None
     cold_sender: bool = False
 
-    def words(self) -> Iterator[str]:
-        """The program's arguments that are the same for each case."""
-        yield from given(messages=self.messages, bytes=self.message_bytes, fds=self.fds)
-        yield from given(dirty_kib=self.dirty_kib, cold_sender=self.cold_sender)
-        yield from self.pair_words()
 
-
-class Planned(PlannedCase, frozen=True):
-    """One mechanism and wait method at one idle time."""
-
-    shape = Case
-
-    mechanism: str
-    way: str
-    idle_ms: float
-
-    def words(self) -> list[str]:
-        """The program's arguments that say which case it is."""
-        return ["--case", f"{self.mechanism}:{self.way}:{self.idle_ms!r}"]
-
-    @property
-    def cell(self) -> dict[str, Any]:
-        """With what the way is one of."""
-        return {**super().cell, "waiting": WAYS[self.way]}
-
-
-def plan(request: WakeRequest, placed: Placed) -> list[Planned]:
+def plan(request: WakeRequest, placed: ends.Placed) -> list[RawCase]:
     """The cases of a request, in their order. UsageError where it names what there is not."""
     usual = ",".join(TYPES) if request.connect else "messages"
     asked = usual if request.mechanisms is None else request.mechanisms
@@ -94,14 +61,17 @@ def plan(request: WakeRequest, placed: Placed) -> list[Planned]:
     text = _LEAST_IDLES if request.idle_ms is None else request.idle_ms
     idles = listed("--idle-ms", text, lambda word: within(float(word), 0, _LONGEST_MS), expected, once=False)
     cases = [
-        Planned(mechanism, way, idle_ms, reason=_lack(mechanism, way, idle_ms))
+        RawCase.of(mechanism, WAYS[way], way, idle_ms, reason=_lack(mechanism, way, idle_ms))
         for mechanism in mechanisms
         for way in ways
         for idle_ms in idles
     ]
-    if request.fifo and len(placed.cpus) == 1 and not request.connect:
-        cases = [_without_starving(case, *placed.cpus) for case in cases]
-    return cases
+    if not request.fifo or len(placed.cpus) > 1 or request.connect:
+        return cases
+    (cpu,) = placed.cpus
+    why = f"a SCHED_FIFO spinner on CPU {cpu} would starve the sender, which feeds it from the same CPU"
+    starving = [not case.reason and case.waiting == SPINNING and case.mechanism not in TIMERS for case in cases]
+    return [replace(case, reason=why) if starves else case for case, starves in zip(cases, starving, strict=True)]
 
 
 def _lack(mechanism: str, way: str, idle_ms: float) -> str:
@@ -118,13 +88,6 @@ def _lack(mechanism: str, way: str, idle_ms: float) -> str:
     return ""
 
 
-def _without_starving(case: Planned, cpu: int) -> Planned:
-    if case.reason or WAYS[case.way] != SPINNING or case.mechanism in TIMERS:
-        return case
-    why = f"a SCHED_FIFO spinner on CPU {cpu} would starve the sender, which feeds it from the same CPU"
-    return replace(case, reason=why)
-
-
 def far_words(said: Sequence[str]) -> list[str]:
     """The arguments of the other host's program, made of the words that _measured() sends. ValueError for others."""
     mechanism, way, *numbers = said
@@ -133,31 +96,27 @@ def far_words(said: Sequence[str]) -> list[str]:
     return [*case, "--bytes", str(message_bytes), "--fds", str(fds)]
 
 
-def _takes(request: WakeRequest, case: Planned) -> Takes:
+def _takes(request: WakeRequest, case: RawCase) -> Takes:
     warm_up_s = case.idle_ms / 1e3 * (case.mechanism in TIMERS)  # its first expiration
     return Takes(warm_up_s, _CASE_S + (request.messages or _USUAL_MESSAGES) * case.idle_ms / 1e3)
 
 
-def _measured(run: CaseRun[Planned], asked: WakeRequest, link: Link | None, case: Planned) -> dict[str, Any]:
+def _measured(run: ends.CaseRun[RawCase], asked: WakeRequest, link: Link | None, case: RawCase) -> dict[str, Any]:
     """Over `link`, round trips."""
     if link is None:
         return run.counted(case)
     size = asked.message_bytes or SMALLEST
-    words = (case.mechanism, case.way, str(asked.busy_poll_us or BUSY_POLL_US), str(size), str(asked.fds or 1))
+    words = (case.mechanism, case.way, str(asked.busy_poll_us or ends.BUSY_POLL_US), str(size), str(asked.fds or 1))
     with link.case(Asked(case.mechanism, size, words)) as connection:
         fd = connection.fileno()
         return run.counted(case, ("--socket", str(fd), "--peer-hz", str(link.peer.hz)), keep=fd)
 
 
 def run_wake(request: WakeRequest, on_progress: Tell = lambda _: None) -> dict[str, Any]:
-    """The tunectl.probe.wake/1 document; `on_progress` is told of each case.
-
-    Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
-    program's own reason when it fails, or where the other host cannot be reached; UsageError for a wrong request.
-    """
-    placed = place_request(SENDER_AND_RECEIVER, request)
+    """The tunectl.probe.wake/1 document. UsageError for a wrong request; else as CaseRun.measure() and linked()."""
+    placed = ends.place_request(ends.SENDER_AND_RECEIVER, request)
     cases, takes = plan(request, placed), partial(_takes, request)
-    run = CaseRun("wake", request.words(), placed, cases, takes, on_progress)
+    run = ends.CaseRun("wake", request, placed, cases, takes, on_progress)
     with linked("wake", request.connect) as link:
         raw = run.measure(partial(_measured, run, request, link))
         return run.noted(explained_wake(raw, link.peer if link else None))

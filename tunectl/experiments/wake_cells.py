@@ -8,26 +8,11 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from tunectl.experiments.frame import Count, Counted, Experiment, Judged, Throttled, Values, uneven, why_throttled
-from tunectl.experiments.pair import (
-    OTHERS_MOST,
-    BusyPoll,
-    PairRun,
-    Peer,
-    clock,
-    ended_by,
-    ended_early,
-    fifo,
-    host,
-    pair_placement,
-    preempted,
-    receiver_share,
-    two_spinners,
-    unkept,
-    why_no_spinner,
-)
+from tunectl.experiments import pair
+from tunectl.experiments.frame import Case, Count, Experiment, Judged, Lists, Values, why_throttled
 from tunectl.experiments.tick_figures import Figures, halved, ratio
-from tunectl.shapes import PERCENTILES, Maybe, Measured
+from tunectl.shapes import PERCENTILES, Maybe, about
+from tunectl.shapes import Case as WakeCase
 from tunectl.wording import plural
 
 TIMERS = ("timerfd", "clock_nanosleep")  # the kernel sends, by a schedule
@@ -42,12 +27,9 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     """What the kernel said at one moment, as it stood."""
 
     ticks: Count
-    tids: Annotated[
-        tuple[Count, Count, Count], Meta(description="The receiver, the sender, and the program's main thread.")
-    ]
+    tids: Annotated[tuple[Count, Count, Count], about("The receiver, the sender, and the program's main thread.")]
     files: Annotated[
-        dict[str, str],
-        Meta(description="/proc/schedstat, else /proc/stat, and the schedstat of these threads, by path."),
+        dict[str, str], about("/proc/schedstat, else /proc/stat, and the schedstat of these threads, by path.")
     ]
 
     def line(self, path: str, cpu: int) -> str:
@@ -61,69 +43,59 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
         return [self.files.get(f"/proc/self/task/{tid}/schedstat", "") for tid in self.tids]
 
 
-class RawCase(msgspec.Struct, frozen=True, kw_only=True):
+class RawCase(Case, msgspec.Struct, frozen=True, kw_only=True):
     """One mechanism and wait method at one idle time."""
 
+    shape = WakeCase
+    asked = ("mechanism", "waiting", "way", "idle_ms")
     mechanism: str
     waiting: Literal["sleeping", "spinning", "busy-poll"]
     way: str
     idle_ms: Annotated[float, Meta(ge=0)]
-    reason: Annotated[str, Meta(description="Why it was not measured; else empty.")] = ""
-    sent: Counted = 0
-    arrived: Annotated[Counted, Meta(description="Different messages.")] = 0
-    duplicates: Counted = 0
-    reordered: Counted = 0
-    negative: Annotated[
-        Counted, Meta(description="Received before sent, by the counters of the two CPUs; not in the values.")
-    ] = 0
-    unready: Annotated[
-        Counted, Meta(description="Sent while the receiver still wrote to its working set (--dirty-kib).")
-    ] = 0
-    late_expirations: Annotated[
-        Counted, Meta(description="Of a timer: had passed before the thread came to wait for them.")
-    ] = 0
-    period_ticks: Counted = 0
-    page_faults: Counted = 0
-    preemptions: Annotated[Counted, Meta(description="Of the receiver.")] = 0
-    throttled_us: Throttled = 0
-    receiver_ns: Annotated[Counted, Meta(description="CPU time of the receiver, from the last warm-up to the end.")] = 0
-    receiver_ticks: Annotated[Counted, Meta(description="How long that was.")] = 0
-    napi_id: Counted = 0
-    has_no_napi: Annotated[
-        bool, Measured, Meta(description="busy-poll, and no device queue feeds the socket: nothing was sent.")
-    ] = False
-    failed: Annotated[Literal["", "sending", "receiving"], Measured] = ""
-    errno: Counted = 0
-    before: Annotated[Account | None, Measured, Meta(description="Around all of it.")] = None
-    after: Annotated[Account | None, Measured] = None
-    delay: Annotated[Values, Measured, Meta(description="received - sent; of a timer, from when it was due")] = []
-    after_send: Annotated[Values, Maybe, Meta(description="received - sent_after")] = []
-    send_call: Annotated[Values, Maybe, Meta(description="sent_after - sent")] = []
-    late: Annotated[Values, Maybe, Meta(description="sent - due")] = []
-    far: Annotated[Values, Maybe, Meta(description="Between hosts: how long the other one had the message.")] = []
-    away: Annotated[Values, Maybe, Meta(description="Between hosts: the rest of the delay.")] = []
+    sent: Count = 0
+    arrived: Annotated[Count, about("Different messages.")] = 0
+    duplicates: Count = 0
+    reordered: Count = 0
+    negative: Annotated[Count, about("Received before sent, by the counters of the two CPUs; not in the values.")] = 0
+    unready: Annotated[Count, about("Sent while the receiver still wrote to its working set (--dirty-kib).")] = 0
+    late_expirations: Annotated[Count, about("Of a timer: had passed before the thread came to wait for them.")] = 0
+    period_ticks: Count = 0
+    page_faults: Count = 0
+    preemptions: Annotated[Count, about("Of the receiver.")] = 0
+    receiver_ns: Annotated[Count, about("CPU time of the receiver, from the last warm-up to the end.")] = 0
+    receiver_ticks: Annotated[Count, about("How long that was.")] = 0
+    napi_id: Count = 0
+    has_no_napi: Annotated[bool, about("busy-poll, and no device queue feeds the socket: nothing was sent.")] = False
+    failed: Literal["", "sending", "receiving"] = ""
+    errno: Count = 0
+    before: Annotated[Account | None, about("Around all of it.")] = None
+    after: Account | None = None
+    delay: Annotated[Values, about("received - sent; of a timer, from when it was due")] = []
+    after_send: Annotated[Values, Maybe, about("received - sent_after")] = []
+    send_call: Annotated[Values, Maybe, about("sent_after - sent")] = []
+    late: Annotated[Values, Maybe, about("sent - due")] = []
+    far: Annotated[Values, Maybe, about("Between hosts: how long the other one had the message.")] = []
+    away: Annotated[Values, Maybe, about("Between hosts: the rest of the delay.")] = []
+
+    def words(self) -> list[str]:
+        """The program's arguments that say which case it is."""
+        return ["--case", f"{self.mechanism}:{self.way}:{self.idle_ms!r}"]
 
 
-class RawWake(PairRun[RawCase], frozen=True, kw_only=True):
+class RawWake(pair.PairRun[RawCase], frozen=True, kw_only=True):
     """What `tunectl-probe wake` counted, in ticks of its counter; docs/probe-wake.md has the definitions."""
 
-    busy_poll_us: BusyPoll
-    messages: Annotated[Count, Meta(description="Asked for in each case.")]
-    bytes: Annotated[Count, Meta(description="Of each message.")]
-    fds: Annotated[Count, Meta(description="In each poll and epoll set; all but the receiver's own are idle.")]
-    dirty_kib: Annotated[
-        Count, Meta(description="The receiver wrote to so much memory after each message; 0: to none.")
-    ]
+    busy_poll_us: pair.BusyPoll
+    messages: Annotated[Count, about("Asked for in each case.")]
+    bytes: Annotated[Count, about("Of each message.")]
+    fds: Annotated[Count, about("In each poll and epoll set; all but the receiver's own are idle.")]
+    dirty_kib: Annotated[Count, about("The receiver wrote to so much memory after each message; 0: to none.")]
     has_warm_sender: bool
 
 
-def _contradiction(case: RawCase) -> str:
-    """What no type says: a file that was edited, or cut and mended, does not add up."""
-    spreads = {name: getattr(case, name) for name in ("delay", "after_send", "send_call", "late", "far", "away")}
-    held = sum(case.delay[1::2]) + case.negative
-    if held == case.arrived or case.reason:
-        return uneven(spreads)
-    return uneven(spreads) or f"delay holds {held} of {case.arrived} messages that arrived"
+def _lists(case: RawCase) -> Lists:
+    others = {name: (getattr(case, name), None) for name in ("after_send", "send_call", "late", "far", "away")}
+    return {"delay": (case.delay, case.arrived - case.negative), **others}
 
 
 class Occupancy(NamedTuple):
@@ -175,13 +147,13 @@ def why_void(case: RawCase, run: RawWake) -> str:
     """Why the delays of a measured case are no result; "" where they are one."""
     receiver = run.cpus[1]
     if case.waiting == "spinning":
-        return why_no_spinner(receiver_share(case, run.clock.hz), receiver) or _why_unready(case, run)
+        return pair.why_no_spinner(pair.receiver_share(case, run.clock.hz), receiver) or _why_unready(case, run)
     met = met_others(case, run)
-    if met is None or met <= OTHERS_MOST:
+    if met is None or met <= pair.OTHERS_MOST:
         return _why_unready(case, run)
-    shown = f"{100 * met:.2g} %" if met < 0.995 else "nearly all"
+    shown, most = f"{100 * met:.2g} %" if met < 0.995 else "nearly all", f"{100 * pair.OTHERS_MOST:.0f} %"
     return (
-        f"void: in {shown} of the messages another task ran on CPU {receiver} (it may in {100 * OTHERS_MOST:.0f} %): "
+        f"void: in {shown} of the messages another task ran on CPU {receiver} (it may in {most}): "
         "the delays are not those of a sleeper that has its CPU to itself"
     )
 
@@ -203,20 +175,20 @@ def met_others(case: RawCase, run: RawWake) -> float | None:
     (sum of L + runs * F) / T. No more messages than there were runs, where the kernel counts them.
     """
     is_alone = run.cpus[0] != run.cpus[1] or case.mechanism in TIMERS
-    preempted = min(case.preemptions / case.sent, 1.0) if case.sent and is_alone else 0.0
+    lost_cpu = min(case.preemptions / case.sent, 1.0) if case.sent and is_alone else 0.0
     account = occupancy(case, run)
     if account is None:
-        return preempted or None
+        return lost_cpu or None
     slices = account.cpu_slices
     runs = None if slices is None else max(slices - account.own_slices, 0)  # of others, on this CPU
-    if runs is not None and runs <= OTHERS_MOST * case.sent:
-        return preempted
+    if runs is not None and runs <= pair.OTHERS_MOST * case.sent:
+        return lost_cpu
     doubt_ns = _STEPS_OF_DOUBT * account.step_ns + _SWITCH_NS * account.own_slices
     others_ns = max(account.cpu_ns - account.own_ns - doubt_ns, 0)
     delays = Figures(case.delay, run.clock.hz)
     flight_ns = delays.ns(delays.at("50")) if delays.n else 0
     met = (others_ns + (runs or 0) * flight_ns) / account.elapsed_ns
-    return min(max(met, preempted), 1.0)
+    return min(max(met, lost_cpu), 1.0)
 
 
 def step_of_doubt_ns(case: RawCase, run: RawWake) -> float | None:
@@ -228,33 +200,24 @@ def step_of_doubt_ns(case: RawCase, run: RawWake) -> float | None:
     account = occupancy(case, run)
     if account is None:
         return 0.0
-    return account.step_ns if _STEPS_OF_DOUBT * account.step_ns > OTHERS_MOST * account.elapsed_ns else None
+    return account.step_ns if _STEPS_OF_DOUBT * account.step_ns > pair.OTHERS_MOST * account.elapsed_ns else None
 
 
 def run_warnings(run: RawWake) -> Iterator[str]:
     """About the whole run."""
-    yield from ended_early(run)
-    yield from pair_placement(run)
-    if any(case.waiting == "spinning" and not case.idle_ms for case in run.cases):
-        yield from two_spinners(run, " in the cases without idle time")
-    yield from fifo(run)
-    yield from clock(run)
+    is_spun = any(case.waiting == "spinning" and not case.idle_ms for case in run.cases)
+    slack = []
     if run.facts.timer_slack_ns > 1 and any(case.mechanism == "clock_nanosleep" for case in run.cases):
-        yield f"timer slack is {run.facts.timer_slack_ns:,} ns: a timer may expire so much late without being late"
-    yield from host(run, run.facts, "waking an idle CPU goes through the hypervisor")
-    yield from _unseen(run)
-
-
-def _unseen(run: RawWake) -> Iterator[str]:
-    """Sleepers whose CPU somebody else may have had, without anybody knowing."""
+        slack = [f"timer slack is {run.facts.timer_slack_ns:,} ns: a timer may expire so much late without being late"]
+    virtual = "waking an idle CPU goes through the hypervisor"
+    yield from pair.pair_warnings(run, virtual, " in the cases without idle time" if is_spun else None, slack)
     steps = [step for case in run.cases if (step := step_of_doubt_ns(case, run)) is not None]
-    if not steps:
-        return
-    how = f"only in steps of {max(steps) / 1e6:.0f} ms" if max(steps) else "not at all"
-    yield (
-        f"this kernel counts {how} who has CPU {run.cpus[1]} (no /proc/schedstat): in {len(steps)} of the sleeping "
-        "cases another task there may have gone unseen"
-    )
+    if steps:  # sleepers whose CPU somebody else may have had, without anybody knowing
+        how = f"only in steps of {max(steps) / 1e6:.0f} ms" if max(steps) else "not at all"
+        yield (
+            f"this kernel counts {how} who has CPU {run.cpus[1]} (no /proc/schedstat): in {len(steps)} of the sleeping "
+            "cases another task there may have gone unseen"
+        )
 
 
 def _all_void(judgements: Sequence[Judged], run: RawWake) -> Iterator[str]:
@@ -288,7 +251,7 @@ def _cause(case: RawCase, run: RawWake) -> str:
 def case_warnings(case: RawCase, run: RawWake) -> Iterator[str]:
     """About one case that was measured."""
     lost = case.sent - case.arrived
-    yield from ended_by(case.failed, case.errno)
+    yield from pair.ended_by(case.failed, case.errno)
     if case.sent < run.messages:
         yield f"{case.sent} of {run.messages} messages were sent"
     if lost > 0:
@@ -299,7 +262,7 @@ def case_warnings(case: RawCase, run: RawWake) -> Iterator[str]:
         yield f"{case.reordered} messages came after a later one"
     if case.negative:
         yield f"{case.negative} messages were received before they were sent, by the two CPUs' counters: left out"
-    yield from unkept(Figures(case.late, run.clock.hz))
+    yield from pair.unkept(Figures(case.late, run.clock.hz))
     if case.late_expirations:
         yield (
             f"{case.late_expirations} of {case.sent} expirations had passed before the thread came to wait for them: "
@@ -307,7 +270,7 @@ def case_warnings(case: RawCase, run: RawWake) -> Iterator[str]:
         )
     if case.page_faults:
         yield f"the probe itself took {case.page_faults} page faults"
-    yield from preempted("receiver", case.preemptions)
+    yield from pair.preempted("receiver", case.preemptions)
 
 
 def _why_nothing(case: RawCase) -> str:
@@ -344,7 +307,7 @@ def _counted(run: RawWake, judged: Judged) -> dict[str, Any]:
         **delays.summary_ns(),
         **{name: judged.figures(values, hz).spread_ns() for name, values in spreads.items()},
         "period_ns": delays.ns(case.period_ticks),
-        "receiver_cpu_percent": None if _why_nothing(case) else round(100 * receiver_share(case, hz), 2),
+        "receiver_cpu_percent": None if _why_nothing(case) else round(100 * pair.receiver_share(case, hz), 2),
         "napi_id": case.napi_id,
         "histogram": delays.histogram_ns(),
     }
@@ -382,16 +345,16 @@ WAKE = Experiment(
     "wake",
     RawWake,
     kept=("messages", "bytes", "fds", "dirty_kib", "fifo_priority", "busy_poll_us", "has_warm_sender"),
-    asked=("mechanism", "waiting", "way", "idle_ms"),
-    contradiction=_contradiction,
+    lists=_lists,
     why_nothing=_why_nothing,
     why_void=why_void,
     counted=_counted,
+    run_warnings=run_warnings,
     warnings=case_warnings,
 )
 
 
-def explained_wake(raw: dict[str, Any], peer: Peer | None = None) -> dict[str, Any]:
+def explained_wake(raw: dict[str, Any], peer: pair.Peer | None = None) -> dict[str, Any]:
     """The tunectl.probe.wake/1 document of what `tunectl-probe wake` counted; `peer` is the other host. Pure."""
     run = WAKE.read(raw)
     found = WAKE.judged(run)

@@ -111,15 +111,11 @@ def judge(result: Jitter, limits: Mapping[str, float]) -> Budget:
             whose = "" if name == SMIS else f"CPU {cpu.cpu}: "
             broken.append(f"{whose}{what}: {value:.10g} {unit}, allowed {limit:.10g} {unit} ({name})")
     short = [*_hidden(result, limits), *_too_short(result, needed)]
-    reason = _why_not_judged(result, limits) or "; ".join([*_not_alone(result), *short])
+    # Why what was kept says nothing about a CPU of one's own: once, since two CPUs may have the same.
+    not_alone = [text for cpu in result.cpus for text in cpu.unfit] + [cpu.shared for cpu in result.cpus if cpu.shared]
+    reason = _why_not_judged(result, limits) or "; ".join([*dict.fromkeys(not_alone), *short])
     verdict = "broken" if broken else "not-judged" if reason else "within"
     return Budget(dict(limits), verdict, broken, over, short, "" if broken else reason)
-
-
-def _not_alone(result: Jitter) -> list[str]:
-    """Why what was kept says nothing about a CPU of one's own; each sentence once, since two CPUs may have the same."""
-    unfit = [text for cpu in result.cpus for text in cpu.unfit]
-    return list(dict.fromkeys([*unfit, *(cpu.shared for cpu in result.cpus if cpu.shared)]))
 
 
 def _hidden(result: Jitter, limits: Mapping[str, float]) -> list[str]:

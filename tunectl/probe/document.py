@@ -11,9 +11,9 @@ import msgspec
 from tunectl.command import as_data
 from tunectl.durable import read_given
 from tunectl.errors import TunectlError
-from tunectl.experiments.contention_cells import CONTENTION, explained_contention
+from tunectl.experiments.contention_cells import CONTENTION
 from tunectl.experiments.feed_cells import FEED, explained_feed
-from tunectl.experiments.hedge_cells import HEDGE, explained_hedge
+from tunectl.experiments.hedge_cells import HEDGE
 from tunectl.experiments.wake_cells import WAKE, explained_wake
 from tunectl.probe.explain import explained
 from tunectl.probe.raw import SCHEMA as JITTER_RAW
@@ -39,8 +39,7 @@ _PREFLIGHT = "tunectl.preflight"
 _EXPLAINED: dict[str, Callable[[Any], Any]] = {
     WAKE.raw_schema: explained_wake,
     FEED.raw_schema: explained_feed,
-    HEDGE.raw_schema: explained_hedge,
-    CONTENTION.raw_schema: explained_contention,
+    **{of.raw_schema: of.explained for of in (HEDGE, CONTENTION)},
 }
 _RAW = [schema.partition("/")[0] for schema in (JITTER_RAW, *_EXPLAINED)]  # explained by now, in this version
 
@@ -150,7 +149,11 @@ def checked(body: dict[str, Any], path: Path) -> ProbeFile:
         raise TunectlError(error.message, f"docs/schema/{name}-1.json says what stands there") from error
     probe_file = ProbeFile(str(path), name.removeprefix("tunectl."), body, result)
     if isinstance(probe_file.measured, CaseTable):
-        _check_cases(probe_file.measured, path)
+        cases: Sequence[AnyCase] = probe_file.measured.cases
+        if not cases:
+            raise TunectlError(f"{path}: cells: nothing was measured", "measure at least one case")
+        for place, case in enumerate(cases):
+            _check_histogram(case.histogram, case.n - case.missed, f"{path}: cells[{place}].histogram")
         return probe_file
     for where, runs in _sets(probe_file):
         for same, number in shared_runs(runs, runs):  # each is an observation of its own: one that is twice is none
@@ -213,14 +216,6 @@ def _check_jitter(result: Jitter, path: str) -> None:
         if (listed := len(cpu.events)) + cpu.events_lost != cpu.interruptions:
             said = f"{listed:,} and {cpu.events_lost:,} lost are not the {cpu.interruptions:,} interruptions"
             raise TunectlError(f"{path}: cpus[{place}].events: {said}", _WHOLE)
-
-
-def _check_cases(result: CaseTable, path: Path) -> None:
-    if not result.cases:
-        raise TunectlError(f"{path}: cells: nothing was measured", "measure at least one case")
-    cases: Sequence[AnyCase] = result.cases
-    for place, case in enumerate(cases):
-        _check_histogram(case.histogram, case.counted, f"{path}: cells[{place}].histogram")
 
 
 def _check_histogram(buckets: list[Bucket], expected: int, where: str) -> None:

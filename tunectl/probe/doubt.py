@@ -19,19 +19,11 @@ from tunectl.shapes import FIGURES, SMIS, Feed, Jitter, JudgedTarget, Preflight,
 from tunectl.verdict import SECTIONS, is_proof
 
 # The verdicts beside which GO can stand. `check` is "unreadable" where only the engine's own threads were to be judged.
-_ALLOWED = {
-    "verify": ("its settings", ("compliant",)),
-    "check": ("its checks", ("compliant", "unreadable")),
-}
+_ALLOWED = {"verify": ("its settings", ("compliant",)), "check": ("its checks", ("compliant", "unreadable"))}
 _NO_REASON = "no reason is given"
 # The knobs that are left unread where reading would interrupt an isolated CPU, for whom the table of knobs is too high.
 SPARED = frozenset(
-    {
-        "cpufreq.energy_perf_bias",
-        "cpufreq.energy_performance_preference",
-        "uncore.max_khz",
-        "uncore.min_khz",
-    }
+    {"cpufreq.energy_perf_bias", "cpufreq.energy_performance_preference", "uncore.max_khz", "uncore.min_khz"}
 )
 # What else a preflight does takes seconds; and the clock of a host may be set meanwhile.
 BESIDE_THE_RUN = timedelta(minutes=5)

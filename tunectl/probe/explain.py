@@ -43,6 +43,8 @@ def explain(document: dict[str, Any], traced: Traced | None = None) -> Jitter:
     traced = traced.on_counter(run) if traced else None
     found = attributed(run, traced)
     cpus = [_cpu(run, cpu, gaps, found) for cpu, gaps in zip(run.cpus, found.gaps, strict=True)]
+    throttled = [cpu.cpu for cpu in cpus if any(period.name == THROTTLED for period in cpu.periods)]
+    paused = throttled if run.fifo_priority else []
     return Jitter(
         tunectl_version=run.tunectl_version,
         host=run.host,
@@ -55,7 +57,7 @@ def explain(document: dict[str, Any], traced: Traced | None = None) -> Jitter:
         ended_by=ended_by(run),
         fifo_priority=run.fifo_priority,
         clock=typed(shown_clock(document["clock"]), Clock, raw.SCHEMA),
-        warnings=[*warnings_of(run), *found.warnings, *_paused(run, cpus)],
+        warnings=[*warnings_of(run), *found.warnings, *([pauses_warning(paused)] if paused else [])],
         irq_descriptions=run.irq_descriptions,
         throttled_ns=None if run.facts.throttled_us is None else run.facts.throttled_us * 1000,
         attribution=found.method,
@@ -69,6 +71,7 @@ def explain(document: dict[str, Any], traced: Traced | None = None) -> Jitter:
 
 def _cpu(run: Run, cpu: raw.Cpu, gaps: Gaps, found: Attributed) -> Cpu:
     lengths, periods = cpu.lengths(), _periods(run, cpu, gaps, found)
+    switches = cpu.counters.context_switches
     cycles, intervals = (cpu.cycles_per_tick_before, cpu.cycles_per_tick_after), cpu.series.intervals
     return Cpu(
         cpu=cpu.cpu,
@@ -88,7 +91,13 @@ def _cpu(run: Run, cpu: raw.Cpu, gaps: Gaps, found: Attributed) -> Cpu:
         core_khz=CoreClock(*(int(per_tick * run.clock.hz / 1e3) for per_tick in cycles)),
         unfit=list(unfit(run, cpu)),
         shared=shared(run, cpu),
-        counters=_counters(run, cpu),
+        counters=Counters(
+            irq=run.counted.moved("irq", cpu.cpu),
+            softirq=run.counted.moved("softirq", cpu.cpu),
+            context_switches=Switches(switches.voluntary, switches.involuntary),
+            page_faults=cpu.counters.page_faults,
+            steal_ns=run.steal_ms(cpu.cpu) * 1_000_000,
+        ),
         histogram=[(low, high, count) for low, high, count in buckets_ns((row[:3] for row in cpu.histogram), run.ns)],
         events_lost=cpu.events_lost,
         events_lost_max_ns=run.ns(cpu.events_lost_max_ticks),
@@ -120,11 +129,6 @@ def _periods(run: Run, cpu: raw.Cpu, gaps: Gaps, found: Attributed) -> Found:
     return Found(known, max(run.ns(end - begin), 1) if is_short else periods.searched_ns)
 
 
-def _paused(run: Run, cpus: list[Cpu]) -> list[str]:
-    paused = [cpu.cpu for cpu in cpus if any(period.name == THROTTLED for period in cpu.periods)]
-    return [pauses_warning(paused)] if run.fifo_priority and paused else []
-
-
 def _loop_ns(run: Run, cpu: raw.Cpu) -> LoopNs:
     """The core's clock may rise after the step was measured; a mean below it is then the better bound.
 
@@ -135,14 +139,3 @@ def _loop_ns(run: Run, cpu: raw.Cpu) -> LoopNs:
     mean = quiet_ticks / cpu.quiet_turns if cpu.quiet_turns else cpu.step_ticks
     named = {"mean": mean, "min": min(mean, cpu.step_ticks), "recording": cpu.recording_ticks}
     return LoopNs(**{name: round(ticks * tick_ns, 3) for name, ticks in named.items()})
-
-
-def _counters(run: Run, cpu: raw.Cpu) -> Counters:
-    switches = cpu.counters.context_switches
-    return Counters(
-        irq=run.counted.moved("irq", cpu.cpu),
-        softirq=run.counted.moved("softirq", cpu.cpu),
-        context_switches=Switches(switches.voluntary, switches.involuntary),
-        page_faults=cpu.counters.page_faults,
-        steal_ns=run.steal_ms(cpu.cpu) * 1_000_000,
-    )

@@ -23,9 +23,11 @@ _SHARED = 0.1  # of the run, waiting for a CPU that another thread had
 def warnings_of(run: Run) -> list[str]:
     """All of them, in the order in which they matter."""
     left = [f"CPU {cpu.cpu} was not measured: {cpu.reason}; stop that, or say --intrude" for cpu in run.not_measured]
+    said = dict.fromkeys(text for cpu in run.cpus for text in unfit(run, cpu))  # once: two CPUs may have the same
     return [
         *left,
-        *_unfit(run),
+        *(f"{text}: no budget is judged by this" for text in said),
+        *filter(None, (shared(run, cpu) for cpu in run.cpus)),
         *_result(run),
         *_isolation(run),
         *_smt(run),
@@ -64,13 +66,6 @@ def shared(run: Run, cpu: Cpu) -> str:
     others_ns = max(cpu.waited_ns - 1000 * run.facts.throttled_us, 0)  # a throttled thread waits, too, for nobody
     share = min(others_ns / 1e9 / run.seconds(cpu), 1.0) if cpu.run_ticks else 0.0
     return f"CPU {cpu.cpu} was shared: other threads had it for {share:.0%} of the run" if share >= _SHARED else ""
-
-
-def _unfit(run: Run) -> list[str]:
-    """Each sentence once: two CPUs may have the same."""
-    said = dict.fromkeys(text for cpu in run.cpus for text in unfit(run, cpu))
-    alone = [text for cpu in run.cpus if (text := shared(run, cpu))]
-    return [*(f"{text}: no budget is judged by this" for text in said), *alone]
 
 
 def _for_cpus(run: Run, keep: Callable[[Cpu], object], before: str, after: str = "") -> list[str]:

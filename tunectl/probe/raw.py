@@ -14,10 +14,7 @@ from tunectl.shapes import Count, Host, LeftOut, Maybe
 
 SCHEMA = "tunectl.probe.jitter.raw/1"
 # Clocks that the kernel reads from the counter that the probe reads: one cannot disagree with the other.
-SAME_COUNTER = {
-    "tsc": ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page"),
-    "cntvct_el0": ("arch_sys_counter",),
-}
+SAME_COUNTER = {"tsc": ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page"), "cntvct_el0": ("arch_sys_counter",)}
 
 
 class Clock(msgspec.Struct, frozen=True):

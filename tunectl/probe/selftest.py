@@ -137,26 +137,19 @@ def judged(document: dict[str, Any], cpu: int, phases: Sequence[Phase]) -> dict[
     """The tunectl.probe.selftest/1 document of these phases, and of what the program wrote in one of them."""
     clock = read_raw(document).clock
     found = [_phase(phase, clock) for phase in phases]
+    passed = [phase for phase in found if phase.outcome == "passed" and phase.kind in ("ipi", "preemption")]
+    # The shortest interruption of which this run found every one.
+    vouched = (int(phase.shortest_gap_ns or 0) if phase.kind == "ipi" else phase.asked_ns for phase in passed)
     selftest = Selftest(
         cpu=cpu,
         threshold_ns=document["threshold_ns"],
         clock=document["clock"],
         passed=all(phase.outcome == "passed" for phase in found),
-        vouched_ns=_vouched_ns(found),
+        vouched_ns=next(vouched, None),
         phases=found,
     )
     kept = {name: document[name] for name in ("tunectl_version", "host", "at")}
     return {"schema": SCHEMA, **kept, **shapes.fields_of(selftest)}
-
-
-def _vouched_ns(phases: Sequence[JudgedPhase]) -> int | None:
-    """The shortest interruption of which this run found every one; None where there is none."""
-    for phase in phases:
-        if phase.outcome == "passed" and phase.kind == "ipi":
-            return int(phase.shortest_gap_ns or 0)
-        if phase.outcome == "passed" and phase.kind == "preemption":
-            return phase.asked_ns
-    return None
 
 
 def _phase(phase: Phase, clock: Clock) -> JudgedPhase:

@@ -9,9 +9,7 @@ from tunectl.model import Document
 from tunectl.shapes import (
     FEED_STAGES,
     SMIS,
-    AnyCase,
     Bounds,
-    Case,
     Comparison,
     DecidingRow,
     Feed,
@@ -86,11 +84,6 @@ def wake_conditions(result: Wake) -> list[str]:
     if result.dirty_kib:
         found.append(f"a cold working set: before each message the receiver wrote to {result.dirty_kib:,} KiB")
     return found
-
-
-def case_label(case: AnyCase) -> str:
-    """Its name beside others of the same run."""
-    return case.label if isinstance(case, Case) else case.name
 
 
 def label_of(row: Row | DecidingRow) -> str:

@@ -159,6 +159,9 @@ def _shaped(part: Any) -> Any:
     if "properties" in part and "required" in part:
         fields = {name: _shaped(field) for name, field in part["properties"].items()}
         rare = {name: field.pop(NOT_ALWAYS) for name, field in fields.items() if NOT_ALWAYS in field}
+        if rare.get("reason") == MEASURED:  # of a case: so is all the rest that has a default
+            rare = {name: MEASURED for name, field in part["properties"].items() if "default" in field} | rare
+            del rare["reason"]
         always = {name for name, field in part["properties"].items() if "default" in field and name not in rare}
         made["properties"] = fields
         made["required"] = [name for name in fields if name in part["required"] or name in always]

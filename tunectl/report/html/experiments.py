@@ -6,18 +6,10 @@ from typing import Any
 from tunectl.report.charts import LogScale
 from tunectl.report.contention import contention_conditions, parts
 from tunectl.report.feed import DUE, OF_STAGES, due_row, feed_conditions, stage_rows
-from tunectl.report.figures import case_label, wake_conditions
+from tunectl.report.figures import wake_conditions
 from tunectl.report.hedge import FATES, HEADER, fates, figures, findings, hedge_conditions, title_of
-from tunectl.report.html.charts import (
-    MAX_CURVES,
-    load_plot,
-    range_marks,
-    series_plot,
-    share_plot,
-    stacked_bars,
-    warmth,
-)
-from tunectl.shapes import FEED_STAGES, Case, CaseTable, Contention, Feed, Hedge, HedgeCase, Wake
+from tunectl.report.html.charts import MAX_CURVES, load_plot, range_marks, series_plot, share_plot, stacked_bars, warmth
+from tunectl.shapes import FEED_STAGES, Case, CaseTable, Feed, FeedCase, Hedge, HedgeCase, Wake
 from tunectl.wording import nanoseconds, plain
 
 
@@ -25,15 +17,19 @@ def cases_view(result: CaseTable) -> dict[str, Any]:
     """The tables and plots of an experiment, the cases that have none, and why."""
     silent = [case for case in result.cases if case.reason and not case.is_void]
     named = [(case.mechanism if isinstance(case, Case) else case.name, case.reason) for case in silent]
+    measured = [case for case in result.cases if case.n]
+    view, conditions = _VIEWS[result.kind]
     return {
         "kind": result.kind,
-        "void": [f"{case_label(case)}: {case.reason}" for case in result.cases if case.is_void],
+        "void": [f"{case.label}: {case.reason}" for case in result.cases if case.is_void],
         "reasons": list(dict.fromkeys(f"{name}: {reason}" for name, reason in named)),
-        **_VIEWS[result.kind](result),
+        "conditions": conditions(result),
+        "warnings": [f"{case.name}: {text}" for case in measured for text in case.warnings],
+        **view(result, measured, [case for case in result.cases if case.n or case.is_void]),
     }
 
 
-def _wake(result: Wake) -> dict[str, Any]:
+def _wake(result: Wake, *_: Any) -> dict[str, Any]:
     """The matrix: a row for each wait method, a column for each idle time."""
     cases = result.cases
     idles = sorted({case.idle_ms for case in cases})
@@ -60,20 +56,16 @@ def _wake(result: Wake) -> dict[str, Any]:
             {"mechanism": mechanism, "waiting": waiting, "cells": [of.get(idle) for idle in idles]}
             for (mechanism, waiting), of in rows.items()
         ],
-        "conditions": wake_conditions(result),
         "low": nanoseconds(axis.low),
         "high": nanoseconds(axis.high),
     }
 
 
-def _feed(result: Feed) -> dict[str, Any]:
+def _feed(_: Feed, measured: Sequence[FeedCase], shown: Sequence[FeedCase]) -> dict[str, Any]:
     """The figures of each case, all distributions in one plot, and of each case its stages and its course."""
-    measured = [case for case in result.cases if case.n]
-    shown = [case for case in result.cases if case.n or case.is_void]
     return {
         "header": ["case", "n", *(name for _, name in DUE)],
         "rows": [{"name": case.name, "figures": due_row(case)} for case in shown],
-        "conditions": feed_conditions(result),
         "shares": share_plot(measured[:MAX_CURVES]),
         "left_out": len(measured[MAX_CURVES:]),
         "stages": FEED_STAGES,
@@ -91,21 +83,17 @@ def _feed(result: Feed) -> dict[str, Any]:
     }
 
 
-def _hedge(result: Hedge) -> dict[str, Any]:
+def _hedge(result: Hedge, measured: Sequence[HedgeCase], shown: Sequence[HedgeCase]) -> dict[str, Any]:
     """Of each stall a table, and a plot of percentiles by load, with second copies and without."""
-    measured = [case for case in result.cases if case.n]
-    shown = [case for case in result.cases if case.n or case.is_void]
     stalls = dict.fromkeys(case.stall for case in result.cases)
     return {
         "header": ("load", "second copy", *HEADER),
-        "conditions": hedge_conditions(result),
         "findings": findings(result),
         "tables": [
             _of_stall(title_of(stall, stalls), [case for case in shown if case.stall == stall]) for stall in stalls
         ],
         "fates": ("case", *FATES),
         "hedges": [{"name": case.name, "figures": fates(case)} for case in measured if case.hedged],
-        "warnings": [f"{case.name}: {text}" for case in measured for text in case.warnings],
     }
 
 
@@ -119,14 +107,9 @@ def _of_stall(title: str, cases: Sequence[HedgeCase]) -> dict[str, Any]:
     }
 
 
-def _contention(result: Contention) -> dict[str, Any]:
-    warnings = [f"{case.name}: {text}" for case in result.cases if case.n for text in case.warnings]
-    return {"parts": parts(result), "conditions": contention_conditions(result), "warnings": warnings}
-
-
-_VIEWS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
-    "wake": _wake,
-    "feed": _feed,
-    "hedge": _hedge,
-    "contention": _contention,
+_VIEWS: Mapping[str, tuple[Callable[..., dict[str, Any]], Callable[[Any], list[str]]]] = {
+    "wake": (_wake, wake_conditions),
+    "feed": (_feed, feed_conditions),
+    "hedge": (_hedge, hedge_conditions),
+    "contention": (lambda result, *_: {"parts": parts(result)}, contention_conditions),
 }

@@ -5,23 +5,12 @@ from typing import Any
 
 from tunectl.report.contention import contention_conditions, parts
 from tunectl.report.feed import DUE, OF_STAGES, due_row, feed_conditions, signed_ns, stage_rows
-from tunectl.report.figures import case_label, wake_conditions
+from tunectl.report.figures import wake_conditions
 from tunectl.report.hedge import FATES, HEADER, fates, figures, findings, hedge_conditions, title_of
 from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
-from tunectl.shapes import (
-    FEED_STAGES,
-    Case,
-    CaseTable,
-    Contention,
-    Feed,
-    Hedge,
-    Peer,
-    Speedup,
-    Wake,
-    typed,
-)
+from tunectl.shapes import FEED_STAGES, Case, CaseTable, Contention, Feed, Hedge, Peer, Speedup, Wake, typed
 from tunectl.wording import nanoseconds, plural
 
 MAX_WARNINGS = 12  # of single cases; JSON has them all
@@ -35,7 +24,7 @@ def _opening(page: TextPage, result: CaseTable, where: str, legend: str, conditi
 
 
 def _closing(
-    page: TextPage, result: CaseTable, unit: str, left: str, silent: Callable[[Any], str] = case_label
+    page: TextPage, result: CaseTable, unit: str, left: str, silent: Callable[[Any], str] = lambda case: case.label
 ) -> None:
     """The distributions, the cases without figures (`silent` names those not measured), and all warnings.
 
@@ -43,17 +32,17 @@ def _closing(
     """
     measured = [case for case in result.cases if case.n]
     for case in measured if page.verbose else ():
-        _title(page, case_label(case))
+        _title(page, case.label)
         histogram(page, [case.histogram], 2, unit, "all time waited")
     unmeasured: dict[str, dict[str, None]] = {}  # each reason once, with the cases it is about
     for case in result.cases:
         if not case.n and not case.is_void:
             unmeasured.setdefault(case.reason, {})[silent(case)] = None
     notes(page, (f"{', '.join(names)}: {reason}" for reason, names in unmeasured.items()), "Not measured")
-    void = [f"{case_label(case)}: {case.reason.removeprefix('void: ')}" for case in result.cases if case.is_void]
+    void = [f"{case.label}: {case.reason.removeprefix('void: ')}" for case in result.cases if case.is_void]
     notes(page, _first(void, MAX_WARNINGS if measured or page.verbose else 1), "Void: measured, and no result")
     notes(page, result.warnings, "Warnings")
-    single = [f"{case_label(case)}: {text}" for case in measured for text in case.warnings]
+    single = [f"{case.label}: {text}" for case in measured for text in case.warnings]
     if page.verbose:
         notes(page, _first(single), "Warnings of single cases")
     counted = f"{plural(len(single), 'warning')} of single cases" if single else ""

@@ -14,13 +14,14 @@
 static const struct {
     const struct command *command;
     int (*main)(int argc, char **argv);     /* parses, runs and writes; returns the exit status, or OPTIONS_ARE_OVER */
+    const struct pair_experiment *pair;     /* instead, where threads do it together */
 } experiments[] = {
-    {&jitter_command, jitter_main},
-    {&wake_command, wake_main},
-    {&feed_command, feed_main},
-    {&hedge_command, hedge_main},
-    {&contention_command, contention_main},
-    {&sentinel_command, sentinel_main},
+    {&jitter_command, jitter_main, NULL},
+    {&wake_command, NULL, &wake_experiment},
+    {&feed_command, NULL, &feed_experiment},
+    {&hedge_command, NULL, &hedge_experiment},
+    {&contention_command, NULL, &contention_experiment},
+    {&sentinel_command, sentinel_main, NULL},
 };
 
 enum { EXPERIMENTS = sizeof(experiments) / sizeof(*experiments) };
@@ -55,6 +56,8 @@ int main(int argc, char **argv)
         return print_error(EXIT_FAILED, "whoever started it has ended");
     while (at < EXPERIMENTS && (!word || strcmp(word, experiments[at].command->name) != 0))
         at++;
-    int status = at < EXPERIMENTS ? experiments[at].main(argc, argv) : without_experiment(word);
+    int status = at == EXPERIMENTS     ? without_experiment(word)
+                 : experiments[at].main ? experiments[at].main(argc, argv)
+                                        : pair_main(experiments[at].pair, argc, argv);
     return status == OPTIONS_ARE_OVER ? EXIT_OK : status;
 }

@@ -245,16 +245,6 @@ static bool get_memory(struct contention_run *run)
     return run->pool.memory && run->stamps.begun && pthread_mutex_init(&run->queue.mutex, NULL) == 0;
 }
 
-/* They are where this thread is: off the measured CPUs. They end with the process. */
-static int start_further(struct contention_run *run)
-{
-    pthread_t thread;
-    int rc = 0;
-    for (unsigned n = ENDS; n < run->pair.options->threads && !rc; n++)
-        rc = thread_start(&thread, take_and_give, run);
-    return rc ? print_error(EXIT_FAILED, "cannot start a thread: %s", strerror(-rc)) : EXIT_OK;
-}
-
 static int measure(void *context)
 {
     struct contention_run *run = context;
@@ -266,10 +256,15 @@ static int measure(void *context)
     if (!get_memory(run))
         return print_error(EXIT_FAILED, "out of memory (a lower --rate or a shorter --duration needs less)");
     int status = pair_start(pair);
-    if (!status)
-        status = start_further(run);
     if (status)
         return status;
+    /* They are where this thread is: off the measured CPUs. They end with the process. */
+    pthread_t thread;
+    int rc = 0;
+    for (unsigned n = ENDS; n < pair->options->threads && !rc; n++)
+        rc = thread_start(&thread, take_and_give, run);
+    if (rc)
+        return print_error(EXIT_FAILED, "cannot start a thread: %s", strerror(-rc));
     run->start_ticks = ticks_now() + (uint64_t)((double)LEAD_MS * 1e6 * pair->ticks_per_ns);
     bool is_over = pair_work(pair, NULL);
     pair->is_interrupted = stop_is_asked();
@@ -319,14 +314,6 @@ static void write_asked(struct json *j, const void *context)
     json_counts(j, {"threads", o->threads}, {"bytes", o->buffer_bytes}, {"rate", o->rate});
 }
 
-static void write_used(struct json *j, const struct usage *used)
-{
-    json_open(j, NULL, '{');
-    json_counts(j, {"cpu_ns", used->cpu_ns}, {"ticks", used->ticks}, {"preemptions", used->preemptions},
-                {"sleeps", used->voluntary_switches}, {"page_faults", used->minor_faults + used->major_faults});
-    json_close(j, '}');
-}
-
 static void write_measured(struct json *j, void *context)
 {
     const struct contention_run *run = context;
@@ -338,12 +325,20 @@ static void write_measured(struct json *j, void *context)
     for (; of.which < DIFFERENCES; of.which++)
         values_write(j, names[of.which], from, end, take_difference, &of);
     json_open(j, "ends", '[');
-    for (size_t i = 0; i < ENDS; i++)
-        write_used(j, &run->used[i]);
+    for (const struct usage *used = run->used; used < run->used + ENDS; used++) {
+        json_open(j, NULL, '{');
+        json_counts(j, {"cpu_ns", used->cpu_ns}, {"ticks", used->ticks}, {"preemptions", used->preemptions},
+                    {"sleeps", used->voluntary_switches}, {"page_faults", used->minor_faults + used->major_faults});
+        json_close(j, '}');
+    }
     json_close(j, ']');
 }
 
-static const struct pair_experiment experiment = {
+static struct contention_run the_run;
+
+const struct pair_experiment contention_experiment = {
+    .pair = &the_run.pair,
+    .run = &the_run,
     .command = &contention_command,
     .roles = &pair_sender_and_receiver,
     .prepare = {touch_pool, touch_stamps},
@@ -353,9 +348,3 @@ static const struct pair_experiment experiment = {
     .write_asked = write_asked,
     .write_measured = write_measured,
 };
-
-int contention_main(int argc, char **argv)
-{
-    static struct contention_run run;
-    return pair_main(&experiment, &run.pair, &run, argc, argv);
-}

@@ -69,5 +69,4 @@ struct contention_run {
 };
 
 extern const struct command contention_command;
-
-int contention_main(int argc, char **argv);
+extern const struct pair_experiment contention_experiment;

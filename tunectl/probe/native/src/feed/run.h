@@ -46,32 +46,13 @@ struct feed_transport {
     const char *name;
     bool is_stream;
     size_t lines;
-    int (*open)(int fds[2], unsigned line);     /* as in loopback.h */
+    int (*open)(int fds[2]);        /* as in loopback.h; NULL: multicast, each line to a group of its own */
 };
 
 extern const struct feed_transport feed_transports[];
 
-/* For as long as the process lives. Returns 0, or -errno and `failed`. */
-int connection_open(struct connection *c, const struct feed_transport *transport);
-
-/* The same of a connected socket whose other end, on another host, sends back what it receives. */
-int connection_adopt(struct connection *c, int fd);
-
-/*
- * Has each of its receiving sockets keep so many bytes, beyond net.core.rmem_max where this process may; a socket with little room
- * loses what comes while its handler is stopped. Returns what the kernel has in the end, twice what it was asked for (socket(7)); 0
- * of a stream, whose window grows by itself.
- */
-uint64_t connection_use_rcvbuf(const struct connection *c, const struct feed_transport *transport, int bytes);
-
 /* What its receiving sockets had no room for so far; negative where they do not say (SO_MEMINFO). */
 int64_t connection_drops(const struct connection *c);
-
-/*
- * Both ends of a stream encrypt and decrypt in the kernel (TLS 1.3, AES-128-GCM) with keys that were agreed on beforehand: there is
- * no handshake. Over another host the ciphertext comes back as it went. Returns 0, or -errno and `failed`.
- */
-int connection_use_tls(struct connection *c);
 
 /*
  * When what was read was received (SO_TIMESTAMPING): by the kernel, a time of CLOCK_REALTIME, or by the network card, a time of its own
@@ -216,8 +197,6 @@ struct feed_run {
 extern const struct command feed_command;
 extern const struct pair_experiment feed_experiment;
 
-int feed_main(int argc, char **argv);
-
 /* In ticks: when message i is due. */
 static inline uint64_t feed_due(const struct feed_run *run, size_t i)
 {
@@ -242,12 +221,6 @@ void feed_receive_all(void *run);
 
 /* The stages of message i, which came, in ticks: they add up to booked - due. The stamps may be void: `is_stamped` says. */
 void feed_stages(struct feed_run *run, size_t i, bool is_stamped, int64_t stages[STAGES]);
-
-/*
- * The other host's end of a round trip: a line of JSON once it is where it belongs, then everything that comes over --socket goes
- * back. Without a --socket it is done. Returns the exit status.
- */
-int feed_reflect(void *run);
 
 /* The messages whose due time came in the measured time. It ends early by a signal, or where a connection fails. */
 size_t feed_due_n(const struct feed_run *run);

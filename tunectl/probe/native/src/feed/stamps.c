@@ -69,12 +69,6 @@ int stamps_were_on(void)
     return were_on;
 }
 
-/* A file that is a clock: include/linux/posix-timers.h, fd_to_clockid. */
-static clockid_t clock_of(int fd)
-{
-    return (clockid_t)(~(unsigned)fd << 3 | 3);
-}
-
 int stamps_choose(struct stamps *s, const char *phc)
 {
     struct timespec now;
@@ -85,7 +79,7 @@ int stamps_choose(struct stamps *s, const char *phc)
     if (fd < 0)
         return -errno;
     s->is_hardware = true;
-    s->clock = clock_of(fd);    /* stays open: it is the clock */
+    s->clock = (clockid_t)(~(unsigned)fd << 3 | 3);     /* as fd_to_clockid (linux/posix-timers.h); the file stays open */
     return clock_gettime(s->clock, &now) ? -errno : 0;
 }
 

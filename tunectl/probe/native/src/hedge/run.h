@@ -60,8 +60,7 @@ struct hedge_run {
 enum hedge_stall { STALL_NONE, STALL_A, STALL_BOTH, STALL_COMMON };
 
 extern const struct command hedge_command;
-
-int hedge_main(int argc, char **argv);
+extern const struct pair_experiment hedge_experiment;
 
 /* What follows from the options: "p95", "none" and their like as rules. EXIT_OK, or EXIT_USAGE with the reason. */
 int hedge_read_rules(struct hedge_run *run);
@@ -86,15 +85,7 @@ void hedge_end(struct hedge_run *run, uint64_t now);
 /* A case on simulated time, from its plan to its end. */
 void hedge_simulate(struct hedge_run *run);
 
-/* The steps of the threads, of a struct hedge_run. */
 enum { HEDGE_CLIENT, HEDGE_A, HEDGE_B, HEDGE_ENDS };
-
-void hedge_prepare_client(void *run);
-void hedge_run_client(void *run);
-void hedge_prepare_a(void *run);
-void hedge_prepare_b(void *run);
-void hedge_serve_a(void *run);
-void hedge_serve_b(void *run);
 
 /*
  * Is one server slow when the other is? Slow: above the 99th percentile of its own service times. Of the requests that both servers
@@ -110,8 +101,3 @@ struct hedge_together {
 };
 
 struct hedge_together hedge_relate(const struct hedge_run *run);
-
-/* Members of the document of a struct hedge_run, as pair_experiment has them. */
-void hedge_write_run(struct json *j, const void *run);
-void hedge_write_asked(struct json *j, const void *run);
-void hedge_write_measured(struct json *j, void *run);

@@ -110,16 +110,12 @@ static bool is_file(const char *root, const char *group, const char *name)
     return is_there;
 }
 
-/* Is it the root of its hierarchy, or a namespace's? The kernel gives the one a file that no other has (v1), or lacks (v2). */
-static bool is_root(const char *root, const struct hierarchy *h)
-{
-    return h->is_v1 ? is_file(root, h->mount, "release_agent") : !is_file(root, h->mount, "cgroup.events");
-}
-
 /* Of the group and all that hold it, up to the mount. A group of version 2 whose controller is off has no limit, and counts none. */
 static struct throttle read_along(const char *root, const struct hierarchy *h)
 {
-    struct throttle throttle = {.is_whole = strcmp(h->top, "/") == 0 && is_root(root, h)};
+    /* The root of its hierarchy, or a namespace's? The kernel gives the one a file that no other has (v1), or lacks (v2). */
+    bool is_root = h->is_v1 ? is_file(root, h->mount, "release_agent") : !is_file(root, h->mount, "cgroup.events");
+    struct throttle throttle = {.is_whole = strcmp(h->top, "/") == 0 && is_root};
     char path[2 * PATH_MAX];
     size_t least = strlen(h->mount);
     (void)snprintf(path, sizeof(path), "%s%s", h->mount, below(h->group, h->top));

@@ -139,16 +139,6 @@ static void add_wanted(struct claims *claims, struct resident *r, uint64_t passe
     r->task = now;
 }
 
-/* Whose demand it is above all; of those that are still there. */
-static const struct resident *first_of(const struct claims *claims, const struct demand *d)
-{
-    const struct resident *first = NULL;
-    for (const struct resident *r = claims->residents; r < claims->residents + claims->n_residents; r++)
-        if (cpus_have(&d->core, r->task.cpu) && r->wanted_ns > (first ? first->wanted_ns : 0))
-            first = r;
-    return first;
-}
-
 void claims_look(struct claims *claims)
 {
     uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
@@ -158,26 +148,26 @@ void claims_look(struct claims *claims)
         add_wanted(claims, &claims->residents[i], passed_ns);
     for (struct demand *d = claims->demands; d < claims->demands + claims->n_demands; d++) {
         d->wanted_ns = claims_beyond_share(d->wanted_ns, 0, passed_ns);
-        const struct resident *first = d->wanted_ns >= CLAIMS_WANTED_NS ? first_of(claims, d) : NULL;
+        if (d->wanted_ns < CLAIMS_WANTED_NS)
+            continue;
+        const struct resident *first = NULL;    /* whose demand it is above all; of those that are still there */
+        for (const struct resident *r = claims->residents; r < claims->residents + claims->n_residents; r++)
+            if (cpus_have(&d->core, r->task.cpu) && r->wanted_ns > (first ? first->wanted_ns : 0))
+                first = r;
         if (first)
             claims->heard(&first->task, claims->context);
     }
-}
-
-static bool is_kept_already(const struct claims *claims, pid_t tid)
-{
-    for (size_t i = 0; i < claims->n_residents; i++)
-        if (claims->residents[i].task.tid == tid)
-            return true;
-    return false;
 }
 
 /* On an isolated CPU nobody is moved away by the scheduler, wherever else he may run. From now on it is looked at. */
 static void watch_runner(const struct task *task, void *context)
 {
     struct claims *claims = context;
-    if (task->state != 'R' || !cpus_have(&claims->near, task->cpu) || is_kept_already(claims, task->tid))
+    if (task->state != 'R' || !cpus_have(&claims->near, task->cpu))
         return;
+    for (size_t i = 0; i < claims->n_residents; i++)
+        if (claims->residents[i].task.tid == task->tid)
+            return;
     struct cpus allowed = cpus_allowed(task->tid);
     if (cpus_have(&claims->facts->isolated, task->cpu) || !has_elsewhere(claims, &allowed))
         keep(claims, task);

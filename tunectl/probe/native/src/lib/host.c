@@ -196,20 +196,14 @@ static void take_files(struct snapshot *files, const char *root)
         cpuinfo->length = (size_t)(end - cpuinfo->bytes);
 }
 
-/* Isolated at boot, or since Linux 6.7 by a cpuset partition; older files simply are not there. */
-static struct cpus read_isolated(const char *root)
-{
-    struct cpus isolated = cpus_of(file_read(root, "/sys/devices/system/cpu/isolated"));
-    struct cpus partitions = cpus_of(file_read(root, "/sys/fs/cgroup/cpuset.cpus.isolated"));
-    CPU_OR_S(sizeof(isolated), isolated.sets, isolated.sets, partitions.sets);
-    return isolated;
-}
-
 void host_facts_init(struct host_facts *facts, const char *root)
 {
     *facts = (struct host_facts){.root = root};
     facts->online = cpus_of(file_read(root, "/sys/devices/system/cpu/online"));
-    facts->isolated = read_isolated(root);
+    /* Isolated at boot, or since Linux 6.7 by a cpuset partition; older files simply are not there. */
+    facts->isolated = cpus_of(file_read(root, "/sys/devices/system/cpu/isolated"));
+    struct cpus partitions = cpus_of(file_read(root, "/sys/fs/cgroup/cpuset.cpus.isolated"));
+    CPU_OR_S(sizeof(partitions), facts->isolated.sets, facts->isolated.sets, partitions.sets);
     facts->nohz_full = cpus_of(file_read(root, "/sys/devices/system/cpu/nohz_full"));
     take_files(&facts->files, root);
 }

@@ -22,25 +22,23 @@ static struct sockaddr_in here(void)
     return (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
 }
 
+static int datagrams(int fds[LOOPBACK_ENDS], struct sockaddr_in *to, struct sockaddr_in *from)
+{
+    fds[LOOPBACK_SENDS] = -1;
+    int rc = bound_socket(&fds[LOOPBACK_RECEIVES], SOCK_DGRAM, to, sizeof(*to));
+    return rc ? rc : bound_socket(&fds[LOOPBACK_SENDS], SOCK_DGRAM, from, sizeof(*from));
+}
+
 /* Both ends connected to each other: no other process's datagram can come in. */
 int loopback_udp(int fds[LOOPBACK_ENDS])
 {
     struct sockaddr_in from = here();
     struct sockaddr_in to = here();
-    fds[LOOPBACK_SENDS] = -1;
-    int rc = bound_socket(&fds[LOOPBACK_RECEIVES], SOCK_DGRAM, &to, sizeof(to));
-    if (!rc)
-        rc = bound_socket(&fds[LOOPBACK_SENDS], SOCK_DGRAM, &from, sizeof(from));
+    int rc = datagrams(fds, &to, &from);
     if (!rc && (connect(fds[LOOPBACK_SENDS], (struct sockaddr *)&to, sizeof(to)) ||
                 connect(fds[LOOPBACK_RECEIVES], (struct sockaddr *)&from, sizeof(from))))
         rc = -errno;
     return rc;
-}
-
-static int set_nodelay(int fd)
-{
-    int on = 1;
-    return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) ? -errno : 0;
 }
 
 static int accept_own(int fds[LOOPBACK_ENDS], int listener, const void *to, void *from, socklen_t length)
@@ -75,9 +73,10 @@ int loopback_tcp(int fds[LOOPBACK_ENDS])
 {
     struct sockaddr_in to = here();
     struct sockaddr_in from = here();
+    const int on = 1;
     int rc = stream(fds, &to, &from, sizeof(to));
     for (int end = 0; end < LOOPBACK_ENDS && !rc; end++)
-        rc = set_nodelay(fds[end]);
+        rc = setsockopt(fds[end], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) ? -errno : 0;
     return rc;
 }
 
@@ -96,10 +95,7 @@ int loopback_multicast(int fds[LOOPBACK_ENDS], unsigned group)
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr = {htonl(0xefff4d00U | group)}};
     struct ip_mreq membership = {to.sin_addr, loopback};
     const int no_hop = 0;
-    fds[LOOPBACK_SENDS] = -1;
-    int rc = bound_socket(&fds[LOOPBACK_RECEIVES], SOCK_DGRAM, &to, sizeof(to));
-    if (!rc)
-        rc = bound_socket(&fds[LOOPBACK_SENDS], SOCK_DGRAM, &from, sizeof(from));
+    int rc = datagrams(fds, &to, &from);
     if (!rc && (setsockopt(fds[LOOPBACK_RECEIVES], IPPROTO_IP, IP_ADD_MEMBERSHIP, &membership, sizeof(membership)) ||
                 setsockopt(fds[LOOPBACK_SENDS], IPPROTO_IP, IP_MULTICAST_IF, &loopback, sizeof(loopback)) ||
                 setsockopt(fds[LOOPBACK_SENDS], IPPROTO_IP, IP_MULTICAST_TTL, &no_hop, sizeof(no_hop)) ||

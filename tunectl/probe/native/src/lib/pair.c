@@ -73,14 +73,6 @@ int pair_choose(struct pair *pair)
     return pair->options->intrude ? EXIT_OK : claims_check();
 }
 
-/* Where no CPU is left for the main thread, to the first one's. */
-static void leave_cpus(struct pair *pair)
-{
-    pair->housekeeping = housekeeping_move(&pair->facts, &pair->cpus);
-    if (cpus_count(&pair->housekeeping) == 0)
-        (void)thread_pin(pair->ends[SENDER].cpu);
-}
-
 void pair_cannot(struct pair *pair, const char *what, int rc)
 {
     (void)snprintf(pair->reason, sizeof(pair->reason), "cannot %s: %s%s", what, strerror(-rc),
@@ -176,14 +168,6 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
-static int start(struct pair *pair, unsigned side)
-{
-    struct pair_thread *thread = &pair->ends[side];
-    thread->pair = pair;
-    thread->side = side;
-    return sem_init(&thread->is_over, 0, 0) ? -ENOMEM : thread_start(&thread->thread, thread_main, thread);
-}
-
 static struct clock_offset offset_of(const struct pair *pair)
 {
     const struct pair_thread *ends = pair->ends;
@@ -229,8 +213,12 @@ static void guard(struct pair *pair)
 static int start_all(struct pair *pair)
 {
     int rc = -pthread_barrier_init(&pair->barrier, NULL, (unsigned)roles_of(pair)->n + 1);
-    for (unsigned side = 0; side < roles_of(pair)->n && !rc; side++)
-        rc = start(pair, side);
+    for (unsigned side = 0; side < roles_of(pair)->n && !rc; side++) {
+        struct pair_thread *thread = &pair->ends[side];
+        thread->pair = pair;
+        thread->side = side;
+        rc = sem_init(&thread->is_over, 0, 0) ? -ENOMEM : thread_start(&thread->thread, thread_main, thread);
+    }
     /* A thread that waits at the barrier ends with the process. */
     if (rc)
         return print_error(EXIT_FAILED, "cannot start a thread: %s", strerror(-rc));
@@ -303,22 +291,17 @@ void pair_end(struct pair *pair, bool is_over)
         (void)pthread_join(pair->ends[i].thread, NULL);
 }
 
-static void write_clock(struct json *j, const struct pair *pair)
-{
-    json_open(j, "clock", '{');
-    document_write_clock(j, &pair->clock, &pair->facts);
-    if (pair->offset.is_known)
-        json_ints(j, "offset_ticks", (int64_t[]){pair->offset.least_ticks, pair->offset.most_ticks}, 2);
-    json_close(j, '}');
-}
-
 static void write_facts(struct json *j, const struct pair *pair)
 {
     uint64_t cpus[ENDS_MOST];
     for (size_t i = 0; i < roles_of(pair)->n; i++)
         cpus[i] = pair->ends[i].cpu;
     json_uints(j, "cpus", cpus, roles_of(pair)->n);
-    write_clock(j, pair);
+    json_open(j, "clock", '{');
+    document_write_clock(j, &pair->clock, &pair->facts);
+    if (pair->offset.is_known)
+        json_ints(j, "offset_ticks", (int64_t[]){pair->offset.least_ticks, pair->offset.most_ticks}, 2);
+    json_close(j, '}');
     json_open(j, "facts", '{');
     json_bool(j, "shares_main", cpus_count(&pair->housekeeping) == 0);
     json_bool(j, "is_locked", pair->is_locked);
@@ -384,7 +367,9 @@ static int run_and_write(struct pair *pair)
     pair->clock.initial.hz = SIMULATED_HZ;
     if (has_threads) {
         stop_init();
-        leave_cpus(pair);
+        pair->housekeeping = housekeeping_move(&pair->facts, &pair->cpus);
+        if (cpus_count(&pair->housekeeping) == 0)
+            (void)thread_pin(pair->ends[SENDER].cpu);
         clock_span_begin(&pair->clock);
     }
     pair->ticks_per_ns = pair->clock.initial.hz / 1e9;
@@ -395,19 +380,20 @@ static int run_and_write(struct pair *pair)
     return status ? status : write_document(pair);
 }
 
-int pair_main(const struct pair_experiment *experiment, struct pair *pair, void *run, int argc, char **argv)
+int pair_main(const struct pair_experiment *experiment, int argc, char **argv)
 {
+    struct pair *pair = experiment->pair;
     struct options options;
     int status = options_parse(experiment->command, &options, argc, argv);
     if (status)
         return status;
     pair->experiment = experiment;
     pair->options = &options;
-    pair->run = pair->context = run;
+    pair->run = pair->context = experiment->run;
     host_facts_init(&pair->facts, options.root);
-    status = experiment->check(run);
+    status = experiment->check(pair->run);
     if (!status)
-        status = options.is_reflector ? experiment->reflect(run) : run_and_write(pair);
+        status = options.is_reflector ? experiment->reflect(pair->run) : run_and_write(pair);
     host_facts_deinit(&pair->facts);
     return status;
 }

@@ -65,6 +65,8 @@ extern const struct pair_roles pair_sender_and_receiver;
 
 /* An experiment of such threads: what is its own of a run that is the same for all of them. Each is handed the pair's `run`. */
 struct pair_experiment {
+    struct pair *pair;              /* of the run, */
+    void *run;                      /* of which it is a part */
     const struct command *command;  /* "wake": the threads are called wake-sender and wake-receiver */
     const struct pair_roles *roles;
     pair_step prepare[ENDS_MOST];   /* once on its CPU: memory is touched there */
@@ -105,7 +107,7 @@ struct pair {
  * A whole run: what follows `tunectl-probe NAME` in `argv` is read, the case measured and its document written, or the other host's end
  * served. Returns the exit status, the reason being on stderr, or OPTIONS_ARE_OVER.
  */
-int pair_main(const struct pair_experiment *experiment, struct pair *pair, void *run, int argc, char **argv);
+int pair_main(const struct pair_experiment *experiment, int argc, char **argv);
 
 /*
  * Their CPUs: --cpus, one for each end, or else the last ones that are isolated, or that this process may use. Returns EXIT_OK, or

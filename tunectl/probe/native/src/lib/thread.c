@@ -143,6 +143,12 @@ static void change_mask(int how)
     (void)pthread_sigmask(how, &set, NULL);
 }
 
+static bool is_meant_to_outlive(void)
+{
+    struct sigaction inherited;
+    return sigaction(SIGHUP, NULL, &inherited) == 0 && inherited.sa_handler == SIG_IGN;
+}
+
 void stop_init(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
@@ -156,8 +162,7 @@ void stop_init(void)
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
     /* Under nohup the terminal may go away. */
-    struct sigaction inherited;
-    if (sigaction(SIGHUP, NULL, &inherited) == 0 && inherited.sa_handler != SIG_IGN)
+    if (!is_meant_to_outlive())
         (void)sigaction(SIGHUP, &action, NULL);
 }
 
@@ -190,12 +195,6 @@ void sleep_until(uint64_t ns)
 }
 
 static pid_t followed;  /* 0: nobody */
-
-static bool is_meant_to_outlive(void)
-{
-    struct sigaction inherited;
-    return sigaction(SIGHUP, NULL, &inherited) == 0 && inherited.sa_handler == SIG_IGN;
-}
 
 bool parent_follow(void)
 {

@@ -88,19 +88,14 @@ static int eventloop_send(struct transport *t, const struct message *m)
     return !rc && atomic_exchange_explicit(&t->ring->is_asleep, 0, memory_order_acq_rel) ? announce(t) : rc;
 }
 
-/* The task behind the last descriptor of the set is the one that has messages; its event is acknowledged before it goes on. */
-static void run_task(struct transport *t, uint32_t task)
-{
-    uint64_t count;
-    if (task + 1 == t->polled_n)
-        (void)!read(t->receive_fd, &count, sizeof(count));
-}
-
 static int eventloop_run(struct transport *t, struct message *m)
 {
+    uint64_t count;
     for (;;) {
         for (; t->ready_n > 0; t->ready_n--)
-            run_task(t, t->ready[t->ready_n - 1].data.u32);
+            /* The last descriptor's task is the one that has messages; its event is acknowledged before it goes on. */
+            if (t->ready[t->ready_n - 1].data.u32 + 1 == t->polled_n)
+                (void)!read(t->receive_fd, &count, sizeof(count));
         if (ring_take(t, m) == 0)
             return 0;
         (void)atomic_exchange_explicit(&t->ring->is_asleep, 1, memory_order_acq_rel);

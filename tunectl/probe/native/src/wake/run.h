@@ -120,13 +120,5 @@ extern const struct pair_experiment wake_experiment;
 /* "tcp:block:10". False for a text that names no case that can be. */
 bool wake_case_parse(struct wake_case *c, const char *text);
 
-/* Runs and writes what it counted, or is the other host's end. Returns the exit status, or OPTIONS_ARE_OVER. */
-int wake_main(int argc, char **argv);
-
-/* Memory is read, and no CPU is interrupted. */
-void occupancy_take(struct occupancy *occupancy, const struct pair *pair);
-
-/* Members of the document of a struct wake_run, as pair_experiment has them. */
-void wake_write_run(struct json *j, const void *run);
-void wake_write_asked(struct json *j, const void *run);
+/* Of the document of a struct wake_run, as pair_experiment has it. */
 void wake_write_measured(struct json *j, void *run);

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "lib/document.h"
 #include "lib/loopback.h"
 #include "lib/options.h"
 #include "lib/thread.h"
@@ -22,13 +24,6 @@ const struct command wake_command = {
              "speed-ups and warnings of it",
 };
 
-/* A timer has no case without idle time: it would never expire. */
-static bool is_possible(const struct wake_case *c)
-{
-    bool is_timed = c->idle_ms >= 0.0 && c->idle_ms <= (double)IDLE_MOST_MS && (c->idle_ms > 0.0 || c->mechanism->send);
-    return (c->method->needs & ~c->mechanism->traits) == 0 && is_timed;
-}
-
 bool wake_case_parse(struct wake_case *c, const char *text)
 {
     char mechanism[24];
@@ -43,8 +38,142 @@ bool wake_case_parse(struct wake_case *c, const char *text)
     for (size_t i = 0; i < wait_methods_n; i++)
         if (strcmp(wait_methods[i].name, method) == 0)
             c->method = &wait_methods[i];
-    return c->mechanism && c->method && is_possible(c);
+    if (!c->mechanism || !c->method || c->method->needs & ~c->mechanism->traits)
+        return false;
+    /* A timer has no case without idle time: it would never expire. */
+    return c->idle_ms >= 0.0 && c->idle_ms <= (double)IDLE_MOST_MS && (c->idle_ms > 0.0 || c->mechanism->send);
 }
+
+/* ---- the document */
+
+/* Differences between the stamps of a message, in ticks. */
+enum difference {
+    DELAY,              /* received - sent; between hosts of the message that came back */
+    AFTER_SEND,         /* received - sent_after */
+    SEND_CALL,          /* sent_after - sent: what the call itself took */
+    LATE,               /* sent - due */
+    FAR,                /* between hosts: how long the other one had the message */
+    AWAY,               /* between hosts: the rest */
+    DIFFERENCES,
+};
+
+static const char *const names[DIFFERENCES] = {"delay", "after_send", "send_call", "late", "far", "away"};
+
+static int64_t difference_of(const struct exchange *x, enum difference which, size_t i)
+{
+    int64_t delay = (int64_t)(x->receiving.at[i] - x->sending.before[i]);
+    int64_t far = (int64_t)((double)x->receiving.remote_ticks[i] * x->remote_ratio);
+    switch (which) {
+    case AFTER_SEND:
+        return (int64_t)(x->receiving.at[i] - x->sending.after[i]);
+    case SEND_CALL:
+        return (int64_t)(x->sending.after[i] - x->sending.before[i]);
+    case LATE:
+        return (int64_t)(x->sending.before[i] - (x->sending.start_ticks + i * x->sending.period_ticks));
+    case FAR:
+        return far;
+    case AWAY:
+        return delay - far;
+    default:
+        return delay;
+    }
+}
+
+static bool is_negative(const struct exchange *x, size_t i)
+{
+    return x->receiving.at[i] && difference_of(x, DELAY, i) < 0;
+}
+
+struct differences {
+    const struct exchange *x;
+    enum difference which;
+};
+
+/* Of the messages that arrived. */
+static bool take_difference(const void *context, size_t i, int64_t *value)
+{
+    const struct differences *of = context;
+    *value = difference_of(of->x, of->which, i);
+    return of->x->receiving.at[i] && !is_negative(of->x, i);
+}
+
+/* Memory is read, and no CPU is interrupted. */
+static void occupancy_take(struct occupancy *occupancy, const struct pair *pair)
+{
+    struct snapshot *files = &occupancy->files;
+    occupancy->tids[0] = (uint64_t)atomic_load(&pair->ends[RECEIVER].tid);
+    occupancy->tids[1] = (uint64_t)atomic_load(&pair->ends[SENDER].tid);
+    occupancy->tids[2] = (uint64_t)getpid();
+    occupancy->ticks = ticks_now();
+    snapshot_add(files, "", "/proc/schedstat");
+    /* Without CONFIG_SCHEDSTATS */
+    if (!files->files[0].text.length)
+        snapshot_add(files, "", "/proc/stat");
+    for (size_t i = 0; i < ENDS + 1; i++)
+        snapshot_add(files, "", "/proc/self/task/%d/schedstat", (int)occupancy->tids[i]);
+}
+
+static void write_occupancy(struct json *j, const char *key, const struct occupancy *occupancy)
+{
+    json_open(j, key, '{');
+    json_uint(j, "ticks", occupancy->ticks);
+    json_uints(j, "tids", occupancy->tids, ENDS + 1);
+    document_write_files(j, "files", &occupancy->files);
+    json_close(j, '}');
+}
+
+static void write_counts(struct json *j, const struct exchange *x)
+{
+    const struct sending *s = &x->sending;
+    const struct receiving *r = &x->receiving;
+    const struct usage used = r->used;
+    int error = s->error ? s->error : r->error;
+    uint64_t negative = 0;
+    uint64_t unready = 0;   /* sent while the receiver still made its caches cold after the one before */
+    for (size_t i = 0; i < s->n; i++) {
+        negative += is_negative(x, i);
+        unready += i > 0 && s->before[i] < r->ready[i - 1];
+    }
+    json_counts(j, {"sent", s->n}, {"arrived", atomic_load(&r->n)}, {"duplicates", r->duplicates}, {"reordered", r->reordered},
+                {"negative", negative}, {"unready", unready}, {"late_expirations", x->transport->timer.late},
+                {"period_ticks", s->period_ticks},
+                {"page_faults", s->used.minor_faults + s->used.major_faults + used.minor_faults + used.major_faults},
+                {"preemptions", used.preemptions}, {"receiver_ns", used.cpu_ns}, {"receiver_ticks", used.ticks},
+                {"napi_id", atomic_load(&x->napi_id)}, {"errno", (uint64_t)-error});
+    json_bool(j, "has_no_napi", s->has_no_napi);
+    json_string(j, "failed", !error ? "" : s->error ? "sending" : "receiving");
+}
+
+void wake_write_measured(struct json *j, void *context)
+{
+    const struct wake_run *run = context;
+    const struct exchange *x = &run->exchange;
+    struct differences of = {.x = x};
+    enum difference end = exchange_is_of_a_timer(x) ? AFTER_SEND : x->remote_ratio > 0.0 ? DIFFERENCES : FAR;
+    write_counts(j, x);
+    for (of.which = DELAY; of.which < end; of.which++)
+        values_write(j, names[of.which], 0, x->sending.n, take_difference, &of);
+    write_occupancy(j, "before", &run->before);
+    write_occupancy(j, "after", &run->after);
+}
+
+static void write_asked(struct json *j, const void *context)
+{
+    const struct wake_case *c = &((const struct wake_run *)context)->what;
+    json_string(j, "mechanism", c->mechanism->name);
+    json_string(j, "waiting", waiting_names[c->method->waiting]);
+    json_string(j, "way", c->method->name);
+    json_real(j, "idle_ms", c->idle_ms, 6);
+}
+
+static void write_run(struct json *j, const void *context)
+{
+    const struct options *o = ((const struct wake_run *)context)->pair.options;
+    json_counts(j, {"messages", o->messages}, {"bytes", o->bytes}, {"fds", o->fds}, {"dirty_kib", o->dirty_kib});
+    json_bool(j, "has_warm_sender", !o->has_cold_sender);
+}
+
+/* ---- the run */
 
 /* With the reason in the pair where it cannot be measured. */
 static bool open_case(struct wake_run *run, struct transport *t)
@@ -121,17 +250,12 @@ static int check(void *context)
     return status;
 }
 
-/* A greeting has the highest bit, and may come more than once. */
-static bool is_greeting(const struct message *m)
-{
-    return m->sequence >> 63 && m->sequence != SEQUENCE_WARM_UP;
-}
-
 static void reflect(struct transport *t, const struct wait_method *method)
 {
     struct message m;
     while (method->receive(t, &m) == 0) {
-        if (is_greeting(&m))
+        /* A greeting has the highest bit, and may come more than once. */
+        if (m.sequence >> 63 && m.sequence != SEQUENCE_WARM_UP)
             continue;
         m.remote_received = ticks_after_loads();
         int rc;
@@ -164,7 +288,11 @@ static int serve(void *context)
     return status;
 }
 
+static struct wake_run the_run;
+
 const struct pair_experiment wake_experiment = {
+    .pair = &the_run.pair,
+    .run = &the_run,
     .command = &wake_command,
     .roles = &pair_sender_and_receiver,
     .prepare = {exchange_touch_sending, exchange_touch_receiving},
@@ -172,13 +300,7 @@ const struct pair_experiment wake_experiment = {
     .check = check,
     .measure = measure,
     .reflect = serve,
-    .write_run = wake_write_run,
-    .write_asked = wake_write_asked,
+    .write_run = write_run,
+    .write_asked = write_asked,
     .write_measured = wake_write_measured,
 };
-
-int wake_main(int argc, char **argv)
-{
-    static struct wake_run run;
-    return pair_main(&wake_experiment, &run.pair, &run, argc, argv);
-}

@@ -35,8 +35,7 @@ static void receive_plainly(void *context)
 
 int main(int argc, char **argv)
 {
-    static struct feed_run run;
     struct pair_experiment plain = feed_experiment;
     plain.work[RECEIVER] = receive_plainly;
-    return pair_main(&plain, &run.pair, &run, argc, argv);
+    return pair_main(&plain, argc, argv);
 }
