@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from tunectl.shapes import SMIS
+from tunectl.shapes import LIMITS, OF_HOST, SMIS
 
 Value = bool | int | float | str  # of a knob
 _Seconds = Annotated[float, Meta(gt=0, le=3600)]
@@ -101,22 +101,17 @@ class Network(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     interfaces: Annotated[list[str], Meta(description="The network cards that carry market data.")] = []
 
 
-# What no run can reach, by key of [budget] and [clock]: a limit there would permit everything. The longest run takes a
-# day; an interruption takes a nanosecond or more, an SMI a microsecond; nobody can take more than the whole time.
+# What no run can reach, by key of [budget] and [clock]: a limit there would permit everything.
 CEILINGS = {
     "max_error_ns": 86_400e9,
-    "max_ns": 86_400e9,
-    "p99_9_ns": 86_400e9,
-    "interruptions_per_s": 1e9,
-    "stolen_ppm": 1e6,
-    SMIS: 1e6,
     "due_to_book_p99_9_ns": 86_400e9,
+    **{key: limit.ceiling for key, limit in LIMITS.items()},
 }
 
 
 def _between(key: str) -> dict[str, float]:
-    """Only for the schema: check_limit() of hostfile/budget.py says it with the file and the key. SMIs can be none."""
-    return {"minimum" if key == SMIS else "exclusiveMinimum": 0, "exclusiveMaximum": CEILINGS[key]}
+    """Only for the schema: check_limit() of hostfile/budget.py says it with the file and the key."""
+    return {"minimum" if key in OF_HOST else "exclusiveMinimum": 0, "exclusiveMaximum": CEILINGS[key]}
 
 
 class FeedBudget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
