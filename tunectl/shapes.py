@@ -8,10 +8,10 @@ door; fields that are not known are let through.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from math import ceil, floor, log10
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -25,9 +25,35 @@ FEWEST_P99_9 = 10_000  # messages of `feed`, requests of `hedge`; a percentile n
 # The way of a message in `feed`, in its order; the wire is a part of kernel where nothing stamps it.
 PERCENTILES = ("50", "90", "95", "99", "99.9", "99.99")
 FEED_STAGES = ("send", "wire", "kernel", "read", "batch", "frame", "parse", "book")
-# What a budget limits, and hosts and runs are compared by: of each CPU.
-FIGURES = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm")
-SMIS = "smis_per_s"  # what it limits besides: of the host, where somebody counts them
+SMIS = "smis_per_s"
+
+
+class Limit(NamedTuple):
+    """What a budget limits, and hosts and runs are compared by."""
+
+    short: str
+    label: str
+    what: str  # in a sentence
+    unit: str
+    ceiling: float  # what no run reaches: a limit there would permit everything
+    of_host: Callable[[Jitter], float | None] | None = None  # its figure, where somebody counts it; 0 permits none
+
+
+# The longest run takes a day; an interruption takes a nanosecond or more, an SMI a microsecond; nobody can take more
+# than the whole time.
+LIMITS = {
+    "max_ns": Limit("longest", "longest interruption", "the longest interruption", "ns", 86_400e9),
+    "p99_9_ns": Limit(
+        "arrival P99.9", "P99.9 of arrivals", "the wait that 99.9 % of arrivals do not exceed", "ns", 86_400e9
+    ),
+    "interruptions_per_s": Limit("interruptions", "interruptions", "interruptions", "per second", 1e9),
+    "stolen_ppm": Limit("stolen", "stolen time", "time stolen", "ppm", 1e6),
+    SMIS: Limit(
+        "SMIs", "SMIs", "SMIs", "per second", 1e6, lambda run: run.smis.per_s(run.duration_s) if run.smis else None
+    ),
+}
+OF_HOST = {name: limit.of_host for name, limit in LIMITS.items() if limit.of_host}
+FIGURES = tuple(name for name in LIMITS if name not in OF_HOST)  # of each CPU
 
 # Limits that no run reaches, so that no sum or square of what is within them overflows.
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
@@ -714,9 +740,9 @@ class Jitter(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, budget=budget)
 
     def figure(self, cpu: Cpu, measure: str) -> float | None:
-        """One CPU's figure of FIGURES, or `loop_ns`, or the host's SMIS; None if not measured."""
-        if measure == SMIS:
-            return self.smis.per_s(self.duration_s) if self.smis else None
+        """One CPU's figure of FIGURES, or `loop_ns`, or one OF_HOST; None if not measured."""
+        if measure in OF_HOST:
+            return OF_HOST[measure](self)
         if measure == "loop_ns":
             return cpu.loop_ns.mean
         if measure == "interruptions_per_s":

@@ -6,17 +6,10 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from tunectl.model import Finding, Match, Outcome, Scalar
-from tunectl.shapes import Feed, Jitter, KernelClock, Looser, Stops
+from tunectl.shapes import LIMITS, Feed, Jitter, KernelClock, Looser, Stops
 
 # The figures of a run, in short.
-MEASURES = {
-    "max_ns": "longest",
-    "p99_9_ns": "arrival P99.9",
-    "interruptions_per_s": "interruptions",
-    "stolen_ppm": "stolen",
-    "smis_per_s": "SMIs",
-    "loop_ns": "loop turn",
-}
+MEASURES = {name: limit.short for name, limit in LIMITS.items()} | {"loop_ns": "loop turn"}
 _BOUNDS = {Match.AT_MOST: "at most ", Match.AT_LEAST: "at least "}
 
 

@@ -75,11 +75,14 @@ def test_every_format_of_every_command(tunectl: Run, stock: Path, command: str, 
     assert not differences(before, stock)
 
 
+L1_SUBSTATES = ("l1_1_aspm", "l1_2_aspm", "l1_1_pcipm", "l1_2_pcipm")
+
+
 @pytest.mark.parametrize(
     ("word", "names"),
     [
         ("irq.affinity", ["irq.affinity"]),
-        ("pcie", ["pcie.aspm_policy", "pcie.l0s_aspm", "pcie.l1_aspm", "pcie.runtime_power"]),
+        ("pcie", [f"pcie.{name}" for name in ("aspm_policy", "l0s_aspm", "l1_aspm", *L1_SUBSTATES, "runtime_power")]),
         ("governor", ["cpufreq.governor"]),
         ("khz", ["cpufreq.max_khz", "cpufreq.min_khz", "uncore.max_khz", "uncore.min_khz"]),
         ("isolcpus", ["boot.isolcpus"]),

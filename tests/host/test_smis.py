@@ -54,6 +54,14 @@ def test_a_counter_of_32_bits_wraps() -> None:
     assert smis_between(Smis(0xFFFF_FFFF), Smis(1)) == Smis(2)
 
 
+@pytest.mark.parametrize(("then", "now"), [(9, 3), (7, 2_000_008), (1 << 31, 5)])
+def test_a_count_that_began_anew_says_nothing_of_meanwhile(then: int, now: int) -> None:
+    """Two seconds apart: an SMI takes a microsecond or more."""
+    found = smis_between(Smis(then), Smis(now), 2.0)
+    assert (found.count, found.reason.endswith("and began anew meanwhile")) == (None, True)
+    assert smis_between(Smis(7), Smis(2_000_007), 2.0) == Smis(2_000_000, seconds=2.0)
+
+
 def test_no_isolated_cpu_is_asked(intel: Path) -> None:
     found = read_smis(Sysroot(str(intel)), {2, 3})
     assert found == Smis(None, "no CPU is left that neither measures nor is isolated")
@@ -65,13 +73,14 @@ def test_no_isolated_cpu_is_asked(intel: Path) -> None:
         ("proc/cpuinfo", INTEL.replace("GenuineIntel", "AuthenticAMD"), "only Intel's CPUs count them"),
         ("proc/cpuinfo", INTEL.replace("msr", "hypervisor"), "this is a virtual machine"),
         ("dev/cpu/0/msr", None, "there is no /dev/cpu/0/msr (sudo modprobe msr)"),
+        ("dev/cpu/0/msr", "\0" * 0x34 + "\xff" * 8, "/dev/cpu/0/msr reads as all ones"),
         ("dev/cpu/0/msr", "short", "/dev/cpu/0/msr cannot be read"),
     ],
 )
 def test_elsewhere_one_line_says_why_there_is_none(intel: Path, path: str, text: str | None, reason: str) -> None:
     (intel / path).unlink()
     if text is not None:
-        (intel / path).write_text(text)
+        (intel / path).write_text(text, encoding="latin-1")
     found = read_smis(Sysroot(str(intel)), {0})
     assert found.count is None
     assert found.reason.startswith(reason)

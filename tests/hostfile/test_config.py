@@ -16,7 +16,7 @@ from tunectl.hostfile.shape import HostFile
 from tunectl.hostfile.toml import read_toml
 from tunectl.knobs import KNOBS
 from tunectl.model import Waiver
-from tunectl.shapes import FIGURES, SMIS, Looser
+from tunectl.shapes import FIGURES, LIMITS, SMIS, Looser
 
 LOW = 'profile = "low-latency"\nisolated = "2-3"\n'
 INTERFACE_EXAMPLE = """
@@ -174,6 +174,10 @@ def test_the_host_file_replaces_the_profiles_limits_one_by_one(tmp_path: Path, k
         found = config(tmp_path, f"{LOW}[budget]\n{key} = {value}\n")
         assert found.budget == {**usual, key: value}
         assert found.looser == ((Looser(key, value, usual[key], "low-latency"),) if is_looser else ())
+
+
+def test_the_host_file_has_a_key_for_each_limit() -> None:
+    assert tuple(LIMITS) == KEYS
 
 
 def test_no_host_file_can_do_without_a_limit(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ _X86_ROWS = (
     ("MCE", "Machine check exceptions"),
     ("MCP", "Machine check polls"),
 )
+_L1 = ("l1_aspm", "l1_1_aspm", "l1_2_aspm", "l1_1_pcipm", "l1_2_pcipm")
 _ARM_ROWS = (("IPI0", "Rescheduling interrupts"), ("IPI1", "Function call interrupts"), ("IPI5", "IRQ work interrupts"))
 
 
@@ -122,7 +123,7 @@ def _write_nic(tree: Tree, spec: HostSpec, nic: Nic) -> None:
     tree.value(f"{pci}/irq", min(nic.irqs, default=0))
     tree.values(f"{pci}/power", control="on", runtime_status="active")
     if not nic.virtio:
-        tree.values(f"{pci}/link", l0s_aspm=0, l1_aspm=0)
+        tree.values(f"{pci}/link", l0s_aspm=0, **dict.fromkeys(_L1, 0))
     tree.link(f"sys/bus/pci/devices/{nic.bus}", f"../../../devices/pci0000:00/{nic.bus}")
 
 

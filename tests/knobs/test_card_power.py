@@ -5,13 +5,14 @@ from pathlib import Path
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
 from tests.hosts.tree import Tree
-from tests.tuned import apply, judged, results
+from tests.tuned import apply, judged, restore, results
 from tunectl.knobs import in_order
 from tunectl.model import Outcome
 
 PCI, PORT, GPU = "sys/bus/pci/devices", "0000:00:01.0", "0000:01:00.0"
 HOST_FILE = 'profile = "low-latency"\nisolated = "2-3"\nallow_split_siblings = true\n'
-KNOBS = ("pcie.runtime_power", "pcie.l0s_aspm", "pcie.l1_aspm")
+SUBSTATES = ("l1_1_aspm", "l1_2_aspm", "l1_1_pcipm", "l1_2_pcipm")
+KNOBS = ("pcie.runtime_power", "pcie.l0s_aspm", "pcie.l1_aspm", *(f"pcie.{name}" for name in SUBSTATES))
 
 
 def host_with(root: Path, *interfaces: str) -> Path:
@@ -20,6 +21,7 @@ def host_with(root: Path, *interfaces: str) -> Path:
     for path, kind in ((place, "0x060400"), (f"{place}/{GPU}", "0x030200"), (f"{place}/0000:01:00.1", "0x010802")):
         tree.link(f"{PCI}/{path.rpartition('/')[2]}", f"../../../{path.removeprefix('sys/')}")
         tree.values(path, **{"class": kind, "power/control": "auto", "link/l1_aspm": 1})
+        tree.values(f"{path}/link", **dict.fromkeys(SUBSTATES, 1))
     network = ", ".join(f'"{name}"' for name in interfaces)
     named = f"[network]\ninterfaces = [{network}]\n" if network else ""
     write_host_file(root, f"{HOST_FILE}{named}")
@@ -31,7 +33,7 @@ def test_a_graphics_card_and_its_bridge_stay_awake_and_a_drive_may_sleep(
 ) -> None:
     root = host_with(host_root.fresh("xeon2s", tmp_path))
     found = {target: one.outcome for target, one in judged(root, *KNOBS).items()}
-    drifted = {f"{knob}[{address}]" for knob in (KNOBS[0], KNOBS[2]) for address in (PORT, GPU)}
+    drifted = {f"{knob}[{address}]" for knob in (KNOBS[0], *KNOBS[2:]) for address in (PORT, GPU)}
     assert {target for target, outcome in found.items() if outcome is Outcome.DRIFTED} == drifted
     assert "a display driver" in judged(root, *KNOBS)[f"pcie.runtime_power[{GPU}]"].reason
     done = results(apply(root))
@@ -56,4 +58,19 @@ def test_without_any_card_there_is_nothing_to_keep_awake(host_root: HostFactory,
 
 
 def test_links_are_set_before_the_policy_below_which_all_of_them_read_off() -> None:
-    assert in_order(["pcie.aspm_policy", *KNOBS[1:]])[-1] == "pcie.aspm_policy"
+    """And L1 behind its substates: it takes them along, so that what they were would not be seen any more."""
+    assert in_order(["pcie.aspm_policy", *KNOBS[1:]])[-2:] == ["pcie.l1_aspm", "pcie.aspm_policy"]
+
+
+def test_one_substate_that_was_on_is_put_back_alone(host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_with(host_root.fresh("xeon2s", tmp_path))
+    for name in SUBSTATES:
+        (root / PCI / GPU / "link" / name).write_text(f"{int(name == 'l1_2_aspm')}\n")
+    before = {path: path.read_bytes() for path in (root / PCI / GPU / "link").iterdir()}
+    assert {
+        target for target, one in judged(root, *KNOBS[3:]).items() if one.outcome is Outcome.DRIFTED and GPU in target
+    } == {f"pcie.l1_2_aspm[{GPU}]"}
+    apply(root)
+    assert not [path for path in before if path.read_text() != "0\n"]
+    restore(root)
+    assert {path: path.read_bytes() for path in before} == before

@@ -24,7 +24,7 @@ DECISIONS: frozenset[str] = frozenset(
         "have one program steer the clock: chronyd, or ptp4l with phc2sys",
         "stop all but one of them",
         "see which of its sources answer: chronyc -n sources",
-        "see in its log why chronyd gives no answer (journalctl -t chronyd), and start it again",
+        "see in its log why … gives no answer (journalctl -t …), and start it again",
         "see whom ptp4l follows, and what vouches for that: pmc -u -b 0, GET PARENT_DATA_SET",
         "see which server answers: timedatectl timesync-status",
         "see who sets the kernel's TAI offset: phc2sys, or chronyd with leapsectz",

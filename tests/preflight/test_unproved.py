@@ -9,10 +9,11 @@ from tests.probe.samples import result
 from tunectl import kinds
 from tunectl.command import Command
 from tunectl.fix import Fix, Kind, to_type
+from tunectl.hostfile.budget import KEYS
 from tunectl.preflight.beside import Beside
 from tunectl.preflight.gate import NO_PROBLEM, Problem
 from tunectl.preflight.unproved import to_feed, to_load, to_prove
-from tunectl.probe.budget import KEYS, suggested_s
+from tunectl.probe.budget import suggested_s
 from tunectl.report.actions import actions_of
 from tunectl.shapes import Feed, Jitter, typed
 

@@ -81,36 +81,31 @@ def _link(root: Sysroot, port: str, end: str) -> Link:
         # The registers of a device that sleeps are all ones; newer kernels wake it to read them.
         if root.get(f"{DEVICES}/{address}/power/runtime_status") in ("suspended", "suspending"):
             return Link(port, end, unknown=f"{address} is suspended: its link is not looked at, for that would wake it")
-    widths = [_width(root, *which) for which in ((end, "current"), (end, "max"), (port, "max"))]
-    speeds = [_speed(root, *which) for which in ((end, "current"), (end, "max"), (port, "max"))]
-    wrong = next((one for one in (*widths, *speeds) if isinstance(one, str)), "")
-    if wrong:
+    ends = ((end, "current"), (end, "max"), (port, "max"))
+    said = [_figure(root, address, which, kind) for kind in _FIGURES for address, which in ends]
+    if wrong := next((each for each in said if isinstance(each, str)), ""):
         return Link(port, end, unknown=wrong)
-    width, *best_widths = (one for one in widths if isinstance(one, int))
-    speed, *best_speeds = (one for one in speeds if isinstance(one, float))
-    link = Link(port, end, width, min(best_widths), speed, min(best_speeds))
+    width, end_width, port_width, speed, end_speed, port_speed = map(float, said)
+    link = Link(port, end, int(width), int(min(end_width, port_width)), speed, min(end_speed, port_speed))
     if width > link.best_width or speed > link.best_speed:
         return Link(port, end, unknown=f"{end} says that its link runs at more than both of its ends can do")
     return link
 
 
-def _width(root: Sysroot, address: str, which: str) -> int | str:
-    """Lanes; a text says why that is not known."""
-    path = f"{DEVICES}/{address}/{which}_link_width"
+# What each file holds, and what of it can be. Of a speed `8.0 GT/s PCIe`, before 5.7 `8 GT/s`.
+_FIGURES = {
+    "width": (re.compile(r"([0-9]{1,3})"), LINK_WIDTHS),
+    "speed": (re.compile(r"([0-9]{1,3}(?:\.[0-9])?) GT/s(?: PCIe)?"), LINK_SPEEDS),
+}
+
+
+def _figure(root: Sysroot, address: str, which: str, kind: str) -> float | str:
+    """Lanes or GT/s; a text says why that is not known."""
+    path, (shape, known) = f"{DEVICES}/{address}/{which}_link_{kind}", _FIGURES[kind]
     text = root.get(path)
-    known = text.isascii() and text.isdecimal() and len(text) < 4 and int(text) in LINK_WIDTHS
-    return int(text) if known else _unknown(path, text)
-
-
-def _speed(root: Sysroot, address: str, which: str) -> float | str:
-    """GT/s, of `8.0 GT/s PCIe`, before 5.7 `8 GT/s`; a text says why that is not known."""
-    path = f"{DEVICES}/{address}/{which}_link_speed"
-    text = root.get(path)
-    number = re.fullmatch(r"(\d{1,3}(?:\.\d)?) GT/s(?: PCIe)?", text)
-    return float(number[1]) if number and float(number[1]) in LINK_SPEEDS else _unknown(path, text)
-
-
-def _unknown(path: str, text: str) -> str:
+    number = shape.fullmatch(text)
+    if number and float(number[1]) in known:
+        return float(number[1])
     return f"/{path} says {as_data(text[:40])}, which no link is" if text else f"/{path} cannot be read"
 
 

@@ -12,7 +12,7 @@ import stat
 import struct
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from tunectl.host.sysroot import Sysroot
 
@@ -35,17 +35,15 @@ def exchange(
     """
     until = time.monotonic() + TIMEOUT_S if until is None else until
     asking.settimeout(TIMEOUT_S)
-    asking.send(request)
-    while (left := until - time.monotonic()) > 0:
-        asking.settimeout(left)
-        try:
+    with suppress(TimeoutError):
+        asking.send(request)  # waits, too: of one that hangs nobody takes the questions that came before
+        while (left := until - time.monotonic()) > 0:
+            asking.settimeout(left)
             answer, ancillary, flags, _ = asking.recvmsg(LARGEST, socket.CMSG_SPACE(_CREDENTIALS.size))
-        except TimeoutError:
-            break
-        users = [_CREDENTIALS.unpack(data)[1] for _, kind, data in ancillary if kind == socket.SCM_CREDENTIALS]
-        is_ours = not trusted or any(user in trusted for user in users)
-        if is_ours and not flags & socket.MSG_TRUNC and fits(answer):
-            return answer
+            users = [_CREDENTIALS.unpack(data)[1] for _, kind, data in ancillary if kind == socket.SCM_CREDENTIALS]
+            is_ours = not trusted or any(user in trusted for user in users)
+            if is_ours and not flags & socket.MSG_TRUNC and fits(answer):
+                return answer
     raise TimeoutError(errno.ETIMEDOUT, f"gave no answer within {TIMEOUT_S:g} s")
 
 

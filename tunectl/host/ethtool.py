@@ -132,14 +132,19 @@ def _ioctl(nic: str, request: bytes, room: int = 0) -> memoryview:
     """What the kernel wrote over a request. OSError: ENOENT where there is no such interface, or none of that."""
     if not 0 < len(nic.encode()) <= _NAME_MOST:
         raise _absent(f"{PREFIX}{nic}")
-    held = array.array("B", request + bytes(room))
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-            fcntl.ioctl(any_socket, _SIOCETHTOOL, struct.pack("16sP16x", nic.encode(), held.buffer_info()[0]))
+        return ask_interface(nic, _SIOCETHTOOL, request + bytes(room))
     except OSError as error:
         if error.errno in (errno.ENODEV, errno.EOPNOTSUPP):
             raise _absent(f"{PREFIX}{nic}") from None
         raise
+
+
+def ask_interface(nic: str, number: int, request: bytes) -> memoryview:
+    """An ioctl of this number with a struct ifreq that points to the request: what the kernel wrote over it."""
+    held = array.array("B", request)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, number, struct.pack("16sP16x", nic.encode()[:_NAME_MOST], held.buffer_info()[0]))
     return memoryview(held)
 
 

@@ -11,12 +11,13 @@ from collections.abc import Callable, Collection, Iterable
 
 from tunectl.cpulist import CpuSet
 from tunectl.fix import to_decide
+from tunectl.host.counters import rise
 from tunectl.host.cpus import Cpu
 from tunectl.host.cpusets import ISOLATED, NOHZ_FULL, read_cpu_list
 from tunectl.host.guest import is_metal, read_cpuidle_driver
 from tunectl.host.shellvars import last_value
 from tunectl.host.sysroot import Sysroot
-from tunectl.shapes import Drivers, Flaw, IdleState, Smis
+from tunectl.shapes import LIMITS, SMIS, Drivers, Flaw, IdleState, Smis
 
 _CPU = "sys/devices/system/cpu"
 # DMI strings of machines that are not machines; the hypervisor flag alone does not name it.
@@ -99,14 +100,18 @@ FEWER_SMIS = to_decide(
     "errors by firmware first), BMC polling; then `tunectl probe jitter --attribute` says how long each lasts"
 )
 _COUNT = 0x34
-_BITS = 0xFFFF_FFFF  # the upper half is reserved
+_BITS, _ONES = (1 << 32) - 1, (1 << 64) - 1  # the upper half is reserved
+MOST_SMIS_PER_S = LIMITS[SMIS].ceiling  # that a host can have
 
 
 def smis_between(before: Smis, after: Smis, seconds: float = 0.0) -> Smis:
-    """How many came between the two, so many seconds apart."""
+    """How many came between the two, so many seconds apart. A count that fell, or rose too far, is of no use."""
     if after.count is None or before.count is None:
         return Smis(None, after.reason or before.reason)
-    return Smis((after.count - before.count) & _BITS, seconds=round(seconds, 3))
+    count = rise(before.count, after.count)
+    if count is None or (seconds and count > seconds * MOST_SMIS_PER_S):
+        return Smis(None, f"their count went from {before.count:,} to {after.count:,}, and began anew meanwhile")
+    return Smis(count, seconds=round(seconds, 3))
 
 
 def counting_smis(root: Sysroot, cpus: Collection[int]) -> Callable[[], Smis]:
@@ -146,9 +151,10 @@ def count_smis(root: Sysroot, spared: CpuSet) -> Smis:
     try:
         fd = root.open_device(path) if root.live else root.open(path)
         try:
-            return Smis(struct.unpack("<Q", os.pread(fd, 8, _COUNT))[0] & _BITS)
+            (count,) = struct.unpack("<Q", os.pread(fd, 8, _COUNT))
         finally:
             os.close(fd)
+        return Smis(None, f"/{path} reads as all ones, which is no count") if count == _ONES else Smis(count & _BITS)
     except FileNotFoundError:
         if root.exists("sys/module/msr"):
             return Smis(None, f"the module msr is there, and this service is not given /{path} (docs/cards.md)")

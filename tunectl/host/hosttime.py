@@ -35,7 +35,10 @@ _ASKED = ("chronyd", "ptp4l", "phc2sys", "systemd-timesyncd")
 _START = to_decide("have one program steer the clock: chronyd, or ptp4l with phc2sys")
 _SOURCES = to_decide("see which of its sources answer: chronyc -n sources")
 _MASTER = to_decide("see whom ptp4l follows, and what vouches for that: pmc -u -b 0, GET PARENT_DATA_SET")
-_RESTART = to_decide("see in its log why chronyd gives no answer (journalctl -t chronyd), and start it again")
+_RESTART, _RESTART_PTP = (
+    to_decide(f"see in its log why {name} gives no answer (journalctl -t {name}), and start it again")
+    for name in ("chronyd", "ptp4l")
+)
 _SERVER = to_decide("see which server answers: timedatectl timesync-status")
 
 
@@ -142,19 +145,21 @@ def _of_timesyncd(root: Sysroot, keeper: Timekeeper) -> Word:
     return word._replace(source=said.server, offset_ns=abs(said.offset_s) * 1e9, bound_ns=said.bound_s(now) * 1e9)
 
 
-def _ptp_clock(root: Sysroot, keeper: Timekeeper) -> PtpClock | str:
+def _ptp_clock(root: Sysroot, keeper: Timekeeper) -> PtpClock | OSError:
     try:
         return read_ptp_clock(root, keeper)
     except OSError as error:
-        return error.strerror or str(error)
+        return error
 
 
-def _of_ptp(root: Sysroot, keeper: Timekeeper, clock: PtpClock | str) -> Word:
+def _of_ptp(root: Sysroot, keeper: Timekeeper, clock: PtpClock | OSError) -> Word:
     """With time stamps of software it steers the system's clock; else a card's, which is worth as much to the system
     as phc2sys or chronyd makes of it."""
-    if isinstance(clock, str):
-        lack = f"{keeper} does not say how far off it finds its clock: {clock}"
-        return Word(str(keeper), False, lack=lack, is_of_card=not may_steer(root, keeper))
+    if isinstance(clock, OSError):
+        lack = f"{keeper} does not say how far off it finds its clock: {clock.strerror or clock}"
+        # Its socket took the question, or is one that nobody reads from any more.
+        fix = _RESTART_PTP if clock.errno in (errno.ETIMEDOUT, errno.ECONNREFUSED) else ON_HOST
+        return Word(str(keeper), False, lack=lack, fix=fix, is_of_card=not may_steer(root, keeper))
     steers = clock.is_software and not clock.runs_free and not clock.leads
     is_of_card = not clock.is_software or clock.leads
     word = Word(str(keeper), steers, f"grandmaster {clock.grandmaster}", fix=_MASTER, is_of_card=is_of_card)
@@ -171,7 +176,7 @@ def _of_ptp(root: Sysroot, keeper: Timekeeper, clock: PtpClock | str) -> Word:
     return word._replace(bound_ns=abs(clock.offset_ns) + clock.path_delay_ns / 2 + clock.exact_ns)
 
 
-def _of_phc2sys(root: Sysroot, keeper: Timekeeper, ptp: Sequence[tuple[Timekeeper, PtpClock | str]]) -> Word:
+def _of_phc2sys(root: Sysroot, keeper: Timekeeper, ptp: Sequence[tuple[Timekeeper, PtpClock | OSError]]) -> Word:
     """The card's clock, as ptp4l has it, and the way from there to the system's, which is measured here."""
     word = Word(str(keeper), keeper.sets_system_clock, is_of_card=not keeper.sets_system_clock)
     known = {_device(root, clock.interface): (one, clock) for one, clock in ptp if isinstance(clock, PtpClock)}

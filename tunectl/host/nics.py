@@ -5,12 +5,9 @@ Hardware time stamps of a network interface: of which clock they are, and which 
 Source: Documentation/networking/timestamping.rst, include/uapi/linux/net_tstamp.h.
 """
 
-import array
 import errno
-import fcntl
 import os
 import re
-import socket
 import struct
 from collections.abc import Iterable
 from contextlib import suppress
@@ -18,6 +15,7 @@ from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.host.cpusets import read_cpu_list
+from tunectl.host.ethtool import ask_interface
 from tunectl.host.interrupts import Irq
 from tunectl.host.sysroot import Sysroot
 from tunectl.shapes import Nic
@@ -120,7 +118,6 @@ def read_nic_drops(root: Sysroot, nic: str) -> int | None:
 ALL = "all"
 _FILTERS = {0: "none", 1: ALL, 2: "some"}  # HWTSTAMP_FILTER_*; those beyond are of PTP's and NTP's own packets
 _SIOCGHWTSTAMP = 0x89B1
-_NAME_MOST = 15
 
 
 class Stamping(NamedTuple):
@@ -143,12 +140,8 @@ def read_stamping(root: Sysroot, nic: str) -> Stamping:
     if not os.access(clock, os.R_OK):  # as far as that can be known without opening it
         why = os.strerror(errno.EACCES if os.path.exists(clock) else errno.ENOENT)
         stamping = stamping._replace(clock_error=why)
-    # ioctl SIOCGHWTSTAMP: a struct ifreq that points to a struct hwtstamp_config, which are three numbers.
-    config = array.array("i", [0, 0, 0])
-    request = struct.pack("16sP16x", nic.encode()[:_NAME_MOST], config.buffer_info()[0])
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-            fcntl.ioctl(any_socket, _SIOCGHWTSTAMP, request)
+    try:  # a struct hwtstamp_config is three numbers
+        config = struct.unpack("3i", ask_interface(nic, _SIOCGHWTSTAMP, bytes(12)))
     except OSError as error:
         return stamping._replace(filter_error=error.strerror or str(error))
     return stamping._replace(receive_filter=_FILTERS.get(config[2], "a few"))

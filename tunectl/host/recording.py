@@ -298,7 +298,7 @@ FILES = (
     *_below("sys/bus/pci/devices/*", "class physfn power/runtime_status link/*_aspm aer_dev_correctable"),
     *_below("sys/bus/pci/devices/*", "current_link_speed current_link_width max_link_speed max_link_width"),
     *_below(_NET, "operstate speed mtu type carrier carrier_changes device/driver statistics/rx_missed_errors"),
-    "sys/devices/system/edac/mc/mc[0-9]*/ce_count",
+    *_below("sys/devices/system/edac/mc/mc[0-9]*", "ce_count */dimm_ce_count */dimm_label"),
     *_below(f"{_NET}/device", _PCI),
     *_below(f"{_NET}/device/..", _PCI),
     *_below(f"{_NET}/queues/*", "rps_cpus rps_flow_cnt xps_cpus tx_timeout"),

@@ -7,7 +7,7 @@ import msgspec
 
 from tunectl.errors import UsageError
 from tunectl.hostfile.shape import CEILINGS, Budget, FeedBudget
-from tunectl.shapes import SMIS, Looser
+from tunectl.shapes import OF_HOST, Looser
 
 
 class Measure(NamedTuple):
@@ -19,9 +19,9 @@ class Measure(NamedTuple):
 
 def check_limit(key: str, value: float, where: str) -> None:
     """UsageError, naming `where`, for a figure that no run can break, or that none can keep."""
-    is_none = key == SMIS and value == 0
+    is_none = key in OF_HOST and value == 0
     if not (is_none or 0 < value < CEILINGS[key]):  # NaN, too: nothing is ever above it
-        most, least = f"{CEILINGS[key]:.10g}", "zero or a number" if key == SMIS else "a number"
+        most, least = f"{CEILINGS[key]:.10g}", "zero or a number" if key in OF_HOST else "a number"
         raise UsageError(
             f"{where}: {value:.10g} is no limit", f"{least} above zero and below {most}, which no run reaches"
         )

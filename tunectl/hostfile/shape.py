@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from tunectl.shapes import SMIS
+from tunectl.shapes import LIMITS, OF_HOST, SMIS
 
 Value = bool | int | float | str  # of a knob
 _Seconds = Annotated[float, Meta(gt=0, le=3600)]
@@ -101,22 +101,18 @@ class Network(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     interfaces: Annotated[list[str], Meta(description="The network cards that carry market data.")] = []
 
 
-# What no run can reach, by key of [budget] and [clock]: a limit there would permit everything. The longest run takes a
-# day; an interruption takes a nanosecond or more, an SMI a microsecond; nobody can take more than the whole time.
+# What no run can reach, by key of [budget] and [clock]: a limit there would permit everything.
 CEILINGS = {
     "max_error_ns": 86_400e9,
-    "max_ns": 86_400e9,
-    "p99_9_ns": 86_400e9,
-    "interruptions_per_s": 1e9,
-    "stolen_ppm": 1e6,
-    SMIS: 1e6,
     "due_to_book_p99_9_ns": 86_400e9,
+    **{key: limit.ceiling for key, limit in LIMITS.items()},
 }
 
 
-def _between(key: str) -> dict[str, float]:
-    """Only for the schema: check_limit() of hostfile/budget.py says it with the file and the key. SMIs can be none."""
-    return {"minimum" if key == SMIS else "exclusiveMinimum": 0, "exclusiveMaximum": CEILINGS[key]}
+def _limit(key: str, description: str) -> Meta:
+    """Of a limit. What it may be says check_limit() of hostfile/budget.py with the file and the key, too."""
+    least = "minimum" if key in OF_HOST else "exclusiveMinimum"
+    return Meta(description=description, extra_json_schema={least: 0, "exclusiveMaximum": CEILINGS[key]})
 
 
 class FeedBudget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -124,9 +120,9 @@ class FeedBudget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     due_to_book_p99_9_ns: Annotated[
         float | None,
-        Meta(
-            description="The 99.9th percentile of the time from when a message is due until the book has it.",
-            extra_json_schema=_between("due_to_book_p99_9_ns"),
+        _limit(
+            "due_to_book_p99_9_ns",
+            "The 99.9th percentile of the time from when a message is due until the book has it.",
         ),
     ] = None
 
@@ -134,34 +130,19 @@ class FeedBudget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class Budget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """[budget]: limits for each probed CPU, each in place of the profile's. A limit left out is the profile's."""
 
-    max_ns: Annotated[float | None, Meta(description="The longest gap.", extra_json_schema=_between("max_ns"))] = None
+    max_ns: Annotated[float | None, _limit("max_ns", "The longest gap.")] = None
     p99_9_ns: Annotated[
-        float | None,
-        Meta(
-            description="The 99.9th percentile of a randomly timed message's wait.",
-            extra_json_schema=_between("p99_9_ns"),
-        ),
+        float | None, _limit("p99_9_ns", "The 99.9th percentile of a randomly timed message's wait.")
     ] = None
     interruptions_per_s: Annotated[
-        float | None,
-        Meta(
-            description="How often the loop is interrupted.",
-            extra_json_schema=_between("interruptions_per_s"),
-        ),
+        float | None, _limit("interruptions_per_s", "How often the loop is interrupted.")
     ] = None
-    stolen_ppm: Annotated[
-        float | None,
-        Meta(
-            description="The part of the time that is lost, in millionths.",
-            extra_json_schema=_between("stolen_ppm"),
-        ),
-    ] = None
+    stolen_ppm: Annotated[float | None, _limit("stolen_ppm", "The part of the time that is lost, in millionths.")] = (
+        None
+    )
     smis_per_s: Annotated[
         float | None,
-        Meta(
-            description="System management interrupts of the host, where they are counted; 0 permits none.",
-            extra_json_schema=_between(SMIS),
-        ),
+        _limit(SMIS, "System management interrupts of the host, where they are counted; 0 permits none."),
     ] = None
     feed: Annotated[FeedBudget, Meta(description="What `probe feed` is judged by.")] = FeedBudget()
 
@@ -230,10 +211,7 @@ class Clock(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         Meta(description="The rule that it has to keep: 100 µs, 1 ms or 50 ms."),
     ] = "rts25-high-frequency"
     max_error_ns: Annotated[
-        float | None,
-        Meta(
-            description="A limit of the site's own, instead of the rule's.", extra_json_schema=_between("max_error_ns")
-        ),
+        float | None, _limit("max_error_ns", "A limit of the site's own, instead of the rule's.")
     ] = None
 
     @property

@@ -12,16 +12,11 @@ from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Facts, Judgement, Knob
 from tunectl.model import Match, Outcome, Reading, Severity
 
-_CHANNELS = "ethtool/{nic}/channels"
-_RINGS = "ethtool/{nic}/rings"
-_COALESCE = "ethtool/{nic}/coalesce"
-_FEATURES = "ethtool/{nic}/features"
 _NIC = "sys/class/net/{nic}"
 _SPEC = "Documentation/networking/ethtool-netlink.rst"
 _SCALING = "Documentation/networking/scaling.rst"
 _NAPI = "Documentation/networking/napi.rst"
 _RESETS = "most drivers take the link down for a moment, and set up the queues' interrupts again"
-_ADAPTIVE = ("net.adaptive_rx", "net.adaptive_tx")  # some drivers refuse a fixed delay while theirs is in force
 
 
 def judge_queue_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
@@ -42,125 +37,84 @@ def judge_queue_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) ->
     return Judgement(Outcome.DRIFTED, show(reading.value), show(desired), f"{irq} {where}")
 
 
-def _ethtool(
-    name: str, severity: Severity, path: str, why: str, risk: str, *, most: str = "", after: tuple[str, ...] = ()
-) -> Knob:
-    """A number that ethtool's netlink interface shows and takes."""
-    driver = NicFile(path, most, resets=risk == _RESETS)
-    return Knob(name, driver, COUNT if most else NATURAL, severity, why, _SPEC, risk, after=after)
+def _size(name: str, severity: Severity, path: str, why: str, end: str = "") -> Knob:
+    """How many channels there are, or how long a ring is: a number up to one that the driver says."""
+    driver = NicFile(f"ethtool/{{nic}}/{path}{end}", f"ethtool/{{nic}}/{path}-max", resets=True)
+    return Knob(name, driver, COUNT, severity, why, _SPEC, _RESETS)
 
 
-def _switch(name: str, severity: Severity, path: str, why: str, risk: str) -> Knob:
-    return Knob(name, NicFile(path), SWITCH, severity, why, _SPEC, risk)
+def _delay(name: str, path: str, why: str) -> Knob:
+    """How long the NIC holds an interrupt back; some drivers refuse a fixed delay while an adaptive one is in force."""
+    risk = "an interrupt for nearly every packet" + (" sent" if path.startswith("tx") else "")
+    driver = NicFile(f"ethtool/{{nic}}/coalesce/{path}")
+    return Knob(name, driver, NATURAL, Severity.SLOWER, why, _SPEC, risk, after=("net.adaptive_rx", "net.adaptive_tx"))
+
+
+def _switch(name: str, path: str, why: str, risk: str) -> Knob:
+    return Knob(name, NicFile(f"ethtool/{{nic}}/{path}"), SWITCH, Severity.SLOWER, why, _SPEC, risk)
 
 
 KNOBS = (
-    _ethtool(
-        "net.combined_channels",
-        Severity.INTERRUPT,
-        f"{_CHANNELS}/combined-count",
+    _size(
+        *("net.combined_channels", Severity.INTERRUPT, "channels/combined"),
         "Each channel is a queue pair with an interrupt of its own: as many as there are CPUs to serve them, no more.",
-        _RESETS,
-        most=f"{_CHANNELS}/combined-max",
+        "-count",
     ),
-    _ethtool(
-        "net.rx_channels",
-        Severity.INTERRUPT,
-        f"{_CHANNELS}/rx-count",
+    _size(
+        *("net.rx_channels", Severity.INTERRUPT, "channels/rx"),
         "Where receive queues have channels of their own, each is one more interrupt to place.",
-        _RESETS,
-        most=f"{_CHANNELS}/rx-max",
+        "-count",
     ),
-    _ethtool(
-        "net.tx_channels",
-        Severity.SLOWER,
-        f"{_CHANNELS}/tx-count",
+    _size(
+        *("net.tx_channels", Severity.SLOWER, "channels/tx"),
         "Where transmit queues have channels of their own, threads that share one wait for its lock.",
-        _RESETS,
-        most=f"{_CHANNELS}/tx-max",
+        "-count",
     ),
-    _ethtool(
-        "net.rx_ring",
-        Severity.STALL,
-        f"{_RINGS}/rx",
+    _size(
+        *("net.rx_ring", Severity.STALL, "rings/rx"),
         "A burst that is longer than the ring is dropped; a ring that is longer than the cache makes every packet "
         "a cache miss.",
-        _RESETS,
-        most=f"{_RINGS}/rx-max",
     ),
-    _ethtool(
-        "net.tx_ring",
-        Severity.SLOWER,
-        f"{_RINGS}/tx",
+    _size(
+        *("net.tx_ring", Severity.SLOWER, "rings/tx"),
         "What is sent while the ring is full waits in the queueing discipline.",
-        _RESETS,
-        most=f"{_RINGS}/tx-max",
     ),
     _switch(
-        "net.adaptive_rx",
-        Severity.SLOWER,
-        f"{_COALESCE}/use-adaptive-rx",
+        *("net.adaptive_rx", "coalesce/use-adaptive-rx"),
         "Adaptive moderation lengthens the wait before a receive interrupt as traffic grows: when a market moves, "
         "every message is held back longer.",
         "more interrupts under load, on the CPUs that serve the NIC",
     ),
     _switch(
-        "net.adaptive_tx",
-        Severity.SLOWER,
-        f"{_COALESCE}/use-adaptive-tx",
+        *("net.adaptive_tx", "coalesce/use-adaptive-tx"),
         "Adaptive moderation changes when sent buffers are given back, and with it when the next packet finds room.",
         "more interrupts under load, on the CPUs that serve the NIC",
     ),
-    _ethtool(
-        "net.rx_usecs",
-        Severity.SLOWER,
-        f"{_COALESCE}/rx-usecs",
+    _delay(
+        *("net.rx_usecs", "rx-usecs"),
         "The NIC delays its interrupt by this many microseconds after a packet, to see whether more packets come.",
-        "an interrupt for nearly every packet",
-        after=_ADAPTIVE,
     ),
-    _ethtool(
-        "net.rx_frames",
-        Severity.SLOWER,
-        f"{_COALESCE}/rx-max-frames",
+    _delay(
+        *("net.rx_frames", "rx-max-frames"),
         "This many packets end the wait of rx_usecs early; 1 ends it with the first packet.",
-        "an interrupt for nearly every packet",
-        after=_ADAPTIVE,
     ),
-    _ethtool(
-        "net.tx_usecs",
-        Severity.SLOWER,
-        f"{_COALESCE}/tx-usecs",
+    _delay(
+        *("net.tx_usecs", "tx-usecs"),
         "Sent buffers are given back this many microseconds late, in fewer interrupts.",
-        "an interrupt for nearly every packet sent",
-        after=_ADAPTIVE,
     ),
-    _ethtool(
-        "net.tx_frames",
-        Severity.SLOWER,
-        f"{_COALESCE}/tx-max-frames",
-        "This many sent packets end the wait of tx_usecs early.",
-        "an interrupt for nearly every packet sent",
-        after=_ADAPTIVE,
-    ),
+    _delay("net.tx_frames", "tx-max-frames", "This many sent packets end the wait of tx_usecs early."),
     _switch(
-        "net.ntuple",
-        Severity.SLOWER,
-        f"{_FEATURES}/rx-ntuple-filter",
+        *("net.ntuple", "features/rx-ntuple-filter"),
         "Filters in the NIC send a flow to the one queue whose reader wants it, before any CPU looks at a packet.",
         "switching it off removes the filters that are set",
     ),
     _switch(
-        "net.gro",
-        Severity.SLOWER,
-        f"{_FEATURES}/rx-gro",
+        *("net.gro", "features/rx-gro"),
         "Generic receive offload merges packets of one TCP stream and delivers them together.",
         "off costs throughput; multicast UDP is not merged anyway",
     ),
     _switch(
-        "net.lro",
-        Severity.SLOWER,
-        f"{_FEATURES}/rx-lro",
+        *("net.lro", "features/rx-lro"),
         "The NIC itself merges packets of one TCP stream and delivers the first with the last.",
         "off costs throughput",
     ),

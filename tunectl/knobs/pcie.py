@@ -7,6 +7,14 @@ from tunectl.knobs.row import Absence, Knob, View, once
 from tunectl.model import Severity
 
 _POLICY = "sys/module/pcie_aspm/parameters/policy"
+_SLEPT = "by itself, where nothing is sent. It wakes later than from L1."
+_ASKED = "once the card was put to sleep (PCI-PM). The card then wakes later."
+_SUBSTATES = {
+    "l1_1_aspm": f"The link goes from L1 to L1.1 {_SLEPT}",
+    "l1_2_aspm": f"The link goes from L1 to L1.2, in which even its common voltage is off, {_SLEPT}",
+    "l1_1_pcipm": f"The link goes to L1.1 {_ASKED}",
+    "l1_2_pcipm": f"The link goes to L1.2, in which even its common voltage is off, {_ASKED}",
+}
 
 
 def _no_links(view: View) -> str:
@@ -32,6 +40,21 @@ def _of_cards(path: str) -> PseudoFile:
     return PseudoFile(f"{DEVICES}/{{name}}/{path}", idle=_no_cards, among=_ways)
 
 
+def _of_link(name: str, why: str, after: tuple[str, ...] = ()) -> Knob:
+    """One state that a link can sleep in."""
+    return Knob(
+        f"pcie.{name}",
+        _of_cards(f"link/{name}"),
+        SWITCH,
+        Severity.SLOWER,
+        why=why,
+        source=f"Documentation/ABI/testing/sysfs-bus-pci (link/{name}); drivers/pci/pcie/aspm.c",
+        risk="more power",
+        after=after,
+        absence=Absence(("pcie_aspm=off",)),
+    )
+
+
 KNOBS = (
     Knob(
         "pcie.aspm_policy",
@@ -46,28 +69,19 @@ KNOBS = (
         after=("pcie.l0s_aspm", "pcie.l1_aspm"),
         absence=Absence(("pcie_aspm=off",)),
     ),
-    Knob(
-        "pcie.l0s_aspm",
-        _of_cards("link/l0s_aspm"),
-        SWITCH,
-        Severity.SLOWER,
-        why="A link in L0s takes microseconds to carry the next message, in each direction by itself. What is "
+    _of_link(
+        "l0s_aspm",
+        "A link in L0s takes microseconds to carry the next message, in each direction by itself. What is "
         "switched off here stays off whatever policy comes later.",
-        source="Documentation/ABI/testing/sysfs-bus-pci (link/l0s_aspm); drivers/pci/pcie/aspm.c",
-        risk="more power",
-        absence=Absence(("pcie_aspm=off",)),
     ),
-    Knob(
-        "pcie.l1_aspm",
-        _of_cards("link/l1_aspm"),
-        SWITCH,
-        Severity.SLOWER,
-        why="A link in L1 takes microseconds, and in its substates tens of them, to carry the next message. Without L1 "
+    # What takes L1 away takes its substates along, and gives L1 alone back: each has to be seen, and kept, before.
+    _of_link(
+        "l1_aspm",
+        "A link in L1 takes microseconds, and in its substates tens of them, to carry the next message. Without L1 "
         "there are no substates. What is switched off here stays off whatever policy comes later.",
-        source="Documentation/ABI/testing/sysfs-bus-pci (link/l1_aspm); drivers/pci/pcie/aspm.c",
-        risk="more power",
-        absence=Absence(("pcie_aspm=off",)),
+        after=tuple(f"pcie.{name}" for name in _SUBSTATES),
     ),
+    *(_of_link(name, why) for name, why in _SUBSTATES.items()),
     Knob(
         "pcie.runtime_power",
         _of_cards("power/control"),

@@ -11,7 +11,7 @@ the time where each is as long as max_ns allows, so it is max_ns that says how r
 - interruptions_per_s = r: 10 / r seconds.
 - stolen_ppm = s: interruptions of max_ns come s / max_ns times a second.
 - p99_9_ns = w: the share of arrivals that wait longer than w is (max_ns - w) times their rate, and may be 1/1000.
-- smis_per_s = r: 10 / r seconds; of none at all (0) as of a maximum. Where nobody counts them it is no limit.
+- smis_per_s = r, of the host: 10 / r seconds; of none at all (0) as of a maximum. Where nobody counts it is no limit.
 - max_ns: a maximum needs no number of observations; it holds for the time that was measured. That has to be twice as
   long as max_ns itself: a run that is shorter has no room for an interruption that is longer.
 
@@ -21,22 +21,15 @@ the remote tick). A limit that max_ns implies needs no more than that.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from tunectl.errors import UsageError
 from tunectl.probe.jitter_warnings import AS_GOOD_AS, CONSERVED_PPM, LEAST_S
-from tunectl.shapes import SMIS, Budget, Cpu, Jitter
+from tunectl.shapes import FIGURES, LIMITS, OF_HOST, Budget, Cpu, Jitter
 from tunectl.wording import plain
 
 OBSERVATIONS = 10
 USUAL_S = 5.0  # how long a run is where its limits need no longer one
 MOST_S = 60.0  # longer runs have to be asked for
-
-
-class _Measure(NamedTuple):
-    what: str  # in the reader's words
-    unit: str
-    needs_s: Callable[[float, float], float]  # the limit, and max_ns
 
 
 def _value(result: Jitter, cpu: Cpu, name: str) -> float:
@@ -45,19 +38,16 @@ def _value(result: Jitter, cpu: Cpu, name: str) -> float:
     return min(value * (1 + cpu.percentile_error_ppm / 1e6), cpu.max_ns) if name == "p99_9_ns" else value
 
 
-# The keys of [budget] in the host file: what each limits, its unit, and how long a run it needs.
-_MEASURES: Mapping[str, _Measure] = {
-    "max_ns": _Measure("the longest interruption", "ns", lambda limit, _: 2 * limit / 1e9),
-    "p99_9_ns": _Measure(
-        "the wait that 99.9 % of arrivals do not exceed",
-        "ns",
-        lambda limit, max_ns: OBSERVATIONS * max(max_ns - limit, 0.0) / (1e-3 * 1e9),
-    ),
-    "interruptions_per_s": _Measure("interruptions", "per second", lambda limit, _: OBSERVATIONS / limit),
-    "stolen_ppm": _Measure("time stolen", "ppm", lambda limit, max_ns: OBSERVATIONS * max_ns / (limit * 1000)),
-    SMIS: _Measure("SMIs", "per second", lambda limit, _: OBSERVATIONS / limit if limit else 0.0),
+def _of_number(limit: float, _: float) -> float:
+    return OBSERVATIONS / limit if limit else 0.0
+
+
+# How long a run it takes to judge by a limit, and by max_ns beside it; of any other, as of a number.
+_NEEDS_S: Mapping[str, Callable[[float, float], float]] = {
+    "max_ns": lambda limit, _: 2 * limit / 1e9,
+    "p99_9_ns": lambda limit, max_ns: OBSERVATIONS * max(max_ns - limit, 0.0) / (1e-3 * 1e9),
+    "stolen_ppm": lambda limit, max_ns: OBSERVATIONS * max_ns / (limit * 1000),
 }
-KEYS = tuple(_MEASURES)
 
 
 def check_limits(limits: Mapping[str, float], keys: Sequence[str], where: str) -> None:
@@ -65,7 +55,7 @@ def check_limits(limits: Mapping[str, float], keys: Sequence[str], where: str) -
     for name, limit in limits.items():
         if name not in keys:
             raise UsageError(f"{where}: unknown limit {name}", f"known are {', '.join(keys)}")
-        is_none = name == SMIS and limit == 0
+        is_none = name in OF_HOST and limit == 0
         if isinstance(limit, bool) or not isinstance(limit, int | float) or not (limit > 0 or is_none):
             raise UsageError(f"{where}: {name} = {limit!r} is no number above zero")
 
@@ -75,9 +65,9 @@ def needed_s(limits: Mapping[str, float]) -> dict[str, float]:
 
     UsageError for an unknown limit or one that is no number above zero.
     """
-    check_limits(limits, KEYS, "budget")
+    check_limits(limits, tuple(LIMITS), "budget")
     max_ns = limits.get("max_ns", math.inf)
-    return {name: max(_MEASURES[name].needs_s(limit, max_ns), LEAST_S) for name, limit in limits.items()}
+    return {name: max(_NEEDS_S.get(name, _of_number)(limit, max_ns), LEAST_S) for name, limit in limits.items()}
 
 
 def suggested_s(limits: Mapping[str, float]) -> float:
@@ -95,21 +85,21 @@ def judge(result: Jitter, limits: Mapping[str, float]) -> Budget:
     none. `not_judged` has a sentence for each limit that the run was too short for.
     UsageError for an unknown limit or one that is no number above zero.
     """
-    if result.worst(SMIS) is None:  # nobody counts them here
-        limits = {name: limit for name, limit in limits.items() if name != SMIS}
+    uncounted = [name for name in OF_HOST if result.worst(name) is None]
+    limits = {name: limit for name, limit in limits.items() if name not in uncounted}
     needed = needed_s(limits)
-    pairs = [(cpu, name) for cpu in result.cpus for name in limits if name != SMIS and not cpu.unfit]
-    pairs += [(cpu, name) for cpu in result.cpus[:1] for name in limits if name == SMIS]
-    if result.ended_by == "until":  # a gap chose when it ended, so rates and shares are not the host's
-        pairs = [(cpu, name) for cpu, name in pairs if name == "max_ns"]
+    pairs = [(f"CPU {cpu.cpu}: ", cpu, name) for cpu in result.cpus for name in FIGURES if not cpu.unfit]
+    pairs += [("", cpu, name) for cpu in result.cpus[:1] for name in OF_HOST]
     over: list[str] = []
     broken = []
-    for cpu, name in pairs:
-        value, limit, (what, unit, _) = _value(result, cpu, name), limits[name], _MEASURES[name]
-        if not value <= limit:
-            over.append(name)
-            whose = "" if name == SMIS else f"CPU {cpu.cpu}: "
-            broken.append(f"{whose}{what}: {value:.10g} {unit}, allowed {limit:.10g} {unit} ({name})")
+    for whose, cpu, name in pairs:
+        # Where a gap chose when it ended, rates and shares are not the host's.
+        if name in limits and (name == "max_ns" or result.ended_by != "until"):
+            value, limit, shape = _value(result, cpu, name), limits[name], LIMITS[name]
+            if not value <= limit:
+                over.append(name)
+                figures = f"{value:.10g} {shape.unit}, allowed {limit:.10g} {shape.unit}"
+                broken.append(f"{whose}{shape.what}: {figures} ({name})")
     short = [*_hidden(result, limits), *_too_short(result, needed)]
     # Why what was kept says nothing about a CPU of one's own: once, since two CPUs may have the same.
     not_alone = [text for cpu in result.cpus for text in cpu.unfit] + [cpu.shared for cpu in result.cpus if cpu.shared]
@@ -125,7 +115,7 @@ def _hidden(result: Jitter, limits: Mapping[str, float]) -> list[str]:
     """
     threshold, default = result.threshold_ns, result.default_threshold_ns
     counted = default and threshold > default
-    gaps = ((name, limit) for name, limit in limits.items() if name != SMIS)
+    gaps = [(name, limits[name]) for name in FIGURES if name in limits]
     hidden = [name for name, limit in gaps if (threshold > limit if name.endswith("_ns") else counted)]
     return [f"{name}: gaps below the threshold of {threshold:,} ns were not counted" for name in hidden]
 

@@ -8,7 +8,8 @@ from tunectl.cpulist import named_cpus
 from tunectl.model import Document
 from tunectl.shapes import (
     FEED_STAGES,
-    SMIS,
+    LIMITS,
+    AnyCase,
     Bounds,
     Comparison,
     DecidingRow,
@@ -258,15 +259,6 @@ def searched_of(result: Jitter) -> str:
     return f"{searched}; {unknown}" if unknown else searched
 
 
-_LIMITED = {
-    "max_ns": "longest interruption",
-    "p99_9_ns": "P99.9 of arrivals",
-    "interruptions_per_s": "interruptions",
-    "stolen_ppm": "stolen time",
-    SMIS: "SMIs",
-}
-
-
 class Limited(NamedTuple):
     """A figure beside its limit; `share` is the figure in limits, None where there is no limit."""
 
@@ -283,14 +275,14 @@ def limits_of(probe: Jitter | None) -> list[Limited]:
     rows: list[Limited] = []
     if not probe:
         return rows
-    for measure, label in _LIMITED.items():
+    for measure, shape in LIMITS.items():
         each = [(value, cpu.cpu) for cpu in probe.cpus if (value := probe.figure(cpu, measure)) is not None]
         if each:
             value, cpu = max(each)
             limit = probe.budget.limits.get(measure)
             said = "-" if limit is None else written(measure, limit)
-            where = "the host" if measure == SMIS else f"CPU {cpu}"
-            rows.append(limited(label, written(measure, value), said, where, value, limit))
+            where = "the host" if shape.of_host else f"CPU {cpu}"
+            rows.append(limited(shape.label, written(measure, value), said, where, value, limit))
     return rows
 
 

@@ -11,7 +11,7 @@ from tunectl.report.actions import todo
 from tunectl.report.escape import printable
 from tunectl.report.figures import feed_of, probe_of
 from tunectl.report.findings import brief, counts, groups, name_of
-from tunectl.shapes import SMIS
+from tunectl.shapes import OF_HOST
 from tunectl.verdict import fails_gate
 from tunectl.wording import plural, sentence
 
@@ -93,7 +93,7 @@ def _perfdata(document: Document) -> Iterator[str]:
             ("probe_arrival_p99.9", "p99_9_ns", 1000, "us"),
             ("probe_interruptions_per_s", "interruptions_per_s", 1, ""),
             ("probe_stolen", "stolen_ppm", 10000, "%"),
-            ("probe_smis_per_s", SMIS, 1, ""),
+            *((f"probe_{key}", key, 1, "") for key in OF_HOST),
         ):
             yield from _figure(label, probe.worst(measure), probe.budget.limits.get(measure), scale, unit)
     if feed := feed_of(document):

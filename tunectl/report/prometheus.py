@@ -21,7 +21,7 @@ from tunectl.model import Document
 from tunectl.report.escape import printable
 from tunectl.report.figures import feed_of, probe_of
 from tunectl.report.findings import counts
-from tunectl.shapes import SMIS, Budget, Feed, Jitter
+from tunectl.shapes import LIMITS, OF_HOST, Budget, Feed, Jitter
 from tunectl.verdict import SECTIONS, fails_gate
 
 MAX_TARGETS = 100  # series per knob; tunectl_drifted_targets has the whole count
@@ -33,6 +33,7 @@ _TUNED = ("compliant", "drifted", "pending-reboot", "unreadable")
 _JUDGED = ("within", "broken")  # verdicts of a budget
 _SECOND = 1e9  # nanoseconds
 _PPM = 1e6
+_OF_HOST = {key: key.replace("_per_s", "_per_second") for key in OF_HOST}
 Sample = tuple[Any, *tuple[str, ...]]  # a number, then labels
 
 
@@ -154,8 +155,10 @@ def _probe(document: Document, probe: Jitter | None) -> Iterator[Metric]:
         figures = [(probe.figure(cpu, measure), str(cpu.cpu)) for cpu in probe.cpus]
         known = [(value / scale, cpu) for value, cpu in figures if value is not None]
         yield _gauge(document, f"probe_{name}", text, known, "cpu")
-    if (rate := probe.worst(SMIS)) is not None:
-        yield _gauge(document, "smis_per_second", "SMIs of the host; no sample where nobody counts them.", [(rate,)])
+    for key, name in _OF_HOST.items():
+        if (rate := probe.worst(key)) is not None:
+            text = f"{LIMITS[key].what} of the host; no sample where nobody counts them."
+            yield _gauge(document, name, text, [(rate,)])
     gaps, arrivals = ([(cpu, getattr(cpu, field)) for cpu in probe.cpus] for field in ("gap_ns", "arrival_ns"))
     for name, each, text in (
         ("gap", gaps, "Percentiles of how long a CPU was away, by interruption."),
@@ -172,7 +175,7 @@ def _budget(document: Document, budget: Budget) -> Iterator[Metric]:
         ("p99_9_ns", "arrival_p99_9_seconds", _SECOND),
         ("interruptions_per_s", "interruptions_per_second", 1),
         ("stolen_ppm", "stolen_ratio", _PPM),
-        (SMIS, "smis_per_second", 1),
+        *((key, name, 1) for key, name in _OF_HOST.items()),
     ):
         if (allowed := budget.limits.get(limit)) is not None:
             text = f"The budget's {limit}, in base units."

@@ -68,6 +68,8 @@ WORDS = {
     "ptp_right": ("compliant", "steers the clock by grandmaster"),
     "ptp_unvouched": ("unreadable", "its grandmaster does not vouch for its time"),
     "ptp_source_gone": ("drifted", "it follows nobody: its port v0 is"),
+    "ptp_hangs": ("unreadable", "gave no answer within 2 s at /var/run/ptp4l"),
+    "ptp_full": ("unreadable", "gave no answer within 2 s at /var/run/ptp4l"),
     "ptp_and_chrony": ("drifted", "steer one clock"),
     "ptp_beside_chrony": ("compliant", "chronyd (pid"),
     "free_port": ("unreadable", "any user may listen there"),
@@ -91,10 +93,13 @@ def test_what_is_said_of_it(case: str, noclock: Path) -> None:
     assert bool(found["fix"]) == (outcome != "compliant")
 
 
-def test_who_is_root_already_is_told_to_start_it_again(noclock: Path) -> None:
+@pytest.mark.parametrize(("case", "name"), [("chrony_hangs", "chronyd"), ("ptp_hangs", "ptp4l"), ("ptp_full", "ptp4l")])
+def test_who_is_root_already_is_told_to_start_it_again(case: str, name: str, noclock: Path) -> None:
     if why := lacking():
         pytest.skip(f"needs root, namespaces, chrony and linuxptp: {why}")
-    assert "start it again" in told("chrony_hangs", noclock)["fix"]
+    fix = told(case, noclock)["fix"]
+    assert fix.startswith(f"see in its log why {name} gives no answer")
+    assert "start it again" in fix
 
 
 def test_it_says_by_how_much_and_by_how_much_at_most(noclock: Path) -> None:

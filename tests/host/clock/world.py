@@ -285,6 +285,28 @@ def ptp_source_gone() -> Look | None:
     return until(is_wrong)
 
 
+def ptp_hangs() -> Look | None:
+    """It did, and says nothing any more."""
+    grandmaster()
+    keeping = ptp4l()
+    if until(is_right) is None:
+        return None
+    keeping.send_signal(signal.SIGSTOP)
+    return until(is_unknown)
+
+
+def ptp_full() -> Look | None:
+    """It hangs, and so many have asked that nobody takes a question any more (net.unix.max_dgram_qlen)."""
+    if ptp_hangs() is None:
+        return None
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as asking:
+        asking.setblocking(False)
+        with suppress(BlockingIOError):
+            while True:
+                asking.sendto(b"?", "/run/ptp4l")
+    return until(is_unknown)
+
+
 def ptp_and_chrony() -> Look | None:
     """Both steer one clock."""
     serve_time()
@@ -382,6 +404,7 @@ CASES: dict[str, Case] = {
                 chrony_at_its_path,
                 two_chronyds,
             ),
+            *(ptp_hangs, ptp_full),
             *(ptp_right, ptp_unvouched, ptp_source_gone, ptp_and_chrony, ptp_beside_chrony, free_port, true_answer),
         )
     },

@@ -94,11 +94,14 @@ def test_the_count_wraps_at_32_bits(xeon: Watched) -> None:
 
 
 def test_where_nobody_counts_smis_it_is_unknown_or_not_there(xeon: Watched, tmp_path: Path) -> None:
-    xeon.look()
     xeon.remove("dev/cpu/0/msr")
     look = xeon.look()
     assert (one(look, "smis").freshness, "sudo modprobe msr" in one(look, "smis").reason) == (STALE, True)
     assert healths("SmiOnHost", look) == {"host": Health.UNKNOWN}
+    msr(xeon, 0, 7)
+    xeon.look()
+    xeon.remove("dev/cpu/0/msr")  # somebody took the module away: what was watched is lost
+    assert one(xeon.look(), "smis").freshness is NO_DATA
     Tree(xeon.root).value("sys/module/msr/parameters/allow_writes", "default")
     assert "is not given" in one(xeon.look(), "smis").reason
     for name, isolated, why in (("epyc", {3, 19}, "only Intel"), ("lab4", {2, 3}, "virtual machine")):
@@ -171,6 +174,27 @@ def test_memory_that_mends_itself_is_told_by_controller(xeon: Watched) -> None:
     look = xeon.look()
     assert of(look, "memory_errors")["mc0"].freshness is NO_DATA
     assert healths("MemoryErrors", look)["mc0"] is Health.UNKNOWN
+
+
+def test_the_module_that_mends_is_named(xeon: Watched) -> None:
+    """Ten in ten minutes are trouble, nine are chance; the hardware does not always say which module it was."""
+    Tree(xeon.root).values(f"{EDAC}/mc1/dimm2", dimm_ce_count=0, dimm_label="CPU_SrcID#1_MC#0_Chan#1_DIMM#0")
+    Tree(xeon.root).values(f"{EDAC}/mc1/rank3", dimm_ce_count=0)
+    looks = [xeon.look()]
+    xeon.write(f"{EDAC}/mc1/ce_count", 9)
+    xeon.write(f"{EDAC}/mc1/dimm2/dimm_ce_count", 8)  # and ce_noinfo_count 1
+    looks.append(xeon.look())
+    assert healths("MemoryErrors", *looks) == {"mc0": Health.GOOD, "mc1": Health.BETWEEN}
+    xeon.write(f"{EDAC}/mc1/ce_count", 10)
+    xeon.write(f"{EDAC}/mc1/rank3/dimm_ce_count", 1)
+    looks.append(xeon.look())
+    assert healths("MemoryErrors", *looks) == {"mc0": Health.GOOD, "mc1": Health.BAD}
+    sample = of(looks[-1], "memory_errors")["mc1"]
+    assert (sample.value, sample.kind) == (10, "CPU_SrcID#1_MC#0_Chan#1_DIMM#0 8, rank3 1")
+    xeon.write(f"{EDAC}/mc1/dimm2/dimm_ce_count", "nonsense")
+    assert of(xeon.look(), "memory_errors")["mc1"].kind == "rank3 1"
+    xeon.write(f"{EDAC}/mc1/ce_count", 0)  # reset_counters: began anew, and adds nothing
+    assert of(xeon.look(), "memory_errors")["mc1"].value == 10
 
 
 def test_a_link_that_flaps_is_told(xeon: Watched) -> None:

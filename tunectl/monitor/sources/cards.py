@@ -15,6 +15,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.rising import Rising
 from tunectl.monitor.watched_host import Source, WatchedHost
+from tunectl.wording import few
 
 _NAME = "cards"
 _EVERY_S = 10.0
@@ -92,11 +93,23 @@ def _kernels(root: Sysroot, interfaces: tuple[str, ...]) -> Iterator[tuple[Subje
             kind = f"on the way to {ways[address]}" if address in ways else ""
             yield ("pcie_errors", address), _Seen(_errors(text), kind=kind)
     for controller in root.listdir(_EDAC):
-        if root.exists(f"{_EDAC}/{controller}/ce_count"):
-            yield ("memory_errors", controller), _number(root, f"{_EDAC}/{controller}/ce_count")
+        place = f"{_EDAC}/{controller}"
+        if root.exists(f"{place}/ce_count"):
+            kind = few([f"{name} {count:,}" for name, count in _modules(root, place) if count])
+            yield ("memory_errors", controller), _number(root, f"{place}/ce_count")._replace(kind=kind)
     for nic in interfaces:
         if root.exists(f"{_NET}/{nic}/carrier_changes"):
             yield ("carrier_changes", nic), _number(root, f"{_NET}/{nic}/carrier_changes")
+
+
+def _modules(root: Sysroot, controller: str) -> Iterator[tuple[str, int]]:
+    """Each module's label and all that it mended: `dimm0`, of drivers that know rows alone `rank0`.
+
+    Some errors are of no module that the hardware named, so what the controller counts is judged.
+    """
+    for name in sorted(root.listdir(controller)):
+        if _is_count(count := root.get(f"{controller}/{name}/dimm_ce_count")):
+            yield root.get(f"{controller}/{name}/dimm_label")[:40] or name, int(count)
 
 
 def _errors(text: str) -> dict[str, int]:
@@ -133,6 +146,7 @@ SOURCE = Source(
     (
         "/sys/bus/pci/devices/*/aer_dev_correctable",
         "/sys/devices/system/edac/mc/mcN/ce_count",
+        "/sys/devices/system/edac/mc/mcN/dimmN/dimm_ce_count",
         "/sys/class/net/N/carrier_changes",
         "/sys/class/net/N/statistics/rx_missed_errors",
         "ethtool's statistics of the interfaces in [network]",

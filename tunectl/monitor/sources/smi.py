@@ -6,7 +6,7 @@ An SMI stops every CPU until all have left it, so the count of one tells of all 
 from collections.abc import Iterator
 
 from tunectl.host.counters import INTERRUPTS
-from tunectl.host.hardware import count_smis, never_smis
+from tunectl.host.hardware import MOST_SMIS_PER_S, count_smis, never_smis
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.rising import Rising
 from tunectl.monitor.watched_host import Source, WatchedHost
@@ -23,18 +23,24 @@ class _Kept:
         if not host.root.live and not host.root.exists("dev/cpu"):
             self.never = self.never or "a recording has no MSRs"
         self.rising = Rising(INTERRUPTS)  # 32 bits, too
-        self.next_at = 0.0
+        self.cpu = self.count = -1  # who said what at the last look, and when that was
+        self.at = self.next_at = 0.0
         self.sample = Sample(_QUANTITY, _SUBJECT, None, _NAME, Freshness.ABSENT, self.never)
 
     def look(self, host: WatchedHost) -> None:
         """Counts again. Where it cannot be counted nobody knows, which is no good news."""
-        self.next_at = host.taken_at + _EVERY_S
-        smis = count_smis(host.root, host.online - host.quiet)
+        now, spared = host.taken_at, host.online - host.quiet
+        self.next_at = now + _EVERY_S
+        smis = count_smis(host.root, spared)
         if smis.count is None:
-            self.sample = Sample(_QUANTITY, _SUBJECT, None, _NAME, Freshness.STALE, smis.reason)
+            lost = Freshness.STALE if self.count < 0 else Freshness.NO_DATA  # SourceLost tells of what was there before
+            self.sample = Sample(_QUANTITY, _SUBJECT, None, _NAME, lost, smis.reason)
             return
-        self.rising.add(host.taken_at, {"": smis.count})
-        self.sample = self.rising.sample(host.taken_at, _QUANTITY, _SUBJECT, _NAME)
+        if min(spared) != self.cpu or smis.count - self.count > (now - self.at) * MOST_SMIS_PER_S:
+            self.rising.add(now, {})  # the count of another CPU, or one that no host can have come to, is no rise
+        self.cpu, self.count, self.at = min(spared), smis.count, now
+        self.rising.add(now, {"": smis.count})
+        self.sample = self.rising.sample(now, _QUANTITY, _SUBJECT, _NAME)
 
 
 def read(host: WatchedHost) -> Iterator[Sample]:
