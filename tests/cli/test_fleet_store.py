@@ -4,9 +4,11 @@ import csv
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import pytest
 from tests.cli.places import complaint
 from tests.cli.test_commands import valid
 from tests.cli.test_fleet import fresh, stamp
+from tests.fleet.cage import TUNECTL
 from tests.fleet.made import preflight, written
 from tests.fleet.test_keep import HOSTILE, no_go
 from tests.ran import Ran
@@ -128,6 +131,29 @@ def test_a_query(tunectl: Run, store: Path) -> None:
     assert "there are more: --rows 0 shows all" in cut.out
     refused = tunectl("fleet", "sql", "COPY runs TO '/tmp/x.csv'", "--store", store)
     assert (refused.code, refused.err.count("\n")) == (2, 1)
+
+
+MUCH = [
+    "SELECT length(repeat('x', 2500000000))",
+    "SELECT count(*) FROM range(1000000000000)",
+    "SELECT length(string_agg(range::VARCHAR, ',')) FROM range(100000000)",
+    "SELECT count(*) FROM (SELECT unnest(range(100000))) a, (SELECT unnest(range(100000))) b, range(100000)",
+    "SELECT list(range) FROM range(100000000)",
+    "SELECT repeat('x', 20000000) FROM range(100)",
+]
+
+
+@pytest.mark.parametrize("query", MUCH)
+def test_a_query_has_its_memory_and_its_time(store: Path, query: str) -> None:
+    words = ["fleet", "sql", query, "--memory", "60", "--limit", "1", "--store", str(store)]
+    began, errors = time.monotonic(), store / "errors"
+    with errors.open("w") as stream:
+        started = subprocess.Popen([str(TUNECTL), *words], stdout=subprocess.DEVNULL, stderr=stream)
+        _, status, used = os.wait4(started.pid, 0)
+    assert (os.waitstatus_to_exitcode(status), errors.read_text().count("\n")) == (1, 1), errors.read_text()
+    assert re.search(r"longer than 1 s|more than 60 MB|Out of Memory", errors.read_text())
+    assert used.ru_maxrss < 300 << 10
+    assert time.monotonic() - began < 30  # of a machine under load
 
 
 def test_hostile_names_are_drawn_as_data(tunectl: Run, tmp_path: Path) -> None:

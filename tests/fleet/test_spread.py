@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tunectl.fleet.spread import spread
+from tunectl.fleet.spread import answered, spread
 
 ITEMS = range(1000)
 OWN = os.getpid()
@@ -73,3 +73,17 @@ def test_it_does_without_descriptors() -> None:
         assert [*spread(ITEMS, str)] == [*map(str, ITEMS)]
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_an_answer_is_that_of_the_work_within_its_limits() -> None:
+    before = children()
+    assert answered(os.getpid, 1 << 28, 60) != OWN
+    with pytest.raises(ZeroDivisionError):
+        answered(lambda: 1 // 0, 1 << 28, 60)
+    with pytest.raises(MemoryError):
+        answered(lambda: len(bytes(1 << 29)), 1 << 28, 60)
+    with pytest.raises(MemoryError):
+        answered(lambda: os.kill(os.getpid(), signal.SIGKILL), 1 << 28, 60)
+    with pytest.raises(TimeoutError):
+        answered(signal.pause, 1 << 28, 0.1)
+    assert children() == before
