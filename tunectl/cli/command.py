@@ -110,15 +110,20 @@ def emit(
     terminal = is_terminal(sys.stdout)
     colour = terminal and may_colour()
     width = terminal_width(100) if terminal or "COLUMNS" in os.environ else 100
-    text = render(document, options.fmt, width=width, colour=colour)
+    if options.fmt == "json":  # by far the longest: of a fleet larger than all that it says
+        from tunectl.report.json import pieces
+
+        texts = pieces(document)
+    else:
+        texts = iter([render(document, options.fmt, width=width, colour=colour)])
     try:
         if sys.stdout is None:  # it was closed before we started
             raise OSError(errno.EBADF, "standard output is closed")
-        if options.fmt == "text":
-            text = encodable(text, sys.stdout.encoding or "utf-8")
-        # The other formats are UTF-8 by definition, whatever the terminal's encoding.
-        out = text if options.fmt == "text" else text.encode()
-        click.echo(out, nl=not text.endswith("\n"), color=colour)
+        for text in texts:
+            # The other formats are UTF-8 by definition, whatever the terminal's encoding.
+            is_text = options.fmt == "text"
+            out = encodable(text, sys.stdout.encoding or "utf-8") if is_text else text.encode()
+            click.echo(out, nl=is_text and not text.endswith("\n"), color=colour)
     except BrokenPipeError:  # its reader has gone, and wants to hear nothing
         raise
     except OSError as error:
