@@ -237,6 +237,13 @@ _SIMPLE = (str, int, bool, type(None))
 _SAID = ("reasons", "notes", "fix", "restore")  # fields with commands
 
 
+@lru_cache(1 << 13)
+def _typed_text(how: Typed, text: str) -> str:
+    """Made once: thousands of hosts give the same reasons."""
+    named = " ".join(map(shell_word, (how.program, *how.words)))
+    return _COMMAND.sub(lambda _: named, text)
+
+
 @lru_cache
 def _typed_fix(how: Typed, fix: Fix) -> Fix:
     """Made once: thousands of findings have the same fix."""
@@ -259,8 +266,7 @@ class Typed(NamedTuple):
         """A text with commands of ours, each with the options. sudo hands no environment on, so they are words."""
         if isinstance(text, Commands):
             return kinds.started(text, (self.program, *self.words))
-        named = " ".join(map(shell_word, (self.program, *self.words)))
-        return _COMMAND.sub(lambda _: named, text)
+        return _typed_text(self, text)
 
     def fix(self, fix: Fix) -> Fix:
         """The same of a fix: without a host file `apply` has nothing to go by."""
