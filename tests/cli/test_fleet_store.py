@@ -93,6 +93,7 @@ def test_a_host_and_a_knob_over_folders_and_columns(tunectl: Run, store: Path) -
     table = tunectl("fleet", "history", "--knob", "mm.swappiness", "--store", store, "--format", "json")
     assert [row[:4] for row in valid("fleet.table", table.out)["rows"]] == [
         ["yesterday", "", "compliant", 1],
+        ["yesterday", "", "no document", 1],
         ["today", "", "compliant", 1],
         ["today", "", "drifted", 1],
     ]

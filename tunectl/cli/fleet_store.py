@@ -201,6 +201,13 @@ def spare_isolated(options: Options) -> None:
         stay_off(root, read_scope_facts(root).quiet)
 
 
+def named(store: Path, name: str) -> tuple[Session, bool]:
+    """A session by its name or directory; is it in columns only? Its folder may be newer, and is asked first."""
+    directory = session_directory(store, name)
+    kept = read_manifest(store).sessions.get(name)
+    return Session(name, str(directory), kept.at if kept else ""), kept is not None and not directory.is_dir()
+
+
 def kept_body(store: Path, name: str, hosts: tuple[str, ...], peers: str) -> dict[str, Any]:
     """tunectl.fleet/1 of a session in columns."""
     with ask.asking(store, name) as connection:
