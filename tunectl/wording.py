@@ -52,6 +52,20 @@ def plain(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
+def percent(value: float | None) -> str:
+    """`12.3 %`: three digits, but as many as it takes to say of less than 100 % that it is: `99.99 %`."""
+    if value is None or not 99.95 <= value < 100:
+        return f"{plain(value)} %"
+    return f"{value:.{math.ceil(-math.log10(100 - value) - 1e-6)}f} %"
+
+
+def in_tenths(value: float, part: float, whole: float) -> str:
+    """`12.3 %`, as a column has it; what is not nothing is `<0.1 %`, and what is not all `>99.9 %`."""
+    if part > 0 and value < 0.05:
+        return "<0.1 %"
+    return ">99.9 %" if part < whole and value >= 99.95 else f"{value:.1f} %"
+
+
 def ghz(khz: float) -> str:
     """1200000 -> 1.2 GHz"""
     return f"{round(khz / 1e6, 2):g} GHz"
@@ -62,8 +76,8 @@ _UNITS: Mapping[str, Callable[[float], str]] = {
     "ns": nanoseconds,
     "khz": ghz,
     "s": lambda rate: f"{plain(rate)}/s",
-    "ppm": lambda ppm: f"{plain(ppm / 1e4)} %" if ppm >= 9999.5 else f"{plain(ppm)} ppm",
-    "percent": lambda percent: f"{plain(percent)} %",
+    "ppm": lambda ppm: percent(ppm / 1e4) if ppm >= 9999.5 else f"{plain(ppm)} ppm",
+    "percent": percent,
 }
 
 

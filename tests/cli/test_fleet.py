@@ -100,6 +100,7 @@ def test_a_gate_has_an_exit_code_for_each_answer(tunectl: Run, tmp_path: Path) -
     assert said[-1].startswith("UNKNOWN  canary @-")
     assert "  UNKNOWN  lost" in said
     assert len(said) < 40
+    assert "; permitted are 99.99 %" in tunectl(*words, "99.99%", "--canary", "A").out
     by_fact = tunectl(*words, "99%", "--confidence", "0.5", "--canary", "kernel=6.B", "--format", "json")
     assert (by_fact.code, valid("fleet.gate", by_fact.out)["share"]["verdict"]) == (0, "go")
     bad = fresh("tx-01", "no-go")

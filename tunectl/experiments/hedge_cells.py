@@ -37,7 +37,7 @@ from tunectl.experiments.pair import (
 from tunectl.experiments.tick_figures import FEWEST, Figures, ratio
 from tunectl.probe.phase import evidence
 from tunectl.shapes import Maybe, Measured, having
-from tunectl.wording import nanoseconds, plural
+from tunectl.wording import nanoseconds, percent, plural
 
 SERVERS = ("a", "b")
 _PERCENTILE = re.compile(r"p([0-9]{2}(?:\.[0-9]{1,2})?)", re.ASCII)
@@ -323,7 +323,7 @@ def case_warnings(case: RawCase, run: RawHedge) -> Iterator[str]:
     yield from _collapsed(case)
     if _is_saturated(case) and not is_collapsed(case):  # by the requests alone, or by what a limited queue admits
         what = "what they cannot do is refused" if case.shed_at else "the queues do not recover from what fills them"
-        yield f"saturated: the servers were free for {100 * case.free:.2g} % of the time; {what}"
+        yield f"saturated: the servers were free for {percent(100 * case.free)} of the time; {what}"
     yield from _starved(case)
     if is_dependent(case):
         yield (
@@ -346,7 +346,7 @@ def _missed(case: RawCase) -> Iterator[str]:
     said = next((f"more than {100 * beyond:g} % missed: " for beyond in _TOLD if share > beyond), "")
     yield (
         f"{said}{case.shed} of {case.offered} requests were refused and {case.unanswered} had no answer "
-        f"({100 * share:.2g} %), so {', '.join([*lost, 'the mean'])} and the longest have no value"
+        f"({percent(100 * share)}), so {', '.join([*lost, 'the mean'])} and the longest have no value"
     )
 
 
@@ -362,7 +362,7 @@ def is_collapsed(case: RawCase) -> bool:
 def _unanswered(case: RawCase) -> str:
     if case.unanswered <= UNANSWERED_MOST * case.offered:
         return ""
-    return f"{100 * case.unanswered / case.offered:.3g} % of the requests had no answer"
+    return f"{percent(100 * case.unanswered / case.offered)} of the requests had no answer"
 
 
 def _grows(case: RawCase) -> bool:
@@ -392,8 +392,8 @@ def _collapsed(case: RawCase) -> Iterator[str]:
         )
     if _is_filled(case) and not reasons:
         reasons.append(
-            f"second copies, of {100 * case.hedged / case.offered:.3g} % of the requests, fill the servers, which were "
-            f"free for {100 * case.free:.2g} % of the time: the queues stand still at their worst, and "
+            f"second copies, of {percent(100 * case.hedged / case.offered)} of the requests, fill the servers, "
+            f"which were free for {percent(100 * case.free)} of the time: the queues stand still at their worst, and "
             "no burst is worked off"
         )
     if reasons:

@@ -28,7 +28,7 @@ from tunectl.experiments.pair import (
 )
 from tunectl.experiments.tick_figures import Figures, halved, ratio
 from tunectl.shapes import PERCENTILES, Maybe, Measured
-from tunectl.wording import plural
+from tunectl.wording import percent, plural
 
 TIMERS = ("timerfd", "clock_nanosleep")  # the kernel sends, by a schedule
 _RAN, _SLICES = 7, 9  # fields of a cpu line of /proc/schedstat (Documentation/scheduler/sched-stats.rst)
@@ -179,7 +179,7 @@ def why_void(case: RawCase, run: RawWake) -> str:
     met = met_others(case, run)
     if met is None or met <= OTHERS_MOST:
         return _why_unready(case, run)
-    shown = f"{100 * met:.2g} %" if met < 0.995 else "nearly all"
+    shown = percent(100 * met)
     return (
         f"void: in {shown} of the messages another task ran on CPU {receiver} (it may in {100 * OTHERS_MOST:.0f} %): "
         "the delays are not those of a sleeper that has its CPU to itself"
