@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis.strategies import floats
 
 from tunectl.model import Finding, Match, Outcome
-from tunectl.wording import in_tenths, percent, plain, sentence, standing, written
+from tunectl.wording import by_chance, in_tenths, percent, plain, sentence, standing, written
 
 
 def test_a_sentence_has_the_name_the_values_and_the_reason() -> None:
@@ -66,4 +66,12 @@ def test_no_part_is_rounded_to_all_or_nothing(value: float) -> None:
 def test_a_column_of_shares() -> None:
     assert [in_tenths(value, value, 100) for value in (0, 0.01, 0.05, 50, 99.9, 99.96, 100)] == [
         *("0.0 %", "<0.1 %", "0.1 %", "50.0 %", "99.9 %", ">99.9 %", "100.0 %")
+    ]
+
+
+def test_how_rare_a_score_is() -> None:
+    assert [by_chance(score) for score in (3.5, 3, 2.5)] == [
+        "beyond 3.5: 1 of 2,000 by chance",
+        "beyond 3: 1 of 400 by chance",
+        "beyond 2.5: 1 of 80 by chance",
     ]

@@ -66,6 +66,11 @@ def in_tenths(value: float, part: float, whole: float) -> str:
     return ">99.9 %" if part < whole and value >= 99.95 else f"{value:.1f} %"
 
 
+def by_chance(score: float) -> str:
+    """`beyond 3.5: 1 of 2,000 by chance`: of values that are normally distributed, so many deviations off."""
+    return f"beyond {score:g}: 1 of {float(f'{1 / math.erfc(score / math.sqrt(2)):.1g}'):,.0f} by chance"
+
+
 def ghz(khz: float) -> str:
     """1200000 -> 1.2 GHz"""
     return f"{round(khz / 1e6, 2):g} GHz"

@@ -1,8 +1,8 @@
 """`tunectl fleet` as installed: a session from its list to its report, exit codes, what is refused."""
 
 import json
-import shutil
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable

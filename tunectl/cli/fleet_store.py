@@ -98,7 +98,8 @@ def _alone(store: Path) -> Iterator[None]:
     except OSError as error:
         raise TunectlError(f"cannot write in {store}: {error.strerror}") from error
     if held is None:
-        raise TunectlError(f"{store}: {lockfile.holder_of(str(store / 'lock'))} takes sessions in at this moment")
+        by = lockfile.holder_of(str(store / "lock"))
+        raise TunectlError(f"{store}: sessions are taken in at this moment, by {by}", "wait for the end of it")
     try:
         yield
     finally:
@@ -136,8 +137,12 @@ def diff(options: Options, store: Path, before: str, after: str) -> int:
 @click.argument("names", nargs=-1, metavar="[SESSION]...", shell_complete=one_of(session_names))
 @click.option("--table", type=click.Choice([*TABLES]), default="runs", show_default=True, help="Which.")
 @click.option("--output", required=True, metavar="FILE", help="Where to.")
-def export(options: Options, store: Path, names: tuple[str, ...], table: str, output: str) -> int:
-    """A table of the sessions in columns as one file: of these SESSIONs, or of all."""
+@click.option("--raw", is_flag=True, help="Of CSV: each text as the host has it, also a formula or an escape sequence.")
+def export(options: Options, store: Path, names: tuple[str, ...], table: str, output: str, raw: bool) -> int:
+    """A table of the sessions in columns as one file: of these SESSIONs, or of all.
+
+    In CSV an apostrophe stands before what a spreadsheet would take for a formula, and a mark for a control character.
+    """
     check_output(output)
     spare_isolated(options)
     path = Path(followed(output))
@@ -146,7 +151,7 @@ def export(options: Options, store: Path, names: tuple[str, ...], table: str, ou
     part = path.with_name(f".{path.name}.part")
     try:
         with ask.asking(store, *names, writes=part) as connection:
-            ask.export(connection, table, options.fmt, part)
+            ask.export(connection, table, options.fmt, part, raw=raw)
         sync_file(str(part))
         rename(str(part), str(path))
     except OSError as error:

@@ -253,6 +253,16 @@ ORDER BY made, session, what
 """
 
 
-def export(connection: "DuckDBPyConnection", table: str, fmt: str, path: Path) -> None:
-    """A table as a file, csv or parquet."""
-    connection.execute(f"COPY (FROM {table}) TO {literal(path)} (FORMAT {fmt})")
+# What a spreadsheet takes for a formula has an apostrophe before it; what a terminal obeys is no character any more.
+_SHOWN = "regexp_replace({0}::VARCHAR, '[\\p{{Cc}}\\p{{Cf}}\\p{{Zl}}\\p{{Zp}}]', '\N{REPLACEMENT CHARACTER}', 'g')"
+_HARMLESS = f"regexp_replace({_SHOWN}, '^[-=+@\uff0b\uff0d\uff1d\uff20]', '''\\0')"
+
+
+def export(connection: "DuckDBPyConnection", table: str, fmt: str, path: Path, *, raw: bool) -> None:
+    """A table as a file, csv or parquet; with `raw` also CSV has each text as the hosts wrote it."""
+    cells, quotes = "*", ""
+    if fmt == "csv" and not raw:
+        texts = ["session", *(name for name, kind in columns(table).items() if kind.startswith("VARCHAR"))]
+        cells = f"* REPLACE ({', '.join(f'{_HARMLESS.format(name)} AS {name}' for name in texts)})"
+        quotes = f", FORCE_QUOTE ({', '.join(texts)})"  # another separator than ours begins no cell
+    connection.execute(f"COPY (SELECT {cells} FROM {table}) TO {literal(path)} (FORMAT {fmt}{quotes})")
