@@ -3,11 +3,14 @@
 import os
 import resource
 import signal
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tunectl.fleet.spread import answered, spread
+from tunectl.fleet.spread import WorkerError, answered, apart, spread
 
 ITEMS = range(1000)
 OWN = os.getpid()
@@ -47,6 +50,22 @@ def test_results_come_in_their_order_from_two_other_processes() -> None:
 
 def test_what_a_killed_worker_does_not_deliver_is_done_here() -> None:
     assert [*spread(ITEMS, killed)] == ["x" * item for item in ITEMS]
+
+
+def cut_off() -> Iterator[str]:
+    yield "whole"
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    yield "x" * (1 << 22)  # more than a pipe holds
+
+
+def test_a_worker_that_is_killed_while_it_delivers_is_named() -> None:
+    before = children()
+    with apart([cut_off]) as (worker,):
+        assert next(worker) == "whole"
+        time.sleep(0.5)
+        with pytest.raises(WorkerError, match="a worker was killed by signal 9"):
+            next(worker)
+    assert children() == before
 
 
 def test_an_error_is_that_of_the_work(capfd: pytest.CaptureFixture[str]) -> None:

@@ -231,8 +231,9 @@ SELECT session, instances, outcome, hosts, targets, causes FROM (
     WHERE made IS NULL GROUP BY session
 )
 JOIN (
-    SELECT session, coalesce(quantile_disc(made_at, 0.5), max(began)) AS since
-    FROM hosts LEFT JOIN runs USING (session, host) GROUP BY session
+    SELECT session, coalesce(max(made), max(began)) AS since FROM hosts
+    LEFT JOIN (SELECT session, quantile_disc(made_at, 0.5) AS made FROM runs GROUP BY session) USING (session)
+    GROUP BY session
 ) USING (session)
 WHERE EXISTS (SELECT 1 FROM patterns WHERE knob = $1) OR EXISTS (SELECT 1 FROM findings WHERE knob = $1)
 ORDER BY since, session, instances, outcome

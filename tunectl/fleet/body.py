@@ -110,9 +110,7 @@ class CauseRow(msgspec.Struct, frozen=True, kw_only=True):
 class OutlierRule(msgspec.Struct, frozen=True):
     """What is called an outlier."""
 
-    score: Annotated[
-        float, Meta(description=f"Beyond it is an outlier. Of a normal distribution are {by_chance(SCORE)}.")
-    ]
+    score: Annotated[float, Meta(description=f"Beyond it is an outlier. Of a normal distribution, {by_chance(SCORE)}.")]
     fewest: Annotated[Count, Meta(description="Hosts that must have measured before one is called an outlier.")]
 
 

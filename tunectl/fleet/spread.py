@@ -105,20 +105,20 @@ def apart(
 
 
 def _delivered(process: "BaseProcess", ours: "Connection[Any, Any]", until: float | None) -> Iterator[Any]:
-    while True:
+    while ours.poll(None if until is None else max(until - time.monotonic(), 0)):
         try:
-            if not ours.poll(None if until is None else max(until - time.monotonic(), 0)):
-                raise TimeoutError
             result, error = ours.recv()
-        except EOFError:
+        except (EOFError, OSError):  # also in the middle of a result
             process.join()
             if code := process.exitcode:
-                said = f"a worker was killed by signal {-code}" if code < 0 else f"a worker ended with status {code}"
-                raise WorkerError(code, said) from None
+                raise WorkerError(
+                    code, f"a worker {'was killed by signal' if code < 0 else 'failed:'} {abs(code)}"
+                ) from None
             return
         if error:
             raise error
         yield result
+    raise TimeoutError
 
 
 def _deliver(work: Callable[[], Iterable[Any]], ours: "Connection[Any, Any]", its: "Connection[Any, Any]") -> None:
