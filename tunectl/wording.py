@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from tunectl.model import Finding, Match, Outcome, Scalar
-from tunectl.shapes import Feed, Jitter, KernelClock, Looser, Stops
+from tunectl.shapes import Feed, Jitter, JudgedTarget, KernelClock, Looser, Stops
 
 # The figures of a run, in short.
 MEASURES = {
@@ -17,7 +17,7 @@ MEASURES = {
     "smis_per_s": "SMIs",
     "loop_ns": "loop turn",
 }
-_BOUNDS = {Match.AT_MOST: "at most ", Match.AT_LEAST: "at least "}
+_BOUNDS: Mapping[str, str] = {Match.AT_MOST: "at most ", Match.AT_LEAST: "at least "}
 
 
 def value_of(value: Scalar) -> str:
@@ -111,7 +111,7 @@ def awaits(back_at: str, overdue: bool, tried: str) -> str:
     return booted.get(tried, "the next boot alone tries it")
 
 
-def wanted(value: str, match: Match) -> str:
+def wanted(value: str, match: str) -> str:
     """`at most 5`; the value alone where it is no bound."""
     return _BOUNDS.get(match, "") + value
 
@@ -137,7 +137,7 @@ def stood_still(stops: Stops, seconds: float) -> str:
     return f"all probed CPUs stood still together, {nanoseconds(stops.max_ns)} the longest{rate}: {stops.explanation}"
 
 
-def standing(finding: Finding) -> str:
+def standing(finding: Finding | JudgedTarget) -> str:
     """`is 5, should be at most 2`; "" where the finding has neither value, or nothing that could have one.
 
     A wish for nothing (what an earlier host file asked for) is `should not be there`; a value that is compared with

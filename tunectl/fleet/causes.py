@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tunectl.fix import of_text
-from tunectl.model import Finding, Outcome, Scalar, cost, match_of, parse_target, severity_of
+from tunectl.model import Outcome, Scalar, cost, parse_target, severity_of
 from tunectl.shapes import JudgedTarget, Preflight
 from tunectl.verdict import fails_gate
 from tunectl.wording import beside, broken_limits, sentence, standing
@@ -81,10 +81,8 @@ def _decisive(document: Preflight) -> list[JudgedTarget]:
 def _told(cause: Cause, alike: Sequence[JudgedTarget]) -> Told:
     """What is said of them: the first one's sentence."""
     one = alike[0]
-    target = parse_target(one.target, one.knob)
-    values = (one.observed, one.desired, one.reason)
-    finding = Finding(*target, one.outcome, *values, severity=severity_of(one.severity), match=match_of(one.match))
-    return Told(cause, len(alike), sentence(finding.target, standing(finding), one.reason), one.observed, one.desired)
+    said = sentence(str(parse_target(one.target, one.knob)), standing(one), one.reason)
+    return Told(cause, len(alike), said, one.observed, one.desired)
 
 
 def _cause(one: JudgedTarget) -> Cause:
