@@ -123,7 +123,7 @@ def emit(
             # The other formats are UTF-8 by definition, whatever the terminal's encoding.
             is_text = options.fmt == "text"
             out = encodable(text, sys.stdout.encoding or "utf-8") if is_text else text.encode()
-            click.echo(out, nl=is_text and not text.endswith("\n"), color=colour)
+            click.echo(out, nl=False, color=colour)
     except BrokenPipeError:  # its reader has gone, and wants to hear nothing
         raise
     except OSError as error:

@@ -27,18 +27,17 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
 def pieces(document: Document) -> Iterator[str]:
     """The same in pieces, for a document that is larger than what it is made of."""
     header = plain(Header(f"tunectl.{document.name}/1", __version__, host_of(document.host), document.at))
-    opening = "{"
+    said = "{"
     for key, value in {**header, **document.body, **header}.items():  # the header comes first, and wins
-        head = f"\n  {json.dumps(key)}: ["
         if isinstance(value, list) and len(value) > _ROWS:
+            said += (head := f"\n  {json.dumps(key)}: [")
             for at in range(0, len(value), _ROWS):
-                rows = _dump({key: value[at : at + _ROWS]})[1 + len(head) : -len("\n  ]\n}")]
-                yield f"{',' if at else opening + head}{rows}"
-            yield "\n  ]"
+                yield said + _dump({key: value[at : at + _ROWS]})[1 + len(head) : -len("\n  ]\n}")]
+                said = ","
+            said = "\n  ],"
         else:
-            yield opening + _dump({key: value})[1:-2]
-        opening = ","
-    yield "\n}\n"
+            said += _dump({key: value})[1:-2] + ","
+    yield said[:-1] + "\n}\n"
 
 
 def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,10 +55,9 @@ def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
 def _dump(body: Mapping[str, Any]) -> str:
     value = _plain(body)
     try:
-        text = _dumped(value)
-        text.encode()
+        (text := _dumped(value)).encode()
     except ValueError:  # a NaN, or a lone surrogate: rare, so only then is every value looked at
-        text = _dumped(_safe(value))
+        return _dumped(_safe(value))
     return text
 
 
