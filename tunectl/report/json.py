@@ -16,6 +16,7 @@ from tunectl.shapes import Header, host_of, plain
 # A run of the probe may list four million gaps: a line each and no blank, or the document is three times as long.
 _TRIPLE = re.compile(r"\n +\[\n +(\d+),\n +(\d+),\n +(\d+)\n +\]")
 _ROWS = 200  # of a list, in one piece
+_LONG = 1 << 20  # a document that is not is one piece
 _TERMINAL = re.compile("[\x7f-\x9f]")  # control characters that JSON allows as they are, and terminals obey
 
 
@@ -27,17 +28,21 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
 def pieces(document: Document) -> Iterator[str]:
     """The same in pieces, for a document that is larger than what it is made of."""
     header = plain(Header(f"tunectl.{document.name}/1", __version__, host_of(document.host), document.at))
-    said = "{"
+    said, opening = "", "{"
     for key, value in {**header, **document.body, **header}.items():  # the header comes first, and wins
         if isinstance(value, list) and len(value) > _ROWS:
-            said += (head := f"\n  {json.dumps(key)}: [")
+            head = f"\n  {json.dumps(key)}: ["
             for at in range(0, len(value), _ROWS):
-                yield said + _dump({key: value[at : at + _ROWS]})[1 + len(head) : -len("\n  ]\n}")]
-                said = ","
-            said = "\n  ],"
+                rows = _dump({key: value[at : at + _ROWS]})[1 + len(head) : -len("\n  ]\n}")]
+                yield f"{',' if at else said + opening + head}{rows}"
+            said = "\n  ]"
         else:
-            said += _dump({key: value})[1:-2] + ","
-    yield said[:-1] + "\n}\n"
+            said += opening + _dump({key: value})[1:-2]
+        opening = ","
+        if len(said) > _LONG:
+            yield said
+            said = ""
+    yield said + "\n}\n"
 
 
 def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
