@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis.strategies import floats
 
 from tunectl.model import Finding, Match, Outcome
-from tunectl.wording import sentence, standing
+from tunectl.wording import by_chance, in_tenths, percent, plain, sentence, standing, written
 
 
 def test_a_sentence_has_the_name_the_values_and_the_reason() -> None:
@@ -39,3 +41,37 @@ def test_how_its_values_stand(
     knob: str, outcome: Outcome, observed: Any, desired: Any, match: Match, stands: str
 ) -> None:
     assert standing(Finding(knob, "", outcome, observed, desired, match=match)) == stands
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        *((None, "- %"), (0, "0 %"), (0.000_012, "1.20e-05 %"), (5, "5 %"), (12.34, "12.3 %"), (99.9, "99.9 %")),
+        *((99.95, "99.95 %"), (99.96, "99.96 %"), (99.99, "99.99 %"), (100 * 0.9999, "99.99 %")),
+        *((99.995, "99.995 %"), (99.9999, "99.9999 %"), (100, "100 %"), (100.04, "100 %"), (250, "250 %")),
+    ],
+)
+def test_a_share_is_all_or_nothing_only_where_it_is(value: float | None, said: str) -> None:
+    assert percent(value) == said
+
+
+@given(floats(0, 100, exclude_min=True, exclude_max=True))
+def test_no_part_is_rounded_to_all_or_nothing(value: float) -> None:
+    assert 0 < float(percent(value).removesuffix(" %")) < 100
+    assert written("stolen_ppm", value * 1e4) not in ("100 %", "0 %", "0 ppm")
+    assert in_tenths(value, value, 100) not in ("100.0 %", "0.0 %")
+    assert value >= 99.95 or percent(value) == f"{plain(value)} %"
+
+
+def test_a_column_of_shares() -> None:
+    assert [in_tenths(value, value, 100) for value in (0, 0.01, 0.05, 50, 99.9, 99.96, 100)] == [
+        *("0.0 %", "<0.1 %", "0.1 %", "50.0 %", "99.9 %", ">99.9 %", "100.0 %")
+    ]
+
+
+def test_how_rare_a_score_is() -> None:
+    assert [by_chance(score) for score in (3.5, 3, 2.5)] == [
+        "beyond 3.5: 1 of 2,000 by chance",
+        "beyond 3: 1 of 400 by chance",
+        "beyond 2.5: 1 of 80 by chance",
+    ]

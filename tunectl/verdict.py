@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable
 from typing import Literal
 
 from tunectl.model import NEXT_BOOT, Finding, Outcome
+from tunectl.shapes import JudgedTarget
 
 Verdict = Literal["compliant", "drifted", "pending-reboot", "unreadable"]
 SECTIONS = ("verify", "check", "thermal")  # of a preflight, with findings of their own
@@ -17,7 +18,7 @@ SECTIONS = ("verify", "check", "thermal")  # of a preflight, with findings of th
 _DECIDED = frozenset({Outcome.COMPLIANT, Outcome.WAIVED, Outcome.PENDING_REBOOT})
 
 
-def fails_gate(finding: Finding, strict: bool = False) -> bool:
+def fails_gate(finding: Finding | JudgedTarget, strict: bool = False) -> bool:
     """Does this finding alone fail a gate: drifted, refused with a harmful effect, or (strict) unreadable?"""
     if finding.outcome is Outcome.REFUSED:
         return finding.harmful

@@ -6,11 +6,11 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from tunectl.model import Finding, Match, Outcome, Scalar
-from tunectl.shapes import LIMITS, Feed, Jitter, KernelClock, Looser, Stops
+from tunectl.shapes import LIMITS, Feed, Jitter, JudgedTarget, KernelClock, Looser, Stops
 
 # The figures of a run, in short.
 MEASURES = {name: limit.short for name, limit in LIMITS.items()} | {"loop_ns": "loop turn"}
-_BOUNDS = {Match.AT_MOST: "at most ", Match.AT_LEAST: "at least "}
+_BOUNDS: Mapping[str, str] = {Match.AT_MOST: "at most ", Match.AT_LEAST: "at least "}
 
 
 def value_of(value: Scalar) -> str:
@@ -45,6 +45,25 @@ def plain(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
+def percent(value: float | None) -> str:
+    """`12.3 %`: three digits, but as many as it takes to say of less than 100 % that it is: `99.99 %`."""
+    if value is None or not 99.95 <= value < 100:
+        return f"{plain(value)} %"
+    return f"{value:.{math.ceil(-math.log10(100 - value) - 1e-6)}f} %"
+
+
+def in_tenths(value: float, part: float, whole: float) -> str:
+    """`12.3 %`, as a column has it; what is not nothing is `<0.1 %`, and what is not all `>99.9 %`."""
+    if part > 0 and value < 0.05:
+        return "<0.1 %"
+    return ">99.9 %" if part < whole and value >= 99.95 else f"{value:.1f} %"
+
+
+def by_chance(score: float) -> str:
+    """`beyond 3.5: 1 of 2,000 by chance`: of values that are normally distributed, so many deviations off."""
+    return f"beyond {score:g}: 1 of {float(f'{1 / math.erfc(score / math.sqrt(2)):.1g}'):,.0f} by chance"
+
+
 def ghz(khz: float) -> str:
     """1200000 -> 1.2 GHz"""
     return f"{round(khz / 1e6, 2):g} GHz"
@@ -55,8 +74,8 @@ _UNITS: Mapping[str, Callable[[float], str]] = {
     "ns": nanoseconds,
     "khz": ghz,
     "s": lambda rate: f"{plain(rate)}/s",
-    "ppm": lambda ppm: f"{plain(ppm / 1e4)} %" if ppm >= 9999.5 else f"{plain(ppm)} ppm",
-    "percent": lambda percent: f"{plain(percent)} %",
+    "ppm": lambda ppm: percent(ppm / 1e4) if ppm >= 9999.5 else f"{plain(ppm)} ppm",
+    "percent": percent,
 }
 
 
@@ -85,7 +104,7 @@ def awaits(back_at: str, overdue: bool, tried: str) -> str:
     return booted.get(tried, "the next boot alone tries it")
 
 
-def wanted(value: str, match: Match) -> str:
+def wanted(value: str, match: str) -> str:
     """`at most 5`; the value alone where it is no bound."""
     return _BOUNDS.get(match, "") + value
 
@@ -111,7 +130,7 @@ def stood_still(stops: Stops, seconds: float) -> str:
     return f"all probed CPUs stood still together, {nanoseconds(stops.max_ns)} the longest{rate}: {stops.explanation}"
 
 
-def standing(finding: Finding) -> str:
+def standing(finding: Finding | JudgedTarget) -> str:
     """`is 5, should be at most 2`; "" where the finding has neither value, or nothing that could have one.
 
     A wish for nothing (what an earlier host file asked for) is `should not be there`; a value that is compared with

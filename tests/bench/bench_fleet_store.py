@@ -85,7 +85,7 @@ def main() -> None:
             "report": ["report", names[-1]],
             "report --format json": ["report", names[-1], "--format", "json"],
             "history --knob": ["history", "--knob", "mm.swappiness"],
-            "history --host": ["history", "--host", "tx-00001"],
+            "history HOST": ["history", "tx-00001"],
             "diff": ["diff", names[0], names[-1]],
         }
         for what, words in asked.items():

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -99,6 +100,7 @@ def test_a_gate_has_an_exit_code_for_each_answer(tunectl: Run, tmp_path: Path) -
     assert said[-1].startswith("UNKNOWN  canary @-")
     assert "  UNKNOWN  lost" in said
     assert len(said) < 40
+    assert "; permitted are 99.99 %" in tunectl(*words, "99.99%", "--canary", "A").out
     by_fact = tunectl(*words, "99%", "--confidence", "0.5", "--canary", "kernel=6.B", "--format", "json")
     assert (by_fact.code, valid("fleet.gate", by_fact.out)["share"]["verdict"]) == (0, "go")
     bad = fresh("tx-01", "no-go")
@@ -107,6 +109,28 @@ def test_a_gate_has_an_exit_code_for_each_answer(tunectl: Run, tmp_path: Path) -
     assert complaint(tunectl(*words, "1%", "--canary", "C"), 1).startswith(
         "no host of m is of the canary C (racks: A, B"
     )
+
+
+@pytest.mark.parametrize("canary", ["A", "@-", "kernel=6.B"])
+def test_a_gate_says_of_columns_what_it_says_of_their_folder(tunectl: Run, tmp_path: Path, canary: str) -> None:
+    names = {f"tx-{n:02}": "A" if n < 4 else "B" for n in range(12)}
+    tunectl("fleet", "open", "--store", tmp_path, "--hosts", "-", "--name", "m", stdin=json.dumps(names))
+    for number, name in enumerate([*names][1:]):
+        boot = {"hostname": name, "kernel": f"6.{names[name]}", "boot_id": name, "machine": "x"}
+        document = fresh(name, "no-go" if number == 5 else "go", host=boot, max_ns=4_000 + 50 * number)
+        assert tunectl("fleet", "record", tmp_path / "m", name, stdin=json.dumps(document)).code == 0
+    words = ("fleet", "gate", "m", "--store", tmp_path, "--max-no-go", "9%", "--canary", canary, "--format", "json")
+    asked = {"stdin": "tx-01\ntx-02\nlost\n"} if canary == "@-" else {}
+    of_folder = tunectl(*words, **asked)
+    assert tunectl("fleet", "keep", "--store", tmp_path).code == 0
+    shutil.rmtree(tmp_path / "m")
+    of_columns = tunectl(*words, **asked)
+    known, found = (valid("fleet.gate", done.out) for done in (of_folder, of_columns))
+    assert known["figures"]
+    for body in (known, found):
+        body.pop("at")
+        body["session"].pop("directory")
+    assert (of_columns.code, found) == (of_folder.code, known)
 
 
 def test_yesterdays_go_is_no_answer(tunectl: Run, tmp_path: Path) -> None:

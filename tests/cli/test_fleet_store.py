@@ -2,22 +2,28 @@
 
 import csv
 import fcntl
+import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.places import complaint
 from tests.cli.test_commands import valid
 from tests.cli.test_fleet import fresh, stamp
+from tests.fleet.cage import TUNECTL
 from tests.fleet.made import preflight, written
 from tests.fleet.test_keep import HOSTILE, no_go
 from tests.ran import Ran
+from tunectl.fleet.columns import TABLES
 
 Run = Callable[..., Ran]
 
@@ -90,6 +96,7 @@ def test_a_host_and_a_knob_over_folders_and_columns(tunectl: Run, store: Path) -
     table = tunectl("fleet", "history", "--knob", "mm.swappiness", "--store", store, "--format", "json")
     assert [row[:4] for row in valid("fleet.table", table.out)["rows"]] == [
         ["yesterday", "", "compliant", 1],
+        ["yesterday", "", "no document", 1],
         ["today", "", "compliant", 1],
         ["today", "", "drifted", 1],
     ]
@@ -118,6 +125,36 @@ def test_an_export_is_read_by_others(tunectl: Run, store: Path, tmp_path: Path) 
     assert not list(tmp_path.glob(".*"))
 
 
+FORMULAS = [
+    *("=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1", "a;=1", 'a";"=1'),
+    "x\x1b]0;y\x07\u202e",
+]
+
+
+def test_a_host_puts_no_formula_and_no_escape_into_csv(tunectl: Run, tmp_path: Path) -> None:
+    documents: dict[str, dict[str, Any] | None] = {"-lost": None}
+    for text in FORMULAS:
+        made = no_go("x", f"mm.swappiness[{text}]")
+        made["host"] |= {"hostname": text, "kernel": text, "boot_id": text}
+        made["hardware"]["product"] = made["verify"]["findings"][0]["observed"] = text
+        documents[text] = {**made, "at": stamp(), "reasons": [text]}
+    written(tmp_path / "store", documents, "day", stamp())
+    assert tunectl("fleet", "keep", "--store", tmp_path / "store").code == 0
+    for table in TABLES:
+        words = ("fleet", "export", "--format", "csv", "--table", table, "--store", tmp_path / "store", "--output")
+        assert tunectl(*words, tmp_path / "safe.csv").code == 0
+        assert tunectl(*words, tmp_path / "raw.csv", "--raw").code == 0
+        text, raw = ((tmp_path / name).read_bytes().decode() for name in ("safe.csv", "raw.csv"))
+        assert all(char.isprintable() or char == "\n" for char in text), table
+        rows = [*csv.reader(io.StringIO(text, ""))]
+        assert len(rows) == len([*csv.reader(io.StringIO(raw, ""))])
+        formulas = [cell for row in rows for cell in row if re.match(r"[-=+@\uff1d](?![0-9.e+-]*$)", cell)]
+        assert not formulas, table
+        assert not re.search(r"""^[^"]*("[^"]*"[^"]*)*;""", re.sub('""', "", text), re.M), "between quotes alone"
+        if table == "runs":
+            assert {row["host"] for row in csv.DictReader(io.StringIO(raw, ""))} == {*FORMULAS}
+
+
 def test_a_query(tunectl: Run, store: Path) -> None:
     words = ["fleet", "sql", "SELECT host, said FROM runs WHERE session = 'today' ORDER BY host", "--store", store]
     assert valid("fleet.table", tunectl(*words, "--format", "json").out)["rows"] == [
@@ -128,6 +165,29 @@ def test_a_query(tunectl: Run, store: Path) -> None:
     assert "there are more: --rows 0 shows all" in cut.out
     refused = tunectl("fleet", "sql", "COPY runs TO '/tmp/x.csv'", "--store", store)
     assert (refused.code, refused.err.count("\n")) == (2, 1)
+
+
+MUCH = [
+    "SELECT length(repeat('x', 2500000000))",
+    "SELECT count(*) FROM range(1000000000000)",
+    "SELECT length(string_agg(range::VARCHAR, ',')) FROM range(100000000)",
+    "SELECT count(*) FROM (SELECT unnest(range(100000))) a, (SELECT unnest(range(100000))) b, range(100000)",
+    "SELECT list(range) FROM range(100000000)",
+    "SELECT repeat('x', 20000000) FROM range(100)",
+]
+
+
+@pytest.mark.parametrize("query", MUCH)
+def test_a_query_has_its_memory_and_its_time(store: Path, query: str) -> None:
+    words = ["fleet", "sql", query, "--memory", "60", "--limit", "1", "--store", str(store)]
+    began, errors = time.monotonic(), store / "errors"
+    with errors.open("w") as stream:
+        started = subprocess.Popen([str(TUNECTL), *words], stdout=subprocess.DEVNULL, stderr=stream)
+        _, status, used = os.wait4(started.pid, 0)
+    assert (os.waitstatus_to_exitcode(status), errors.read_text().count("\n")) == (1, 1), errors.read_text()
+    assert re.search(r"longer than 1 s|more than 60 MB|Out of Memory", errors.read_text())
+    assert used.ru_maxrss < 300 << 10
+    assert time.monotonic() - began < 30  # of a machine under load
 
 
 def test_hostile_names_are_drawn_as_data(tunectl: Run, tmp_path: Path) -> None:
@@ -152,10 +212,14 @@ def test_hostile_names_are_drawn_as_data(tunectl: Run, tmp_path: Path) -> None:
 def test_one_process_writes(tunectl: Run, store: Path) -> None:
     with (store / "lock").open("r+") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
+        other = subprocess.Popen(["sleep", "60"], pass_fds=[held.fileno()])
         done = tunectl("fleet", "keep", "--store", store)
+        other.kill()
+        other.wait()
     said = complaint(done, 1)
-    assert f"process {os.getpid()}" in said
-    assert "takes sessions in at this moment" in said
+    assert said.startswith(f"{store}: sessions are taken in at this moment, by process ")
+    assert f"process {os.getpid()} (" in said
+    assert f"process {other.pid} ('sleep'" in said
 
 
 def test_sessions_go_when_more_were_kept_than_are_to_stay(tunectl: Run, store: Path) -> None:

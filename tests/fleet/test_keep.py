@@ -439,12 +439,23 @@ def test_a_knob_over_the_sessions(tmp_path: Path) -> None:
     for name, at, a in (("s1", BEGAN, held), ("s2", LATER, no_go("a", "mm.swappiness", "irq.affinity[7]"))):
         folder = written(tmp_path / "f", {"a": {**a, "at": at}, "b": preflight("b", at=at), "c": None}, name, at)
         take_in(tmp_path, folder, LATER, 1)
+    absent = ["no document", 1, 0, "unreachable"]
     assert knob(tmp_path, "mm.swappiness") == [
         ["s1", "", "compliant", 2, 2, None],
+        ["s1", "", *absent],
         ["s2", "", "compliant", 1, 1, None],
         ["s2", "", "drifted", 1, 1, ""],
+        ["s2", "", *absent],
     ]
-    assert knob(tmp_path, "irq.affinity") == [["s1", "N", "compliant", 1, 1, None], ["s2", "N", "drifted", 1, 1, ""]]
+    assert knob(tmp_path, "irq.affinity") == [
+        ["s1", "", *absent],
+        ["s1", "", "no finding", 1, 0, None],
+        ["s1", "N", "compliant", 1, 1, None],
+        ["s2", "", *absent],
+        ["s2", "", "no finding", 1, 0, None],
+        ["s2", "N", "drifted", 1, 1, ""],
+    ]
+    assert knob(tmp_path, "irq.afinity") == []
     with ask.asking(tmp_path, "s1", "s2") as connection:
         found = ask.diff_in(connection, tmp_path, "s1", "s2", LATER)
     assert [(one.before, one.after, one.hosts) for one in found.verdicts] == [("go", "no-go", ["a"])]
@@ -455,6 +466,27 @@ def test_a_knob_over_the_sessions(tmp_path: Path) -> None:
     with ask.asking(tmp_path, "s2", "s1") as connection:
         back = ask.diff_in(connection, tmp_path, "s2", "s1", LATER)
     assert [(one.knob, one.went) for one in back.causes] == [("irq.affinity", ["a"]), ("mm.swappiness", ["a"])]
+
+
+def test_a_session_that_says_nothing_of_a_knob_is_there_all_the_same(tmp_path: Path) -> None:
+    """Who left no document is not in force, and a session of nobody's is one."""
+    days: dict[str, dict[str, dict[str, Any] | None]] = {
+        "s1": {"a": None, "b": None},
+        "s2": {"a": no_go("a", "irq.affinity[7]"), "b": preflight("b", at=LATER)},
+        "s3": {"a": preflight("a", at=LATER), "b": preflight("b", at=LATER), "c": preflight("c", at=LATER)},
+    }
+    for (name, hosts), at in zip(days.items(), (BEGAN, NOW, LATER), strict=True):
+        folder = written(tmp_path / "f", hosts, name, at)
+        if name == "s3":
+            (Path(folder.directory) / "hosts/c.json").unlink()
+        take_in(tmp_path, folder, LATER, 1)
+    assert knob(tmp_path, "irq.affinity") == [
+        ["s1", "", "no document", 2, 0, "unreachable"],
+        ["s2", "", "no finding", 1, 0, None],
+        ["s2", "N", "drifted", 1, 1, ""],
+        ["s3", "", "no document", 1, 0, "silent"],
+        ["s3", "", "no finding", 2, 0, None],
+    ]
 
 
 def test_a_cause_over_the_sessions(tmp_path: Path) -> None:

@@ -3,11 +3,14 @@
 import os
 import resource
 import signal
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tunectl.fleet.spread import spread
+from tunectl.fleet.spread import WorkerError, answered, apart, spread
 
 ITEMS = range(1000)
 OWN = os.getpid()
@@ -49,6 +52,22 @@ def test_what_a_killed_worker_does_not_deliver_is_done_here() -> None:
     assert [*spread(ITEMS, killed)] == ["x" * item for item in ITEMS]
 
 
+def cut_off() -> Iterator[str]:
+    yield "whole"
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    yield "x" * (1 << 22)  # more than a pipe holds
+
+
+def test_a_worker_that_is_killed_while_it_delivers_is_named() -> None:
+    before = children()
+    with apart([cut_off]) as (worker,):
+        assert next(worker) == "whole"
+        time.sleep(0.5)
+        with pytest.raises(WorkerError, match="a worker was killed by signal 9"):
+            next(worker)
+    assert children() == before
+
+
 def test_an_error_is_that_of_the_work(capfd: pytest.CaptureFixture[str]) -> None:
     before = children()
     with pytest.raises(ZeroDivisionError):
@@ -73,3 +92,17 @@ def test_it_does_without_descriptors() -> None:
         assert [*spread(ITEMS, str)] == [*map(str, ITEMS)]
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_an_answer_is_that_of_the_work_within_its_limits() -> None:
+    before = children()
+    assert answered(os.getpid, 1 << 28, 60) != OWN
+    with pytest.raises(ZeroDivisionError):
+        answered(lambda: 1 // 0, 1 << 28, 60)
+    with pytest.raises(MemoryError):
+        answered(lambda: len(bytes(1 << 29)), 1 << 28, 60)
+    with pytest.raises(MemoryError):
+        answered(lambda: os.kill(os.getpid(), signal.SIGKILL), 1 << 28, 60)
+    with pytest.raises(TimeoutError):
+        answered(signal.pause, 1 << 28, 0.1)
+    assert children() == before

@@ -30,6 +30,8 @@ def text(made: Document) -> list[str]:
 def test_text_shows_who_is_unlike_its_peers() -> None:
     assert any(line.split()[:2] == ["tx-08", "longest"] for line in text(document("fleet")))
     assert "Unlike" not in "\n".join(text(document("fleet", outliers=[])))
+    rule = {"score": 2.5, "fewest": 5}
+    assert "; beyond 2.5: 1 of 80 by chance" in "\n".join(text(document("fleet", outlier_rule=rule)))
 
 
 def test_text_gathers_hosts_that_say_the_same() -> None:

@@ -2,9 +2,11 @@
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 
@@ -12,6 +14,7 @@ from tests.report.documents import AT, HOST, NAMES, body, document, hostile, rep
 from tests.schemas import problems
 from tunectl.model import Document
 from tunectl.report import render
+from tunectl.report.json import pieces
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
 
@@ -75,3 +78,28 @@ def test_what_is_no_number_is_null(number: float) -> None:
     assert json.loads(read)["notes"] == [{"max_ns": None, "pair": [1, None]}]
     assert "NaN" not in read
     assert "Infinity" not in read
+
+
+def test_a_large_document_comes_in_pieces_that_are_the_whole() -> None:
+    rows = [{"name": f"h{n}", "gap": [[n, n + 1, 0]], "x": math.nan if n == 401 else n} for n in range(1001)]
+    body = {"before": 1, "hosts": rows, "also": rows[:3], "triples": [[1, 2, 3]] * 500, "findings": []}
+    made = Document("fleet", HOST, AT, body)
+    parts = [*pieces(made)]
+    assert len(parts) > 8
+    assert len({*map(len, parts)}) > 1
+    assert max(map(len, parts)) < len("".join(parts)) / 4
+    known = json.loads("".join(parts))
+    assert known["hosts"][401]["x"] is None
+    assert [row["name"] for row in known["hosts"]] == [row["name"] for row in rows]
+    assert (known["triples"], known["also"], known["schema"]) == ([[1, 2, 3]] * 500, rows[:3], "tunectl.fleet/1")
+    whole = msgspec.json.format(json.dumps(known), indent=2)
+    assert re.sub(r"\s", "", "".join(parts)) == re.sub(r"\s", "", whole)
+    assert "".join(parts).splitlines()[10:14] == whole.splitlines()[10:14]
+    assert len([*pieces(made._replace(body={"hosts": rows[:200]}))]) == 1
+
+
+def test_a_list_on_the_border_of_a_piece() -> None:
+    for count in (0, 1, 199, 200, 201, 400, 401):
+        body = {"hosts": [{"n": n} for n in range(count)], "end": True}
+        text = render(Document("fleet", HOST, AT, body), "json")
+        assert text == msgspec.json.format(json.dumps(json.loads(text)), indent=2) + "\n"

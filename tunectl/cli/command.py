@@ -110,15 +110,20 @@ def emit(
     terminal = is_terminal(sys.stdout)
     colour = terminal and may_colour()
     width = terminal_width(100) if terminal or "COLUMNS" in os.environ else 100
-    text = render(document, options.fmt, width=width, colour=colour)
+    if options.fmt == "json":  # by far the longest: of a fleet larger than all that it says
+        from tunectl.report.json import pieces
+
+        texts = pieces(document)
+    else:
+        texts = iter([render(document, options.fmt, width=width, colour=colour)])
     try:
         if sys.stdout is None:  # it was closed before we started
             raise OSError(errno.EBADF, "standard output is closed")
-        if options.fmt == "text":
-            text = encodable(text, sys.stdout.encoding or "utf-8")
-        # The other formats are UTF-8 by definition, whatever the terminal's encoding.
-        out = text if options.fmt == "text" else text.encode()
-        click.echo(out, nl=not text.endswith("\n"), color=colour)
+        for text in texts:
+            # The other formats are UTF-8 by definition, whatever the terminal's encoding.
+            is_text = options.fmt == "text"
+            out = encodable(text, sys.stdout.encoding or "utf-8") if is_text else text.encode()
+            click.echo(out, nl=False, color=colour)
     except BrokenPipeError:  # its reader has gone, and wants to hear nothing
         raise
     except OSError as error:
@@ -232,6 +237,13 @@ _SIMPLE = (str, int, bool, type(None))
 _SAID = ("reasons", "notes", "fix", "restore")  # fields with commands
 
 
+@lru_cache(1 << 13)
+def _typed_text(how: Typed, text: str) -> str:
+    """Made once: thousands of hosts give the same reasons."""
+    named = " ".join(map(shell_word, (how.program, *how.words)))
+    return _COMMAND.sub(lambda _: named, text)
+
+
 @lru_cache
 def _typed_fix(how: Typed, fix: Fix) -> Fix:
     """Made once: thousands of findings have the same fix."""
@@ -254,8 +266,7 @@ class Typed(NamedTuple):
         """A text with commands of ours, each with the options. sudo hands no environment on, so they are words."""
         if isinstance(text, Commands):
             return kinds.started(text, (self.program, *self.words))
-        named = " ".join(map(shell_word, (self.program, *self.words)))
-        return _COMMAND.sub(lambda _: named, text)
+        return _typed_text(self, text)
 
     def fix(self, fix: Fix) -> Fix:
         """The same of a fix: without a host file `apply` has nothing to go by."""

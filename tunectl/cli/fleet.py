@@ -21,6 +21,7 @@ from tunectl.cli.fleet_store import (
     keep,
     kept_body,
     kept_rounds,
+    named,
     read_names,
     spare_isolated,
     sql,
@@ -173,7 +174,7 @@ def report(
         can_draw(fmt)
     asked = tuple(read_names(hosts)) if hosts else ()
     spare_isolated(options)
-    found, is_kept = _latest(store, max_age_h) if session is None else _named(store, session)
+    found, is_kept = _latest(store, max_age_h) if session is None else named(store, session)
     if save and is_kept:
         raise UsageError(f"--save: of session {found.name} the columns alone are there", "--format html prints a page")
     if is_kept:
@@ -238,18 +239,11 @@ for _one in (open_, record, report, gate, history, keep, diff, export, sql):
     command.add_command(_one)
 
 
-def _named(store: Path, name: str) -> tuple[Session, bool]:
-    """A session by its name or directory; is it in columns only? Its folder may be newer, and is asked first."""
-    directory = session_directory(store, name)
-    kept = read_manifest(store).sessions.get(name)
-    return Session(name, str(directory), kept.at if kept else ""), kept is not None and not directory.is_dir()
-
-
 def _latest(store: Path, max_age_h: float) -> tuple[Session, bool]:
     """The last session that began, of folders and columns."""
     manifest = read_manifest(store)
     found = [(one.at, False, one) for one in sessions(store)]
-    found += [(manifest.sessions[name].at, True, _named(store, name)[0]) for name in manifest.latest()[-1:]]
+    found += [(manifest.sessions[name].at, True, named(store, name)[0]) for name in manifest.latest()[-1:]]
     if not found:
         raise TunectlError(f"{store}: there is no session", "`tunectl fleet open` begins one")
     _, is_kept, session = max(found, key=lambda one: (one[0], one[2].name, not one[1]))

@@ -1,21 +1,23 @@
 """tunectl fleet gate: may what some hosts have go to all of them?"""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from tunectl.cli.command import emit, open_root, tunectl_command
-from tunectl.cli.fleet_store import STORE, read_names, spare_isolated
+from tunectl.cli.fleet_store import STORE, named, read_names, spare_isolated
 from tunectl.cli.helped import GO, Example, exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.values import one_of
 from tunectl.cli.values import sessions as session_names
 from tunectl.compare.chance import CONFIDENCE
 from tunectl.errors import UsageError
+from tunectl.fleet.ask import asking, session_in
 from tunectl.fleet.gate import FACTS, Canary, gate_body
-from tunectl.fleet.records import Session
-from tunectl.fleet.store import ask, read_session, session_directory
+from tunectl.fleet.records import Asked, Session
+from tunectl.fleet.store import ask, read_session
 from tunectl.host.identity import read_identity
 from tunectl.shapes import now_utc
 
@@ -50,10 +52,17 @@ def gate(options: Options, store: Path, session: str, canary: str, max_no_go: st
     if not 0.5 <= confidence <= 0.9999:
         raise UsageError(f"--confidence {confidence:g}: a share, from 0.5 to 0.9999", "0.95 is usual")
     listed = read_names(canary[1:], "--canary @") if canary.startswith("@") else {}
-    found = read_session(session_directory(store, session), tuple(listed))
-    chosen = _canary(canary, listed, found)
     spare_isolated(options)
-    body = gate_body(found, ask(found), now_utc(), chosen, float(match[1]) / 100, confidence)
+    found, is_kept = named(store, session)
+    answers: Iterable[Asked]
+    if is_kept:
+        with asking(store, session) as connection:
+            found, answers = session_in(connection, store, session, tuple(listed))
+    else:
+        found = read_session(Path(found.directory), tuple(listed))
+        answers = ask(found)
+    chosen = _canary(canary, listed, found)
+    body = gate_body(found, answers, now_utc(), chosen, float(match[1]) / 100, confidence)
     emit(options, "fleet.gate", read_identity(open_root(options)), body)
     return exit_code(body["verdict"])
 

@@ -25,6 +25,7 @@ from tunectl.fleet.columns import TABLES
 from tunectl.fleet.documents import parse_hosts
 from tunectl.fleet.keep import Taken, read_manifest, set_most, take_in
 from tunectl.fleet.records import Asked, Session
+from tunectl.fleet.spread import answered
 from tunectl.fleet.store import LARGEST_LIST, default_store, read_session, session_directory, sessions
 from tunectl.host import lockfile
 from tunectl.host.cpusets import read_scope_facts
@@ -45,6 +46,7 @@ STORE = click.option(
 HOSTS = click.option(
     "--hosts", metavar="FILE", shell_complete=a_path(), help="Who was asked, beside the session's own list; - is stdin."
 )
+_ENGINE_BYTES = 160 << 20  # what an engine takes for itself that answers small questions: 80 were measured
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -96,7 +98,8 @@ def _alone(store: Path) -> Iterator[None]:
     except OSError as error:
         raise TunectlError(f"cannot write in {store}: {error.strerror}") from error
     if held is None:
-        raise TunectlError(f"{store}: {lockfile.holder_of(str(store / 'lock'))} takes sessions in at this moment")
+        by = lockfile.holder_of(str(store / "lock"))
+        raise TunectlError(f"{store}: sessions are taken in at this moment, by {by}", "wait for the end of it")
     try:
         yield
     finally:
@@ -134,8 +137,12 @@ def diff(options: Options, store: Path, before: str, after: str) -> int:
 @click.argument("names", nargs=-1, metavar="[SESSION]...", shell_complete=one_of(session_names))
 @click.option("--table", type=click.Choice([*TABLES]), default="runs", show_default=True, help="Which.")
 @click.option("--output", required=True, metavar="FILE", help="Where to.")
-def export(options: Options, store: Path, names: tuple[str, ...], table: str, output: str) -> int:
-    """A table of the sessions in columns as one file: of these SESSIONs, or of all."""
+@click.option("--raw", is_flag=True, help="Of CSV: each text as the host has it, also a formula or an escape sequence.")
+def export(options: Options, store: Path, names: tuple[str, ...], table: str, output: str, raw: bool) -> int:
+    """A table of the sessions in columns as one file: of these SESSIONs, or of all.
+
+    In CSV an apostrophe stands before what a spreadsheet would take for a formula, and a mark for a control character.
+    """
     check_output(output)
     spare_isolated(options)
     path = Path(followed(output))
@@ -144,7 +151,7 @@ def export(options: Options, store: Path, names: tuple[str, ...], table: str, ou
     part = path.with_name(f".{path.name}.part")
     try:
         with ask.asking(store, *names, writes=part) as connection:
-            ask.export(connection, table, options.fmt, part)
+            ask.export(connection, table, options.fmt, part, raw=raw)
         sync_file(str(part))
         rename(str(part), str(path))
     except OSError as error:
@@ -167,8 +174,19 @@ def export(options: Options, store: Path, names: tuple[str, ...], table: str, ou
 def sql(options: Options, store: Path, query: str, most: int, limit_s: float, memory_mb: int) -> int:
     """The rows of one SELECT over the tables of the sessions in columns; nothing else can be read, or written."""
     spare_isolated(options)
-    with ask.asking(store, memory=f"{memory_mb}MB", limit_s=limit_s) as connection:
-        body = ask.query(connection, query, most=most)
+
+    def asked() -> ask.Answered:
+        with ask.asking(store, memory=f"{memory_mb}MB", limit_s=limit_s) as connection:
+            return ask.query(connection, query, most=most)
+
+    try:
+        body = answered(asked, memory_mb * 10**6 + _ENGINE_BYTES, limit_s)
+    except MemoryError as error:
+        raise TunectlError(f"the query needs more than {memory_mb} MB", "ask for less, or raise --memory") from error
+    except TimeoutError as error:
+        raise TunectlError(f"the query took longer than {limit_s:g} s", "ask for less, or raise --limit") from error
+    except OSError as error:
+        raise TunectlError(f"no process could be had for the query: {error.strerror}") from error
     emit(options, "fleet.table", read_identity(open_root(options)), body)
     return OK
 
@@ -186,6 +204,13 @@ def spare_isolated(options: Options) -> None:
     root = open_root(options)
     with suppress(TunectlError):  # a container may show no CPU at all
         stay_off(root, read_scope_facts(root).quiet)
+
+
+def named(store: Path, name: str) -> tuple[Session, bool]:
+    """A session by its name or directory; is it in columns only? Its folder may be newer, and is asked first."""
+    directory = session_directory(store, name)
+    kept = read_manifest(store).sessions.get(name)
+    return Session(name, str(directory), kept.at if kept else ""), kept is not None and not directory.is_dir()
 
 
 def kept_body(store: Path, name: str, hosts: tuple[str, ...], peers: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from tunectl.compare.drift import Course, judge_drift, untimed_course
 from tunectl.compare.estimate import Sample
 from tunectl.probe.lengths import Lengths
 from tunectl.shapes import DecidingRow, Difference
+from tunectl.wording import percent
 
 Measure = tuple[str, str | None]
 Sides = tuple[Sequence[float], Sequence[float]]
@@ -180,7 +181,7 @@ def _doubt_of_runs(courses: Mapping[Measure, Sides], runs: int) -> tuple[str, st
         return "bursts outlast a tenth of a run", SEVERAL.format(runs=runs)
     if lasts > max(_SHORT, _FEWEST_SLICES / min(map(len, each))):
         times = math.ceil(lasts / _SHORT * 10) / 10
-        return f"bursts last for {lasts * 100:.0f} % of a run", f"make the runs {times:g} times as long"
+        return f"bursts last for {percent(lasts * 100)} of a run", f"make the runs {times:g} times as long"
     return "", ""
 
 

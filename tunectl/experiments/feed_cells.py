@@ -26,7 +26,7 @@ from tunectl.shapes import (
     about,
     having,
 )
-from tunectl.wording import nanoseconds, plural
+from tunectl.wording import nanoseconds, percent, plural
 
 SPINNING = "poll0"
 TWO_LINES = "multicast-ab"  # each message is sent twice on purpose
@@ -276,7 +276,7 @@ def _lost(case: RawCase, due: Figures) -> Iterator[str]:
         return
     unknown = [name for name in PERCENTILES if not math.isfinite(due.at(name)) and due.n >= FEWEST.get(name, 0)]
     without = ", ".join(["the mean", *(f"P{name}" for name in unknown)])
-    share = f"{100 * case.lost / case.sent:.2g} %"
+    share = percent(100 * case.lost / case.sent)
     yield (
         f"{case.lost:,} of {case.sent:,} messages were lost ({share}): they count as longer "
         f"than all others, so {without} and the longest have no value"

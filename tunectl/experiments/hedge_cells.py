@@ -17,7 +17,7 @@ from tunectl.experiments.tick_figures import FEWEST, Figures, ratio
 from tunectl.probe.phase import evidence
 from tunectl.probe.runner import given
 from tunectl.shapes import HedgeCase, Maybe, about, having
-from tunectl.wording import nanoseconds, plural
+from tunectl.wording import nanoseconds, percent, plural
 
 SERVERS = ("a", "b")
 _PERCENTILE = re.compile(r"p([0-9]{2}(?:\.[0-9]{1,2})?)", re.ASCII)
@@ -271,7 +271,7 @@ def case_warnings(case: RawCase, run: RawHedge) -> Iterator[str]:
         yield f"collapsed: {', and '.join(reasons)}"
     elif case.free < FREE_LEAST:  # by the requests alone, or by what a limited queue admits
         what = "what they cannot do is refused" if case.shed_at else "the queues do not recover from what fills them"
-        yield f"saturated: the servers were free for {100 * case.free:.2g} % of the time; {what}"
+        yield f"saturated: the servers were free for {percent(100 * case.free)} of the time; {what}"
     yield from _starved(case)
     if is_dependent(case):
         yield (
@@ -295,7 +295,7 @@ def _missed(case: RawCase) -> Iterator[str]:
     said = next((f"more than {100 * beyond:g} % missed: " for beyond in _TOLD if share > beyond), "")
     yield (
         f"{said}{case.shed} of {case.offered} requests were refused and {case.unanswered} had no answer "
-        f"({100 * share:.2g} %), so {', '.join([*lost, 'the mean'])} and the longest have no value"
+        f"({percent(100 * share)}), so {', '.join([*lost, 'the mean'])} and the longest have no value"
     )
 
 
@@ -313,11 +313,11 @@ def why_collapsed(case: RawCase) -> list[str]:
         held = f"{first:.3g} requests on average in the first quarter and {last:.3g} in the last"
         reasons.append(f"the queues held {held}")
     if case.unanswered > UNANSWERED_MOST * case.offered:
-        reasons.append(f"{100 * case.unanswered / case.offered:.3g} % of the requests had no answer")
+        reasons.append(f"{percent(100 * case.unanswered / case.offered)} of the requests had no answer")
     if not reasons and case.hedged and not case.shed_at and case.free < FREE_LEAST:
         reasons.append(
-            f"second copies, of {100 * case.hedged / case.offered:.3g} % of the requests, fill the servers, which were "
-            f"free for {100 * case.free:.2g} % of the time: the queues stand still at their worst, and "
+            f"second copies, of {percent(100 * case.hedged / case.offered)} of the requests, fill the servers, "
+            f"which were free for {percent(100 * case.free)} of the time: the queues stand still at their worst, and "
             "no burst is worked off"
         )
     return reasons

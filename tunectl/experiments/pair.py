@@ -10,7 +10,7 @@ from tunectl.experiments.frame import CasesRun, Count, CpuFact, HostFacts, RawCa
 from tunectl.experiments.tick_figures import Figures
 from tunectl.probe.jitter_warnings import DRIFT_PPM, is_slow
 from tunectl.shapes import about
-from tunectl.wording import nanoseconds, plural
+from tunectl.wording import nanoseconds, percent, plural
 
 SPINNER_LEAST = 0.90  # of the time, that a spinner must have had its CPU
 OTHERS_MOST = 0.01  # of the messages, that may meet another task on a sleeper's CPU
@@ -63,7 +63,7 @@ def why_no_spinner(share: float, receiver: int) -> str:
         return ""
     needed = f"it needs {100 * SPINNER_LEAST:.0f} %"
     return (
-        f"void: the spinner had CPU {receiver} for {100 * share:.3g} % of the time ({needed}): "
+        f"void: the spinner had CPU {receiver} for {percent(100 * share)} of the time ({needed}): "
         "the delays are those of waiting for a CPU"
     )
 

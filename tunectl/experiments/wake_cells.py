@@ -13,7 +13,7 @@ from tunectl.experiments.frame import Case, Count, Experiment, Judged, Lists, Va
 from tunectl.experiments.tick_figures import Figures, halved, ratio
 from tunectl.shapes import PERCENTILES, Maybe, about
 from tunectl.shapes import Case as WakeCase
-from tunectl.wording import plural
+from tunectl.wording import percent, plural
 
 TIMERS = ("timerfd", "clock_nanosleep")  # the kernel sends, by a schedule
 _RAN, _SLICES = 7, 9  # fields of a cpu line of /proc/schedstat (Documentation/scheduler/sched-stats.rst)
@@ -151,7 +151,7 @@ def why_void(case: RawCase, run: RawWake) -> str:
     met = met_others(case, run)
     if met is None or met <= pair.OTHERS_MOST:
         return _why_unready(case, run)
-    shown, most = f"{100 * met:.2g} %" if met < 0.995 else "nearly all", f"{100 * pair.OTHERS_MOST:.0f} %"
+    shown, most = percent(100 * met), percent(100 * pair.OTHERS_MOST)
     return (
         f"void: in {shown} of the messages another task ran on CPU {receiver} (it may in {most}): "
         "the delays are not those of a sleeper that has its CPU to itself"

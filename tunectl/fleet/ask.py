@@ -206,20 +206,37 @@ def query(connection: "DuckDBPyConnection", text: str, values: Sequence[Any] = (
     return Answered(named, [list(row) for row in shown], bool(most) and len(rows) > most)
 
 
-# Of a knob: how many hosts had it in force in each session, and why others had not.
+# Of a knob: how many hosts had it in force in each session, and why others had not; and of how many it is not known,
+# because their document says nothing of it, or because there is none.
 OF_KNOB = """
 SELECT session, instances, outcome, hosts, targets, causes FROM (
-    SELECT session, knob, instances, outcome, count(*) AS hosts, sum(targets)::BIGINT AS targets
-    FROM runs JOIN patterns USING (session, pattern) WHERE knob = $1 GROUP BY ALL
+    SELECT session, instances, outcome, hosts, targets, causes FROM (
+        SELECT session, knob, instances, outcome, count(*) AS hosts, sum(targets)::BIGINT AS targets
+        FROM runs JOIN patterns USING (session, pattern) WHERE knob = $1 GROUP BY ALL
+        UNION ALL
+        SELECT session, knob, instances, outcome, count(*), sum(targets)::BIGINT
+        FROM findings WHERE knob = $1 AND outcome = 'broken' GROUP BY ALL
+    ) LEFT JOIN (
+        SELECT session, knob, instances, outcome, string_agg(DISTINCT cause, '; ' ORDER BY cause) AS causes
+        FROM findings WHERE knob = $1 GROUP BY ALL
+    ) USING (session, knob, instances, outcome)
     UNION ALL
-    SELECT session, knob, instances, outcome, count(*), sum(targets)::BIGINT
-    FROM findings WHERE knob = $1 AND outcome = 'broken' GROUP BY ALL
-) LEFT JOIN (
-    SELECT session, knob, instances, outcome, string_agg(DISTINCT cause, '; ' ORDER BY cause) AS causes
-    FROM findings WHERE knob = $1 GROUP BY ALL
-) USING (session, knob, instances, outcome)
-JOIN (SELECT session, quantile_disc(made_at, 0.5) AS made FROM runs GROUP BY session) USING (session)
-ORDER BY made, session, instances, outcome
+    SELECT session, '', 'no finding', count(*), 0, NULL FROM runs
+    LEFT JOIN (SELECT DISTINCT session, pattern, 1 AS judged FROM patterns WHERE knob = $1) USING (session, pattern)
+    LEFT JOIN (SELECT DISTINCT session, host, 1 AS found FROM findings WHERE knob = $1) USING (session, host)
+    WHERE judged IS NULL AND found IS NULL GROUP BY session
+    UNION ALL
+    SELECT session, '', 'no document', count(*), 0, string_agg(DISTINCT answer, '; ' ORDER BY answer) FROM hosts
+    LEFT JOIN (SELECT session, host, 1 AS made FROM runs) USING (session, host)
+    WHERE made IS NULL GROUP BY session
+)
+JOIN (
+    SELECT session, coalesce(max(made), max(began)) AS since FROM hosts
+    LEFT JOIN (SELECT session, quantile_disc(made_at, 0.5) AS made FROM runs GROUP BY session) USING (session)
+    GROUP BY session
+) USING (session)
+WHERE EXISTS (SELECT 1 FROM patterns WHERE knob = $1) OR EXISTS (SELECT 1 FROM findings WHERE knob = $1)
+ORDER BY since, session, instances, outcome
 """
 
 # Of a cause: of findings as `fleet report` names it, of gaps what took the CPU, N for each number.
@@ -237,6 +254,16 @@ ORDER BY made, session, what
 """
 
 
-def export(connection: "DuckDBPyConnection", table: str, fmt: str, path: Path) -> None:
-    """A table as a file, csv or parquet."""
-    connection.execute(f"COPY (FROM {table}) TO {literal(path)} (FORMAT {fmt})")
+# What a spreadsheet takes for a formula has an apostrophe before it; what a terminal obeys is no character any more.
+_SHOWN = "regexp_replace({0}::VARCHAR, '[\\p{{Cc}}\\p{{Cf}}\\p{{Zl}}\\p{{Zp}}]', '\N{REPLACEMENT CHARACTER}', 'g')"
+_HARMLESS = f"regexp_replace({_SHOWN}, '^[-=+@\uff0b\uff0d\uff1d\uff20]', '''\\0')"
+
+
+def export(connection: "DuckDBPyConnection", table: str, fmt: str, path: Path, *, raw: bool) -> None:
+    """A table as a file, csv or parquet; with `raw` also CSV has each text as the hosts wrote it."""
+    cells, quotes = "*", ""
+    if fmt == "csv" and not raw:
+        texts = ["session", *(name for name, kind in columns(table).items() if kind.startswith("VARCHAR"))]
+        cells = f"* REPLACE ({', '.join(f'{_HARMLESS.format(name)} AS {name}' for name in texts)})"
+        quotes = f", FORCE_QUOTE ({', '.join(texts)})"  # another separator than ours begins no cell
+    connection.execute(f"COPY (SELECT {cells} FROM {table}) TO {literal(path)} (FORMAT {fmt}{quotes})")

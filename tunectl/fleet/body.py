@@ -15,7 +15,7 @@ from tunectl.fleet.records import VERDICTS, Answer, Asked, Measured, Session, Su
 from tunectl.fleet.todo import Doing, DoRow, todo_rows
 from tunectl.model import Severity
 from tunectl.shapes import CameBack, Count, Hardware, Host, Maybe, Waits, fields_of, one_of
-from tunectl.wording import awaits, few
+from tunectl.wording import awaits, by_chance, few
 
 Verdict = Annotated[str, Meta(extra_json_schema={"enum": [*VERDICTS]})]
 
@@ -110,9 +110,7 @@ class CauseRow(msgspec.Struct, frozen=True, kw_only=True):
 class OutlierRule(msgspec.Struct, frozen=True):
     """What is called an outlier."""
 
-    score: Annotated[
-        float, Meta(description="Beyond it is an outlier; of a normal distribution 1 of 2,000 values is beyond 3.5.")
-    ]
+    score: Annotated[float, Meta(description=f"Beyond it is an outlier. Of a normal distribution, {by_chance(SCORE)}.")]
     fewest: Annotated[Count, Meta(description="Hosts that must have measured before one is called an outlier.")]
 
 

@@ -6,19 +6,19 @@ without its numbers.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import NamedTuple
 
 from tunectl.fix import of_text
-from tunectl.model import Finding, Outcome, Scalar, cost, match_of, parse_target, severity_of
+from tunectl.model import Outcome, Scalar, cost, parse_target, severity_of
 from tunectl.shapes import JudgedTarget, Preflight
 from tunectl.verdict import fails_gate
 from tunectl.wording import beside, broken_limits, sentence, standing
 
 BROKEN = "broken"
 _NUMBERS = re.compile(r"[0-9]+(?:[-,.:][0-9]+)*")
+_POINTS = ("next_boot", "this_boot", "kernel")
 _NOT_NOW = (Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
 _OPEN = (Outcome.DRIFTED, Outcome.REFUSED, *_NOT_NOW)  # a document has a hundred findings, and few of these
 
@@ -44,10 +44,6 @@ class Told(NamedTuple):
     desired: Scalar = None
 
 
-# The same fixes are asked for on host after host.
-_fix_of = lru_cache(1024)(of_text)
-
-
 def told_by(document: Preflight) -> tuple[tuple[Told, ...], tuple[str, ...]]:
     """The causes that a document's findings and broken limits show; the reasons that are neither's."""
     decisive = _decisive(document)
@@ -55,18 +51,14 @@ def told_by(document: Preflight) -> tuple[tuple[Told, ...], tuple[str, ...]]:
     explained = {*(finding.knob for finding in decisive), *(one.what for one in broken)}
     reasons = beside(document.reasons, document.reasons_about)
     unexplained = tuple(reason for reason, about in reasons if about not in explained)
-    found: dict[Cause, list[Finding]] = {}
-    for finding in decisive:
-        found.setdefault(_cause(finding), []).append(finding)
-    of_findings = [
-        Told(cause, len(alike), sentence(first.target, standing(first), first.reason), first.observed, first.desired)
-        for cause, alike in found.items()
-        for first in alike[:1]
-    ]
+    found: dict[Cause, list[JudgedTarget]] = {}
+    for one in decisive:
+        found.setdefault(_cause(one), []).append(one)
+    of_findings = [_told(cause, alike) for cause, alike in found.items()]
     limits: dict[Cause, list[str]] = {}
-    for one in broken:
-        cause = Cause(one.what, "", BROKEN, "", one.limit or without_numbers(one.sentence))
-        limits.setdefault(cause, []).append(one.reason)
+    for limit in broken:
+        cause = Cause(limit.what, "", BROKEN, "", limit.limit or without_numbers(limit.sentence))
+        limits.setdefault(cause, []).append(limit.reason)
     return (*of_findings, *(Told(cause, len(texts), texts[0]) for cause, texts in limits.items())), unexplained
 
 
@@ -76,36 +68,37 @@ def by_text(reasons: Iterable[str], *, own_words: bool = False) -> Iterator[Told
         yield Told(Cause("", "", "", "", without_numbers(reason), own_words), 1, reason)
 
 
-def _decisive(document: Preflight) -> list[Finding]:
+def _decisive(document: Preflight) -> list[JudgedTarget]:
     """The findings that the document's reasons are about: what fails, or else what waits or is not known."""
     sections = (document.verify, document.check, document.thermal)
-    judged = chain.from_iterable(section.findings for section in sections if section)
-    findings = [_finding(finding) for finding in judged if finding.outcome in _OPEN]
-    failing = [finding for finding in findings if fails_gate(finding)]
-    spent = {finding.knob for finding in failing}
+    findings = [one for section in sections if section for one in section.findings if one.outcome in _OPEN]
+    failing = [one for one in findings if fails_gate(one)]
+    spent = {one.knob for one in failing}
     told = set(document.reasons_about) - spent
-    return failing + [finding for finding in findings if finding.outcome in _NOT_NOW and finding.knob in told]
+    return failing + [one for one in findings if one.outcome in _NOT_NOW and one.knob in told]
 
 
-def _finding(one: JudgedTarget) -> Finding:
-    target = parse_target(one.target, one.knob)
-    values = (one.observed, one.desired, one.reason, _fix_of(one.fix), one.harmful, one.points)
-    return Finding(
-        one.knob, target.instance, one.outcome, *values, severity=severity_of(one.severity), match=match_of(one.match)
-    )
+def _told(cause: Cause, alike: Sequence[JudgedTarget]) -> Told:
+    """What is said of them: the first one's sentence."""
+    one = alike[0]
+    said = sentence(str(parse_target(one.target, one.knob)), standing(one), one.reason)
+    return Told(cause, len(alike), said, one.observed, one.desired)
 
 
-def _cause(finding: Finding) -> Cause:
-    data, observed, points = [], finding.observed, finding.points
-    if isinstance(observed, str) and not _NUMBERS.search(observed):
-        data.append(observed)
+def _cause(one: JudgedTarget) -> Cause:
+    observed, points, lacks = one.observed, one.points, ""
+    word = observed if isinstance(observed, str) and not _NUMBERS.search(observed) else ""
     if points:  # of a boot argument: at which of them it fails
-        lacks = [point for point in ("next_boot", "this_boot", "kernel") if points.get(point) != points.get("asked")]
-        data.append(f"not in {', '.join(lacks).replace('_', ' ')}" if lacks else "")
-    data.append(shape(str(finding.fix)))
-    severity = finding.severity.value if finding.severity else ""
-    instances, text = without_numbers(finding.instance), "; ".join(filter(None, data))
-    return Cause(finding.knob, instances, finding.outcome.value, severity, text)
+        lacks = ", ".join(point for point in _POINTS if points.get(point) != points.get("asked")).replace("_", " ")
+    return _cause_of(one.knob, one.target, one.outcome, one.severity, word, lacks, one.fix)
+
+
+# The same targets lack the same on host after host.
+@lru_cache(1 << 13)
+def _cause_of(knob: str, target: str, outcome: Outcome, severity: str, word: str, lacks: str, fix: str) -> Cause:
+    known, instance = severity_of(severity), parse_target(target, knob).instance
+    data = "; ".join(filter(None, (word, lacks and f"not in {lacks}", shape(str(of_text(fix))))))
+    return Cause(knob, without_numbers(instance), outcome.value, known.value if known else "", data)
 
 
 def without_numbers(text: str) -> str:

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,20 +40,20 @@ def engine(memory: str, spill: Path | None = None, limit_s: float = 0.0) -> "Ite
         "autoload_known_extensions": False,
         "python_enable_replacements": False,
     }
-    connection = duckdb.connect(config=settings)
-    timer = threading.Timer(limit_s, connection.interrupt)
-    timer.daemon = True
     try:
-        if limit_s:
-            timer.start()
-        yield connection
+        with closing(duckdb.connect(config=settings)) as connection:
+            timer = threading.Timer(limit_s, connection.interrupt)
+            timer.daemon = True
+            try:
+                if limit_s:
+                    timer.start()
+                yield connection
+            finally:
+                timer.cancel()
     except duckdb.InterruptException as error:
         raise TunectlError(f"the query took longer than {limit_s:g} s", "ask for less, or raise --limit") from error
     except duckdb.Error as error:
         raise TunectlError(f"the store: {said(error)}") from error
-    finally:
-        timer.cancel()
-        connection.close()
 
 
 def said(error: Exception) -> str:

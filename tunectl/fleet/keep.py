@@ -11,8 +11,9 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -26,6 +27,7 @@ from tunectl.fleet.engine import among, check_place, engine, literal, paths_of
 from tunectl.fleet.judge import judge, mistimed
 from tunectl.fleet.manifest import KeptFile, KeptSession, Manifest, parse_manifest
 from tunectl.fleet.records import Answer, Asked, Session, Shared
+from tunectl.fleet.spread import apart
 from tunectl.fleet.store import answer_in, answers, check_name, read_answer
 from tunectl.probe.doubt import in_utc
 
@@ -157,41 +159,19 @@ def _read_all(place: Path, at: _At, workers: int) -> Taken:
     """Every answer as rows of JSON below `place`, written by so many processes. OSError."""
     todo = answers(at.session)
     workers = max(1, min(workers, len(todo) // _A_WORKER))
+    parts = [partial(_read_some, place, at, todo[number::workers], number) for number in range(workers)]
     if workers == 1:
-        return _read_some(place, at, todo, 0)
-    from multiprocessing import get_context  # slow to import
-
-    context = get_context("fork")  # the engine has no threads yet
-    children = [
-        context.Process(target=_in_child, args=(place, at, todo[number::workers], number)) for number in range(workers)
-    ]
-    for child in children:
-        child.start()
-    for child in children:
-        child.join()
-    if failed := [child.exitcode for child in children if child.exitcode]:
-        raise OSError(failed[0], os.strerror(failed[0]) if failed[0] > 0 else f"killed by signal {-failed[0]}")
+        return next(parts[0]())
     whole = Taken(at.session.name)
-    for number in range(workers):
-        part = msgspec.json.decode(read_regular(str(place / f"{number}.said"), _LARGEST_MANIFEST), type=Taken)
-        for what in ("documents", "known", "without", "changed", "named"):
-            setattr(whole, what, getattr(whole, what) + getattr(part, what))
+    with apart(parts) as running:  # the engine has no threads yet
+        for part in map(next, running):
+            for what in ("documents", "known", "without", "changed", "named"):
+                setattr(whole, what, getattr(whole, what) + getattr(part, what))
     return whole
 
 
-def _in_child(place: Path, at: _At, todo: Sequence[tuple[Path, str, bool]], number: int) -> None:
-    """The exit code is the errno of what failed."""
-    try:
-        taken = _read_some(place, at, todo, number)
-        replace_file(str(place / f"{number}.said"), msgspec.json.encode(taken), durable=False)
-        os._exit(0)  # nothing of the process that it was forked from is to be ended
-    except OSError as error:
-        os._exit(error.errno or 1)
-    except KeyboardInterrupt:
-        os._exit(4)
-
-
-def _read_some(place: Path, at: _At, todo: Sequence[tuple[Path, str, bool]], number: int) -> Taken:
+def _read_some(place: Path, at: _At, todo: Sequence[tuple[Path, str, bool]], number: int) -> Iterator[Taken]:
+    """A part of them; yields once."""
     taken, shared, patterns = Taken(at.session.name), Shared(), set[int]()
     racks, encoder = dict(at.session.racks), msgspec.json.Encoder()
     with ExitStack() as stack:
@@ -226,7 +206,7 @@ def _read_some(place: Path, at: _At, todo: Sequence[tuple[Path, str, bool]], num
             patterns.add(pattern)
             for table, lines in {"hosts": encoder.encode_lines([row]), **rows}.items():
                 streams[table].write(lines)
-    return taken
+    yield taken
 
 
 def _rows(data: bytes | Asked, path: Path, host: str, now: str, shared: Shared) -> tuple[Asked, dict[str, bytes]]:

@@ -5,14 +5,15 @@ words: under the hosts that said exactly this, and nobody else.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, NamedTuple
+from functools import lru_cache
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tunectl import kinds
 from tunectl.fleet.causes import shape, without_numbers
-from tunectl.shapes import Action, Count, plain
+from tunectl.shapes import Action, Count
 
 _OWN_WORDS = 5  # their stage: after everything that this tunectl says
 
@@ -35,7 +36,7 @@ class Doing(NamedTuple):
 
 def doings(actions: Sequence[Action]) -> tuple[Doing, ...]:
     """A document's actions, each with its place."""
-    read = list(kinds.read(map(plain, actions)))
+    read = [_read(msgspec.json.encode(action)) for action in actions]
     named = [str(one.get("kind") or "") for one in read]
     last = {name: place for place, name in enumerate(named)}
     return tuple(
@@ -49,6 +50,12 @@ def doings(actions: Sequence[Action]) -> tuple[Doing, ...]:
         )
         for place, one in enumerate(read)
     )
+
+
+# Host after host asks for the same.
+@lru_cache(1024)
+def _read(action: bytes) -> dict[str, Any]:
+    return next(kinds.read([msgspec.json.decode(action)]))
 
 
 def _stage(own: str, place: int, last: Mapping[str, int]) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from tunectl.cpulist import format_cpulist, named_cpus
 from tunectl.probe.hostfiles import number
 from tunectl.probe.raw import SAME_COUNTER, Cpu, Run, conservation_ppm
-from tunectl.wording import nanoseconds
+from tunectl.wording import nanoseconds, percent
 
 _TICKS_PER_S = 5  # nohz_full leaves about one a second; skew and chance a few more
 _SIBLING_BUSY_PERCENT = 2
@@ -159,7 +159,7 @@ def _smt(run: Run) -> Iterator[str]:
                 yield f"CPU {cpu.cpu} and CPU {sibling} are one physical core: two spinners there slow each other"
             elif sibling not in run.probed and busy >= _SIBLING_BUSY_PERCENT:
                 where = f"CPU {sibling}, on the same physical core as CPU {cpu.cpu}"
-                yield f"{where}, was busy {busy:.0f} % of the run"
+                yield f"{where}, was busy {percent(busy)} of the run"
 
 
 def _machine(run: Run) -> Iterator[str]:

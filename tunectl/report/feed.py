@@ -3,7 +3,7 @@
 from tunectl.report.escape import printable
 from tunectl.report.figures import Limited, limited
 from tunectl.shapes import FEED_STAGES, FEWEST_P99_9, Feed, FeedCase, FeedReplay
-from tunectl.wording import nanoseconds, plain, plural
+from tunectl.wording import nanoseconds, percent, plain, plural
 
 DUE = (("50", "P50"), ("99", "P99"), ("99.9", "P99.9"), ("max", "longest"))  # of a case: the key and its name
 OF_STAGES = ("median", "P99", *(f"in {name}" for _, name in DUE))
@@ -59,7 +59,7 @@ def due_row(case: FeedCase) -> list[str]:
     """How many messages were due, the figures of DUE, and how much of its CPU the receiver had."""
     if not case.n:
         return ["void", *[""] * (len(DUE) + 1)]
-    return [plain(case.n), *(due_figure(case, key) for key, _ in DUE), f"{plain(case.receiver_cpu_percent)} %"]
+    return [plain(case.n), *(due_figure(case, key) for key, _ in DUE), percent(case.receiver_cpu_percent)]
 
 
 def signed_ns(ns: float | None) -> str:

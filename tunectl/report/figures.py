@@ -9,7 +9,6 @@ from tunectl.model import Document
 from tunectl.shapes import (
     FEED_STAGES,
     LIMITS,
-    AnyCase,
     Bounds,
     Comparison,
     DecidingRow,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 
 from tunectl.shapes import FEWEST_P99_9, Hedge, HedgeCase, bucket_at
-from tunectl.wording import nanoseconds, plain
+from tunectl.wording import nanoseconds, percent, plain
 
 LATENCIES = (("50", "P50"), ("99", "P99"), ("99.9", "P99.9"))
 HEADER = (*(name for _, name in LATENCIES), "gain", "hedged", "missed", "busy")
@@ -73,9 +73,9 @@ def figures(case: HedgeCase, cases: Sequence[HedgeCase]) -> list[str]:
     return [
         *(nanoseconds(case.at(key)) for key, _ in LATENCIES),
         "collapsed" if case.collapsed else shorter,
-        f"{plain(100 * case.hedged / case.n)} %" if case.is_hedged else "",
-        f"{plain(100 * case.missed / case.n)} %",
-        "-" if case.utilisation is None else f"{plain(100 * case.utilisation)} %",
+        percent(100 * case.hedged / case.n) if case.is_hedged else "",
+        percent(100 * case.missed / case.n),
+        "-" if case.utilisation is None else percent(100 * case.utilisation),
     ]
 
 
@@ -127,7 +127,7 @@ def _best(cases: Sequence[HedgeCase]) -> Iterator[str]:
     before = f"instead of {nanoseconds(alone.at(name) if alone else None)} ({plain(times)} times shorter)"
     missing = f"and without it more than {100 - float(name):.2g} % missed"
     fell = f"P{name} is {nanoseconds(best.at(name))} {before if math.isfinite(times) else missing}"
-    cost = f"for {plain(100 * best.hedged / best.n)} % more copies"
+    cost = f"for {percent(100 * best.hedged / best.n)} more copies"
     yield f"a second copy helps most at load {best.load:g}, {best.second}: {fell}, {cost}"
     helped = {case.load for _, _, case in helping}
     if rest := sorted({case.load for case in cases} - helped):

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -15,19 +15,34 @@ from tunectl.shapes import Header, host_of, plain
 
 # A run of the probe may list four million gaps: a line each and no blank, or the document is three times as long.
 _TRIPLE = re.compile(r"\n +\[\n +(\d+),\n +(\d+),\n +(\d+)\n +\]")
+_ROWS = 200  # of a list, in one piece
+_LONG = 1 << 20  # a document that is not is one piece
 _TERMINAL = re.compile("[\x7f-\x9f]")  # control characters that JSON allows as they are, and terminals obey
 
 
 def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     """One JSON object, indented by two. Infinity and NaN, which JSON cannot write, become null."""
+    return "".join(pieces(document))
+
+
+def pieces(document: Document) -> Iterator[str]:
+    """The same in pieces, for a document that is larger than what it is made of."""
     header = plain(Header(f"tunectl.{document.name}/1", __version__, host_of(document.host), document.at))
-    whole = {**header, **_plain(document.body), **header}  # the header comes first, and wins
-    try:
-        text = _dump(whole)
-        text.encode()
-    except ValueError:  # a NaN, or a lone surrogate: rare, so only then is every value looked at
-        text = _dump(_safe(whole))
-    return text + "\n"
+    said, opening = "", "{"
+    for key, value in {**header, **document.body, **header}.items():  # the header comes first, and wins
+        if isinstance(value, list) and len(value) > _ROWS:
+            head = f"\n  {json.dumps(key)}: ["
+            for at in range(0, len(value), _ROWS):
+                rows = _dump({key: value[at : at + _ROWS]})[1 + len(head) : -len("\n  ]\n}")]
+                yield f"{',' if at else said + opening + head}{rows}"
+            said = "\n  ]"
+        else:
+            said += opening + _dump({key: value})[1:-2]
+        opening = ","
+        if len(said) > _LONG:
+            yield said
+            said = ""
+    yield said + "\n}\n"
 
 
 def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,7 +57,16 @@ def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _dump(value: Any) -> str:
+def _dump(body: Mapping[str, Any]) -> str:
+    value = _plain(body)
+    try:
+        (text := _dumped(value)).encode()
+    except ValueError:  # a NaN, or a lone surrogate: rare, so only then is every value looked at
+        return _dumped(_safe(value))
+    return text
+
+
+def _dumped(value: Any) -> str:
     # The json module indents in Python code, which would take five times as long as everything else here.
     # Each form of a large document is gone before the next but one is made.
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, check_circular=False)

@@ -74,4 +74,4 @@ def _take(path: str) -> int | None:
 def _occupied(path: str) -> TunectlError:
     holder = lockfile.holder_of(path)
     unseen = f", or remove {path} where no tunectl is at work" if holder == lockfile.UNSEEN else ""
-    return TunectlError(f"another tunectl is at work: {holder} holds {path}", f"wait for it to end{unseen}")
+    return TunectlError(f"another tunectl is at work: {path} is held by {holder}", f"wait for it to end{unseen}")

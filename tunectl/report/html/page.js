@@ -21,7 +21,7 @@ const at = (event, svg) => {
 }
 
 // ---- curves: what each reads at the pointer
-const written = {'times a second': y => `${three(y)}/s`, 'share of arrivals': y => `${three(y * 100)} %`, 'share of messages': y => `${three(y * 100)} %`}
+const share = y => `${y < 1 && y > 0.9995 ? String(y * 100).slice(0, 7) : three(y * 100)} %`, written = {'times a second': y => `${three(y)}/s`, 'share of arrivals': share, 'share of messages': share}
 const heightAt = (path, x) => {
   let [low, high] = [0, path.getTotalLength()]
   if (x < path.getPointAtLength(0).x || x > path.getPointAtLength(high).x) return null

@@ -46,7 +46,7 @@ from tunectl.shapes import (
     Preflight,
     RowGroup,
 )
-from tunectl.wording import plural, wanted
+from tunectl.wording import percent, plural, wanted
 
 MAX_PERIODS = 12
 MAX_COUNTED = 12
@@ -319,7 +319,7 @@ def _comparison(compared: Comparison, sides: Sequence[Sequence[Jitter]], names: 
         "names": names,
         "verdict": verdict_of(compared, names),
         "judged": compared.judged is not None,
-        "confidence": f"{compared.confidence * 100:g} %",
+        "confidence": percent(compared.confidence * 100),
         "before": compared.before,
         "after": compared.after,
         "warnings": compared.warnings,

@@ -8,7 +8,7 @@ from itertools import chain, dropwhile, groupby
 from tunectl.report.charts import MAX_SPARKLINES, Slice, timeline
 from tunectl.report.text.page import TextPage, columns, line, prose
 from tunectl.shapes import Jitter
-from tunectl.wording import nanoseconds, plain
+from tunectl.wording import in_tenths, nanoseconds, percent
 
 _STEPS = (1, 2, 5)  # of a decade
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
@@ -47,8 +47,7 @@ def histogram(
             rows.append((_range(steps[0], steps[-1]), "0", "", ""))
             continue
         for step in steps:
-            percent = 100 * taken[step] / total
-            share = "" if is_empty else "<0.1 %" if 0 < percent < 0.05 else f"{percent:.1f} %"
+            share = "" if is_empty else in_tenths(100 * taken[step] / total, taken[step], total)
             length = 0.0 if is_empty else room * (math.log10(bins[step]) + 1) / (math.log10(most) + 1)
             rows.append((_range(step, step), f"{bins[step]:,}", share, _bar(length)))
     columns(page, rows, indent=indent + 2, right={0, 1, 2}, styles=("", "", "dim", "cyan"))
@@ -109,7 +108,7 @@ def _title(result: Jitter, rows: Sequence[Sequence[Slice | None]], floor: float,
     counted = max(map(len, rows))
     width = nanoseconds(result.duration_s * 1e9 / counted)
     text = f"over time, {width} a column; longest gap: ▁ {nanoseconds(floor)} to █ {nanoseconds(top)}, logarithmic"
-    text += f"; stolen: █ {plain(most * 100)} % of a column"
+    text += f"; stolen: █ {percent(most * 100)} of a column"
     unknown = any(one is None for slices in rows for one in slices)
     return f"{text}; ?: the list of gaps was full" if unknown else text
 

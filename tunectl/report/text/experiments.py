@@ -11,7 +11,7 @@ from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
 from tunectl.shapes import FEED_STAGES, Case, CaseTable, Contention, Feed, Hedge, Peer, Speedup, Wake, typed
-from tunectl.wording import nanoseconds, plural
+from tunectl.wording import nanoseconds, percent, plural
 
 MAX_WARNINGS = 12  # of single cases; JSON has them all
 
@@ -101,7 +101,7 @@ def wake(body: Mapping[str, Any], page: TextPage) -> None:
         texts = [nanoseconds(figure(case)) if case.n else "void" for case in shown]
         _by_idle_time(page, title, shown, _IDLES, texts)
     if page.verbose:
-        use = [f"{case.receiver_cpu_percent or 0:.3g} %" for case in measured]
+        use = [percent(case.receiver_cpu_percent or 0) for case in measured]
         _by_idle_time(page, "CPU use of the receiver", measured, _IDLES, use)
     _gains(page, result.speedups)
     left = "conditions, medians, the receiver's CPU"

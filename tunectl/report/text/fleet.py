@@ -24,7 +24,7 @@ from tunectl.report.hosts import (
 from tunectl.report.text import screen
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, columns, copied, heading, line, notes, prose, wrap
 from tunectl.shapes import FIGURES
-from tunectl.wording import MEASURES, plural, written
+from tunectl.wording import MEASURES, by_chance, plural, written
 
 _CUT = " ..."
 _SHORT = 60  # cells; longer lists of hosts are counted in a heading
@@ -45,7 +45,7 @@ def report(body: Mapping[str, Any], page: TextPage) -> None:
     _own_words(page, [one for one in everything if one.own_words])
     for one in VERDICTS:
         _verdict(page, body, one)
-    _outliers(page, body["outliers"])
+    _outliers(page, body["outliers"], body["outlier_rule"])
     for group in body["groups"]:
         _group(page, group)
     notes(page, body["warnings"], "Warnings")
@@ -116,10 +116,10 @@ def _cause(page: TextPage, one: Why, number: int, of: int) -> None:
         line(page, " " * 6, (first + (_CUT if more else ""), "dim"))
 
 
-def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]]) -> None:
+def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]], rule: Mapping[str, Any]) -> None:
     if not outliers:
         return
-    heading(page, "Unlike their peers", ", by median and MAD; beyond 3.5: 1 of 2,000 by chance")
+    heading(page, "Unlike their peers", f", by median and MAD; {by_chance(rule['score'])}")
     hosts = odd_hosts(outliers)
     shown = hosts if page.verbose else hosts[:_ODDEST]
     rows = []

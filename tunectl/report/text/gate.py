@@ -7,7 +7,7 @@ from tunectl.command import as_data
 from tunectl.report.hosts import in_short, tally, times, word
 from tunectl.report.text import screen
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, columns, heading, notes, prose
-from tunectl.wording import MEASURES, plain, plural
+from tunectl.wording import MEASURES, percent, plain, plural
 
 _FEW = 5  # notes without -v
 _MEANS = {
@@ -26,16 +26,16 @@ def gate(body: Mapping[str, Any], page: TextPage) -> None:
     own = {verdict: len(names) for verdict, names in body["hosts"].items()}
     for side, counts in (("canary", own), ("peers", body["peers"])):
         prose(page, tally({"hosts": sum(counts.values()), **counts}), indent=2, label=f"{side} ".ljust(8))
-    percent = f"{body['confidence'] * 100:g} %"
+    level = percent(body["confidence"] * 100)
     heading(page, "Share of NO-GO: ", (word(share["verdict"]), VERDICT_STYLES.get(share["verdict"], "")))
-    bounds = f"{plain(share['low_percent'])} % to {plain(share['high_percent'])} %"
-    said = f"{share['no_go']:,} of {plural(share['hosts'], 'host')}, which is {bounds} ({percent} bounds)"
-    prose(page, f"{said}; permitted are {plain(share['max_no_go_percent'])} %", indent=2)
+    bounds = f"{percent(share['low_percent'])} to {percent(share['high_percent'])}"
+    said = f"{share['no_go']:,} of {plural(share['hosts'], 'host')}, which is {bounds} ({level} bounds)"
+    prose(page, f"{said}; permitted are {percent(share['max_no_go_percent'])}", indent=2)
     if share["not_known"]:
         prose(page, f"{plural(share['not_known'], 'host')} neither GO nor NO-GO: each may be a NO-GO", indent=2)
     if share["verdict"] == "unknown":
         prose(page, f"GO takes {plural(share['fewest'], 'host')}, all of them GO, or more", indent=2)
-    _figures(page, body, percent)
+    _figures(page, body, level)
     not_go = [(word(verdict), in_short(names)) for verdict, names in body["hosts"].items() if names and verdict != "go"]
     if not_go:
         heading(page, "Not GO, of the canary", ": `tunectl fleet report` says why")
@@ -43,7 +43,7 @@ def gate(body: Mapping[str, Any], page: TextPage) -> None:
     notes(page, body["notes"][: None if page.verbose else _FEW])
 
 
-def _figures(page: TextPage, body: Mapping[str, Any], percent: str) -> None:
+def _figures(page: TextPage, body: Mapping[str, Any], level: str) -> None:
     """Each figure of the canary over its peers'."""
     heading(page, "Its figures over those of peers of the same hardware")
     rows = [
@@ -60,7 +60,7 @@ def _figures(page: TextPage, body: Mapping[str, Any], percent: str) -> None:
     if not rows:
         prose(page, "nothing could be compared: UNKNOWN", indent=2)
         return
-    header = ("", "is", f"{percent} bounds", "tolerated", "chance", "")
+    header = ("", "is", f"{level} bounds", "tolerated", "chance", "")
     columns(page, rows, indent=2, right=(1, 2, 3, 4), header=header)
     most = max(body["figures"], key=lambda row: row["hosts"])
     compared = f"{plural(most['hosts'], 'host')} against {most['peers']:,}"

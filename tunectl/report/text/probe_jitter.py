@@ -24,7 +24,7 @@ from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram, sparklines
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
 from tunectl.shapes import Cpu, Jitter, JitterLoaded, JitterRuns, typed
-from tunectl.wording import looser_limits, nanoseconds, plural, written
+from tunectl.wording import in_tenths, looser_limits, nanoseconds, plural, written
 
 MAX_CPUS = 64  # rows of the table: the CPUs with the longest gaps
 MOST_CPUS = 6  # the same, and of causes and periods, on the first screen
@@ -237,7 +237,11 @@ def causes(page: TextPage, result: Jitter, indent: int, most: int = MAX_CPUS) ->
     prose(page, f"what the gaps were, by the kernel's own trace{said}", indent=indent)
     times = [(row, nanoseconds(row.total_ns, ""), nanoseconds(row.max_ns, "")) for row in grouped(result)]
     times = [*times[: most - 1], *times[-1:]] if len(times) > most else times
-    shown = [(f"{row.count:,}", took, f"{row.percent:.1f} %", longest, row.cause) for row, took, longest in times]
+    whole = times[-1][0].total_ns if times else 0
+    shown = [
+        (f"{row.count:,}", took, in_tenths(row.percent, row.total_ns, whole), longest, row.cause)
+        for row, took, longest in times
+    ]
     columns(page, shown, indent=indent + 2, right={0, 1, 2, 3}, header=_CAUSES_HEADER)
     for text in totals(result):
         prose(page, text, indent=indent + 2)
