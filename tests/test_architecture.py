@@ -137,8 +137,8 @@ def test_nothing_imports_the_command_line() -> None:
         ("jinja2", ("tunectl.report.html",)),
         ("duckdb", ("tunectl.fleet.ask", "tunectl.fleet.engine")),
         ("prometheus_client", ("tunectl.report.prometheus", "tunectl.monitor.receivers")),
-        ("http.client", ("tunectl.monitor.receivers.http",)),
-        ("ssl", ("tunectl.monitor.receivers.http",)),
+        ("http.client", ("tunectl.host.http",)),
+        ("ssl", ("tunectl.host.http",)),
     ],
 )
 def test_a_library_has_one_place(library: str, rooms: tuple[str, ...]) -> None:
@@ -258,7 +258,7 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
         "tunectl.cli.start",  # reads how large our own process is, before anything is imported
         "tunectl.fleet.keep",  # rows on their way into the fleet's store
         "tunectl.monitor.repair",
-        "tunectl.monitor.receivers.webhook",
+        "tunectl.host.address",  # the operator's secrets
         "tunectl.monitor.database",
         "tunectl.durable",  # replaces and reads them whole
         "tunectl.host.tracefs",  # a trace of our own, gone at the end; it reads and writes no setting

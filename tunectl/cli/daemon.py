@@ -15,13 +15,14 @@ import click
 from tunectl.cli.command import stay_off, typed
 from tunectl.cli.helped import DRIFTED, OK
 from tunectl.cli.options import Options
+from tunectl.host.address import DeliveryError
 from tunectl.model import Document, HostId
 from tunectl.monitor.assembly import Places, opener_of
 from tunectl.monitor.daemon import Daemon, Opener
 from tunectl.monitor.document import monitor_body
 from tunectl.monitor.model import Alert, Snapshot, Status
 from tunectl.monitor.notify import open_notify
-from tunectl.monitor.receivers import DeliveryError, Receiver
+from tunectl.monitor.receivers import Receiver
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.store import Store
 from tunectl.monitor.wakeup import RELOADING, STOPPING, DeviceEvents

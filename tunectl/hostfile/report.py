@@ -3,7 +3,8 @@
 import os
 
 from tunectl.errors import UsageError
-from tunectl.hostfile.monitor import address_of, check_textfile
+from tunectl.host.address import address_of
+from tunectl.hostfile.monitor import check_textfile
 from tunectl.hostfile.shape import Report
 
 _OF_URL = ("token_file", "certificate_file", "key_file", "ca_file")

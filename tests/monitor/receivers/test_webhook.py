@@ -20,8 +20,8 @@ from tests.monitor.delivering import Process
 from tests.monitor.receivers.receiver import Receiver, receiving
 from tests.monitor.receivers.samples import HOST, fired, over
 from tunectl.errors import UsageError
+from tunectl.host.address import DeliveryError
 from tunectl.hostfile.shape import Webhook
-from tunectl.monitor.receivers import DeliveryError
 from tunectl.monitor.receivers.message import delivery_id
 from tunectl.monitor.receivers.webhook import open_webhook
 
