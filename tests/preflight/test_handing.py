@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.tuning.calls import count_calls, failing_at, killed_at, needs_space
+from tunectl.address import DeliveryError
 from tunectl.errors import UsageError
 from tunectl.fleet.store import LARGEST_ANSWER
-from tunectl.host.address import DeliveryError
 from tunectl.host.filesystem import mount_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.report import check_report

@@ -12,10 +12,10 @@ from functools import partial
 
 import click
 
+from tunectl.address import DeliveryError
 from tunectl.cli.command import stay_off, typed
 from tunectl.cli.helped import DRIFTED, OK
 from tunectl.cli.options import Options
-from tunectl.host.address import DeliveryError
 from tunectl.model import Document, HostId
 from tunectl.monitor.assembly import Places, opener_of
 from tunectl.monitor.daemon import Daemon, Opener

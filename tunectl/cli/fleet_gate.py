@@ -1,18 +1,18 @@
 """tunectl fleet gate: may what some hosts have go to all of them?"""
 
 import re
-from pathlib import Path
 
 import click
 
 from tunectl.cli.command import emit, open_root, tunectl_command
-from tunectl.cli.fleet_store import STORE, read_names, spare_isolated
+from tunectl.cli.fleet_store import STORE, folders_in, read_names, spare_isolated
 from tunectl.cli.helped import GO, Example, exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.values import one_of
 from tunectl.cli.values import sessions as session_names
 from tunectl.compare.chance import CONFIDENCE
 from tunectl.errors import UsageError
+from tunectl.fleet.clickhouse import Store
 from tunectl.fleet.gate import FACTS, Canary, gate_body
 from tunectl.fleet.records import Session
 from tunectl.fleet.store import ask, read_session, session_directory
@@ -36,7 +36,7 @@ _PERCENT = re.compile(r"(\d{1,2}(?:\.\d{1,6})?) ?%")
 @click.option("--canary", required=True, metavar="GROUP", help="A rack, @FILE with hosts (@- is stdin), or FACT=VALUE.")
 @click.option("--max-no-go", required=True, metavar="P%", help="The share of NO-GO that is permitted.")
 @click.option("--confidence", default=CONFIDENCE, show_default=True, metavar="P", help="Of the bounds, 0.5 to 0.9999.")
-def gate(options: Options, store: Path, session: str, canary: str, max_no_go: str, confidence: float) -> int:
+def gate(options: Options, store: Store, session: str, canary: str, max_no_go: str, confidence: float) -> int:
     """May what the canary has go to all hosts? GROUP of SESSION against its peers.
 
     FACT is kernel, build, microcode, bios, cards, tunectl or isolated. GO needs a share of NO-GO that is within P for
@@ -50,7 +50,7 @@ def gate(options: Options, store: Path, session: str, canary: str, max_no_go: st
     if not 0.5 <= confidence <= 0.9999:
         raise UsageError(f"--confidence {confidence:g}: a share, from 0.5 to 0.9999", "0.95 is usual")
     listed = read_names(canary[1:], "--canary @") if canary.startswith("@") else {}
-    found = read_session(session_directory(store, session), tuple(listed))
+    found = read_session(session_directory(folders_in(store), session), tuple(listed))
     chosen = _canary(canary, listed, found)
     spare_isolated(options)
     body = gate_body(found, ask(found), now_utc(), chosen, float(match[1]) / 100, confidence)

@@ -6,6 +6,7 @@ for each knob, kind of instance and outcome. Pure.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from heapq import nlargest
@@ -161,9 +162,17 @@ _LISTS: dict[Any, str] = {list[str]: "VARCHAR[]", list[int]: "BIGINT[]"}
 _DUCKDB = {**_PLAIN, **_LISTS, **{kind | None: name for kind, name in _PLAIN.items()}}
 
 
-def columns(table: str) -> dict[str, str]:
+CLICKHOUSE: dict[Any, str] = {
+    **(_CLICK := {str: "String", int: "Int64", float: "Float64", bool: "Bool"}),
+    list[str]: "Array(String)",
+    list[int]: "Array(Int64)",
+    **{kind | None: f"Nullable({name})" for kind, name in _CLICK.items()},
+}
+
+
+def columns(table: str, kinds: Mapping[Any, str] = _DUCKDB) -> dict[str, str]:
     """The columns of a row as it is handed over, each with the engine's type."""
-    return {field.name: _DUCKDB[field.type] for field in msgspec.structs.fields(TABLES[table].row)}
+    return {field.name: kinds[field.type] for field in msgspec.structs.fields(TABLES[table].row)}
 
 
 def rows_of(host: str, document: Preflight, shared: Shared) -> tuple[Summary, dict[str, list[AnyRow]]]:

@@ -7,9 +7,9 @@ import os
 import re
 from collections.abc import Iterator
 
+from tunectl.address import Address, address_of
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
-from tunectl.host.address import Address, address_of
 from tunectl.hostfile.shape import Hook, Monitor, Sla, Webhook
 from tunectl.model import Scope
 

@@ -2,8 +2,8 @@
 
 import os
 
+from tunectl.address import address_of
 from tunectl.errors import UsageError
-from tunectl.host.address import address_of
 from tunectl.hostfile.monitor import check_textfile
 from tunectl.hostfile.shape import Report
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tunectl.host.address import DeliveryError
+from tunectl.address import DeliveryError
 from tunectl.monitor.model import Alert, AlertState, Moment, Status
 from tunectl.monitor.moments import is_moved, moment_now, told
 from tunectl.monitor.receivers import Receiver

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.monitor.receivers.samples import HOST, fired, over
+from tunectl.address import DeliveryError
 from tunectl.errors import UsageError
-from tunectl.host.address import DeliveryError
 from tunectl.host.run import run
 from tunectl.hostfile.shape import Hook
 from tunectl.monitor.receivers.hook import open_hook

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.monitor.receivers.samples import HOST, fired, over
-from tunectl.host.address import DeliveryError
+from tunectl.address import DeliveryError
 from tunectl.monitor.model import Severity
 from tunectl.monitor.receivers.logs import encode, entry, line_with_fields, open_journal, open_syslog
 from tunectl.monitor.receivers.message import event_id, level

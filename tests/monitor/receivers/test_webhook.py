@@ -19,8 +19,8 @@ from jsonschema import Draft202012Validator
 from tests.monitor.delivering import Process
 from tests.monitor.receivers.receiver import Receiver, receiving
 from tests.monitor.receivers.samples import HOST, fired, over
+from tunectl.address import DeliveryError
 from tunectl.errors import UsageError
-from tunectl.host.address import DeliveryError
 from tunectl.hostfile.shape import Webhook
 from tunectl.monitor.receivers.message import delivery_id
 from tunectl.monitor.receivers.webhook import open_webhook

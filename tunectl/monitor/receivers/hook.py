@@ -8,8 +8,8 @@ import hashlib
 import os
 from collections.abc import Sequence
 
+from tunectl.address import DeliveryError
 from tunectl.errors import TunectlError
-from tunectl.host.address import DeliveryError
 from tunectl.hostfile.monitor import check_hook
 from tunectl.hostfile.shape import Hook
 from tunectl.model import HostId

@@ -15,7 +15,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 
-from tunectl.host.address import DeliveryError
+from tunectl.address import DeliveryError
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, AlertState
 from tunectl.monitor.receivers import Receiver

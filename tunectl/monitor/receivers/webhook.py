@@ -9,9 +9,8 @@ import json
 from collections.abc import Sequence
 
 from tunectl import __version__
+from tunectl.address import Address, DeliveryError, address_of, secret
 from tunectl.errors import UsageError
-from tunectl.host.address import Address, DeliveryError, address_of, secret
-from tunectl.host.http import Trust, post
 from tunectl.hostfile.monitor import check_webhook
 from tunectl.hostfile.shape import Webhook
 from tunectl.model import HostId
@@ -20,6 +19,7 @@ from tunectl.monitor.receivers import Receiver
 from tunectl.monitor.receivers.message import delivery_id, document
 from tunectl.monitor.receivers.metric_rows import label
 from tunectl.monitor.receivers.naming import JOB, annotations_of, labels_of
+from tunectl.post import Trust, post
 
 _API = "/api/v2/alerts"
 

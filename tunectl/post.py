@@ -18,7 +18,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, BinaryIO, NamedTuple
 
-from tunectl.host.address import Address, DeliveryError
+from tunectl.address import Address, DeliveryError
 
 # These say that this very request is wrong, so another try is as well. Everything else can pass: a token is renewed,
 # a proxy finds its server again, a path is mended.
