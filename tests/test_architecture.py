@@ -230,22 +230,9 @@ def test_the_fleet_knows_documents_and_no_host() -> None:
     for path in (PACKAGE / "fleet").glob("*.py"):
         own = {one for one in imports(path) if one.startswith("tunectl.")}
         probe = ("tunectl.probe.document", "tunectl.probe.doubt", "tunectl.shapes", "tunectl.compare")
-        ground = (
-            "address",
-            "command",
-            "errors",
-            "durable",
-            "installed",
-            "kinds",
-            "fix",
-            "post",
-            "verdict",
-            "wording",
-            "model",
-        )
-        assert not outside(own, "tunectl.fleet", *probe, *(f"tunectl.{one}" for one in (*ground, "address", "post"))), (
-            path
-        )
+        ground = ("command", "errors", "durable", "installed", "kinds", "fix", "verdict", "wording", "model")
+        to_servers = ("tunectl.address", "tunectl.post")
+        assert not outside(own, "tunectl.fleet", *probe, *to_servers, *(f"tunectl.{one}" for one in ground)), path
     assert not calls(PACKAGE / "fleet/judge.py", "datetime.now", "open")
 
 

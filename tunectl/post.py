@@ -11,7 +11,7 @@ import io
 import socket
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC
 from email.message import Message
 from email.utils import parsedate_to_datetime
@@ -27,6 +27,9 @@ _LONGEST_PAUSE_S = 300.0  # the most that a Retry-After is believed
 _LARGEST = 1 << 20  # bytes of an answer's body; of one that nobody reads all
 
 
+Body = bytes | Iterable[bytes]  # of a request
+
+
 class Trust(NamedTuple):
     """Whom we trust, and by what we are trusted."""
 
@@ -34,31 +37,31 @@ class Trust(NamedTuple):
     certificate: tuple[str, str] | None = None  # our own: its file, and that of its key
 
 
+class Into(NamedTuple):
+    """A file for the body of an answer of at most so many bytes."""
+
+    file: BinaryIO
+    most: int
+
+
 def post(address: Address, body: bytes, headers: Mapping[str, str], *, timeout_s: float, trust: Trust) -> None:
     """Returns once all of a 2xx answer has come within `timeout_s` of the connection; otherwise DeliveryError."""
-    status, answered = exchange(address, body, headers, timeout_s=timeout_s, trust=trust)
+    status, answered = exchange(address, body, headers, timeout_s, trust)
     if not 200 <= status < 300:
         pause = _seconds(answered["Retry-After"], answered["Date"])
         raise DeliveryError(f"{address} answers {said(status)}", retry=status not in _REFUSED, after_s=pause)
 
 
 def exchange(
-    address: Address,
-    body: bytes,
-    headers: Mapping[str, str],
-    *,
-    timeout_s: float,
-    trust: Trust,
-    into: BinaryIO | None = None,
-    most: int = _LARGEST,
+    address: Address, body: Body, headers: Mapping[str, str], timeout_s: float, trust: Trust, into: Into | None = None
 ) -> tuple[int, Message]:
     """The status and headers of what is answered to a POST; of any other than 2xx the body only goes `into` a file.
 
-    DeliveryError where no whole answer of at most so many bytes has come within `timeout_s` of the connection.
+    DeliveryError where no whole answer, or a larger one than is wanted, has come within `timeout_s` of the connection.
     """
     failed = ""
     try:
-        return _exchange(address, body, headers, timeout_s, trust, into, most)
+        return _exchange(address, body, headers, timeout_s, trust, into)
     except ssl.SSLCertVerificationError as error:
         failed = f"its TLS certificate is not trusted: {error.verify_message}"
     except ssl.SSLError as error:
@@ -76,13 +79,7 @@ def exchange(
 
 
 def _exchange(
-    address: Address,
-    body: bytes,
-    headers: Mapping[str, str],
-    timeout_s: float,
-    trust: Trust,
-    into: BinaryIO | None,
-    most: int,
+    address: Address, body: Body, headers: Mapping[str, str], timeout_s: float, trust: Trust, into: Into | None
 ) -> tuple[int, Message]:
     connection = _connection(address, timeout_s, trust)
     connection.response_class = _Answer
@@ -103,7 +100,7 @@ def _exchange(
             connection.request("POST", address.path, body, {**headers, "Connection": "close"})
             answer = connection.getresponse()
             if into or 200 <= answer.status < 300:
-                _read_whole(answer, into, most)
+                _read_whole(answer, into)
         finally:
             timer.cancel()
         if late.is_set():  # what came by then may look whole
@@ -137,15 +134,14 @@ class _WholeLines(io.BufferedReader):
         return line
 
 
-def _read_whole(answer: http.client.HTTPResponse, into: BinaryIO | None, most: int) -> None:
+def _read_whole(answer: http.client.HTTPResponse, into: Into | None) -> None:
     """To its end, which a length, the last chunk or the connection's end says. HTTPException or OSError without one."""
-    size = 0
-    while part := answer.read(_LARGEST):
-        size += len(part)
-        if size > most:
+    left = into.most if into else _LARGEST
+    while part := answer.read(_LARGEST + 1):
+        if (left := left - len(part)) < 0:
             raise OSError(errno.EFBIG, "its answer has no end, or one that is too far away")
         if into:
-            into.write(part)
+            into.file.write(part)
     if answer.length:
         raise http.client.IncompleteRead(b"", answer.length)
 

@@ -3,7 +3,7 @@
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from pathlib import Path
@@ -59,13 +59,25 @@ class House:
         self._session.close()
 
 
+def body_of(request: BaseHTTPRequestHandler) -> bytes:
+    """Of a request, in one piece or in chunks."""
+    if "Content-Length" in request.headers:
+        return request.rfile.read(int(request.headers["Content-Length"]))
+    found = b""
+    while size := int(request.rfile.readline(), 16):
+        found += request.rfile.read(size)
+        request.rfile.readline()
+    request.rfile.readline()
+    return found
+
+
 @contextmanager
 def serving(house: House) -> Iterator[str]:
     """The address for --store."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"])).decode("utf-8", "surrogateescape")
+            body = body_of(self).decode("utf-8", "surrogateescape")
             status, failed = 200, ""
             try:
                 answer = house.answer(body, dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True)))
@@ -88,5 +100,41 @@ def serving(house: House) -> Iterator[str]:
     try:
         yield f"clickhouse://127.0.0.1:{server.server_port}/{DATABASE}"
     finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def liar(*answers: tuple[int, dict[str, str], bytes] | str) -> Iterator[tuple[str, list[tuple[dict[str, str], bytes]]]]:
+    """A server that gives these answers, the last again and again ("hang": none); what it was asked."""
+    asked: list[tuple[dict[str, str], bytes]] = []
+    over = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            answer = answers[min(len(asked), len(answers) - 1)]
+            asked.append((dict(self.headers), body_of(self)))
+            if isinstance(answer, str):
+                over.wait(60)
+                return
+            status, headers, body = answer
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            with suppress(OSError):  # nobody listens to the end of what is too long
+                for _ in range(int(headers.get("X-Times", 1))):
+                    self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"clickhouse://127.0.0.1:{server.server_port}/{DATABASE}", asked
+    finally:
+        over.set()
         server.shutdown()
         server.server_close()

@@ -165,13 +165,7 @@ def record(options: Options, store: Store, session: str, name: str, unreachable:
     "--max-age", "max_age_h", default=12.0, show_default=True, metavar="H", help="Of the latest session, in hours."
 )
 def report(
-    options: Options,
-    store: Store,
-    session: str | None,
-    hosts: str | None,
-    save: bool,
-    peers: str,
-    max_age_h: float,
+    options: Options, store: Store, session: str | None, hosts: str | None, save: bool, peers: str, max_age_h: float
 ) -> int:
     """GO or NO-GO for every host of SESSION (a name or a directory; the latest), and for all of them.
 

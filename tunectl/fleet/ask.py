@@ -171,7 +171,8 @@ def diff_in(connection: "Engine", store: Store, before: str, after: str, now: st
             SELECT knob, instances, outcome, severity, cause, host,
                 max(session = $1) AS was, max(session = $2) AS now
             FROM findings
-            WHERE host IN (SELECT host FROM runs GROUP BY host HAVING count(*) = 2)
+            WHERE session IN ($1, $2)
+                AND host IN (SELECT host FROM runs WHERE session IN ($1, $2) GROUP BY host HAVING count(*) = 2)
             GROUP BY knob, instances, outcome, severity, cause, host
         )
         GROUP BY knob, instances, outcome, severity, cause HAVING max(was <> now)
@@ -193,9 +194,7 @@ def query(connection: "Engine", text: str, values: Sequence[Any] = (), most: int
     """The rows of one SELECT, `most` of them; UsageError for anything else."""
     if isinstance(connection, Connection):
         named, found = connection.query(text, values, most)
-        return Answered(
-            named, [list(row) for row in (found[:most] if most else found)], bool(most) and len(found) > most
-        )
+        return Answered(named, [list(row) for row in found[: most or None]], 0 < most < len(found))
     import duckdb
 
     try:

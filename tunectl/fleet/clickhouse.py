@@ -1,8 +1,8 @@
-"""The same tables in a database of ClickHouse's, over HTTP: made, filled and asked. DuckDB's part is `engine`.
+"""The same tables in a database of ClickHouse's, over HTTP: filled and asked. DuckDB's part is `engine`.
 
     TABLE_kept     rows as they were inserted, never changed, each with the `take` that it came with
     takes          of each host of a session the take that counts: that of its latest row in hosts_kept
-    TABLE          a view of what counts
+    TABLE          a view of what counts (shipped/clickhouse/tunectl.sql makes all of them)
 
 Rows in hosts_kept are inserted last, in one block: until then nothing of a take is seen, and then all of it. A take
 that broke off is seen by nobody and goes with its session; two who take in at the same time do not disturb each other.
@@ -11,7 +11,8 @@ that broke off is seen by nobody and goes with its session; two who take in at t
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -30,15 +31,16 @@ PASSWORD = "TUNECTL_CLICKHOUSE_PASSWORD"
 _ADDRESS = "clickhouse[s]://[USER@]HOST[:PORT]/DATABASE[?password_file=FILE][&ca_file=FILE]"
 _DATABASE = re.compile(r"/([A-Za-z_][A-Za-z0-9_]{0,99})/?")
 _TIMEOUT_S = 600.0
-_MOST = 256 << 20  # bytes of an answer that is held in memory
+_LARGEST = 256 << 20  # bytes of an answer that is held in memory
 _LARGEST_EXPORT = 1 << 40
-_PIECE = 16 << 20  # bytes that are inserted at once
+_PIECE = 1 << 20  # bytes of a file that are sent at once
+_END = 1 << 16  # bytes of an answer in which an error stands
 _COMPLAINT = 400  # characters of what the server says is wrong
 _SETTINGS = {
     "default_format": "JSONCompact",
     "join_use_nulls": 1,
     "joined_subquery_requires_alias": 0,
-    "max_query_size": _MOST,
+    "max_query_size": _LARGEST,
     "output_format_json_quote_64bit_integers": 0,
     "output_format_json_quote_denormals": 0,
     "output_format_json_validate_utf8": 1,
@@ -48,17 +50,16 @@ _SETTINGS = {
     "input_format_skip_unknown_fields": 0,
     "cancel_http_readonly_queries_on_client_close": 1,
 }
+_NO_MORE: dict[str, Any] = {}
 _FORMATS = {"csv": "CSVWithNames", "parquet": "Parquet"}
+_PASSWORD_HINT = f"{PASSWORD}, or ?password_file=FILE"
 _OLDER = "shipped/clickhouse/tunectl.sql makes the tables, and brings older ones up to date"
-_OF_ANY_QUERY = {
-    **dict.fromkeys(("AUTHENTICATION_FAILED", "REQUIRED_PASSWORD"), f"{PASSWORD}, or ?password_file=FILE"),
+_HINTS = {
+    **dict.fromkeys(("UNKNOWN_DATABASE", "UNKNOWN_TABLE"), _OLDER),
+    **dict.fromkeys(("AUTHENTICATION_FAILED", "REQUIRED_PASSWORD"), _PASSWORD_HINT),
     **dict.fromkeys(("TIMEOUT_EXCEEDED", "MEMORY_LIMIT_EXCEEDED"), "ask for less, or raise --limit or --memory"),
 }
-_HINTS = {
-    **_OF_ANY_QUERY,
-    **dict.fromkeys(("UNKNOWN_DATABASE", "UNKNOWN_TABLE", "UNKNOWN_IDENTIFIER"), _OLDER),
-    **dict.fromkeys(("NO_SUCH_COLUMN_IN_TABLE", "INCORRECT_DATA"), _OLDER),
-}
+_TYPES: dict[str, Any] = {**{name: kind for kind, name in CLICKHOUSE.items()}, "UInt64": int}
 # What the questions of `ask` are written in, and what ClickHouse calls it.
 _CALLED = (
     (r"quantile_disc\((\w+), 0\.5\)", r"arraySort(groupArray(\1))[toUInt64(ceil(count() * 0.5))]"),
@@ -94,11 +95,16 @@ class Server(NamedTuple):
 Store = Path | Server  # where the columns are
 
 
+class _Column(msgspec.Struct):
+    name: str
+    type: str
+
+
 class _Table(msgspec.Struct):
     """An answer in the format JSONCompact, which ends with its number of rows."""
 
-    meta: list[dict[str, str]]
-    data: list[list[Any]]
+    meta: list[_Column]
+    data: msgspec.Raw
     rows: int
 
 
@@ -112,66 +118,15 @@ def server_of(url: str) -> Server:
     except (KeyError, ValueError):
         raise UsageError("--store: is no address of a server", _ADDRESS) from None
     if parts.password is not None:
-        raise UsageError(
-            "--store: whoever lists processes reads a password there", f"{PASSWORD}, or ?password_file=FILE"
-        )
+        raise UsageError("--store: whoever lists processes reads a password there", _PASSWORD_HINT)
     database, user = _DATABASE.fullmatch(parts.path), unquote(parts.username or "")
     if not database or parts.fragment or not files.keys() <= {"password_file", "ca_file"} or not all(files.values()):
         raise UsageError("--store: is no address of a database", _ADDRESS)
-    if control_in(user) or not user.isascii():
-        raise UsageError("--store: nobody has that name", "printable ASCII")
+    if control_in(url + user) or not user.isascii():
+        raise UsageError("--store: is no address", "printable ASCII")
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
     has_secret = files.get("password_file") or os.environ.get(PASSWORD)
     return Server(address_of(f"{scheme}://{host}:{port}/", "--store", has_secret), database[1], user, **files)
-
-
-def ddl() -> str:
-    """The tables and views: made, and brought up to date where they are there."""
-    made = [_HEAD]
-    for table, (_, order, unnested) in TABLES.items():
-        fields = [f"{name} {kind}" for name, kind in columns(table, CLICKHOUSE).items()]
-        key = ", ".join(name for name in order.split(", ") if name not in unnested)
-        body = ",\n    ".join(["session String", "take String", "moment DateTime64(6) DEFAULT now64(6)", *fields])
-        added = ",\n    ".join(f"ADD COLUMN IF NOT EXISTS {field}" for field in fields)
-        made += [
-            f"CREATE TABLE IF NOT EXISTS {table}_kept (\n    {body}\n)",
-            f"ENGINE = MergeTree PARTITION BY session ORDER BY (session, {key});",
-            f"ALTER TABLE {table}_kept\n    {added};\n",
-        ]
-    made += [f"CREATE OR REPLACE VIEW {name} AS\n{query};\n" for name, query in {**_views(), "daily": _DAILY}.items()]
-    made += ["-- How long rows stay:"]
-    made += [f"-- ALTER TABLE {table}_kept MODIFY TTL toDate(moment) + INTERVAL 400 DAY;" for table in TABLES]
-    return "\n".join(made) + "\n"
-
-
-_HEAD = """\
--- The tables of `tunectl fleet --store clickhouse://...`. After an update of tunectl, apply this again:
---   clickhouse-client --database fleet --queries-file tunectl.sql
--- Who keeps needs SELECT, INSERT and ALTER DELETE on this database. Who asks: SELECT on it, and on nothing else.
-"""
-
-_DAILY = """\
-SELECT hosts.session AS session, count() AS hosts, countIf(answer = 'document') AS documents,
-    countIf(verdict = 'go') AS go, countIf(verdict = 'pending-reboot') AS pending_reboot,
-    countIf(verdict = 'unknown') AS unknown, countIf(verdict = 'no-go') AS no_go,
-    quantileExact(0.5)(max_ns) AS median_of_max_ns, max(max_ns) AS longest_ns
-FROM hosts LEFT JOIN runs ON runs.session = hosts.session AND runs.host = hosts.host
-GROUP BY session ORDER BY session SETTINGS join_use_nulls = 1"""
-
-
-def _views(*sessions: str) -> dict[str, str]:
-    """What counts, of these sessions or of all."""
-    only = f"session IN ({', '.join(map(_literal, sessions))})" if sessions else "true"
-    latest = f"SELECT session, host, argMax(take, (moment, take)) AS take\nFROM hosts_kept WHERE {only}"
-    made = {"takes": f"{latest} GROUP BY session, host"}
-    for table, (_, _, unnested) in TABLES.items():
-        distinct, key = ("DISTINCT ", "session, take") if table == "patterns" else ("", "session, host, take")
-        each = f" ARRAY JOIN {', '.join(unnested)}" if unnested else ""
-        made[table] = (
-            f"SELECT {distinct}session, {', '.join(columns(table))}\nFROM {table}_kept{each}\n"
-            f"WHERE {only} AND ({key}) IN (SELECT {key} FROM takes)"
-        )
-    return made
 
 
 def _literal(value: str | int | Sequence[str]) -> str:
@@ -181,8 +136,17 @@ def _literal(value: str | int | Sequence[str]) -> str:
     return str(value) if isinstance(value, int) else f"[{', '.join(map(_literal, value))}]"
 
 
+def _spelled(query: str, values: Sequence[Any]) -> str:
+    """A question of `ask` in ClickHouse's words."""
+    for pattern, called in _CALLED:
+        query = re.sub(pattern, called, query)
+    numbers = iter(range(len(values)))
+    marks = r"\$(\d)" if "$1" in query else r"()\?"
+    return re.sub(marks, lambda at: _literal(values[int(at[1]) - 1 if at[1] else next(numbers)]), query)
+
+
 class Connection:
-    """A server that is asked in what `ask` is written in; of these sessions or of all."""
+    """A server that is asked in what `ask` is written in; these sessions or all are exported."""
 
     def __init__(self, server: Server, sessions: Sequence[str] = (), memory: str = "", limit_s: float = 0.0) -> None:
         self._server, self._sessions = server, sessions
@@ -192,7 +156,7 @@ class Connection:
 
     def execute(self, query: str, values: Sequence[Any] = ()) -> "Connection":
         """Asks a question of ours."""
-        self._found = self._rows(self._spelled(query, values))[1]
+        self._found = self._rows(_spelled(query, values))[1]
         return self
 
     def fetchall(self) -> list[tuple[Any, ...]]:
@@ -205,7 +169,7 @@ class Connection:
         UsageError where that is not one SELECT over tables of the store, by ClickHouse's own parser and analyser.
         """
         if values:
-            return self._rows(self._spelled(text, values))
+            return self._rows(_spelled(text, values))
         ours = {"system.one", *(f"{self._server.database}.{name}" for name in (*TABLES, "daily"))}
         for passes in (0, 1):  # what is named, then what that is: to know that, a table function may read already
             _, tree = self._rows(f"EXPLAIN QUERY TREE run_passes = {passes} {text}", UsageError)
@@ -224,75 +188,62 @@ class Connection:
 
     def export(self, table: str, fmt: str, path: Path) -> None:
         """A table as a file."""
-        query = self._spelled(f"SELECT * FROM {table} FORMAT {_FORMATS[fmt]}", ())
+        only = f" WHERE session IN ({', '.join(map(_literal, self._sessions))})" if self._sessions else ""
+        query = f"SELECT * FROM {table}{only} FORMAT {_FORMATS[fmt]}".encode()
         with open(path, "w+b") as stream:
-            settings = {**self._limits, "format_csv_null_representation": ""}
-            _post(self._server, query.encode(), stream, _LARGEST_EXPORT, settings)
-
-    def _spelled(self, query: str, values: Sequence[Any]) -> str:
-        """The same question in ClickHouse's words."""
-        for pattern, called in _CALLED:
-            query = re.sub(pattern, called, query)
-        numbers = iter(range(len(values)))
-        marks = r"\$(\d)" if "$1" in query else r"()\?"
-        query = re.sub(marks, lambda at: _literal(values[int(at[1]) - 1 if at[1] else next(numbers)]), query)
-        views = _views(*self._sessions).items() if self._sessions else ()
-        named = ", ".join(f"{name} AS ({view})" for name, view in views)
-        return f"WITH {named} {query}" if named else query
+            _post(self._server, query, {**self._limits, "format_csv_null_representation": ""}, into=stream)
 
     def _rows(
-        self, query: str, kind: type[TunectlError] = TunectlError, limits: Mapping[str, Any] | None = None
+        self, query: str, kind: type[TunectlError] = TunectlError, more: Mapping[str, Any] = _NO_MORE
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
-        body = BytesIO()
-        sent = query.encode("utf-8", "backslashreplace")
-        _post(self._server, sent, body, _MOST, {**self._limits, **(limits or {})}, kind)
+        body = _post(self._server, query.encode("utf-8", "backslashreplace"), {**self._limits, **more}, kind)
         try:
-            table = msgspec.json.decode(body.getbuffer(), type=_Table)
+            table = msgspec.json.decode(body, type=_Table)
+            row: Any = tuple[*(_TYPES.get(column.type, Any) for column in table.meta)]  # type: ignore[misc]
+            rows = msgspec.json.decode(table.data, type=list[row])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            table = _Table([], [], -1)
-        if table.rows != len(table.data) or any(len(row) != len(table.meta) for row in table.data):
-            said = _complaint(body.getvalue()[-_PIECE:]) or "what it answers is no whole table of ClickHouse's"
-            raise TunectlError(f"{self._server}: {said}")
-        for number, column in enumerate(table.meta):
-            if column.get("type", "").endswith(("Float64", "Float64)")):
-                for row in table.data:
-                    row[number] = float(row[number]) if isinstance(row[number], int) else row[number]
-        return [column.get("name", "") for column in table.meta], [tuple(row) for row in table.data]
+            rows = None
+        if rows is None or table.rows != len(rows):
+            raise TunectlError(f"{self._server}: {_complaint(body) or 'what it answers is no whole table'}")
+        return [column.name for column in table.meta], rows
+
+
+def _tell(server: Server, statement: bytes | Iterable[bytes]) -> None:
+    if answer := _post(server, statement):
+        raise TunectlError(f"{server}: {_complaint(answer) or 'what it answers is no confirmation'}")
 
 
 def _post(
     server: Server,
-    query: bytes,
-    into: BinaryIO,
-    most: int,
-    settings: Mapping[str, Any] | None = None,
+    query: bytes | Iterable[bytes],
+    settings: Mapping[str, Any] = _NO_MORE,
     kind: type[TunectlError] = TunectlError,
-) -> None:
-    """What is answered goes `into` a file. TunectlError; the `kind` of it where ClickHouse does not like the query."""
-    from tunectl.post import Trust, exchange, said  # ssl is slow to import
+    into: BinaryIO | None = None,
+) -> bytes:
+    """What is answered; nothing where it went `into` a file. TunectlError, of the `kind` for what a query has wrong."""
+    from tunectl.post import Into, Trust, exchange, said  # ssl is slow to import
 
     password = secret(server.password_file, "password file", private=True) if server.password_file else ""
     given = {"X-ClickHouse-User": server.user, "X-ClickHouse-Key": password or os.environ.get(PASSWORD, "")}
     headers = {"Content-Type": "text/plain; charset=UTF-8", **{name: value for name, value in given.items() if value}}
-    asked = {"database": server.database, "max_execution_time": _TIMEOUT_S, **_SETTINGS, **(settings or {})}
+    asked = {"database": server.database, "max_execution_time": _TIMEOUT_S, **_SETTINGS, **settings}
     to = server.address._replace(path=f"/?{urlencode(asked)}")
     timeout_s = asked["max_execution_time"] + 5  # what ClickHouse says of its own limit is better
-    status, answered = exchange(
-        to, query, headers, timeout_s=timeout_s, trust=Trust(server.ca_file or None), into=into, most=most
-    )
+    held = Into(into, _LARGEST_EXPORT) if into else Into(BytesIO(), _LARGEST)
+    status, answered = exchange(to, query, headers, timeout_s, Trust(server.ca_file or None), held)
+    held.file.seek(0)
     if status == 200 and not answered["X-ClickHouse-Exception-Code"]:
-        return
-    into.seek(0)
-    complaint = _complaint(into.read(_PIECE))
+        return b"" if into else held.file.read()
+    complaint = _complaint(held.file.read(_LARGEST))
     name = complaint.rpartition("(")[2].rstrip(")")
-    if kind is UsageError and name and name not in _OF_ANY_QUERY:
+    if kind is UsageError and name and _HINTS.get(name, _OLDER) == _OLDER:
         raise UsageError(f"fleet sql: {complaint}")
     raise TunectlError(f"{server}: {complaint}" if complaint else f"{server} answers {said(status)}", _HINTS.get(name))
 
 
 def _complaint(data: bytes) -> str:
     """What ClickHouse says is wrong, in one line that ends with its name for it; "" where it says nothing."""
-    text = " ".join(data.decode("utf-8", "replace").split())
+    text = " ".join(data[-_END:].decode("utf-8", "replace").split())
     _, is_there, said = text.rpartition("DB::Exception: ")
     what, _, name = said.partition(" (version ")[0].rpartition(" (")
     if not is_there:
@@ -301,8 +252,16 @@ def _complaint(data: bytes) -> str:
 
 
 def read_manifest(server: Server) -> Manifest:
-    """The sessions that are kept there. TunectlError."""
-    rows = Connection(server).execute(
+    """The sessions that are kept there. TunectlError, also where the tables are others."""
+    asked = Connection(server)
+    described = "SELECT table, name, type FROM system.columns WHERE database = ?"
+    found = {(table, name): kind for table, name, kind in asked.execute(described, [server.database]).fetchall()}
+    for table in TABLES:
+        for name, kind in columns(table, CLICKHOUSE).items():
+            has = found.get((f"{table}_kept", name), "not there")
+            if kind not in (has, has.removeprefix("LowCardinality(").removesuffix(")")):
+                raise TunectlError(f"{server}: {table}_kept.{name} is {has}, and should be {kind}", _OLDER)
+    rows = asked.execute(
         """
         SELECT session, began, coalesce(made, '')
         FROM (SELECT session, max(began) AS began FROM hosts GROUP BY session)
@@ -314,8 +273,10 @@ def read_manifest(server: Server) -> Manifest:
 
 def known(server: Server, session: str) -> dict[str, tuple[tuple[str, str, bool], str]]:
     """What is kept of a session already, as `keep` wants it. TunectlError."""
-    rows = Connection(server, [session]).execute(
-        "SELECT host, digest, rack, expected, coalesce(made_at, '') FROM hosts LEFT JOIN runs USING (session, host)"
+    rows = Connection(server).execute(
+        "SELECT host, digest, rack, expected, coalesce(made_at, '') "
+        "FROM hosts LEFT JOIN runs USING (session, host) WHERE session = ?",
+        [session],
     )
     return {host: ((digest, rack, expected), at) for host, digest, rack, expected, at in rows.fetchall()}
 
@@ -325,39 +286,28 @@ def insert(server: Server, session: str, place: Path) -> None:
 
     That a server has confirmed rows is not believed: they are counted, before the hosts are inserted and again after.
     """
-    take = secrets.token_hex(8)
+    take, sent = secrets.token_hex(8), Counter[str]()
     ahead = msgspec.json.encode({"session": session, "take": take})[:-1] + b","
+
+    def rows(table: str) -> Iterator[bytes]:
+        yield f"INSERT INTO {table}_kept FORMAT JSONEachRow\n".encode()
+        for path in sorted(place.glob(f"{table}.*.json")):
+            with open(path, "rb") as stream:
+                while lines := stream.readlines(_PIECE):
+                    sent[table] += len(lines)
+                    yield b"".join([ahead + line[1:] for line in lines])
+
     for table in sorted(TABLES, key="hosts".__eq__):
-        sent = 0
-        for lines in _pieces(sorted(place.glob(f"{table}.*.json")), whole=table == "hosts"):
-            rows, answer = b"".join([ahead + line[1:] for line in lines]), BytesIO()
-            _post(server, f"INSERT INTO {table}_kept FORMAT JSONEachRow\n".encode() + rows, answer, _PIECE)
-            if answer.getvalue():
-                said = _complaint(answer.getvalue()) or "what it answers to an INSERT is not ClickHouse's"
-                raise TunectlError(f"{server}: {said}")
-            sent += len(lines)
+        if any(path.stat().st_size for path in place.glob(f"{table}.*.json")):
+            _tell(server, rows(table))
         counted = f"SELECT count(*) FROM {table}_kept WHERE session = ? AND take = ?"
         ((found,),) = Connection(server).execute(counted, [session, take]).fetchall()
-        if found != sent:
-            raise TunectlError(f"{server}: confirmed {sent:,} rows of {table}, and has {found!r} of them")
-
-
-def _pieces(paths: Sequence[Path], *, whole: bool) -> Iterator[list[bytes]]:
-    """The lines of these files, so many at once as are sent at once; all where they are to appear at once."""
-    every: list[bytes] = []
-    for path in paths:
-        with open(path, "rb") as stream:
-            while lines := stream.readlines(_PIECE):
-                every += lines
-                if not whole:
-                    yield every
-                    every = []
-    if every:
-        yield every
+        if found != sent[table]:
+            raise TunectlError(f"{server}: confirmed {sent[table]:,} rows of {table}, and has {found!r} of them")
 
 
 def drop(server: Server, sessions: Sequence[str]) -> None:
     """These sessions are kept no longer. TunectlError."""
     for session in sessions:
         for table in TABLES:  # hosts first: without them the rest is not seen
-            _post(server, f"ALTER TABLE {table}_kept DROP PARTITION {_literal(session)}".encode(), BytesIO(), _PIECE)
+            _tell(server, f"ALTER TABLE {table}_kept DROP PARTITION {_literal(session)}".encode())

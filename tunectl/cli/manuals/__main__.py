@@ -17,7 +17,6 @@ from tunectl.cli.manuals.native import help_text, native_pages
 from tunectl.cli.manuals.pages import Page, pages
 from tunectl.cli.manuals.roff import man_page, title
 from tunectl.errors import TunectlError
-from tunectl.fleet.clickhouse import ddl
 from tunectl.model import Document, HostId
 from tunectl.report import render
 from tunectl.shapes import fields_of
@@ -93,7 +92,6 @@ def docs(directory: Path) -> Files:
     for name, schema in published().items():
         yield f"schema/{name}", text_of(schema)
     yield "reference/schemas.md", schemas(directory / "schema")
-    yield "../tunectl/shipped/clickhouse/tunectl.sql", ddl()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 -- The tables of `tunectl fleet --store clickhouse://...`. After an update of tunectl, apply this again:
 --   clickhouse-client --database fleet --queries-file tunectl.sql
--- Who keeps needs SELECT, INSERT and ALTER DELETE on this database. Who asks: SELECT on it, and on nothing else.
+-- Who keeps needs SELECT, INSERT and ALTER DELETE on this database. Who asks: SELECT on it, and on nothing else;
+-- neither a profile that sets `readonly`.
 
 CREATE TABLE IF NOT EXISTS hosts_kept (
     session String,
@@ -208,37 +209,37 @@ ALTER TABLE events_kept
 
 CREATE OR REPLACE VIEW takes AS
 SELECT session, host, argMax(take, (moment, take)) AS take
-FROM hosts_kept WHERE true GROUP BY session, host;
+FROM hosts_kept GROUP BY session, host;
 
 CREATE OR REPLACE VIEW hosts AS
 SELECT session, host, rack, expected, answer, problem, verdict, digest, began, selection
-FROM hosts_kept
-WHERE true AND (session, host, take) IN (SELECT session, host, take FROM takes);
+FROM (SELECT session, host, rack, expected, answer, problem, verdict, digest, began, selection, take FROM hosts_kept) AS kept
+JOIN (SELECT session, host, take FROM takes) AS counted USING (session, host, take);
 
 CREATE OR REPLACE VIEW runs AS
 SELECT session, host, said, made_at, headline, reasons, more_reasons, unexplained, doubt, hostname, kernel, boot_id, machine, microcode, bios, tunectl_version, vendor, product, cpu_model, sockets, cores, cpus, numa_nodes, hypervisor, kernel_build, kernel_config, cards, isolated, clock, duration_s, threshold_ns, measured_cpus, budget, max_ns, p99_9_ns, interruptions_per_s, stolen_ppm, loop_ns, smis_per_s, looser, waivers, todo, unconfirmed, returned, pattern
-FROM runs_kept
-WHERE true AND (session, host, take) IN (SELECT session, host, take FROM takes);
+FROM (SELECT session, host, said, made_at, headline, reasons, more_reasons, unexplained, doubt, hostname, kernel, boot_id, machine, microcode, bios, tunectl_version, vendor, product, cpu_model, sockets, cores, cpus, numa_nodes, hypervisor, kernel_build, kernel_config, cards, isolated, clock, duration_s, threshold_ns, measured_cpus, budget, max_ns, p99_9_ns, interruptions_per_s, stolen_ppm, loop_ns, smis_per_s, looser, waivers, todo, unconfirmed, returned, pattern, take FROM runs_kept) AS kept
+JOIN (SELECT session, host, take FROM takes) AS counted USING (session, host, take);
 
 CREATE OR REPLACE VIEW findings AS
 SELECT session, host, place, knob, instances, outcome, severity, cause, targets, observed, desired, text
-FROM findings_kept
-WHERE true AND (session, host, take) IN (SELECT session, host, take FROM takes);
+FROM (SELECT session, host, place, knob, instances, outcome, severity, cause, targets, observed, desired, text, take FROM findings_kept) AS kept
+JOIN (SELECT session, host, take FROM takes) AS counted USING (session, host, take);
 
 CREATE OR REPLACE VIEW patterns AS
 SELECT DISTINCT session, pattern, knob, instances, outcome, targets
-FROM patterns_kept
-WHERE true AND (session, take) IN (SELECT session, take FROM takes);
+FROM (SELECT DISTINCT session, pattern, knob, instances, outcome, targets, take FROM patterns_kept) AS kept
+JOIN (SELECT DISTINCT session, take FROM takes) AS counted USING (session, take);
 
 CREATE OR REPLACE VIEW histograms AS
 SELECT session, host, cpu, up_to_ns, gaps
-FROM histograms_kept ARRAY JOIN up_to_ns, gaps
-WHERE true AND (session, host, take) IN (SELECT session, host, take FROM takes);
+FROM (SELECT session, host, cpu, up_to_ns, gaps, take FROM histograms_kept ARRAY JOIN up_to_ns, gaps) AS kept
+JOIN (SELECT session, host, take FROM takes) AS counted USING (session, host, take);
 
 CREATE OR REPLACE VIEW events AS
 SELECT session, host, cpu, at_ns, length_ns, cause
-FROM events_kept ARRAY JOIN at_ns, length_ns, cause
-WHERE true AND (session, host, take) IN (SELECT session, host, take FROM takes);
+FROM (SELECT session, host, cpu, at_ns, length_ns, cause, take FROM events_kept ARRAY JOIN at_ns, length_ns, cause) AS kept
+JOIN (SELECT session, host, take FROM takes) AS counted USING (session, host, take);
 
 CREATE OR REPLACE VIEW daily AS
 SELECT hosts.session AS session, count() AS hosts, countIf(answer = 'document') AS documents,
@@ -248,7 +249,17 @@ SELECT hosts.session AS session, count() AS hosts, countIf(answer = 'document') 
 FROM hosts LEFT JOIN runs ON runs.session = hosts.session AND runs.host = hosts.host
 GROUP BY session ORDER BY session SETTINGS join_use_nulls = 1;
 
--- How long rows stay:
+-- What hosts insert themselves, as [report] of the host file can (docs/ten-thousand-hosts.md).
+CREATE TABLE IF NOT EXISTS documents (
+    document String CODEC(ZSTD(3)),
+    day Date MATERIALIZED toDate(parseDateTimeBestEffortOrZero(JSONExtractString(document, 'at'), 'UTC')),
+    host String MATERIALIZED JSONExtractString(document, 'host', 'hostname'),
+    received DateTime DEFAULT now()
+)
+ENGINE = MergeTree PARTITION BY toDate(received) ORDER BY (day, host)
+TTL toDate(received) + INTERVAL 30 DAY SETTINGS non_replicated_deduplication_window = 100000;
+
+-- How long the rows of the tables stay:
 -- ALTER TABLE hosts_kept MODIFY TTL toDate(moment) + INTERVAL 400 DAY;
 -- ALTER TABLE runs_kept MODIFY TTL toDate(moment) + INTERVAL 400 DAY;
 -- ALTER TABLE findings_kept MODIFY TTL toDate(moment) + INTERVAL 400 DAY;
