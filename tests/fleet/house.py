@@ -49,8 +49,10 @@ class House:
         self.asked.append(query)
         each = {name: value for name, value in settings.items() if name not in _NOT_SETTINGS}
         text = ", ".join(f"{name} = '{value}'" for name, value in each.items())
-        if match := re.match(r"INSERT INTO \w+", query):
+        if match := re.match(r"INSERT INTO \w+(?: \(\w+\))?", query):
             query = f"{match[0]} SETTINGS {text}{query[match.end() :]}"
+        elif "INTO OUTFILE" in query:  # a program may, of a server's clients none
+            raise RuntimeError("Code: 1. DB::Exception: INTO OUTFILE is not allowed. (INTO_OUTFILE_NOT_ALLOWED)")
         elif query.lstrip().startswith(("SELECT", "WITH", "EXPLAIN")):
             query = f"{query}\nSETTINGS {text}"
         return self.ask(query, settings.get("default_format", "TSV"))

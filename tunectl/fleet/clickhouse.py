@@ -254,7 +254,7 @@ def _complaint(data: bytes) -> str:
 def read_manifest(server: Server) -> Manifest:
     """The sessions that are kept there. TunectlError, also where the tables are others."""
     asked = Connection(server)
-    described = "SELECT table, name, type FROM system.columns WHERE database = ?"
+    described = "SELECT table, name, type FROM system.columns WHERE database = ? AND endsWith(table, '_kept')"
     found = {(table, name): kind for table, name, kind in asked.execute(described, [server.database]).fetchall()}
     for table in TABLES:
         for name, kind in columns(table, CLICKHOUSE).items():
