@@ -89,7 +89,9 @@ PARTS = (
            TUNECTL_STRIDE="1"),
     Part("mutants", "every mutant dies", ("-m", "tests.mutants")),
     _tests("others", "every other test marked long that needs no lab", "-m", "long and not lab",
-           "--ignore", "tests/release"),
+           "--ignore", "tests/release", "--ignore", "tests/fleet/test_clickhouse.py"),
+    _tests("clickhouse", "the fleet's columns in ClickHouse and in DuckDB answer alike: brings chdb, 534 MB",
+           "-m", "long", "tests/fleet/test_clickhouse.py", TUNECTL_CHDB="required"),
     _tests("artefacts", "a whole release, installed into bare Debian 12 and 13: upgraded, removed, purged",
            "-m", "long", "tests/release"),
     _rounds("sabotage", "the sabotage matrix, each fix followed: settings, plugged cards",
@@ -130,7 +132,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("parts", nargs="*", metavar="PART", help="only these, whether they passed or not")
     parser.add_argument("--list", action="store_true", help="show the parts and their last results")
     options = parser.parse_args(argv)
-    folder = Path(os.environ.get("TUNECTL_LONG_CACHE") or Path.home() / ".cache/tunectl-long")
+    folder = cache()
     if unknown := set(options.parts) - {part.name for part in PARTS}:
         parser.error(f"there is no part {', '.join(sorted(unknown))}; --list shows them")
     if not options.list:
@@ -140,6 +142,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(table(PARTS, results))
     asked = options.parts or [part.name for part in PARTS]
     return 0 if options.list or all(passed(results, name, commit()) for name in asked) else 1
+
+
+def cache() -> Path:
+    """Where results are noted, and what one part alone needs is installed."""
+    return Path(os.environ.get("TUNECTL_LONG_CACHE") or Path.home() / ".cache/tunectl-long")
 
 
 def commit() -> str:

@@ -14,8 +14,8 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "native" not in path.
 # From the lowest to the highest: a room may import rooms of the lines above its own, and none of its own line.
 ROOMS: tuple[tuple[str, ...], ...] = (
     ("errors", "durable"),
-    ("command", "cpulist", "installed"),
-    ("kinds",),
+    ("command", "cpulist", "installed", "address"),
+    ("kinds", "post"),
     ("fix",),
     ("model",),
     ("shapes",),
@@ -137,8 +137,8 @@ def test_nothing_imports_the_command_line() -> None:
         ("jinja2", ("tunectl.report.html",)),
         ("duckdb", ("tunectl.fleet.ask", "tunectl.fleet.engine")),
         ("prometheus_client", ("tunectl.report.prometheus", "tunectl.monitor.receivers")),
-        ("http.client", ("tunectl.monitor.receivers.http",)),
-        ("ssl", ("tunectl.monitor.receivers.http",)),
+        ("http.client", ("tunectl.post",)),
+        ("ssl", ("tunectl.post",)),
     ],
 )
 def test_a_library_has_one_place(library: str, rooms: tuple[str, ...]) -> None:
@@ -185,7 +185,7 @@ FLEET = [
     f"fleet/{path.stem}"
     for path in sorted((PACKAGE / "fleet").glob("*.py"))
     # judge compares times that documents hold; it asks no clock. Sessions are files in store, columns in the others.
-    if path.stem not in ("store", "spread", "judge", "ask", "engine", "keep")
+    if path.stem not in ("store", "spread", "judge", "ask", "clickhouse", "engine", "keep")
 ]
 PURE = [
     *(
@@ -231,7 +231,8 @@ def test_the_fleet_knows_documents_and_no_host() -> None:
         own = {one for one in imports(path) if one.startswith("tunectl.")}
         probe = ("tunectl.probe.document", "tunectl.probe.doubt", "tunectl.shapes", "tunectl.compare")
         ground = ("command", "errors", "durable", "installed", "kinds", "fix", "verdict", "wording", "model")
-        assert not outside(own, "tunectl.fleet", *probe, *(f"tunectl.{one}" for one in ground)), path
+        to_servers = ("tunectl.address", "tunectl.post")
+        assert not outside(own, "tunectl.fleet", *probe, *to_servers, *(f"tunectl.{one}" for one in ground)), path
     assert not calls(PACKAGE / "fleet/judge.py", "datetime.now", "open")
 
 
@@ -258,8 +259,9 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
         "tunectl.cli.start",  # reads how large our own process is, before anything is imported
         "tunectl.fleet.keep",  # rows on their way into the fleet's store
         "tunectl.fleet.spread",  # /dev/null, for what libc says when a query is at the end of its memory
+        "tunectl.fleet.clickhouse",  # the same, and a table on its way out
         "tunectl.monitor.repair",
-        "tunectl.monitor.receivers.webhook",
+        "tunectl.address",  # the operator's secrets
         "tunectl.monitor.database",
         "tunectl.durable",  # replaces and reads them whole
         "tunectl.host.tracefs",  # a trace of our own, gone at the end; it reads and writes no setting

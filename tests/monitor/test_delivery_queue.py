@@ -20,11 +20,12 @@ import pytest
 from tests.monitor.delivering import Process
 from tests.monitor.receivers.receiver import receiving
 from tests.monitor.receivers.samples import HOST, fired, over, status
+from tunectl.address import DeliveryError
 from tunectl.hostfile.shape import Webhook
 from tunectl.monitor.delivery_queue import Backoff, DeliveryQueue, DeliveryQueues, first_to_go
 from tunectl.monitor.model import Alert
 from tunectl.monitor.moments import moment_now, timestamp
-from tunectl.monitor.receivers import DeliveryError, Receiver
+from tunectl.monitor.receivers import Receiver
 from tunectl.monitor.receivers.message import delivery_id
 from tunectl.monitor.receivers.webhook import open_webhook
 from tunectl.monitor.store import FILE, Delivery, Store
@@ -449,7 +450,7 @@ _FULL = """
 import errno, os, shutil, sqlite3, sys
 from tests.monitor.receivers.samples import fired
 from tests.monitor.delivering import Process
-from tunectl.monitor.receivers import Receiver, DeliveryError
+from tunectl.address import DeliveryError; from tunectl.monitor.receivers import Receiver
 place, taken, dead, now = sys.argv[1], [], True, 0.0
 def deliver(alerts):
     if dead: raise DeliveryError("dead")

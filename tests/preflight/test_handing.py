@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.tuning.calls import count_calls, failing_at, killed_at, needs_space
+from tunectl.address import DeliveryError
 from tunectl.errors import UsageError
 from tunectl.fleet.store import LARGEST_ANSWER
 from tunectl.host.filesystem import mount_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.report import check_report
 from tunectl.hostfile.shape import Report
-from tunectl.monitor.receivers import DeliveryError
 from tunectl.preflight.handing import Hand, hand_on, open_receiver
 from tunectl.preflight.keeping import keep, kept, open_place
 

@@ -12,6 +12,7 @@ from functools import partial
 
 import click
 
+from tunectl.address import DeliveryError
 from tunectl.cli.command import stay_off, typed
 from tunectl.cli.helped import DRIFTED, OK
 from tunectl.cli.options import Options
@@ -21,7 +22,7 @@ from tunectl.monitor.daemon import Daemon, Opener
 from tunectl.monitor.document import monitor_body
 from tunectl.monitor.model import Alert, Snapshot, Status
 from tunectl.monitor.notify import open_notify
-from tunectl.monitor.receivers import DeliveryError, Receiver
+from tunectl.monitor.receivers import Receiver
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.store import Store
 from tunectl.monitor.wakeup import RELOADING, STOPPING, DeviceEvents

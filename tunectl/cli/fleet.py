@@ -17,6 +17,7 @@ from tunectl.cli.fleet_store import (
     STORE,
     diff,
     export,
+    folders_in,
     history_of,
     keep,
     kept_body,
@@ -34,6 +35,7 @@ from tunectl.cli.values import sessions as session_names
 from tunectl.durable import read_given
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.body import fleet_body, history_body
+from tunectl.fleet.clickhouse import Store
 from tunectl.fleet.documents import session_file
 from tunectl.fleet.keep import read_manifest
 from tunectl.fleet.names import SUFFIX, file_name, is_text
@@ -90,7 +92,7 @@ def command() -> None:
 )
 @click.option("--name", default="", metavar="NAME", help="What to call the session [its time].")
 @click.option("--selection", default="", metavar="TEXT", help="Which part of the inventory this is, for the report.")
-def open_(options: Options, store: Path, hosts: str, name: str, selection: str) -> int:
+def open_(options: Options, store: Store, hosts: str, name: str, selection: str) -> int:
     """Begin a session: who is asked is written down first, so that nobody can be missed."""
     names = read_names(hosts)
     if not names:
@@ -98,7 +100,7 @@ def open_(options: Options, store: Path, hosts: str, name: str, selection: str) 
     identity, at = read_identity(open_root(options)), now_utc()
     header = {"tunectl_version": __version__, "host": plain(host_of(identity))}
     racks = tuple((host, rack) for host, rack in names.items() if rack)
-    session = open_session(store, Session(name, "", at, selection, tuple(names), racks), header)
+    session = open_session(folders_in(store), Session(name, "", at, selection, tuple(names), racks), header)
     emit(options, "fleet.session", identity, session_file(session))
     return OK
 
@@ -115,7 +117,7 @@ def open_(options: Options, store: Path, hosts: str, name: str, selection: str) 
 @click.argument("name", metavar="HOST", shell_complete=one_of(session_hosts))
 @click.option("--unreachable", metavar="REASON", help="There was no connection to the host.")
 @click.option("--failed", metavar="REASON", help="The host was reached, and the preflight failed.")
-def record(options: Options, store: Path, session: str, name: str, unreachable: str | None, failed: str | None) -> int:
+def record(options: Options, store: Store, session: str, name: str, unreachable: str | None, failed: str | None) -> int:
     """Keep what `tunectl preflight --format json` printed on HOST (read from stdin), or why there is nothing.
 
     SESSION is a name or a directory.
@@ -126,7 +128,7 @@ def record(options: Options, store: Path, session: str, name: str, unreachable: 
         raise UsageError("record: the host has no name", "HOST is its name in the inventory")
     if not is_text(name):
         raise UsageError(f"record: {name!r} is not UTF-8")
-    directory = session_directory(store, session)
+    directory = session_directory(folders_in(store), session)
     if not (directory / "hosts").is_dir():
         raise UsageError(f"{directory}: is not a session", "`tunectl fleet open` makes one")
     if unreachable is None and failed is None:
@@ -164,7 +166,7 @@ def record(options: Options, store: Path, session: str, name: str, unreachable: 
     "--max-age", "max_age_h", default=12.0, show_default=True, metavar="H", help="Of the latest session, in hours."
 )
 def report(
-    options: Options, store: Path, session: str | None, hosts: str | None, save: bool, peers: str, max_age_h: float
+    options: Options, store: Store, session: str | None, hosts: str | None, save: bool, peers: str, max_age_h: float
 ) -> int:
     """GO or NO-GO for every host of SESSION (a name or a directory; the latest), and for all of them.
 
@@ -215,14 +217,14 @@ def _save_page(directory: Path, host: Mapping[str, Any], identity: HostId) -> st
 @click.option("--knob", metavar="KNOB", help="Or a knob or check, in every session in columns.")
 @click.option("--cause", metavar="CAUSE", help="Or a cause of findings or gaps there, N for each number.")
 @click.option("--last", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="How many sessions.")
-def history(options: Options, store: Path, name: str | None, knob: str | None, cause: str | None, last: int) -> int:
+def history(options: Options, store: Store, name: str | None, knob: str | None, cause: str | None, last: int) -> int:
     """What HOST, by its name in the inventory, was found to be in each session; or what became of a knob or a cause."""
     if len([one for one in (name, knob, cause) if one]) != 1:
         raise UsageError("history: expected one of HOST, --knob and --cause")
     spare_isolated(options)
     if name is None:
         return history_of(options, store, knob, cause)
-    folders = sessions(store)
+    folders = sessions(folders_in(store))
     rounds = ((session, ask_one(session, name)) for session in reversed(folders))
     concerned = (pair for pair in rounds if name in pair[0].hosts or pair[1].answer is not Answer.SILENT)
     own = {session.name for session in folders}
@@ -239,10 +241,10 @@ for _one in (open_, record, report, gate, history, keep, diff, export, sql):
     command.add_command(_one)
 
 
-def _latest(store: Path, max_age_h: float) -> tuple[Session, bool]:
+def _latest(store: Store, max_age_h: float) -> tuple[Session, bool]:
     """The last session that began, of folders and columns."""
     manifest = read_manifest(store)
-    found = [(one.at, False, one) for one in sessions(store)]
+    found = [(one.at, False, one) for one in sessions(folders_in(store))]
     found += [(manifest.sessions[name].at, True, named(store, name)[0]) for name in manifest.latest()[-1:]]
     if not found:
         raise TunectlError(f"{store}: there is no session", "`tunectl fleet open` begins one")

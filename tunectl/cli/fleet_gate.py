@@ -15,6 +15,7 @@ from tunectl.cli.values import sessions as session_names
 from tunectl.compare.chance import CONFIDENCE
 from tunectl.errors import UsageError
 from tunectl.fleet.ask import asking, session_in
+from tunectl.fleet.clickhouse import Store
 from tunectl.fleet.gate import FACTS, Canary, gate_body
 from tunectl.fleet.records import Asked, Session
 from tunectl.fleet.store import ask, read_session
@@ -38,7 +39,7 @@ _PERCENT = re.compile(r"(\d{1,2}(?:\.\d{1,6})?) ?%")
 @click.option("--canary", required=True, metavar="GROUP", help="A rack, @FILE with hosts (@- is stdin), or FACT=VALUE.")
 @click.option("--max-no-go", required=True, metavar="P%", help="The share of NO-GO that is permitted.")
 @click.option("--confidence", default=CONFIDENCE, show_default=True, metavar="P", help="Of the bounds, 0.5 to 0.9999.")
-def gate(options: Options, store: Path, session: str, canary: str, max_no_go: str, confidence: float) -> int:
+def gate(options: Options, store: Store, session: str, canary: str, max_no_go: str, confidence: float) -> int:
     """May what the canary has go to all hosts? GROUP of SESSION against its peers.
 
     FACT is kernel, build, microcode, bios, cards, tunectl or isolated. GO needs a share of NO-GO that is within P for

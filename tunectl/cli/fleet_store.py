@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +21,7 @@ from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet import ask, engine
 from tunectl.fleet.body import fleet_body
 from tunectl.fleet.causes import without_numbers
+from tunectl.fleet.clickhouse import SCHEMES, Store, server_of
 from tunectl.fleet.columns import TABLES
 from tunectl.fleet.documents import parse_hosts
 from tunectl.fleet.keep import Taken, read_manifest, set_most, take_in
@@ -32,15 +33,30 @@ from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.shapes import now_utc
 
+
+class _Store(click.Path):
+    """A directory, or a server by its address."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and value.startswith(tuple(f"{scheme}:" for scheme in SCHEMES)):
+            return server_of(value)
+        return super().convert(value, param, ctx)
+
+
 STORE = click.option(
     "--store",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=_Store(path_type=Path, file_okay=False),
     default=default_store,
     envvar="TUNECTL_FLEET_STORE",
     show_envvar=True,
-    metavar="DIR",
-    help="Where sessions are kept [~/.local/state/tunectl/fleet].",
+    metavar="DIR|URL",
+    help="Where sessions are kept [~/.local/state/tunectl/fleet]; columns also in clickhouse://[USER@]HOST/DATABASE.",
 )
+
+
+def folders_in(store: Store) -> Path:
+    """Where the folders of sessions are; where the columns are in a server, in the usual place."""
+    return store if isinstance(store, Path) else default_store()
 
 
 HOSTS = click.option(
@@ -69,19 +85,20 @@ class Kept(msgspec.Struct, frozen=True):
 @click.argument("folders", nargs=-1, metavar="[SESSION|FOLDER]...", shell_complete=one_of(session_names))
 @HOSTS
 @click.option("--keep-sessions", type=click.IntRange(0), metavar="N", help="Only the last N stay from now on; 0: all.")
-def keep(options: Options, store: Path, folders: tuple[str, ...], hosts: str | None, keep_sessions: int | None) -> int:
+def keep(options: Options, store: Store, folders: tuple[str, ...], hosts: str | None, keep_sessions: int | None) -> int:
     """Take sessions into the store's columns: what `record` kept, or a folder of HOST.json.
 
     The folder stays as it is. What was taken in before is known again, and a host's later document replaces its earlier
     one. Without a SESSION: those of the store that are not in columns yet.
     """
-    engine.found()  # before the work is done
+    if isinstance(store, Path):
+        engine.found()  # before the work is done
     spare_isolated(options)
     asked = tuple(read_names(hosts)) if hosts else ()
     kept = read_manifest(store).sessions
-    found = [read_session(session_directory(store, folder), asked) for folder in folders]
-    found = found or [session for session in sessions(store) if session.name not in kept]
-    with _alone(store):
+    found = [read_session(session_directory(folders_in(store), folder), asked) for folder in folders]
+    found = found or [session for session in sessions(folders_in(store)) if session.name not in kept]
+    with _alone(store) if isinstance(store, Path) else nullcontext():
         workers = len(os.sched_getaffinity(0))
         taken = [take_in(store, session, now_utc(), workers) for session in found]
         removed = set_most(store, keep_sessions)
@@ -113,7 +130,7 @@ def _alone(store: Path) -> Iterator[None]:
 @STORE
 @click.argument("before", shell_complete=one_of(session_names))
 @click.argument("after", shell_complete=one_of(session_names))
-def diff(options: Options, store: Path, before: str, after: str) -> int:
+def diff(options: Options, store: Store, before: str, after: str) -> int:
     """What changed between two sessions in columns, by host and by cause."""
     spare_isolated(options)
     with ask.asking(store, before, after) as connection:
@@ -138,7 +155,7 @@ def diff(options: Options, store: Path, before: str, after: str) -> int:
 @click.option("--table", type=click.Choice([*TABLES]), default="runs", show_default=True, help="Which.")
 @click.option("--output", required=True, metavar="FILE", help="Where to.")
 @click.option("--raw", is_flag=True, help="Of CSV: each text as the host has it, also a formula or an escape sequence.")
-def export(options: Options, store: Path, names: tuple[str, ...], table: str, output: str, raw: bool) -> int:
+def export(options: Options, store: Store, names: tuple[str, ...], table: str, output: str, raw: bool) -> int:
     """A table of the sessions in columns as one file: of these SESSIONs, or of all.
 
     In CSV an apostrophe stands before what a spreadsheet would take for a formula, and a mark for a control character.
@@ -146,7 +163,7 @@ def export(options: Options, store: Path, names: tuple[str, ...], table: str, ou
     check_output(output)
     spare_isolated(options)
     path = Path(followed(output))
-    if path.resolve().is_relative_to(store.resolve()):
+    if isinstance(store, Path) and path.resolve().is_relative_to(store.resolve()):
         raise UsageError(f"--output {output}: is in the store {store}", "a file elsewhere")
     part = path.with_name(f".{path.name}.part")
     try:
@@ -171,7 +188,7 @@ def export(options: Options, store: Path, names: tuple[str, ...], table: str, ou
 @click.option("--rows", "most", type=click.IntRange(0), default=1000, show_default=True, help="At most; 0: all.")
 @click.option("--limit", "limit_s", type=click.FloatRange(0.1), default=60.0, show_default=True, help="In seconds.")
 @click.option("--memory", "memory_mb", type=click.IntRange(50), default=500, show_default=True, help="In MB.")
-def sql(options: Options, store: Path, query: str, most: int, limit_s: float, memory_mb: int) -> int:
+def sql(options: Options, store: Store, query: str, most: int, limit_s: float, memory_mb: int) -> int:
     """The rows of one SELECT over the tables of the sessions in columns; nothing else can be read, or written."""
     spare_isolated(options)
 
@@ -206,21 +223,21 @@ def spare_isolated(options: Options) -> None:
         stay_off(root, read_scope_facts(root).quiet)
 
 
-def named(store: Path, name: str) -> tuple[Session, bool]:
+def named(store: Store, name: str) -> tuple[Session, bool]:
     """A session by its name or directory; is it in columns only? Its folder may be newer, and is asked first."""
-    directory = session_directory(store, name)
+    directory = session_directory(folders_in(store), name)
     kept = read_manifest(store).sessions.get(name)
     return Session(name, str(directory), kept.at if kept else ""), kept is not None and not directory.is_dir()
 
 
-def kept_body(store: Path, name: str, hosts: tuple[str, ...], peers: str) -> dict[str, Any]:
+def kept_body(store: Store, name: str, hosts: tuple[str, ...], peers: str) -> dict[str, Any]:
     """tunectl.fleet/1 of a session in columns."""
     with ask.asking(store, name) as connection:
         session, answers = ask.session_in(connection, store, name, hosts)
         return fleet_body(session, answers, now_utc(), partial(ask.causes_in, connection, name), peers)
 
 
-def kept_rounds(store: Path, host: str) -> list[tuple[str, tuple[Session, Asked]]]:
+def kept_rounds(store: Store, host: str) -> list[tuple[str, tuple[Session, Asked]]]:
     """A host in the sessions that are in columns, each with its time."""
     kept = read_manifest(store).sessions
     if not kept:
@@ -229,7 +246,7 @@ def kept_rounds(store: Path, host: str) -> list[tuple[str, tuple[Session, Asked]
         return [(kept[pair[0].name].at, pair) for pair in ask.answers_in(connection, store, host=host)]
 
 
-def history_of(options: Options, store: Path, knob: str | None, cause: str | None) -> int:
+def history_of(options: Options, store: Store, knob: str | None, cause: str | None) -> int:
     """A knob or a cause in every session in columns."""
     with ask.asking(store) as connection:
         body = ask.query(connection, ask.OF_KNOB if knob else ask.OF_CAUSE, [knob or without_numbers(cause or "")])

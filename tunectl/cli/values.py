@@ -154,7 +154,8 @@ def _store(ctx: click.Context) -> Path:
 
     from tunectl.fleet.store import default_store
 
-    return Path(ctx.params.get("store") or default_store())
+    store = ctx.params.get("store")
+    return store if isinstance(store, Path) else default_store()
 
 
 def _sessions(ctx: click.Context) -> list[Any]:

@@ -12,7 +12,8 @@ from msgspec import Meta
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.body import ByCause, Common, Example, changed
 from tunectl.fleet.causes import Cause
-from tunectl.fleet.columns import TABLES, RunRow, columns, summary_in
+from tunectl.fleet.clickhouse import Connection, Server, Store
+from tunectl.fleet.columns import FORMULA, TABLES, UNSHOWN, RunRow, columns, summary_in
 from tunectl.fleet.engine import engine, literal, open_views, said
 from tunectl.fleet.judge import judge
 from tunectl.fleet.keep import read_manifest
@@ -22,6 +23,8 @@ from tunectl.shapes import Count
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    Engine = DuckDBPyConnection | Connection
 
 _MEMORY = "200MB"
 _RUN = ", ".join(f"runs.{name}" for name in columns("runs"))
@@ -76,8 +79,8 @@ class Diff(msgspec.Struct, frozen=True):
 
 @contextmanager
 def asking(
-    store: Path, *sessions: str, memory: str = _MEMORY, limit_s: float = 0.0, writes: Path | None = None
-) -> "Iterator[DuckDBPyConnection]":
+    store: Store, *sessions: str, memory: str = _MEMORY, limit_s: float = 0.0, writes: Path | None = None
+) -> "Iterator[Engine]":
     """The store's tables, of these sessions or of all, as views; one other file may be written.
 
     TunectlError, also for a session that is not kept.
@@ -88,14 +91,15 @@ def asking(
     for name in sessions:
         if name not in manifest.sessions:
             raise TunectlError(f"{store}: no session {name!r} is kept", f"the last is {manifest.latest()[-1]}")
+    if isinstance(store, Server):
+        yield Connection(store, sessions, memory if limit_s else "", limit_s)
+        return
     with engine(memory, limit_s=limit_s) as connection:
         open_views(connection, store, manifest.files(*sessions), writes)
         yield connection
 
 
-def answers_in(
-    connection: "DuckDBPyConnection", store: Path, *, session: str = "", host: str = ""
-) -> list[tuple[Session, Asked]]:
+def answers_in(connection: "Engine", store: Store, *, session: str = "", host: str = "") -> list[tuple[Session, Asked]]:
     """The answer of every host of a session, or of a host in every session: all but its causes."""
     only = "hosts.session = ?" if session else "hosts.host = ?"
     rows = connection.execute(
@@ -109,45 +113,44 @@ def answers_in(
     found = []
     for name, began, selection, rack, expected, of, answer, problem, *run in rows:
         listed, racks = (of,) * expected, ((of, rack),) if rack else ()
-        asked_in = Session(name, str(store / f"session={name}"), began, selection, listed, racks)
+        asked_in = Session(name, f"{store}/session={name}", began, selection, listed, racks)
         document = summary_in(RunRow(*run)) if run[0] is not None else None
         found.append((asked_in, Asked(of, Answer(answer), document, problem, expected=expected)))
     return found
 
 
-def session_in(
-    connection: "DuckDBPyConnection", store: Path, name: str, hosts: Sequence[str] = ()
-) -> tuple[Session, list[Asked]]:
+def session_in(connection: "Engine", store: Store, name: str, hosts: Sequence[str] = ()) -> tuple[Session, list[Asked]]:
     """A session with every host's answer; `hosts` were asked, too."""
     answers = answers_in(connection, store, session=name)
     listed = dict.fromkeys([*(host for session, _ in answers for host in session.hosts), *hosts])
     racks = tuple(rack for session, _ in answers for rack in session.racks)
-    session = answers[0][0] if answers else Session(name, str(store / f"session={name}"))
+    session = answers[0][0] if answers else Session(name, f"{store}/session={name}")
     found = {asked.name: asked._replace(expected=asked.name in listed) for _, asked in answers}
     silent = (Asked(host, Answer.SILENT, problem=SILENT) for host in hosts if host not in found)
     return session._replace(hosts=tuple(listed), racks=racks), [*found.values(), *silent]
 
 
-def causes_in(connection: "DuckDBPyConnection", session: str, judged: Sequence[tuple[str, str]]) -> ByCause:
+def causes_in(connection: "Engine", session: str, judged: Sequence[tuple[str, str]]) -> ByCause:
     """Why these hosts have these verdicts, by the findings of their documents."""
     rows = connection.execute(
         """
-        SELECT verdict, knob, instances, outcome, severity, cause, list(host ORDER BY nth), sum(targets),
-            count(DISTINCT hash(text)), arg_min(text, nth)
+        SELECT verdict, knob, instances, outcome, severity, cause, array_agg(nth), sum(targets),
+            count(DISTINCT hash(text)), argMin(text, nth)
         FROM findings
         JOIN (SELECT unnest(?::VARCHAR[]) AS host, unnest(?::VARCHAR[]) AS verdict, unnest(range(?)) AS nth)
         USING (host) WHERE session = ?
-        GROUP BY verdict, knob, instances, outcome, severity, cause ORDER BY min(nth), arg_min(place, nth)
+        GROUP BY verdict, knob, instances, outcome, severity, cause ORDER BY min(nth), argMin(place, nth)
         """,
         [[host for host, _ in judged], [verdict for _, verdict in judged], len(judged), session],
     ).fetchall()
     return {
         (verdict, Cause(*cause)): Common(Example(hosts[0], text), hosts, int(targets), texts)
-        for verdict, *cause, hosts, targets, texts, text in rows
+        for verdict, *cause, numbers, targets, texts, text in rows
+        for hosts in [[judged[nth][0] for nth in sorted(numbers)]]
     }
 
 
-def diff_in(connection: "DuckDBPyConnection", store: Path, before: str, after: str, now: str) -> Diff:
+def diff_in(connection: "Engine", store: Store, before: str, after: str, now: str) -> Diff:
     """What changed from one session to another, by host and by cause."""
     sides = [judge(*session_in(connection, store, name), now) for name in (before, after)]
     old, new = ({one.name: one for one in side} for side in sides)
@@ -159,21 +162,22 @@ def diff_in(connection: "DuckDBPyConnection", store: Path, before: str, after: s
             verdicts[pair].append(host)
         for change in changed(was, is_now) if is_now else ():
             facts[change].append(host)
-    causes = connection.execute(
+    found = connection.execute(
         """
         SELECT knob, instances, outcome, severity, cause,
-            count(*) FILTER (was), count(*) FILTER (now),
-            coalesce(list(host ORDER BY host) FILTER (now AND NOT was), []),
-            coalesce(list(host ORDER BY host) FILTER (was AND NOT now), [])
+            count(*) FILTER (WHERE was), count(*) FILTER (WHERE now),
+            array_agg(host) FILTER (WHERE now AND NOT was), array_agg(host) FILTER (WHERE was AND NOT now)
         FROM (
             SELECT knob, instances, outcome, severity, cause, host,
-                bool_or(session = $1) AS was, bool_or(session = $2) AS now
+                max(session = $1) AS was, max(session = $2) AS now
             FROM findings
-            WHERE host IN (SELECT host FROM runs GROUP BY host HAVING count(*) = 2)
+            WHERE session IN ($1, $2)
+                AND host IN (SELECT host FROM runs WHERE session IN ($1, $2) GROUP BY host HAVING count(*) = 2)
             GROUP BY knob, instances, outcome, severity, cause, host
         )
-        GROUP BY knob, instances, outcome, severity, cause HAVING bool_or(was <> now)
-        ORDER BY count(*) FILTER (now AND NOT was) DESC, count(*) FILTER (was AND NOT now) DESC, knob, instances, cause
+        GROUP BY knob, instances, outcome, severity, cause HAVING max(was <> now)
+        ORDER BY count(*) FILTER (WHERE now AND NOT was) DESC, count(*) FILTER (WHERE was AND NOT now) DESC,
+            knob, instances, outcome, severity, cause
         """,
         [before, after],
     ).fetchall()
@@ -182,12 +186,15 @@ def diff_in(connection: "DuckDBPyConnection", store: Path, before: str, after: s
         after,
         [VerdictChange(*pair, hosts) for pair, hosts in verdicts.items()],
         [FactChange(change, hosts) for change, hosts in sorted(facts.items(), key=lambda one: -len(one[1]))],
-        [CauseChange(*row) for row in causes],
+        [CauseChange(*row[:-2], *(sorted(hosts or []) for hosts in row[-2:])) for row in found],
     )
 
 
-def query(connection: "DuckDBPyConnection", text: str, values: Sequence[Any] = (), most: int = 0) -> Answered:
+def query(connection: "Engine", text: str, values: Sequence[Any] = (), most: int = 0) -> Answered:
     """The rows of one SELECT, `most` of them; UsageError for anything else."""
+    if isinstance(connection, Connection):
+        named, found = connection.query(text, values, most)
+        return Answered(named, [list(row) for row in found[: most or None]], 0 < most < len(found))
     import duckdb
 
     try:
@@ -254,16 +261,19 @@ ORDER BY made, session, what
 """
 
 
+_UNSHOWN = UNSHOWN.replace("{", "{{").replace("}", "}}")
 # What a spreadsheet takes for a formula has an apostrophe before it; what a terminal obeys is no character any more.
-_SHOWN = "regexp_replace({0}::VARCHAR, '[\\p{{Cc}}\\p{{Cf}}\\p{{Zl}}\\p{{Zp}}]', '\N{REPLACEMENT CHARACTER}', 'g')"
-_HARMLESS = f"regexp_replace({_SHOWN}, '^[-=+@\uff0b\uff0d\uff1d\uff20]', '''\\0')"
+_SHOWN = f"regexp_replace({{0}}::VARCHAR, '{_UNSHOWN}', '\N{REPLACEMENT CHARACTER}', 'g')"
+_HARMLESS = f"regexp_replace({_SHOWN}, '{FORMULA}', '''\\0')"
 
 
-def export(connection: "DuckDBPyConnection", table: str, fmt: str, path: Path, *, raw: bool) -> None:
+def export(connection: "Engine", table: str, fmt: str, path: Path, *, raw: bool) -> None:
     """A table as a file, csv or parquet; with `raw` also CSV has each text as the hosts wrote it."""
-    cells, quotes = "*", ""
-    if fmt == "csv" and not raw:
-        texts = ["session", *(name for name, kind in columns(table).items() if kind.startswith("VARCHAR"))]
-        cells = f"* REPLACE ({', '.join(f'{_HARMLESS.format(name)} AS {name}' for name in texts)})"
-        quotes = f", FORCE_QUOTE ({', '.join(texts)})"  # another separator than ours begins no cell
+    texts = ["session", *(name for name, kind in columns(table).items() if kind.startswith("VARCHAR"))]
+    texts = texts if fmt == "csv" and not raw else []
+    if isinstance(connection, Connection):
+        connection.export(table, fmt, path, texts)
+        return
+    cells = f"* REPLACE ({', '.join(f'{_HARMLESS.format(name)} AS {name}' for name in texts)})" if texts else "*"
+    quotes = f", FORCE_QUOTE ({', '.join(texts)})" if texts else ""  # another separator than ours begins no cell
     connection.execute(f"COPY (SELECT {cells} FROM {table}) TO {literal(path)} (FORMAT {fmt}{quotes})")

@@ -6,6 +6,7 @@ for each knob, kind of instance and outcome. Pure.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from heapq import nlargest
@@ -27,6 +28,9 @@ REASONS = 5  # of a run; its own document has all
 _EVENTS = 16  # of a CPU, the longest
 _STEPS = 3  # bits: each power of two in eight steps
 _LONGEST = (1 << 63) - 1
+# Patterns of both engines: what a terminal obeys or nobody sees, and how a text begins that a spreadsheet computes.
+UNSHOWN = r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]"
+FORMULA = "^[-=+@\uff0b\uff0d\uff1d\uff20]"
 
 
 class HostRow(msgspec.Struct, frozen=True):
@@ -161,9 +165,17 @@ _LISTS: dict[Any, str] = {list[str]: "VARCHAR[]", list[int]: "BIGINT[]"}
 _DUCKDB = {**_PLAIN, **_LISTS, **{kind | None: name for kind, name in _PLAIN.items()}}
 
 
-def columns(table: str) -> dict[str, str]:
+CLICKHOUSE: dict[Any, str] = {
+    **(_CLICK := {str: "String", int: "Int64", float: "Float64", bool: "Bool"}),
+    list[str]: "Array(String)",
+    list[int]: "Array(Int64)",
+    **{kind | None: f"Nullable({name})" for kind, name in _CLICK.items()},
+}
+
+
+def columns(table: str, kinds: Mapping[Any, str] = _DUCKDB) -> dict[str, str]:
     """The columns of a row as it is handed over, each with the engine's type."""
-    return {field.name: _DUCKDB[field.type] for field in msgspec.structs.fields(TABLES[table].row)}
+    return {field.name: kinds[field.type] for field in msgspec.structs.fields(TABLES[table].row)}
 
 
 def rows_of(host: str, document: Preflight, shared: Shared) -> tuple[Summary, dict[str, list[AnyRow]]]:

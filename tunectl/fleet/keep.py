@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -22,6 +23,8 @@ from msgspec import Meta
 
 from tunectl.durable import make_directories, read_regular, remove_file, rename, replace_file, sync_file
 from tunectl.errors import TunectlError
+from tunectl.fleet import clickhouse
+from tunectl.fleet.clickhouse import Server, Store
 from tunectl.fleet.columns import TABLES, HostRow, columns, rows_of
 from tunectl.fleet.engine import among, check_place, engine, literal, paths_of
 from tunectl.fleet.judge import judge, mistimed
@@ -68,8 +71,10 @@ class _At(NamedTuple):
     now: str
 
 
-def read_manifest(store: Path) -> Manifest:
+def read_manifest(store: Store) -> Manifest:
     """An empty one where there is none. TunectlError."""
+    if isinstance(store, Server):
+        return clickhouse.read_manifest(store)
     check_place(store)
     try:
         data = read_regular(str(store / MANIFEST), _LARGEST_MANIFEST)
@@ -80,13 +85,15 @@ def read_manifest(store: Path) -> Manifest:
     return parse_manifest(data, str(store / MANIFEST))
 
 
-def take_in(store: Path, session: Session, now: str, workers: int) -> Taken:
+def take_in(store: Store, session: Session, now: str, workers: int) -> Taken:
     """A session's answers are in the store, on disk, on return. TunectlError, and then it is as it was; UsageError for
     a session of which no directory can have the name.
 
     Whoever calls lets in one at a time.
     """
     check_name(session.name)
+    if isinstance(store, Server):
+        return _hand_over(store, session, now, workers)
     manifest, place = read_manifest(store), store / _TAKING
     kept = manifest.sessions.get(session.name)
     files = {table: [file] for table, file in kept.files.items()} if kept else {}
@@ -105,11 +112,30 @@ def take_in(store: Path, session: Session, now: str, workers: int) -> Taken:
     return taken
 
 
-def set_most(store: Path, most: int | None) -> list[str]:
-    """Only the last `most` sessions stay from here on (0: all; None: as was set): those that go. TunectlError."""
+def _hand_over(server: Server, session: Session, now: str, workers: int) -> Taken:
+    """The same in a server, which is told what is new once all of it was read."""
+    try:
+        with TemporaryDirectory(prefix="tunectl-") as place:
+            at = _At(session, clickhouse.known(server, session.name), now)
+            taken = _read_all(Path(place), at, workers)
+            if taken.changed:
+                clickhouse.insert(server, session.name, Path(place))
+    except OSError as error:
+        raise TunectlError(f"cannot keep session {session.name} in {server}: {error.strerror}") from error
+    return taken
+
+
+def set_most(store: Store, most: int | None) -> list[str]:
+    """Only the last `most` sessions stay from here on (0: all; None: as was set): those that go. TunectlError.
+
+    A server remembers no number: its tables have a TTL.
+    """
     manifest = read_manifest(store)
     manifest = msgspec.structs.replace(manifest, keep_sessions=manifest.keep_sessions if most is None else most)
     go = manifest.latest()[: -manifest.keep_sessions] if manifest.keep_sessions else []
+    if isinstance(store, Server):
+        clickhouse.drop(store, go)
+        return go
     try:
         _replace(store, manifest, {name: kept for name, kept in manifest.sessions.items() if name not in go})
         _sweep(store)

@@ -6,8 +6,8 @@ The receivers use the same checks, so that what `verify` accepts is what the mon
 import os
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from tunectl.address import Address, address_of
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
 from tunectl.hostfile.shape import Hook, Monitor, Sla, Webhook
@@ -22,29 +22,6 @@ _PORT_DIGITS = 5
 _SUN_PATH = 107  # unix(7): sun_path has 108 bytes, with the NUL
 _GROUP = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.-]{0,30}\$?")  # useradd(8)
 _DAY_NS = 86_400e9
-
-
-class Address(NamedTuple):
-    """Where to post to."""
-
-    tls: bool
-    host: str
-    port: int | None
-    path: str  # with the query
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'https' if self.tls else 'http'}://{host}{f':{self.port}' if self.port else ''}"
-
-    @property
-    def loopback(self) -> bool:
-        """Does nobody else hear what is sent there without TLS?"""
-        from ipaddress import ip_address  # slow to import, and most host files name no address
-
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
 
 
 def check_monitor(monitor: Monitor, scope: Scope, origin: str) -> None:
@@ -109,33 +86,6 @@ def check_webhook(webhook: Webhook, where: str) -> Address | None:
     if not os.path.isabs(webhook.url_file):
         raise UsageError(f"{where}.url_file: {webhook.url_file!r} is no whole path", _URL_FILE_HINT)
     return None
-
-
-def address_of(url: str, where: str, token_file: str | None) -> Address:
-    """UsageError, which repeats no part of the URL, where it is nothing to post to, or not for a token."""
-    from urllib.parse import urlsplit  # slow to import, and most host files name no address
-
-    def refusal(why: str) -> UsageError:
-        return UsageError(f"{where}: cannot be used: {why}")
-
-    if not url.isascii() or not url.isprintable() or " " in url:
-        raise refusal("it has characters that no URL has")
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise refusal("it is no URL") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise refusal("it does not begin with https://host or http://host")
-    if port == 0:
-        raise refusal("nobody listens on port 0")
-    if parts.username is not None or parts.password is not None:
-        raise refusal("it holds a name or a password: put a token into a file and name it in token_file")
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    address = Address(parts.scheme == "https", parts.hostname, port, path)
-    if token_file and not address.tls and not address.loopback:
-        raise UsageError(f"{where}: the token would cross the network in the clear", "use https://")
-    return address
 
 
 def parse_listen(listen: str, where: str = "monitor.prometheus.listen") -> tuple[str, int]:

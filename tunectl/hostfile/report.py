@@ -2,8 +2,9 @@
 
 import os
 
+from tunectl.address import address_of
 from tunectl.errors import UsageError
-from tunectl.hostfile.monitor import address_of, check_textfile
+from tunectl.hostfile.monitor import check_textfile
 from tunectl.hostfile.shape import Report
 
 _OF_URL = ("token_file", "certificate_file", "key_file", "ca_file")

@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tunectl.address import DeliveryError
 from tunectl.monitor.model import Alert, AlertState, Moment, Status
 from tunectl.monitor.moments import is_moved, moment_now, told
-from tunectl.monitor.receivers import DeliveryError, Receiver
+from tunectl.monitor.receivers import Receiver
 from tunectl.monitor.store import SAVE_AGAIN_S, Delivery, Store
 
 LOG = logging.getLogger("tunectl.monitor.delivery")

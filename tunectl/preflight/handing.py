@@ -14,16 +14,15 @@ from contextlib import suppress
 from itertools import count
 
 from tunectl import __version__
+from tunectl.address import DeliveryError, address_of
 from tunectl.durable import open_directory, read_regular, rename, replace_file, sync_directory
 from tunectl.errors import TunectlError
 from tunectl.fleet.names import file_name
 from tunectl.fleet.store import LARGEST_ANSWER
 from tunectl.host.filesystem import mount_of
 from tunectl.host.sysroot import Sysroot
-from tunectl.hostfile.monitor import address_of
 from tunectl.hostfile.shape import Report
 from tunectl.monitor.delivery_queue import Backoff
-from tunectl.monitor.receivers import DeliveryError
 from tunectl.preflight.keeping import REFUSED, TAKEN, WAITING, odd, waiting_in
 from tunectl.probe.document import is_preflight
 from tunectl.wording import plural
@@ -91,8 +90,8 @@ def open_receiver(report: Report, host: str) -> Hand | None:
 
 def _to_endpoint(report: Report, url: str) -> Hand:
     """A POST of the document as it is. Its id is the same in each try: a receiver that took it knows it again."""
-    from tunectl.monitor.receivers.http import Trust, post  # ssl is slow to import
-    from tunectl.monitor.receivers.webhook import held, secret
+    from tunectl.address import held, secret
+    from tunectl.post import Trust, post  # ssl is slow to import
 
     address = address_of(url, "report.url", report.token_file)
     own = report.certificate_file and (report.certificate_file, report.key_file or report.certificate_file)

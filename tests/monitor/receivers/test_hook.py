@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.monitor.receivers.samples import HOST, fired, over
+from tunectl.address import DeliveryError
 from tunectl.errors import UsageError
 from tunectl.host.run import run
 from tunectl.hostfile.shape import Hook
-from tunectl.monitor.receivers import DeliveryError
 from tunectl.monitor.receivers.hook import open_hook
 from tunectl.monitor.receivers.message import delivery_id
 

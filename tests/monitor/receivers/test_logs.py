@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.monitor.receivers.samples import HOST, fired, over
+from tunectl.address import DeliveryError
 from tunectl.monitor.model import Severity
-from tunectl.monitor.receivers import DeliveryError
 from tunectl.monitor.receivers.logs import encode, entry, line_with_fields, open_journal, open_syslog
 from tunectl.monitor.receivers.message import event_id, level
 

@@ -19,9 +19,9 @@ from jsonschema import Draft202012Validator
 from tests.monitor.delivering import Process
 from tests.monitor.receivers.receiver import Receiver, receiving
 from tests.monitor.receivers.samples import HOST, fired, over
+from tunectl.address import DeliveryError
 from tunectl.errors import UsageError
 from tunectl.hostfile.shape import Webhook
-from tunectl.monitor.receivers import DeliveryError
 from tunectl.monitor.receivers.message import delivery_id
 from tunectl.monitor.receivers.webhook import open_webhook
 

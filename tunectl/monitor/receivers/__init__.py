@@ -3,24 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from tunectl.errors import TunectlError
 from tunectl.hostfile.shape import Monitor, Prometheus
 from tunectl.installed import needed
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, Status
-
-
-class DeliveryError(TunectlError):
-    """A delivery that the receiver did not acknowledge.
-
-    `retry`: trying again can help; without it the receiver has refused this very alert.
-    `after_s`: how long the receiver asks to be left alone. The message never holds a secret.
-    """
-
-    def __init__(self, message: str, *, retry: bool = True, after_s: float | None = None) -> None:
-        super().__init__(message)
-        self.retry = retry
-        self.after_s = after_s
 
 
 class Receiver(NamedTuple):

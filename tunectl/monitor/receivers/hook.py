@@ -8,12 +8,13 @@ import hashlib
 import os
 from collections.abc import Sequence
 
+from tunectl.address import DeliveryError
 from tunectl.errors import TunectlError
 from tunectl.hostfile.monitor import check_hook
 from tunectl.hostfile.shape import Hook
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert
-from tunectl.monitor.receivers import DeliveryError, Receiver
+from tunectl.monitor.receivers import Receiver
 from tunectl.monitor.receivers.message import delivery_id, document
 
 _REFUSED = 65

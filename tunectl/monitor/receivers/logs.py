@@ -15,9 +15,10 @@ import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 
+from tunectl.address import DeliveryError
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, AlertState
-from tunectl.monitor.receivers import DeliveryError, Receiver
+from tunectl.monitor.receivers import Receiver
 from tunectl.monitor.receivers.message import fields, level, line
 
 JOURNAL = "/run/systemd/journal/socket"

@@ -6,30 +6,22 @@ into one header and nowhere else, and only over TLS or to this very host. An add
 
 import hashlib
 import json
-import os
-import stat
 from collections.abc import Sequence
 
 from tunectl import __version__
-from tunectl.durable import open_regular
+from tunectl.address import Address, DeliveryError, address_of, secret
 from tunectl.errors import UsageError
-from tunectl.hostfile.monitor import Address, address_of, check_webhook
+from tunectl.hostfile.monitor import check_webhook
 from tunectl.hostfile.shape import Webhook
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, AlertState
-from tunectl.monitor.receivers import DeliveryError, Receiver
-from tunectl.monitor.receivers.http import Trust, post
+from tunectl.monitor.receivers import Receiver
 from tunectl.monitor.receivers.message import delivery_id, document
 from tunectl.monitor.receivers.metric_rows import label
 from tunectl.monitor.receivers.naming import JOB, annotations_of, labels_of
+from tunectl.post import Trust, post
 
 _API = "/api/v2/alerts"
-_LONGEST_SECRET = 16_384  # bytes; a device or a log named by mistake is not read to its end
-_CREDENTIALS = "/run/credentials/"
-# systemd lets the unit's user read a credential by an ACL, whose mask stands where the group's mode would:
-# systemd.exec(5), "Credentials".
-_OF_CREDENTIALS = 0o440
-_OWNERS_ALONE = 0o600
 
 
 def open_webhook(webhook: Webhook, host: HostId, number: int = 0) -> Receiver:
@@ -84,25 +76,3 @@ def _post(webhook: Webhook, address: Address, body: bytes, headers: dict[str, st
     if webhook.token_file:
         whole["Authorization"] = f"Bearer {secret(webhook.token_file, 'token file')}"
     post(address, body, whole, timeout_s=webhook.timeout_s, trust=Trust(webhook.ca_file))
-
-
-def secret(path: str, kind: str, *, private: bool = False) -> str:
-    """The one line of a file. DeliveryError, as of held(), and where it holds another thing than a word."""
-    word = held(path, kind, private=private)
-    # What is no header's value would be quoted in http.client's own complaint.
-    if not word or len(word) > _LONGEST_SECRET or not all(0x21 <= byte <= 0x7E for byte in word):
-        raise DeliveryError(f"{kind} {path} holds none: one line of letters, digits and signs")
-    return word.decode("ascii")
-
-
-def held(path: str, kind: str, *, private: bool = True) -> bytes:
-    """The beginning of a file. With `private`, DeliveryError where others than its owner may read it."""
-    try:
-        with open(open_regular(path), "rb") as file:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            begins = file.read(_LONGEST_SECRET + 1).strip()
-    except OSError as error:
-        raise DeliveryError(f"{kind} {path}: {error.strerror or 'cannot be read'}") from None
-    if private and mode & ~(_OF_CREDENTIALS if path.startswith(_CREDENTIALS) else _OWNERS_ALONE):
-        raise DeliveryError(f"{kind} {path}: others than its owner may read it (mode {mode:04o}): chmod 600 {path}")
-    return begins

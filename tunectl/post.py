@@ -11,20 +11,23 @@ import io
 import socket
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC
+from email.message import Message
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
-from tunectl.hostfile.monitor import Address
-from tunectl.monitor.receivers import DeliveryError
+from tunectl.address import Address, DeliveryError
 
 # These say that this very request is wrong, so another try is as well. Everything else can pass: a token is renewed,
 # a proxy finds its server again, a path is mended.
 _REFUSED = {400, 413, 422}
 _LONGEST_PAUSE_S = 300.0  # the most that a Retry-After is believed
-_LARGEST = 1 << 20  # bytes of an answer's body, which nobody reads
+_LARGEST = 1 << 20  # bytes of an answer's body; of one that nobody reads all
+
+
+Body = bytes | Iterable[bytes]  # of a request
 
 
 class Trust(NamedTuple):
@@ -34,12 +37,31 @@ class Trust(NamedTuple):
     certificate: tuple[str, str] | None = None  # our own: its file, and that of its key
 
 
+class Into(NamedTuple):
+    """A file for the body of an answer of at most so many bytes."""
+
+    file: BinaryIO
+    most: int
+
+
 def post(address: Address, body: bytes, headers: Mapping[str, str], *, timeout_s: float, trust: Trust) -> None:
     """Returns once all of a 2xx answer has come within `timeout_s` of the connection; otherwise DeliveryError."""
+    status, answered = exchange(address, body, headers, timeout_s, trust)
+    if not 200 <= status < 300:
+        pause = _seconds(answered["Retry-After"], answered["Date"])
+        raise DeliveryError(f"{address} answers {said(status)}", retry=status not in _REFUSED, after_s=pause)
+
+
+def exchange(
+    address: Address, body: Body, headers: Mapping[str, str], timeout_s: float, trust: Trust, into: Into | None = None
+) -> tuple[int, Message]:
+    """The status and headers of what is answered to a POST; of any other than 2xx the body only goes `into` a file.
+
+    DeliveryError where no whole answer, or a larger one than is wanted, has come within `timeout_s` of the connection.
+    """
     failed = ""
-    status, pause = 0, None
     try:
-        status, pause = _exchange(address, body, headers, timeout_s, trust)
+        return _exchange(address, body, headers, timeout_s, trust, into)
     except ssl.SSLCertVerificationError as error:
         failed = f"its TLS certificate is not trusted: {error.verify_message}"
     except ssl.SSLError as error:
@@ -53,15 +75,12 @@ def post(address: Address, body: bytes, headers: Mapping[str, str], *, timeout_s
     except (http.client.HTTPException, ValueError) as error:
         failed = f"what it answers is not HTTP ({type(error).__name__})"
     # Raised here, not above: no exception that may quote what was sent is chained to it.
-    if failed:
-        raise DeliveryError(f"{address}: {failed}")
-    if not 200 <= status < 300:
-        raise DeliveryError(f"{address} answers {_said(status)}", retry=status not in _REFUSED, after_s=pause)
+    raise DeliveryError(f"{address}: {failed}")
 
 
 def _exchange(
-    address: Address, body: bytes, headers: Mapping[str, str], timeout_s: float, trust: Trust
-) -> tuple[int, float | None]:
+    address: Address, body: Body, headers: Mapping[str, str], timeout_s: float, trust: Trust, into: Into | None
+) -> tuple[int, Message]:
     connection = _connection(address, timeout_s, trust)
     connection.response_class = _Answer
     late = threading.Event()
@@ -80,13 +99,13 @@ def _exchange(
         try:
             connection.request("POST", address.path, body, {**headers, "Connection": "close"})
             answer = connection.getresponse()
-            if 200 <= answer.status < 300:
-                _read_whole(answer)
+            if into or 200 <= answer.status < 300:
+                _read_whole(answer, into)
         finally:
             timer.cancel()
         if late.is_set():  # what came by then may look whole
             raise TimeoutError
-        return answer.status, _seconds(answer.getheader("Retry-After"), answer.getheader("Date"))
+        return answer.status, answer.headers
     except Exception:
         if late.is_set():
             raise TimeoutError from None
@@ -115,11 +134,14 @@ class _WholeLines(io.BufferedReader):
         return line
 
 
-def _read_whole(answer: http.client.HTTPResponse) -> None:
+def _read_whole(answer: http.client.HTTPResponse, into: Into | None) -> None:
     """To its end, which a length, the last chunk or the connection's end says. HTTPException or OSError without one."""
-    size = len(answer.read(_LARGEST + 1))
-    if size > _LARGEST:
-        raise OSError(errno.EFBIG, "its answer has no end, or one that is too far away")
+    left = into.most if into else _LARGEST
+    while part := answer.read(_LARGEST + 1):
+        if (left := left - len(part)) < 0:
+            raise OSError(errno.EFBIG, "its answer has no end, or one that is too far away")
+        if into:
+            into.file.write(part)
     if answer.length:
         raise http.client.IncompleteRead(b"", answer.length)
 
@@ -145,9 +167,10 @@ def _no_password() -> str:
     raise ValueError
 
 
-def _said(status: int) -> str:
+def said(status: int) -> str:
+    """A status in words."""
     if 300 <= status < 400:
-        return f"{status}, a redirect, which is not followed: name the right address in the host file"
+        return f"{status}, a redirect, which is not followed: name the right address"
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
