@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tunectl.model import Finding, Match, Outcome
-from tunectl.wording import sentence, standing
+from tunectl.wording import sentence, standing, written_as
 
 
 def test_a_sentence_has_the_name_the_values_and_the_reason() -> None:
@@ -39,3 +39,19 @@ def test_how_its_values_stand(
     knob: str, outcome: Outcome, observed: Any, desired: Any, match: Match, stands: str
 ) -> None:
     assert standing(Finding(knob, "", outcome, observed, desired, match=match)) == stands
+
+
+@pytest.mark.parametrize(
+    ("quantity", "value", "limit", "said"),
+    [
+        ("stolen_ppm", 137_000, 100, "137,000 ppm"),
+        ("stolen_ppm", 137_000, 999_999, "13.7 %"),
+        ("max_ns", 1_920_000, 50_000, "1,920 µs"),
+        ("max_ns", 812, 50_000, "0.812 µs"),
+        ("max_ns", 12_300_000, 5e9, "0.0123 s"),
+        ("interruptions_per_s", 20, 10, "20/s"),
+        ("smis_per_s", 0, 0, "0/s"),
+    ],
+)
+def test_a_figure_has_the_unit_of_its_limit(quantity: str, value: float, limit: float, said: str) -> None:
+    assert written_as(quantity, value, limit) == said

@@ -3,6 +3,7 @@
 Each page that judges begins with it and ends with the verdict; `-v` puts the page's own details between them.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
@@ -27,6 +28,8 @@ _IN_FULL = 2  # values of a severity, or reasons: with more, there are names alo
 _NARROW = 76  # cells: without bars below
 _BAR, _LEAST_BAR = 20, 8  # cells, and one for the limit
 _WHERE = 8  # cells for the CPU; the name of a case may be cut
+_GOES_ON = " \\"
+_WORDS_OF_SHELL = re.compile(r"(?:'[^']*'|[^\s'])+")
 _WORDS = {"OVER": "red", "within": "green"}
 _REST = (Outcome.COMPLIANT, Outcome.UNSUPPORTED, Outcome.REFUSED, Outcome.WAIVED, Outcome.UNREADABLE)
 
@@ -77,22 +80,22 @@ def against_limits(page: TextPage, rows: Sequence[Limited], reasons: Sequence[st
         clipped(page, reason, indent=2 if rows else 0, label="- " if rows else "Not measured  ", lines=1 if rows else 2)
     kept = sorted(rows, key=lambda row: row.share or 0.0, reverse=True)[: None if page.verbose else MAX_FIGURES]
     shown = [row for row in rows if row in kept]
-    if page.width < _NARROW:
-        columns(page, [row[:5] for row in shown], indent=2, right=(1, 2))
-    else:
-        _bars(page, shown)
+    _bars(page, shown)
     if len(rows) > len(shown):
         prose(page, f"{len(rows) - len(shown)} more, further from their limits: -v", indent=2, style="dim")
 
 
 def _bars(page: TextPage, rows: Sequence[Limited]) -> None:
-    """A line each; the bars take what the words leave, at most _BAR cells."""
+    """A line each; the bars take what the words leave, at most _BAR cells. A table where that is too little."""
     label, figure, judged, where = (max(map(cell_len, texts), default=0) for texts in (
         [row.label for row in rows], map(_figure, rows), ["within", *(row.word for row in rows)],
         [printable(row.where) for row in rows],
     ))  # fmt: skip
     used = 2 + label + 2 + figure + 2 + 2 + judged + 2 + min(where, _WHERE)
-    cells = max(min(page.width - used, _BAR), _LEAST_BAR) // 2 * 2 + 1
+    if page.width < _NARROW or page.width - used <= _LEAST_BAR:
+        columns(page, [row[:5] for row in rows], indent=2, right=(1, 2))
+        return
+    cells = min(page.width - used - 1, _BAR) // 2 * 2 + 1
     room = page.width - used - cells + min(where, _WHERE)
     axis = limit_axis((row.share for row in rows), 0, cells)
     for row in rows:
@@ -217,8 +220,10 @@ def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]], found: Itera
     for number, one in enumerate(listed if page.verbose else listed[:MAX_STEPS], 1):
         label = f"{number}. ".rjust(len(str(len(listed))) + 2)
         indent = 2 + len(label)
-        for place, command in enumerate(one.typed):
-            copied(page, "  ", (label if place == 0 else " " * len(label), "dim"), (command, "bold"))
+        for command in one.typed:
+            for part in continued(command, page.width - indent):
+                copied(page, "  ", (label, "dim"), (part, "bold"))
+                label = " " * len(label)
         if one.by_hand:
             prose(page, one.by_hand, indent=2, label=label)
         if one.note and not one.looks:  # what it looks at again is said
@@ -228,6 +233,18 @@ def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]], found: Itera
             clipped(page, one.weighed(severities), indent=indent, style="dim")
     if len(listed) > MAX_STEPS and not page.verbose:
         prose(page, f"{len(listed) - MAX_STEPS} more: -v", indent=2, style="dim")
+
+
+def continued(command: str, room: int) -> Iterator[str]:
+    """A command in lines that a shell reads as one; whole where it fits, or where its words are not told apart."""
+    words = _WORDS_OF_SHELL.findall(command)
+    held = ""
+    for word in words if cell_len(command) > room and " ".join(words) == command else [command]:
+        if held and cell_len(f"{held} {word}") > room - len(_GOES_ON):
+            yield held + _GOES_ON
+            held = "   "
+        held = f"{held} {word}" if held else word
+    yield held
 
 
 def ending(page: TextPage, texts: Iterable[str], findings: Sequence[Finding] = ()) -> None:
