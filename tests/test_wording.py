@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis.strategies import floats
 
 from tunectl.model import Finding, Match, Outcome
-from tunectl.wording import by_chance, in_tenths, percent, plain, sentence, standing, written
+from tunectl.wording import by_chance, in_tenths, percent, plain, sentence, standing, written, written_as
 
 
 def test_a_sentence_has_the_name_the_values_and_the_reason() -> None:
@@ -75,3 +75,19 @@ def test_how_rare_a_score_is() -> None:
         "beyond 3: 1 of 400 by chance",
         "beyond 2.5: 1 of 80 by chance",
     ]
+
+
+@pytest.mark.parametrize(
+    ("quantity", "value", "limit", "said"),
+    [
+        ("stolen_ppm", 137_000, 100, "137,000 ppm"),
+        ("stolen_ppm", 137_000, 999_999, "13.7 %"),
+        ("max_ns", 1_920_000, 50_000, "1,920 µs"),
+        ("max_ns", 812, 50_000, "0.812 µs"),
+        ("max_ns", 12_300_000, 5e9, "0.0123 s"),
+        ("interruptions_per_s", 20, 10, "20/s"),
+        ("smis_per_s", 0, 0, "0/s"),
+    ],
+)
+def test_a_figure_has_the_unit_of_its_limit(quantity: str, value: float, limit: float, said: str) -> None:
+    assert written_as(quantity, value, limit) == said

@@ -84,6 +84,16 @@ def written(quantity: str, value: float | None) -> str:
     return "-" if value is None else _UNITS.get(quantity.rpartition("_")[2], plain)(value)
 
 
+_SIZES = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0, "%": 1e4, "ppm": 1.0}
+
+
+def written_as(quantity: str, value: float, other: float) -> str:
+    """A figure in the unit in which `other`, its limit, is written: two figures of one comparison have one unit."""
+    unit = written(quantity, other).rpartition(" ")[2]
+    is_scaled = quantity.endswith(("_ns", "_ppm")) and math.isfinite(value)
+    return f"{plain(value / _SIZES[unit])} {unit}" if is_scaled else written(quantity, value)
+
+
 def plural(count: int, word: str) -> str:
     """`1 target`, `4,096 targets`."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"

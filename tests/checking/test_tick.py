@@ -31,6 +31,7 @@ def test_each_cpu_has_a_verdict_of_its_own() -> None:
 def test_where_nothing_spun_it_says_for_how_long() -> None:
     (count,) = counted(Window(counters(0.0, 0, 0), counters(2.0, 0, 0)), {2: Spun(0.1)})
     assert settle(count).outcome == Outcome.UNREADABLE
+    assert settle(count).fix  # what blocks a GO has a step
 
 
 def probed(cpu: int, ticks: int, stolen_s: float = 0.0, **changes: Any) -> dict[str, Any]:

@@ -196,7 +196,7 @@ def test_a_limit_that_no_run_can_break_is_none(tmp_path: Path, key: str, ceiling
     assert config(tmp_path, low.format(ceiling * 0.999999)).looser[0].key == key
     with pytest.raises(UsageError, match=rf"budget\.{key}: \S+ is no limit") as refused:
         config(tmp_path, low.format(ceiling))
-    assert f"below {ceiling:.10g}, which no run reaches" in (refused.value.hint or "")
+    assert f"no run reaches {ceiling:.10g}: say " in (refused.value.hint or "")
     mine.write_text(f'[budget.{key}]\nvalue = {ceiling}\nreason = "our own"\n')
     with pytest.raises(UsageError, match=rf"mine\.toml: budget\.{key}\.value: \S+ is no limit"):
         load_profile(str(mine))

@@ -21,8 +21,10 @@ DECISIONS: frozenset[str] = frozenset(
         "boot without nosmt=force, and with SMT on in the firmware; or take CPU … out of `isolated` in the host file",
         "see why: dmesg | grep -i tsc (unstable, skew between sockets, firmware that writes it), and mend that",
         "see why: dmesg | grep -i clocksource",
-        "have one program steer the clock: chronyd, or ptp4l with phc2sys",
+        "have one program steer the clock: install chrony, or set up ptp4l with phc2sys",
         "stop all but one of them",
+        "give that CPU all of its time (other threads off it; in a virtual machine, a core of its own from the host "
+        "below), or waive check.tick_off",
         "see which of its sources answer: chronyc -n sources",
         "see in its log why … gives no answer (journalctl -t …), and start it again",
         "see whom ptp4l follows, and what vouches for that: pmc -u -b 0, GET PARENT_DATA_SET",

@@ -1,9 +1,13 @@
 """The first screen of the pages that judge: it fits, it ends with the verdict, and it folds nothing that decides."""
 
 import re
+import shlex
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from tests.golden.world import World
 from tests.report.documents import document
@@ -12,11 +16,12 @@ from tunectl.fix import apply, to_type
 from tunectl.model import Document, Finding, HostId, Outcome, Severity
 from tunectl.report import render
 from tunectl.report.actions import actions_of
+from tunectl.report.escape import printable
 from tunectl.report.figures import Limited, limited
 from tunectl.report.findings import groups
 from tunectl.report.html.charts import budget_bars
 from tunectl.report.text.page import TextPage
-from tunectl.report.text.screen import MAX_FIGURES, MAX_STEPS, against_limits, wrong
+from tunectl.report.text.screen import MAX_FIGURES, MAX_STEPS, against_limits, continued, wrong
 
 
 def lines(made: Document, width: int = 80) -> list[str]:
@@ -62,6 +67,12 @@ def test_a_host_that_is_ready_fits_a_terminal() -> None:
     assert len(shown) <= 24
     assert (shown[0].split()[0], shown[-1].split()[0]) == ("GO", "GO")
     assert not any(line.startswith(("Wrong", "To do")) for line in shown)
+
+
+def test_the_last_line_names_what_decides() -> None:
+    shown = "\n".join(lines(document("preflight")))
+    assert "\nNO-GO  4 limits broken, 10 drifted, " in shown
+    assert "\nNO-GO  not measured, " in "\n".join(lines(document("preflight", probe=None, feed=None)))
 
 
 def test_an_eighth_step_is_counted_and_not_lost() -> None:
@@ -138,6 +149,23 @@ def test_a_command_in_a_note_is_never_cut() -> None:
     assert command.split("`")[1] in shown.replace("\n    ", " ")
 
 
+@given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=8), st.integers(10, 80))
+def test_a_command_that_is_too_long_goes_on_as_a_shell_reads_it(words: list[str], room: int) -> None:
+    command = printable(shlex.join(words))
+    parts = list(continued(command, room))
+    assert shlex.split("\n".join(parts).replace("\\\n", "")) == shlex.split(command)  # a shell takes both out
+    assert all(part.endswith(" \\") for part in parts[:-1])
+    alone = [len(shlex.split(part.removesuffix(" \\"))) == 1 for part in parts]
+    assert len(parts) == 1 or all(cell_len(part) <= room or is_one for part, is_one in zip(parts, alone, strict=True))
+
+
+def test_a_step_with_a_long_path_is_not_broken_by_the_terminal() -> None:
+    place = "/opt/desk/hosts/in-new-york/tx-04/" + "a" * 40
+    shown = lines(verify_of([drifted("mm.a", fix=to_type(argv("sudo", "mend", "--output", place)))]))
+    at = next(number for number, line in enumerate(shown) if "sudo mend" in line)
+    assert shown[at : at + 2] == ["  1. sudo mend --output \\", f"         {place}"]
+
+
 def bars(*rows: Limited, width: int = 80) -> list[str]:
     page = TextPage(width)
     against_limits(page, rows)
@@ -177,6 +205,14 @@ def test_a_bar_is_as_long_as_that_of_the_page() -> None:
     assert len(cells) == 1
     lengths = [len(bar.replace("│", "█").rstrip()) if "█" in bar.partition("│")[2] else bar.count("█") for bar in drawn]
     assert all(abs(of_page * max(cells) - length) <= 1.1 for of_page, length in zip(page, lengths, strict=True))
+
+
+@pytest.mark.parametrize("limit", ["100 ns", "5,000,000 µs", "5,000,000,000,000,000 µs"])
+def test_where_it_was_measured_is_never_cut(limit: str) -> None:
+    """However long the limit is, and so the line: then it is a table."""
+    shown = bars(Limited("P99.9 of arrivals", limit, limit, "CPU 13", "within", 1.0))
+    assert "CPU 13" in "\n".join(shown)
+    assert max(map(len, shown)) <= 80
 
 
 def test_a_figure_without_a_limit_has_no_bar() -> None:

@@ -246,7 +246,7 @@ def test_a_host_that_nobody_tuned_is_one_alert_with_a_line_for_each_family() -> 
         "    irq  2  affinity 0-3 → 0-1, default_affinity 0-3 → 0-1",
     ]
     assert lines[at + 3].startswith("    mm  24  knob0 0-3 → 0-1, knob1 0-3 → 0-1")
-    assert lines[at + 3].endswith(" ...")
+    assert lines[at + 3].endswith(" and 21 more")
     assert lines[at + 4] == ""
     families = [{**alert, "subject": f"f{n}.knob"} for n, alert in enumerate(untuned()[:9])]
     lines = page(document("monitor", alerts=families, recent=[]))
@@ -299,7 +299,7 @@ def test_a_trend_has_no_more_samples_than_its_line_has_room_for() -> None:
 
 
 def test_a_list_for_a_recorded_host_says_whose_files_it_names() -> None:
-    said = "To do, in this order, on the host itself where /tmp/tx-04 is not named"
+    said = "To do, in this order; what has no --root: on the host itself"
     assert page(document("preflight")._replace(recorded="/tmp/tx-04")).count(said) == 1
     assert "To do, in this order" in page(document("preflight"))
 

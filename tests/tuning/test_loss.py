@@ -241,6 +241,14 @@ def test_after_a_partial_restore_what_was_restored_is_nobodys_wish(lab4: Path) -
     assert [one.outcome for one in findings(lab4, "cpufreq.governor")] == ["unsupported"]
 
 
+def test_of_an_interrupt_that_was_moved_since_it_is_said_who_moves_them(lab4: Path) -> None:
+    write_host_file(lab4, LOW_LATENCY)
+    apply(lab4)
+    (lab4 / "proc/irq/24/smp_affinity_list").write_text("1\n")
+    (left,) = [one for one in restore(lab4).outcome.results if one.result == "changed-since"]
+    assert left.message.endswith("irqbalance, where it runs, and the card's driver move interrupts; left alone")
+
+
 def test_a_journal_of_an_earlier_version_knows_what_it_wrote(lab4: Path) -> None:
     write_host_file(lab4, LOW_LATENCY)
     apply(lab4)

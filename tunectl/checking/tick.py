@@ -28,6 +28,10 @@ _NOT_NAMED = "what can bring them: the tick itself, for {tick}; or a timer of it
 _KEEPS = "a second runnable thread or a POSIX CPU timer"
 _SERVES = "a second runnable thread, a POSIX CPU timer or the deadline server for ordinary threads (fair server)"
 _NOT_READ = "/proc/interrupts could not be read"  # the probe's own warning: it lists what came, and so nothing
+_ALONE = to_decide(
+    "give that CPU all of its time (other threads off it; in a virtual machine, a core of its own from the host "
+    "below), or waive check.tick_off"
+)
 _CLEAR = 2.0  # the slowest tick would have made this many times what is allowed, or nothing is proved
 Serves = Callable[[int], bool | None]  # by CPU (host/fairserver.py, may_serve)
 
@@ -137,7 +141,7 @@ def settle(count: TickCount, seen: Collection[str] = (), serves: Serves = no_ser
     if not count.proves:
         spun = f"{by} spun there for {count.spun.seconds:.2f} of {count.seconds:.1f} s"
         why = "a CPU that idles, or that others use, proves nothing of its tick"
-        return Settled(Outcome.UNREADABLE, f"nothing spun on CPU {cpu} for long enough: {spun}, and {why}")
+        return Settled(Outcome.UNREADABLE, f"nothing spun on CPU {cpu} for long enough: {spun}, and {why}", _ALONE)
     return Settled(Outcome.COMPLIANT, f"CPU {cpu} took {measured} while {by} spun there for {count.spun.seconds:.1f} s")
 
 

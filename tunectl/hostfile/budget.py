@@ -23,7 +23,7 @@ def check_limit(key: str, value: float, where: str) -> None:
     if not (is_none or 0 < value < CEILINGS[key]):  # NaN, too: nothing is ever above it
         most, least = f"{CEILINGS[key]:.10g}", "zero or a number" if key in OF_HOST else "a number"
         raise UsageError(
-            f"{where}: {value:.10g} is no limit", f"{least} above zero and below {most}, which no run reaches"
+            f"{where}: {value:.10g} is no limit", f"no run reaches {most}: say {least} above zero and below it"
         )
 
 

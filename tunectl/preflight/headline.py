@@ -91,7 +91,7 @@ def stood(smis: Smis, limit: float | None, probe: Jitter | None) -> Iterator[str
 def _waivers(waivers: Waivers) -> str:
     expired = f", {waivers.expired} expired" if waivers.expired else ""
     if not waivers.next:
-        return f"no waiver stands{expired}"
+        return f"nothing is waived{expired}"
     which = f"until {waivers.next.until}" if waivers.standing == 1 else f"the next expires on {waivers.next.until}"
     stand = "1 waiver stands" if waivers.standing == 1 else f"{waivers.standing} waivers stand"
     return f"{stand}, {which} ({waivers.next.target}){expired}"

@@ -3,7 +3,7 @@
 from tunectl.report.escape import printable
 from tunectl.report.figures import Limited, limited
 from tunectl.shapes import FEED_STAGES, FEWEST_P99_9, Feed, FeedCase, FeedReplay
-from tunectl.wording import nanoseconds, percent, plain, plural
+from tunectl.wording import nanoseconds, percent, plain, plural, written_as
 
 DUE = (("50", "P50"), ("99", "P99"), ("99.9", "P99.9"), ("max", "longest"))  # of a case: the key and its name
 OF_STAGES = ("median", "P99", *(f"in {name}" for _, name in DUE))
@@ -84,7 +84,9 @@ def feed_limits_of(feed: Feed | None) -> list[Limited]:
         return []
     worst = max(cases, key=lambda case: case.at("99.9") or 0.0)
     limit = feed.budget.limits.get("due_to_book_p99_9_ns")
-    said = "-" if limit is None else nanoseconds(limit)
-    row = limited("due to book P99.9", due_figure(worst, "99.9"), said, worst.name, worst.at("99.9") or 0.0, limit)
+    said, value = "-" if limit is None else nanoseconds(limit), worst.at("99.9") or 0.0
+    bound = "≥ " if worst.is_bound(value) else ""
+    stands = nanoseconds(value) if limit is None else written_as("due_ns", value, limit)
+    row = limited("due to book P99.9", bound + stands, said, worst.name, value, limit)
     unjudged = row.word == "within" and feed.budget.verdict == "not-judged"
     return [row._replace(word="not judged") if unjudged else row]

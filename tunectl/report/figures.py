@@ -22,7 +22,7 @@ from tunectl.shapes import (
     Wake,
     typed,
 )
-from tunectl.wording import MEASURES, nanoseconds, plain, plural, stood_still, written
+from tunectl.wording import MEASURES, nanoseconds, plain, plural, stood_still, written, written_as
 
 _NAMES = {
     **MEASURES,
@@ -245,7 +245,8 @@ def loads_of(load: Load | None) -> tuple[str, list[tuple[str, str, str]]]:
 def searched_of(result: Jitter) -> str:
     """How far periods were looked for, in a sentence or two; "" where all gaps were searched."""
     away = [cpu.cpu for cpu in result.cpus if cpu.periods_searched_ns == 0]
-    unknown = f"periods are not known of {named_cpus(away)}: others had the CPU for most of the run" if away else ""
+    rest = f"whether gaps come at regular intervals is not known of {named_cpus(away)}"
+    unknown = f"{rest}: others had the CPU most of the time" if away else ""
     cut = {cpu.cpu: ns for cpu in result.cpus if (ns := cpu.periods_searched_ns)}
     if not cut:
         return unknown
@@ -280,8 +281,9 @@ def limits_of(probe: Jitter | None) -> list[Limited]:
             value, cpu = max(each)
             limit = probe.budget.limits.get(measure)
             said = "-" if limit is None else written(measure, limit)
+            stands = written(measure, value) if limit is None else written_as(measure, value, limit)
             where = "the host" if shape.of_host else f"CPU {cpu}"
-            rows.append(limited(shape.label, written(measure, value), said, where, value, limit))
+            rows.append(limited(shape.label, stands, said, where, value, limit))
     return rows
 
 

@@ -34,6 +34,12 @@ ORDER = (
     Outcome.UNSUPPORTED,
     Outcome.WAIVED,
 )
+# What a person reads: one word for one state, on every page.
+WORDS = {
+    **{outcome: outcome.value.replace("-", " ") for outcome in Outcome},
+    Outcome.UNSUPPORTED: "not on this host",
+    Outcome.UNREADABLE: "unknown",
+}
 MAX_REASONS = 8  # for one knob and outcome; with more, all are grouped under the first
 _NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,8})", re.DOTALL)
 # A number that stands alone: not part of a word, a list or a range.
@@ -130,16 +136,16 @@ def brief(findings: Sequence[Finding]) -> str:
         if outcome is Outcome.REFUSED:
             parts += [(harmful, "refused (harmful)"), (found[outcome] - harmful, "refused (harmless)")]
         else:
-            parts.append((found[outcome], outcome.value.replace("-", " ")))
+            parts.append((found[outcome], WORDS[outcome]))
     return ", ".join(f"{count:,} {word}" for count, word in parts if count) or "nothing was examined"
 
 
 def summary(findings: Sequence[Finding]) -> str:
     """`43 drifted, 2 unreadable`; without any, how many are as they should be."""
     bad = counts(findings)
-    words = [(bad[one], one.value.replace("-", " ")) for one in (Outcome.DRIFTED, Outcome.PENDING_REBOOT)]
+    words = [(bad[one], WORDS[one]) for one in (Outcome.DRIFTED, Outcome.PENDING_REBOOT)]
     harmful = sum(one.harmful for one in findings if one.outcome is Outcome.REFUSED)
-    words += [(harmful, "refused (harmful)"), (bad[Outcome.UNREADABLE], "unknown")]
+    words += [(harmful, "refused (harmful)"), (bad[Outcome.UNREADABLE], WORDS[Outcome.UNREADABLE])]
     knobs = len({one.knob for one in findings if one.outcome is Outcome.COMPLIANT})
     good = f"{plural(bad[Outcome.COMPLIANT], 'target')} of {plural(knobs, 'knob')} as they should be"
     return ", ".join(f"{count:,} {word}" for count, word in words if count) or (good if knobs else "nothing to judge")

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from tunectl.model import Finding, Outcome, Severity, Target, cost
 from tunectl.report.escape import shown
-from tunectl.report.findings import Group, Row, finding_of, name_of, spread
+from tunectl.report.findings import WORDS, Group, Row, finding_of, name_of, spread
 from tunectl.wording import beside, plural, wanted
 
 COSTS = {
@@ -77,7 +77,7 @@ def kept(group: Group) -> tuple[Sequence[Row], int]:
 
 def outcome_of(group: Group) -> str:
     """`pending reboot`; `refused, harmful`."""
-    return group.outcome.value.replace("-", " ") + (", harmful" if group.outcome is Outcome.REFUSED else "")
+    return WORDS[group.outcome] + (", harmful" if group.outcome is Outcome.REFUSED else "")
 
 
 def _lines(group: Group, mended: Set[str]) -> Iterator[Line]:

@@ -16,6 +16,7 @@ from tunectl.host.sysctld import Setting
 from tunectl.knobs import KNOBS
 from tunectl.knobs.codecs import satisfies
 from tunectl.tuners.places import normal_path, places
+from tunectl.wording import few
 
 # Several requests stand side by side, and the kernel goes by the strictest: nobody overwrites another's.
 _SHARED = frozenset({"cpuidle.dma_latency_us"})
@@ -114,7 +115,7 @@ def notes_of(tuners: Iterable[FoundTuner], settings: Mapping[str, Any]) -> list[
             continue  # its ban list is in the plan itself
         if against := conflicts(tuner, settings):
             name = f"{tuner.name} (profile {tuner.profile})" if tuner.profile else tuner.name
-            notes.append(f"{name} writes {', '.join(map(describe, against))}, {tuner.when}: {tuner.answer}")
+            notes.append(f"{name} writes {few(map(describe, against), 2)}, {tuner.when}: {tuner.answer}")
     return notes
 
 
@@ -132,8 +133,7 @@ def unseen(tuner: FoundTuner, settings: Mapping[str, Any]) -> str:
     concerns = bool(settings) or tuner.name == "irqbalance"
     lines = []
     for (place, key), knobs in _unfollowed(tuner, settings).items():
-        more = f" and {len(knobs) - _MOST_KNOBS} more" if knobs[_MOST_KNOBS:] else ""
-        named = ", ".join(knobs[:_MOST_KNOBS]) + more
+        named = few(knobs, _MOST_KNOBS)
         lines.append(f"{as_place(place)} may write {named} ({as_data(key)}); whether it does is not known")
     if tuner.unread and concerns and is_at_work(tuner):
         lines.append(tuner.unread)

@@ -18,6 +18,7 @@ from tunectl.wording import few
 
 _GONE = {**GONE, "edit": "it was removed, and so was what we had written there"}
 _NEITHER = "it holds neither our value nor the earlier one"
+_MOVERS = ": irqbalance, where it runs, and the card's driver move interrupts"
 _UNKNOWN = f"apply was ended at this write; {_NEITHER}: the kernel showed ours so, or somebody else wrote it"
 _EXACT = ("file", "link", "edit")  # they hold what was written: no kernel shows it in another form
 
@@ -193,6 +194,7 @@ def _look(root: Sysroot, file: _File) -> Restored:
             return result("would-restore", observed)
         if not file.in_flight:
             what = f"somebody edited it ({_edits(observed, last)})" if first.kind == "file" and observed else _NEITHER
+            what += _MOVERS if first.path.startswith("proc/irq/") else ""
             return result("changed-since", observed, f"{what}; left alone")
         if observed is not None and observed == last.before:  # what an earlier apply wrote: this one did not come to it
             return result("would-restore", observed)

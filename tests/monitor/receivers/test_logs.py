@@ -15,7 +15,7 @@ from tests.monitor.receivers.samples import HOST, fired, over
 from tunectl.address import DeliveryError
 from tunectl.monitor.model import Severity
 from tunectl.monitor.receivers.logs import encode, entry, line_with_fields, open_journal, open_syslog
-from tunectl.monitor.receivers.message import event_id, level
+from tunectl.monitor.receivers.message import event_id, level, line
 
 ROOT = Path(__file__).parents[3]
 JOURNALD = "/usr/lib/systemd/systemd-journald"
@@ -85,6 +85,12 @@ def test_the_real_journald_takes_syslog_lines(entries: list[dict[str, str]]) -> 
     assert first["SYSLOG_PID"].isdigit()
     assert first["MESSAGE"] == line_with_fields(fired(), HOST)
     assert third["MESSAGE"].count("\n") == 0
+
+
+def test_a_summary_that_ends_like_a_sentence_goes_on_with_what_to_do() -> None:
+    told = line(fired(summary="it runs on CPU 2.", fix="sudo tunectl apply"))
+    assert told.endswith(" firing: it runs on CPU 2; to do: sudo tunectl apply")
+    assert line(fired(summary="it runs on CPU 2.", fix="")).endswith(" firing: it runs on CPU 2.")
 
 
 def test_a_value_with_a_newline_cannot_add_a_field() -> None:

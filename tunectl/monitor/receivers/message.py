@@ -46,7 +46,8 @@ def level(alert: Alert) -> int:
 def line(alert: Alert) -> str:
     """FrequencyDrop[package0] firing: summary; to do: fix."""
     todo = f"; to do: {alert.fix}" if alert.fix and alert.status is AlertState.FIRING else ""
-    return printable(f"{alert.identity} {alert.status.value}: {alert.summary}{todo}")
+    summary = alert.summary.rstrip(".") if todo else alert.summary
+    return printable(f"{alert.identity} {alert.status.value}: {summary}{todo}")
 
 
 def fields(alert: Alert, host: HostId) -> dict[str, str]:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tunectl.model import Finding, Outcome, Scalar, Target, parse_target
+from tunectl.report.actions import actions_of
 from tunectl.report.escape import printable, shown
-from tunectl.report.findings import brief, compact, generalised, groups, name_of, spread
+from tunectl.report.findings import brief, generalised, groups, name_of, spread
+from tunectl.report.text import screen
 from tunectl.report.text.findings import findings
 from tunectl.report.text.page import (
     TextPage,
-    banner,
     column_widths,
     columns,
     copied,
@@ -22,10 +23,12 @@ from tunectl.report.text.page import (
     prose,
     reboot,
 )
-from tunectl.report.urgency import findings_in, needs_attention
+from tunectl.report.urgency import findings_in
 from tunectl.wording import few, plural
 
 MAX_VALUES, FEW_VALUES = 8, 3  # lines of one knob in one block, with and without -v; further lines are only counted
+MAX_PLANNED, MAX_DONE = 20, 8  # values that are a table without -v; more of them are told by family
+MAX_LEFT = 3  # files that `restore` left alone, in full without -v
 _PHASES = {
     "loader": "firmware, boot loader",
     "kernel": "kernel, until a watchdog is open",
@@ -51,19 +54,28 @@ def plan(body: Mapping[str, Any], page: TextPage) -> None:
         counted = Counter(change["lifetime"] for change in changes)
         boots = (("runtime", "this boot"), ("boot", "the next boot"))
         parts = [f"{counted[lifetime]} for {boot}" for lifetime, boot in boots if counted[lifetime]]
-        why = "" if page.verbose else "; -v says why"
+        why = "" if page.verbose else "; -v lists all, and why"
         said = f"{plural(len(changes), 'change')}: {', '.join(parts)}. Nothing was written{why}."
         prose(page, said, style="bold")
     else:
         prose(page, "Nothing to change.", style="bold green")
     if found:
         prose(page, f"As it stands: {brief(found)}.")
-    _blocks(page, changes, lambda change: lasting(change["lifetime"]))
+    rows = _by_value(changes)
+    if len(rows) <= MAX_PLANNED or page.verbose:
+        _blocks(page, changes, lambda change: lasting(change["lifetime"]))
+    else:
+        page.line()
+        screen.by_family(page, rows, indent=0, lines=2)
     reboot(page, body)
     _hang(page, body.get("hang", ()))
-    rest = groups(finding for finding in _beside(changes, found) if finding.outcome is not Outcome.COMPLIANT)
-    findings(page, rest if page.verbose else [group for group in rest if needs_attention(group)])
-    notes(page, body.get("notes", ()))
+    rest = [finding for finding in _beside(changes, found) if finding.outcome is not Outcome.COMPLIANT]
+    if page.verbose:
+        findings(page, groups(rest))
+    else:
+        screen.wrong(page, groups(rest), ())
+        screen.todo_list(page, actions_of(rest), rest)
+    screen.ending(page, body.get("notes", ()))
 
 
 def _hang(page: TextPage, covers: Iterable[Mapping[str, Any]]) -> None:
@@ -110,6 +122,15 @@ def _blocks(page: TextPage, changes: Changes, last: Callable[[Mapping[str, Any]]
             prose(page, alone.get("message", message), indent=4, style="yellow")
 
 
+def _by_value(changes: Changes) -> list[tuple[str, int, str]]:
+    """Each knob's targets that show the same and want the same: their name, how many, `observed → desired`."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for change in changes:
+        value = f"{shown(change['observed'])} → {shown(change['desired'])}"
+        alike.setdefault((change["knob"], value), []).append(_target(change).instance)
+    return [(name_of(knob, same, 6), len(same), value) for (knob, value), same in alike.items()]
+
+
 def _target(change: Mapping[str, Any]) -> Target:
     return parse_target(change["target"], change["knob"])
 
@@ -137,24 +158,30 @@ def apply(body: Mapping[str, Any], page: TextPage) -> None:
     changes = body["changes"]
     found = Counter(change["result"] for change in changes)
     said = ", ".join(f"{found[word]} {word}" for word in ("changed", "refused", "failed") if found[word])
-    done = f"{plural(len(changes), 'change')}: {said}." if changes else "Nothing to change; nothing was written."
+    done = f"{plural(len(changes), 'change')}: {said}" if changes else "Nothing to change; nothing was written"
     waits = body.get("unconfirmed") or {}
     if waits.get("kind") == "boot" and not changes:
         prose(page, "Nothing changes now: the next boot, and that one alone, tries the new line.", style="bold")
     elif body.get("verdict"):
-        banner(page, str(body["verdict"]), done)
+        screen.begin(page, str(body["verdict"]), done, last=done)
     else:
-        prose(page, done, style="bold")
-    _blocks(page, changes, _result_of)
+        prose(page, f"{done}.", style="bold")
+    if len(_by_value(changes)) <= MAX_DONE or page.verbose:
+        _blocks(page, changes, _result_of)
+    else:  # each was on the page of the question, or of `plan`
+        families = Counter(change["knob"].partition(".")[0] for change in changes if change["result"] == "changed")
+        named = ", ".join(f"{printable(family)} {count:,}" for family, count in families.items())
+        page.line()
+        prose(page, named, label="changed  ")
+        _blocks(page, [change for change in changes if change["result"] != "changed"], _result_of)
     rest = [finding.target for finding in _beside(changes, findings_in(body)) if finding.outcome is Outcome.DRIFTED]
     if rest:
         page.line()
         prose(page, f"Drifted, and not changed: {few(rest)}. `verify` says why, and what to do.")
     not_run(page, body)
+    screen.ending(page, body.get("notes", ()))
     reboot(page, body)
-    notes(page, body.get("notes", ()))
     if changes and body.get("journal"):
-        page.line()
         prose(page, f"Journal: {body['journal']}. To go back:")
         copied(page, "  ", (str(body["restore"]), "bold"))
 
@@ -168,7 +195,7 @@ def _result_of(change: Mapping[str, Any]) -> str:
 # result: what it means, and whether the values belong on the page
 _RESULTS = {
     "failed": ("Could not be restored", True),
-    "changed-since": ("Left alone: someone changed these after tunectl did", True),
+    "changed-since": ("Left alone: changed after tunectl wrote them", True),
     "gone": ("Left alone: no longer there", True),
     "already": ("Already as before", False),
     "would-restore": ("Would be restored", False),
@@ -210,13 +237,17 @@ def _became(page: TextPage, results: Sequence[Mapping[str, Any]]) -> None:
         if not has_values:
             _by_knob(page, members)
             continue
-        for each in members:
+        kept = members if page.verbose or len(members) <= MAX_LEFT + 1 else members[:MAX_LEFT]
+        for each in kept:
             observed, before = _held(each.get("observed")), _held(each.get("before"))
             now = f"holds {observed}; " if observed else ""
             prose(page, printable(each["path"]), indent=2)
             prose(page, now + (f"before it held {before}" if before else "was not there before"), indent=6)
             if each.get("message"):
                 prose(page, each["message"], indent=6, style="yellow")
+        if len(members) > len(kept):
+            prose(page, f"and {len(members) - len(kept):,} more, each with -v:", indent=2)
+            _by_knob(page, members[len(kept) :])
 
 
 def _held(value: Scalar) -> str:
@@ -227,17 +258,13 @@ def _held(value: Scalar) -> str:
 
 
 def _by_knob(page: TextPage, members: Sequence[Mapping[str, Any]]) -> None:
-    """`irq.affinity [24,27,30-33]`; a file without a target by its path."""
+    """By family; a file without a target by its path."""
     knobs: dict[str, list[str]] = {}
     for each in members:
         for target in each.get("targets") or [each["path"]]:
             knob, instance = parse_target(target)
             knobs.setdefault(knob, []).append(instance)
-    cells = []
-    for knob, instances in knobs.items():
-        inner = compact(instance for instance in instances if instance)
-        cells.append((printable(knob), f"[{inner}]" if inner else ""))
-    columns(page, cells, indent=2)
+    screen.by_family(page, [(name_of(knob, instances, 6), len(instances), "") for knob, instances in knobs.items()])
 
 
 _TRIALS = {

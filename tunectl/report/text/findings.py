@@ -6,7 +6,7 @@ from typing import Any
 from tunectl.model import Outcome
 from tunectl.report.actions import actions_of
 from tunectl.report.escape import printable, shown
-from tunectl.report.findings import Group, compact, groups, name_of, summary
+from tunectl.report.findings import WORDS, Group, compact, groups, name_of, summary
 from tunectl.report.text import screen
 from tunectl.report.text.page import TextPage, columns, line, prose, wrap
 from tunectl.report.urgency import (
@@ -27,9 +27,9 @@ _STYLES = {
     Outcome.UNREADABLE: "magenta",
 }
 _QUIET = {
-    Outcome.UNSUPPORTED: "unsupported on this host",
+    Outcome.UNSUPPORTED: WORDS[Outcome.UNSUPPORTED],
     Outcome.REFUSED: "refused by the kernel, harmless",
-    Outcome.WAIVED: "waived",
+    Outcome.WAIVED: WORDS[Outcome.WAIVED],
 }
 _POINTS = {"asked": "asked", "next_boot": "next boot", "this_boot": "this boot", "kernel": "kernel"}
 

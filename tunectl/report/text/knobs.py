@@ -5,8 +5,10 @@ from typing import Any
 
 from tunectl.report.escape import printable, shown
 from tunectl.report.text.page import TextPage, columns, heading, lasting, prose
+from tunectl.report.text.screen import by_family
 from tunectl.wording import plural
 
+MAX_IN_FULL = 10  # knobs, without -v
 _LABEL = 10  # cells of the label column of one knob's page
 
 
@@ -19,8 +21,14 @@ def knobs(body: Mapping[str, Any], page: TextPage) -> None:
     facilities: dict[str, list[Mapping[str, Any]]] = {}
     for knob in knobs:
         facilities.setdefault(knob["facility"], []).append(knob)
-    said = f"{plural(len(knobs), 'knob')} of {len(facilities)} facilities; `tunectl knobs NAME` tells all of one."
-    prose(page, said, style="bold")
+    tells = "`tunectl knobs WORD` tells more of some, all of one"
+    of = f" of {len(facilities)} facilities" if len(facilities) > 1 else ""
+    prose(page, f"{plural(len(knobs), 'knob')}{of}; {tells}.", style="bold")
+    in_full = len(knobs) <= MAX_IN_FULL or page.verbose
+    if len(facilities) > 1 and not in_full:
+        page.line()
+        by_family(page, [(printable(knob["name"]), 1, "") for knob in knobs], lines=2)
+        return
     for facility, members in facilities.items():
         heading(page, facility)
         for knob in members:
@@ -28,7 +36,8 @@ def knobs(body: Mapping[str, Any], page: TextPage) -> None:
             values = ", ".join(f"{name}: {shown(asked.get('value'))}" for name, asked in profiles.items())
             row = (printable(knob["name"]), lasting(knob["lifetime"]), values or "in no shipped profile")
             columns(page, [row], indent=2, widths=(26, 13, max(page.width - 2 - 26 - 13 - 4, 8)), styles=("cyan",))
-            prose(page, knob["why"], indent=4, style="dim")
+            if in_full:
+                prose(page, knob["why"], indent=4, style="dim")
 
 
 def _one(page: TextPage, knob: Mapping[str, Any]) -> None:

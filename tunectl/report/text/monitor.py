@@ -8,8 +8,8 @@ from tunectl.cpulist import format_cpulist
 from tunectl.model import Outcome
 from tunectl.report.escape import printable, shown
 from tunectl.report.text.charts import spark
-from tunectl.report.text.page import TextPage, banner, cell_len, columns, heading, line, notes, prose
-from tunectl.report.text.screen import clipped
+from tunectl.report.text.page import TextPage, banner, cell_len, columns, heading, line, prose
+from tunectl.report.text.screen import by_family, clipped, ending
 from tunectl.report.urgency import findings_in
 from tunectl.wording import few, plural
 
@@ -45,7 +45,9 @@ def monitor(body: Mapping[str, Any], page: TextPage) -> None:
         columns(page, rows, right=(2, 3, 5), header=_LIVE[:kept], styles=_LIVE_STYLES)
     else:
         rows = [_cells(group, len(body["cpus"]) > MAX_ROWS, page.width < _ROOMY) for group in _groups(body["cpus"])]
-        columns(page, rows, right=(3, 4, 7, 8), header=_HEADER, styles=("red", "", "dim", "", "", "dim"))
+        kept = len(_HEADER) - (not any(row[-1] for row in rows))
+        rows, header = [row[:kept] for row in rows], _HEADER[:kept]
+        columns(page, rows, right=(3, 4, 7, 8), header=header, styles=("red", "", "dim", "", "", "dim"))
     _zones(page, body["zones"], past)
     _alerts(page, "Firing", firing, fixes=True)
     _seen_once(page, body)
@@ -53,7 +55,7 @@ def monitor(body: Mapping[str, Any], page: TextPage) -> None:
     others = [alert for alert in body["recent"] if _edge(alert) not in shown_above]
     _alerts(page, "Last alerts", others, fixes=False)
     _sources(page, body)
-    notes(page, body["notes"])
+    ending(page, body["notes"])
 
 
 def alerts_of(body: Mapping[str, Any], verbose: int) -> list[Row]:
@@ -280,17 +282,14 @@ def _by_family(page: TextPage, alerts: Sequence[Row]) -> None:
     """What mends most of them, then a line for each family of settings: how many, and `observed → desired`."""
     fix, mends = Counter(alert["fix"] for alert in alerts).most_common(1)[0]
     prose(page, fix, indent=4, label="fix  " if mends == len(alerts) else f"fix of {mends}  ")
-    families: dict[str, list[str]] = {}
+    families: dict[str, list[tuple[str, int, str]]] = {}
     for alert in alerts:
-        family, _, name = str(alert["subject"]).partition(".")
-        said = f"{name} {shown(alert['observed'])} → {shown(alert['expected'])}"
-        families.setdefault(printable(family), []).append(said)
-    width = max(map(len, families))
-    ordered = list(families.items())
-    kept = ordered if page.verbose or len(ordered) <= MAX_FAMILIES + 1 else ordered[:MAX_FAMILIES]
-    for family, listed in kept:
-        clipped(page, ", ".join(listed), indent=4, label=f"{family:<{width}} {len(listed):>2}  ", lines=1)
-    if others := ", ".join(f"{family} {len(listed)}" for family, listed in ordered[len(kept) :]):
+        name = printable(str(alert["subject"]))
+        said = name, 1, f"{shown(alert['observed'])} → {shown(alert['expected'])}"
+        families.setdefault(name.partition(".")[0], []).append(said)
+    most = len(families) if page.verbose or len(families) <= MAX_FAMILIES + 1 else MAX_FAMILIES
+    by_family(page, [row for rows in [*families.values()][:most] for row in rows], indent=4)
+    if others := ", ".join(f"{family} {len(rows)}" for family, rows in [*families.items()][most:]):
         prose(page, f"and {others}: -v", indent=4)
 
 
@@ -314,7 +313,8 @@ def _sources(page: TextPage, body: Mapping[str, Any]) -> None:
         why = "; ".join(map(str, row["reasons"]))
         said = ", ".join(counts) or "this host has none"
         if page.verbose or row["no_data"]:  # what should be there and could not be read is said, and why
-            prose(page, f"{said}: {why}" if why else said, indent=2, label=f"{printable(row['name'])}  ", style="dim")
+            text = f"{said}: {why}" if why else said
+            clipped(page, text, indent=2, label=f"{printable(row['name'])}  ", style="dim", lines=3)
         else:
             brief.append(f"{row['name']} ({said})" if counts else row["name"])
     if brief:

@@ -82,6 +82,7 @@ _GAP, _HANG = 2, 4
 _LEAST = 6  # cells; a column is made no narrower
 _LEAST_LAST = 24
 _LONGEST_WORD = 16
+_CUT = " ...: -v"
 _COMBINING = "\u0300"  # the first printable character that does not take exactly one cell
 
 
@@ -134,16 +135,23 @@ def heading(page: TextPage, text: str, *rest: Part) -> None:
         prose(page, said, indent=2, style="dim")
 
 
-def prose(page: TextPage, text: str, *, indent: int = 0, label: str = "", hang: int = 0, style: str = "") -> None:
+def prose(
+    page: TextPage, text: str, *, indent: int = 0, label: str = "", hang: int = 0, style: str = "", most: int = 0
+) -> None:
     """A wrapped paragraph; `label` stands in front; all lines are indented by `hang` cells, or by the label's width.
 
-    A long label has a line of its own.
+    A long label has a line of its own. Of more lines than `most`, where that is given, the last says where the rest is.
     """
     if cell_len(label) > (page.width - indent) // 2:
         line(page, " " * indent, (label.rstrip(), "dim"))
         label, hang = "", hang or _HANG
     hang = max(hang, cell_len(label))
-    for number, wrapped in enumerate(wrap(text, page.width - indent - hang)):
+    room = page.width - indent - hang
+    lines = wrap(text, room)
+    if 0 < most < len(lines):
+        lines = wrap(text, room - len(_CUT))[:most]
+        lines[-1] += _CUT
+    for number, wrapped in enumerate(lines):
         lead = label if number == 0 else ""
         line(page, " " * indent, (lead, "dim"), " " * (hang - cell_len(lead)), (wrapped, style))
 
@@ -163,13 +171,13 @@ def verdict_word(verdict: str) -> tuple[str, str]:
 
 
 _OPTION = r" --(?:root|host|state) (?:'[^']*'|[^\s'])+"
-_WHOLE = re.compile(rf"sudo (?:'[^']*/tunectl'|[^\s']*tunectl)(?:{_OPTION})* [a-z]+(?: --adopt)?\S*|\S+")
+_WHOLE = re.compile(rf"sudo (?:'[^']*/tunectl'|[^\s']*tunectl)(?:{_OPTION})* [a-z]+(?: --adopt)?\S*|\S+(?: → \S+)?")
 
 
 def wrap(text: str, width: int) -> list[str]:
     """`text` in lines of at most `width` cells, broken at white space only; a longer word has its own line.
 
-    A command of ours is one word: it is there to be copied.
+    A command of ours is one word: it is there to be copied. So is a value beside what becomes of it.
     """
     lines: list[str] = []
     used = 0

@@ -1,6 +1,6 @@
 """`tunectl preflight`: GO or not, every reason, then what each part found."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tunectl.report.escape import printable, shown
@@ -13,9 +13,10 @@ from tunectl.report.text.experiments import feed_measured
 from tunectl.report.text.findings import compliant, findings
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, heading, line, notes, prose
 from tunectl.report.text.probe_jitter import headline, measured, under
-from tunectl.report.urgency import findings_in, other_reasons
+from tunectl.report.urgency import findings_in, needs_attention, other_reasons
 from tunectl.shapes import Jitter
 from tunectl.verdict import SECTIONS
+from tunectl.wording import plural
 
 
 def preflight(body: Mapping[str, Any], page: TextPage) -> None:
@@ -23,8 +24,11 @@ def preflight(body: Mapping[str, Any], page: TextPage) -> None:
     runs = runs_in(body)
     found = [finding for name in SECTIONS for finding in findings_in(body.get(name))]
     grouped = groups(found)
-    screen.begin(page, str(body["verdict"]), str(body.get("headline") or ""), _about(body), summary(found))
-    screen.against_limits(page, _limits(runs), other_reasons(body))
+    limits = _limits(runs)
+    last = [*_measured(runs, limits)]
+    last += [summary(found)] if not last or any(map(needs_attention, grouped)) else []
+    screen.begin(page, str(body["verdict"]), str(body.get("headline") or ""), _about(body), ", ".join(last))
+    screen.against_limits(page, limits, other_reasons(body))
     actions = body.get("actions") or ()
     screen.wrong(page, grouped, actions)
     screen.todo_list(page, actions, found)
@@ -40,6 +44,16 @@ def _about(body: Mapping[str, Any]) -> Iterator[str]:
     if sets := body.get("cpu_sets"):
         isolated, rest, online = (shown(sets.get(which)) for which in ("isolated", "housekeeping", "online"))
         yield f"CPUs {isolated} of {online} to trade on, {rest} for everything else, says {shown(sets.get('from'))}"
+
+
+def _measured(runs: Runs, limits: Iterable[Limited]) -> Iterator[str]:
+    """What decides beside the findings: the limits that were broken, or not judged."""
+    if not runs.probe:
+        yield "not measured"
+    if over := sum(row.word == "OVER" for row in limits):
+        yield f"{plural(over, 'limit')} broken"
+    if left := max((len(run.budget.not_judged) for run in (runs.probe, runs.loaded) if run), default=0):
+        yield f"{plural(left, 'limit')} not judged"
 
 
 def _limits(runs: Runs) -> list[Limited]:

@@ -129,8 +129,6 @@ def measured(result: Jitter, page: TextPage, indent: int = 0) -> None:
     _story(page, result, indent)
     page.line()
     _table(page, result, MAX_CPUS, indent)
-    legend = "stolen: of the time; P50 to max: gaps; arr99.9: P99.9 of a randomly timed message's wait"
-    prose(page, legend, indent=indent, style="dim")
     account(page, result, indent)
     histogram(page, (cpu.histogram for cpu in cpus), indent)
     sparklines(page, result, indent)
@@ -146,6 +144,8 @@ def _table(page: TextPage, result: Jitter, most: int, indent: int = 0) -> None:
     columns(page, [_row(result, cpu) for cpu in rows], indent=indent, right=range(len(_HEADER)), header=_HEADER)
     if len(cpus) > len(rows):
         prose(page, f"and {plural(len(cpus) - len(rows), 'more CPU')}, none with a longer gap", indent=indent)
+    legend = "stolen: of the time; P50 to max: gaps; arr99.9: P99.9 of a randomly timed message's wait"
+    prose(page, legend, indent=indent, style="dim")
 
 
 def headline(runs: Sequence[Jitter]) -> str:

@@ -3,6 +3,8 @@
 Each page that judges begins with it and ends with the verdict; `-v` puts the page's own details between them.
 """
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from typing import Any
@@ -12,27 +14,24 @@ from tunectl.report.actions import mended_by_apply, todo
 from tunectl.report.charts import LogScale, limit_axis
 from tunectl.report.escape import printable
 from tunectl.report.figures import Limited
-from tunectl.report.findings import Group, counts, groups, name_of
+from tunectl.report.findings import WORDS, Group, counts, groups, name_of
 from tunectl.report.text.page import Part, TextPage, banner, cell_len, columns, copied, cut, heading, line, prose, wrap
 from tunectl.report.urgency import Line, Urgent, outcome_of, unknown, urgent_of
-from tunectl.wording import plural
+from tunectl.wording import few, plural
 
 MAX_STEPS = 7
 MAX_FIGURES = 5
 MAX_NOTES = 3
+MAX_WRONG = 19  # lines of what is wrong
+_FOLDS = (0, 3, 2, 1)  # lines of each severity; 0: as many as it takes
 _IN_FULL = 2  # values of a severity, or reasons: with more, there are names alone
-_CUT = " ..."
 _NARROW = 76  # cells: without bars below
 _BAR, _LEAST_BAR = 20, 8  # cells, and one for the limit
 _WHERE = 8  # cells for the CPU; the name of a case may be cut
+_GOES_ON = " \\"
+_WORDS_OF_SHELL = re.compile(r"(?:'[^']*'|[^\s'])+")
 _WORDS = {"OVER": "red", "within": "green"}
-_REST = {
-    Outcome.COMPLIANT: "compliant",
-    Outcome.UNSUPPORTED: "not on this host",
-    Outcome.REFUSED: "refused, harmless",
-    Outcome.WAIVED: "waived",
-    Outcome.UNREADABLE: "unknown",
-}
+_REST = (Outcome.COMPLIANT, Outcome.UNSUPPORTED, Outcome.REFUSED, Outcome.WAIVED, Outcome.UNREADABLE)
 
 
 def begin(page: TextPage, verdict: str, said: str, about: Iterable[str] = (), last: str = "") -> None:
@@ -48,15 +47,27 @@ def begin(page: TextPage, verdict: str, said: str, about: Iterable[str] = (), la
 
 def clipped(page: TextPage, text: str, *, indent: int = 0, label: str = "", style: str = "", lines: int = 2) -> None:
     """A paragraph of which only its first lines are shown: `-v` shows it whole."""
-    hang = indent + cell_len(label)
     whole = page.verbose or "`" in text  # a command is never cut
-    first = wrap(text, page.width - hang - len(_CUT))
-    if whole or len(wrap(text, page.width - hang)) <= lines:
-        prose(page, text, indent=indent, label=label, style=style)
-        return
-    for number, words in enumerate(first[:lines], 1):
-        lead = label if number == 1 else " " * cell_len(label)
-        line(page, " " * indent, (lead, "dim"), (words + (_CUT if number == lines else ""), style))
+    prose(page, text, indent=indent, label=label, style=style, most=0 if whole else lines)
+
+
+def by_family(page: TextPage, rows: Iterable[tuple[str, int, str]], *, indent: int = 2, lines: int = 1) -> None:
+    """A line for each family of knobs: how many of its targets, then of each row what is said, while it has room.
+
+    `rows`: the knob and those of its targets that are meant, how many they are, and what is said of them.
+    """
+    families: dict[str, list[tuple[int, str]]] = {}
+    for name, count, said in rows:
+        family, _, rest = name.partition(".")
+        families.setdefault(family, []).append((count, f"{rest} {said}".strip()))
+    counts = {family: f"{sum(count for count, _ in listed):,}" for family, listed in families.items()}
+    width, figures = (max(map(cell_len, texts), default=0) for texts in (families, counts.values()))
+    for family, listed in families.items():
+        label = f"{family:<{width}} {counts[family]:>{max(figures, 2)}}  "
+        room, texts = page.width - indent - cell_len(label), [said for _, said in listed]
+        shown = (few(texts, most) for most in range(len(texts), 0, -1))
+        fits = next((said for said in shown if len(wrap(said, room)) <= lines), few(texts, 1))
+        prose(page, ", ".join(texts) if page.verbose else fits, indent=indent, label=label)
 
 
 def against_limits(page: TextPage, rows: Sequence[Limited], reasons: Sequence[str] = ()) -> None:
@@ -69,22 +80,22 @@ def against_limits(page: TextPage, rows: Sequence[Limited], reasons: Sequence[st
         clipped(page, reason, indent=2 if rows else 0, label="- " if rows else "Not measured  ", lines=1 if rows else 2)
     kept = sorted(rows, key=lambda row: row.share or 0.0, reverse=True)[: None if page.verbose else MAX_FIGURES]
     shown = [row for row in rows if row in kept]
-    if page.width < _NARROW:
-        columns(page, [row[:5] for row in shown], indent=2, right=(1, 2))
-    else:
-        _bars(page, shown)
+    _bars(page, shown)
     if len(rows) > len(shown):
         prose(page, f"{len(rows) - len(shown)} more, further from their limits: -v", indent=2, style="dim")
 
 
 def _bars(page: TextPage, rows: Sequence[Limited]) -> None:
-    """A line each; the bars take what the words leave, at most _BAR cells."""
+    """A line each; the bars take what the words leave, at most _BAR cells. A table where that is too little."""
     label, figure, judged, where = (max(map(cell_len, texts), default=0) for texts in (
         [row.label for row in rows], map(_figure, rows), ["within", *(row.word for row in rows)],
         [printable(row.where) for row in rows],
     ))  # fmt: skip
     used = 2 + label + 2 + figure + 2 + 2 + judged + 2 + min(where, _WHERE)
-    cells = max(min(page.width - used, _BAR), _LEAST_BAR) // 2 * 2 + 1
+    if page.width < _NARROW or page.width - used <= _LEAST_BAR:
+        columns(page, [row[:5] for row in rows], indent=2, right=(1, 2))
+        return
+    cells = min(page.width - used - 1, _BAR) // 2 * 2 + 1
     room = page.width - used - cells + min(where, _WHERE)
     axis = limit_axis((row.share for row in rows), 0, cells)
     for row in rows:
@@ -111,9 +122,19 @@ def _bar(share: float | None, axis: LogScale) -> str:
 def wrong(page: TextPage, found: Sequence[Group], actions: Iterable[Mapping[str, Any]]) -> None:
     """What needs attention: of each severity how many targets, and every knob by name, the worst with its values.
 
-    Of a few it is said why, but of what `actions` mend by `apply` alone.
+    Of a few it is said why, but of what `actions` mend by `apply` alone. Where the names are more than a screen holds,
+    the last ones are counted by family.
     """
     mended = mended_by_apply(actions)
+    for most in (0,) if page.verbose else _FOLDS:
+        drawn = TextPage(page.width, page.verbose)
+        _wrong(drawn, found, mended, most)
+        if len(drawn.lines) <= MAX_WRONG:
+            break
+    page.lines += drawn.lines
+
+
+def _wrong(page: TextPage, found: Sequence[Group], mended: Set[str], most: int) -> None:
     sections = urgent_of(found)
     missing = unknown(found)
     if not sections and not missing:
@@ -124,16 +145,16 @@ def wrong(page: TextPage, found: Sequence[Group], actions: Iterable[Mapping[str,
     else:
         page.line()
     for section in sections:
-        _section(page, section, mended)
+        _section(page, section, mended, most)
     if missing:
         unread = [group for group in found if group.outcome is Outcome.UNREADABLE]
         label = f"Not known {sum(len(group.instances) for group in unread):>6,}  "
         prose(page, _counted(unread), label=label, style="magenta")
         for _, reason in missing if len(missing) <= _IN_FULL and not sections else ():
-            clipped(page, reason, indent=cell_len(label), style="dim", lines=1)
+            clipped(page, reason, indent=cell_len(label), style="dim")
 
 
-def _section(page: TextPage, section: Urgent, mended: Set[str]) -> None:
+def _section(page: TextPage, section: Urgent, mended: Set[str], most: int) -> None:
     """Targets of one severity: few in full, otherwise the worst knob with its value, and the names of the others."""
     label = _label(section.severity.value if section.severity else "", section.targets)
     lines = section.lines(mended)
@@ -141,13 +162,26 @@ def _section(page: TextPage, section: Urgent, mended: Set[str]) -> None:
         first, *others = section.groups
         left = len(first.instances) - len(first.rows[0].instances)
         said = _valued(lines[0]) + (f", and {left:,} more" if left else "")
-        prose(page, "; ".join([said, *_by_outcome(others)]), indent=2, label=label)
+        prose(page, _named(said, others, page.width - 2 - len(label), most), indent=2, label=label)
         return
     for each in lines:
         prose(page, _valued(each), indent=2, label=label)
         label = " " * cell_len(label)
         if each.why:
             clipped(page, each.why, indent=2 + cell_len(label), style="dim")
+
+
+def _named(said: str, others: Sequence[Group], room: int, most: int) -> str:
+    """What is said of the first, then names of others; those that `most` lines cannot hold are counted by family."""
+    for kept in range(len(others), -1, -1):
+        families: Counter[str] = Counter()
+        for group in others[kept:]:
+            families[f"{printable(group.knob.partition('.')[0])}.*"] += len(group.instances)
+        rest = ", ".join(f"{family} ({count:,})" for family, count in families.items())
+        text = "; ".join(filter(None, [said, *_by_outcome(others[:kept]), rest]))
+        if not most or len(wrap(text, room)) <= most:
+            break
+    return text
 
 
 def _label(word: str, count: int) -> str:
@@ -181,29 +215,44 @@ def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]], found: Itera
     severities = {finding.target: finding.severity for finding in found}
     listed = todo(actions)
     if listed:
-        whose = f", on the host itself where {page.recorded} is not named" if page.recorded else ""
+        whose = "; what has no --root: on the host itself" if page.recorded else ""
         heading(page, "To do, in this order", (whose, "dim"))
     for number, one in enumerate(listed if page.verbose else listed[:MAX_STEPS], 1):
         label = f"{number}. ".rjust(len(str(len(listed))) + 2)
         indent = 2 + len(label)
-        for place, command in enumerate(one.typed):
-            copied(page, "  ", (label if place == 0 else " " * len(label), "dim"), (command, "bold"))
+        for command in one.typed:
+            for part in continued(command, page.width - indent):
+                copied(page, "  ", (label, "dim"), (part, "bold"))
+                label = " " * len(label)
         if one.by_hand:
             prose(page, one.by_hand, indent=2, label=label)
         if one.note and not one.looks:  # what it looks at again is said
             clipped(page, one.note, indent=indent)
-        says_itself = one.by_hand or one.boots or (one.note and one.is_search)
+        says_itself = one.by_hand or one.boots or (one.note and (one.is_search or one.mends[0] in one.note))
         if one.mends and (page.verbose or not says_itself):
             clipped(page, one.weighed(severities), indent=indent, style="dim")
     if len(listed) > MAX_STEPS and not page.verbose:
         prose(page, f"{len(listed) - MAX_STEPS} more: -v", indent=2, style="dim")
 
 
+def continued(command: str, room: int) -> Iterator[str]:
+    """A command in lines that a shell reads as one; whole where it fits, or where its words are not told apart."""
+    words = _WORDS_OF_SHELL.findall(command)
+    held = ""
+    for word in words if cell_len(command) > room and " ".join(words) == command else [command]:
+        if held and cell_len(f"{held} {word}") > room - len(_GOES_ON):
+            yield held + _GOES_ON
+            held = "   "
+        held = f"{held} {word}" if held else word
+    yield held
+
+
 def ending(page: TextPage, texts: Iterable[str], findings: Sequence[Finding] = ()) -> None:
     """What concerns the whole host, in short; and in one line how many need no attention, or could not be found out."""
     listed = list(dict.fromkeys(map(str, texts)))
     known = counts(finding for finding in findings if not finding.harmful or finding.outcome is not Outcome.REFUSED)
-    said = ", ".join(f"{known[outcome]:,} {word}" for outcome, word in _REST.items() if known[outcome])
+    words = WORDS | {Outcome.REFUSED: "refused, harmless"}
+    said = ", ".join(f"{known[outcome]:,} {words[outcome]}" for outcome in _REST if known[outcome])
     waived = [finding for finding in findings if finding.outcome is Outcome.WAIVED]
     if listed or said:
         page.line()
@@ -213,7 +262,7 @@ def ending(page: TextPage, texts: Iterable[str], findings: Sequence[Finding] = (
         others = _counted(groups(waived[MAX_NOTES:]))
         prose(page, others, indent=2, label="waived, too: ")
     for text in listed if page.verbose else listed[:MAX_NOTES]:
-        clipped(page, text, indent=2, label="- ", lines=2 if len(listed) == 1 else 1)
+        clipped(page, text, indent=2, label="- ")
     if len(listed) > MAX_NOTES and not page.verbose:
         prose(page, f"{plural(len(listed) - MAX_NOTES, 'more note')}: -v", indent=2, style="dim")
     if said:

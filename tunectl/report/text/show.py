@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tunectl.model import Outcome
 from tunectl.report.escape import printable
+from tunectl.report.findings import WORDS
 from tunectl.report.text.cpugrid import draw, legend, size
 from tunectl.report.text.page import VERDICT_STYLES, Part, TextPage, columns, heading, line, notes, prose
 from tunectl.report.text.screen import clipped
 from tunectl.shapes import KernelClock, typed
 from tunectl.wording import awaits, ghz, kernels_own, plural
 
-MAX_IRQS = 3  # without -v
+MAX_IRQS = 2  # without -v
 MAX_NICS = 16
 _LABEL = 12
 
@@ -86,7 +88,6 @@ def _network(page: TextPage, body: Mapping[str, Any]) -> None:
 
 def _interrupts(page: TextPage, body: Mapping[str, Any]) -> None:
     irqs = body["irqs"]
-    heading(page, "Interrupts")
     managed = sum(irq["managed"] == "yes" for irq in irqs)
     is_known = all(irq["managed"] != "unknown" for irq in irqs)
     said = (
@@ -97,7 +98,7 @@ def _interrupts(page: TextPage, body: Mapping[str, Any]) -> None:
     hits = sorted((irq for irq in irqs if irq["hits_isolated"]), key=lambda irq: (-irq["count_isolated"], irq["irq"]))
     if body["cpu_sets"]["isolated"]:
         said += f"; {len(hits):,} may arrive on isolated CPUs" if hits else "; none arrives on an isolated CPU"
-    prose(page, said, indent=2)
+    heading(page, "Interrupts", f"   {said}")
     shown = hits if page.verbose else hits[:MAX_IRQS]
     movers = {"yes": "kernel-managed", "no": "movable", "unknown": ""}
     rows = [
@@ -110,18 +111,17 @@ def _interrupts(page: TextPage, body: Mapping[str, Any]) -> None:
         )
         for irq in shown
     ]
-    columns(page, rows, indent=4, right=(0, 3), styles=("", "cyan"))
+    columns(page, rows, indent=2, right=(0, 3), styles=("", "cyan"))
     if len(hits) > len(shown):
-        prose(page, f"and {len(hits) - len(shown):,} more: -v", indent=4)
+        prose(page, f"and {len(hits) - len(shown):,} more: -v", indent=2)
 
 
 def _tuned(page: TextPage, body: Mapping[str, Any]) -> None:
     if counts := {outcome: count for outcome, count in (body.get("tuned") or {}).items() if count}:
-        heading(page, "Tuned")
         parts: list[Part] = []
         for outcome, count in counts.items():
-            parts += [", ", (f"{count:,} {outcome.replace('-', ' ')}", VERDICT_STYLES.get(outcome, ""))]
-        line(page, "  ", *parts[1:], "; `tunectl verify` lists each")
+            parts += [", ", (f"{count:,} {WORDS[Outcome(outcome)]}", VERDICT_STYLES.get(outcome, ""))]
+        heading(page, "Tuned", "   ", *parts[1:], "; `tunectl verify` lists each")
 
 
 def _tuners(page: TextPage, tuners: Sequence[Mapping[str, Any]]) -> None:
@@ -131,7 +131,7 @@ def _tuners(page: TextPage, tuners: Sequence[Mapping[str, Any]]) -> None:
         program = tuner.get("program", True)
         state = "runs" if tuner["active"] else "starts at boot"
         said = "; ".join(filter(None, (state, tuner["detail"]))) if program else tuner["detail"]
-        prose(page, said, indent=2, label=f"{tuner['name']}  ", hang=_LABEL)
+        clipped(page, said, indent=2, label=f"{tuner['name']:<{_LABEL - 2}}  ", lines=1)
         known = tuner["settings"] or not tuner["overwrites"]
         what = ", ".join(tuner["overwrites"]) or "nothing that tunectl sets"
         clipped(page, f"{'writes' if known else 'may overwrite'} {what}", indent=2 + _LABEL, style="yellow", lines=1)
@@ -142,7 +142,12 @@ def _tuners(page: TextPage, tuners: Sequence[Mapping[str, Any]]) -> None:
 
 
 # What some of the kernel's words in smt/control mean.
-_SMT = {"notsupported": "none: one thread a core", "notimplemented": "", "forceoff": "off until the next boot"}
+_SMT = {
+    "on": "",
+    "notsupported": "none: one thread a core",
+    "notimplemented": "",
+    "forceoff": "off until the next boot",
+}
 
 
 def _hardware(page: TextPage, body: Mapping[str, Any]) -> None:
@@ -182,10 +187,12 @@ def _guest(page: TextPage, guest: Mapping[str, Any] | None) -> None:
     if not guest:
         return
     provider = printable(guest["provider"])
-    heading(page, "Not this guest's to set", (f"   {provider}" if provider else "   the provider is not known", "dim"))
+    more = "" if page.verbose or not any(lack["documented"] for lack in guest["not_owned"]) else ", whose documents: -v"
+    whose = f"   by {provider}{more}" if provider else "   by whom is not known"
+    heading(page, "Set from outside this virtual machine", (whose, "dim"))
     for lack in guest["not_owned"]:
         prose(page, lack["shown"], indent=2, label=f"{lack['what']}  ")
-        if lack["documented"]:
+        if lack["documented"] and page.verbose:
             prose(page, f"{provider} documents: {lack['documented']} ({lack['source']})", indent=4, style="dim")
 
 
