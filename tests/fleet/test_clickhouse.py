@@ -112,11 +112,11 @@ def history(store: Store, host: str) -> list[Any]:
     return [(session._replace(directory=""), asked) for session, asked in found]
 
 
-def exported(store: Store, table: str, fmt: str, place: Path) -> list[Any]:
+def exported(store: Store, table: str, fmt: str, place: Path, *, raw: bool = False) -> list[Any]:
     """What a program reads of it, in an order of its own."""
     place = place / f".{table}.{fmt}.part"  # as the command has it
     with ask.asking(store, writes=place) as connection:
-        ask.export(connection, table, fmt, place)
+        ask.export(connection, table, fmt, place, raw=raw)
     if fmt == "csv":
         found: list[Any] = [*csv.reader(place.read_text().splitlines(keepends=True))]
         place.unlink()
