@@ -31,7 +31,7 @@ COMMANDS = {
     "confirm": "Keep a change that would be taken back.",
     "deadline": "What the units of an unconfirmed change run: take back what is due.",
     "verify": "Observe again and compare: each finding with its reason and fix.",
-    "restore": "The journal backwards: the host as it was before apply.",
+    "restore": "Undo everything that apply wrote: the host as it was before.",
     "check": "The behavioural checks on this host.",
     "probe": "The spin-loop probe.",
     "preflight": "verify, check, probe and thermal state: GO or NO-GO.",

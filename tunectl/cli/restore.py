@@ -83,7 +83,7 @@ class Undoing(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--dry-run", is_flag=True, help="Only say what would be restored.")
 @wait_option
 def command(options: Options, yes: bool, salvage: bool, force: bool, dry_run: bool, wait_s: float) -> int:
-    """The journal backwards: the earlier value where ours still stands; the rest is reported."""
+    """Undo everything that apply wrote: the earlier value where ours still stands; the rest is reported."""
     root = WritableSysroot(options.root)
     identity = read_identity(root)
     state, boot_id = options.state_path, identity.boot_id
