@@ -83,8 +83,9 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Before -m selects: a test is quick unless it says otherwise, so that nobody forgets.
 
-    Of a test with several cases the first is quick, and every sixteenth after it. The slow tests come first, so
-    that none of them is the last that one worker still has.
+    Of a test with several cases the first is quick, and every sixteenth after it. Those that pin threads come first,
+    one after the other on one worker: on several they would wait for each other. Then the slow, so that none of them is
+    the last that one worker still has.
     """
     tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
@@ -95,7 +96,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.quick)
     if items:
         items[0].config.stash[QUICK] = frozenset(one.nodeid for one in items if one.get_closest_marker("quick"))
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    items.sort(key=lambda item: (not is_pinned(item), item.get_closest_marker("slow") is None))
 
 
 def pytest_collection_finish() -> None:
@@ -147,12 +148,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
     Around the whole of a test: fixtures of its module, too, pin threads.
     """
-    alone = item.get_closest_marker("alone")
-    if not alone and not item.get_closest_marker("pins"):
+    if not is_pinned(item):
         return (yield)
     with (Path(tempfile.gettempdir()) / f"tunectl-tests-{os.getuid()}.cpus").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(lock, fcntl.LOCK_EX if item.get_closest_marker("alone") else fcntl.LOCK_SH)
         return (yield)
+
+
+def is_pinned(item: pytest.Item) -> bool:
+    """Does it pin threads to CPUs of this machine?"""
+    return any(item.get_closest_marker(name) for name in ("alone", "pins"))
 
 
 @pytest.fixture(scope="session")

@@ -155,7 +155,7 @@ def on_terminal(
                     then()
                 typed, answer = answer.encode(), ""
                 os.write(master, typed)
-        return process.wait(timeout=10), shown.decode("utf-8", "replace")
+        return process.wait(timeout=60), shown.decode("utf-8", "replace")
     finally:
         process.kill()
         process.wait()

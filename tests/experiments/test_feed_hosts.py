@@ -71,7 +71,7 @@ def listening(
         yield server, f"{address}:{said[1]}"
     finally:
         server.terminate()
-        server.communicate(timeout=20)
+        server.communicate(timeout=60)
 
 
 def connect(
@@ -116,7 +116,7 @@ def test_messages_go_there_and_back(hosts: None, program: Path, pair: str) -> No
                 assert (stamps["asked"], stamps["kind"]) == ("sw", "sw")  # a cable of this kind has no clock
                 assert not [text for text in made["warnings"] if "stamps" in text]  # type: ignore[attr-defined]
         server.terminate()
-        assert server.wait(timeout=10) == 0
+        assert server.wait(timeout=60) == 0
 
 
 def test_on_loopback_there_is_no_card(program: Path, pair: str) -> None:
@@ -157,7 +157,7 @@ def test_ktls_there_and_back_is_measured_or_says_why_not(hosts: None, program: P
 
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
 def test_a_program_that_dies_there_ends_its_case_alone(hosts: None, program: Path, pair: str, transport: str) -> None:
-    words = ("--waiting", "poll", "--rate", "500", "--duration", "20", "--symbols", "1", "--transport", transport)
+    words = ("--waiting", "poll", "--rate", "500", "--duration", "60", "--symbols", "1", "--transport", transport)
     with listening(program, pair) as (server, address):
         argv, env = command(NEAR, program, "feed", "--connect", address, "--cpus", pair, *words)
         argv += ["--message-format", "binary", "--format", "json", "--stamps", "off"]
@@ -166,10 +166,10 @@ def test_a_program_that_dies_there_ends_its_case_alone(hosts: None, program: Pat
         time.sleep(1)  # some messages come back
         begun = time.monotonic()
         os.kill(reflector, 9)
-        out, _ = child.communicate(timeout=60)
-        assert time.monotonic() - begun < 15
+        out, _ = child.communicate(timeout=120)
+        assert time.monotonic() - begun < 45
         (cell,) = json.loads(out)["cells"]
-        assert int(cell["due"]) < 10_000
+        assert int(cell["due"]) < 30_000
         assert any("failed before the last message: " in text for text in cell["warnings"]) or cell["n"] == 0
         (again,) = cells_of(document(connect(program, pair, address, *QUICK)))
         assert again["due"] == 100

@@ -18,7 +18,7 @@ import pytest
 from tests.cli.places import PROGRAM, environment
 from tests.experiments import native, test_feed_hosts
 from tests.probe.conftest import Probe
-from tests.probe.running import until_named
+from tests.probe.running import until_child, until_named
 from tests.probe.spy import spying_on
 from tests.schemas import fits
 from tunectl.errors import TunectlError, UsageError
@@ -146,17 +146,22 @@ def test_a_timer_is_measured_from_when_it_was_due(probe: Probe, pair: str, case:
 
 def test_a_stopped_timer_has_late_expirations_and_says_so(program: Path, pair: str) -> None:
     argv = words(program, pair, "timerfd:block:2", messages=500)
-    child = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
-    until_named(child.pid, "wake-sender", "wake-receiver")
-    time.sleep(0.2)
-    child.send_signal(signal.SIGSTOP)
-    time.sleep(0.1)
-    child.send_signal(signal.SIGCONT)
-    written = child.communicate(timeout=60)[0]
-    (raw,) = json.loads(written)["cells"]
-    assert raw["late_expirations"] >= 40
-    assert raw["arrived"] == 500
-    explained(written)
+    late = 0
+    for _ in range(5):  # on a busy machine it may be stopped before its first message
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as child:
+            until_named(child.pid, "wake-sender", "wake-receiver")
+            time.sleep(0.2)
+            child.send_signal(signal.SIGSTOP)
+            time.sleep(0.1)
+            child.send_signal(signal.SIGCONT)
+            written = child.communicate(timeout=60)[0]
+        (raw,) = json.loads(written)["cells"]
+        assert raw["arrived"] == 500
+        explained(written)
+        late = max(late, raw["late_expirations"])
+        if late >= 40:
+            break
+    assert late >= 40
 
 
 def test_an_event_loop_is_woken_only_where_it_sleeps(probe: Probe, pair: str) -> None:
@@ -360,7 +365,7 @@ def test_two_hosts(installed: Path, pair: str) -> None:
                 assert 0 <= cell["one_way_estimate_ns"]["min"] <= cell["min_ns"] // 2 + 1
                 assert cell["far_ns"]["min"] >= 0
         server.terminate()
-        assert server.wait(timeout=10) == 0
+        assert server.wait(timeout=60) == 0
 
 
 @pytest.mark.slow
@@ -375,7 +380,7 @@ def test_a_listener_survives_whoever_comes(installed: Path, pair: str) -> None:
     ]
     with listening(installed, pair) as (_, address):
         for said in lines:
-            with socket.create_connection(split_address("", address), timeout=10) as other:
+            with socket.create_connection(split_address("", address), timeout=60) as other:
                 other.sendall(said)
         (cell,) = between(pair, address, mechanisms="tcp", waiting="block", idle_ms="0")["cells"]
         assert (cell["sent"], cell["lost"]) == (5, 0)
@@ -386,6 +391,7 @@ def test_a_host_that_goes_away_ends_the_run(installed: Path, pair: str) -> None:
     with listening(installed, pair) as (server, address):
 
         def leave() -> None:
+            until_child(server.pid)  # it serves the run
             time.sleep(0.6)
             server.kill()
 

@@ -68,7 +68,7 @@ def booted(made: Image) -> Checkpoint:
 
 def connect(vm: Vm) -> Ssh:
     """The ssh way into a machine that runs."""
-    return Ssh(vm.folder, vm.image.key, vm.port)
+    return Ssh(vm.folder, vm.image.key, vm.port, vm.waited_s)
 
 
 def settle(vm: Vm) -> Ssh:

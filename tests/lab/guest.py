@@ -10,7 +10,7 @@ from pathlib import Path
 
 from . import emulator, fresh, times
 from .shell import HERE, EmulatorError, LabError
-from .ssh import Result
+from .ssh import Result, time_left
 from .vm import Vm
 
 
@@ -67,9 +67,9 @@ class Guest:
 
     def wait_for(self, command: str, timeout: float = 30) -> None:
         """Repeat a shell command in the guest until it succeeds; AssertionError after timeout seconds."""
-        deadline = time.monotonic() + timeout
+        left = time_left(timeout, self.vm.waited_s)
         while (result := self.run(command, check=False)).code != 0:
-            if time.monotonic() > deadline:
+            if left() <= 0:
                 raise AssertionError(f"not within {timeout:.0f} s: {result}")
             time.sleep(0.2)
 

@@ -27,6 +27,14 @@ class Owned:
             return 0.0
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") if self.alive() else 0.0
 
+    def waited_s(self) -> float:
+        """Seconds for which the one of its threads that waited longest has waited for a CPU."""
+        try:
+            waits = [path.read_text().split()[1] for path in Path(f"/proc/{self.pid}/task").glob("*/schedstat")]
+        except OSError:
+            return 0.0
+        return max(map(int, waits), default=0) / 1e9
+
     def kill(self, timeout: float = 30) -> None:
         """End it at once, without a chance to write anything more, and wait until it is gone."""
         if not self.alive():

@@ -14,6 +14,15 @@ LOGIN_S = 90
 LOGINS = 3
 
 
+def time_left(seconds: float, waited: Callable[[], float]) -> Callable[[], float]:
+    """Tells how much is left of so many seconds, of which those do not count that were waited for a CPU.
+
+    A guest beside much other work takes longer on the clock, and is no slower for that.
+    """
+    begun, before = time.monotonic(), waited()
+    return lambda: seconds - (time.monotonic() - begun) + max(waited() - before, 0)
+
+
 @dataclass(frozen=True)
 class Result:
     """What a command in the guest did."""
@@ -36,6 +45,7 @@ class Ssh:
     run_dir: Path
     key: Path
     port: int
+    waited: Callable[[], float] = lambda: 0.0  # seconds for which the guest has waited for a CPU
 
     def argv(self, user: str = "root", tty: bool = False) -> list[str]:
         """ssh's command line up to, and with, the destination."""
@@ -71,11 +81,11 @@ class Ssh:
 
         Looks for the greeting only: a whole login tried too early would slow down the boot it waits for.
         """
-        deadline = time.monotonic() + timeout
+        left = time_left(timeout, self.waited)
         while not self.greets():
             if not alive():
                 raise LabError("QEMU ended while the guest booted")
-            if time.monotonic() > deadline:
+            if left() <= 0:
                 raise LabError(f"no ssh server in the guest after {timeout:.0f} s")
             time.sleep(0.3)
 
@@ -109,13 +119,20 @@ class Ssh:
     def _pipe(
         self, argv: Sequence[str], stdin: bytes | None, timeout: float, what: str
     ) -> "subprocess.CompletedProcess[bytes]":
-        try:
-            done = subprocess.run(argv, input=stdin or b"", capture_output=True, timeout=timeout, check=False)
-        except subprocess.TimeoutExpired as error:
-            raise LabError(f"{what!r} did not end within {timeout:.0f} s") from error
-        if done.returncode == 255:
-            raise LabError(f"the connection broke during {what!r}: {done.stderr.decode(errors='replace')}")
-        return done
+        left, pipe = time_left(timeout, self.waited), subprocess.PIPE
+        with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+            while True:
+                try:
+                    out, err = process.communicate(stdin, max(left(), 0))
+                    break
+                except subprocess.TimeoutExpired as error:
+                    stdin = None  # it has it
+                    if left() <= 0:
+                        process.kill()
+                        raise LabError(f"{what!r} did not end within {timeout:.0f} s") from error
+        if process.returncode == 255:
+            raise LabError(f"the connection broke during {what!r}: {err.decode(errors='replace')}")
+        return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 
 def _quietly(argv: Sequence[str]) -> int:

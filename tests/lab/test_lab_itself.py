@@ -10,6 +10,7 @@ import pytest
 from .lab import Lab
 from .process import Owned, claim
 from .shell import LabError
+from .ssh import time_left
 
 CPU = "/sys/devices/system/cpu"
 ISOLATION = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3"
@@ -32,6 +33,14 @@ def test_another_process_is_not_ours() -> None:
     assert not Owned(me, start_ticks=1).alive()
     Owned(me, start_ticks=1).kill()
     assert claim(me, "no-such-word") is None
+
+
+def test_what_a_guest_waited_for_a_cpu_is_no_time_of_its_own() -> None:
+    waits = iter([2.0, 32.0, 2.0])
+    left = time_left(10, lambda: next(waits))
+    assert 30 < left() <= 40
+    assert left() <= 10
+    assert 0 <= Owned(os.getpid(), start_ticks=1).waited_s() < 1e6
 
 
 def test_host_has_settled(fresh_lab: Lab) -> None:

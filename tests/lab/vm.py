@@ -118,6 +118,11 @@ class Vm:
         owned = process.load(self.folder / "process.json")
         return owned.cpu_s() if owned else 0.0
 
+    def waited_s(self) -> float:
+        """Seconds for which its slowest CPU has waited for one of this machine; 0 while there is no QEMU."""
+        owned = process.load(self.folder / "process.json")
+        return owned.waited_s() if owned else 0.0
+
     def qmp(self) -> Qmp:
         """A conversation with its QEMU."""
         return Qmp(self.folder / "qmp")

@@ -69,7 +69,7 @@ class Monitor:
         """The lines of stderr."""
         return self.err.read_text().splitlines()
 
-    def wait_for(self, what: Callable[[], bool], seconds: float = 20) -> None:
+    def wait_for(self, what: Callable[[], bool], seconds: float = 60) -> None:
         """Until it is so; an assertion otherwise, with all it said."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -82,7 +82,7 @@ class Monitor:
     def end(self, number: int = signal.SIGTERM) -> int:
         """Sends the signal and waits: the exit code."""
         self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.wait(60)
 
 
 @contextmanager

@@ -123,8 +123,10 @@ def checked_table(document: dict[str, Any]) -> dict[str, Any]:
     for cause, row in table.items():
         lengths = [ns(document, end - start) for start, end, why in one["events"] if labels[why] == cause]
         assert cause.startswith("not known: beyond") or len(lengths) == row["count"]
-    # The trace names the ticks that the kernel counted while the probe had the CPU.
+    # The trace names the ticks that the kernel counted while the probe had the CPU; one that gives the CPU to a thread
+    # is a part of that thread's gap.
     ticks = one["counters"]["irq"].get("LOC", 0) * (1 - one["stolen_ppm"] / 1e6)
+    ticks -= one["counters"]["context_switches"]["involuntary"]
     if ticks > 30 and not one["trace"]["events_lost"]:
         assert sum(row["count"] for cause, row in table.items() if "local timer" in cause) > ticks / 2
     return table

@@ -26,7 +26,7 @@ def lines_of(text: str) -> list[dict[str, Any]]:
     return found
 
 
-def wait_until_gone(pid: int, limit_s: float = 5.0) -> bool:
+def wait_until_gone(pid: int, limit_s: float = 30.0) -> bool:
     """Ended: gone, or a zombie nobody has asked about yet."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
@@ -76,7 +76,7 @@ def test_sigterm_ends_it_well(program: Path, cpu: int) -> None:
     assert child.stdout is not None
     assert child.stdout.readline()
     child.send_signal(signal.SIGTERM)
-    assert child.wait(5) == 0
+    assert child.wait(30) == 0
     child.stdout.close()
 
 
@@ -101,7 +101,7 @@ def test_it_ends_when_nobody_reads_any_more(program: Path, cpu: int) -> None:
     assert child.stdout is not None
     assert child.stdout.readline()
     child.stdout.close()
-    assert child.wait(5) == 1
+    assert child.wait(30) == 1
 
 
 def test_a_slow_reader_loses_lines_and_stops_nothing(program: Path, cpu: int) -> None:
@@ -117,7 +117,7 @@ def test_a_slow_reader_loses_lines_and_stops_nothing(program: Path, cpu: int) ->
     with os.fdopen(read_end, "rb") as stream:
         line = next(line for line in stream if line != b"\n")
         child.terminate()
-        assert child.wait(5) == 0
+        assert child.wait(30) == 0
         stream.read()
     assert lines_of(line.decode())[0]["lines_lost"] >= 3
 

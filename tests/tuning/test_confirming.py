@@ -615,7 +615,6 @@ def test_confirm_is_killed_and_the_host_has_one_of_the_two(host: Host, armed: Ca
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC], ids=errno.errorcode.get)
 def test_a_call_that_writes_fails_at_the_deadline(armed: Callable[[], Host], stride: int, number: int) -> None:
     host = armed()
-    host.is_due()
 
     def tried() -> bool:
         try:
@@ -624,6 +623,7 @@ def test_a_call_that_writes_fails_at_the_deadline(armed: Callable[[], Host], str
             return False
         return ended is not None and ended.complete
 
+    host.is_due()
     calls = count_calls(changes, host.end)
     for place in range(1, calls + 1, thinned(stride, 2)):
         host = armed()

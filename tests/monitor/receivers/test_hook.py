@@ -56,8 +56,11 @@ def test_what_a_status_means(tmp_path: Path, status: int, retry: bool) -> None:
 def test_a_hook_that_does_not_end_is_killed_with_all_it_started(tmp_path: Path) -> None:
     out = tmp_path / "pid"
     text = f"child = subprocess.Popen(['sleep', '60']); open({str(out)!r}, 'w').write(str(child.pid)); time.sleep(60)"
-    error = failure(Hook([program(tmp_path, text)], timeout_s=1.0))
-    assert "did not end within 1 s" in str(error)
+    for limit_s in (1, 5, 30):  # a busy machine may need longer until it has started anything
+        error = failure(Hook([program(tmp_path, text)], timeout_s=limit_s))
+        assert f"did not end within {limit_s} s" in str(error)
+        if out.exists() and out.read_text():
+            break
     while alive(int(out.read_text())):
         time.sleep(0.02)
 

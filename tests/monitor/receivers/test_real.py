@@ -237,7 +237,7 @@ def test_what_the_example_inhibits_and_what_not(tmp_path: Path) -> None:
         ]
         body = json.dumps(sent).encode()
         asked = urllib.request.Request(f"{url}/api/v2/alerts", body, {"Content-Type": "application/json"})
-        urllib.request.urlopen(asked, timeout=5).close()
+        urllib.request.urlopen(asked, timeout=PATIENCE_S).close()
         until(lambda: states(url, "TunectlAlertsWait") == ["suppressed"], "the monitor's own news are inhibited")
         until(
             lambda: sorted(states(url, "TunectlFrequencyDrop")) == ["active", "suppressed"], "of the host that is down"

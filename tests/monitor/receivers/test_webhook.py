@@ -304,7 +304,7 @@ def test_dead_for_a_minute(
 ) -> None:
     """The issue's bar, with the minute simulated: nothing lost, order kept, no duplicate after the retry."""
     clock = Clock()
-    webhook = Webhook(receiver.url, token_file=str(token_file), timeout_s=0.2)
+    webhook = Webhook(receiver.url, token_file=str(token_file), timeout_s=2)
     process = Process(tmp_path / "state", open_webhook(webhook, HOST), clock, chance=lambda: 0.5)
     acts: list[int | str] = [503, "hang", "redirect", 500, 401, "garbage", "vanish"]
     receiver.extra = {"to": "http://127.0.0.1:1/"}

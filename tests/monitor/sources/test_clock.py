@@ -33,7 +33,7 @@ def read(live: Live) -> dict[str, Sample]:
 
 def until(live: Live, wanted: Callable[[dict[str, Sample]], bool], step_s: float = 0.05) -> dict[str, Sample]:
     """Looks, in the machine's own time, until it holds."""
-    limit = time.monotonic() + 15
+    limit = time.monotonic() + 60
     while time.monotonic() < limit:
         found = read(live)
         if wanted(found):

@@ -42,7 +42,7 @@ def started() -> Iterator[Callable[[str], Sentinel]]:
 
 def until(sentinel: Sentinel, wanted: Callable[[], bool], start: float = 0.0) -> float:
     """Looks until it holds; the seconds on the sentinel's own clock."""
-    limit, now = time.monotonic() + 10, start
+    limit, now = time.monotonic() + 60, start
     while time.monotonic() < limit:
         sentinel.look(now)
         if wanted():
