@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from tests.cli.places import (
     PROGRAM,
@@ -442,6 +443,7 @@ def test_restore_asks_on_a_terminal_and_yes_is_its_answer(tunectl: Run, lab4: Pa
     applied = picture(lab4)
     code, shown = on_terminal("restore", "--root", lab4, at="Restore all this?", answer="n\n")
     assert (code, "tunectl: nothing was restored" in shown, "swappiness" in shown) == (1, True, True)
+    assert [line for line in shown.splitlines() if cell_len(re.sub(r"\x1b\[[0-9;]*m", "", line)) > 80] == []
     assert not differences(applied, lab4)
     code, shown = on_terminal("restore", "--root", lab4, at="Restore all this?", answer="y\n")
     assert code == 0

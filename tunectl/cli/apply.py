@@ -10,8 +10,8 @@ import msgspec
 from msgspec import UNSET, Meta
 
 from tunectl.bootloader.hang import is_uncovered
-from tunectl.cli.command import emit, is_terminal, may_colour, stay_off, today, tunectl_command, typed
-from tunectl.cli.helped import FAILED, OK, REBOOT, VERDICT, Example, exit_code, terminal_width
+from tunectl.cli.command import emit, is_terminal, show_first, stay_off, today, tunectl_command, typed
+from tunectl.cli.helped import FAILED, OK, REBOOT, VERDICT, Example, exit_code
 from tunectl.cli.options import Options, wait_option
 from tunectl.cli.plan import Row, row_of
 from tunectl.cli.values import Duration
@@ -22,8 +22,8 @@ from tunectl.host.refusals import CHOOSES, mending
 from tunectl.host.writable import WritableSysroot
 from tunectl.hostfile.monitor import parse_listen
 from tunectl.hostfile.profile import NO_TEXTS, Texts
-from tunectl.model import Document, Lifetime
-from tunectl.shapes import Findings, HostFile, Maybe, Notes, NotRun, Reboot, Waits, fields_of, now_utc
+from tunectl.model import Lifetime
+from tunectl.shapes import Findings, HostFile, Maybe, Notes, NotRun, Reboot, Waits, fields_of
 from tunectl.tuning.apply import Became, Result
 from tunectl.tuning.confirming import Chosen, Ended, Wanted, apply_set, choose_set, end_when_due
 from tunectl.tuning.inspection import Inspection, open_inspection
@@ -216,16 +216,12 @@ def _ask(options: Options, inspection: Inspection, runtime: bool) -> None:
         return
     if not is_terminal(sys.stdin):
         raise UsageError("apply asks before it writes, and there is no terminal to ask on", "say --yes")
-    from tunectl.report import render
-
     body = {"changes": fields_of([*map(row_of, plan.changes)]), "reboot_required": plan.reboot_required}
-    document = Document("plan", inspection.identity, now_utc(), body)
-    colour = may_colour() and is_terminal(sys.stderr)
-    click.echo(render(document, "text", width=terminal_width(100), colour=colour), err=True, color=colour)
+    show_first(options, "plan", inspection.identity, body)
     later = sum(change.lifetime is Lifetime.BOOT for change in plan.changes)
     waits = f"; {later:,} of them hold from the next boot on" if later else ""
-    back = typed(options).text("`sudo tunectl restore`")
-    click.echo(f"{plural(len(plan.changes), 'value')}{waits}. {back} brings all of it back.", err=True)
+    back = typed(options).text("`sudo tunectl restore`").strip("`")
+    click.echo(f"{plural(len(plan.changes), 'value')}{waits}. This brings all of it back:\n  {back}", err=True)
     if not click.confirm("Apply these changes?", err=True):
         raise TunectlError("nothing was changed: the answer was no")
 

@@ -137,6 +137,15 @@ def document_of(options: Options, name: str, identity: HostId, body: msgspec.Str
     return Document(name, identity, now_utc(), shown, tuple(_findings_in(shown)), options.verbose, recorded)
 
 
+def show_first(options: Options, name: str, identity: HostId, body: msgspec.Struct | Mapping[str, Any]) -> None:
+    """Shows a person, on stderr, the page of what he is asked about."""
+    from tunectl.report import render
+
+    colour = may_colour() and is_terminal(sys.stderr)
+    document = document_of(options, name, identity, body)
+    click.echo(render(document, "text", width=terminal_width(100, 2), colour=colour), err=True, color=colour)
+
+
 def may_colour() -> bool:
     """May a terminal be sent colours? An empty NO_COLOR asks for nothing (no-color.org)."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

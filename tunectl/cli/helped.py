@@ -72,12 +72,15 @@ class Family(Helped, click.Group):
             formatter.write_dl(self.summaries(ctx))
 
 
-def terminal_width(otherwise: int) -> int:
-    """The columns that COLUMNS or the terminal has, else `otherwise`; without shutil, which is slow to import."""
+def terminal_width(otherwise: int, descriptor: int = 1) -> int:
+    """The columns that COLUMNS or the terminal of this descriptor has, else `otherwise`.
+
+    Without shutil, which is slow to import.
+    """
     if given := int(os.environ.get("COLUMNS", 0)):
         return given
     with suppress(OSError):  # standard output is closed, or is no terminal
-        return os.get_terminal_size().columns or otherwise
+        return os.get_terminal_size(descriptor).columns or otherwise
     return otherwise
 
 

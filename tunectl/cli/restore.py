@@ -8,15 +8,15 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.bootloader.cmdline import parse_cmdline, same_key
-from tunectl.cli.command import emit, is_terminal, today, tunectl_command
+from tunectl.cli.command import emit, is_terminal, show_first, today, tunectl_command
 from tunectl.cli.helped import DRIFTED, FAILED, OK, Example
 from tunectl.cli.options import Options, wait_option
 from tunectl.errors import TunectlError
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
-from tunectl.model import Document, HostId, Outcome, Scalar, Target
-from tunectl.shapes import Maybe, Notes, NotRun, Reboot, fields_of, now_utc
+from tunectl.model import HostId, Outcome, Scalar, Target
+from tunectl.shapes import Maybe, Notes, NotRun, Reboot
 from tunectl.tuning.evidence import may_be_tuned
 from tunectl.tuning.inspection import open_inspection
 from tunectl.tuning.restore import BECAME
@@ -107,13 +107,10 @@ def command(options: Options, yes: bool, salvage: bool, force: bool, dry_run: bo
 
 def _ask(options: Options, root: WritableSysroot, identity: HostId, force: bool) -> None:
     """Shows what would be restored, and ends with TunectlError unless the answer is yes."""
-    from tunectl.report import render  # only for a person
-
     preview = preview_restore(root, options.state_path, identity.boot_id, force=force)
     if not any(result.result == "would-restore" for result in preview.outcome.results):
         return
-    body = fields_of(msgspec.structs.replace(_body(root, preview), notes=[]))
-    click.echo(render(Document("restore", identity, now_utc(), body), "text"), err=True)
+    show_first(options, "restore", identity, msgspec.structs.replace(_body(root, preview), notes=[]))
     if not click.confirm("Restore all this?", err=True):
         raise TunectlError("nothing was restored: the answer was no")
 

@@ -131,7 +131,7 @@ def heading(page: TextPage, text: str, *rest: Part) -> None:
         line(page, (printable(text), "bold"), *rest)
         return
     prose(page, text, style="bold")
-    if said := beside.strip(" ,:"):
+    if said := beside.strip(" ,:;"):
         prose(page, said, indent=2, style="dim")
 
 

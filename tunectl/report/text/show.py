@@ -7,7 +7,7 @@ from tunectl.model import Outcome
 from tunectl.report.escape import printable
 from tunectl.report.findings import WORDS
 from tunectl.report.text.cpugrid import draw, legend, size
-from tunectl.report.text.page import VERDICT_STYLES, Part, TextPage, columns, heading, line, notes, prose
+from tunectl.report.text.page import VERDICT_STYLES, Part, TextPage, columns, heading, notes, prose
 from tunectl.report.text.screen import clipped
 from tunectl.shapes import KernelClock, typed
 from tunectl.wording import awaits, ghz, kernels_own, plural
@@ -37,7 +37,7 @@ def _system(page: TextPage, body: Mapping[str, Any]) -> None:
     system, sets = body["system"], body["cpu_sets"]
     name = printable(system["hostname"] or "this host")
     known = [system["os"], f"Linux {system['kernel']}" if system["kernel"] else "", system["machine"]]
-    line(page, (name, "bold"), "  ", ", ".join(printable(part) for part in known if part))
+    prose(page, ", ".join(part for part in known if part), label=f"{name}  ")
     hypervisor = system["hypervisor"]
     virtual = f"a virtual machine ({hypervisor})".removesuffix(" (unknown)") if hypervisor else ""
     if machine := ", ".join(part for part in (system["model"], virtual) if part):
