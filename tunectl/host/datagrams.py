@@ -34,7 +34,7 @@ def exchange(
     there is no such answer.
     """
     until = time.monotonic() + TIMEOUT_S if until is None else until
-    asking.settimeout(TIMEOUT_S)
+    asking.settimeout(max(until - time.monotonic(), 0.001))
     with suppress(TimeoutError):
         asking.send(request)  # waits, too: of one that hangs nobody takes the questions that came before
         while (left := until - time.monotonic()) > 0:

@@ -183,7 +183,9 @@ def _of_phc2sys(root: Sysroot, keeper: Timekeeper, ptp: Sequence[tuple[Timekeepe
     wanted = keeper.options().get("-s", [""])[-1]
     device = (wanted if wanted.startswith("/dev/") else _device(root, wanted)) if wanted else next(iter(known), "")
     if device not in known or (len(known) > 1 and not wanted):
-        return word._replace(lack=f"{word.keeper}: which clock it copies, and how right that is, is not known")
+        lack = f"{word.keeper}: which clock it copies, and how right that is, is not known"
+        silent = [_of_ptp(root, each, clock) for each, clock in ptp if isinstance(clock, OSError)]
+        return word._replace(lack="; ".join([lack, *(one.lack for one in silent)]), fix=(*silent, word)[0].fix)
     card, clock = _of_ptp(root, *known[device]), known[device][1]
     if clock.is_software:  # there is no card: it copies the system's clock onto itself
         return word._replace(steers=False, is_of_card=True)

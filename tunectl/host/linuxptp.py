@@ -39,6 +39,7 @@ _STATES = (
 )
 _REFERENCES = (6, 7, 13, 14)  # clockClass of a grandmaster that has a source of time, or had one until just now
 _MOST_PORTS = 32
+_SOCKETS = (("uds", "ptp4l"), ("uds_ro", "ptp4lro"))
 _EXACT_NS = dict(
     zip(
         range(0x20, 0x31),
@@ -76,21 +77,15 @@ class PtpClock(NamedTuple):
         return self.clock_class in _REFERENCES
 
 
-class _Conf(NamedTuple):
-    address: str
-    read_only: str
-    domain: int
-    runs_free: bool
-    is_software: bool
-
-
 def read_ptp_clock(root: Sysroot, keeper: Timekeeper) -> PtpClock:
     """Asks a ptp4l that runs. OSError, whose text says what failed."""
-    conf = _read_conf(root, keeper)
-    path = conf.address if not os.geteuid() or not root.exists(conf.read_only) else conf.read_only
+    told = _told(root, keeper)
+    path, read_only = (told.get(f"{key}_address", f"/var/run/{name}").lstrip("/") for key, name in _SOCKETS)
+    if os.geteuid() and root.exists(read_only):
+        path = read_only
     try:
         with unix_peer(root, path, {0}) as asking:
-            return _ask_all(asking, conf)
+            return _ask_all(asking, told)
     except FileNotFoundError:
         raise OSError(errno.ENOENT, f"there is no socket /{path}") from None
     except OSError as error:
@@ -99,40 +94,28 @@ def read_ptp_clock(root: Sysroot, keeper: Timekeeper) -> PtpClock:
 
 def may_steer(root: Sysroot, keeper: Timekeeper) -> bool:
     """Of one that does not say: was it told to steer the system's clock, where it follows somebody?"""
-    conf = _read_conf(root, keeper)
-    return conf.is_software and not conf.runs_free
+    told = _told(root, keeper)
+    return told.get("time_stamping") == "software" and told.get("free_running") != "1"
 
 
-def _read_conf(root: Sysroot, keeper: Timekeeper) -> _Conf:
-    """Where it listens, by the file and the arguments that it was started with; those count more."""
-    said = dict(re.findall(r"^[ \t]*(\w+)[ \t]+(\S+)", _conf_text(root, keeper), re.MULTILINE))
-    said |= dict(re.findall(r"\0--(\w+)[=\0]([^\0]*)", "\0".join(("", *keeper.args))))
-    address, read_only = (
-        said.get(key, f"/var/run/{name}").lstrip("/")
-        for key, name in (("uds_address", "ptp4l"), ("uds_ro_address", "ptp4lro"))
-    )
-    domain = said.get("domainNumber", "0")
-    is_software = "-S" in keeper.options() or said.get("time_stamping") == "software"
-    return _Conf(
-        address,
-        read_only,
-        int(domain) & 0xFF if domain.isdecimal() else 0,
-        said.get("free_running") == "1",
-        is_software,
-    )
+def _told(root: Sysroot, keeper: Timekeeper) -> dict[str, str]:
+    """Its settings, by the file and the arguments that it was started with; those count more."""
+    options = keeper.options()
+    path = options.get("-f", [""])[-1]
+    text = root.get_named(path.lstrip("/")) if path.startswith("/") else ""
+    told = dict(re.findall(r"^[ \t]*(\w+)[ \t]+(\S+)", text, re.MULTILINE))
+    told |= dict(re.findall(r"\0--(\w+)[=\0]([^\0]*)", "\0".join(("", *keeper.args))))
+    return told | ({"time_stamping": "software"} if "-S" in options else {})
 
 
-def _conf_text(root: Sysroot, keeper: Timekeeper) -> str:
-    path = keeper.options().get("-f", [""])[-1]
-    return root.get_named(path.lstrip("/")) if path.startswith("/") else ""
-
-
-def _ask_all(asking: socket.socket, conf: _Conf) -> PtpClock:
+def _ask_all(asking: socket.socket, told: dict[str, str]) -> PtpClock:
     until = time.monotonic() + TIMEOUT_S  # for all of it
+    domain = told.get("domainNumber", "0")
+    domain_number = int(domain) & 0xFF if domain.isdecimal() else 0
 
     def get(what: tuple[int, struct.Struct], port: int = _ANY_PORT) -> tuple[tuple[Any, ...], bytes]:
         number, shape = what
-        data = _get(asking, conf.domain, number, port, until)
+        data = _get(asking, domain_number, number, port, until)
         if len(data) < shape.size:
             raise OSError(errno.EPROTO, f"its answer of {len(data)} bytes is too short")
         return shape.unpack_from(data), data[shape.size :]
@@ -152,7 +135,7 @@ def _ask_all(asking: socket.socket, conf: _Conf) -> PtpClock:
         _STATES[state] if state < len(_STATES) else str(state),
         rest[:length].decode("ascii", "backslashreplace"),
         stamping == _SOFTWARE,
-        conf.runs_free,
+        told.get("free_running") == "1",
         float(offset),
         path_delay / (1 << 16),
         clock_class,

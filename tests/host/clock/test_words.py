@@ -1,5 +1,6 @@
 """What each owner's answer means, and what is made of all of them against a limit."""
 
+import errno
 import json
 import struct
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from tests.host.clock.world import tracking
 from tunectl.host.adjtimex import read_kernel_clock
 from tunectl.host.chrony import parse_tracking
-from tunectl.host.hosttime import HostTime, Word, across, behind, finding_of, judge, read_host_time
+from tunectl.host.hosttime import HostTime, Word, _of_phc2sys, across, behind, finding_of, judge, read_host_time
 from tunectl.host.leaptable import expired_leap_table
 from tunectl.host.linuxptp import PtpClock
 from tunectl.host.ptpclock import CardClock, parse_samples
@@ -174,6 +175,23 @@ def test_a_cards_clock_counts_in_tai(is_ptp_time: bool, ahead_ns: int, offset_ns
     found = judge(HostTime(KERNEL, (), (CARD, word)), LIMIT_NS)
     assert found.outcome == outcome
     assert ("one takes TAI for UTC" in found.reason) is (is_ptp_time and offset_ns > 1e9)
+
+
+@pytest.mark.parametrize(
+    ("error", "why", "fix"),
+    [
+        (errno.ETIMEDOUT, "gave no answer within 2 s at /run/ptp4l", "see in its log why ptp4l gives no answer"),
+        (errno.ECONNREFUSED, "Connection refused at /run/ptp4l", "see in its log why ptp4l gives no answer"),
+        (errno.EACCES, "Permission denied at /run/ptp4l", "run as root on the host itself"),
+    ],
+)
+def test_phc2sys_behind_a_ptp4l_that_does_not_say(tmp_path: Path, error: int, why: str, fix: str) -> None:
+    """It has no socket of its own: what keeps ptp4l from saying keeps it."""
+    ptp = [(Timekeeper("ptp4l", 8), OSError(error, why))]
+    word = _of_phc2sys(Sysroot(str(tmp_path)), Timekeeper("phc2sys", 7, ("-a", "-r")), ptp)
+    found = judge(HostTime(KERNEL, (), (word,)), LIMIT_NS)
+    assert (found.outcome, why in found.reason) == ("unreadable", True)
+    assert str(found.fix).startswith(fix)
 
 
 def test_a_card_that_nobody_vouches_for_bounds_nothing() -> None:
