@@ -247,6 +247,23 @@ def test_older_tables_are_named_and_brought_up_to_date(url: str, house: House, t
         body(server, "morning", "fleet")
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "INSERT INTO hosts_kept (session, take, host, answer) VALUES ('x', 't', 'h', 'nonsense')",
+        "INSERT INTO hosts_kept (session, take, host, answer) VALUES ('x', 't', 'h', 'document');"
+        "INSERT INTO runs_kept (session, take, host, made_at, cards) VALUES ('x', 't', 'h', '2026', '{')",
+        "INSERT INTO hosts_kept (session, take, host, answer) VALUES ('x', 't', 'h', 'document');"
+        "INSERT INTO runs_kept (session, take, host, made_at, cards, todo) VALUES ('x', 't', 'h', '2026', '[1]', '[]')",
+    ],
+)
+def test_rows_that_others_wrote_are_said_in_one_line(url: str, house: House, tunectl: Run, rows: str) -> None:
+    for query in rows.split(";"):
+        house.ask(query)
+    assert "'h' in 'x' is no row of tunectl's" in complaint(tunectl("fleet", "report", "x", "--store", url), 1)
+
+
 REFUSED = """\
 DROP TABLE hosts_kept
 SELECT 1; SELECT 2
