@@ -461,6 +461,7 @@ WRONG: dict[str, tuple[tuple[int, dict[str, str], bytes], str]] = {
     "a page": ((200, {}, b"<html>Welcome</html>"), "no whole table"),
     "nothing": ((200, {}, b""), "no whole table"),
     "no table": ((200, {}, b"[1, 2]"), "no whole table"),
+    "a nameless column": ((200, {}, b'{"meta": [{}], "data": [[1]], "rows": 1}'), "no whole table"),
     "deep": ((200, {}, b"[" * 1_000_000), "no whole table"),
     "cut": ((200, {}, table(["a", "b", "c"], table="String", name="String", type="String")[:-9]), "no whole table"),
     "fewer rows": ((200, {}, b'{"meta": [], "data": [], "rows": 3}'), "no whole table"),

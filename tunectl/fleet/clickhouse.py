@@ -93,15 +93,10 @@ class Server(NamedTuple):
 Store = Path | Server  # where the columns are
 
 
-class _Column(msgspec.Struct):
-    name: str
-    type: str
-
-
 class _Table(msgspec.Struct):
     """An answer in the format JSONCompact, which ends with its number of rows."""
 
-    meta: list[_Column]
+    meta: list[dict[str, str]]
     data: msgspec.Raw
     rows: int
 
@@ -197,13 +192,13 @@ class Connection:
         body = _post(self._server, query.encode("utf-8", "backslashreplace"), {**self._limits, **more}, kind)
         try:
             table = msgspec.json.decode(body, type=_Table)
-            row: Any = tuple[*(_TYPES.get(column.type, Any) for column in table.meta)]  # type: ignore[misc]
+            row: Any = tuple[*(_TYPES.get(column["type"], Any) for column in table.meta)]  # type: ignore[misc]
             rows = msgspec.json.decode(table.data, type=list[row])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
             rows = None
         if rows is None or table.rows != len(rows):
             raise TunectlError(f"{self._server}: {_complaint(body) or 'what it answers is no whole table'}")
-        return [column.name for column in table.meta], rows
+        return [column.get("name", "") for column in table.meta], rows
 
 
 def _tell(server: Server, statement: bytes | Iterable[bytes]) -> None:
