@@ -93,6 +93,7 @@ def test_a_deb_installs_and_what_it_brings_works(
         "grafana/tunectl.json",
         "grafana/tunectl-fleet.json",
         "alertmanager/alertmanager.yml",
+        "clickhouse/tunectl.sql",
     ):
         shipped = (ROOT / "tunectl/shipped" / name).read_text()
         assert system.run("cat", f"/usr/share/tunectl/{name}").out == shipped

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from tunectl.command import quoted
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.body import ByCause, Common, Example, changed
 from tunectl.fleet.causes import Cause
@@ -114,8 +115,11 @@ def answers_in(connection: "Engine", store: Store, *, session: str = "", host: s
     for name, began, selection, rack, expected, of, answer, problem, *run in rows:
         listed, racks = (of,) * expected, ((of, rack),) if rack else ()
         asked_in = Session(name, f"{store}/session={name}", began, selection, listed, racks)
-        document = summary_in(RunRow(*run)) if run[0] is not None else None
-        found.append((asked_in, Asked(of, Answer(answer), document, problem, expected=expected)))
+        try:
+            document = summary_in(RunRow(*run)) if run[0] is not None else None
+            found.append((asked_in, Asked(of, Answer(answer), document, problem, expected=expected)))
+        except (ValueError, msgspec.MsgspecError) as error:  # others may write a table, too
+            raise TunectlError(f"{store}: {quoted(of)} in {quoted(name)} is no row of tunectl's: {error}") from error
     return found
 
 

@@ -2,7 +2,7 @@
 
     TABLE_kept     rows as they were inserted, never changed, each with the `take` that it came with
     takes          of each host of a session the take that counts: that of its latest row in hosts_kept
-    TABLE          a view of what counts (shipped/clickhouse/tunectl.sql makes all of them)
+    TABLE          a view of what counts (shipped/clickhouse/tunectl.sql makes all of these)
 
 Rows in hosts_kept are inserted last, in one block: until then nothing of a take is seen, and then all of it. A take
 that broke off is seen by nobody and goes with its session; two who take in at the same time do not disturb each other.
@@ -42,18 +42,16 @@ _SETTINGS = {
     "joined_subquery_requires_alias": 0,
     "max_query_size": _LARGEST,
     "output_format_json_quote_64bit_integers": 0,
-    "output_format_json_quote_denormals": 0,
     "output_format_json_validate_utf8": 1,
     "wait_end_of_query": 1,  # else an answer begins with 200 whatever becomes of it
     "async_insert": 0,
     "input_format_parallel_parsing": 0,  # a body is a block: hosts appear at once
     "input_format_skip_unknown_fields": 0,
-    "cancel_http_readonly_queries_on_client_close": 1,
 }
 _NO_MORE: dict[str, Any] = {}
 _FORMATS = {"csv": "CSVWithNames", "parquet": "Parquet"}
 _PASSWORD_HINT = f"{PASSWORD}, or ?password_file=FILE"
-_OLDER = "shipped/clickhouse/tunectl.sql makes the tables, and brings older ones up to date"
+_OLDER = "clickhouse/tunectl.sql, which is shipped, makes the tables, and brings older ones up to date"
 _HINTS = {
     **dict.fromkeys(("UNKNOWN_DATABASE", "UNKNOWN_TABLE"), _OLDER),
     **dict.fromkeys(("AUTHENTICATION_FAILED", "REQUIRED_PASSWORD"), _PASSWORD_HINT),
@@ -95,15 +93,10 @@ class Server(NamedTuple):
 Store = Path | Server  # where the columns are
 
 
-class _Column(msgspec.Struct):
-    name: str
-    type: str
-
-
 class _Table(msgspec.Struct):
     """An answer in the format JSONCompact, which ends with its number of rows."""
 
-    meta: list[_Column]
+    meta: list[dict[str, str]]
     data: msgspec.Raw
     rows: int
 
@@ -205,13 +198,13 @@ class Connection:
         body = _post(self._server, query.encode("utf-8", "backslashreplace"), {**self._limits, **more}, kind)
         try:
             table = msgspec.json.decode(body, type=_Table)
-            row: Any = tuple[*(_TYPES.get(column.type, Any) for column in table.meta)]  # type: ignore[misc]
+            row: Any = tuple[*(_TYPES.get(column["type"], Any) for column in table.meta)]  # type: ignore[misc]
             rows = msgspec.json.decode(table.data, type=list[row])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
             rows = None
         if rows is None or table.rows != len(rows):
             raise TunectlError(f"{self._server}: {_complaint(body) or 'what it answers is no whole table'}")
-        return [column.name for column in table.meta], rows
+        return [column.get("name", "") for column in table.meta], rows
 
 
 def _tell(server: Server, statement: bytes | Iterable[bytes]) -> None:
