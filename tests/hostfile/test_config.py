@@ -162,7 +162,8 @@ def test_a_host_file_may_permit_smis_and_that_is_looser(tmp_path: Path) -> None:
     """None at all is a limit of SMIs, and of nothing else."""
     assert config(tmp_path, f"{LOW}[budget]\n{SMIS} = 0\n").looser == ()
     assert config(tmp_path, f"{LOW}[budget]\n{SMIS} = 0.5\n").looser == (Looser(SMIS, 0.5, 0, "low-latency"),)
-    for key, value in ((SMIS, -0.1), (SMIS, 1e6), (SMIS, "nan"), ("max_ns", 0)):
+    assert config(tmp_path, f"{LOW}[budget]\n{SMIS} = 0.000116\n").budget[SMIS] == 0.000116  # ten in a day
+    for key, value in ((SMIS, -0.1), (SMIS, 1e6), (SMIS, "nan"), ("max_ns", 0), (SMIS, 0.000115)):
         with pytest.raises(UsageError, match=rf"budget\.{key}: \S+ is no limit"):
             config(tmp_path, f"{LOW}[budget]\n{key} = {value}\n")
 

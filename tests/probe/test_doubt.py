@@ -39,9 +39,9 @@ def probe(**changes: Any) -> Change:
     return lambda document: document["probe"].update(changes)
 
 
-def smis(count: int) -> Change:
-    """Of the whole preflight, in 30 s."""
-    return lambda document: document.update(smis={"count": count, "seconds": 30.0})
+def smis(count: int, seconds: float = 30.0) -> Change:
+    """Of the whole preflight; 0: it does not say for how long."""
+    return lambda document: document.update(smis={"count": count, "seconds": seconds})
 
 
 def cpu(**changes: Any) -> Change:
@@ -99,6 +99,7 @@ SPARED_ONE = good("uncore.min_khz") | {"outcome": "unreadable"}
         (lambda document: document["probe"].pop("budget"), f"its probe was held to no limit of {', '.join(GAPS)}"),
         (budget(limits={"max_ns": 50_000}), "no limit of p99_9_ns, interruptions_per_s, stolen_ppm"),
         (both(limit("smis_per_s", 0), smis(1)), "had more SMIs than its limit permits (1)"),
+        (both(limit("smis_per_s", 0), smis(5, 0.0)), "had more SMIs than its limit permits (5)"),
         (both(limit("smis_per_s", 0), probe(smis={"count": 1})), "its probe break a limit: SMIs: 0."),
         (limit("max_ns", 3_999), "its probe break a limit: CPU 15: the longest interruption: 4000 ns"),
         (both(WORSE, limit("p99_9_ns", 1_999)), "its probe break a limit: CPU 15: the wait that 99.9 %"),

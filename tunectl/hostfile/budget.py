@@ -7,6 +7,7 @@ import msgspec
 
 from tunectl.errors import UsageError
 from tunectl.hostfile.shape import CEILINGS, Budget, FeedBudget
+from tunectl.probe.budget import LONGEST_S, OBSERVATIONS
 from tunectl.shapes import OF_HOST, Looser
 
 
@@ -25,6 +26,8 @@ def check_limit(key: str, value: float, where: str) -> None:
         raise UsageError(
             f"{where}: {value:.10g} is no limit", f"no run reaches {most}: say {least} above zero and below it"
         )
+    if not is_none and key.endswith("_per_s") and value * LONGEST_S < OBSERVATIONS:
+        raise UsageError(f"{where}: {value:.10g} is no limit", f"no run of a day judges it: {OBSERVATIONS} a day or more")
 
 
 def merged(own: Budget, shipped: Mapping[str, float], origin: str) -> dict[str, float]:

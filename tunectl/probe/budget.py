@@ -30,6 +30,7 @@ from tunectl.wording import plain
 OBSERVATIONS = 10
 USUAL_S = 5.0  # how long a run is where its limits need no longer one
 MOST_S = 60.0  # longer runs have to be asked for
+LONGEST_S = 86_400.0  # and no run is longer
 
 
 def _value(result: Jitter, cpu: Cpu, name: str) -> float:
@@ -125,9 +126,9 @@ def _too_short(result: Jitter, needed: Mapping[str, float]) -> list[str]:
     measured = min(map(result.seconds, result.cpus), default=0.0)
     short = []
     for name, seconds in needed.items():
-        needs = "without a limit max_ns no time is long enough"
-        if math.isfinite(seconds):
-            needs = f"this limit needs {plain(seconds)} s (--duration {math.ceil(seconds)})"
+        needs = f"this limit needs {plain(seconds)} s (--duration {math.ceil(min(seconds, LONGEST_S))})"
+        if seconds > LONGEST_S:
+            needs = "no run of a day is long enough" + ("" if "max_ns" in needed else " without a limit max_ns")
         if measured < seconds * AS_GOOD_AS:
             short.append(f"{name}: measured for {plain(measured)} s, and {needs}")
     return short

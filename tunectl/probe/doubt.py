@@ -39,7 +39,7 @@ def doubt_of_go(document: Preflight) -> str:
     if not probe:
         return "measured nothing"
     limit, smis = probe.budget.limits.get(SMIS), document.smis
-    if smis and limit is not None and (smis.per_s(0.0) or 0.0) > limit:
+    if smis and limit is not None and (smis.per_s(probe.duration_s) or 0.0) > limit:
         return f"had more SMIs than its limit permits ({smis.count})"
     reasons = (f"gives a reason against it: {as_data(reason)}" for reason in document.reasons)
     measured = chain(_of_run(document, probe), _under_load(document), _feed(document))
