@@ -27,7 +27,8 @@ def check_limit(key: str, value: float, where: str) -> None:
             f"{where}: {value:.10g} is no limit", f"no run reaches {most}: say {least} above zero and below it"
         )
     if not is_none and key.endswith("_per_s") and value * LONGEST_S < OBSERVATIONS:
-        raise UsageError(f"{where}: {value:.10g} is no limit", f"no run of a day judges it: {OBSERVATIONS} a day or more")
+        hint = f"no run of a day judges it: {OBSERVATIONS} a day or more"
+        raise UsageError(f"{where}: {value:.10g} is no limit", hint)
 
 
 def merged(own: Budget, shipped: Mapping[str, float], origin: str) -> dict[str, float]:
