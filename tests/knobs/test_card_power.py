@@ -69,6 +69,12 @@ def test_the_cards_below_a_bond_or_a_vlan_are_judged_and_named(host_root: HostFa
     ]
 
 
+def test_a_card_whose_power_setting_is_empty_is_unknown(host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_with(host_root.fresh("xeon2s", tmp_path))
+    (root / PCI / GPU / "power/control").write_text("\n")
+    assert judged(root, KNOBS[0])[f"{KNOBS[0]}[{GPU}]"].outcome is Outcome.UNREADABLE
+
+
 def test_without_any_card_there_is_nothing_to_keep_awake(host_root: HostFactory, tmp_path: Path) -> None:
     root = host_root.fresh("lab4", tmp_path)
     write_host_file(root, HOST_FILE)
