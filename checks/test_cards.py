@@ -2,7 +2,7 @@
 
 from tunectl.checking import Severity, costs, failing, unknown, unsupported
 from tunectl.fix import to_decide
-from tunectl.host.cards import Card, Link, no_links, read_links
+from tunectl.host.cards import Card, Link, no_links, read_links, said_of
 from tunectl.host.sysroot import Sysroot
 
 _RESEAT = to_decide(
@@ -24,15 +24,16 @@ def test_card_link(card: Card, host: Sysroot) -> None:
         unsupported(why)
     links = read_links(host, card)
     if not links:
-        unsupported(f"the {card.kind} hangs on no PCI Express link: it is part of the chip, or of an older bus")
+        why = f"{card.way[-1]} has no link files" if card.links else "it is part of the chip"
+        unsupported(f"the {card.kind} hangs on no PCI Express link: {why}")
     for link in links:
         if not link.unknown and (link.width < link.best_width or _is_slow(link, card)):
             failing(
-                f"the link from {link.port} to {link.end} runs {_said(link.width, link.speed)}, and both of its ends "
-                f"can {_said(link.best_width, link.best_speed)}",
+                f"the link from {link.port} to {link.end} runs {said_of(link.width, link.speed)}, and both of its ends "
+                f"can {said_of(link.best_width, link.best_speed)}",
                 _RESEAT,
-                observed=_said(link.width, link.speed),
-                desired=_said(link.best_width, link.best_speed),
+                observed=said_of(link.width, link.speed),
+                desired=said_of(link.best_width, link.best_speed),
             )
     if dark := next((link.unknown for link in links if link.unknown), ""):
         unknown(dark)
@@ -40,8 +41,3 @@ def test_card_link(card: Card, host: Sysroot) -> None:
 
 def _is_slow(link: Link, card: Card) -> bool:
     return card.kind == "network card" and link.speed < link.best_speed
-
-
-def _said(width: int, speed: float) -> str:
-    """x8 at 16 GT/s"""
-    return f"x{width} at {speed:g} GT/s"

@@ -34,7 +34,8 @@ def found(xeon: Path, judge: Judge) -> Any:
     """The finding of a card below a port; `card` and `port` are what is not whole."""
 
     def look(card: dict[str, Any] | None = None, port: dict[str, Any] | None = None) -> Finding:
-        device(xeon, PORT, kind="0x060400", **{**WHOLE, **(port or {})})
+        now = {name: value for name, value in (card or {}).items() if name.startswith("current_")}  # both ends say it
+        device(xeon, PORT, kind="0x060400", **{**WHOLE, **now, **(port or {})})
         device(xeon, PORT, CARD, **{**WHOLE, **(card or {})})
         plugged(xeon, PORT, CARD)
         return judge(xeon, {2, 3}, CHECK, interfaces=("p1",))["check.card_link[p1]"]
@@ -87,6 +88,8 @@ def test_the_lesser_end_is_an_honest_limit(found: Any, card: dict[str, Any], por
         ({"current_link_speed": "99.0 GT/s PCIe"}, {}, "99.0 GT/s"),
         ({}, {"max_link_width": ""}, f"{PORT}/max_link_width cannot be read"),
         ({"power/runtime_status": "suspended"}, {}, "is suspended"),
+        ({}, {"current_link_width": 8}, f"{CARD} says that its link runs x16 at 16 GT/s, and {PORT} says x8 at 16"),
+        ({}, {"current_link_speed": "8.0 GT/s PCIe"}, f"and {PORT} says x16 at 8 GT/s"),
     ],
 )
 def test_what_no_link_can_be_is_not_compliant(found: Any, card: dict[str, Any], port: dict[str, Any], why: str) -> None:
@@ -97,7 +100,7 @@ def test_what_no_link_can_be_is_not_compliant(found: Any, card: dict[str, Any], 
 
 def test_a_bad_link_counts_beside_one_that_is_not_known(xeon: Path, judge: Judge) -> None:
     """A switch on the card: the link to the root is the one that was halved, and the inner one cannot be read."""
-    device(xeon, PORT, kind="0x060400", **WHOLE)
+    device(xeon, PORT, kind="0x060400", **WHOLE | {"current_link_width": 4})
     device(xeon, PORT, "0000:3b:00.0", kind="0x060400", **WHOLE | {"current_link_width": 4})
     device(xeon, PORT, "0000:3b:00.0", "0000:3c:00.0", kind="0x060400", **WHOLE | {"current_link_width": 1})
     way = (PORT, "0000:3b:00.0", "0000:3c:00.0", "0000:3d:00.0")
@@ -108,7 +111,7 @@ def test_a_bad_link_counts_beside_one_that_is_not_known(xeon: Path, judge: Judge
 
 
 def test_a_virtual_function_has_the_link_of_its_card(xeon: Path, judge: Judge) -> None:
-    device(xeon, PORT, kind="0x060400", **WHOLE)
+    device(xeon, PORT, kind="0x060400", **WHOLE | {"current_link_width": 8})
     device(xeon, PORT, CARD, **WHOLE | {"current_link_width": 8})
     virtual = "0000:3b:00.2"
     device(xeon, PORT, virtual, **WHOLE | {"current_link_width": 0, "current_link_speed": "Unknown"})
@@ -119,10 +122,11 @@ def test_a_virtual_function_has_the_link_of_its_card(xeon: Path, judge: Judge) -
 
 def test_a_graphics_card_is_judged_by_its_lanes_alone(xeon: Path, judge: Judge) -> None:
     idle = {"kind": "0x030200", "current_link_speed": "2.5 GT/s PCIe"}
-    device(xeon, PORT, kind="0x060400", **WHOLE)
+    device(xeon, PORT, kind="0x060400", **WHOLE | {"current_link_speed": idle["current_link_speed"]})
     device(xeon, PORT, CARD, **WHOLE | idle)
     target = f"check.card_link[{CARD}]"
     assert judge(xeon, {2, 3}, CHECK)[target].outcome == Outcome.COMPLIANT
+    Tree(xeon).value(f"{PCI}/{PORT}/current_link_width", 8)
     device(xeon, PORT, CARD, **WHOLE | idle | {"current_link_width": 8})
     assert judge(xeon, {2, 3}, CHECK)[target].outcome == Outcome.DRIFTED
 
@@ -133,9 +137,28 @@ def test_what_has_no_link_or_no_slot_is_unsupported(xeon: Path, lab4: Path, judg
     assert {one.outcome for one in found.values()} == {Outcome.UNSUPPORTED}
     assert "no PCI Express link" in found["check.card_link[eno1]"].reason
     assert "is no PCI card" in found["check.card_link[bond0]"].reason
+    assert "this host has no interface gone" in found["check.card_link[gone]"].reason
     virtual = judge(lab4, {2, 3}, CHECK, interfaces=("eth0",))["check.card_link[eth0]"]
     assert (virtual.outcome, "virtual machine" in virtual.reason) == (Outcome.UNSUPPORTED, True)
     assert judge(lab4, {2, 3}, CHECK)["check.card_link"].outcome == Outcome.UNSUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("port", "card", "outcome", "who"),
+    [
+        (WHOLE, {}, Outcome.UNREADABLE, CARD),
+        ({}, WHOLE, Outcome.UNREADABLE, PORT),
+        ({}, {}, Outcome.UNSUPPORTED, CARD),  # an older bus, or a recording without them
+    ],
+)
+def test_an_end_without_link_files_is_named(
+    xeon: Path, judge: Judge, port: dict[str, Any], card: dict[str, Any], outcome: Outcome, who: str
+) -> None:
+    device(xeon, PORT, kind="0x060400", **port)
+    device(xeon, PORT, CARD, **card)
+    plugged(xeon, PORT, CARD)
+    finding = judge(xeon, {2, 3}, CHECK, interfaces=("p1",))["check.card_link[p1]"]
+    assert (finding.outcome, f"{who} has no link files" in finding.reason) == (outcome, True)
 
 
 def test_interrupts_that_are_served_across_the_socket(xeon: Path, judge: Judge) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from tests.hosts.builder import NAMES, HostFactory, build_named
+from tests.hosts.tree import Tree
 from tunectl.bootloader.grubsettings import read_sh
 from tunectl.host.identity import read_identity
+from tunectl.host.nics import cards_below
 from tunectl.host.recording import FILES, expand, record
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
@@ -68,6 +70,13 @@ def test_no_link_leaves_the_archive(host_root: HostFactory, tmp_path: Path) -> N
                 inside = os.path.normpath(os.path.join(os.path.dirname(entry.name), entry.linkname))
                 assert not inside.startswith(".."), entry.name
                 assert not entry.linkname.startswith("/"), entry.name
+
+
+def test_what_a_bond_stands_on_is_recorded(host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_root.fresh("xeon2s", tmp_path)
+    Tree(root).stacked("bond0", "ens2f0")
+    record(Sysroot(str(root)), str(tmp_path / "host.tar.gz"), **EVERYTHING)
+    assert cards_below(unpacked(tmp_path / "host.tar.gz", tmp_path / "copy"), "bond0") == ("ens2f0",)
 
 
 def test_which_shell_reads_the_scripts_is_recorded(host_root: HostFactory, tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.hosts.tree import Tree
 from tunectl.cpulist import CpuSet, Isolcpus
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts
+from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.budget import KEYS
 from tunectl.hostfile.config import HostConfig, resolve
 from tunectl.hostfile.monitor import sla_notes
@@ -511,3 +513,17 @@ def test_a_number_that_is_possible_and_not_there_is_refused(tmp_path: Path) -> N
     guest = CPUS._replace(nr_cpus=32)
     with pytest.raises(UsageError, match="no CPU 9"):
         config(tmp_path, LOW.replace('"2-3"', '"2,9"'), guest)
+
+
+def test_what_a_bond_feeds_is_fed_by_its_cards(tmp_path: Path) -> None:
+    rows = ("book", 'fed_by = ["rx"]\n'), ("rx", 'fed_by = ["bond0"]\n'), ("tx", "")
+    threads = "".join(f'[[threads]]\ncpu = {cpu}\ncommand = "{name}"\n{fed}' for cpu, (name, fed) in enumerate(rows, 1))
+    text = 'profile = "low-latency"\nisolated = "1-3"\nallow_split_siblings = true\n[network]\ninterfaces = ["bond0"]\n'
+    for card in ("eth0", "eth1"):
+        Tree(tmp_path).value(f"sys/class/net/{card}/device/vendor", "0x15b3")
+    Tree(tmp_path).stacked("bond0", "eth0", "eth1")
+    path = tmp_path / "host.toml"
+    path.write_text(text + threads)
+    found = resolve(read_toml(str(path), HostFile), CPUS, str(path), Sysroot(str(tmp_path)))
+    assert found.interfaces == ("eth0", "eth1")
+    assert [thread.fed_by for thread in found.threads] == [("rx",), ("eth0", "eth1"), ("eth0", "eth1")]

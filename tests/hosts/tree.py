@@ -44,6 +44,12 @@ class Tree:
         """A symbolic link, as the kernel or the distribution makes it."""
         os.symlink(target, self._parent(path))
 
+    def stacked(self, name: str, *lowers: str) -> None:
+        """A network interface without a device, such as a bond, above others."""
+        self.value(f"sys/class/net/{name}/operstate", "up")
+        for lower in lowers:
+            self.link(f"sys/class/net/{name}/lower_{lower}", f"../{lower}")
+
     def directory(self, path: str) -> None:
         """An empty directory."""
         Path(f"{self._root}/{path}").mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
 from tests.hosts.tree import Tree
-from tests.tuned import apply, judged, restore, results
+from tests.tuned import apply, inspection_on, judged, restore, results
 from tunectl.knobs import in_order
 from tunectl.model import Outcome
 
@@ -49,6 +49,30 @@ def test_only_the_cards_of_the_host_file_are_trading_cards(host_root: HostFactor
     found = judged(root, *KNOBS)
     assert found["pcie.runtime_power[0000:b1:00.0]"].outcome is Outcome.COMPLIANT
     assert not [target for target in found if "0000:17:00.0" in target]
+
+
+def test_the_cards_below_a_bond_or_a_vlan_are_judged_and_named(host_root: HostFactory, tmp_path: Path) -> None:
+    """Two VLANs above one bond, which names itself as hostile recordings may: each card counts once."""
+    root = host_with(host_root.fresh("xeon2s", tmp_path), "bond0.7", "bond0.8", "eno1")
+    Tree(root).stacked("bond0", "ens2f0", "eno1", "tap1", "bond0")
+    Tree(root).stacked("bond0.7", "bond0")
+    Tree(root).stacked("bond0.8", "bond0")
+    Tree(root).stacked("tap1")
+    verified = judged(root, *KNOBS, "net.rx_usecs")
+    assert {"net.rx_usecs[ens2f0]", "net.rx_usecs[eno1]"} <= verified.keys()
+    assert not [target for target in verified if "bond0" in target]
+    assert verified["pcie.runtime_power[0000:b1:00.0]"].outcome is Outcome.COMPLIANT
+    notes = inspection_on(root).notes()
+    assert [note.partition("interfaces: ")[2] for note in notes if "stands on" in note] == [
+        "bond0.7 stands on eno1, ens2f0: they are judged",
+        "bond0.8 stands on eno1, ens2f0: they are judged",
+    ]
+
+
+def test_a_card_whose_power_setting_is_empty_is_unknown(host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_with(host_root.fresh("xeon2s", tmp_path))
+    (root / PCI / GPU / "power/control").write_text("\n")
+    assert judged(root, KNOBS[0])[f"{KNOBS[0]}[{GPU}]"].outcome is Outcome.UNREADABLE
 
 
 def test_without_any_card_there_is_nothing_to_keep_awake(host_root: HostFactory, tmp_path: Path) -> None:

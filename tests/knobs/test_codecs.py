@@ -21,6 +21,9 @@ SCOPE = Scope(frozenset(range(4)), frozenset(range(4)), frozenset({2, 3}), 4)
 def test_a_choice_is_the_bracketed_word() -> None:
     assert CHOICE.decode("always madvise [never]\n") == "never"
     assert CHOICE.decode("performance\n") == "performance"
+    for nothing in ("", "\n", "always [] never"):
+        with pytest.raises(ValueError, match="no word is chosen"):
+            CHOICE.decode(nothing)
 
 
 def test_a_mask_with_leading_zeros_is_the_same_set() -> None:

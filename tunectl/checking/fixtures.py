@@ -109,11 +109,13 @@ def interface(request: pytest.FixtureRequest, host: Sysroot) -> str:
 
 
 @pytest.fixture
-def card(request: pytest.FixtureRequest) -> Card:
+def card(request: pytest.FixtureRequest, host: Sysroot) -> Card:
     """Each network card that the host file names, graphics card and accelerator in turn."""
     found: Card | None = request.param
     if found is None:
         unsupported("the host file names no interface in [network], and there is no graphics card or accelerator")
+    if found.kind == "network card" and found.name not in host.listdir("sys/class/net"):
+        unsupported(f"this host has no interface {as_data(found.name)}")
     return found if found.way else unsupported(f"{as_data(found.name)} is no PCI card")
 
 

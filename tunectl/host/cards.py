@@ -71,9 +71,12 @@ def _way(root: Sysroot, path: str) -> tuple[str, ...]:
 
 
 def read_links(root: Sysroot, card: Card) -> list[Link]:
-    """Every link between the root complex and the card; none for a device of the chip itself. Never raises."""
-    is_express = [pair for pair in card.links if root.exists(f"{DEVICES}/{pair[1]}/current_link_width")]
-    return [_link(root, port, end) for port, end in is_express]
+    """Every link between the root complex and the card; none where no end of a pair has link files. Never raises."""
+    return [_link(root, *pair) for pair in card.links if any(_has_files(root, address) for address in pair)]
+
+
+def _has_files(root: Sysroot, address: str) -> bool:
+    return root.exists(f"{DEVICES}/{address}/current_link_width")
 
 
 def _link(root: Sysroot, port: str, end: str) -> Link:
@@ -81,15 +84,25 @@ def _link(root: Sysroot, port: str, end: str) -> Link:
         # The registers of a device that sleeps are all ones; newer kernels wake it to read them.
         if root.get(f"{DEVICES}/{address}/power/runtime_status") in ("suspended", "suspending"):
             return Link(port, end, unknown=f"{address} is suspended: its link is not looked at, for that would wake it")
-    ends = ((end, "current"), (end, "max"), (port, "max"))
+        if not _has_files(root, address):
+            return Link(port, end, unknown=f"{address} has no link files")
+    ends = ((end, "current"), (port, "current"), (end, "max"), (port, "max"))
     said = [_figure(root, address, which, kind) for kind in _FIGURES for address, which in ends]
     if wrong := next((each for each in said if isinstance(each, str)), ""):
         return Link(port, end, unknown=wrong)
-    width, end_width, port_width, speed, end_speed, port_speed = map(float, said)
+    width, width_at_port, end_width, port_width, speed, speed_at_port, end_speed, port_speed = map(float, said)
+    if (width, speed) != (width_at_port, speed_at_port):
+        at_end, at_port = said_of(int(width), speed), said_of(int(width_at_port), speed_at_port)
+        return Link(port, end, unknown=f"{end} says that its link runs {at_end}, and {port} says {at_port}")
     link = Link(port, end, int(width), int(min(end_width, port_width)), speed, min(end_speed, port_speed))
     if width > link.best_width or speed > link.best_speed:
         return Link(port, end, unknown=f"{end} says that its link runs at more than both of its ends can do")
     return link
+
+
+def said_of(width: int, speed: float) -> str:
+    """x8 at 16 GT/s"""
+    return f"x{width} at {speed:g} GT/s"
 
 
 # What each file holds, and what of it can be. Of a speed `8.0 GT/s PCIe`, before 5.7 `8 GT/s`.

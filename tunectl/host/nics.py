@@ -48,6 +48,21 @@ def read_nics(root: Sysroot, irqs: Iterable[Irq] = ()) -> tuple[Nic, ...]:
     return tuple(nics)
 
 
+def cards_below(root: Sysroot, name: str) -> tuple[str, ...]:
+    """The cards that a bond, team, VLAN, macvlan or bridge stands on; of a card, or where there is none, itself.
+
+    Source: netdev_adjacent_sysfs_add() of net/core/dev.c, lower_NAME. Never raises.
+    """
+    found = [name]
+    for upper in found:  # it grows: each that is found is looked below once
+        if "/" not in upper and not root.exists(f"{_NET}/{upper}/device"):
+            lowers = {
+                entry.removeprefix("lower_") for entry in root.listdir(f"{_NET}/{upper}") if entry[:6] == "lower_"
+            }
+            found += sorted(lowers.difference(found))
+    return tuple(nic for nic in found if root.exists(f"{_NET}/{nic}/device")) or (name,)
+
+
 def read_driver(root: Sysroot, name: str) -> str:
     """Who drives an interface; "" where nobody does."""
     return root.readlink(f"{_NET}/{name}/device/driver").rpartition("/")[2]

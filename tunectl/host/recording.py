@@ -338,6 +338,7 @@ FILES = (
     *_below("usr/lib", "tuned/*/tuned.conf tuned/profiles/*/tuned.conf tmpfiles.d/*.conf udev/rules.d/*.rules"),
     *_below("run", "tmpfiles.d/*.conf udev/rules.d/*.rules udev/data/n[0-9]* sysctl.d/*.conf"),
     "sys/class/net/*/ifindex",
+    "sys/class/net/*/lower_*/ifindex",
     *_below("usr/lib", "os-release sysctl.d/*.conf"),
     "usr/local/lib/sysctl.d/*.conf",
     "usr/share/tlp/defaults.conf",

@@ -1,8 +1,9 @@
 """A host file made concrete: host file + profile + topology -> what is wanted of this host, and its own threads."""
 
+import itertools
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from tunectl.bootloader.families import FAMILIES
 from tunectl.cpulist import format_cpulist, parse_cpulist, parse_on_present
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts
+from tunectl.host.nics import cards_below
 from tunectl.host.scheduling import BY_PRIORITY
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.budget import check_limit, looser, merged, of_feed
@@ -33,7 +35,7 @@ class HostConfig(NamedTuple):
     waivers: tuple[Waiver, ...]
     budget: dict[str, float]
     thermal: Thermal
-    interfaces: tuple[str, ...]
+    interfaces: tuple[str, ...]  # cards: those below, where the host file names a bond, a VLAN or the like
     monitor: Monitor
     origin: str  # the file, or what stands for it where there is none
     bootloader: str = ""
@@ -45,6 +47,7 @@ class HostConfig(NamedTuple):
     clock: Clock = Clock()
     files: tuple[str, ...] = ()  # of the site, that all this was read from
     report: Report = Report()
+    below: Mapping[str, tuple[str, ...]] = MappingProxyType({})  # the cards of each name in [network]
 
 
 def resolve(
@@ -67,17 +70,18 @@ def resolve(
     check_report(hostfile.report, f"{origin}: report")
     if hostfile.bootloader not in ("", *FAMILIES):
         raise UsageError(f"{origin}: bootloader: there is no '{hostfile.bootloader}'", f"one of {', '.join(FAMILIES)}")
+    below = {name: cards_below(root, name) if root else (name,) for name in hostfile.network.interfaces}
     return HostConfig(
         scope,
         _settings(hostfile, profile, scope, origin),
         tuple(_waiver(row, number, origin, facts.nr_cpus) for number, row in enumerate(hostfile.waivers)),
         limits,
         hostfile.thermal,
-        tuple(hostfile.network.interfaces),
+        _cards(below, below),
         hostfile.monitor,
         origin,
         hostfile.bootloader,
-        trading_threads(hostfile.threads, scope, hostfile.network.interfaces, origin),
+        trading_threads(hostfile.threads, scope, below, origin),
         chosen(hostfile.preflight.load, f"{origin}: preflight.load") if hostfile.preflight.load else (),
         looser(limits, profile.measures),
         hostfile.preflight.feed,
@@ -85,6 +89,7 @@ def resolve(
         hostfile.clock,
         profile.files,
         hostfile.report,
+        below,
     )
 
 
@@ -193,7 +198,7 @@ _COMM = 15  # characters the kernel keeps of a thread's name (TASK_COMM_LEN, les
 
 
 def trading_threads(
-    rows: Sequence[ThreadRow], scope: Scope, interfaces: Sequence[str], origin: str
+    rows: Sequence[ThreadRow], scope: Scope, below: Mapping[str, tuple[str, ...]], origin: str
 ) -> tuple[Trading, ...]:
     """The declarations, each possible by itself and together. UsageError names the row and the key otherwise."""
     threads: list[Trading] = []
@@ -208,7 +213,7 @@ def trading_threads(
             if other.cpu == thread.cpu:
                 raise UsageError(f"{where}.cpu: CPU {thread.cpu} is {other.name}'s", "give each trading thread its own")
         threads.append(thread)
-    known = {*interfaces, *(trading.name for trading in threads)}
+    known = {*below, *_cards(below, below), *(trading.name for trading in threads)}
     for number, thread in enumerate(threads):
         for feeder in thread.fed_by:
             if feeder not in known or feeder == thread.name:
@@ -216,7 +221,12 @@ def trading_threads(
                 hint = f"one of {', '.join(others)}" if others else "see [network]"
                 raise UsageError(f"{origin}: threads[{number}].fed_by: nothing else here is named '{feeder}'", hint)
     # Who says nothing of his feeders is fed by the market-data interfaces.
-    return tuple(trading if trading.fed_by else trading._replace(fed_by=tuple(interfaces)) for trading in threads)
+    return tuple(trading._replace(fed_by=_cards(trading.fed_by or below, below)) for trading in threads)
+
+
+def _cards(names: Iterable[str], below: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Each card below these names once; what is no interface of [network] stays."""
+    return tuple(dict.fromkeys(itertools.chain.from_iterable(below.get(name, (name,)) for name in names)))
 
 
 def _declared(row: ThreadRow, scope: Scope, where: str) -> Trading:

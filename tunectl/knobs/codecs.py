@@ -126,7 +126,9 @@ WORD = Codec("word", "a word", _decode_word, str, str, _want_word)
 def _decode_choice(text: str) -> str:
     """`always madvise [never]` -> `never`; a plain word stands for itself."""
     _, bracket, rest = text.partition("[")
-    return _decode_word(rest.partition("]")[0] if bracket else text)
+    if word := _decode_word(rest.partition("]")[0] if bracket else text):
+        return word
+    raise ValueError("no word is chosen")
 
 
 CHOICE = Codec("choice", "one of the words the kernel lists", _decode_choice, str, str, _want_word)

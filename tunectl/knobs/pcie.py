@@ -33,7 +33,7 @@ def _ways(view: View) -> frozenset[str]:
 
 
 def _no_cards(view: View) -> str:
-    return "" if _ways(view) else "the host file names no network card, and there is no graphics card or accelerator"
+    return "" if _ways(view) else "the host file names no PCI network card; there is no graphics card or accelerator"
 
 
 def _of_cards(path: str) -> PseudoFile:

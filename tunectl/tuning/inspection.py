@@ -13,6 +13,7 @@ from tunectl import kinds
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.bootloader.families import FAMILIES, detect
 from tunectl.bootloader.oneshot import tried_next
+from tunectl.command import as_data
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fix import to_decide
@@ -123,6 +124,10 @@ class Inspection(NamedTuple):
         for name in self.config.interfaces:
             if not self.root.exists(f"sys/class/net/{name}"):
                 notes.append(f"{self.config.origin}: network.interfaces: this host has no {name}")
+        for name, cards in self.config.below.items():
+            if cards != (name,):
+                named = ", ".join(map(as_data, cards))
+                notes.append(f"{self.config.origin}: network.interfaces: {name} stands on {named}: they are judged")
         return notes
 
     def tuner_notes(self) -> list[str]:

@@ -152,6 +152,30 @@ def test_a_card_that_went_away_has_mended_nothing(xeon: Watched) -> None:
     assert healths("PcieErrors", *looks) == {}
 
 
+@pytest.mark.parametrize("text", ["garbage\n", "RxErr -5\n", "", None])
+def test_errors_that_cannot_be_read_are_unknown(xeon: Watched, text: str | None) -> None:
+    looks, place = [xeon.look()], xeon.root / CARD / "aer_dev_correctable"
+    place.unlink()
+    place.write_text(text) if text is not None else place.mkdir()
+    looks += [xeon.look(), xeon.look()]
+    assert (one(looks[-1], "pcie_errors").freshness, healths("PcieErrors", *looks)) == (
+        NO_DATA,
+        {"0000:b1:00.0": Health.UNKNOWN},
+    )
+    assert one(looks[-1], "pcie_errors").reason.endswith("aer_dev_correctable holds no count")
+
+
+def test_what_rose_before_a_card_went_is_told_over_the_time_in_which_it_rose(xeon: Watched) -> None:
+    """Two changes before it went and two since it is back: four, in the four minutes since the first look."""
+    for count in (4, 6, None, 50, 52):
+        if count is None:
+            xeon.remove(f"{NET}/ens2f0/carrier_changes")
+        else:
+            Tree(xeon.root).value(f"{NET}/ens2f0/carrier_changes", count)
+        look = xeon.look(61)
+    assert one(look, "carrier_changes").reason == "4 in the last 4 minutes, 0.016/s, 2 of them in the last minute"
+
+
 def test_a_card_that_went_and_came_back_begins_anew(xeon: Watched) -> None:
     xeon.look()
     kept = (xeon.root / CARD).resolve()

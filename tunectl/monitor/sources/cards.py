@@ -21,6 +21,7 @@ _NAME = "cards"
 _EVERY_S = 10.0
 _STATISTICS_S = 60.0  # a driver may ask its card's firmware for them
 _EDAC, _NET = "sys/devices/system/edac/mc", "sys/class/net"
+_NO_COUNT = "/{} holds no count"
 _GONE = "it had risen in the last ten minutes, and is not there any more"
 Subject = tuple[str, str]  # quantity, subject
 _BITS = {
@@ -89,9 +90,11 @@ def _kernels(root: Sysroot, interfaces: tuple[str, ...]) -> Iterator[tuple[Subje
     """What the kernel counts: memory is all that is read for it."""
     ways = {address: card.name for card in trading_cards(root, interfaces) for address in card.way}
     for address in root.listdir(DEVICES):
-        if text := root.get_text(f"{DEVICES}/{address}/aer_dev_correctable"):
+        path = f"{DEVICES}/{address}/aer_dev_correctable"
+        if root.exists(path):
+            counts = _errors(root.get_text(path))
             kind = f"on the way to {ways[address]}" if address in ways else ""
-            yield ("pcie_errors", address), _Seen(_errors(text), kind=kind)
+            yield ("pcie_errors", address), _Seen(counts, "" if counts else _NO_COUNT.format(path), kind)
     for controller in root.listdir(_EDAC):
         place = f"{_EDAC}/{controller}"
         if root.exists(f"{place}/ce_count"):
@@ -124,7 +127,7 @@ def _is_count(text: str) -> bool:
 
 def _number(root: Sysroot, path: str) -> _Seen:
     text = root.get(path)
-    return _Seen({"": int(text)}) if _is_count(text) else _Seen({}, f"/{path} holds no count")
+    return _Seen({"": int(text)}) if _is_count(text) else _Seen({}, _NO_COUNT.format(path))
 
 
 def _drivers(root: Sysroot, interfaces: tuple[str, ...]) -> Iterator[tuple[Subject, _Seen]]:

@@ -21,14 +21,14 @@ class Rising:
         self._since_s = 0.0
 
     def add(self, now: float, counts: Mapping[str, int]) -> None:
-        """What they hold now."""
+        """What they hold now. While what rose before they went counts on, so does the time in which it rose."""
+        self._forget(now)
         if self._held is None:
-            self._since_s = now
+            self._since_s = self._since_s if self._came else now
         else:
             risen = rises(self._held, counts, self._bits)
             self._came += [(now, name, count) for name, count in risen.items() if count]
         self._held = dict(counts)
-        self._forget(now)
 
     def lose(self, now: float) -> bool:
         """They are there no more, and begin anew if they come back. Did any of them rise in the last ten minutes?"""
