@@ -68,6 +68,7 @@ WORDS = {
     "ptp_right": ("compliant", "steers the clock by grandmaster"),
     "ptp_unvouched": ("unreadable", "its grandmaster does not vouch for its time"),
     "ptp_source_gone": ("drifted", "it follows nobody: its port v0 is"),
+    "ptp_sync_gone": ("drifted", "it has heard no Sync for"),
     "ptp_hangs": ("unreadable", "gave no answer within 2 s at /var/run/ptp4l"),
     "ptp_full": ("unreadable", "gave no answer within 2 s at /var/run/ptp4l"),
     "ptp_and_chrony": ("drifted", "steer one clock"),

@@ -3,6 +3,7 @@
 import errno
 import json
 import struct
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,17 @@ import pytest
 from tests.host.clock.world import tracking
 from tunectl.host.adjtimex import read_kernel_clock
 from tunectl.host.chrony import parse_tracking
-from tunectl.host.hosttime import HostTime, Word, _of_phc2sys, across, behind, finding_of, judge, read_host_time
+from tunectl.host.hosttime import (
+    HostTime,
+    Word,
+    _of_phc2sys,
+    _of_ptp,
+    across,
+    behind,
+    finding_of,
+    judge,
+    read_host_time,
+)
 from tunectl.host.leaptable import expired_leap_table
 from tunectl.host.linuxptp import PtpClock
 from tunectl.host.ptpclock import CardClock, parse_samples
@@ -152,7 +163,7 @@ def test_the_narrowest_reading_counts() -> None:
 
 
 CARD = Word("ptp4l", False, "grandmaster 1", 20.0, 500.0, is_of_card=True, tai_s=37)
-CLOCK = PtpClock("slave", "eth0", False, False, 20.0, 300.0, 6, "1", 100.0, True, 37, True)
+CLOCK = PtpClock("slave", "eth0", False, False, 20.0, 1, 1.0, 300.0, 6, "1", 100.0, True, 37, True)
 PHC2SYS = Word("phc2sys", True, "/dev/ptp0")
 
 
@@ -194,6 +205,36 @@ def test_phc2sys_behind_a_ptp4l_that_does_not_say(tmp_path: Path, error: int, wh
     assert str(found.fix).startswith(fix)
 
 
+@pytest.mark.parametrize(
+    ("ago_s", "interval_s", "outcome", "said"),
+    [
+        (0.0, 1.0, "compliant", ""),
+        (14.0, 0.125, "compliant", ""),
+        (18.0, 0.125, "drifted", "it has heard no Sync for 18.0 s"),
+        (100.0, 16.0, "compliant", ""),
+        (130.0, 16.0, "drifted", "it has heard no Sync for 130.0 s"),
+        (-3600.0, 1.0, "drifted", "the clock was set back since its last update"),
+        (None, 1.0, "unreadable", "has heard no Sync since it chose its grandmaster"),
+    ],
+)
+def test_a_ptp4l_that_hears_no_sync_is_not_taken_at_its_last_word(
+    ago_s: float | None, interval_s: float, outcome: str, said: str
+) -> None:
+    heard_ns = 0 if ago_s is None else time.time_ns() - round(ago_s * 1e9)
+    clock = CLOCK._replace(is_software=True, heard_ns=heard_ns, sync_interval_s=interval_s)
+    word = _of_ptp(Sysroot("/"), Timekeeper("ptp4l", 8), clock)
+    found = judge(HostTime(KERNEL, (), (word,)), LIMIT_NS)
+    assert (found.outcome, said in found.reason) == (outcome, True)
+
+
+def test_what_a_card_stamped_is_compared_with_that_card_alone() -> None:
+    """The system's clock may be 37 s or years from it; this one cannot be read."""
+    word = _of_ptp(Sysroot("/"), Timekeeper("ptp4l", 8), CLOCK._replace(interface="none", heard_ns=time.time_ns()))
+    assert "when ptp4l (pid 8, for 0 s) last heard a Sync is not known: the clock of none is not read" in word.lack
+    copying = behind(RIGHT._replace(source="PHC0"), [word])
+    assert judge(HostTime(KERNEL, (), (copying, word)), LIMIT_NS).outcome == "unreadable"
+
+
 def test_a_card_that_nobody_vouches_for_bounds_nothing() -> None:
     word = across(PHC2SYS, CARD._replace(bound_ns=None), CLOCK, CardClock(37_000_000_000, 10), "/dev/ptp0")
     assert judge(HostTime(KERNEL, (), (word,)), LIMIT_NS).outcome == "unreadable"
@@ -204,6 +245,10 @@ def test_chronyds_bound_grows_by_that_of_the_card_that_it_copies() -> None:
     assert (word.offset_ns, word.bound_ns) == (5e3 + 20, 80e3 + 500)
     unvouched = behind(RIGHT, [CARD._replace(bound_ns=None, lack="nobody vouches")])
     assert judge(HostTime(KERNEL, (), (unvouched,)), LIMIT_NS).reason.startswith("nobody vouches; the kernel")
+    hung = Word("ptp4l", False, lack="it hangs", is_of_card=True)
+    assert judge(HostTime(KERNEL, (), (behind(RIGHT, [hung]), hung)), LIMIT_NS).reason.startswith(
+        "it hangs; the kernel"
+    )
     assert behind(RIGHT, []) is RIGHT  # a card that keeps itself right, as some clouds have
 
 

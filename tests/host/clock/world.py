@@ -117,9 +117,11 @@ VOUCHED = (
 )
 
 
-def grandmaster(*, vouches: bool = True) -> subprocess.Popen[bytes]:
+def grandmaster(*, vouches: bool = True, conf: str = "") -> subprocess.Popen[bytes]:
     """A ptp4l at the other end that leads; it says that its time is traceable where it `vouches` for it."""
-    (RUN / "far.conf").write_text(f"{PTP}clockClass 6\nfree_running 1\npriority1 10\nuds_address /run/far-ptp4l\n")
+    (RUN / "far.conf").write_text(
+        f"{PTP}clockClass 6\nfree_running 1\npriority1 10\nuds_address /run/far-ptp4l\n{conf}\n"
+    )
     leading = start("ptp4l", "-f", "/run/far.conf", "-i", "v1", "-m", "-q", is_far=True)
     deadline = time.monotonic() + PATIENCE_S
     argv = (
@@ -285,6 +287,18 @@ def ptp_source_gone() -> Look | None:
     return until(is_wrong)
 
 
+def ptp_sync_gone() -> Look | None:
+    """Its grandmaster goes on to announce itself, and sends the time no more."""
+    leading = grandmaster()
+    ptp4l(conf="announceReceiptTimeout 100")
+    if until(is_right) is None:
+        return None
+    leading.terminate()
+    leading.wait()
+    grandmaster(conf="logSyncInterval 12")
+    return until(is_wrong)
+
+
 def ptp_hangs() -> Look | None:
     """It did, and says nothing any more."""
     grandmaster()
@@ -404,7 +418,7 @@ CASES: dict[str, Case] = {
                 chrony_at_its_path,
                 two_chronyds,
             ),
-            *(ptp_hangs, ptp_full),
+            *(ptp_hangs, ptp_full, ptp_sync_gone),
             *(ptp_right, ptp_unvouched, ptp_source_gone, ptp_and_chrony, ptp_beside_chrony, free_port, true_answer),
         )
     },
