@@ -37,9 +37,9 @@ _ASKED = ("chronyd", "ptp4l", "phc2sys", "systemd-timesyncd")
 _START = to_decide("have one program steer the clock: install chrony, or set up ptp4l with phc2sys")
 _SOURCES = to_decide("see which of its sources answer: chronyc -n sources")
 _MASTER = to_decide("see whom ptp4l follows, and what vouches for that: pmc -u -b 0, GET PARENT_DATA_SET")
-_RESTART, _RESTART_PTP = (
+_RESTART, _RESTART_PTP, _RESTART_TIMESYNCD = (
     to_decide(f"see in its log why {name} gives no answer (journalctl -t {name}), and start it again")
-    for name in ("chronyd", "ptp4l")
+    for name in ("chronyd", "ptp4l", "systemd-timesyncd")
 )
 _SERVER = to_decide("see which server answers: timedatectl timesync-status")
 
@@ -136,12 +136,16 @@ def _of_chrony(root: Sysroot, keepers: Sequence[Timekeeper]) -> Word | None:
 
 
 def _of_timesyncd(root: Sysroot, keeper: Timekeeper) -> Word:
-    said, now = read_synced(root), time.time()
     word = Word(str(keeper), True, fix=_SERVER)
-    if said is None:
-        return word._replace(lack="systemd-timesyncd does not say how far off it finds the clock", fix=ON_HOST)
+    try:
+        said, now = read_synced(root), time.time()
+    except OSError as error:
+        lack = f"systemd-timesyncd does not say how far off it finds the clock: {error.strerror or error}"
+        return word._replace(lack=lack, fix=ON_HOST if error.errno == errno.ENOENT else _RESTART_TIMESYNCD)
     if not said.packets:
         return word._replace(trouble="no server has answered it")
+    if not said.is_synced:
+        return word._replace(trouble=f"its server {said.server} says that it is not synchronised itself")
     silence = f"{said.server} has not answered"
     word = word._replace(trouble=_old(silence, now - said.at_s, max(said.interval_s, _LEAST_S)))
     return word._replace(source=said.server, offset_ns=abs(said.offset_s) * 1e9, bound_ns=said.bound_s(now) * 1e9)
@@ -186,7 +190,7 @@ def _of_ptp(root: Sysroot, keeper: Timekeeper, clock: PtpClock | OSError) -> Wor
     if clock.exact_ns is None or not clock.is_traceable or (clock.is_ptp_time and clock.utc_offset_s is None):
         vouch = "its grandmaster does not vouch for its time (clockAccuracy, timeTraceable, currentUtcOffsetValid)"
         return word._replace(lack=f"{keeper} finds its clock off by {nanoseconds(word.offset_ns)}, and {vouch}")
-    return word._replace(bound_ns=abs(clock.offset_ns) + clock.path_delay_ns / 2 + clock.exact_ns)
+    return word._replace(bound_ns=abs(clock.offset_ns) + abs(clock.path_delay_ns) / 2 + clock.exact_ns)
 
 
 def _heard(root: Sysroot, word: Word, clock: PtpClock) -> Word:
@@ -259,6 +263,7 @@ def judge(seen: HostTime, limit_ns: float) -> Judged:
     """The clock against the limit: wrong, right or unknown, with every reason. Pure."""
     if seen.is_recorded:
         return Judged(Outcome.UNREADABLE, "a recorded host: nobody can be asked how far off its clock was", NOTHING)
+    seen = seen._replace(words=tuple(map(_sound, seen.words)))
     word = _best(seen.words)
     said = (word.offset_ns, word.bound_ns) if word else (None, None)
     faults = list(_faults(seen, limit_ns))
@@ -271,6 +276,14 @@ def judge(seen: HostTime, limit_ns: float) -> Judged:
         return Judged(Outcome.UNREADABLE, "; ".join([lack, *remarks]), fix, *said)
     steered = f"{word.keeper} steers the clock by {word.source}: it is {_off(word)}"
     return Judged(Outcome.COMPLIANT, "; ".join([steered, *remarks]), NOTHING, *said)
+
+
+def _sound(word: Word) -> Word:
+    """A bound below the offset is none."""
+    if word.bound_ns is None or word.bound_ns >= (word.offset_ns or 0.0):
+        return word
+    lack = f"{word.keeper} finds the clock {_off(word)}, and that cannot be true"
+    return word._replace(bound_ns=None, lack=word.lack or lack)
 
 
 def finding_of(found: Judged, limit_ns: float) -> Finding:
@@ -295,8 +308,9 @@ def _off(word: Word) -> str:
 
 def _faults(seen: HostTime, limit_ns: float) -> Iterator[tuple[str, Fix]]:
     """What is wrong for certain."""
-    steering = [word.keeper for word in seen.words if word.steers]
-    steering += [str(keeper) for keeper in seen.keepers if keeper.name == "chronyd" and keeper.sets_system_clock][1:]
+    chronyds = [keeper for keeper in seen.keepers if keeper.name == "chronyd"]  # for all of them one has answered
+    steering = [str(keeper) for keeper in chronyds if keeper.sets_system_clock]
+    steering += [word.keeper for word in seen.words if word.steers and word.keeper != few(chronyds)]
     if len(steering) > 1:
         yield f"{few(steering, between=' and ')} steer one clock", to_decide("stop all but one of them")
     for word in seen.words:

@@ -75,6 +75,7 @@ WORDS = {
     "ptp_beside_chrony": ("compliant", "chronyd (pid"),
     "free_port": ("unreadable", "any user may listen there"),
     "true_answer": ("compliant", "steers the clock by 10.5.0.2"),
+    "answer_of_the_future": ("drifted", "the clock was set back since its last update"),
     **dict.fromkeys(HOSTILE, ("unreadable", "chronyd does not say: ")),
 }
 

@@ -366,10 +366,12 @@ def answering(answer: Callable[[bytes], Iterator[bytes]], wanted: Wanted = is_un
     return until(lambda seen, judged: bool(seen.keepers) and wanted(seen, judged), 30)
 
 
-def tracking(asked: bytes, sequence: bytes = b"", status: int = 0, size: int = 104, version: int = 6) -> bytes:
+def tracking(
+    asked: bytes, sequence: bytes = b"", status: int = 0, size: int = 104, version: int = 6, ahead_s: int = 0
+) -> bytes:
     """An answer that finds the clock right, but for what is asked for."""
     head = struct.pack("!BBxxHHHxxxxxx", version, 2, 33, 5, status) + (sequence or asked[8:12]) + bytes(8)
-    body = struct.pack("!I4s12xHxxHHIII", 0x0A050002, bytes([10, 5, 0, 2]), 1, 1, 0, 0, int(time.time()), 0)
+    body = struct.pack("!I4s12xHxxHHIII", 0x0A050002, bytes([10, 5, 0, 2]), 1, 1, 0, 0, int(time.time()) + ahead_s, 0)
     return (head + body).ljust(104, b"\0").ljust(size, b"\0")[:size]
 
 
@@ -387,6 +389,7 @@ HOSTILE: dict[str, Callable[[bytes], Iterator[bytes]]] = {
     "other-sequence": lambda asked: iter((tracking(asked, sequence=b"none"),)),
     "refusal": lambda asked: iter((tracking(asked, status=9),)),
     "other-version": lambda asked: iter((tracking(asked, version=7),)),
+    "all-ones": lambda asked: iter((tracking(asked)[:28].ljust(104, b"\xff"),)),
     "too-short": lambda asked: iter((tracking(asked, size=40),)),
     "too-long": lambda asked: iter((tracking(asked, size=60_000),)),
     "flood": flood,
@@ -402,6 +405,11 @@ def free_port() -> Look | None:
 def true_answer() -> Look | None:
     """The same at a port that only root has is believed: what is hostile fails by what it is."""
     return answering(lambda asked: iter((tracking(asked),)), is_right)
+
+
+def answer_of_the_future() -> Look | None:
+    """It was given before somebody set the clock back by an hour."""
+    return answering(lambda asked: iter((tracking(asked, ahead_s=3600),)), is_wrong)
 
 
 CASES: dict[str, Case] = {
@@ -420,6 +428,7 @@ CASES: dict[str, Case] = {
             ),
             *(ptp_hangs, ptp_full, ptp_sync_gone),
             *(ptp_right, ptp_unvouched, ptp_source_gone, ptp_and_chrony, ptp_beside_chrony, free_port, true_answer),
+            answer_of_the_future,
         )
     },
     **{name: lambda answer=answer: answering(answer) for name, answer in HOSTILE.items()},  # type: ignore[misc]
