@@ -116,7 +116,7 @@ def _of_chrony(root: Sysroot, keepers: Sequence[Timekeeper]) -> Word | None:
         fix = _RESTART if not os.geteuid() and error.errno in (errno.ETIMEDOUT, errno.EPROTO) else ON_HOST
         lack = f"chronyd does not say: {error.strerror or error}"
         return Word(name, steers, lack=lack, fix=fix) if keepers else None
-    ago = time.time() - said.updated_s
+    ago = time.time() + said.offset_s - said.updated_s  # it counts by the time that it takes for the right one
     trouble = ""
     if said.is_own_clock:
         trouble = "it follows its own clock (`local`), and no source"
