@@ -33,13 +33,16 @@ VOUCHES = (
 )
 LOOK = """
 import json
+import time
 from tunectl.host.hosttime import judge, read_host_time
-from tunectl.host.ptpclock import read_card_clock
+from tunectl.host.ptpclock import read_card_clock, read_card_time_ns
 from tunectl.host.sysroot import Sysroot
 root = Sysroot("/")
 found = judge(read_host_time(root), 200e6)
 card = read_card_clock(root, "dev/ptp0")
-print(json.dumps({"outcome": found.outcome, "reason": found.reason, "ahead": card.ahead_ns, "window": card.window_ns}))
+shown = read_card_time_ns(root, "dev/ptp0") - time.time_ns()
+said = {"outcome": found.outcome, "reason": found.reason}
+print(json.dumps({**said, "ahead": card.ahead_ns, "window": card.window_ns, "shown": shown}))
 """
 PATIENCE_S = 120.0
 pytestmark = [
@@ -90,6 +93,7 @@ def test_phc2sys_brings_the_card_s_time_to_the_system_and_is_compared_with_it(ke
     assert "no program that is known here steers the clock" in alone["reason"]
     assert abs(alone["ahead"] - TAI_UTC * 10**9) < 1e9
     assert 0 <= alone["window"] < 1e8
+    assert abs(alone["shown"] - TAI_UTC * 10**9) < 1e9
     copies = f"phc2sys -s enp1s0 -c CLOCK_REALTIME -O -{TAI_UTC}"
     begin(kept, copies)
     right = until(kept, lambda look: look["outcome"] == "compliant")

@@ -30,7 +30,8 @@ _BODY = struct.Struct("!I16sHxxHHIIIIIIIIIIII")  # source, address and family, s
 _SIZE = _HEAD.size + _BODY.size  # a request is as long as its answer
 _OWN_CLOCK = 0x7F7F0101  # REFID of `local`: 127.127.1.1
 _FAMILIES = {1: 4, 2: 16}  # bytes of an IPv4 and an IPv6 address
-_UNSYNCHRONISED = 3
+_UNSYNCHRONISED = 3  # the last of the leap statuses
+_LONGEST_S = 2.0**24  # chrony.conf(5), maxpoll
 _UNKNOWN_HIGH = 0x7FFFFFFF
 
 
@@ -106,6 +107,9 @@ def parse_tracking(answer: bytes) -> Tracking:
         raise OSError(errno.EPROTO, f"its answer is none that is known here ({what})")
     reference, address, family, _, leap, high, low, nanoseconds, *rest = _BODY.unpack_from(answer, _HEAD.size)
     offset, last_offset, _, _, _, _, delay, dispersion, interval = map(_float, rest)
+    if leap > _UNSYNCHRONISED or min(delay, dispersion, interval) < 0 or interval > _LONGEST_S:
+        what = f"leap {leap}, root delay {delay:g} s, dispersion {dispersion:g} s, interval {interval:g} s"
+        raise OSError(errno.EPROTO, f"its answer cannot be true ({what})")
     source = _name(reference, address, family)
     updated = (0 if high == _UNKNOWN_HIGH else high << 32) + low + nanoseconds / 1e9
     is_own_clock = reference == _OWN_CLOCK

@@ -17,7 +17,7 @@ from tunectl.host.chrony import read_tracking
 from tunectl.host.leaptable import expired_leap_table
 from tunectl.host.linuxptp import PtpClock, may_steer, read_ptp_clock
 from tunectl.host.procs import hidden_threads
-from tunectl.host.ptpclock import CardClock, read_card_clock
+from tunectl.host.ptpclock import CardClock, read_card_clock, read_card_time_ns
 from tunectl.host.refusals import ON_HOST
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timekeepers import Timekeeper, read_timekeepers
@@ -29,15 +29,17 @@ from tunectl.wording import few, kernels_own, nanoseconds, seconds_of
 
 # A source that left eight questions unanswered is unreachable (RFC 5905, the reach register).
 _MISSED, _LEAST_S = 8, 4.0
+_LEAST_SYNC_S = 2.0  # IEEE 1588's default profile sends Sync as seldom as that
+_AHEAD_S = 1.0  # more than an answer is ahead of the clock that it came by, unless that was set
 _HOUR_S = 3600.0
 _MIXED_NS = 0.5e9
 _ASKED = ("chronyd", "ptp4l", "phc2sys", "systemd-timesyncd")
 _START = to_decide("have one program steer the clock: install chrony, or set up ptp4l with phc2sys")
 _SOURCES = to_decide("see which of its sources answer: chronyc -n sources")
 _MASTER = to_decide("see whom ptp4l follows, and what vouches for that: pmc -u -b 0, GET PARENT_DATA_SET")
-_RESTART, _RESTART_PTP = (
+_RESTART, _RESTART_PTP, _RESTART_TIMESYNCD = (
     to_decide(f"see in its log why {name} gives no answer (journalctl -t {name}), and start it again")
-    for name in ("chronyd", "ptp4l")
+    for name in ("chronyd", "ptp4l", "systemd-timesyncd")
 )
 _SERVER = to_decide("see which server answers: timedatectl timesync-status")
 
@@ -114,18 +116,18 @@ def _of_chrony(root: Sysroot, keepers: Sequence[Timekeeper]) -> Word | None:
         fix = _RESTART if not os.geteuid() and error.errno in (errno.ETIMEDOUT, errno.EPROTO) else ON_HOST
         lack = f"chronyd does not say: {error.strerror or error}"
         return Word(name, steers, lack=lack, fix=fix) if keepers else None
-    ago = max(time.time() - said.updated_s, 0.0)
+    ago = time.time() + said.offset_s - said.updated_s  # it counts by the time that it takes for the right one
     trouble = ""
     if said.is_own_clock:
         trouble = "it follows its own clock (`local`), and no source"
     elif not said.follows:
         trouble = "it follows no source"
-    elif ago > _MISSED * max(said.interval_s, _LEAST_S):
-        trouble = f"its source {said.source} has not answered for {seconds_of(ago)}"
+    else:
+        trouble = _old(f"its source {said.source} has not answered", ago, max(said.interval_s, _LEAST_S))
     offset, bound, moved = (value * 1e9 for value in (said.offset_s, said.bound_s, said.last_offset_s))
     word = Word(name, steers, said.source, trouble=trouble, fix=_SOURCES)
     runs_s = max((keeper.since_s for keeper in keepers), default=ago)  # a loser of its source forgets when that was
-    word = word._replace(moved_ns=abs(moved), moved_ago_s=min(ago, runs_s))
+    word = word._replace(moved_ns=abs(moved), moved_ago_s=min(max(ago, 0.0), runs_s))
     if keepers and not steers and trouble:  # it sets nothing, and what it finds comes from nobody
         return word._replace(trouble="", lack=f"{name} only watches the clock (-x): {trouble}", moved_ns=0.0)
     if not keepers:
@@ -134,15 +136,26 @@ def _of_chrony(root: Sysroot, keepers: Sequence[Timekeeper]) -> Word | None:
 
 
 def _of_timesyncd(root: Sysroot, keeper: Timekeeper) -> Word:
-    said, now = read_synced(root), time.time()
     word = Word(str(keeper), True, fix=_SERVER)
-    if said is None:
-        return word._replace(lack="systemd-timesyncd does not say how far off it finds the clock", fix=ON_HOST)
+    try:
+        said, now = read_synced(root), time.time()
+    except OSError as error:
+        lack = f"systemd-timesyncd does not say how far off it finds the clock: {error.strerror or error}"
+        return word._replace(lack=lack, fix=ON_HOST if error.errno == errno.ENOENT else _RESTART_TIMESYNCD)
     if not said.packets:
         return word._replace(trouble="no server has answered it")
-    if now - said.at_s > _MISSED * max(said.interval_s, _LEAST_S):
-        word = word._replace(trouble=f"{said.server} has not answered for {seconds_of(now - said.at_s)}")
+    if not said.is_synced:
+        return word._replace(trouble=f"its server {said.server} says that it is not synchronised itself")
+    silence = f"{said.server} has not answered"
+    word = word._replace(trouble=_old(silence, now - said.at_s, max(said.interval_s, _LEAST_S)))
     return word._replace(source=said.server, offset_ns=abs(said.offset_s) * 1e9, bound_ns=said.bound_s(now) * 1e9)
+
+
+def _old(silence: str, ago_s: float, interval_s: float) -> str:
+    """What is wrong with an answer of that age, where one comes in each interval; "" where nothing is."""
+    if ago_s < -_AHEAD_S:
+        return "the clock was set back since its last update"
+    return f"{silence} for {seconds_of(ago_s)}" if ago_s > _MISSED * interval_s else ""
 
 
 def _ptp_clock(root: Sysroot, keeper: Timekeeper) -> PtpClock | OSError:
@@ -169,11 +182,29 @@ def _of_ptp(root: Sysroot, keeper: Timekeeper, clock: PtpClock | OSError) -> Wor
         return word._replace(lack=f"{keeper} has only begun to follow: its port is uncalibrated")
     if not clock.leads and clock.state not in ("slave", "uncalibrated"):
         return word._replace(trouble=f"it follows nobody: its port {clock.interface} is {clock.state}")
+    if not clock.leads:
+        word = _heard(root, word, clock)
+        if word.trouble or word.lack:
+            return word
     word = word._replace(tai_s=clock.utc_offset_s, offset_ns=abs(clock.offset_ns))
     if clock.exact_ns is None or not clock.is_traceable or (clock.is_ptp_time and clock.utc_offset_s is None):
         vouch = "its grandmaster does not vouch for its time (clockAccuracy, timeTraceable, currentUtcOffsetValid)"
         return word._replace(lack=f"{keeper} finds its clock off by {nanoseconds(word.offset_ns)}, and {vouch}")
-    return word._replace(bound_ns=abs(clock.offset_ns) + clock.path_delay_ns / 2 + clock.exact_ns)
+    return word._replace(bound_ns=abs(clock.offset_ns) + abs(clock.path_delay_ns) / 2 + clock.exact_ns)
+
+
+def _heard(root: Sysroot, word: Word, clock: PtpClock) -> Word:
+    """Of one that follows: has it heard of its grandmaster lately, by the clock that stamps what it hears?"""
+    if not clock.heard_ns:
+        return word._replace(lack=f"{word.keeper} has heard no Sync since it chose its grandmaster")
+    device = _device(root, clock.interface)
+    try:
+        now_ns = time.time_ns() if clock.is_software else read_card_time_ns(root, device.lstrip("/"))
+    except OSError as error:
+        why = f"the clock of {device} is not read: {error.strerror or error}"
+        return word._replace(lack=f"when {word.keeper} last heard a Sync is not known: {why}", fix=ON_HOST)
+    interval_s = max(clock.sync_interval_s, _LEAST_SYNC_S)
+    return word._replace(trouble=_old("it has heard no Sync", (now_ns - clock.heard_ns) / 1e9, interval_s))
 
 
 def _of_phc2sys(root: Sysroot, keeper: Timekeeper, ptp: Sequence[tuple[Timekeeper, PtpClock | OSError]]) -> Word:
@@ -218,19 +249,21 @@ def _device(root: Sysroot, interface: str) -> str:
 
 def behind(word: Word, cards: Sequence[Word]) -> Word:
     """chronyd's word where it copies a card's clock: what ptp4l says of that card comes to it. Pure."""
-    told = [card for card in cards if card.is_of_card and card.offset_ns is not None]
+    told = [card for card in cards if card.is_of_card and (card.offset_ns is not None or card.lack)]
     if not told or word.offset_ns is None or word.bound_ns is None:
         return word
-    bounds = [card.bound_ns for card in told if card.bound_ns is not None]
-    lack = "" if len(bounds) == len(told) else next(card.lack for card in told if card.bound_ns is None)
     offset = word.offset_ns + max(card.offset_ns or 0.0 for card in told)
-    return word._replace(offset_ns=offset, bound_ns=None if lack else word.bound_ns + max(bounds), lack=lack)
+    for card in told:
+        if card.bound_ns is None:
+            return word._replace(offset_ns=offset, bound_ns=None, lack=card.lack, fix=card.fix)
+    return word._replace(offset_ns=offset, bound_ns=word.bound_ns + max(card.bound_ns or 0.0 for card in told))
 
 
 def judge(seen: HostTime, limit_ns: float) -> Judged:
     """The clock against the limit: wrong, right or unknown, with every reason. Pure."""
     if seen.is_recorded:
         return Judged(Outcome.UNREADABLE, "a recorded host: nobody can be asked how far off its clock was", NOTHING)
+    seen = seen._replace(words=tuple(map(_sound, seen.words)))
     word = _best(seen.words)
     said = (word.offset_ns, word.bound_ns) if word else (None, None)
     faults = list(_faults(seen, limit_ns))
@@ -243,6 +276,14 @@ def judge(seen: HostTime, limit_ns: float) -> Judged:
         return Judged(Outcome.UNREADABLE, "; ".join([lack, *remarks]), fix, *said)
     steered = f"{word.keeper} steers the clock by {word.source}: it is {_off(word)}"
     return Judged(Outcome.COMPLIANT, "; ".join([steered, *remarks]), NOTHING, *said)
+
+
+def _sound(word: Word) -> Word:
+    """A bound below the offset is none."""
+    if word.bound_ns is None or word.bound_ns >= (word.offset_ns or 0.0):
+        return word
+    lack = f"{word.keeper} finds the clock {_off(word)}, and that cannot be true"
+    return word._replace(bound_ns=None, lack=word.lack or lack)
 
 
 def finding_of(found: Judged, limit_ns: float) -> Finding:
@@ -267,8 +308,9 @@ def _off(word: Word) -> str:
 
 def _faults(seen: HostTime, limit_ns: float) -> Iterator[tuple[str, Fix]]:
     """What is wrong for certain."""
-    steering = [word.keeper for word in seen.words if word.steers]
-    steering += [str(keeper) for keeper in seen.keepers if keeper.name == "chronyd" and keeper.sets_system_clock][1:]
+    chronyds = [keeper for keeper in seen.keepers if keeper.name == "chronyd"]  # for all of them one has answered
+    steering = [str(keeper) for keeper in chronyds if keeper.sets_system_clock]
+    steering += [word.keeper for word in seen.words if word.steers and word.keeper != few(chronyds)]
     if len(steering) > 1:
         yield f"{few(steering, between=' and ')} steer one clock", to_decide("stop all but one of them")
     for word in seen.words:

@@ -28,9 +28,9 @@ _DEFAULT = 0x2000, struct.Struct("!BxHBBBHB8sBx")  # flags, ports, priority, cla
 _CURRENT = 0x2001, struct.Struct("!Hqq")  # steps removed; offset and path delay, in 2^-16 ns
 _PARENT = 0x2002, struct.Struct("!10sxxHiBBBHB8s")  # ..., grandmaster's priority, class, accuracy, variance, ..., name
 _PROPERTIES = 0x2003, struct.Struct("!hBB")  # UTC offset, flags, source
-_PORT = 0x2004, struct.Struct("!10sBbqbBbBbB")  # identity, state, ...
+_PORT = 0x2004, struct.Struct("!10sBbqbBbBbB")  # identity, state, ..., logSyncInterval, ...
 _PORT_PROPERTIES = 0xC004, struct.Struct("!10sBBB")  # identity, state, time stamping, length of the interface's name
-_STATUS = 0xC000, struct.Struct("!qqiiH12xi8s")  # offset, ..., is there a grandmaster, its name
+_STATUS = 0xC000, struct.Struct("!qqiiH12xi8s")  # offset, when a Sync last came, ..., is there a grandmaster, its name
 _UTC_IS_VALID, _IS_PTP_TIME, _IS_TRACEABLE = 1 << 2, 1 << 3, 1 << 4
 _UNCALIBRATED, _SLAVE = 8, 9
 _STATES = (
@@ -39,6 +39,7 @@ _STATES = (
 )
 _REFERENCES = (6, 7, 13, 14)  # clockClass of a grandmaster that has a source of time, or had one until just now
 _MOST_PORTS = 32
+_SLOWEST = 4  # of logSyncInterval: no profile sends it less often than every 16 s
 _SOCKETS = (("uds", "ptp4l"), ("uds_ro", "ptp4lro"))
 _EXACT_NS = dict(
     zip(
@@ -58,6 +59,8 @@ class PtpClock(NamedTuple):
     is_software: bool  # it steers the system's clock, and no card's
     runs_free: bool  # it measures, and steers nothing
     offset_ns: float
+    heard_ns: int  # when it last heard a Sync, by the clock that stamps; 0: none since it chose its grandmaster
+    sync_interval_s: float  # as its own port has it, which may not be its grandmaster's
     path_delay_ns: float
     clock_class: int  # of the grandmaster
     grandmaster: str
@@ -121,22 +124,24 @@ def _ask_all(asking: socket.socket, told: dict[str, str]) -> PtpClock:
         return shape.unpack_from(data), data[shape.size :]
 
     (_, ports, *_), _ = get(_DEFAULT)
-    state, number = 0, 1
+    state, number, log_interval = 0, 1, 0
     for port in range(1, min(ports, _MOST_PORTS) + 1):  # the one that follows; else the first
-        (_, found, *_), _ = get(_PORT, port)
+        (_, found, _, _, _, _, log_sync, *_), _ = get(_PORT, port)
         if port == 1 or found in (_SLAVE, _UNCALIBRATED):
-            state, number = found, port
+            state, number, log_interval = found, port, log_sync
     (_, _, stamping, length), rest = get(_PORT_PROPERTIES, number)
     (_, _, path_delay), _ = get(_CURRENT)
     (_, _, _, _, clock_class, accuracy, _, _, grandmaster), _ = get(_PARENT)
     (utc_offset, flags, _), _ = get(_PROPERTIES)
-    (offset, *_), _ = get(_STATUS)
+    (offset, heard, *_), _ = get(_STATUS)
     return PtpClock(
         _STATES[state] if state < len(_STATES) else str(state),
         rest[:length].decode("ascii", "backslashreplace"),
         stamping == _SOFTWARE,
         told.get("free_running") == "1",
         float(offset),
+        heard,
+        2.0 ** min(log_interval, _SLOWEST),
         path_delay / (1 << 16),
         clock_class,
         grandmaster.hex(),

@@ -68,12 +68,14 @@ WORDS = {
     "ptp_right": ("compliant", "steers the clock by grandmaster"),
     "ptp_unvouched": ("unreadable", "its grandmaster does not vouch for its time"),
     "ptp_source_gone": ("drifted", "it follows nobody: its port v0 is"),
+    "ptp_sync_gone": ("drifted", "it has heard no Sync for"),
     "ptp_hangs": ("unreadable", "gave no answer within 2 s at /var/run/ptp4l"),
     "ptp_full": ("unreadable", "gave no answer within 2 s at /var/run/ptp4l"),
     "ptp_and_chrony": ("drifted", "steer one clock"),
     "ptp_beside_chrony": ("compliant", "chronyd (pid"),
     "free_port": ("unreadable", "any user may listen there"),
     "true_answer": ("compliant", "steers the clock by 10.5.0.2"),
+    "answer_of_the_future": ("drifted", "the clock was set back since its last update"),
     **dict.fromkeys(HOSTILE, ("unreadable", "chronyd does not say: ")),
 }
 

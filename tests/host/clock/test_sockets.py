@@ -3,6 +3,7 @@
 import os
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import threading
@@ -167,6 +168,41 @@ def test_a_ptp4l_that_answers_rubbish_is_said_to_be_silent(place: Path, answer: 
         read_ptp_clock(HOST, keeper)
 
 
+def managed(asked: bytes, kind: int, number: int, data: bytes) -> bytes:
+    """The answer to a management message (IEEE 1588-2008, 15.4)."""
+    own, sequence = asked[20:30], asked[30:32]
+    size = 54 + len(data)
+    head = bytes([0x0D, 2]) + size.to_bytes(2, "big") + bytes(16) + bytes(10) + sequence + bytes([4, 0x7F])
+    tlv = kind.to_bytes(2, "big") + (2 + len(data)).to_bytes(2, "big") + number.to_bytes(2, "big")
+    return head + own + bytes([0, 0, 2, 0]) + tlv + data
+
+
+@needs_root
+@pytest.mark.parametrize(("log_interval", "interval_s"), [(-3, 0.125), (0, 1.0), (3, 8.0), (127, 16.0)])
+def test_a_ptp4l_says_when_it_last_heard_a_sync(place: Path, log_interval: int, interval_s: float) -> None:
+    told = {
+        0x2000: bytes([2, 0]) + (2).to_bytes(2, "big") + bytes(16),  # it has two ports, and follows at the second
+        0x2001: struct.pack("!Hqq", 1, 90 << 16, 300 << 16),
+        0x2002: bytes(32),
+        0x2003: struct.pack("!hBB", 37, 0, 0x20),
+        0xC004: bytes(10) + bytes([9, 0, 2]) + b"v0",
+        0xC000: struct.pack("!qqiiH12xi8s", 90, 1_795_879_501_709_249_285, 0, 0, 0, 1, bytes(8)),
+    }
+    ports = iter([(6, 0), (9, log_interval)])  # its state, and logSyncInterval
+
+    def answer(asked: bytes) -> list[bytes]:
+        number = int.from_bytes(asked[52:54], "big")
+        if number == 0x2004:
+            state, log = next(ports)
+            return [managed(asked, 1, number, struct.pack("!10sBbqbBbBbB", bytes(10), state, 0, 0, 1, 3, log, 1, 0, 2))]
+        return [managed(asked, 1, number, told[number])]
+
+    with serving(place / "s", answer):
+        found = read_ptp_clock(HOST, Timekeeper("ptp4l", 1, ("--uds_address", str(place / "s"))))
+    assert (found.state, found.offset_ns, found.path_delay_ns) == ("slave", 90.0, 300.0)
+    assert (found.heard_ns, found.sync_interval_s) == (1_795_879_501_709_249_285, interval_s)
+
+
 @needs_root
 @pytest.mark.parametrize(
     ("kind", "number", "data"), [(2, 0x2000, bytes(20)), (1, 0x2001, bytes(20)), (1, 0x2000, b"")], ids=range(3)
@@ -174,15 +210,11 @@ def test_a_ptp4l_that_answers_rubbish_is_said_to_be_silent(place: Path, answer: 
 def test_a_ptp4l_that_refuses_says_so(place: Path, kind: int, number: int, data: bytes) -> None:
     """An error status, another data set than was asked for, and one that is too short."""
 
-    def answer(asked: bytes) -> list[bytes]:
-        own, sequence = asked[20:30], asked[30:32]
-        size = 54 + len(data)
-        head = bytes([0x0D, 2]) + size.to_bytes(2, "big") + bytes(16) + bytes(10) + sequence + bytes([4, 0x7F])
-        tlv = kind.to_bytes(2, "big") + (2 + len(data)).to_bytes(2, "big") + number.to_bytes(2, "big")
-        return [head + own + bytes([0, 0, 2, 0]) + tlv + data]
-
     keeper = Timekeeper("ptp4l", 1, ("--uds_address", str(place / "s")))
-    with serving(place / "s", answer), pytest.raises(OSError, match=r"it refuses data set 0x2000|is too short"):
+    with (
+        serving(place / "s", lambda asked: [managed(asked, kind, number, data)]),
+        pytest.raises(OSError, match=r"it refuses data set 0x2000|is too short"),
+    ):
         read_ptp_clock(HOST, keeper)
 
 

@@ -3,14 +3,27 @@
 import errno
 import json
 import struct
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.host.clock.world import tracking
 from tunectl.host.adjtimex import read_kernel_clock
 from tunectl.host.chrony import parse_tracking
-from tunectl.host.hosttime import HostTime, Word, _of_phc2sys, across, behind, finding_of, judge, read_host_time
+from tunectl.host.hosttime import (
+    HostTime,
+    Word,
+    _of_phc2sys,
+    _of_ptp,
+    _of_timesyncd,
+    across,
+    behind,
+    finding_of,
+    judge,
+    read_host_time,
+)
 from tunectl.host.leaptable import expired_leap_table
 from tunectl.host.linuxptp import PtpClock
 from tunectl.host.ptpclock import CardClock, parse_samples
@@ -18,6 +31,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.timekeepers import Timekeeper, read_timekeepers
 from tunectl.host.timesyncd import Synced, parse_synced
 from tunectl.shapes import KernelClock, replaced
+from tunectl.wording import few
 
 KERNEL = KernelClock(True, 0, 0.0, 37, 0, 0)
 RIGHT = Word("chronyd", True, "192.0.2.1", 5e3, 80e3)
@@ -97,9 +111,34 @@ def test_another_answer_is_none(answer: bytes) -> None:
         parse_tracking(answer)
 
 
+@pytest.mark.parametrize(
+    ("at", "shape", "value"),
+    [
+        (26, "!H", 4),  # leap status
+        (26, "!H", 0xFFFF),
+        (64, "!I", float_of(-1, 15)),  # root delay
+        (68, "!I", float_of(-1, 15)),  # root dispersion
+        (72, "!I", float_of(-1, 15)),  # the interval between updates
+        (72, "!I", float_of((1 << 23) + 1, 26)),
+    ],
+)
+def test_what_cannot_be_true_is_no_answer(at: int, shape: str, value: int) -> None:
+    answer = bytearray(tracking(bytes(12)))
+    struct.pack_into(shape, answer, 28 + at, value)
+    with pytest.raises(OSError, match="cannot be true") as caught:
+        parse_tracking(bytes(answer))
+    assert caught.value.errno == errno.EPROTO
+
+
+def test_the_longest_interval_is_two_to_the_24_s() -> None:
+    answer = bytearray(tracking(bytes(12)))
+    struct.pack_into("!I", answer, 28 + 72, float_of(1 << 23, 26))
+    assert parse_tracking(bytes(answer)).interval_s == 2**24
+
+
 # ---- systemd-timesyncd's, as systemd 252 sent it
 
-BUS = {
+BUS: dict[str, Any] = {
     "ServerName": {"type": "s", "data": "ntp.example"},
     "PollIntervalUSec": {"type": "t", "data": 32000000},
     "NTPMessage": {
@@ -112,8 +151,73 @@ BUS = {
 def test_its_last_answer_has_offset_and_distance() -> None:
     text = json.dumps({"type": "a{sv}", "data": [BUS]})
     found = parse_synced(text)
-    assert found == Synced("ntp.example", 7, 32.0, 1.0005, 0.0005, 0.0015)
+    assert found == Synced("ntp.example", True, 7, 32.0, 1.0005, 0.0005, 0.0015)
     assert found.bound_s(1.0005 + 100) == pytest.approx(0.0005 + 0.0015 + 100 * 15e-6)
+
+
+def synced_by(tmp_path: Path, ahead_s: float = 0.0, poll_us: int = 32_000_000, **changed: int) -> Word:
+    """What is made of an answer that came so far in the future, with these fields of NTPMessage changed."""
+    at = {"leap": 0, "stratum": 3, "delay": 5, "dispersion": 6}
+    message = list(BUS["NTPMessage"]["data"])
+    moved = time.time_ns() // 1000 + round(ahead_s * 1e6)
+    message[8:12] = [moved, moved + 700, moved + 800, moved + 500]
+    for name, value in changed.items():
+        message[at[name]] = value
+    said = {**BUS, "NTPMessage": {"data": message}, "PollIntervalUSec": {"data": poll_us}}
+    for path, text in (
+        ("run/systemd/system/x", ""),
+        ("usr/bin/busctl", ""),
+        ("tunectl-answers/timesync", json.dumps({"data": [said]})),
+    ):
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text(text)
+    return _of_timesyncd(Sysroot(str(tmp_path)), Timekeeper("systemd-timesyncd", 9))
+
+
+@pytest.mark.parametrize(
+    ("changed", "outcome", "said"),
+    [
+        ({}, "compliant", "by ntp.example: it is off by 500 µs, and by 2 ms at most"),
+        ({"ahead_s": -300.0}, "drifted", "ntp.example has not answered for 300"),
+        ({"ahead_s": 3600.0}, "drifted", "the clock was set back since its last update"),
+        ({"ahead_s": 3e7}, "drifted", "the clock was set back since its last update"),
+        ({"leap": 3}, "drifted", "its server ntp.example says that it is not synchronised itself"),
+        ({"stratum": 16}, "drifted", "its server ntp.example says that it is not synchronised itself"),
+        ({"stratum": 0}, "drifted", "its server ntp.example says that it is not synchronised itself"),
+        ({"dispersion": -(10**7)}, "unreadable", "or cannot be true"),
+        ({"delay": -1}, "unreadable", "or cannot be true"),
+        ({"poll_us": 10**15, "ahead_s": -1e6}, "unreadable", "or cannot be true"),
+        ({"poll_us": -1}, "unreadable", "or cannot be true"),
+    ],
+)
+def test_what_timesyncd_says_is_believed_where_it_can_be_true(
+    tmp_path: Path, changed: dict[str, Any], outcome: str, said: str
+) -> None:
+    found = judge(HostTime(KERNEL, (), (synced_by(tmp_path, **changed),)), 3e6)
+    assert found.outcome == outcome
+    assert said in found.reason
+
+
+@pytest.mark.parametrize(
+    ("files", "why", "fix"),
+    [
+        (
+            ("run/systemd/system/x", "usr/bin/busctl"),
+            "it gave no answer",
+            "see in its log why systemd-timesyncd gives no",
+        ),
+        (("run/systemd/system/x",), "there is no systemd, or no busctl", "run as root on the host itself"),
+    ],
+)
+def test_a_timesyncd_that_hangs_is_to_be_started_again(
+    tmp_path: Path, files: tuple[str, ...], why: str, fix: str
+) -> None:
+    for path in files:
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text("")
+    word = _of_timesyncd(Sysroot(str(tmp_path)), Timekeeper("systemd-timesyncd", 9))
+    assert why in word.lack
+    assert str(word.fix).startswith(fix)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +256,7 @@ def test_the_narrowest_reading_counts() -> None:
 
 
 CARD = Word("ptp4l", False, "grandmaster 1", 20.0, 500.0, is_of_card=True, tai_s=37)
-CLOCK = PtpClock("slave", "eth0", False, False, 20.0, 300.0, 6, "1", 100.0, True, 37, True)
+CLOCK = PtpClock("slave", "eth0", False, False, 20.0, 1, 1.0, 300.0, 6, "1", 100.0, True, 37, True)
 PHC2SYS = Word("phc2sys", True, "/dev/ptp0")
 
 
@@ -194,6 +298,36 @@ def test_phc2sys_behind_a_ptp4l_that_does_not_say(tmp_path: Path, error: int, wh
     assert str(found.fix).startswith(fix)
 
 
+@pytest.mark.parametrize(
+    ("ago_s", "interval_s", "outcome", "said"),
+    [
+        (0.0, 1.0, "compliant", ""),
+        (14.0, 0.125, "compliant", ""),
+        (18.0, 0.125, "drifted", "it has heard no Sync for 18.0 s"),
+        (100.0, 16.0, "compliant", ""),
+        (130.0, 16.0, "drifted", "it has heard no Sync for 130.0 s"),
+        (-3600.0, 1.0, "drifted", "the clock was set back since its last update"),
+        (None, 1.0, "unreadable", "has heard no Sync since it chose its grandmaster"),
+    ],
+)
+def test_a_ptp4l_that_hears_no_sync_is_not_taken_at_its_last_word(
+    ago_s: float | None, interval_s: float, outcome: str, said: str
+) -> None:
+    heard_ns = 0 if ago_s is None else time.time_ns() - round(ago_s * 1e9)
+    clock = CLOCK._replace(is_software=True, heard_ns=heard_ns, sync_interval_s=interval_s)
+    word = _of_ptp(Sysroot("/"), Timekeeper("ptp4l", 8), clock)
+    found = judge(HostTime(KERNEL, (), (word,)), LIMIT_NS)
+    assert (found.outcome, said in found.reason) == (outcome, True)
+
+
+def test_what_a_card_stamped_is_compared_with_that_card_alone() -> None:
+    """The system's clock may be 37 s or years from it; this one cannot be read."""
+    word = _of_ptp(Sysroot("/"), Timekeeper("ptp4l", 8), CLOCK._replace(interface="none", heard_ns=time.time_ns()))
+    assert "when ptp4l (pid 8, for 0 s) last heard a Sync is not known: the clock of none is not read" in word.lack
+    copying = behind(RIGHT._replace(source="PHC0"), [word])
+    assert judge(HostTime(KERNEL, (), (copying, word)), LIMIT_NS).outcome == "unreadable"
+
+
 def test_a_card_that_nobody_vouches_for_bounds_nothing() -> None:
     word = across(PHC2SYS, CARD._replace(bound_ns=None), CLOCK, CardClock(37_000_000_000, 10), "/dev/ptp0")
     assert judge(HostTime(KERNEL, (), (word,)), LIMIT_NS).outcome == "unreadable"
@@ -204,6 +338,10 @@ def test_chronyds_bound_grows_by_that_of_the_card_that_it_copies() -> None:
     assert (word.offset_ns, word.bound_ns) == (5e3 + 20, 80e3 + 500)
     unvouched = behind(RIGHT, [CARD._replace(bound_ns=None, lack="nobody vouches")])
     assert judge(HostTime(KERNEL, (), (unvouched,)), LIMIT_NS).reason.startswith("nobody vouches; the kernel")
+    hung = Word("ptp4l", False, lack="it hangs", is_of_card=True)
+    assert judge(HostTime(KERNEL, (), (behind(RIGHT, [hung]), hung)), LIMIT_NS).reason.startswith(
+        "it hangs; the kernel"
+    )
     assert behind(RIGHT, []) is RIGHT  # a card that keeps itself right, as some clouds have
 
 
@@ -316,6 +454,31 @@ def test_the_words_against_a_limit(words: tuple[Word, ...], outcome: str, said: 
     assert found.outcome == outcome
     assert said in found.reason
     assert bool(found.fix) == (outcome != "compliant")
+
+
+@pytest.mark.parametrize("word", [RIGHT, RIGHT._replace(keeper="ptp4l"), RIGHT._replace(steers=False)])
+@pytest.mark.parametrize("bound_ns", [4999.0, 0.0, -7.45])
+def test_a_bound_below_the_offset_is_none(word: Word, bound_ns: float) -> None:
+    found = judge(HostTime(KERNEL, (), (word._replace(bound_ns=bound_ns),)), LIMIT_NS)
+    assert (found.outcome, found.bound_ns) == ("unreadable", None)
+    assert "and that cannot be true" in found.reason
+
+
+@pytest.mark.parametrize("path_delay_ns", [300e6, -300e6])
+def test_a_path_delay_counts_by_its_size(path_delay_ns: float) -> None:
+    clock = CLOCK._replace(is_software=True, heard_ns=time.time_ns(), path_delay_ns=path_delay_ns)
+    word = _of_ptp(Sysroot("/"), Timekeeper("ptp4l", 8), clock)
+    assert word.bound_ns == 20 + 150e6 + 100
+
+
+def test_each_who_steers_is_named_once() -> None:
+    first, second, watching = (Timekeeper("chronyd", pid, args) for pid, args in ((7, ()), (8, ()), (9, ("-x",))))
+    both = RIGHT._replace(keeper=few([first, second, watching]))
+    found = judge(HostTime(KERNEL, (first, second, watching), (both,)), LIMIT_NS)
+    named = "chronyd (pid 7, for 0 s) and chronyd (pid 8, for 0 s) steer one clock"
+    assert found.reason.split(";")[0] == named
+    found = judge(HostTime(KERNEL, (first, watching), (RIGHT._replace(keeper=few([first, watching])),)), LIMIT_NS)
+    assert found.outcome == "compliant"
 
 
 def test_a_synchronised_kernel_proves_nothing() -> None:

@@ -117,9 +117,11 @@ VOUCHED = (
 )
 
 
-def grandmaster(*, vouches: bool = True) -> subprocess.Popen[bytes]:
+def grandmaster(*, vouches: bool = True, conf: str = "") -> subprocess.Popen[bytes]:
     """A ptp4l at the other end that leads; it says that its time is traceable where it `vouches` for it."""
-    (RUN / "far.conf").write_text(f"{PTP}clockClass 6\nfree_running 1\npriority1 10\nuds_address /run/far-ptp4l\n")
+    (RUN / "far.conf").write_text(
+        f"{PTP}clockClass 6\nfree_running 1\npriority1 10\nuds_address /run/far-ptp4l\n{conf}\n"
+    )
     leading = start("ptp4l", "-f", "/run/far.conf", "-i", "v1", "-m", "-q", is_far=True)
     deadline = time.monotonic() + PATIENCE_S
     argv = (
@@ -285,6 +287,18 @@ def ptp_source_gone() -> Look | None:
     return until(is_wrong)
 
 
+def ptp_sync_gone() -> Look | None:
+    """Its grandmaster goes on to announce itself, and sends the time no more."""
+    leading = grandmaster()
+    ptp4l(conf="announceReceiptTimeout 100")
+    if until(is_right) is None:
+        return None
+    leading.terminate()
+    leading.wait()
+    grandmaster(conf="logSyncInterval 12")
+    return until(is_wrong)
+
+
 def ptp_hangs() -> Look | None:
     """It did, and says nothing any more."""
     grandmaster()
@@ -352,10 +366,12 @@ def answering(answer: Callable[[bytes], Iterator[bytes]], wanted: Wanted = is_un
     return until(lambda seen, judged: bool(seen.keepers) and wanted(seen, judged), 30)
 
 
-def tracking(asked: bytes, sequence: bytes = b"", status: int = 0, size: int = 104, version: int = 6) -> bytes:
+def tracking(
+    asked: bytes, sequence: bytes = b"", status: int = 0, size: int = 104, version: int = 6, ahead_s: int = 0
+) -> bytes:
     """An answer that finds the clock right, but for what is asked for."""
     head = struct.pack("!BBxxHHHxxxxxx", version, 2, 33, 5, status) + (sequence or asked[8:12]) + bytes(8)
-    body = struct.pack("!I4s12xHxxHHIII", 0x0A050002, bytes([10, 5, 0, 2]), 1, 1, 0, 0, int(time.time()), 0)
+    body = struct.pack("!I4s12xHxxHHIII", 0x0A050002, bytes([10, 5, 0, 2]), 1, 1, 0, 0, int(time.time()) + ahead_s, 0)
     return (head + body).ljust(104, b"\0").ljust(size, b"\0")[:size]
 
 
@@ -373,6 +389,7 @@ HOSTILE: dict[str, Callable[[bytes], Iterator[bytes]]] = {
     "other-sequence": lambda asked: iter((tracking(asked, sequence=b"none"),)),
     "refusal": lambda asked: iter((tracking(asked, status=9),)),
     "other-version": lambda asked: iter((tracking(asked, version=7),)),
+    "all-ones": lambda asked: iter((tracking(asked)[:28].ljust(104, b"\xff"),)),
     "too-short": lambda asked: iter((tracking(asked, size=40),)),
     "too-long": lambda asked: iter((tracking(asked, size=60_000),)),
     "flood": flood,
@@ -390,6 +407,11 @@ def true_answer() -> Look | None:
     return answering(lambda asked: iter((tracking(asked),)), is_right)
 
 
+def answer_of_the_future() -> Look | None:
+    """It was given before somebody set the clock back by an hour."""
+    return answering(lambda asked: iter((tracking(asked, ahead_s=3600),)), is_wrong)
+
+
 CASES: dict[str, Case] = {
     **{
         case.__name__: case
@@ -404,8 +426,9 @@ CASES: dict[str, Case] = {
                 chrony_at_its_path,
                 two_chronyds,
             ),
-            *(ptp_hangs, ptp_full),
+            *(ptp_hangs, ptp_full, ptp_sync_gone),
             *(ptp_right, ptp_unvouched, ptp_source_gone, ptp_and_chrony, ptp_beside_chrony, free_port, true_answer),
+            answer_of_the_future,
         )
     },
     **{name: lambda answer=answer: answering(answer) for name, answer in HOSTILE.items()},  # type: ignore[misc]
