@@ -132,7 +132,8 @@ def test_a_list_of_them_on_a_page(typing: Typist, name: str) -> None:
             Document("check", HOST, "", {"verdict": "drifted", "findings": found}, tuple(found)), "text", width=80
         )
         lines = [line for one in todo(actions_of(found)) for line in one.typed]
-        assert all(line in page for line in lines)
+        whole = re.sub(r" \\\n +", " ", page)  # a long command goes on in the next line
+        assert all(line in whole for line in lines)
         started = [each for line in lines for each in typing.types(line)]
         assert started == [each for command in commands for each in meant(command)]
 

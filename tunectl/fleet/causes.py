@@ -71,26 +71,26 @@ def by_text(reasons: Iterable[str], *, own_words: bool = False) -> Iterator[Told
 def _decisive(document: Preflight) -> list[JudgedTarget]:
     """The findings that the document's reasons are about: what fails, or else what waits or is not known."""
     sections = (document.verify, document.check, document.thermal)
-    findings = [one for section in sections if section for one in section.findings if one.outcome in _OPEN]
-    failing = [one for one in findings if fails_gate(one)]
-    spent = {one.knob for one in failing}
+    findings = [finding for section in sections if section for finding in section.findings if finding.outcome in _OPEN]
+    failing = [finding for finding in findings if fails_gate(finding)]
+    spent = {finding.knob for finding in failing}
     told = set(document.reasons_about) - spent
-    return failing + [one for one in findings if one.outcome in _NOT_NOW and one.knob in told]
+    return failing + [finding for finding in findings if finding.outcome in _NOT_NOW and finding.knob in told]
 
 
 def _told(cause: Cause, alike: Sequence[JudgedTarget]) -> Told:
     """What is said of them: the first one's sentence."""
-    one = alike[0]
-    said = sentence(str(parse_target(one.target, one.knob)), standing(one), one.reason)
-    return Told(cause, len(alike), said, one.observed, one.desired)
+    finding = alike[0]
+    said = sentence(str(parse_target(finding.target, finding.knob)), standing(finding), finding.reason)
+    return Told(cause, len(alike), said, finding.observed, finding.desired)
 
 
-def _cause(one: JudgedTarget) -> Cause:
-    observed, points, lacks = one.observed, one.points, ""
+def _cause(finding: JudgedTarget) -> Cause:
+    observed, points, lacks = finding.observed, finding.points, ""
     word = observed if isinstance(observed, str) and not _NUMBERS.search(observed) else ""
     if points:  # of a boot argument: at which of them it fails
         lacks = ", ".join(point for point in _POINTS if points.get(point) != points.get("asked")).replace("_", " ")
-    return _cause_of(one.knob, one.target, one.outcome, one.severity, word, lacks, one.fix)
+    return _cause_of(finding.knob, finding.target, finding.outcome, finding.severity, word, lacks, finding.fix)
 
 
 # The same targets lack the same on host after host.
