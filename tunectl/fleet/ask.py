@@ -265,12 +265,6 @@ ORDER BY made, session, what
 """
 
 
-_UNSHOWN = UNSHOWN.replace("{", "{{").replace("}", "}}")
-# What a spreadsheet takes for a formula has an apostrophe before it; what a terminal obeys is no character any more.
-_SHOWN = f"regexp_replace({{0}}::VARCHAR, '{_UNSHOWN}', '\N{REPLACEMENT CHARACTER}', 'g')"
-_HARMLESS = f"regexp_replace({_SHOWN}, '{FORMULA}', '''\\0')"
-
-
 def export(connection: "Engine", table: str, fmt: str, path: Path, *, raw: bool) -> None:
     """A table as a file, csv or parquet; with `raw` also CSV has each text as the hosts wrote it."""
     texts = ["session", *(name for name, kind in columns(table).items() if kind.startswith("VARCHAR"))]
@@ -278,6 +272,11 @@ def export(connection: "Engine", table: str, fmt: str, path: Path, *, raw: bool)
     if isinstance(connection, Connection):
         connection.export(table, fmt, path, texts)
         return
-    cells = f"* REPLACE ({', '.join(f'{_HARMLESS.format(name)} AS {name}' for name in texts)})" if texts else "*"
+    # A formula of a spreadsheet has an apostrophe before it; what a terminal obeys is no character any more.
+    shown = [f"regexp_replace({name}::VARCHAR, '{UNSHOWN}', '\N{REPLACEMENT CHARACTER}', 'g')" for name in texts]
+    harmless = [
+        f"regexp_replace({each}, '{FORMULA}', '''\\0') AS {name}" for name, each in zip(texts, shown, strict=True)
+    ]
+    cells = f"* REPLACE ({', '.join(harmless)})" if texts else "*"
     quotes = f", FORCE_QUOTE ({', '.join(texts)})" if texts else ""  # another separator than ours begins no cell
     connection.execute(f"COPY (SELECT {cells} FROM {table}) TO {literal(path)} (FORMAT {fmt}{quotes})")

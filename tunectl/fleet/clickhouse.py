@@ -181,11 +181,10 @@ class Connection:
 
     def export(self, table: str, fmt: str, path: Path, harmless: Sequence[str]) -> None:
         """A table as a file; in `harmless` columns no text is a formula or an escape sequence."""
-        shown = f"replaceRegexpAll(toString({{0}}), {_literal(UNSHOWN)}, '\N{REPLACEMENT CHARACTER}')"
-        cells = [
-            f"replaceRegexpOne({shown}, {_literal(FORMULA)}, '\\'\\\\0') AS {{0}}".replace("{0}", name)
-            for name in harmless
-        ]
+        unshown, formula = _literal(UNSHOWN), _literal(FORMULA)
+        shown = [f"replaceRegexpAll(toString({name}), {unshown}, '\N{REPLACEMENT CHARACTER}')" for name in harmless]
+        pairs = zip(harmless, shown, strict=True)
+        cells = [f"replaceRegexpOne({each}, {formula}, '\\'\\\\0') AS {name}" for name, each in pairs]
         replaced = f" REPLACE ({', '.join(cells)})" if cells else ""
         only = f" WHERE session IN ({', '.join(map(_literal, self._sessions))})" if self._sessions else ""
         query = f"SELECT *{replaced} FROM (SELECT * FROM {table}{only}) FORMAT {_FORMATS[fmt]}".encode()
