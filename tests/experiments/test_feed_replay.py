@@ -11,7 +11,7 @@ from tunectl.compare.conditions import case_conditions as differences
 from tunectl.errors import UsageError
 from tunectl.experiments.capture import Capture, Message, Replay
 from tunectl.experiments.feed import MOST_A_SECOND, FeedRequest, replayed
-from tunectl.experiments.frame import LONGEST_S
+from tunectl.probe.budget import LONGEST_S
 from tunectl.report.feed import feed_conditions
 from tunectl.shapes import Feed, FeedCase, FeedReplay
 

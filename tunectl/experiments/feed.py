@@ -16,11 +16,12 @@ from tunectl.errors import TunectlError, UsageError
 from tunectl.experiments import ends
 from tunectl.experiments.capture import MOST_MESSAGES, Replay, read_capture
 from tunectl.experiments.feed_cells import TWO_LINES, RawCase, RoundTrip, explained_feed
-from tunectl.experiments.frame import LONGEST_S, Takes, check_duration, chosen, listed, within
+from tunectl.experiments.frame import Takes, check_duration, chosen, listed, within
 from tunectl.experiments.link import SMALLEST, Asked, Link, linked, require_reach
 from tunectl.host.counters import rises
 from tunectl.host.nics import ALL, Stamping, read_nic_drops, read_softnet_drops, read_stamping
 from tunectl.host.sysroot import Sysroot
+from tunectl.probe.budget import LONGEST_S
 from tunectl.work import Tell, Work
 
 MOST_A_SECOND = 1_000_000

@@ -16,6 +16,7 @@ from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.experiments.tick_figures import Figures
 from tunectl.host.sysroot import Sysroot
+from tunectl.probe.budget import LONGEST_S
 from tunectl.probe.counter import shown_clock
 from tunectl.probe.hostfiles import Machine, machine_of
 from tunectl.probe.jitter_warnings import throttling
@@ -23,7 +24,6 @@ from tunectl.probe.runner import given
 from tunectl.shapes import AnyCase, Counter, Maybe, Measured, about, typed
 
 _LONGEST_LIST = 16
-LONGEST_S = 86_400
 
 
 Count = Annotated[int, Meta(ge=0)]

@@ -8,10 +8,8 @@ from tunectl.experiments.feed_budget import WHERE
 from tunectl.fix import Fix, to_decide, to_type
 from tunectl.preflight.beside import Beside
 from tunectl.preflight.gate import Problem
-from tunectl.probe.budget import needed_s
+from tunectl.probe.budget import LONGEST_S, needed_s
 from tunectl.shapes import Feed, Jitter
-
-_A_DAY_S = 86400
 
 
 def to_prove(
@@ -91,7 +89,7 @@ def _to_judge(probe: Jitter, loads: Sequence[str]) -> Iterator[Fix]:
         return
     if budget.not_judged:
         longest = max(needed_s(limits).values())
-        if longest <= _A_DAY_S:
+        if longest <= LONGEST_S:
             yield to_type(kinds.preflight(loads, seconds=math.ceil(longest)))
         else:
             yield to_decide(

@@ -30,7 +30,7 @@ from tunectl.wording import plain
 OBSERVATIONS = 10
 USUAL_S = 5.0  # how long a run is where its limits need no longer one
 MOST_S = 60.0  # longer runs have to be asked for
-LONGEST_S = 86_400.0  # and no run is longer
+LONGEST_S = 86_400  # and no run is longer
 
 
 def _value(result: Jitter, cpu: Cpu, name: str) -> float:
