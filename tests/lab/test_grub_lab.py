@@ -133,7 +133,8 @@ def agree(disk: GrubDisk) -> str | None:
     theirs = disk.boot()
     disk.refresh()
     if isinstance(ours, BootEntry):
-        assert theirs == f"BOOT_IMAGE={kernel_text([ours.image])} {ours.args}".rstrip()
+        # An argument that is empty and quoted leaves its space at the end.
+        assert theirs == f"BOOT_IMAGE={kernel_text([ours.image])}{ours.args and ' '}{ours.args}"
     else:
         assert not ours.known or theirs is None
     return theirs and theirs.removeprefix("BOOT_IMAGE=")

@@ -103,6 +103,11 @@ def test_a_tick_is_found_in_noise(hz: float, noise: float) -> None:
     assert has_tick(hz, noise, 0.002, 0)
 
 
+@pytest.mark.parametrize(("hz", "seed"), [(250, 0), (300, 5)])
+def test_a_tick_whose_longest_gaps_come_at_every_second_moment_is_one(hz: float, seed: int) -> None:
+    assert has_tick(hz, 1, 0.005, seed)
+
+
 @pytest.mark.parametrize("kind", sorted(SECONDS))
 @pytest.mark.parametrize("per_s", [0, 10])
 def test_a_second_is_found_in_noise(kind: str, per_s: float) -> None:
@@ -171,6 +176,14 @@ def test_timers_are_found_and_none_is_told_as_a_multiple(length_us: int) -> None
 def comb(period: float, length: float, first: float = 0.5 * MS, gap: float = 2e3) -> list[Gap]:
     """Gaps exactly on time."""
     return [Gap(first + k * period, first + k * period + gap, "") for k in range(int((length - first) / period) + 1)]
+
+
+@pytest.mark.parametrize(("longer", "first_ms", "told_ms"), [(1.5, 5, [4]), (1.51, 5, [4, 8]), (1.5, 5.3, [8, 8])])
+def test_two_that_take_turns_are_one_where_they_are_alike(longer: float, first_ms: float, told_ms: list[float]) -> None:
+    length = 5 * SECOND
+    other = comb(8 * MS, length, first_ms * MS, 2e3 * longer)
+    told = found(sorted(comb(8 * MS, length, 1 * MS) + other), length)
+    assert [one.period_ns / MS for one in told] == told_ms
 
 
 @pytest.mark.parametrize(("periods", "claimed"), [(11, 0), (11.9, 0), (12, 1), (13, 1)])

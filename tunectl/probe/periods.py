@@ -17,7 +17,9 @@ known where its halves, thirds, fifths and sevenths could be seen as well.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 from math import floor
 from statistics import fmean, median
 from typing import NamedTuple
@@ -137,6 +139,8 @@ def find_periods(
         return Found(list(_described(search.claims)), 0)
     for least in search.levels():
         search.look(least)
+    while search.join():
+        pass
     claims = sorted(_originals(list(search.settled())), key=lambda claim: claim.series.period)
     return Found(list(_described(claims))[:MOST], search.searched_ns)
 
@@ -192,6 +196,17 @@ class _Search:
             claim = Claim(series, [fresh[index] for index in series.members], length)
             self.claims.append(claim)
             self._taken.update(claim.gaps)
+
+    def join(self) -> bool:
+        """Of a tick's longest gaps each second moment may have most by chance: two alike that take turns are one."""
+        claims = list(self.settled())
+        for claim, other in combinations(claims, 2):
+            if _take_turns(claim, other):
+                half = replace(claim.series, period=claim.series.period / 2)
+                joined = Claim(half, sorted(claim.gaps + other.gaps), min(claim.length, other.length))
+                self.claims = [joined, *(rest for rest in claims if rest not in (claim, other))]
+                return True
+        return False
 
     def settled(self) -> Iterator[Claim]:
         """What holds of the periods, once each has all its gaps."""
@@ -325,6 +340,17 @@ def _originals(claims: Sequence[Claim]) -> Iterator[Claim]:
         within = [other for other in claims if _is_part(claim.series, other.series)]
         if not within or claim.usual > _ALIKE * sum(other.usual for other in within):
             yield claim
+
+
+def _take_turns(claim: Claim, other: Claim) -> bool:
+    """Have they one period and one length, and comes each in the middle between two of the other's moments?"""
+    series = claim.series
+    turn = (other.series.phase - series.phase) / series.period % 1
+    return (
+        abs(other.series.period / series.period - 1) <= _LOCKED
+        and abs(turn - 0.5) <= WINDOWS[0]
+        and max(claim.usual, other.usual) <= _ALIKE * min(claim.usual, other.usual)
+    )
 
 
 def _is_part(series: Series, of: Series) -> bool:
