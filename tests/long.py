@@ -74,14 +74,17 @@ def _causes(platform: str) -> Part:
     return _tests(f"causes-{platform}", plays, *words, TUNECTL_LAB="required", TUNECTL_LAB_PLATFORM=platform)
 
 
-def _trials(platform: str) -> Part:
-    """On another platform than the usual one: what its boot loader has a part in."""
-    plays = f"the boots that are tried, of the part trials: {PLATFORMS[platform].what}"
-    words = ("-m", "lab", "tests/lab/test_trials_lab.py", "tests/lab/test_watchdog_lab.py", "-k", _OF_A_LOADER)
-    return _tests(f"trials-{platform}", plays, *words, TUNECTL_LAB="required", TUNECTL_LAB_PLATFORM=platform)
+def _trials(name: str, what: str, platform: str, keywords: str) -> Part:
+    """Of the tests of changes that wait for their confirmation, those that these words name."""
+    words = ("-m", "lab", "tests/lab/test_trials_lab.py", "tests/lab/test_watchdog_lab.py", "-k", keywords)
+    plays = f"{what}: {PLATFORMS[platform].what}"
+    return _tests(f"{name}-{platform}", plays, *words, TUNECTL_LAB="required", TUNECTL_LAB_PLATFORM=platform)
 
 
-_OF_A_LOADER = "tried or does_not_boot or prove_itself or no_try or preflight or kexec or watchdog"
+# What a platform's boot loader has a part in: boots that are tried and come up, and those that do not.
+_UP = "was_tried or in_a_tried or tried_boot or no_try or preflight or kexec"
+_DOWN = "does_not_boot or prove_itself or watchdog"
+_LOADERS = ("bookworm", "trixie", "uki")
 _CAGE = "test_ansible_lab.py"
 _FIRST_HALF = "roll_takes or timer_comes or second_run or may_trade or drift_is_found"
 PARTS = (
@@ -106,9 +109,11 @@ PARTS = (
     _lab("grub", "GRUB itself boots what grub-emu is asked, and sixty made-up configurations", "test_grub_lab.py"),
     _lab("product", "killed and power lost at each moment, twenty rounds, the lab's own tests",
          "test_product.py", "test_lab_itself.py"),
-    _lab("trials", "whatever ends a trial, the host has one set: panics, prompts, power lost, disks full",
-         "test_trials_lab.py"),
-    *map(_trials, ("trixie", "uki")),
+    _trials("confirmed", "whatever ends a change that waits, the host has one set: power lost, a full disk",
+            "bookworm", f"not ({_UP} or {_DOWN})"),
+    *(_trials("trials", "boots that are tried, confirmed or not", platform, _UP) for platform in _LOADERS),
+    *(_trials("hangs", "boots that are tried and do not come up: panics, prompts, hangs", platform, _DOWN)
+      for platform in _LOADERS),
     _lab("isolation", "isolation without a reboot, the probe on a real kernel",
          "test_runtime_isolation_lab.py", "test_probe_lab.py"),
     *map(_causes, ("bookworm", "trixie")),
