@@ -78,12 +78,11 @@ def test_the_tick_is_off_under_a_spinner_and_on_elsewhere(in_force: Lab) -> None
     spin = "sh -c 'while :; do :; done' >/dev/null 2>&1 &"
     in_force.run(f"taskset -c 2 {spin} taskset -c 1 {spin} sleep 1")
     before = interrupts(in_force, "LOC")
-    in_force.run("sleep 5")
+    in_force.wait_for(f"[ $(awk '/LOC:/ {{print $3}}' /proc/interrupts) -gt {before[1] + 500} ]", 300)
     after = interrupts(in_force, "LOC")
     in_force.run("pkill -f 'while :'", check=False)
     rose = [now - then for then, now in zip(before, after, strict=True)]
-    assert rose[2] < 100, rose
-    assert rose[1] > 500, rose
+    assert rose[2] < rose[1] / 5, rose
 
 
 def test_the_story_ends_in_a_go_that_was_measured_and_judged(tuned: Lab) -> None:
