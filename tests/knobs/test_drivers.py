@@ -10,6 +10,7 @@ from tests.trees import write
 from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
+from tunectl.knobs.drivers.irqaffinity import IrqFacts
 from tunectl.knobs.row import Facts, View
 from tunectl.model import Outcome, Reading, Scope, Setting, State, Target
 from tunectl.tuning.plan import diff
@@ -229,6 +230,7 @@ def test_a_mask_that_the_kernel_manages_may_be_wider(tmp_path: Path, facts: Fact
     seen = view(tmp_path, irq("0-3", "0"))
     (tmp_path / "proc/irq/32/smp_affinity_list").chmod(0o644 if facts.refused else 0o444)
     reading = readings("irq.affinity", seen, HOUSEKEEPING)["32"]
+    assert reading.of_facts(IrqFacts).settable is (None if facts.refused else False)
     assert knob.judge is not None
     judged = knob.judge(knob, HOUSEKEEPING, reading, facts)
     assert (judged.outcome, judged.observed) == (Outcome.COMPLIANT, "0")

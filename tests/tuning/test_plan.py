@@ -283,7 +283,7 @@ def test_findings_keep_the_order_of_the_settings() -> None:
 
 
 def interrupt(
-    asked: frozenset[int], effective: frozenset[int], device: str = "nvme0q3", settable: bool = False
+    asked: frozenset[int], effective: frozenset[int], device: str = "nvme0q3", settable: bool | None = False
 ) -> Reading:
     return read("irq.affinity", effective or asked, "27", facts=IrqFacts(asked, effective, device, settable))
 
@@ -351,6 +351,35 @@ def test_isolcpus_with_managed_irq_pending_makes_a_managed_interrupt_harmless() 
     pending = read("boot.isolcpus", None, facts=facts_of(booted=None, upcoming=plain))
     plan = diff(settings, [interrupt(EVERYWHERE, ISOLATED), pending], REFUSED, (), TODAY)
     assert plan.findings[0].harmful
+
+
+LAX = interrupt(EVERYWHERE, HOUSEKEEPING, settable=None)  # before 6.12
+TRIED = Target("irq.affinity", "27")
+
+
+@pytest.mark.parametrize(
+    ("reading", "booted", "facts", "outcome", "changes"),
+    [
+        (LAX, MANAGED, Facts(), Outcome.UNREADABLE, 1),  # only a write tells
+        (LAX, MANAGED, Facts(refused=frozenset({TRIED})), Outcome.COMPLIANT, 0),
+        (LAX, MANAGED, Facts(moved=frozenset({TRIED})), Outcome.DRIFTED, 1),
+        (LAX, None, Facts(), Outcome.DRIFTED, 1),  # nothing keeps it off these CPUs
+        (LAX, Isolcpus(frozenset({"domain"}), ISOLATED), Facts(), Outcome.DRIFTED, 1),
+        (LAX, Isolcpus(frozenset({"managed_irq"}), frozenset({2})), Facts(), Outcome.DRIFTED, 1),
+        (interrupt(EVERYWHERE, HOUSEKEEPING, settable=True), MANAGED, Facts(), Outcome.DRIFTED, 1),
+        (interrupt(EVERYWHERE, HOUSEKEEPING, settable=False), MANAGED, Facts(), Outcome.COMPLIANT, 0),
+        (interrupt(EVERYWHERE, ISOLATED, settable=None), MANAGED, Facts(), Outcome.DRIFTED, 1),
+    ],
+)
+def test_whether_the_kernel_keeps_an_interrupt_off_itself_is_unknown_until_a_write_tells(
+    reading: Reading, booted: Isolcpus | None, facts: Facts, outcome: Outcome, changes: int
+) -> None:
+    settings = [Setting("irq.affinity", HOUSEKEEPING, ""), Setting("boot.isolcpus", booted or MANAGED, "")]
+    isolcpus = read("boot.isolcpus", booted, facts=facts_of(booted=booted, upcoming=booted))
+    plan = diff(settings, [reading, isolcpus], facts, (), TODAY)
+    assert plan.findings[0].outcome is outcome
+    assert [change.value for change in plan.changes if change.knob == "irq.affinity"] == [HOUSEKEEPING] * changes
+    assert [task.kind for task in plan.findings[0].fix.tasks] == [Kind.APPLY] * changes
 
 
 # ---- boot arguments: asked, next boot, this boot, kernel

@@ -5,7 +5,7 @@ and a column's place is never its CPU's number (fs/proc/interrupts.c, kernel/irq
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import compress
 from types import MappingProxyType
 from typing import NamedTuple
@@ -156,15 +156,22 @@ def threads_always(root: Sysroot) -> bool:
     return root.get(REALTIME) == "1" or "PREEMPT_RT" in root.get(VERSION).split()
 
 
+def tells_settable(modes: Iterable[int | None]) -> bool:
+    """Do the modes of smp_affinity_list say which interrupts this kernel moves?
+
+    Since 6.12 it shows 0444 for what it refuses to move, some on every host; where no line has that, the mode says
+    nothing (kernel/irq/proc.c, register_irq_proc).
+    """
+    return any(mode is not None and not mode & 0o222 for mode in modes)
+
+
 def read_irqs(root: Sysroot) -> tuple[Irq, ...]:
     """Every interrupt of /proc/irq in ascending order. Never raises for what a host lacks."""
     table = parse_interrupts(root.get_text("proc/interrupts"))
     with open_folder(root, "proc/irq") as lines, open_folder(root, "sys/kernel/irq") as described:
         names = sorted(filter(str.isdecimal, lines.names), key=int)
         modes = {name: lines.mode(name, "smp_affinity_list") for name in names}
-        # Since 6.12 the kernel shows 0444 for what it refuses to move; where no line has it, the mode says nothing
-        # (kernel/irq/proc.c, register_irq_proc).
-        tells = any(mode is not None and not mode & 0o222 for mode in modes.values())
+        tells = tells_settable(modes.values())
         irqs = []
         for name in names:
             row, node = table.rows.get(name), lines.get(name, "node")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tunectl.command import as_data
-from tunectl.fix import NOTHING, to_decide
+from tunectl.fix import APPLY, NOTHING, to_decide
 from tunectl.knobs.codecs import CPULIST, CPUMASK
 from tunectl.knobs.drivers.irqaffinity import IrqAffinity, IrqFacts
 from tunectl.knobs.drivers.irqbalance import BanList, judge_ban
@@ -22,7 +22,8 @@ KEPT_OFF = to_decide(
 def judge_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """An interrupt is where it should be when it is delivered to housekeeping CPUs, and its mask has no others.
 
-    One that the kernel manages has a mask of its own, which nobody else can write: there the first is enough. One that
+    One that the kernel manages has a mask of its own, which nobody else can write: there the first is enough. Before
+    6.12 only a write tells which these are: with isolcpus=managed_irq one that nobody has tried is unknown. One that
     no driver uses cannot fire: the default mask, on which it would start, has a row of its own.
     """
     show = knob.codec.show
@@ -37,7 +38,7 @@ def judge_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judge
         reason = f"accepted; the kernel moves it away from CPU {show(found.effective)} with its next interrupt"
         return Judgement(Outcome.COMPLIANT, show(found.asked), show(desired), reason)
     device = f" ({as_data(found.device)})" if found.device else ""
-    managed = (knob.name, reading.instance) in facts.refused or not found.settable
+    managed = (knob.name, reading.instance) in facts.refused or found.settable is False
     lax = bool(found.effective) and found.effective <= desired and not found.asked.isdisjoint(desired)
     if lax and (managed or facts.journal):
         return Judgement(Outcome.COMPLIANT, show(found.effective), show(desired))
@@ -48,8 +49,19 @@ def judge_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judge
             f"the journal {facts.journal}: whether the kernel manages interrupt {reading.instance}{device} is not known"
         )
         return Judgement(Outcome.UNREADABLE, show(reading.value), show(desired), reason, changeable=False)
+    return _judge_free(knob, desired, reading, facts, device, lax)
+
+
+def _judge_free(knob: Knob, desired: Any, reading: Reading, facts: Facts, device: str, lax: bool) -> Judgement:
+    """One that nobody has seen the kernel keep to itself; `lax`: only its mask lets it go elsewhere."""
+    found, show = reading.of_facts(IrqFacts), knob.codec.show
+    others = show(found.asked - desired)
+    moves = found.settable or (knob.name, reading.instance) in facts.moved
+    what = f"interrupt {reading.instance}{device}"
+    if lax and not moves and found.asked - desired <= facts.managed_kept:
+        reason = f"whether the kernel itself keeps {what} off CPU {others} is not known before `apply` tries to"
+        return Judgement(Outcome.UNREADABLE, show(found.asked), show(desired), reason, APPLY)
     if lax:
-        others = show(found.asked - desired)
         where = f"is delivered to CPU {show(found.effective)} now, and its mask lets it go to CPU {others}"
     elif found.effective and found.effective <= desired:
         where = f"is asked to go to CPU {show(found.asked)} with its next interrupt"
@@ -57,8 +69,7 @@ def judge_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judge
         where = f"is delivered to CPU {show(found.effective)}"
     else:
         where = f"may go to CPU {show(found.asked)}"
-    reason = f"interrupt {reading.instance}{device} {where}"
-    return Judgement(Outcome.DRIFTED, show(reading.value), show(desired), reason)
+    return Judgement(Outcome.DRIFTED, show(reading.value), show(desired), f"{what} {where}")
 
 
 def _judge_refused(knob: Knob, desired: Any, reading: Reading, facts: Facts, device: str) -> Judgement:

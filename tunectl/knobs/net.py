@@ -26,7 +26,7 @@ def judge_queue_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) ->
         return Judgement(Outcome.COMPLIANT, show(reading.value), show(desired))
     found = reading.of_facts(IrqFacts)
     irq = f"interrupt {reading.instance}" + (f" ({found.device})" if found.device else "")
-    if (knob.name, reading.instance) in facts.refused or not found.settable:
+    if (knob.name, reading.instance) in facts.refused or found.settable is False:
         reason = f"the kernel manages {irq} itself"
         return Judgement(Outcome.REFUSED, show(reading.value), show(desired), reason, changeable=False, harmful=False)
     if facts.live and found.asked == desired:

@@ -166,7 +166,9 @@ class Facts(NamedTuple):
     configured_in: str = ""  # the boot_id in which we last wrote the boot loader's configuration
     irq_counts: Mapping[str, int | None] = MappingProxyType({})  # on isolated CPUs, of refused IRQs; None: unreadable
     applied: bool = True  # does the journal know of a write of this boot, or may it not be read?
+    moved: frozenset[Target] = frozenset()  # what the kernel let us write in this boot
     managed_pending: bool = False  # isolcpus=managed_irq takes effect with the next boot
+    managed_kept: frozenset[int] = frozenset()  # the CPUs that isolcpus=managed_irq keeps free in this boot
     held: Mapping[str, Held] = MappingProxyType({})  # by knob what the last apply left in force
     arguments: tuple[Arg, ...] = ()  # the kernel's own of this boot
     modules: frozenset[str] = frozenset()  # in this kernel; empty where that is not known

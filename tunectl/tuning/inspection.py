@@ -222,10 +222,13 @@ class Inspection(NamedTuple):
         """What the journal knows of this boot, and the counts of the interrupts that could not be moved."""
         boot_id = self.identity.boot_id
         refused: set[Target] = set()
+        moved: set[Target] = set()
         configured_in = ""
         for entry in self.journal.entries.values():
             if entry.errno in _REFUSALS and entry.boot_id == boot_id:
                 refused.update(entry.targets)
+            elif entry.errno is None and entry.boot_id == boot_id:
+                moved.update(entry.targets)
             if (
                 entry.errno is None
                 and entry.persistent
@@ -239,7 +242,7 @@ class Inspection(NamedTuple):
         numbers |= {
             reading.instance
             for reading in readings
-            if reading.facts is not None and not getattr(reading.facts, "settable", 1)
+            if reading.facts is not None and getattr(reading.facts, "settable", None) is False
         }
         counts = _isolated_counts(self.root, self.config, numbers) if numbers else {}
         with self.root.noting() as denied:
@@ -250,6 +253,7 @@ class Inspection(NamedTuple):
             frozenset(refused),
             configured_in,
             counts,
+            moved=frozenset(moved),
             applied=self.journal.unreadable or not is_first(self.journal, boot_id),
             held=held,
             arguments=kernel_args(parse_cmdline(self.root.get_text("proc/cmdline"))) if lost else (),

@@ -26,6 +26,7 @@ from tunectl.model import (
 from tunectl.tuning.loss import judge_absent, judge_next
 from tunectl.wording import plural
 
+_MAY_BE_WRITTEN = (Outcome.DRIFTED, Outcome.UNREADABLE)  # of the second what a write alone tells
 _MAY_BE_WAIVED = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.UNREADABLE)
 
 
@@ -50,10 +51,12 @@ def diff(
             if waivers:
                 finding = _waive(finding, waivers, today)
             found.append(finding)
-            if finding.outcome is Outcome.DRIFTED and judgement.changeable:
+            if finding.outcome in _MAY_BE_WRITTEN and judgement.changeable:
                 changes.setdefault(knob.name, []).append(_change(knob, setting, reading, judgement))
-        if knob.name == "boot.isolcpus" and any(finding.outcome is Outcome.PENDING_REBOOT for finding in found):
-            facts = facts._replace(managed_pending="managed_irq" in setting.value.flags)
+        if knob.name == "boot.isolcpus" and setting.value and "managed_irq" in setting.value.flags:
+            outcomes = {finding.outcome for finding in found}
+            kept = setting.value.cpus if Outcome.COMPLIANT in outcomes else frozenset()
+            facts = facts._replace(managed_pending=Outcome.PENDING_REBOOT in outcomes, managed_kept=kept)
     ordered = tuple(change for name in in_order(list(changes)) for change in changes[name])
     reported = tuple(finding for setting in settings for finding in findings[setting.knob])
     reported = _with_next_boot(reported, waivers, today)

@@ -12,12 +12,15 @@ irq_set_affinity); Documentation/core-api/irq/irq-affinity.rst.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from tunectl.command import as_data
 from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
 from tunectl.errors import UsageError
 from tunectl.host.folder import Folder, open_folder
+from tunectl.host.interrupts import tells_settable
 from tunectl.host.nics import read_local_cpus, read_vectors
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 from tunectl.knobs.drivers.nicfile import absent, interfaces
@@ -31,15 +34,21 @@ class IrqFacts(NamedTuple):
     asked: CpuSet
     effective: CpuSet
     device: str | None  # "" for an interrupt without a driver; None where the host does not say
-    settable: bool  # since 6.12 the kernel shows 0444 where it would refuse the write
+    settable: bool | None  # None: this kernel does not say (before 6.12)
     unused: bool = False  # nobody has requested it, and nobody has chosen CPUs for it
 
 
-class _Open(NamedTuple):
+@dataclass(frozen=True)
+class _Open:
     """Thousands of interrupts, read below two directories that are held open."""
 
     lines: Folder  # /proc/irq: where each may go
     described: Folder  # /sys/kernel/irq: what is bound to it
+
+    @cached_property
+    def tells(self) -> bool:
+        """Does this kernel say which it would move? A walk over all, where one is astray."""
+        return tells_settable(self.lines.mode(irq, "smp_affinity_list") for irq in self.lines.names if irq.isdecimal())
 
 
 @contextmanager
@@ -99,8 +108,8 @@ class IrqAffinity:
         mode, device = irqs.lines.mode(irq, "smp_affinity_list"), None
         with suppress(OSError):
             device = irqs.described.read_value(irq, "actions")
-        settable = mode is None or bool(mode & 0o222)
-        unused = settable and device == "" and asked >= view.scope.online
+        settable = bool((mode or 0) & 0o222) if irqs.tells else None
+        unused = settable is not False and device == "" and asked >= view.scope.online
         return IrqFacts(asked, effective, device, settable, unused)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
