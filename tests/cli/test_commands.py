@@ -619,6 +619,23 @@ def test_verify_is_compliant_where_the_named_knobs_are(tunectl: Run, lab4: Path)
     complaint(tunectl("verify", "mm.swapines", "--root", lab4), 2)
 
 
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("isolcpus", "did you mean boot.isolcpus?"),
+        ("mm.swapines", "did you mean mm.swappiness?"),
+        ("net.busy", "did you mean net.busy_poll or net.busy_read?"),
+        ("hugepages_1gib", "see `tunectl knobs`"),  # a knob that this host is not asked for
+    ],
+)
+def test_a_word_that_names_no_target_is_looked_for_as_knobs_does(
+    tunectl: Run, lab4: Path, word: str, hint: str
+) -> None:
+    done = tunectl("verify", word, "--root", lab4)
+    complaint(done, 2)
+    assert hint in done.err
+
+
 @pytest.mark.parametrize(("option", "value"), [("--only", "compliant"), ("--severity", "hygiene")])
 def test_what_verify_shows_does_not_change_what_it_judges(tunectl: Run, lab4: Path, option: str, value: str) -> None:
     whole = tunectl("verify", "--root", lab4, "--format", "json").json

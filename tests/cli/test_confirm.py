@@ -21,6 +21,7 @@ SAYING = [
     ("show",),
     ("plan",),
     ("verify",),
+    ("check", "--window", "0.1"),
     ("preflight", "--window", "0.1", "--duration", "0.1"),
     ("monitor", "--once", "--interval", "0.05"),
 ]

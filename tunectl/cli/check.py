@@ -4,7 +4,7 @@ from typing import Annotated
 
 import click
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from tunectl.checking.runner import run_checks, told_as_work, usual_s
 from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command
@@ -14,9 +14,10 @@ from tunectl.cli.values import a_path, checks, one_of
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
-from tunectl.shapes import Findings, Maybe, Notes, Strict
+from tunectl.shapes import Findings, Maybe, Notes, Strict, Waits
 from tunectl.tuning.inspection import judged_by
 from tunectl.tuning.plan import waive
+from tunectl.tuning.trial import waiting
 from tunectl.verdict import Verdict, verdict_of
 from tunectl.work import Work
 
@@ -29,6 +30,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     window_s: Annotated[float, Meta(description="How long the host was watched."), Maybe] = 0.0
     intrude: Annotated[bool, Meta(description="Was it asked to spin where somebody else's threads run?"), Maybe] = False
     findings: Findings
+    unconfirmed: Waits = UNSET
     notes: Notes = []
 
 
@@ -72,8 +74,16 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, intrude: 
         )
     findings = waive(found, config.waivers, today(), whole="" if paths else "check.")
     verdict = verdict_of(findings, strict)
+    identity = read_identity(root)
+    waits = waiting(options.state_path, root, identity.boot_id)
     body = Checked(
-        verdict=verdict, strict=strict, window_s=window_s, intrude=intrude, findings=findings, notes=list(notes)
+        verdict=verdict,
+        strict=strict,
+        window_s=window_s,
+        intrude=intrude,
+        findings=findings,
+        unconfirmed=waits.change,
+        notes=[*filter(None, [waits.said]), *notes],
     )
-    emit(options, "check", read_identity(root), body)
+    emit(options, "check", identity, body)
     return exit_code(verdict, options.fmt)

@@ -1,7 +1,7 @@
 """tunectl verify"""
 
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import click
@@ -15,8 +15,10 @@ from tunectl.errors import UsageError
 from tunectl.model import NEXT_BOOT, Finding, Outcome, Plan, Severity
 from tunectl.report.findings import summary
 from tunectl.shapes import CameBack, Findings, HostFile, Notes, Strict, Waits
+from tunectl.tuning.catalogue import catalogue, found, nearest
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.verdict import Verdict, verdict_of
+from tunectl.wording import few
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,11 +101,19 @@ def _chosen(findings: Sequence[Finding], patterns: Sequence[str]) -> tuple[Findi
             or any(name == pattern or fnmatch.fnmatchcase(name, pattern) for name in (finding.knob, finding.target))
         }
         if not named:
-            raise UsageError(f"KNOB {pattern}: no target here has that name", "see `tunectl knobs`")
+            raise UsageError(f"KNOB {pattern}: no target here has that name", _meant(findings, pattern))
         if any(finding.knob.startswith("boot.") for finding in named.values()):
             named |= {finding.target: finding for finding in findings if finding.knob == NEXT_BOOT}
         chosen.update(named)
     return tuple(chosen.values()) if patterns else tuple(findings)
+
+
+def _meant(findings: Iterable[Finding], word: str) -> str:
+    """What to do about a word that names nothing here: the knobs of this host that `tunectl knobs` finds for it."""
+    every = catalogue().knobs
+    named = [row.name for row in found(every, word)] or [nearest(every, word)]
+    here = [name for name in named if any(finding.knob == name for finding in findings)]
+    return f"did you mean {few(here, between=' or ')}?" if here else "see `tunectl knobs`"
 
 
 def verify_body(inspection: Inspection, plan: Plan, strict: bool) -> Verified:
