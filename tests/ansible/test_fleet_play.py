@@ -75,7 +75,7 @@ def test_a_round_over_recorded_hosts(cage: Cage) -> None:
     assert failed(done.stdout) == {"h000", "h001", "h002", "gone"}
     assert recap(done.stdout)["gone"]["unreachable"] == 0  # in the recap it has failed, once
     assert "unknown: " in done.stdout.partition("fatal: [gone]: FAILED!")[2].partition("\n}")[0]
-    assert "NO-GO  4 hosts: 3 NO-GO, 1 UNKNOWN" in done.stdout
+    assert "NO-GO  4 hosts: 3 NO-GO, 1 missing" in done.stdout
     assert "irqbalance.banned_cpus" in (cage.place / "sessions/monday/report.html").read_text()
     scheduler = subprocess.run([sys.executable, TUNECTL, "fleet", "report", cage.place / "sessions/monday"])
     assert scheduler.returncode == 3

@@ -60,7 +60,7 @@ def test_a_round(tunectl: Run, tmp_path: Path) -> None:
     assert sorted(set(links)) == ["pages/%252E.%252Fevil.html", "pages/tx-01.html"]
     assert all((place / unquote(link)).read_text().startswith("<!doctype html>\n") for link in links)
     assert json.loads((place / "report.json").read_text())["counts"]["unknown"] == 3
-    assert (place / "report.txt").read_text().startswith("UNKNOWN  5 hosts: 3 UNKNOWN, 2 GO")
+    assert (place / "report.txt").read_text().startswith("UNKNOWN  5 hosts: 3 missing, 2 GO")
     assert tunectl("fleet", "report", place, "--format", "html").out.startswith("<!doctype html>\n")
 
 

@@ -108,6 +108,46 @@ def cage() -> list[Asked]:
     ]
 
 
+def hall(hosts: int = 42, bad: int = 15, silent: int = 2, knobs: int = 30) -> list[Asked]:
+    """Many hosts: a third NO-GO for many causes, with much to do; two without a document, the others GO."""
+    drifted = [
+        {"knob": f"mm.k{chr(97 + n % 26)}{n // 26}", "outcome": "drifted", "observed": "always", "desired": "never",
+         "reason": "khugepaged copies and remaps memory behind the application, " * 3, "fix": "", "severity": "stall"}
+        for n in range(knobs)
+    ]  # fmt: skip
+    findings = [one | {"target": one["knob"]} for one in drifted]
+    steps = [
+        {"kind": kind, "arguments": arguments, "mends": [knob["target"]], "reboot": kind == "reboot"}
+        for kind, arguments, knob in zip(
+            ("apply", "reboot", *["move-thread"] * 9),
+            ({}, {}, *({"tid": n, "cpus": f"0-{n}"} for n in range(1, 10))),
+            findings,
+            strict=False,
+        )
+    ]
+    made = []
+    for n in range(1, hosts + 1 - silent):
+        name = f"ny4-tx-{n:0{len(str(hosts))}}"
+        if n > hosts - silent - bad:
+            mine = findings[n % 3 :]
+            own = [{"decide": f"take /etc/sysctl.d/{place}-site.conf out", "mends": ["mm.ksm"]} for place in range(5)]
+            made.append(
+                preflight(
+                    name,
+                    "no-go",
+                    max_ns=300_000 + 10_000 * (n % 40),
+                    reasons=[f"{one['target']} is always, should be never" for one in mine],
+                    reasons_about=[one["knob"] for one in mine],
+                    verify={"verdict": "drifted", "findings": mine},
+                    actions=[*steps, *own],
+                    waivers={"standing": 4, "expired": 0, "next": None},
+                )
+            )
+        else:
+            made.append(preflight(name, max_ns=4_000 + n % 9))
+    return [*(asked(one["host"]["hostname"], one) for one in made), *(asked(f"silent-{n}") for n in range(silent))]
+
+
 def written(
     store: Path, documents: dict[str, dict[str, Any] | None], name: str = "morning", at: str = BEGAN
 ) -> Session:

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import examples
-from tests.fleet.made import NOW, asked, cage, preflight, session
+from tests.fleet.made import HARDWARE, NOW, asked, cage, hall, preflight, session
 from tests.fleet.test_gate import host
 from tests.report.documents import HOST, body, document, hostile, replaced
 from tests.report.pages import Page
 from tunectl.fleet.body import fleet_body
-from tunectl.fleet.records import Asked
+from tunectl.fleet.records import Answer, Asked
 from tunectl.model import Document
 from tunectl.report import render
 from tunectl.report.hosts import OWN_WORDS, folded
@@ -40,7 +40,7 @@ def test_text_gathers_hosts_that_say_the_same() -> None:
     made = Document("fleet", HOST, "", fleet_body(session(*(one.name for one in hosts)), hosts, NOW))
     lines = text(made)
     assert len(lines) < 35
-    assert "  h[0-199]" in lines
+    assert "NO-GO: 200 hosts   h[0-199]" in lines
     assert "  and 2 more causes: -v shows all, a host's own document has its reasons" in lines
     assert any("nine is wrong" in line for line in text(made._replace(verbose=1)))
 
@@ -74,11 +74,11 @@ def test_one_cause_on_fifty_hosts_fits_on_a_screen() -> None:
     assert len(lines) <= 25
     assert max(map(len, lines)) <= 100
     expected = (
-        "To do, in this order on tx-[00-49]",
-        "   1. sudo taskset -cp N N",
-        "NO-GO: 50 hosts",
+        "NO-GO: 50 hosts   tx-[00-49]",
         "   1. over the budget: max_ns; all of them",
         "   2. check.movable_threads[N] drifted (stall); all of them",
+        "To do, in this order on tx-[00-49]",
+        "   1. sudo taskset -cp N N",
         "  - waivers stand: 4 each on 50 hosts (tx-00, tx-01, tx-02 and 47 more)",
     )
     assert [line for line in lines if line in expected] == list(expected)
@@ -96,6 +96,55 @@ def test_what_holds_for_some_hosts_only_names_them_and_v_shows_all() -> None:
     whole = " ".join(" ".join(text(made._replace(verbose=1))).split())
     assert "tx-00: 'check.movable_threads[15] is 0, should be 0: CPU 15 is not left alone" in whole
     assert "ran there for 0 % of the time' (one of 3 such sentences)" in whole
+
+
+def of(hosts: list[Asked]) -> Document:
+    return Document("fleet", HOST, NOW, fleet_body(session(*(one.name for one in hosts)), hosts, NOW))
+
+
+def motley() -> list[Asked]:
+    """No names that fold, every state, two ways of being missing, machines of many kinds, and warnings of all kinds."""
+    made = []
+    for one in hall():
+        name = "".join(chr(ord(sign) + 49) if sign.isdecimal() else sign for sign in one.name) + "-of-the-long-name"
+        made.append(one._replace(name=name))
+    for n, state in enumerate(("unknown", "pending-reboot") * 6):
+        hardware = {**HARDWARE, "product": f"R{n % 5}"}
+        reasons = [f"{chr(97 + place + n)} is not known of this host" for place in range(9)]
+        made.append(
+            asked(f"n{n}", preflight(f"n{n}", state, reasons=reasons, hardware=hardware, tunectl_version=f"{n}"))
+        )
+    return [*made, Asked("lost", Answer.UNREACHABLE, problem="unreachable: 'No route to host'")]
+
+
+@cache
+def many(name: str) -> Document:
+    """A fleet: 42 hosts of which 15 are NO-GO and 2 silent, 10,000 such, or a motley one."""
+    return of({"rack": hall, "floor": lambda: hall(10_000, 3_500, 20), "motley": motley}[name]())
+
+
+@pytest.mark.parametrize("name", ["rack", "floor", "motley"])
+def test_a_fleet_of_any_size_is_one_screen(name: str) -> None:
+    """What is wrong comes before what to do, then the counts; and no more than seven steps."""
+    lines = render(many(name), "text", width=80).splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    begins = ("NO-GO: ", "missing: ", "To do, in this order", OWN_WORDS, "GO: ")
+    assert [line.startswith(begins) for line in lines].count(True) == len(begins)
+    places = [next(at for at, line in enumerate(lines) if line.startswith(begin)) for begin in begins]
+    assert places == sorted(places)
+    assert len([line for line in lines if re.match(r"  +[0-9]+\. sudo ", line)]) <= 7
+    whole = "\n".join(render(many(name)._replace(verbose=1), "text", width=80).splitlines())
+    assert all(f" mm.k{letter}0 drifted" in whole for letter in "abcdefgh")
+
+
+def test_both_the_first_and_the_last_line_are_of_the_fleet() -> None:
+    lines = render(many("rack"), "text", width=80).splitlines()
+    assert lines[0].startswith("NO-GO  42 hosts: 15 NO-GO, 2 missing, 25 GO; do not trade")
+    assert lines[-1] == f"NO-GO  42 hosts: 15 NO-GO, 2 missing, 25 GO · {NOW}"
+    assert lines[-3:-1] == ["  40 measured, 40 compared with peers, 15 unlike them: -v lists them", ""]
+    gate = render(document("fleet.gate"), "text").splitlines()
+    assert HOST.hostname not in gate[-1]
 
 
 def page(made: Document) -> Page:
@@ -136,6 +185,45 @@ def test_every_host_is_in_a_tile_and_in_the_grid_of_its_rack() -> None:
     assert [host["odd"] for host in view["racks"][1]["hosts"]] == [True]
     assert sum(len(rack["hosts"]) for rack in view["racks"]) == len(cage())
     assert len(made.all("a")) == 0
+
+
+def test_a_host_without_a_document_is_missing_wherever_it_stands() -> None:
+    body = many("rack").body
+    assert body["counts"] == {
+        "hosts": 42,
+        "no-go": 15,
+        "unknown": 2,
+        "pending-reboot": 0,
+        "go": 25,
+    }  # it counts as that
+    view = fleet_view(body)
+    assert {tile["word"]: tile["count"] for tile in view["tiles"] if tile["count"]} == {
+        "NO-GO": 15,
+        "missing": 2,
+        "GO": 25,
+    }
+    assert [(one["word"], one["hosts"]) for one in view["failing"]] == [
+        ("NO-GO", "ny4-tx-[26-40]"),
+        ("missing", "silent-[0-1]"),
+    ]
+    assert Counter(row["word"] for row in view["rows"]) == {"NO-GO": 15, "missing": 2, "GO": 25}
+    mixed = {one["word"]: one["hosts"] for one in fleet_view(many("motley").body)["failing"]}
+    assert (mixed["UNKNOWN"], mixed["missing"].split(", ")[0]) == ("n[0,2,4,6,8,10]", "lost")
+
+
+def test_the_page_says_what_to_do_before_it_lists_hosts_and_folds_what_is_long() -> None:
+    """On paper, where nothing is folded, what to do stands on the first page."""
+    made = page(many("rack"))
+    begin, to_do, *rest = [made.words.index(text) for text in (
+        "Who is not GO, and why", "To do, in this order", OWN_WORDS, "NO-GO: 30 causes", "Every host", "Unlike their",
+    )]  # fmt: skip
+    assert [begin, to_do, *rest] == sorted([begin, to_do, *rest])
+    assert made.words[begin:to_do].count("drifted (stall)") == 7
+    folded_rows = [around for tag, _, around in made.tags if tag == "tr" and "details" in around]
+    assert len(folded_rows) == 2 + 30 + 1  # two heads
+    few = page(document("fleet"))
+    assert not few.all("details")
+    assert "fan failed" in few.words
 
 
 def test_a_host_with_a_page_of_its_own_is_a_link_to_it() -> None:
@@ -193,6 +281,8 @@ def test_folding() -> None:
         "b[1-2].ny4",
     ]
     assert folded(["h8", "h9", "h10", "h12"]) == ["h[8-10,12]"]
+    assert folded(["ny4-tx-01", "ny4-tx-02", "r2n7.ld4", "r2n8.ld4"]) == ["ny4-tx-[01-02]", "r2n[7-8].ld4"]
+    assert folded(["rack.n1", "rack.n2"]) == ["rack.n[1-2]"]
     assert folded(["10.0.0.1", "10.0.0.2"]) == ["10.0.0.1", "10.0.0.2"]  # a host's address, not its number
 
 

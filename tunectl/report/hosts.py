@@ -9,7 +9,8 @@ from tunectl.report.escape import printable
 from tunectl.wording import plain, plural
 
 _LONG, _FIRST = 160, 8  # characters, hosts
-_PLAIN = re.compile(r"([A-Za-z0-9._-]*?)([0-9]{1,9})([A-Za-z._-][A-Za-z0-9._-]*)?", re.ASCII)
+# The last number of a name without its domain: `ny4-tx-01`, `tx-01.ny4`
+_PLAIN = re.compile(r"((?:[\w-]*[A-Za-z_-])?|[A-Za-z._-]*)([0-9]{1,9})([A-Za-z_-]*(?:\.[\w.-]*)?)", re.ASCII)
 
 
 def group_name(group: Mapping[str, Any], written_as: Callable[[object], str] = str) -> str:
@@ -48,7 +49,7 @@ def folded(names: Iterable[str]) -> list[str]:
             families[printable(name) or "(no name)"] = []
             continue
         width = len(match[2]) if (match[1], match[3]) in padded else 0
-        families.setdefault((match[1], width, match[3] or ""), []).append(int(match[2]))
+        families.setdefault((match[1], width, match[3]), []).append(int(match[2]))
     return [one if isinstance(one, str) else _family(*one, numbers) for one, numbers in families.items()]
 
 
@@ -73,6 +74,9 @@ def _family(prefix: str, width: int, suffix: str, numbers: Iterable[int]) -> str
 
 
 VERDICTS = ("no-go", "unknown", "pending-reboot", "go")
+MISSING = "missing"  # of a host without a document; its verdict is unknown
+STATES = ("no-go", "unknown", MISSING, "pending-reboot", "go")
+FEW_CAUSES = 7  # of a state, before they are folded
 MEANS = {
     "go": "every host is ready to trade",
     "no-go": "do not trade on the hosts below",
@@ -93,16 +97,16 @@ class Why(NamedTuple):
 
 
 def tally(counts: Mapping[str, int]) -> str:
-    """`200 hosts: 3 NO-GO, 16 UNKNOWN, 181 GO`"""
-    hosts = counts.get("hosts", 0)
-    parts = [f"{counts.get(verdict, 0):,} {_WORDS[verdict]}" for verdict in VERDICTS if counts.get(verdict)]
-    return plural(hosts, "host") + (f": {', '.join(parts)}" if parts else "")
+    """`200 hosts: 3 NO-GO, 14 UNKNOWN, 2 missing, 181 GO`; `counts`: of hosts in all, and by state or verdict."""
+    parts = [f"{counts.get(state, 0):,} {word(state)}" for state in STATES if counts.get(state)]
+    return plural(counts.get("hosts", 0), "host") + (f": {', '.join(parts)}" if parts else "")
 
 
-def causes(body: Mapping[str, Any], verdict: str) -> list[Why]:
-    """Why the hosts of this verdict are not GO, the most urgent first; limits that the same hosts broke are one."""
+def causes(body: Mapping[str, Any], state: str) -> list[Why]:
+    """Why the hosts of this state are not GO, the most urgent first; limits that the same hosts broke are one."""
     found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for place, one in enumerate(each for each in body.get("causes") or () if each["verdict"] == verdict):
+    here = frozenset(named(body["hosts"], state))
+    for place, one in enumerate(each for each in body.get("causes") or () if not here.isdisjoint(each["hosts"])):
         found.setdefault(tuple(one["hosts"]) if one["outcome"] == "broken" else (f"cause {place}",), []).append(one)
     return [_why(*alike) for alike in found.values()]
 
@@ -159,14 +163,19 @@ def to_do(body: Mapping[str, Any]) -> list[Do]:
     return made
 
 
-def named(hosts: Iterable[Mapping[str, Any]], verdict: str) -> list[str]:
-    """The names of the hosts with this verdict, in the document's order."""
-    return [str(host["name"]) for host in hosts if host["verdict"] == verdict]
+def state_of(host: Mapping[str, Any]) -> str:
+    """Its verdict, or that it left no document."""
+    return str(host["verdict"]) if host["answer"] == "document" else MISSING
 
 
-def word(verdict: str) -> str:
-    """A verdict as it is written for people."""
-    return _WORDS.get(verdict, verdict)
+def named(hosts: Iterable[Mapping[str, Any]], state: str) -> list[str]:
+    """The names of the hosts in this state, in the document's order."""
+    return [str(host["name"]) for host in hosts if state_of(host) == state]
+
+
+def word(state: str) -> str:
+    """A verdict or state as it is written for people."""
+    return _WORDS.get(state, state)
 
 
 def times(ratio: float) -> str:

@@ -8,14 +8,17 @@ from tunectl.command import as_data
 from tunectl.report.charts import LogScale
 from tunectl.report.escape import printable
 from tunectl.report.hosts import (
+    FEW_CAUSES,
     MEANS,
+    MISSING,
     OWN_WORDS,
-    VERDICTS,
+    STATES,
     causes,
     group_name,
     in_short,
     named,
     odd_hosts,
+    state_of,
     times,
     to_do,
     word,
@@ -25,18 +28,10 @@ from tunectl.wording import MEASURES, plural, written
 _LOOKS = {"go": "good", "no-go": "bad"}
 _PLOTTED = ("p99_9_ns", "max_ns")
 _WIDTH = 960
-_MISSING = "missing"  # of a host without a document; its verdict is unknown
 _CELLS = 300  # hosts; of more each is a square, and the script has their names
 _LISTED = 200  # hosts in the table of a larger fleet, the worst first: the script pages through all
 _SQUARES = (10, 100)  # side by side, of a rack and of a fleet without racks
 _NOTES = 20
-_TILES = (
-    ("no-go", "NO-GO"),
-    ("unknown", "UNKNOWN"),
-    (_MISSING, "missing"),
-    ("pending-reboot", "pending reboot"),
-    ("go", "GO"),
-)
 
 
 def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,6 +41,7 @@ def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
     rows = [_row(host, odd, pages) for host in hosts[: _LISTED if len(hosts) > _CELLS else None]]
     racks = _racks(hosts)
     strange = {host for host, _ in odd}
+    failing = [_failing(body, state) for state in STATES[:-1] if named(body["hosts"], state)]
     unlike = [one for _, found in odd_hosts(body["outliers"]) for one in found]
     return {
         "session": body["session"],
@@ -68,9 +64,9 @@ def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
             else {"name": name, "hosts": [_cell(hosts[at], pages, strange) for at in of]}
             for name, of in racks.items()
         ],
-        "failing": [
-            _failing(body, verdict) for verdict in VERDICTS if verdict != "go" and named(body["hosts"], verdict)
-        ],
+        "failing": failing,
+        "few": FEW_CAUSES,
+        "many": sum(len(one["causes"]) for one in failing) > FEW_CAUSES,
         "score": body["outlier_rule"]["score"],
         "odd": [_odd(one) for one in unlike[:_LISTED]],
         "more_odd": max(len(unlike) - _LISTED, 0),
@@ -82,39 +78,38 @@ def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _failing(body: Mapping[str, Any], verdict: str) -> dict[str, Any]:
-    """The hosts of one verdict, and why, each cause once."""
-    hosts = named(body["hosts"], verdict)
+def _failing(body: Mapping[str, Any], state: str) -> dict[str, Any]:
+    """The hosts of one state, and why, each cause once."""
+    hosts = named(body["hosts"], state)
+    listed = [
+        {
+            "title": cause.title,
+            "severity": cause.severity,
+            "said": cause.said,
+            "example": cause.example,
+            "hosts": in_short(cause.hosts),
+            "percent": round(100 * len(cause.hosts) / len(hosts), 1),
+        }
+        for cause in causes(body, state)
+    ]
     return {
-        "word": word(verdict),
-        "look": _look(verdict),
+        "word": word(state),
+        "look": _look(state),
         "hosts": in_short(hosts),
-        "causes": [
-            {"title": cause.title, "severity": cause.severity, "said": cause.said, "example": cause.example}
-            | {
-                "hosts": in_short(cause.hosts),
-                "percent": round(100 * len(cause.hosts) / len(hosts), 1),
-            }
-            for cause in causes(body, verdict)
-        ],
+        "causes": listed,
     }
 
 
-def _state(host: Mapping[str, Any]) -> str:
-    """Its verdict, and whether it left a document at all."""
-    return str(host["verdict"]) if host["answer"] == "document" else _MISSING
-
-
 def _cell_look(state: str) -> str:
-    return state if state == _MISSING else _look(state)
+    return state if state == MISSING else _look(state)
 
 
 def _tiles(hosts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """How many hosts stand how; together they are all hosts."""
-    counts = Counter(map(_state, hosts))
+    counts = Counter(map(state_of, hosts))
     return [
-        {"word": title, "count": counts[state], "look": _cell_look(state) if counts[state] else "none"}
-        for state, title in _TILES
+        {"word": word(state), "count": counts[state], "look": _cell_look(state) if counts[state] else "none"}
+        for state in STATES
         if counts[state] or state != "pending-reboot"
     ]
 
@@ -129,24 +124,24 @@ def _racks(hosts: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
 
 def _cell(host: Mapping[str, Any], pages: Mapping[str, str], strange: Set[str]) -> dict[str, Any]:
     """A host with its name and its worst figure."""
-    state, longest = _state(host), (host["measured"] or {}).get("max_ns")
+    state, longest = state_of(host), (host["measured"] or {}).get("max_ns")
     return {
         "name": host["name"] or "(no name)",
         "look": _cell_look(state),
         "odd": host["name"] in strange,
         "page": pages.get(host["name"], ""),
-        "said": f"longest {written('max_ns', longest)}" if longest is not None else dict(_TILES)[state],
+        "said": f"longest {written('max_ns', longest)}" if longest is not None else word(state),
     }
 
 
 def _squares(name: str, hosts: Sequence[Mapping[str, Any]], strange: Set[str], is_rack: bool) -> dict[str, Any]:
     """A rack of many: the places of each look, and of those that are framed, being unlike their peers."""
-    states = [*map(_state, hosts)]
+    states = [*map(state_of, hosts)]
     places: dict[str, list[int]] = {}
     for at, state in enumerate(states):
         places.setdefault(_cell_look(state), []).append(at)
     places["strange"] = [at for at, host in enumerate(hosts) if host["name"] in strange]
-    said = ", ".join(f"{count:,} {dict(_TILES)[state]}" for state, count in Counter(states).items())
+    said = ", ".join(f"{count:,} {word(state)}" for state, count in Counter(states).items())
     return {"name": name, "wide": _SQUARES[0 if is_rack else 1], "count": len(hosts), "places": places, "said": said}
 
 
@@ -192,13 +187,13 @@ def _odd(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _row(host: Mapping[str, Any], odd: Set[tuple[str, str]], pages: Mapping[str, str]) -> dict[str, Any]:
-    measured = host["measured"] or {}
+    measured, state = host["measured"] or {}, state_of(host)
     return {
         "name": host["name"] or "(no name)",
         "page": pages.get(host["name"], ""),
-        "place": VERDICTS.index(host["verdict"]) if host["verdict"] in VERDICTS else 0,
-        "word": word(host["verdict"]),
-        "look": _look(host["verdict"]),
+        "place": STATES.index(state) if state in STATES else 0,
+        "word": word(state),
+        "look": _look(state),
         "cells": [{"text": written(name, measured.get(name)), "odd": (host["name"], name) in odd} for name in MEASURES],
         "rest": [
             as_data(host["isolated"] or "", "-"),

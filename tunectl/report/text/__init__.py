@@ -48,6 +48,7 @@ _PAGES: dict[str, tuple[str, str]] = {
 _UNSIGNED = {"show", "propose", "knobs", "compare", "report", "snapshot", "fleet.session", "fleet.history"}
 _UNSIGNED |= {"fleet.kept", "fleet.diff", "fleet.table"}
 _UNSIGNED |= {"threads.unit"}  # it is a file of systemd's
+_OF_A_FLEET = {"fleet", "fleet.gate"}  # of other hosts than the one that draws the page
 _NARROWEST = 40
 
 
@@ -76,7 +77,8 @@ def render(document: Document, *, width: int = 100, colour: bool = False) -> str
         signed = " · ".join([*(printable(part) for part in known if part), f"tunectl {__version__}"])
         verdict, beside = page.last
         if verdict:  # once more: the first line of a long page has scrolled away
-            parts = (beside, printable(host.hostname), document.at)
+            name = "" if document.name in _OF_A_FLEET else printable(host.hostname)
+            parts = (beside, name, document.at)
             banner(page, verdict, " · ".join(part for part in parts if part))
         else:
             prose(page, signed, style="dim")

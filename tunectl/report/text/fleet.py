@@ -1,14 +1,16 @@
 """The pages of `fleet report`, `fleet history` and `fleet open`."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tunectl.command import argv, as_data, quoted
 from tunectl.report.escape import printable
 from tunectl.report.hosts import (
+    FEW_CAUSES,
     MEANS,
     OWN_WORDS,
-    VERDICTS,
+    STATES,
     Do,
     Why,
     causes,
@@ -16,126 +18,205 @@ from tunectl.report.hosts import (
     group_name,
     named,
     odd_hosts,
+    state_of,
     tally,
     times,
     to_do,
     word,
 )
 from tunectl.report.text import screen
-from tunectl.report.text.page import VERDICT_STYLES, TextPage, columns, copied, heading, line, notes, prose, wrap
+from tunectl.report.text.page import (
+    VERDICT_STYLES,
+    TextPage,
+    cell_len,
+    columns,
+    copied,
+    heading,
+    line,
+    prose,
+    wrap,
+)
 from tunectl.shapes import FIGURES
 from tunectl.wording import MEASURES, by_chance, plural, written
 
+_MAX_LINES = 40  # without -v
+_CLOSING = 3  # lines for the verdict once more
+_SHORT, _LABEL = 60, 30  # cells; longer lists of hosts are counted in a heading, and in front of a text
 _CUT = " ..."
-_SHORT = 60  # cells; longer lists of hosts are counted in a heading
-_FEW = 7  # causes shown of a verdict, and actions, without -v
-_OWN = 3  # of what hosts ask for in their own words, each a line of its own
-_ODDEST = 8  # outliers shown without -v
+
+
+class _Room(NamedTuple):
+    """How much of each part a page shows; None is all of it."""
+
+    causes: int | None = None  # of each state
+    steps: int | None = None
+    own: int | None = None  # of what hosts ask for in their own words
+    odd: int | None = None  # hosts unlike their peers
+    groups: int | None = None  # kinds of hardware
+    warnings: int | None = None
+    lines: int = 0  # of a paragraph; 0 is all of them
+    is_tight: bool = False  # a cause, a step or a host is one line
+
+
+_ROOMS = (
+    _Room(FEW_CAUSES, screen.MAX_STEPS, 3, 8, 4, 5, 2),
+    *(
+        _Room(most, min(most + 2, screen.MAX_STEPS), max(most // 2, 1), most // 2, 0, most + 1, 1, is_tight=True)
+        for most in range(FEW_CAUSES, -1, -1)
+    ),
+)
 
 
 def report(body: Mapping[str, Any], page: TextPage) -> None:
-    """Prints a tunectl.fleet/1 body."""
-    verdict = str(body["verdict"])
-    screen.begin(page, verdict, f"{tally(body['counts'])}; {MEANS.get(verdict, '')}")
-    session = body["session"]
+    """Prints a tunectl.fleet/1 body: of a large fleet as much as one screen holds."""
+    verdict, session = str(body["verdict"]), body["session"]
+    counted = tally({"hosts": len(body["hosts"]), **Counter(map(state_of, body["hosts"]))})
+    screen.begin(page, verdict, f"{counted}; {MEANS.get(verdict, '')}", last=counted)
     said = [f"session {session['name']}", session["selection"], f"began {session['at']}" if session["at"] else ""]
-    prose(page, " · ".join(printable(part) for part in said if part), indent=2, style="dim")
-    everything = to_do(body)
-    _to_do(page, [one for one in everything if not one.own_words])
-    _own_words(page, [one for one in everything if one.own_words])
-    for one in VERDICTS:
-        _verdict(page, body, one)
-    _outliers(page, body["outliers"], body["outlier_rule"])
-    for group in body["groups"]:
+    screen.clipped(page, " · ".join(printable(part) for part in said if part), indent=2, style="dim", lines=1)
+    for room in (_Room(),) if page.verbose else _ROOMS:
+        drawn = TextPage(page.width, page.verbose)
+        _parts(drawn, body, room)
+        if len(page.lines) + len(drawn.lines) + _CLOSING <= _MAX_LINES:
+            break
+    page.lines += drawn.lines
+
+
+def _parts(page: TextPage, body: Mapping[str, Any], room: _Room) -> None:
+    """What is wrong, what to do, who is unlike the others, and the counts."""
+    for state in STATES[:-1]:
+        _state(page, body, state, room)
+    listed = to_do(body)
+    _to_do(page, [one for one in listed if not one.own_words], room)
+    _own_words(page, [one for one in listed if one.own_words], room)
+    _outliers(page, body["outliers"], body["outlier_rule"], room)
+    for group in body["groups"][: room.groups]:
         _group(page, group)
-    notes(page, body["warnings"], "Warnings")
+    if body["warnings"]:
+        heading(page, "Warnings")
+    for text in body["warnings"][: room.warnings]:
+        screen.clipped(page, str(text), indent=2, label="- ")
+    _more(page, body["warnings"], room.warnings, "warning")
+    _counts(page, body)
 
 
-def _to_do(page: TextPage, listed: Sequence[Do]) -> None:
+def _more(page: TextPage, listed: Sequence[object], shown: int | None, what: str, rest: str = "") -> None:
+    """How many of them are not shown."""
+    if left := len(listed[shown:]) if shown is not None else 0:
+        prose(page, f"and {plural(left, f'more {what}')}: -v shows all{rest}", indent=2, style="dim")
+
+
+def _hosts(page: TextPage, state: str, hosts: Sequence[str]) -> None:
+    """A state with its hosts: one line, but with -v."""
+    styled, counted = (word(state), f"bold {VERDICT_STYLES.get(state, 'magenta')}"), f": {plural(len(hosts), 'host')}"
+    names, room = ", ".join(folded(hosts)), page.width - cell_len(styled[0] + counted) - 3
+    page.line()
+    if len(wrap(names, room)) > 1 and page.verbose:
+        line(page, styled, counted)
+        prose(page, names, indent=2)
+    else:
+        line(page, styled, counted, "   ", _first(names, room))
+
+
+def _first(text: str, room: int) -> str:
+    """As much of it as one line holds."""
+    return text if len(wrap(text, room)) == 1 else wrap(text, room - len(_CUT))[0] + _CUT
+
+
+def _state(page: TextPage, body: Mapping[str, Any], state: str, room: _Room) -> None:
+    """The hosts of one state, and what holds them back: each cause once, the most urgent first."""
+    hosts, reasons = named(body["hosts"], state), causes(body, state)
+    if not hosts:
+        return
+    _hosts(page, state, hosts)
+    for number, why in enumerate(reasons[: room.causes], 1):
+        _cause(page, why, number, len(hosts), room)
+    _more(page, reasons, room.causes, "cause", ", a host's own document has its reasons")
+
+
+def _cause(page: TextPage, one: Why, number: int, of: int, room: _Room) -> None:
+    """A cause with its hosts, and one of their sentences: without -v no more than its first line."""
+    is_for_all = len(one.hosts) == of > 1
+    title = one.title + (f" ({one.severity})" if one.severity else "") + ("; all of them" if is_for_all else "")
+    label, where = f"{number}. ".rjust(4), f"{one.said}: {', '.join(folded(one.hosts))}"
+    is_partial = of > len(one.hosts)
+    if room.is_tight:
+        whole = f"{title}; {where}"
+        said = whole if cell_len(whole) <= page.width - 2 - len(label) else f"{title}; {one.said}"
+        prose(page, said if is_partial else title, indent=2, label=label, most=room.lines)
+        return
+    prose(page, title, indent=2, label=label, most=room.lines)
+    if is_partial or (is_for_all and page.verbose):
+        prose(page, where, indent=6, style="dim", most=room.lines)
+    if one.example:
+        said = one.example if page.verbose else _first(one.example, page.width - 6)
+        prose(page, said, indent=6, style="" if page.verbose else "dim")
+
+
+def _to_do(page: TextPage, listed: Sequence[Do], room: _Room) -> None:
     """What to do on which hosts, in the order to do it."""
     everybody = list(dict.fromkeys(host for one in listed for host in one.hosts))
     if listed:
         where = ", ".join(folded(everybody))
         heading(page, "To do, in this order", " on ", where if len(where) <= _SHORT else f"{len(everybody):,} hosts")
-        own = "`tunectl preflight` of a host has its own list, with its own numbers in place of N"
+        own = "`tunectl preflight` of a host has its own list, with its own numbers for N"
         prose(page, own, indent=2, style="dim")
-    for number, one in enumerate(listed if page.verbose else listed[:_FEW], 1):
+    for number, one in enumerate(listed[: room.steps], 1):
         label = f"{number}. ".rjust(4)
         if one.is_command:
             copied(page, "  ", (label, "dim"), (one.what, "bold"))
         else:
-            prose(page, one.what, indent=2, label=label)
+            screen.clipped(page, one.what, indent=2, label=label)
         is_for_all = set(one.hosts) == set(everybody)
         if page.verbose or not is_for_all:
-            prose(page, f"{one.said}: {', '.join(folded(one.hosts))}", indent=6, style="dim")
-    if len(listed) > _FEW and not page.verbose:
-        prose(page, f"and {len(listed) - _FEW:,} more: -v shows all", indent=2, style="dim")
+            prose(page, f"{one.said}: {', '.join(folded(one.hosts))}", indent=6, style="dim", most=room.lines)
+    _more(page, listed, room.steps, "step")
 
 
-def _own_words(page: TextPage, listed: Sequence[Do]) -> None:
+def _own_words(page: TextPage, listed: Sequence[Do], room: _Room) -> None:
     """What hosts ask for in their own words, which stands by itself."""
     if listed:
         heading(page, OWN_WORDS)
-    for one in listed if page.verbose else listed[:_OWN]:
-        prose(page, one.what, indent=2, label=f"{', '.join(folded(one.hosts))}: ")
-    if len(listed) > _OWN and not page.verbose:
-        prose(page, f"and {len(listed) - _OWN:,} more: -v shows all", indent=2, style="dim")
+    for one in listed[: room.own]:
+        names = ", ".join(folded(one.hosts))
+        label = names if page.verbose or cell_len(names) <= _LABEL else plural(len(one.hosts), "host")
+        prose(page, one.what, indent=2, label=f"{label}: ", most=room.lines)
+    _more(page, listed, room.own, "text")
 
 
-def _verdict(page: TextPage, body: Mapping[str, Any], verdict: str) -> None:
-    """The hosts of one verdict, and what holds them back: each cause once, the most urgent first."""
-    hosts = named(body["hosts"], verdict)
-    if not hosts:
-        return
-    page.line()
-    reasons, names = causes(body, verdict), ", ".join(folded(hosts))
-    beside = not reasons and len(names) <= _SHORT
-    counted = f": {plural(len(hosts), 'host')}{f'   {names}' if beside else ''}"
-    line(page, (word(verdict), f"bold {VERDICT_STYLES[verdict]}"), counted)
-    if not beside:
-        prose(page, names, indent=2, style="bold" if reasons else "")
-    for number, why in enumerate(reasons if page.verbose else reasons[:_FEW], 1):
-        _cause(page, why, number, len(hosts))
-    if len(reasons) > _FEW and not page.verbose:
-        left = len(reasons) - _FEW
-        more = f"and {plural(left, 'more cause')}: -v shows all, a host's own document has its reasons"
-        prose(page, more, indent=2, style="dim")
-
-
-def _cause(page: TextPage, one: Why, number: int, of: int) -> None:
-    """A cause with its hosts, and one of their sentences: without -v no more than its first line."""
-    is_for_all = len(one.hosts) == of > 1
-    rest = (f" ({one.severity})" if one.severity else "") + ("; all of them" if is_for_all else "")
-    prose(page, one.title + rest, indent=2, label=f"{number}. ".rjust(4))
-    if of > len(one.hosts) or (is_for_all and page.verbose):
-        prose(page, f"{one.said}: {', '.join(folded(one.hosts))}", indent=6, style="dim")
-    if one.example and page.verbose:
-        prose(page, one.example, indent=6)
-    elif one.example:
-        first, *more = wrap(one.example, page.width - 6 - len(_CUT))
-        line(page, " " * 6, (first + (_CUT if more else ""), "dim"))
-
-
-def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]], rule: Mapping[str, Any]) -> None:
-    if not outliers:
+def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]], rule: Mapping[str, Any], room: _Room) -> None:
+    """Hosts unlike their peers, the oddest first; where there is little room, each with its oddest figure."""
+    hosts = odd_hosts(outliers)
+    shown = hosts[: room.odd]
+    if not shown:
         return
     heading(page, "Unlike their peers", f", by median and MAD; {by_chance(rule['score'])}")
-    hosts = odd_hosts(outliers)
-    shown = hosts if page.verbose else hosts[:_ODDEST]
     rows = []
-    for _, found in shown:
-        for number, one in enumerate(found):
+    for host, found in shown:
+        for number, one in enumerate(found[:1] if room.is_tight else found):
             measure = one["measure"]
             what = MEASURES.get(measure, measure) + ("" if one["worse"] else " (better)")
             figures = written(measure, one["value"]), written(measure, one["median"])
-            host = one["host"] if number == 0 else ""
-            rows.append([host, what, *figures, times(one["ratio"]), f"{one['score']:.3g}"])
+            rows.append(["" if number else host, what, *figures, times(one["ratio"]), f"{one['score']:.3g}"])
     columns(page, rows, indent=2, right=(2, 3, 4, 5), header=("", "", "value", "median", "ratio", "score"))
-    differing = [(host, text) for host, found in shown for text in found[0]["differs"]]
-    for host, text in differing:
-        prose(page, text, indent=2, label=f"{printable(host)}: ", style="yellow")
-    if len(hosts) > len(shown):
-        prose(page, f"and {plural(len(hosts) - len(shown), 'more host')}: -v shows all", indent=2, style="dim")
+    for host, text in [(host, text) for host, found in shown for text in found[0]["differs"]]:
+        prose(page, text, indent=2, label=f"{printable(host)}: ", style="yellow", most=room.lines)
+    _more(page, hosts, room.odd, "host")
+
+
+def _counts(page: TextPage, body: Mapping[str, Any]) -> None:
+    """Who is ready to trade; and in one line how many were measured, and compared."""
+    if ready := named(body["hosts"], "go"):
+        _hosts(page, "go", ready)
+    else:
+        page.line()
+    counted = {
+        "measured": sum(host["measured"] is not None for host in body["hosts"]),
+        "compared with peers": sum(len(group["compared"]) for group in body["groups"]),
+        "unlike them": len(odd_hosts(body["outliers"])),
+    }
+    said = ", ".join(f"{count:,} {what}" for what, count in counted.items() if count) or "0 measured"
+    prose(page, said + ("" if page.verbose else ": -v lists them"), indent=2)
 
 
 def _group(page: TextPage, group: Mapping[str, Any]) -> None:
