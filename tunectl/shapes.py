@@ -918,6 +918,7 @@ class CasesTable(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: Annotated[float, Meta(ge=0, le=1e8), about("Of the measured times of all cases together.")] = 0.0
     clock: CasesClock = CasesClock()
     warnings: list[str] = []
+    no_result: Annotated[str, about("Why no measured case is a result, and what would help; else empty.")] = ""
     interrupted: Annotated[bool, about("A signal ended the run before its time.")] = False
     fifo_priority: Annotated[Count, about("0: the scheduling class was left alone.")] = 0
     host: Annotated[Host, Maybe] = Host()

@@ -418,6 +418,7 @@ def explained_feed(
         "replay": replay.said(max(case.grown for case in run.cases)) if replay else None,
         "stamp_cost_ns": stamp_cost_ns(run, found, FEED.read(unstamped) if unstamped else None),
         "warnings": list(run_warnings(run)),
+        "no_result": FEED.no_result(run, found),
         "budget": {"limits": {}, "verdict": "not-judged", "broken": []},
         "cells": FEED.cells(run, found, is_round_trip=trip is not None),
     }

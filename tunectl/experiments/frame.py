@@ -196,6 +196,11 @@ class CasesRun(msgspec.Struct, Generic[RawCase], frozen=True, kw_only=True):
 
 
 Run = TypeVar("Run", bound="CasesRun[Any]")
+_BY_CPU_MAX = ("a cpu.max stopped the probe's threads", "a start where no control group above has a cpu.max")
+_NOT_ALONE = (
+    "the probe's threads did not have their CPUs to themselves, as far as is known",
+    "--cpus with some that the kernel isolates (what has the CPUs: `tunectl probe jitter --attribute`)",
+)
 Lists = dict[str, tuple[list[int], int | None]]
 _KEPT = ("tunectl_version", "host", "at", "duration_s", "interrupted")  # of every raw document
 
@@ -230,6 +235,7 @@ class Experiment(Generic[Run]):
     counted: Callable[[Run, Judged], dict[str, Any]]  # a cell's figures, all null without a result, and counts
     run_warnings: Callable[[Run], Iterable[str]]  # of a whole run
     warnings: Callable[[Any, Run], Iterable[str]]  # of a case in which something was counted
+    cause: Callable[[Any, Run], tuple[str, str]] = lambda *_: _NOT_ALONE  # of a void case, in short, and what helps
     contradiction: Callable[[Any], str] = lambda _: ""  # of a case: what neither types nor lists say
     prepared: Callable[[Any], Any] = lambda document: document  # before it is read
 
@@ -270,12 +276,25 @@ class Experiment(Generic[Run]):
     def explained(self, raw: dict[str, Any]) -> dict[str, Any]:
         """The result of what the program counted. TunectlError as read()."""
         run = self.read(raw)
+        judgements = self.judged(run)
         return {
             **self.opening(raw),
             "clock": run.clock.shown(raw["clock"]),
             "warnings": list(self.run_warnings(run)),
-            "cells": self.cells(run, self.judged(run)),
+            "no_result": self.no_result(run, judgements),
+            "cells": self.cells(run, judgements),
         }
+
+    def no_result(self, run: Run, judgements: Sequence[Judged]) -> str:
+        """Why a run has no result though cases were measured, and what would give it one; "" where it has."""
+        void = [judged.case for judged in judgements if judged.is_void]
+        if not void or any(judged.has_figures for judged in judgements):
+            return ""
+        causes = dict.fromkeys(
+            _BY_CPU_MAX if why_throttled(case.throttled_us) else self.cause(case, run) for case in void
+        )
+        whys, helps = zip(*causes, strict=True)
+        return f"{', and '.join(whys)}; what would help: {'; '.join(helps)}"
 
     def cells(self, run: Run, judgements: Iterable[Judged], **of_all: Any) -> list[dict[str, Any]]:
         """A cell for each case; `of_all` is the same in every one."""

@@ -9,11 +9,11 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.experiments import pair
-from tunectl.experiments.frame import Case, Count, Experiment, Judged, Lists, Values, why_throttled
+from tunectl.experiments.frame import Case, Count, Experiment, Judged, Lists, Values
 from tunectl.experiments.tick_figures import Figures, halved, ratio
 from tunectl.shapes import PERCENTILES, Maybe, about
 from tunectl.shapes import Case as WakeCase
-from tunectl.wording import percent, plural
+from tunectl.wording import percent
 
 TIMERS = ("timerfd", "clock_nanosleep")  # the kernel sends, by a schedule
 _RAN, _SLICES = 7, 9  # fields of a cpu line of /proc/schedstat (Documentation/scheduler/sched-stats.rst)
@@ -220,32 +220,13 @@ def run_warnings(run: RawWake) -> Iterator[str]:
         )
 
 
-def _all_void(judgements: Sequence[Judged], run: RawWake) -> Iterator[str]:
-    """Once, why a run has no result at all, and what would give it one."""
-    void = [judged.case for judged in judgements if judged.is_void]
-    if not void or any(judged.has_figures for judged in judgements):
-        return
-    receiver, whys = run.cpus[1], dict.fromkeys(_cause(case, run) for case in void)
-    helps = {
-        _BY_CPU_MAX: "a start where no control group above has a cpu.max",
-        _UNREADY: "a longer --idle-ms, or a smaller --dirty-kib",
-        _TAKEN: f"--cpus with one that the kernel isolates (what has CPU {receiver}: tunectl probe jitter --attribute)",
-    }
-    yield (
-        f"not one of {plural(len(void), 'measured case')} is a result: {', and '.join(whys)}; "
-        f"what would help: {'; '.join(helps[why] for why in whys)}"
-    )
-
-
-_BY_CPU_MAX, _TAKEN = "a cpu.max stopped the probe's threads", "other tasks had the receiver's CPU"
-_UNREADY = "messages came while the receiver still wrote to its working set"
-
-
-def _cause(case: RawCase, run: RawWake) -> str:
-    """What makes a case void."""
-    if why_throttled(case.throttled_us):
-        return _BY_CPU_MAX
-    return _UNREADY if _why_unready(case, run) else _TAKEN
+def _cause(case: RawCase, run: RawWake) -> tuple[str, str]:
+    """What makes a case void whose threads no cpu.max stopped, and what would help."""
+    if _why_unready(case, run):
+        why = "messages came while the receiver still wrote to its working set"
+        return why, "a longer --idle-ms, or a smaller --dirty-kib"
+    looks = f"what has CPU {run.cpus[1]}: `tunectl probe jitter --attribute`"
+    return "other tasks had the receiver's CPU", f"--cpus with one that the kernel isolates ({looks})"
 
 
 def case_warnings(case: RawCase, run: RawWake) -> Iterator[str]:
@@ -351,6 +332,7 @@ WAKE = Experiment(
     counted=_counted,
     run_warnings=run_warnings,
     warnings=case_warnings,
+    cause=_cause,
 )
 
 
@@ -363,7 +345,8 @@ def explained_wake(raw: dict[str, Any], peer: pair.Peer | None = None) -> dict[s
         "timer_slack_ns": run.facts.timer_slack_ns,
         "clock": run.clock.shown(raw["clock"]),
         "peer": peer._asdict() if peer else None,
-        "warnings": [*run_warnings(run), *_all_void(found, run)],
+        "warnings": list(run_warnings(run)),
+        "no_result": WAKE.no_result(run, found),
         "cells": WAKE.cells(run, found, is_round_trip=peer is not None),
         "speedups": speedups(run, found),
     }

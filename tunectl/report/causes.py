@@ -57,6 +57,11 @@ def names_of(result: Jitter) -> dict[str, str]:
     return {row.cause: _name(row) for cpu in result.cpus for row in cpu.causes or ()}
 
 
+def of_any_cpu(cause: str) -> str:
+    """`local timer + thread kworker`: without the CPU that a thread's name ends in."""
+    return " + ".join(_OF_A_CPU.sub("", part) for part in cause.split(" + "))
+
+
 def _name(row: Cause) -> str:
     return _OF_A_CPU.sub("", row.name) if row.kind == "thread" else row.name
 

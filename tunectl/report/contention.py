@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from tunectl.report.cases import shown
 from tunectl.report.feed import signed_ns
 from tunectl.shapes import FEWEST_P99_9, Contention, ContentionCase
 from tunectl.wording import plural
@@ -34,16 +35,16 @@ def contention_conditions(result: Contention) -> list[str]:
 
 def parts(result: Contention) -> list[Part]:
     """The tables of all cases that were measured, void ones among them."""
-    shown = [case for case in result.cases if case.n or case.is_void]
-    if not shown:
+    listed = shown(result)
+    if not listed:
         return []
     header = ("", *(name for _, name in _RANKS))
-    whole = [(case.name, *_ranks({**(case.percentiles_ns or {}), "max": case.max_ns}, case)) for case in shown]
+    whole = [(case.name, *_ranks({**(case.percentiles_ns or {}), "max": case.max_ns}, case)) for case in listed]
     made = [Part("Due to had", header, whole)]
     for name, title in _STEPS:
-        made.append(Part(title, header, [(case.name, *_ranks(getattr(case, name) or {}, case)) for case in shown]))
+        made.append(Part(title, header, [(case.name, *_ranks(getattr(case, name) or {}, case)) for case in listed]))
     counts = []
-    for case in shown:
+    for case in listed:
         pairs = [" + ".join(f"{n:,}" for n in pair) for pair in (case.sleeps, case.preemptions, case.page_faults)]
         counts.append((case.name, f"{case.allocations:,}", *pairs))
     return [*made, Part(COUNTED, ("", *_COUNTS), counts)]

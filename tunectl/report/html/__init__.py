@@ -7,12 +7,14 @@ commands. The plots are templates: a plotting library draws nothing where script
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from tunectl import __version__
 from tunectl.errors import TunectlError
@@ -55,6 +57,7 @@ def _fleet(body: Mapping[str, Any]) -> dict[str, Any]:
     return {"fleet": fleet_view(body), "has_gaps": True}
 
 
+_COMMAND = re.compile(r"`([^`]+)`")
 _OWN = ("style.css", "page.js")
 # the document's name -> its template, and what that shows of a body
 _PAGES = {"report": ("report.html.j2", _report), "fleet": ("fleet.html.j2", _fleet)}
@@ -71,8 +74,13 @@ def _environment() -> Environment:
         finalize=_safe,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    environment.filters.update(ns=nanoseconds, plain=plain, tenths=in_tenths, cpus=listed_cpus)
+    environment.filters.update(ns=nanoseconds, plain=plain, tenths=in_tenths, cpus=listed_cpus, told=_told)
     return environment
+
+
+def _told(text: str) -> Markup:
+    """A sentence: the commands in it, between backticks, as commands. What it quotes stays text."""
+    return Markup(_COMMAND.sub(r"<code>\1</code>", str(escape(printable(text)))))  # noqa: S704
 
 
 def _safe(value: object) -> object:

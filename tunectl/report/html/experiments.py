@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tunectl.report.cases import shown
 from tunectl.report.charts import LogScale
 from tunectl.report.contention import contention_conditions, parts
 from tunectl.report.feed import DUE, OF_STAGES, due_row, feed_conditions, stage_rows
@@ -25,7 +26,8 @@ def cases_view(result: CaseTable) -> dict[str, Any]:
         "reasons": list(dict.fromkeys(f"{name}: {reason}" for name, reason in named)),
         "conditions": conditions(result),
         "warnings": [f"{case.name}: {text}" for case in measured for text in case.warnings],
-        **view(result, measured, [case for case in result.cases if case.n or case.is_void]),
+        "is_result": bool(measured),
+        **view(result, measured, shown(result)),
     }
 
 

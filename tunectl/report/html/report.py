@@ -8,6 +8,7 @@ from tunectl import kinds
 from tunectl.cpulist import format_cpulist
 from tunectl.model import Finding, Outcome, Severity, Target, cost
 from tunectl.report.actions import Todo, todo
+from tunectl.report.cases import ended
 from tunectl.report.causes import grouped, totals
 from tunectl.report.escape import shown
 from tunectl.report.feed import feed_limits_of
@@ -213,13 +214,20 @@ def _rows(
 
 
 def _verdict(result: Result, doubt: str) -> dict[str, Any] | None:
-    """{word, look, said}: the preflight's verdict, otherwise the budget's. A GO with a `doubt` is not repeated."""
+    """{word, look, said}: the preflight's verdict, the budget's, or how an experiment ended.
+
+    A GO with a `doubt` is not repeated.
+    """
     if isinstance(result, Preflight):
         word, said = result.verdict, [result.headline] if result.headline else []
         if word == "go" and doubt:
             word, said = "unknown", [f"It says GO, and {doubt}."]
         return {"word": word.upper(), "look": {"go": "good", "no-go": "bad"}.get(word, "open"), "said": said}
-    if not isinstance(result, Jitter) and not (isinstance(result, Feed) and result.budget.limits):
+    if isinstance(result, CaseTable) and not (isinstance(result, Feed) and result.budget.limits):
+        outcome = ended(result)
+        said = [outcome.said, *filter(None, [outcome.why])]
+        return {"word": outcome.word, "look": "open" if outcome.why else "plain", "said": said}
+    if not isinstance(result, Jitter | Feed):
         return None
     budget = result.budget
     if budget.verdict == "not-judged":

@@ -1,16 +1,19 @@
 """`tunectl compare`: the verdict, then the tables of before and after."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.report.escape import printable
 from tunectl.report.figures import SIDES, bounds_of, change_of, label_of, listed_cpus, value_of, verdict_of
+from tunectl.report.text import screen
 from tunectl.report.text.page import Part, TextPage, heading, line, notes, prose
-from tunectl.shapes import ComparedSide, Comparison, RowGroup, typed
+from tunectl.shapes import ComparedSide, Comparison, Row, RowGroup, typed
 from tunectl.wording import nanoseconds, plural
 
 _STYLES = {"different": "bold", "no-difference": "bold", "cannot-tell": "bold magenta"}
-_SAME = (("equal", ""), ("-", ""))  # nothing between the two sides, and nothing that is known of it
+_SAME = ("equal", "-")  # nothing between the two sides, or nothing that is known of it
+_ROOM = 16  # lines of the tables of cases without -v
 _GAPS = "gap percentiles are of the gaps that are left: fewer short ones raise them; arrivals count what is felt"
 
 
@@ -19,33 +22,76 @@ def compare(body: Mapping[str, Any], page: TextPage) -> None:
     compared = typed(body, Comparison)
     verdict, *rest = verdict_of(compared)
     prose(page, printable(verdict), style=_STYLES.get(compared.judged.outcome, "") if compared.judged else "")
-    page.last = compared.judged.outcome.replace("-", " ") if compared.judged else "", ""
+    page.last = compared.judged.outcome.replace("-", " ") if compared.judged else "no verdict", ""
     for text in rest:
         prose(page, printable(text), indent=2)
     page.line()
     for side, run in zip(SIDES, (compared.before, compared.after), strict=True):
         _side(page, side, run)
     tables(page, compared)
-    notes(page, compared.warnings, "Also different, or limiting")
+    if page.verbose:
+        notes(page, compared.warnings, "Also different, or limiting")
+    else:
+        screen.ending(page, compared.warnings)
 
 
 def tables(page: TextPage, compared: Comparison, names: Sequence[str] = SIDES) -> None:
     """The tables of a comparison, with other names of the two sides."""
     percent = f"{compared.confidence * 100:g}%"
     of_cpus = compared.groups[1:] if compared.kind == "jitter" and not page.verbose else []
-    for group in compared.groups[: len(compared.groups) - len(of_cpus)]:
-        _group(page, group, percent, bool(compared.judged), names)
+    if compared.kind == "jitter" or page.verbose:
+        for group in compared.groups[: len(compared.groups) - len(of_cpus)]:
+            _group(page, group, percent, bool(compared.judged), names)
+    else:
+        _cases(page, compared.groups, percent, names)
     if of_cpus:
         prose(page, f"{plural(len(of_cpus), 'more table')}, one a CPU: -v", style="dim")
     page.line()
     if any((side.runs or 1) > 1 for side in (compared.before, compared.after)):
         middle = "the middle one of the runs; -v shows the least and the greatest"
         prose(page, f"{' and '.join(names)}: {middle}", style="dim")
-    same = any(change_of(row) in _SAME for group in compared.groups for row in group.rows if row.before or row.after)
-    more = "" if page.verbose or not same else "; those that are equal on both sides: -v"
-    prose(page, f"each row has its own {percent} bounds: of twenty rows, one lies outside by chance{more}", style="dim")
+    prose(page, f"each row has its own {percent} bounds: of twenty rows, one lies outside by chance", style="dim")
     if compared.kind == "jitter":
         prose(page, _GAPS, style="dim")
+
+
+def _cases(page: TextPage, groups: Sequence[RowGroup], percent: str, names: Sequence[str]) -> None:
+    """The cases that changed most, as far as there is room; how many others changed less, and how many not at all."""
+    changed = [group for group in groups if any(change_of(row)[0] not in _SAME for row in _known(group))]
+    changed.sort(key=_moved, reverse=True)
+    drawn, used = 0, 0
+    for group in changed:
+        table = TextPage(page.width)
+        _group(table, group, percent, False, names)
+        used += len(table.lines)
+        if drawn and used > _ROOM:
+            break
+        page.lines += table.lines
+        drawn += 1
+    left = [f"{plural(len(changed) - drawn, 'more case')} changed less"] if len(changed) > drawn else []
+    same = len(groups) - len(changed)
+    left += [f"{plural(same, 'case')} equal on both sides in every row"] if same else []
+    if left:
+        page.line()
+        prose(page, f"{', '.join(left)}: -v", style="" if not drawn else "dim")
+
+
+def _known(group: RowGroup) -> list[Row]:
+    return [row for row in group.rows if row.before or row.after]
+
+
+def _moved(group: RowGroup) -> tuple[float, float]:
+    """How far its figures moved for sure, by the bound that is nearer to equal; and how far at all."""
+    moved = [(0.0, 0.0)]
+    for ratio in filter(None, (row.ratio for row in group.rows)):
+        low, high = ratio.low or 0.0, math.inf if ratio.high is None else ratio.high
+        moved.append((_distance(min(max(1.0, low), high)), _distance(ratio.value or 0.0)))
+    return max(sure for sure, _ in moved), max(at_all for _, at_all in moved)
+
+
+def _distance(ratio: float) -> float:
+    """From equal; as far down as up."""
+    return abs(math.log(ratio)) if ratio else math.inf
 
 
 def _side(page: TextPage, side: str, run: ComparedSide) -> None:
@@ -60,8 +106,8 @@ def _side(page: TextPage, side: str, run: ComparedSide) -> None:
 
 
 def _group(page: TextPage, group: RowGroup, percent: str, judged: bool, names: Sequence[str]) -> None:
-    shown = [row for row in group.rows if row.before or row.after]
-    shown = shown if page.verbose else [row for row in shown if change_of(row) not in _SAME] or shown[:1]
+    known = _known(group)
+    shown = known if page.verbose else [row for row in known if change_of(row)[0] not in _SAME] or known[:1]
     cells = [(label_of(row), value_of(row, row.before), value_of(row, row.after), *change_of(row)) for row in shown]
     header = ("", *names, f"{names[1]} is", f"{percent} bounds")
     widths = [max(len(row[at]) for row in [header, *cells]) for at in range(len(header))]
@@ -78,6 +124,8 @@ def _group(page: TextPage, group: RowGroup, percent: str, judged: bool, names: S
             sides = (("before", row.before), ("after", row.after))
             said = [f"{name} {bounds}" for name, side in sides if (bounds := bounds_of(row, side))]
             prose(page, "; ".join([*said, row.reason] if row.reason else said), indent=4, style="dim")
+    if len(known) > len(shown):
+        prose(page, f"{len(known) - len(shown)} more, equal on both sides: -v", indent=2, style="dim")
     for row in shown:
         if judged and row.measure == "max_ns" and row.reason and row.ratio and not page.verbose:
             prose(page, row.reason, indent=2, label="longest: ", style="dim")

@@ -1,15 +1,17 @@
-"""`tunectl probe wake`, `feed`, `hedge`, `contention`: tables of cases, and what is said of those that are void."""
+"""`tunectl probe wake`, `feed`, `hedge`, `contention`: how it ended, tables of cases, and what is said of void ones."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from tunectl.report.cases import ended, shown
 from tunectl.report.contention import contention_conditions, parts
 from tunectl.report.feed import DUE, OF_STAGES, due_row, feed_conditions, signed_ns, stage_rows
 from tunectl.report.figures import wake_conditions
 from tunectl.report.hedge import FATES, HEADER, fates, figures, findings, hedge_conditions, title_of
+from tunectl.report.text import screen
 from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram
-from tunectl.report.text.page import TextPage, columns, heading, notes, prose
+from tunectl.report.text.page import TextPage, banner, columns, heading, notes, prose
 from tunectl.shapes import FEED_STAGES, Case, CaseTable, Contention, Feed, Hedge, Peer, Speedup, Wake, typed
 from tunectl.wording import nanoseconds, percent, plural
 
@@ -17,43 +19,52 @@ MAX_WARNINGS = 12  # of single cases; JSON has them all
 
 
 def _opening(page: TextPage, result: CaseTable, where: str, legend: str, conditions: Iterable[str]) -> None:
-    """What was measured where, and under what conditions."""
-    prose(page, f"{where}, {result.duration_s:.3g} s", style="bold")
-    for text in (legend, *conditions):
+    """How it ended; what was measured where, and under what conditions, or why there is nothing."""
+    outcome = ended(result)
+    banner(page, outcome.word, f"{outcome.said}: {where}, {result.duration_s:.3g} s")
+    if outcome.why:
+        prose(page, outcome.why, indent=2, style="magenta")
+    for text in (legend, *conditions) if page.verbose or not outcome.why else ():
         prose(page, text, style="dim")
 
 
 def _closing(
     page: TextPage, result: CaseTable, unit: str, left: str, silent: Callable[[Any], str] = lambda case: case.label
 ) -> None:
-    """The distributions, the cases without figures (`silent` names those not measured), and all warnings.
+    """What limits the result in short, or with -v the distributions, the cases without figures, and all warnings.
 
-    `left`: the tables that are for -v alone, as what is said of single cases is.
+    `silent` names those that were not measured; `left`: the tables that are for -v alone.
     """
     measured = [case for case in result.cases if case.n]
-    for case in measured if page.verbose else ():
-        _title(page, case.label)
-        histogram(page, [case.histogram], 2, unit, "all time waited")
     unmeasured: dict[str, dict[str, None]] = {}  # each reason once, with the cases it is about
     for case in result.cases:
         if not case.n and not case.is_void:
             unmeasured.setdefault(case.reason, {})[silent(case)] = None
-    notes(page, (f"{', '.join(names)}: {reason}" for reason, names in unmeasured.items()), "Not measured")
+    missing = [f"{', '.join(names)}: {reason}" for reason, names in unmeasured.items()]
     void = [f"{case.label}: {case.reason.removeprefix('void: ')}" for case in result.cases if case.is_void]
-    notes(page, _first(void, MAX_WARNINGS if measured or page.verbose else 1), "Void: measured, and no result")
-    notes(page, result.warnings, "Warnings")
     single = [f"{case.label}: {text}" for case in measured for text in case.warnings]
-    if page.verbose:
-        notes(page, _first(single), "Warnings of single cases")
-    counted = f"{plural(len(single), 'warning')} of single cases" if single else ""
-    if more := ", ".join(filter(None, (left if measured else "", counted))) if not page.verbose else "":
-        page.line()
-        prose(page, f"{more}: -v", style="dim")
+    page.last = ended(result)[:2]
+    if not page.verbose:
+        first = [f"void: {void[0]}"] if void and measured else []
+        not_measured = (f"not measured: {text}" for text in missing)
+        screen.ending(page, [*first, *result.warnings, *not_measured])
+        counted = f"{plural(len(single), 'warning')} of single cases" if single else ""
+        if more := ", ".join(filter(None, (left if measured else "", counted))):
+            page.line()
+            prose(page, f"{more}: -v", style="dim")
+        return
+    for case in measured:
+        _title(page, case.label)
+        histogram(page, [case.histogram], 2, unit, "all time waited")
+    notes(page, missing, "Not measured")
+    notes(page, _first(void), "Void: measured, and no result")
+    notes(page, result.warnings, "Warnings")
+    notes(page, _first(single), "Warnings of single cases")
 
 
-def _first(texts: list[str], most: int = MAX_WARNINGS) -> list[str]:
-    more = [f"and {len(texts) - most} more; --format json has them all"] if len(texts) > most else []
-    return texts[:most] + more
+def _first(texts: list[str]) -> list[str]:
+    left = len(texts) - MAX_WARNINGS
+    return texts[:MAX_WARNINGS] + ([f"and {left} more; --format json has them all"] if left > 0 else [])
 
 
 def _title(page: TextPage, text: str) -> None:
@@ -80,28 +91,30 @@ def _from_to(result: CaseTable, peer: Peer | None) -> str:
 
 _IDLES = 5  # columns of a table that fits 80 cells
 _GAINS = 3
+_ENDS = 2  # rows of the least figures, and of the greatest, that stand for all
 
 
 def wake(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.wake/1 body."""
     result = typed(body, Wake)
-    trip, methods = (", there and back", "wait method on both hosts,") if result.peer else ("", "wait method,")
-    legend = f"from just before the send to just after the receive{trip}; by mechanism, {methods}"
+    trip, methods = (", there and back", "wait method on both hosts") if result.peer else ("", "wait method")
+    legend = f"from before the send to after the receive{trip}; by mechanism, {methods}"
     where = f"{_from_to(result, result.peer)}, {result.messages:,} messages a case"
     conditions = wake_conditions(result) if page.verbose else ()
-    _opening(page, result, where, f"{legend} and idle time between messages", conditions)
+    _opening(page, result, where, f"{legend}, idle time", conditions)
     measured = [case for case in result.cases if case.n]
-    shown = [case for case in result.cases if case.n or (case.is_void and measured)]
+    listed = shown(result)
     figures: Sequence[tuple[str, Callable[[Case], float | None]]] = (
         ("Median", lambda case: case.at("50")),
         ("P99", lambda case: case.at("99")),
         ("Longest", lambda case: case.max_ns),
     )
     for title, figure in figures if page.verbose else figures[1:]:
-        texts = [nanoseconds(figure(case)) if case.n else "void" for case in shown]
-        _by_idle_time(page, title, shown, _IDLES, texts)
+        least = 0 if title == "Longest" else _ENDS  # of these the shortest tell nothing
+        cells = [(nanoseconds(figure(case)) if case.n else "void", figure(case) or 0.0) for case in listed]
+        _by_idle_time(page, title, listed, _IDLES, cells, least=least)
     if page.verbose:
-        use = [percent(case.receiver_cpu_percent or 0) for case in measured]
+        use = [(percent(case.receiver_cpu_percent or 0), 0.0) for case in measured]
         _by_idle_time(page, "CPU use of the receiver", measured, _IDLES, use)
     _gains(page, result.speedups)
     left = "conditions, medians, the receiver's CPU"
@@ -113,10 +126,13 @@ def _gains(page: TextPage, speedups: Sequence[Speedup]) -> None:
         sorted({f"{speedup.mechanism}: {speedup.over}" for speedup in speedups if speedup.over != "block"})
     )
     legend = "over the blocking call" + (f" ({over})" if over else "")
+    names = ("50", "99") if page.verbose else ("99",)
     is_narrow = page.width < 84 and len({speedup.idle_ms for speedup in speedups}) > _GAINS + 1
-    texts = [" / ".join(_times(speedup.percentiles.get(name)) for name in ("50", "99")) for speedup in speedups]
-    size = _GAINS if is_narrow else _GAINS + 1
-    _by_idle_time(page, "Speed-up of spinning over sleeping: median / P99", speedups, size, texts, legend)
+    each = [[speedup.percentiles.get(name) for name in names] for speedup in speedups]
+    cells = [(" / ".join(map(_times, gains)), gains[-1] or 0.0) for gains in each]
+    size = _GAINS if is_narrow and page.verbose else _GAINS + 1
+    which = "median / P99" if page.verbose else "P99"
+    _by_idle_time(page, f"Speed-up of spinning over sleeping: {which}", speedups, size, cells, legend)
 
 
 def _times(value: float | None) -> str:
@@ -124,28 +140,47 @@ def _times(value: float | None) -> str:
 
 
 def _by_idle_time(
-    page: TextPage, title: str, cases: Sequence[Case | Speedup], size: int, texts: Sequence[str], legend: str = ""
+    page: TextPage,
+    title: str,
+    cases: Sequence[Case | Speedup],
+    size: int,
+    cells: Sequence[tuple[str, float]],
+    legend: str = "",
+    least: int = _ENDS,
 ) -> None:
     """A row for each mechanism and wait method in the document's order, a column for each idle time.
 
-    `texts` has the text of each case; a table that is too wide becomes several, of `size` idle times.
+    `cells` has the text of each case, and what it weighs: without -v so many rows that have the `least`, and those that
+    have the most, stand for all. A table that is too wide becomes several, of `size` idle times.
     """
     if not cases:
         return
     heading(page, title)
     if legend:
         prose(page, legend, indent=2, style="dim")
-    found = {(case.mechanism, case.wait_method, case.idle_ms): text for case, text in zip(cases, texts, strict=True)}
-    methods = dict.fromkeys((case.mechanism, case.wait_method) for case in cases)
+    found = {
+        (case.mechanism, case.wait_method, case.idle_ms): text for case, (text, _) in zip(cases, cells, strict=True)
+    }
+    weights: dict[tuple[str, str], float] = {}
+    for case, (_, weight) in zip(cases, cells, strict=True):
+        method = case.mechanism, case.wait_method
+        weights[method] = max(weights.get(method, 0.0), weight)
+    ranked = sorted(weights, key=lambda method: weights[method])
+    known = [method for method in ranked if weights[method]] or ranked
+    kept = weights.keys() if page.verbose or len(ranked) <= 2 * _ENDS else {*known[:least], *known[-_ENDS:]}
+    methods = [method for method in weights if method in kept]
     every = sorted({case.idle_ms for case in cases})
     for at in range(0, len(every), size):
         idles, rows, last = every[at : at + size], [], ""
-        for mechanism, method in methods:
+        for mechanism, way in methods:
             name = mechanism if mechanism != last else ""
             last = mechanism
-            rows.append((name, method, *(found.get((mechanism, method, idle), "") for idle in idles)))
+            rows.append((name, way, *(found.get((mechanism, way, idle), "") for idle in idles)))
         header = ("", "", *(f"{idle:g} ms" for idle in idles))
         columns(page, rows, indent=2, right=range(2, len(header)), header=header)
+    if len(weights) > len(methods):
+        ends = "the least and the most; " if least and len(known) > 2 * _ENDS else ""
+        prose(page, f"{ends}{len(weights) - len(methods)} more: -v", indent=2, style="dim")
 
 
 # ---- feed
@@ -163,11 +198,10 @@ def feed(body: Mapping[str, Any], page: TextPage) -> None:
 def feed_measured(result: Feed, page: TextPage) -> None:
     """All that a result has."""
     measured = [case for case in result.cases if case.n]
-    where = f"{_from_to(result, result.peer)}, {plural(len(result.cases), 'case')}"
-    _opening(page, result, where, _OF_MESSAGES, feed_conditions(result))
+    _opening(page, result, _from_to(result, result.peer), _OF_MESSAGES, feed_conditions(result))
     if result.budget.limits:
         judged(page, result.budget)
-    due = [(case.name, *due_row(case)) for case in result.cases if case.n or case.is_void]
+    due = [(case.name, *due_row(case)) for case in shown(result)]
     _figures(page, "Due to book", ("", "n", *(name for _, name in DUE), "CPU"), due)
     if len(measured) > _WHOLE and page.verbose:
         medians = [(case.name, *(signed_ns(case.stage(stage, "50")) for stage in FEED_STAGES)) for case in measured]
@@ -196,13 +230,12 @@ def hedge(body: Mapping[str, Any], page: TextPage) -> None:
     result = typed(body, Hedge)
     cpus = result.cases[0].cpus if result.cases else []
     client, *servers = cpus if len(cpus) == 3 else (None,)
-    where = "simulated" if client is None else f"from CPU {client} to CPUs {' and '.join(map(str, servers))}"
-    where += f", {plural(len(result.cases), 'case')}"
+    where = "two queues" if client is None else f"from CPU {client} to CPUs {' and '.join(map(str, servers))}"
     _opening(page, result, where, _OF_REQUESTS, hedge_conditions(result) if page.verbose else ())
     notes(page, findings(result), "What a second copy gains")
     stalls = dict.fromkeys(case.stall for case in result.cases)
     for stall in stalls:
-        cases = [case for case in result.cases if case.stall == stall and (case.n or case.is_void)]
+        cases = [case for case in shown(result) if case.stall == stall]
         rows = [(f"{case.load:g}", case.second, *figures(case, cases)) for case in cases]
         _figures(page, title_of(stall, stalls), ("load", "second copy", *HEADER), rows, names=2)
     # When second copies went, and what they became.
@@ -218,7 +251,7 @@ def hedge(body: Mapping[str, Any], page: TextPage) -> None:
 
 # ---- contention
 
-_PARTS = 3  # tables without -v: the whole, and its first steps
+_PARTS = 2  # tables without -v: the whole, and its first step
 _OF_BUFFERS = (
     "a buffer from when it was due, and its steps; a case is whence buffers come, and how they are handed over"
 )
@@ -227,11 +260,10 @@ _OF_BUFFERS = (
 def contention(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.contention/1 body."""
     result = typed(body, Contention)
-    where = f"{_from_to(result, None)}, {plural(len(result.cases), 'case')}"
-    _opening(page, result, where, _OF_BUFFERS, contention_conditions(result))
+    _opening(page, result, _from_to(result, None), _OF_BUFFERS, contention_conditions(result))
     every = parts(result)
-    shown = every if page.verbose else every[:_PARTS]
-    for part in shown:
+    drawn = every if page.verbose else every[:_PARTS]
+    for part in drawn:
         _figures(page, part.title, part.header, part.rows)
-    left = ", ".join(part.title[0].lower() + part.title[1:] for part in every[len(shown) :])
+    left = ", ".join(part.title[0].lower() + part.title[1:] for part in every[len(drawn) :])
     _closing(page, result, "buffers", left)

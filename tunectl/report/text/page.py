@@ -77,6 +77,9 @@ VERDICT_STYLES = {
     "unknown": "magenta",
     "within": "green",
     "over": "red",
+    "passed": "green",
+    "not passed": "red",
+    **dict.fromkeys(("measured", "simulated"), ""),
 }
 _GAP, _HANG = 2, 4
 _LEAST = 6  # cells; a column is made no narrower

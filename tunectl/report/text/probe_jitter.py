@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tunectl.cpulist import named_cpus
-from tunectl.report.causes import grouped, totals
+from tunectl.report.causes import grouped, of_any_cpu, totals
 from tunectl.report.escape import printable
 from tunectl.report.figures import (
     LOADED,
@@ -23,13 +23,13 @@ from tunectl.report.text import compare, screen
 from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram, sparklines
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
-from tunectl.shapes import Cpu, Jitter, JitterLoaded, JitterRuns, typed
+from tunectl.shapes import Cpu, Jitter, JitterLoaded, JitterRuns, Period, typed
 from tunectl.wording import in_tenths, looser_limits, nanoseconds, plural, written
 
 MAX_CPUS = 64  # rows of the table: the CPUs with the longest gaps
-MOST_CPUS = 6  # the same, and of causes and periods, on the first screen
-MOST_CAUSES = 5
-MOST_PERIODS = 3
+_SIZES = ((6, 5, 3), (4, 4, 2), (2, 3, 1))  # CPUs, causes and periods on the first screen: the most that fits
+_MOST_CAUSES = 3  # of each of two runs
+_ROOM = 38  # lines; the last two are the verdict's
 MAX_IRQS = 8  # interrupts listed: the most frequent ones
 _HEADER = ("CPU", "int/s", "stolen", "P50", "P99", "P99.9", "P99.99", "arr99.9", "max", "loop")
 
@@ -44,14 +44,24 @@ def jitter(body: Mapping[str, Any], page: TextPage) -> None:
         measured(result, page)
         notes(page, result.warnings, "Warnings")
         return
+    for most in _SIZES:
+        drawn = TextPage(page.width)
+        _screen(drawn, result, *most)
+        if len(page.lines) + len(drawn.lines) <= _ROOM:
+            break
+    page.lines += drawn.lines
+
+
+def _screen(page: TextPage, result: Jitter, most_cpus: int, most_causes: int, most_periods: int) -> None:
+    """Below the verdict: what decides, and the first of all CPUs, causes and periods."""
     _story(page, result, 0)
     rows = limits_of(result)
     if any(row.share is not None for row in rows):
         screen.against_limits(page, rows)
     page.line()
-    _table(page, result, MOST_CPUS)
-    causes(page, result, 0, MOST_CAUSES)
-    periods(page, result, 0, MOST_PERIODS)
+    _table(page, result, most_cpus)
+    causes(page, result, 0, most_causes)
+    periods(page, result, 0, most_periods)
     if together := stopped_together(result.simultaneous_stops, result.duration_s):
         prose(page, together, style="yellow")
     screen.ending(page, result.warnings)
@@ -83,6 +93,8 @@ def loaded(body: Mapping[str, Any], page: TextPage) -> None:
     kept = typed(body, JitterLoaded)
     sides = [("quiet", run) for run in kept.quiet] + [("loaded", run) for run in kept.loaded]
     comparison = kept.comparison
+    outcome = comparison.judged.outcome.replace("-", " ") if comparison and comparison.judged else ""
+    screen.begin(page, _word(run for _, run in sides), headline(kept.quiet), last=outcome)
     for text in problems_of(kept):
         prose(page, text, style="bold red")
     if comparison:
@@ -91,7 +103,6 @@ def loaded(body: Mapping[str, Any], page: TextPage) -> None:
         for text in rest:
             prose(page, text, indent=2)
         page.line()
-    prose(page, headline(kept.quiet), style="bold")
     for name, run in sides:
         judged(page, run.budget, 0, f"{name}, ")
     for run in kept.loaded:
@@ -106,13 +117,17 @@ def loaded(body: Mapping[str, Any], page: TextPage) -> None:
     for name, run in sides if len(sides) == 2 else ():
         if run.attribution:
             heading(page, name)
-            causes(page, run, 0)
+            causes(page, run, 0, MAX_CPUS if page.verbose else _MOST_CAUSES)
     _warnings(page, [*kept.warnings, *(comparison.warnings if comparison else ())], [run for _, run in sides])
 
 
 def _warnings(page: TextPage, own: Iterable[str], runs: Iterable[Jitter]) -> None:
     """A document's own, then those of its runs, each once."""
-    notes(page, dict.fromkeys([*own, *(text for run in runs for text in run.warnings)]), "Warnings")
+    texts = dict.fromkeys([*own, *(text for run in runs for text in run.warnings)])
+    if page.verbose:
+        notes(page, texts, "Warnings")
+    else:
+        screen.ending(page, texts)
 
 
 def under(page: TextPage, run: Jitter, indent: int = 0) -> None:
@@ -251,16 +266,21 @@ def causes(page: TextPage, result: Jitter, indent: int, most: int = MAX_CPUS) ->
 
 
 def periods(page: TextPage, result: Jitter, indent: int, most: int = MAX_CPUS) -> None:
-    """A line for each series of gaps that comes at regular intervals, and how far they were looked for."""
-    found = [(cpu.cpu, period) for cpu in result.cpus for period in cpu.periods]
+    """A line for each series of gaps that comes at regular intervals, of all CPUs that have it; how far was looked."""
+    found: dict[tuple[str, str, str], list[tuple[int, Period]]] = {}  # by length, and by what it is on any CPU
+    for cpu in result.cpus:
+        for period in cpu.periods:
+            found.setdefault((period.known_ms, period.name, of_any_cpu(period.cause)), []).append((cpu.cpu, period))
     searched = searched_of(result)
     if found or searched:
         page.line()
-    for cpu, period in found[:most]:
-        every = f"{period.known_ms} ms"
-        known = " - ".join(dict.fromkeys(text for text in (period.name, period.cause) if text))
-        what = f"{period.count:,} gaps, {nanoseconds(period.mean_ns)} each on average"
-        prose(page, f"{what}{': ' if known else ''}{known}", indent=indent, label=f"CPU {cpu}, every {every}: ")
+    for (known_ms, name, cause), same in list(found.items())[:most]:
+        known = " - ".join(dict.fromkeys(filter(None, (name, cause if len(same) > 1 else same[0][1].cause))))
+        count = sum(period.count for _, period in same)
+        mean_ns = sum(period.count * period.mean_ns for _, period in same) / count
+        what = f"{count:,} gaps, {nanoseconds(mean_ns)} each on average"
+        label = f"{named_cpus(cpu for cpu, _ in same)}, every {known_ms} ms: "
+        prose(page, f"{what}{': ' if known else ''}{known}", indent=indent, label=label)
     if len(found) > most:
         prose(page, f"and {plural(len(found) - most, 'more period')}: -v", indent=indent, style="dim")
     if searched and (page.verbose or not found):
@@ -303,14 +323,17 @@ _PHASE_STYLES = {"passed": "green", "failed": "red", "not-run": "magenta"}
 
 def selftest(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.selftest/1 body."""
-    verdict = "every known interruption was found" if body["passed"] else "not passed"
-    style = "bold green" if body["passed"] else "bold red"
-    prose(page, f"CPU {body['cpu']}, gaps over {nanoseconds(body['threshold_ns'])}: {verdict}", style=style)
+    word = "passed" if body["passed"] else "not passed"
+    phases = body["phases"]
+    found = sum(phase["outcome"] == "passed" for phase in phases)
+    said = f"{found} of {plural(len(phases), 'phase')} passed"
+    said = "every known interruption was found" if body["passed"] else said
+    screen.begin(page, word, f"CPU {body['cpu']}, gaps over {nanoseconds(body['threshold_ns'])}: {said}", last=said)
     vouched = f"interruptions from {nanoseconds(body.get('vouched_ns'))} on are vouched for on this host"
     prose(page, vouched if body.get("vouched_ns") else "no length is vouched for on this host")
     page.line()
     rows = []
-    for phase in body["phases"]:
+    for phase in phases:
         figures: tuple[str, ...] = ("", "", "", "", "")
         if "max_error_ns" in phase:  # this phase measures one long stop; the others count gaps
             figures = ("", "", "", nanoseconds(phase["max_ns"], ""), nanoseconds(phase["max_error_ns"], ""))
@@ -320,8 +343,11 @@ def selftest(body: Mapping[str, Any], page: TextPage) -> None:
             figures = (*counts, nanoseconds(phase["shortest_gap_ns"], ""), nanoseconds(error, ""))
         rows.append((phase["outcome"], f"{phase['injected']:,}", *figures, phase["name"]))
     columns(page, rows, right=range(1, 7), header=_PHASES_HEADER)
-    for phase in body["phases"]:
-        if phase["reason"]:
-            prose(page, phase["reason"], label=f"{phase['name']}: ", style=_PHASE_STYLES.get(phase["outcome"], ""))
+    reasons: dict[tuple[str, str], list[str]] = {}  # each once, with the phases it is about
+    for phase in phases:
+        reasons.setdefault((phase["outcome"], phase["reason"]), []).append(phase["name"])
+    for (outcome, reason), names in reasons.items():
+        if reason:
+            prose(page, reason, label=f"{', '.join(names)}: ", style=_PHASE_STYLES.get(outcome, ""))
     legend = "too long by: median of the gap less what was injected, the ways in and out of the kernel"
     prose(page, legend, style="dim")
