@@ -339,7 +339,7 @@ def test_a_setting_has_its_values_why_its_source_and_what_mends_it() -> None:
     (row,) = [row for row in settings["rows"] if row["name"] == "mm.transparent_hugepage"]
     assert (row["observed"], row["desired"]) == ("always madvise [never]", "madvise")
     assert (row["why"], row["source"]) == facts["mm.transparent_hugepage"]
-    assert (row["command"], row["steps"], row["look"]) == ("sudo tunectl apply", [1], "bad")
+    assert (row["steps"], row["look"]) == ([(1, "sudo tunectl apply")], "bad")
     findings = sum(len(made["body"][name]["findings"]) for name in ("verify", "check", "thermal"))
     counted = sum(int(count.replace(",", "")) for count in re.findall(r"([\d,]+) [a-z]", settings["said"]))
     assert counted == findings

@@ -18,6 +18,7 @@ SLICES = 240
 MAX_CURVES = 6  # more lines cannot be told apart
 SPARKLINE_HEIGHT = 48
 _LABEL, _LABEL_IF_NARROW = 19, 28  # percent of the budget's axis: so far apart labels do not touch
+_LABEL_OF_FACTOR = 12  # percent of the forest's axis, which is wider
 _FURTHEST = 1000.0  # times: a ratio beyond is drawn at the edge
 _LEAST_SHARE = 1e-6  # share of all moments; for rarer waits look at the longest gap
 _NINES = {0.1: "P90", 0.01: "P99", 1e-3: "P99.9", 1e-4: "P99.99", 1e-5: "P99.999"}
@@ -317,11 +318,11 @@ def forest(rows: Sequence[Row], words: Mapping[tuple[str, str | None], str]) -> 
     def at(ratio: float) -> float:
         return round(50 + 48 * min(max(math.log(ratio) / reach, -1), 1), 1) if ratio else 2
 
-    factors = [times for times in (2, 5, 10, 100) if math.log(times) <= reach]
-    factors = factors if len(factors) < 3 else factors[-2:]
+    *nearer, furthest = [times for times in (2, 5, 10, 100) if math.log(times) <= reach]
+    apart = [times for times in nearer if min(at(times) - 50, at(furthest) - at(times)) >= _LABEL_OF_FACTOR]
     marks = [
-        {"at": at(ratio), "label": f"{sign}{times}"}
-        for times in factors
+        {"at": at(ratio), "label": f"{sign}{times}", "is_near": times != furthest}
+        for times in (*apart[-1:], furthest)
         for sign, ratio in (("\N{DIVISION SIGN}", 1 / times), ("\N{MULTIPLICATION SIGN}", times))
     ]
     return {"marks": marks, "rows": [_whisker(row, words.get((row.measure, row.percentile), ""), at) for row in rows]}

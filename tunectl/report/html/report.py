@@ -190,7 +190,7 @@ def _rows(
     for row in shown_rows:
         targets = (str(Target(group.knob, instance)) for instance in row.instances)
         numbers = sorted({number for target in targets for number in step_of.get(target, ())})
-        typed = [steps[number - 1].typed for number in numbers]
+        typed = {number: steps[number - 1].typed for number in numbers}
         observed, desired = ("" if value is None else shown(value) for value in (row.observed, row.desired))
         found.append(
             {
@@ -206,8 +206,7 @@ def _rows(
                 "reason": "; ".join(filter(None, (group.reason, more))),
                 "why": "" if why == group.reason else why,
                 "source": source,
-                "steps": numbers,
-                "command": typed[0][0] if len(typed) == 1 and len(typed[0]) == 1 else "",
+                "steps": [(number, of[0] if len(of) == 1 else "") for number, of in typed.items()],
             }
         )  # fmt: skip
     return found
