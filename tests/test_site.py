@@ -1,5 +1,6 @@
 """The docs site is built without a network, strictly: each link of a page leads to a page, and to a heading there."""
 
+import html
 import json
 import re
 import shutil
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.picture import DOCUMENTS, PAGE, PICTURE, drawn, page_of
+from tests.picture import DOCUMENTS, PAGE, PICTURE, drawn, keep, page_of
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]
@@ -60,25 +61,59 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     assert built(tmp_path).returncode != 0
 
 
-def test_the_picture_has_both_verdicts_of_its_documents_and_loads_nothing() -> None:
-    """Whether it is today's text is not asked: `python -m tests.picture` draws it anew."""
-    verdicts = [json.loads(path.read_text())["verdict"] for path in DOCUMENTS]
-    assert verdicts == ["no-go", "go"]
-    for text in (drawn(*DOCUMENTS), PICTURE.read_text()):
-        words = re.sub(r"<[^>]+>", "\n", text).replace("&#160;", " ").split("\n")
-        assert "NO-GO" in words
-        assert "GO" in words
-        assert "in the host's own words" not in text
-        assert not re.search(r"url\([^#]", text)
+def lines_of(picture: str) -> list[str]:
+    """The text of each line of a terminal's picture."""
+    texts = re.findall(r'<text class="tunectl-r[^"]*" x="[^"]*" y="([^"]*)"[^>]*>([^<]*)</text>', picture)
+    lines: dict[float, str] = {}
+    for y, text in texts:
+        lines[float(y)] = lines.get(float(y), "") + html.unescape(text).replace("\xa0", " ")
+    return [lines[y].strip() for y in sorted(lines) if lines[y].strip()]
+
+
+@pytest.mark.parametrize("picture", [drawn(*DOCUMENTS), PICTURE.read_text()], ids=["of today", "in docs"])
+def test_the_picture_shows_both_verdicts_and_what_to_do_is_small_and_loads_nothing(picture: str) -> None:
+    """Whether docs/ has today's words is not asked: `python -m tests.picture` draws it anew."""
+    assert [json.loads(path.read_text())["verdict"] for path in DOCUMENTS] == ["no-go", "go"]
+    lines = lines_of(picture)
+    typed = [place for place, text in enumerate(lines) if text.startswith("$ ")]
+    before, after = lines[typed[0] + 1 : typed[1]], lines[typed[2] + 1 :]
+    for said, verdict in ((before, "NO-GO"), (after, "GO")):
+        assert said[0].startswith(f"{verdict} ")
+        assert re.fullmatch(rf"{verdict} .* · lab · 2026-\S+", said[-1])
+        assert "[...]" in said
+    steps = [text for text in before[before.index("To do, in this order") :] if re.match(r"\d\.", text)]
+    assert len(steps) == len(json.loads(DOCUMENTS[0].read_text())["actions"])
+    wrong = before[before.index("Wrong") : before.index("To do, in this order")]
+    assert [text[:5] for text in (*wrong[:2], wrong[3])] == ["Wrong", "stall", "[...]"]
+    assert "in the host's own words" not in "".join(lines)
+    assert not re.search(r"url\([^#]", picture)
+    width, height = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', picture)[0]
+    assert float(height) / float(width) * 836 < 660, "pixels on GitHub, whose pages are 836 pixels wide"
 
 
 def test_the_page_in_the_pictures_is_that_of_its_document_and_small() -> None:
     assert "NO-GO" in page_of(DOCUMENTS[0])
     width, height = struct.unpack(">II", PAGE.read_bytes()[16:24])
-    assert (width, height) == (1400, 790)
+    assert (width, height) == (1040, 680)
     assert PAGE.stat().st_size <= 150_000
-    for text in (ROOT / "README.md", ROOT / "docs/index.md"):
-        assert PAGE.name in text.read_text()
+    readme = (ROOT / "README.md").read_text()
+    assert readme.index(PICTURE.name) < readme.index("| TuneD |") < readme.index(PAGE.name)
+    assert PAGE.name in (ROOT / "docs/index.md").read_text()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+def test_the_documents_of_the_pictures_are_drawn_as_a_reader_would(document: Path, tmp_path: Path) -> None:
+    """Without the lists of gaps, which are megabytes: all count as those for which the list had no room."""
+    kept = tmp_path / "kept.json"
+    keep(document, kept)
+    assert kept.read_bytes() == document.read_bytes(), "it is what `python -m tests.picture` keeps of a measured one"
+    done = subprocess.run(
+        [sys.executable, "-m", "tunectl", "report", document, "-o", tmp_path / "page.html"],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(document.read_text())["verdict"].upper() in (tmp_path / "page.html").read_text()
 
 
 def test_the_readme_is_one_screen_and_every_link_of_it_leads_somewhere() -> None:

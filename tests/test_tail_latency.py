@@ -12,6 +12,7 @@ import pytest
 from tests.bench.tails import DOCUMENT, ROWS, page_of, wait_of
 from tunectl.cli.main import cli
 from tunectl.knobs import KNOBS
+from tunectl.monitor.receivers.naming import PREFIX
 from tunectl.monitor.rules import RULES
 
 ROOT = Path(__file__).parent.parent
@@ -50,10 +51,10 @@ def is_command(line: str) -> bool:
 
 
 def exists(name: str) -> bool:
-    """Is this a knob, a check, a rule or a command?"""
+    """Is this a knob, a check, an alert or a command?"""
     if name.startswith("tunectl "):
         return is_command(name)
-    return name in KNOBS or name in checks() or name in [rule.name for rule in RULES]
+    return name in KNOBS or name in checks() or name in [f"{PREFIX}{rule.name}" for rule in RULES]
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
@@ -99,7 +100,16 @@ def test_a_wait_is_the_rest_of_the_gap_that_a_message_meets() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["cpu.onlin", "check.trading_fedd", "LatencySlo", "tunectl probe hedg", "tunectl probe", "tunectl show --x"]
+    "name",
+    [
+        "cpu.onlin",
+        "check.trading_fedd",
+        "TunectlLatencySlo",
+        "LatencySla",
+        "tunectl probe hedg",
+        "tunectl probe",
+        "tunectl show --x",
+    ],
 )
 def test_what_does_not_exist_is_seen(name: str) -> None:
     assert not exists(name)

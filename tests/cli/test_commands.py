@@ -94,6 +94,8 @@ L1_SUBSTATES = ("l1_1_aspm", "l1_2_aspm", "l1_1_pcipm", "l1_2_pcipm")
         ("cpufreq/scaling_governor", ["cpufreq.governor"]),
         ("/etc/default/irqbalance", ["irqbalance.banned_cpus"]),
         ("vm.swappiness", ["mm.swappiness"]),
+        ("transparent_hugepage", ["mm.thp_enabled", "mm.thp_defrag"]),
+        ("workqueue", ["workqueue.cpumask"]),
     ],
 )
 def test_a_knob_is_found_by_name_argument_and_file(word: str, names: list[str]) -> None:
@@ -106,6 +108,8 @@ def test_a_knob_is_found_by_name_argument_and_file(word: str, names: list[str]) 
         ("swapines", "mm.swappiness"),
         ("scaling_gouvernor", "cpufreq.governor"),
         ("isolcpsu", "boot.isolcpus"),
+        ("transparent_hugepages", "mm.thp_enabled"),
+        ("max_cstate", ""),
         ("xy", ""),
     ],
 )
@@ -122,25 +126,37 @@ def test_propose_prints_a_host_file_that_is_accepted(tunectl: Run, host_root: Ho
         assert tunectl("verify", "--root", host_root(name), "--host", path).code in (3, 4)
 
 
-def test_what_is_proposed_for_a_recorded_host_is_not_written_into_this_machines_etc(
-    tunectl: Run, stock: Path, tmp_path: Path
+def test_what_is_proposed_for_a_recorded_host_is_written_below_it_alone(
+    tunectl: Run, host_root: HostFactory, tmp_path: Path
 ) -> None:
+    stock = host_root.fresh("lab4", tmp_path)
     (tmp_path / "link").symlink_to("/etc")
     for output in ("/etc/tunectl-of-a-test/host.toml", "/tmp/../etc/tunectl-of-a-test/x", tmp_path / "link/tunectl-t"):
+        for host in ((), ("--host", output)):
+            refused = complaint(tunectl("propose", "--root", stock, *host, "--output", output, "--force"), 2)
+            assert f"that is this machine's, and --root is not (--output {stock}/etc/tunectl-" in refused
+    (stock / "out").symlink_to(tmp_path)
+    for output in (tmp_path / "x.toml", stock / "out/x.toml", f"{stock}/../x.toml", f"{stock}-x.toml"):
         refused = complaint(tunectl("propose", "--root", stock, "--output", output, "--force"), 2)
-        assert f"that is this machine's, and --root is not (--output {stock}/etc/tunectl-" in refused
+        assert "that is this machine's, and --root is not" in refused
+        assert not Path(output).exists()
     done = tunectl("propose", "--root", stock, "--output", stock / "etc/tunectl-t/host.toml")
     assert (done.code, f"written to {stock}/etc/tunectl-t/host.toml" in " ".join(done.out.split())) == (0, True)
 
 
-def test_propose_writes_it_and_overwrites_nothing(tunectl: Run, stock: Path, tmp_path: Path) -> None:
-    path = tmp_path / "new/host.toml"
-    assert tunectl("propose", "--root", stock, "--output", path).code == 0
-    text = path.read_text()
-    assert "isolated" in text
-    line = complaint(tunectl("propose", "--root", stock, "--output", path), 2)
-    assert line == f"--output {path}: there is a file already (--force overwrites it)"
-    assert tunectl("propose", "--root", stock, "--output", path, "--force").code == 0
+def test_propose_writes_it_and_overwrites_nothing(tunectl: Run, host_root: HostFactory, tmp_path: Path) -> None:
+    """Where the host file of a recorded host is to lie elsewhere, --host says so, too."""
+    stock = host_root.fresh("lab4", tmp_path)
+    for path, host in (
+        (stock / "etc/tunectl/host.toml", ()),
+        (tmp_path / "new/host.toml", ("--host", tmp_path / "new/host.toml")),
+    ):
+        words = ("propose", "--root", stock, *host, "--output", path)
+        assert tunectl(*words).code == 0
+        assert "isolated" in path.read_text()
+        line = complaint(tunectl(*words), 2)
+        assert line == f"--output {path}: there is a file already (--force overwrites it)"
+        assert tunectl(*words, "--force").code == 0
 
 
 def test_no_cpu_can_be_isolated(tunectl: Run, host_root: HostFactory, tmp_path: Path) -> None:

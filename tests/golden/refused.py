@@ -104,6 +104,8 @@ COMMAND_LINES = (
     ("propose --nic eth77 --root lab4", False),
     ("propose --count 99 --root lab4", False),
     ("propose --output before.json --root lab4", False),
+    ("propose --output lab4/proc/cmdline --root lab4", False),
+    ("knobs max_cstate", False),
     ("knobs mm.swapiness", False),
     ("apply --wait soon", True),
     ("check --window 0 --root lab4", False),

@@ -229,8 +229,10 @@ def test_a_link_of_another_user_leads_no_result_anywhere(
 ) -> None:
     (shared / "victim").write_text("root's own\n")
     as_nobody("ln -s victim result", shared)
-    more = [shared / "no.json"] if command == "report" else []
-    line = complaint(tunectl(command, *more, "--output", shared / "result", "--root", host_root("vm2")), 2)
+    more: dict[str, list[str | Path]] = {"report": [shared / "no.json"], "propose": ["--host", shared / "result"]}
+    line = complaint(
+        tunectl(command, *more.get(command, []), "--output", shared / "result", "--root", host_root("vm2")), 2
+    )
     assert line == f"--output {shared}/result: {shared}/result is a link of another user (uid 65534)"
     assert (shared / "victim").read_text() == "root's own\n"
 

@@ -153,7 +153,8 @@ def sources() -> str:
     for rule in RULES:
         fires = "at once" if rule.bad == (1, 1) else f"{rule.bad[0]} of {rule.bad[1]} snapshots"
         ends = "when that is announced" if rule.lasts else f"after {plural(rule.good, 'good snapshot')}"
-        link = f"[{rule.name}](../alerts.md#{PREFIX.lower()}{rule.name.lower()})"
+        name = f"{PREFIX}{rule.name}"
+        link = f"[{name}](../alerts.md#{name.lower()})"
         text += _row((link, rule.why, rule.source_of_truth, fires, ends))
     return text
 

@@ -7,7 +7,8 @@ from tests.monitor.tables import ALERTS, PROMETHEUS, READS, alerts, prometheus, 
 from tunectl.cli.monitor import command
 from tunectl.hostfile.shape import HostFile, Monitor
 from tunectl.hostfile.toml import read_toml
-from tunectl.monitor.receivers.naming import ANNOTATIONS, LABELS
+from tunectl.monitor.receivers.naming import ANNOTATIONS, LABELS, PREFIX
+from tunectl.monitor.rules import RULES
 
 PAGE = Path(__file__).parents[2] / "docs/monitor.md"
 TEXT = PAGE.read_text()
@@ -21,6 +22,18 @@ def test_each_kind_of_alert_has_its_rule_in_prometheus() -> None:
     text = PROMETHEUS.read_text()
     assert prometheus(text) == text, "python -m tests.monitor.tables"
     assert alerts(ALERTS.read_text()) == ALERTS.read_text(), "python -m tests.monitor.tables"
+
+
+def test_an_alert_is_called_in_prose_what_alertmanager_calls_it() -> None:
+    """What has a name without the prefix, alerts.md says at its top, by an example."""
+    bare = re.compile(rf"(?<![\w=#])(?!SourceLost\[latency)(?:{'|'.join(rule.name for rule in RULES)})\b")
+    pages = [path for path in PAGE.parent.rglob("*.md") if path.name != "schemas.md"]
+    found = {
+        path.name: bare.findall(re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE))
+        for path in pages
+    }
+    assert {name: names for name, names in found.items() if names} == {}
+    assert f"without `{PREFIX}`: `SourceLost[latency]`" in ALERTS.read_text().partition("## Each alert")[0]
 
 
 def test_each_label_and_annotation_is_explained() -> None:

@@ -44,7 +44,12 @@ from tunectl.tuning.propose import Proposal, propose, propose_body
     shell_complete=a_path(names=one_of(profiles)),
     help="A shipped profile, or a path.",
 )
-@click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the host file there.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write the host file there; with --root, below DIR.",
+)
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
 @click.option("--from-tuned", is_flag=True, help="Take over the CPUs and values of TuneD's chosen profile.")
 def command(
@@ -74,19 +79,21 @@ def command(
         raise UsageError(proposal.refusal)
     body = propose_body(proposal, profile, identity.hostname, asked.budget)
     if output and not proposal.refusal:
-        _require_own(output, root)
+        _require_own(output, options, root)
         write_new(output, body.host_file, force=force)
         body = msgspec.structs.replace(body, written=os.path.abspath(output))
     emit(options, "propose", identity, body)
     return FAILED if proposal.refusal else OK
 
 
-def _require_own(output: str, root: Sysroot) -> None:
-    """What is proposed for a recorded host is not put where this machine's own would be. UsageError."""
+def _require_own(output: str, options: Options, root: Sysroot) -> None:
+    """What is proposed for a recorded host stays below it, or is what --host names outside /etc. UsageError."""
     place = os.path.realpath(output)
-    if place.startswith("/etc/") and not root.live and not place.startswith(os.path.realpath(root.root) + "/"):
-        inside = os.path.join(root.root, place[1:])
-        raise UsageError(f"--output {output}: that is this machine's, and --root is not", f"--output {inside}")
+    is_named = options.host and place == os.path.realpath(options.host) and not place.startswith("/etc/")
+    if root.live or is_named or place.startswith(os.path.realpath(root.root) + "/"):
+        return
+    inside = os.path.join(root.root, place[1:])
+    raise UsageError(f"--output {output}: that is this machine's, and --root is not", f"--output {inside}")
 
 
 def _taken_over(root: Sysroot, facts: CpuFacts, wanted: dict[str, Any], nic: str | None) -> Proposal:

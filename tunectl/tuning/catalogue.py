@@ -1,7 +1,8 @@
 """The knob table as data for people: what `tunectl knobs` and docs/knobs.md show."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Annotated
 
 import msgspec
@@ -66,19 +67,23 @@ def _is_of(path: str, key: str) -> bool:
     """Does a path of the catalogue, with N for a number, name this file?"""
     if "/" in key:
         return key in path or re.fullmatch(_NUMBER.sub("[^/]+", re.escape(path)), key) is not None
-    return key in path.rpartition("/")[2] or path.endswith(f"/{key.replace('.', '/')}")
+    return key in _parts(path) or key in path.rpartition("/")[2] or path.endswith(f"/{key.replace('.', '/')}")
 
 
-def nearest(rows: Iterable[Row], word: str) -> str:
-    """The knob that is meant where the word, or a file of it, was misspelt; "" for none."""
+def _parts(path: str) -> list[str]:
+    """The names in it: `transparent_hugepage` is a folder of the kernel's, which people take for the setting."""
+    return [part.rstrip("=") for part in path.split("/") if part]
+
+
+def nearest(rows: Sequence[Row], word: str) -> str:
+    """The first knob that is meant where the word, or a part of a file's path, was misspelt; "" for none."""
     import difflib  # only for the message: it is slow to import
 
-    names = {alias: row.name for row in rows for alias in (*_ends(row.paths), row.name.partition(".")[2], row.name)}
-    return next((names[close] for close in difflib.get_close_matches(word, names, n=1)), "")
-
-
-def _ends(paths: Iterable[str]) -> Iterator[str]:
-    return (path.rpartition("/")[2].rstrip("=") for path in paths)
+    names: dict[str, str] = {}
+    for row in rows:
+        for alias in (*chain(*map(_parts, row.paths)), row.name.partition(".")[2], row.name):
+            names.setdefault(alias, row.name)
+    return next((names[close] for close in difflib.get_close_matches(word, names, n=1, cutoff=0.8)), "")
 
 
 def _row(knob: Knob, profiles: Mapping[str, Mapping[str, Line]]) -> Row:
