@@ -190,7 +190,7 @@ def test_commands_are_no_backticks_and_bounds_are_a_range(tmp_path: Path) -> Non
     made = comparison(tmp_path, first, second)
     shown = {"files": [file("probe.jitter", first), file("probe.jitter", second)], "compare": made}
     page = Page(render(Document("report", HOST, AT, shown), "html"))
-    assert "<code>tunectl probe jitter --runs 5 --output FILE</code>" in page.raw
+    assert "<samp>tunectl probe jitter --runs 5 --output FILE</samp>" in page.raw
     assert "`" not in page.words.partition("import")[0]
     assert re.search(r"from [\d.]+ %? ?\w* ?to ", page.words)
 
@@ -198,8 +198,8 @@ def test_commands_are_no_backticks_and_bounds_are_a_range(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "drawn"),
     [
-        ("ask `tunectl verify -v`", "ask <code>tunectl verify -v</code>"),
-        ("`<b>` and `", "<code>&lt;b&gt;</code> and `"),
+        ("ask `tunectl verify -v`", "ask <samp>tunectl verify -v</samp>"),
+        ("`<b>` and `", "<samp>&lt;b&gt;</samp> and `"),
         ("no command", "no command"),
     ],
 )

@@ -79,8 +79,8 @@ def _environment() -> Environment:
 
 
 def _told(text: str) -> Markup:
-    """A sentence: the commands in it, between backticks, as commands. What it quotes stays text."""
-    return Markup(_COMMAND.sub(r"<code>\1</code>", str(escape(printable(text)))))  # noqa: S704
+    """A sentence, and what stands between backticks: no <code>, which one copies, since it may be another host's."""
+    return Markup(_COMMAND.sub(r"<samp>\1</samp>", str(escape(printable(text)))))  # noqa: S704
 
 
 def _safe(value: object) -> object:
