@@ -22,7 +22,6 @@ class Room(NamedTuple):
     worst: int = 1  # of a severity's knobs that are shown with their values
     said: int = 2  # lines of a reason, and of a note
     told: int = 2  # lines of what a step says of itself
-    decided: int = _ALL  # lines of a step that is no command
     values: int = 2  # lines of a family of values
     figures: int = 5
     steps: int = 7

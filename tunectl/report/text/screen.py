@@ -32,8 +32,7 @@ _NEXT_IN_FULL = 4  # lines of the waiver that expires next
 _WELL = ("go", "compliant", "within", "ok")
 _FOLDS = (  # what a page that is too long gives up, one after the other
     ("wrong", 3), ("said", 1), ("told", 1), ("values", 1), ("wrong", 2), ("notes", 2), ("wrong", 1), ("waivers", 1),
-    ("notes", 1), ("worst", 0), ("steps", 5), ("figures", 3), ("steps", 3), ("decided", 2), ("figures", 1),
-    ("steps", 2), ("decided", 1), ("steps", 1), ("told", 0),
+    ("notes", 1), ("worst", 0), ("steps", 5), ("figures", 3), ("steps", 3), ("figures", 1), ("steps", 1), ("told", 0),
 )  # fmt: skip
 _UNSAID = (Outcome.DRIFTED, Outcome.UNREADABLE)  # a title says so
 _REST = (Outcome.COMPLIANT, Outcome.UNSUPPORTED, Outcome.REFUSED, Outcome.WAIVED, Outcome.UNREADABLE)
@@ -237,8 +236,7 @@ def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]], found: Itera
                 copied(page, "  ", (label, "dim"), (part, "bold"))
                 label = " " * len(label)
         if one.by_hand:
-            most = 0 if one.own_words else page.room.decided  # no part of a command
-            clipped(page, one.by_hand, indent=2, label=label, lines=most)
+            prose(page, one.by_hand, indent=2, label=label)
         if one.note and page.room.told and not one.looks:  # what it looks at again is said
             clipped(page, one.note, indent=indent, lines=page.room.told)
         says_itself = one.by_hand or one.boots or (one.note and (one.is_search or one.mends[0] in one.note))
