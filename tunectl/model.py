@@ -138,6 +138,7 @@ class Finding(NamedTuple):
     next: NextBoot | None = None  # None of what no boot configuration decides
     next_from: str = ""  # the file or the owner that says so
     proved: Proved = Proved.DECLARED  # of `next`
+    until: str = ""  # ISO date, the last day of its waiver: of one that has expired where the outcome is not `waived`
 
     @property
     def target(self) -> str:

@@ -234,6 +234,7 @@ class JudgedTarget(msgspec.Struct, frozen=True):
         ),
         Maybe,
     ] = ""
+    until: Annotated[str, Meta(description="Last day of its waiver: expired, where it is not waived."), Maybe] = ""
 
 
 if TYPE_CHECKING:  # a document is made with its findings as they are, and report/json.py draws them as these
@@ -1463,6 +1464,7 @@ class Waivers(msgspec.Struct, frozen=True):
     standing: Count = 0
     expired: Count = 0
     next: NextWaiver | None = None
+    expired_targets: Annotated[list[str], Meta(description="What those that have expired were for."), Maybe] = []
 
 
 class Section(msgspec.Struct, frozen=True):

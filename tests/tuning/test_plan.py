@@ -188,6 +188,8 @@ def test_a_waiver_holds_for_its_target_and_to_its_day(
     assert [one.outcome for one in plan.findings] == outcomes
     assert len(plan.changes) == outcomes.count("drifted")
     assert bool(plan.findings[0].fix) == ("drifted" in outcomes)
+    covers = [waiver.until for waiver in waivers if waiver.covers("") and waiver.knob == "mm.swappiness"]
+    assert plan.findings[0].until == (covers[-1] if observed != 1 and covers else "")
     assert all(
         one.target == f"waiver[{Target(waivers[0].knob, waivers[0].instance or '')}]" for one in plan.findings[1:]
     )

@@ -14,7 +14,7 @@ from tunectl.cli.values import a_path, checks, one_of
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
-from tunectl.shapes import Findings, Maybe, Notes, Strict, Waits
+from tunectl.shapes import Findings, Maybe, Notes, Strict, Waits, replaced
 from tunectl.tuning.inspection import judged_by
 from tunectl.tuning.plan import waive
 from tunectl.tuning.trial import waiting
@@ -76,14 +76,7 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, intrude: 
     verdict = verdict_of(findings, strict)
     identity = read_identity(root)
     waits = waiting(options.state_path, root, identity.boot_id)
-    body = Checked(
-        verdict=verdict,
-        strict=strict,
-        window_s=window_s,
-        intrude=intrude,
-        findings=findings,
-        unconfirmed=waits.change,
-        notes=[*filter(None, [waits.said]), *notes],
-    )
-    emit(options, "check", identity, body)
+    notes = [*filter(None, [waits.said]), *notes]
+    body = Checked(verdict=verdict, strict=strict, window_s=window_s, intrude=intrude, findings=findings, notes=notes)
+    emit(options, "check", identity, replaced(body, unconfirmed=waits.change))
     return exit_code(verdict, options.fmt)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tunectl.model import Outcome, Target, Waiver
 from tunectl.shapes import Jitter, Looser, NextWaiver, Smis, Waivers
-from tunectl.wording import looser_limits, plural, stood_still
+from tunectl.wording import few, looser_limits, plural, stood_still
 
 _MEANS = {
     "go": "this host is ready to trade",
@@ -35,7 +35,8 @@ def count_waivers(waivers: Iterable[Waiver], today: str) -> Waivers:
     standing = [waiver for waiver in every if waiver.until >= today]
     first = min(standing, key=lambda waiver: waiver.until, default=None)
     soonest = first and NextWaiver(str(Target(first.knob, first.instance or "")), first.until, first.reason)
-    return Waivers(len(standing), len(every) - len(standing), soonest)
+    expired = [str(Target(waiver.knob, waiver.instance or "")) for waiver in every if waiver.until < today]
+    return Waivers(len(standing), len(expired), soonest, expired)
 
 
 def headline(
@@ -89,7 +90,7 @@ def stood(smis: Smis, limit: float | None, probe: Jitter | None) -> Iterator[str
 
 
 def _waivers(waivers: Waivers) -> str:
-    expired = f", {waivers.expired} expired" if waivers.expired else ""
+    expired = f", {waivers.expired} expired ({few(waivers.expired_targets)})" if waivers.expired else ""
     if not waivers.next:
         return f"nothing is waived{expired}"
     which = f"until {waivers.next.until}" if waivers.standing == 1 else f"the next expires on {waivers.next.until}"

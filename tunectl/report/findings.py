@@ -104,6 +104,8 @@ def finding_body(finding: Finding) -> dict[str, Any]:
         body["next"] = finding.next.value
         body["next_from"] = finding.next_from
         body["proved"] = finding.proved.value
+    if finding.until:
+        body["until"] = finding.until
     return body
 
 

@@ -191,7 +191,9 @@ def _waive(finding: Finding, waivers: Sequence[Waiver], today: str) -> Finding:
         if waiver.knob != finding.knob or not waiver.covers(finding.instance):
             continue
         if waiver.until < today:
-            finding = finding._replace(reason=f"{finding.reason} (its waiver expired on {waiver.until})")
+            expired = f"{finding.reason} (its waiver expired on {waiver.until})"
+            finding = finding._replace(reason=expired, until=waiver.until)
             continue
-        return finding._replace(outcome=Outcome.WAIVED, reason=f"{waiver.reason} (until {waiver.until})", fix=NOTHING)
+        why = f"{waiver.reason} (until {waiver.until})"
+        return finding._replace(outcome=Outcome.WAIVED, reason=why, fix=NOTHING, until=waiver.until)
     return finding

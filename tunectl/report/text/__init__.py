@@ -8,7 +8,7 @@ from tunectl import __version__
 from tunectl.errors import TunectlError
 from tunectl.model import Document
 from tunectl.report.escape import printable
-from tunectl.report.text.page import TextPage, banner, prose
+from tunectl.report.text.page import TextPage
 
 # the document's name -> the module and the function that print its body
 _PAGES: dict[str, tuple[str, str]] = {
@@ -69,21 +69,13 @@ def render(document: Document, *, width: int = 100, colour: bool = False) -> str
     module, name = _PAGES[document.name]
     print_body: Printer = getattr(import_module(f"{__name__}.{module}"), name)
     page = TextPage(max(width, _NARROWEST), document.verbose, document.recorded)
-    print_body(document.body, page)
     if document.name not in _UNSIGNED:
-        host = document.host
-        known = [host.hostname, f"Linux {host.kernel}" if host.kernel else "", host.machine, document.at]
-        page.line()
-        signed = " · ".join([*(printable(part) for part in known if part), f"tunectl {__version__}"])
-        verdict, beside = page.last
-        if verdict:  # once more: the first line of a long page has scrolled away
-            name = "" if document.name in _OF_A_FLEET else printable(host.hostname)
-            parts = (beside, name, document.at)
-            banner(page, verdict, " · ".join(part for part in parts if part))
-        else:
-            prose(page, signed, style="dim")
-    elif page.last[0]:
-        page.line()
-        banner(page, *page.last)
+        host, at = printable(document.host.hostname), document.at
+        kernel = f"Linux {printable(document.host.kernel)}" if document.host.kernel else ""
+        known = (host, kernel, printable(document.host.machine), at, f"tunectl {__version__}")
+        beside = "" if document.name in _OF_A_FLEET else host
+        page.signed = " · ".join(filter(None, (beside, at))), " · ".join(filter(None, known))
+    print_body(document.body, page)
+    page.sign()
     # The pages escape text that others chose. A lone surrogate must not reach a stream even if a page forgets to.
     return (page.coloured() if colour else page.plain()).encode("utf-8", "backslashreplace").decode()

@@ -62,20 +62,25 @@ def plan(body: Mapping[str, Any], page: TextPage) -> None:
     if found:
         prose(page, f"As it stands: {brief(found)}.")
     rows = _by_value(changes)
-    if len(rows) <= MAX_PLANNED or page.verbose:
-        _blocks(page, changes, lambda change: lasting(change["lifetime"]))
-    else:
-        page.line()
-        screen.by_family(page, rows, indent=0, lines=2)
-    reboot(page, body)
-    _hang(page, body.get("hang", ()))
     rest = [finding for finding in _beside(changes, found) if finding.outcome is not Outcome.COMPLIANT]
-    if page.verbose:
-        findings(page, groups(rest))
-    else:
-        screen.wrong(page, groups(rest), ())
-        screen.todo_list(page, actions_of(rest), rest)
-    screen.ending(page, body.get("notes", ()))
+    grouped, actions = groups(rest), actions_of(rest)
+
+    def draw(page: TextPage) -> None:
+        if len(rows) <= MAX_PLANNED or page.verbose:
+            _blocks(page, changes, lambda change: lasting(change["lifetime"]))
+        else:
+            page.line()
+            screen.by_family(page, rows, indent=0, lines=page.room.values)
+        reboot(page, body)
+        _hang(page, body.get("hang", ()))
+        if page.verbose:
+            findings(page, grouped)
+        else:
+            screen.wrong(page, grouped, ())
+            screen.todo_list(page, actions, rest)
+        screen.ending(page, body.get("notes", ()))
+
+    screen.fit(page, draw)
 
 
 def _hang(page: TextPage, covers: Iterable[Mapping[str, Any]]) -> None:

@@ -121,13 +121,16 @@ def _rows(page: TextPage, group: Group, indent: int) -> None:
 def judged(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.verify/1 or tunectl.check/1 body: the screen; with -v each finding, with -vv those in force."""
     found = findings_in(body)
-    grouped = groups(found)
+    grouped, actions = groups(found), actions_of(found)
     said = str(body.get("headline") or summary(found))
     screen.begin(page, str(body["verdict"]), said, last=said)
-    actions = actions_of(found)
-    screen.wrong(page, grouped, actions)
-    screen.todo_list(page, actions, found)
-    screen.ending(page, body.get("notes", ()), found)
+
+    def draw(page: TextPage) -> None:
+        screen.wrong(page, grouped, actions)
+        screen.todo_list(page, actions, found)
+        screen.ending(page, body.get("notes", ()), found)
+
+    screen.fit(page, draw)
     if page.verbose:
         findings(page, grouped)
         compliant(page, grouped)

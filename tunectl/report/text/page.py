@@ -6,12 +6,27 @@ words; a command in a text must stay whole.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tunectl.report.escape import printable
 
 _NARROWEST = 20  # cells
+_ALL = 1_000_000
 Styled = tuple[str, str]  # a text, and its style in rich's words; "" for no style
+
+
+class Room(NamedTuple):
+    """How much a page shows of what may fold. Never folded: the headline, counts, waivers' names, the first note."""
+
+    wrong: int = _ALL  # lines of each severity, and of what is not known
+    worst: int = 1  # of a severity's knobs that are shown with their values
+    said: int = 2  # lines of a reason, and of a note
+    told: int = 2  # lines of what a step says of itself
+    values: int = 2  # lines of a family of values
+    figures: int = 5
+    steps: int = 7
+    waivers: int = 5  # that have a line each
+    notes: int = 3
 
 
 class TextPage:
@@ -20,8 +35,10 @@ class TextPage:
     def __init__(self, width: int, verbose: int = 0, recorded: str = "") -> None:
         self.width = max(width, _NARROWEST)
         self.verbose = verbose
+        self.room = Room(*[_ALL] * len(Room._fields)) if verbose else Room()
         self.recorded = recorded  # the directory of a recorded host
         self.last = "", ""  # the verdict that its last line has, and what stands beside it
+        self.signed = "", ""  # who made it and when: beside that verdict, and where there is none
         self.lines: list[Sequence[Styled]] = []
 
     def line(self) -> None:
@@ -59,6 +76,16 @@ class TextPage:
             text.rstrip()
             console.print(text, soft_wrap=True)
         return memory.getvalue()
+
+    def sign(self) -> None:
+        """The verdict once more, since the first line of a long page has scrolled away; otherwise who made it."""
+        (verdict, beside), (short, full) = self.last, self.signed
+        if verdict or full:
+            self.line()
+        if verdict:
+            banner(self, verdict, " · ".join(filter(None, (beside, short))))
+        elif full:
+            prose(self, full, style="dim")
 
 
 Part = str | tuple[str, str]  # a text, or a text and its style

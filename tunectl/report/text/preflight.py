@@ -23,16 +23,19 @@ def preflight(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.preflight/1 body: the screen; with -v what each part found and measured."""
     runs = runs_in(body)
     found = [finding for name in SECTIONS for finding in findings_in(body.get(name))]
-    grouped = groups(found)
-    limits = _limits(runs)
+    grouped, limits, actions = groups(found), _limits(runs), body.get("actions") or ()
     last = [*_measured(runs, limits)]
     last += [summary(found)] if not last or any(map(needs_attention, grouped)) else []
     screen.begin(page, str(body["verdict"]), str(body.get("headline") or ""), _about(body), ", ".join(last))
-    screen.against_limits(page, limits, other_reasons(body))
-    actions = body.get("actions") or ()
-    screen.wrong(page, grouped, actions)
-    screen.todo_list(page, actions, found)
-    screen.ending(page, [*((body.get("verify") or {}).get("notes") or ()), *(body.get("notes") or ())], found)
+    noted = [*((body.get("verify") or {}).get("notes") or ()), *(body.get("notes") or ())]
+
+    def draw(page: TextPage) -> None:
+        screen.against_limits(page, limits, other_reasons(body))
+        screen.wrong(page, grouped, actions)
+        screen.todo_list(page, actions, found)
+        screen.ending(page, noted, found)
+
+    screen.fit(page, draw)
     if page.verbose:
         _details(page, body, runs)
 

@@ -5,8 +5,9 @@ Each page that judges begins with it and ends with the verdict; `-v` puts the pa
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from copy import copy
+from itertools import accumulate, groupby
 from typing import Any
 
 from tunectl.model import Finding, Outcome
@@ -14,23 +15,26 @@ from tunectl.report.actions import mended_by_apply, todo
 from tunectl.report.charts import LogScale, limit_axis
 from tunectl.report.escape import printable
 from tunectl.report.figures import Limited
-from tunectl.report.findings import WORDS, Group, counts, groups, name_of
+from tunectl.report.findings import WORDS, Group, counts, name_of
 from tunectl.report.text.page import Part, TextPage, banner, cell_len, columns, copied, cut, heading, line, prose, wrap
 from tunectl.report.urgency import Line, Urgent, outcome_of, unknown, urgent_of
 from tunectl.wording import few, plural
 
-MAX_STEPS = 7
-MAX_FIGURES = 5
-MAX_NOTES = 3
-MAX_WRONG = 19  # lines of what is wrong
-_FOLDS = (0, 3, 2, 1)  # lines of each severity; 0: as many as it takes
+MOST_LINES, MOST_OF_A_GO = 40, 24
 _IN_FULL = 2  # values of a severity, or reasons: with more, there are names alone
 _NARROW = 76  # cells: without bars below
 _BAR, _LEAST_BAR = 20, 8  # cells, and one for the limit
 _WHERE = 8  # cells for the CPU; the name of a case may be cut
 _GOES_ON = " \\"
-_WORDS_OF_SHELL = re.compile(r"(?:'[^']*'|[^\s'])+")
+_WORDS_OF_SHELL = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"])+""")
 _WORDS = {"OVER": "red", "within": "green"}
+_NEXT_IN_FULL = 4  # lines of the waiver that expires next
+_WELL = ("go", "compliant", "within", "ok")
+_FOLDS = (  # what a page that is too long gives up, one after the other
+    ("wrong", 3), ("said", 1), ("told", 1), ("values", 1), ("wrong", 2), ("notes", 2), ("wrong", 1), ("waivers", 1),
+    ("notes", 1), ("worst", 0), ("steps", 5), ("figures", 3), ("steps", 3), ("figures", 1), ("steps", 1), ("told", 0),
+)  # fmt: skip
+_UNSAID = (Outcome.DRIFTED, Outcome.UNREADABLE)  # a title says so
 _REST = (Outcome.COMPLIANT, Outcome.UNSUPPORTED, Outcome.REFUSED, Outcome.WAIVED, Outcome.UNREADABLE)
 
 
@@ -43,6 +47,21 @@ def begin(page: TextPage, verdict: str, said: str, about: Iterable[str] = (), la
     page.last = verdict, last
     for text in about:
         clipped(page, text, indent=2, style="dim", lines=3 if page.verbose else 1)
+
+
+def fit(page: TextPage, draw: Callable[[TextPage], None]) -> None:
+    """What is drawn in the largest room in which the page, with its last line, fits a screen; `-v` folds nothing."""
+    most = MOST_OF_A_GO if page.last[0] in _WELL else MOST_LINES
+    folds = () if page.verbose else _FOLDS
+    for room in accumulate(folds, lambda room, fold: room._replace(**dict([fold])), initial=page.room):
+        drawn = copy(page)
+        drawn.room, drawn.lines = room, [*page.lines]
+        draw(drawn)
+        lines = [*drawn.lines]
+        drawn.sign()
+        if len(drawn.lines) <= most:
+            break
+    page.lines = lines
 
 
 def clipped(page: TextPage, text: str, *, indent: int = 0, label: str = "", style: str = "", lines: int = 2) -> None:
@@ -78,7 +97,7 @@ def against_limits(page: TextPage, rows: Sequence[Limited], reasons: Sequence[st
         page.line()
     for reason in reasons:
         clipped(page, reason, indent=2 if rows else 0, label="- " if rows else "Not measured  ", lines=1 if rows else 2)
-    kept = sorted(rows, key=lambda row: row.share or 0.0, reverse=True)[: None if page.verbose else MAX_FIGURES]
+    kept = sorted(rows, key=lambda row: row.share or 0.0, reverse=True)[: page.room.figures]
     shown = [row for row in rows if row in kept]
     _bars(page, shown)
     if len(rows) > len(shown):
@@ -122,19 +141,10 @@ def _bar(share: float | None, axis: LogScale) -> str:
 def wrong(page: TextPage, found: Sequence[Group], actions: Iterable[Mapping[str, Any]]) -> None:
     """What needs attention: of each severity how many targets, and every knob by name, the worst with its values.
 
-    Of a few it is said why, but of what `actions` mend by `apply` alone. Where the names are more than a screen holds,
+    Of a few it is said why, but of what `actions` mend by `apply` alone. Where the names are more than the room holds,
     the last ones are counted by family.
     """
     mended = mended_by_apply(actions)
-    for most in (0,) if page.verbose else _FOLDS:
-        drawn = TextPage(page.width, page.verbose)
-        _wrong(drawn, found, mended, most)
-        if len(drawn.lines) <= MAX_WRONG:
-            break
-    page.lines += drawn.lines
-
-
-def _wrong(page: TextPage, found: Sequence[Group], mended: Set[str], most: int) -> None:
     sections = urgent_of(found)
     missing = unknown(found)
     if not sections and not missing:
@@ -145,30 +155,30 @@ def _wrong(page: TextPage, found: Sequence[Group], mended: Set[str], most: int) 
     else:
         page.line()
     for section in sections:
-        _section(page, section, mended, most)
+        _section(page, section, mended)
     if missing:
         unread = [group for group in found if group.outcome is Outcome.UNREADABLE]
         label = f"Not known {sum(len(group.instances) for group in unread):>6,}  "
-        prose(page, _counted(unread), label=label, style="magenta")
+        prose(page, _named("", unread, page.width - len(label), page.room.wrong), label=label, style="magenta")
         for _, reason in missing if len(missing) <= _IN_FULL and not sections else ():
-            clipped(page, reason, indent=cell_len(label), style="dim")
+            clipped(page, reason, indent=cell_len(label), style="dim", lines=page.room.said)
 
 
-def _section(page: TextPage, section: Urgent, mended: Set[str], most: int) -> None:
+def _section(page: TextPage, section: Urgent, mended: Set[str]) -> None:
     """Targets of one severity: few in full, otherwise the worst knob with its value, and the names of the others."""
     label = _label(section.severity.value if section.severity else "", section.targets)
     lines = section.lines(mended)
-    if len(lines) > _IN_FULL or not any(each.why for each in lines):
+    if len(lines) > _IN_FULL or page.room.wrong == 1 or not any(each.why for each in lines):
         first, *others = section.groups
         left = len(first.instances) - len(first.rows[0].instances)
-        said = _valued(lines[0]) + (f", and {left:,} more" if left else "")
-        prose(page, _named(said, others, page.width - 2 - len(label), most), indent=2, label=label)
+        said = (_valued(lines[0]) if page.room.worst else lines[0].name) + (f", and {left:,} more" if left else "")
+        prose(page, _named(said, others, page.width - 2 - len(label), page.room.wrong), indent=2, label=label)
         return
     for each in lines:
         prose(page, _valued(each), indent=2, label=label)
         label = " " * cell_len(label)
         if each.why:
-            clipped(page, each.why, indent=2 + cell_len(label), style="dim")
+            clipped(page, each.why, indent=2 + cell_len(label), style="dim", lines=page.room.said)
 
 
 def _named(said: str, others: Sequence[Group], room: int, most: int) -> str:
@@ -176,10 +186,10 @@ def _named(said: str, others: Sequence[Group], room: int, most: int) -> str:
     for kept in range(len(others), -1, -1):
         families: Counter[str] = Counter()
         for group in others[kept:]:
-            families[f"{printable(group.knob.partition('.')[0])}.*"] += len(group.instances)
+            families[re.sub(r"\..*", ".*", printable(group.knob))] += len(group.instances)
         rest = ", ".join(f"{family} ({count:,})" for family, count in families.items())
         text = "; ".join(filter(None, [said, *_by_outcome(others[:kept]), rest]))
-        if not most or len(wrap(text, room)) <= most:
+        if len(wrap(text, room)) <= most:
             break
     return text
 
@@ -196,7 +206,7 @@ def _by_outcome(others: Iterable[Group]) -> Iterator[str]:
     """The names, those that are no drift below what they are: `pending reboot: boot.isolcpus, boot.nohz_full`."""
     for outcome, same in groupby(others, key=lambda group: group.outcome):
         alike = list(same)
-        yield _counted(alike) if outcome is Outcome.DRIFTED else f"{outcome_of(alike[0])}: {_counted(alike)}"
+        yield _counted(alike) if outcome in _UNSAID else f"{outcome_of(alike[0])}: {_counted(alike)}"
 
 
 def _counted(found: Iterable[Group]) -> str:
@@ -204,10 +214,11 @@ def _counted(found: Iterable[Group]) -> str:
     knobs: dict[str, list[str]] = {}
     for group in found:
         knobs.setdefault(group.knob, []).extend(group.instances)
-    return ", ".join(
-        f"{printable(knob)} ({len(instances):,})" if len(instances) > 1 else name_of(knob, instances)
-        for knob, instances in knobs.items()
-    )
+    return ", ".join(_short(knob, instances) for knob, instances in knobs.items())
+
+
+def _short(knob: str, instances: Sequence[str]) -> str:
+    return f"{printable(knob)} ({len(instances):,})" if len(instances) > 1 else name_of(knob, instances)
 
 
 def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]], found: Iterable[Finding] = ()) -> None:
@@ -217,7 +228,7 @@ def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]], found: Itera
     if listed:
         whose = "; what has no --root: on the host itself" if page.recorded else ""
         heading(page, "To do, in this order", (whose, "dim"))
-    for number, one in enumerate(listed if page.verbose else listed[:MAX_STEPS], 1):
+    for number, one in enumerate(listed[: page.room.steps], 1):
         label = f"{number}. ".rjust(len(str(len(listed))) + 2)
         indent = 2 + len(label)
         for command in one.typed:
@@ -226,13 +237,13 @@ def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]], found: Itera
                 label = " " * len(label)
         if one.by_hand:
             prose(page, one.by_hand, indent=2, label=label)
-        if one.note and not one.looks:  # what it looks at again is said
-            clipped(page, one.note, indent=indent)
+        if one.note and page.room.told and not one.looks:  # what it looks at again is said
+            clipped(page, one.note, indent=indent, lines=page.room.told)
         says_itself = one.by_hand or one.boots or (one.note and (one.is_search or one.mends[0] in one.note))
-        if one.mends and (page.verbose or not says_itself):
-            clipped(page, one.weighed(severities), indent=indent, style="dim")
-    if len(listed) > MAX_STEPS and not page.verbose:
-        prose(page, f"{len(listed) - MAX_STEPS} more: -v", indent=2, style="dim")
+        if one.mends and page.room.told and (page.verbose or not says_itself):
+            clipped(page, one.weighed(severities), indent=indent, style="dim", lines=page.room.told)
+    if len(listed) > page.room.steps:
+        prose(page, f"{len(listed) - page.room.steps} more: -v", indent=2, style="dim")
 
 
 def continued(command: str, room: int) -> Iterator[str]:
@@ -253,18 +264,34 @@ def ending(page: TextPage, texts: Iterable[str], findings: Sequence[Finding] = (
     known = counts(finding for finding in findings if not finding.harmful or finding.outcome is not Outcome.REFUSED)
     words = WORDS | {Outcome.REFUSED: "refused, harmless"}
     said = ", ".join(f"{known[outcome]:,} {words[outcome]}" for outcome in _REST if known[outcome])
-    waived = [finding for finding in findings if finding.outcome is Outcome.WAIVED]
-    if listed or said:
+    if listed or said or any(finding.until for finding in findings):
         page.line()
-    for text in dict.fromkeys(f"{finding.target}: {finding.reason}" for finding in waived[:MAX_NOTES]):
-        clipped(page, text, indent=2, label="waived: ", lines=1)
-    if len(waived) > MAX_NOTES:
-        others = _counted(groups(waived[MAX_NOTES:]))
-        prose(page, others, indent=2, label="waived, too: ")
-    for text in listed if page.verbose else listed[:MAX_NOTES]:
-        clipped(page, text, indent=2, label="- ")
-    if len(listed) > MAX_NOTES and not page.verbose:
-        prose(page, f"{plural(len(listed) - MAX_NOTES, 'more note')}: -v", indent=2, style="dim")
+    _waivers(page, findings)
+    for text in listed[: page.room.notes]:
+        clipped(page, text, indent=2, label="- ", lines=page.room.said)
+    if len(listed) > page.room.notes:
+        prose(page, f"{plural(len(listed) - page.room.notes, 'more note')}: -v", indent=2, style="dim")
     if said:
         listed_by = ": -v lists them" if cell_len(said) + 17 <= page.width else ": -v"
         prose(page, said + ("" if page.verbose else listed_by), indent=2)
+
+
+def _waivers(page: TextPage, findings: Iterable[Finding]) -> None:
+    """A line each, the one that expires next first, and that one in full; then what expired waivers were for."""
+    waivers: dict[tuple[str, str, str], list[str]] = {}
+    expired: dict[tuple[str, str], list[str]] = {}
+    for finding in sorted(findings, key=lambda finding: finding.until):
+        if finding.outcome is Outcome.WAIVED:
+            why = finding.reason.removesuffix(f" (until {finding.until})")
+            waivers.setdefault((finding.until, finding.knob, why), []).append(finding.instance)
+        elif finding.until:
+            expired.setdefault((finding.until, finding.knob), []).append(finding.instance)
+    rows = [(until, _short(knob, instances), why) for (until, knob, why), instances in waivers.items()]
+    for at, (until, name, why) in enumerate(rows[: page.room.waivers]):
+        label = f"waived until {until}: " if until else "waived: "
+        clipped(page, f"{name}: {why}", indent=2, label=label, lines=1 if at else _NEXT_IN_FULL)
+    if len(rows) > page.room.waivers:
+        prose(page, ", ".join(name for _, name, _ in rows[page.room.waivers :]), indent=2, label="waived, too: ")
+    if expired:
+        names = [f"{_short(knob, instances)} ({until})" for (until, knob), instances in expired.items()]
+        prose(page, ", ".join(names), indent=2, label="waiver expired: ", style="yellow")
