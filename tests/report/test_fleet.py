@@ -92,7 +92,7 @@ def test_what_holds_for_some_hosts_only_names_them_and_v_shows_all() -> None:
     place = lines.index("   2. check.movable_threads[N] drifted (stall)")
     assert lines[place + 1] == "      3 hosts: tx-[00-02]"
     assert lines[place + 2].startswith("      tx-00: 'check.movable_threads[15] is 0, should be 0: CPU 15")
-    assert lines[place + 2].endswith(" ...")
+    assert lines[place + 2].endswith(" ...: -v")
     whole = " ".join(" ".join(text(made._replace(verbose=1))).split())
     assert "tx-00: 'check.movable_threads[15] is 0, should be 0: CPU 15 is not left alone" in whole
     assert "ran there for 0 % of the time' (one of 3 such sentences)" in whole

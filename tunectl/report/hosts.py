@@ -73,7 +73,6 @@ def _family(prefix: str, width: int, suffix: str, numbers: Iterable[int]) -> str
     return f"{prefix}{inner}{suffix}" if inner.isdecimal() else f"{prefix}[{inner}]{suffix}"
 
 
-VERDICTS = ("no-go", "unknown", "pending-reboot", "go")
 MISSING = "missing"  # of a host without a document; its verdict is unknown
 STATES = ("no-go", "unknown", MISSING, "pending-reboot", "go")
 FEW_CAUSES = 7  # of a state, before they are folded

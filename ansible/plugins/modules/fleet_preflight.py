@@ -14,7 +14,8 @@ description:
   - Calls C(tunectl preflight) once on the host, through the module M(tunectl.host.tunectl), and keeps the whole
     document in the session's directory on the controller. The task's result holds the verdict and the first reasons
     only, so that the documents of a large fleet do not gather in the controller's memory.
-  - Where there is no document, the reason is kept in its stead; C(tunectl fleet report) says UNKNOWN for that host.
+  - Where there is no document, the reason is kept in its stead; C(tunectl fleet report) calls that host missing, and
+    counts it as UNKNOWN.
   - A verdict is data. The task fails only where there is no document.
 options:
   session:

@@ -81,22 +81,14 @@ def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
 def _failing(body: Mapping[str, Any], state: str) -> dict[str, Any]:
     """The hosts of one state, and why, each cause once."""
     hosts = named(body["hosts"], state)
-    listed = [
-        {
-            "title": cause.title,
-            "severity": cause.severity,
-            "said": cause.said,
-            "example": cause.example,
-            "hosts": in_short(cause.hosts),
-            "percent": round(100 * len(cause.hosts) / len(hosts), 1),
-        }
-        for cause in causes(body, state)
-    ]
     return {
         "word": word(state),
         "look": _look(state),
         "hosts": in_short(hosts),
-        "causes": listed,
+        "causes": [
+            cause._asdict() | {"hosts": in_short(cause.hosts), "percent": round(100 * len(cause.hosts) / len(hosts), 1)}
+            for cause in causes(body, state)
+        ],
     }
 
 

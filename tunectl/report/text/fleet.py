@@ -39,45 +39,32 @@ from tunectl.report.text.page import (
 from tunectl.shapes import FIGURES
 from tunectl.wording import MEASURES, by_chance, plural, written
 
-_MAX_LINES = 40  # without -v
-_CLOSING = 3  # lines for the verdict once more
+_MAX_LINES = 37  # without -v; the verdict once more takes up to three
 _SHORT, _LABEL = 60, 30  # cells; longer lists of hosts are counted in a heading, and in front of a text
-_CUT = " ..."
+_CUT = " ...: -v"
 
 
 class _Room(NamedTuple):
     """How much of each part a page shows; None is all of it."""
 
-    causes: int | None = None  # of each state
-    steps: int | None = None
-    own: int | None = None  # of what hosts ask for in their own words
-    odd: int | None = None  # hosts unlike their peers
-    groups: int | None = None  # kinds of hardware
-    warnings: int | None = None
-    lines: int = 0  # of a paragraph; 0 is all of them
-    is_tight: bool = False  # a cause, a step or a host is one line
+    most: int | None = None  # causes of a state, steps, warnings
+    fewer: int | None = None  # of what hosts ask for in their own words, and of those unlike their peers
+    lines: int = 0  # of a paragraph; 0 is all of them, 1 makes a line of each cause and of each host
 
 
-_ROOMS = (
-    _Room(FEW_CAUSES, screen.MAX_STEPS, 3, 8, 4, 5, 2),
-    *(
-        _Room(most, min(most + 2, screen.MAX_STEPS), max(most // 2, 1), most // 2, 0, most + 1, 1, is_tight=True)
-        for most in range(FEW_CAUSES, -1, -1)
-    ),
-)
+_ROOMS = (_Room(FEW_CAUSES, FEW_CAUSES, 2), *(_Room(most, most // 2, 1) for most in range(FEW_CAUSES, 0, -1)))
 
 
 def report(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.fleet/1 body: of a large fleet as much as one screen holds."""
     verdict, session = str(body["verdict"]), body["session"]
     counted = tally({"hosts": len(body["hosts"]), **Counter(map(state_of, body["hosts"]))})
-    screen.begin(page, verdict, f"{counted}; {MEANS.get(verdict, '')}", last=counted)
     said = [f"session {session['name']}", session["selection"], f"began {session['at']}" if session["at"] else ""]
-    screen.clipped(page, " · ".join(printable(part) for part in said if part), indent=2, style="dim", lines=1)
+    screen.begin(page, verdict, f"{counted}; {MEANS.get(verdict, '')}", [" · ".join(filter(None, said))], counted)
     for room in (_Room(),) if page.verbose else _ROOMS:
         drawn = TextPage(page.width, page.verbose)
         _parts(drawn, body, room)
-        if len(page.lines) + len(drawn.lines) + _CLOSING <= _MAX_LINES:
+        if len(page.lines) + len(drawn.lines) <= _MAX_LINES:
             break
     page.lines += drawn.lines
 
@@ -88,15 +75,12 @@ def _parts(page: TextPage, body: Mapping[str, Any], room: _Room) -> None:
         _state(page, body, state, room)
     listed = to_do(body)
     _to_do(page, [one for one in listed if not one.own_words], room)
-    _own_words(page, [one for one in listed if one.own_words], room)
+    own = [(f"{_who(page, one.hosts, _LABEL)}: ", one.what) for one in listed if one.own_words]
+    _texts(page, OWN_WORDS, own, room.fewer, room.lines)
     _outliers(page, body["outliers"], body["outlier_rule"], room)
-    for group in body["groups"][: room.groups]:
+    for group in body["groups"][: 0 if room.lines == 1 else room.most]:
         _group(page, group)
-    if body["warnings"]:
-        heading(page, "Warnings")
-    for text in body["warnings"][: room.warnings]:
-        screen.clipped(page, str(text), indent=2, label="- ")
-    _more(page, body["warnings"], room.warnings, "warning")
+    _texts(page, "Warnings", [("- ", str(text)) for text in body["warnings"]], room.most, room.lines and 2)
     _counts(page, body)
 
 
@@ -111,16 +95,12 @@ def _hosts(page: TextPage, state: str, hosts: Sequence[str]) -> None:
     styled, counted = (word(state), f"bold {VERDICT_STYLES.get(state, 'magenta')}"), f": {plural(len(hosts), 'host')}"
     names, room = ", ".join(folded(hosts)), page.width - cell_len(styled[0] + counted) - 3
     page.line()
-    if len(wrap(names, room)) > 1 and page.verbose:
+    if page.verbose:
         line(page, styled, counted)
         prose(page, names, indent=2)
     else:
-        line(page, styled, counted, "   ", _first(names, room))
-
-
-def _first(text: str, room: int) -> str:
-    """As much of it as one line holds."""
-    return text if len(wrap(text, room)) == 1 else wrap(text, room - len(_CUT))[0] + _CUT
+        first = names if len(wrap(names, room)) == 1 else wrap(names, room - len(_CUT))[0] + _CUT
+        line(page, styled, counted, "   ", first)
 
 
 def _state(page: TextPage, body: Mapping[str, Any], state: str, room: _Room) -> None:
@@ -129,71 +109,75 @@ def _state(page: TextPage, body: Mapping[str, Any], state: str, room: _Room) -> 
     if not hosts:
         return
     _hosts(page, state, hosts)
-    for number, why in enumerate(reasons[: room.causes], 1):
+    for number, why in enumerate(reasons[: room.most], 1):
         _cause(page, why, number, len(hosts), room)
-    _more(page, reasons, room.causes, "cause", ", a host's own document has its reasons")
+    _more(page, reasons, room.most, "cause", ", a host's own document has its reasons")
 
 
 def _cause(page: TextPage, one: Why, number: int, of: int, room: _Room) -> None:
     """A cause with its hosts, and one of their sentences: without -v no more than its first line."""
-    is_for_all = len(one.hosts) == of > 1
-    title = one.title + (f" ({one.severity})" if one.severity else "") + ("; all of them" if is_for_all else "")
+    title = (
+        one.title
+        + (f" ({one.severity})" if one.severity else "")
+        + ("; all of them" if len(one.hosts) == of > 1 else "")
+    )
     label, where = f"{number}. ".rjust(4), f"{one.said}: {', '.join(folded(one.hosts))}"
     is_partial = of > len(one.hosts)
-    if room.is_tight:
-        whole = f"{title}; {where}"
-        said = whole if cell_len(whole) <= page.width - 2 - len(label) else f"{title}; {one.said}"
-        prose(page, said if is_partial else title, indent=2, label=label, most=room.lines)
+    if room.lines == 1:
+        is_short = cell_len(f"{title}; {where}") <= page.width - 2 - len(label)
+        said = f"{title}; {where if is_short else one.said}" if is_partial else title
+        prose(page, said, indent=2, label=label, most=1)
         return
     prose(page, title, indent=2, label=label, most=room.lines)
-    if is_partial or (is_for_all and page.verbose):
+    if is_partial or page.verbose:
         prose(page, where, indent=6, style="dim", most=room.lines)
     if one.example:
-        said = one.example if page.verbose else _first(one.example, page.width - 6)
-        prose(page, said, indent=6, style="" if page.verbose else "dim")
+        screen.clipped(page, one.example, indent=6, style="dim", lines=1)
+
+
+def _who(page: TextPage, hosts: Sequence[str], cells: int) -> str:
+    """The hosts by name, or how many where that is too long: but with -v."""
+    names = ", ".join(folded(hosts))
+    return names if page.verbose or cell_len(names) <= cells else plural(len(hosts), "host")
 
 
 def _to_do(page: TextPage, listed: Sequence[Do], room: _Room) -> None:
     """What to do on which hosts, in the order to do it."""
     everybody = list(dict.fromkeys(host for one in listed for host in one.hosts))
     if listed:
-        where = ", ".join(folded(everybody))
-        heading(page, "To do, in this order", " on ", where if len(where) <= _SHORT else f"{len(everybody):,} hosts")
+        heading(page, "To do, in this order", " on ", _who(page, everybody, _SHORT))
         own = "`tunectl preflight` of a host has its own list, with its own numbers for N"
         prose(page, own, indent=2, style="dim")
-    for number, one in enumerate(listed[: room.steps], 1):
+    for number, one in enumerate(listed[: room.most], 1):
         label = f"{number}. ".rjust(4)
         if one.is_command:
             copied(page, "  ", (label, "dim"), (one.what, "bold"))
         else:
             screen.clipped(page, one.what, indent=2, label=label)
-        is_for_all = set(one.hosts) == set(everybody)
-        if page.verbose or not is_for_all:
+        if page.verbose or set(one.hosts) != set(everybody):
             prose(page, f"{one.said}: {', '.join(folded(one.hosts))}", indent=6, style="dim", most=room.lines)
-    _more(page, listed, room.steps, "step")
+    _more(page, listed, room.most, "step")
 
 
-def _own_words(page: TextPage, listed: Sequence[Do], room: _Room) -> None:
-    """What hosts ask for in their own words, which stands by itself."""
-    if listed:
-        heading(page, OWN_WORDS)
-    for one in listed[: room.own]:
-        names = ", ".join(folded(one.hosts))
-        label = names if page.verbose or cell_len(names) <= _LABEL else plural(len(one.hosts), "host")
-        prose(page, one.what, indent=2, label=f"{label}: ", most=room.lines)
-    _more(page, listed, room.own, "text")
+def _texts(page: TextPage, title: str, texts: Sequence[tuple[str, str]], shown: int | None, lines: int) -> None:
+    """Texts, each behind its label."""
+    if texts:
+        heading(page, title)
+    for label, text in texts[:shown]:
+        prose(page, text, indent=2, label=label, most=lines)
+    _more(page, texts, shown, "text")
 
 
 def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]], rule: Mapping[str, Any], room: _Room) -> None:
     """Hosts unlike their peers, the oddest first; where there is little room, each with its oddest figure."""
     hosts = odd_hosts(outliers)
-    shown = hosts[: room.odd]
+    shown = hosts[: room.fewer]
     if not shown:
         return
     heading(page, "Unlike their peers", f", by median and MAD; {by_chance(rule['score'])}")
     rows = []
     for host, found in shown:
-        for number, one in enumerate(found[:1] if room.is_tight else found):
+        for number, one in enumerate(found[:1] if room.lines == 1 else found):
             measure = one["measure"]
             what = MEASURES.get(measure, measure) + ("" if one["worse"] else " (better)")
             figures = written(measure, one["value"]), written(measure, one["median"])
@@ -201,7 +185,7 @@ def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]], rule: Mappi
     columns(page, rows, indent=2, right=(2, 3, 4, 5), header=("", "", "value", "median", "ratio", "score"))
     for host, text in [(host, text) for host, found in shown for text in found[0]["differs"]]:
         prose(page, text, indent=2, label=f"{printable(host)}: ", style="yellow", most=room.lines)
-    _more(page, hosts, room.odd, "host")
+    _more(page, hosts, room.fewer, "host")
 
 
 def _counts(page: TextPage, body: Mapping[str, Any]) -> None:
@@ -210,12 +194,9 @@ def _counts(page: TextPage, body: Mapping[str, Any]) -> None:
         _hosts(page, "go", ready)
     else:
         page.line()
-    counted = {
-        "measured": sum(host["measured"] is not None for host in body["hosts"]),
-        "compared with peers": sum(len(group["compared"]) for group in body["groups"]),
-        "unlike them": len(odd_hosts(body["outliers"])),
-    }
-    said = ", ".join(f"{count:,} {what}" for what, count in counted.items() if count) or "0 measured"
+    measured = sum(host["measured"] is not None for host in body["hosts"])
+    compared = sum(len(group["compared"]) for group in body["groups"] if group["usual"])
+    said = f"{measured:,} measured, {compared:,} compared with peers, {len(odd_hosts(body['outliers'])):,} unlike them"
     prose(page, said + ("" if page.verbose else ": -v lists them"), indent=2)
 
 
