@@ -123,11 +123,7 @@ def loaded(body: Mapping[str, Any], page: TextPage) -> None:
 
 def _warnings(page: TextPage, own: Iterable[str], runs: Iterable[Jitter]) -> None:
     """A document's own, then those of its runs, each once."""
-    texts = dict.fromkeys([*own, *(text for run in runs for text in run.warnings)])
-    if page.verbose:
-        notes(page, texts, "Warnings")
-    else:
-        screen.ending(page, texts)
+    screen.ending(page, [*own, *(text for run in runs for text in run.warnings)])
 
 
 def under(page: TextPage, run: Jitter, indent: int = 0) -> None:
@@ -323,17 +319,15 @@ _PHASE_STYLES = {"passed": "green", "failed": "red", "not-run": "magenta"}
 
 def selftest(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.selftest/1 body."""
-    word = "passed" if body["passed"] else "not passed"
-    phases = body["phases"]
-    found = sum(phase["outcome"] == "passed" for phase in phases)
-    said = f"{found} of {plural(len(phases), 'phase')} passed"
-    said = "every known interruption was found" if body["passed"] else said
+    outcomes = [phase["outcome"] for phase in body["phases"]]
+    said = f"{outcomes.count('passed')} of {plural(len(outcomes), 'phase')} passed"
+    word, said = ("passed", "every known interruption was found") if body["passed"] else ("not passed", said)
     screen.begin(page, word, f"CPU {body['cpu']}, gaps over {nanoseconds(body['threshold_ns'])}: {said}", last=said)
     vouched = f"interruptions from {nanoseconds(body.get('vouched_ns'))} on are vouched for on this host"
     prose(page, vouched if body.get("vouched_ns") else "no length is vouched for on this host")
     page.line()
     rows = []
-    for phase in phases:
+    for phase in body["phases"]:
         figures: tuple[str, ...] = ("", "", "", "", "")
         if "max_error_ns" in phase:  # this phase measures one long stop; the others count gaps
             figures = ("", "", "", nanoseconds(phase["max_ns"], ""), nanoseconds(phase["max_error_ns"], ""))
@@ -343,11 +337,8 @@ def selftest(body: Mapping[str, Any], page: TextPage) -> None:
             figures = (*counts, nanoseconds(phase["shortest_gap_ns"], ""), nanoseconds(error, ""))
         rows.append((phase["outcome"], f"{phase['injected']:,}", *figures, phase["name"]))
     columns(page, rows, right=range(1, 7), header=_PHASES_HEADER)
-    reasons: dict[tuple[str, str], list[str]] = {}  # each once, with the phases it is about
-    for phase in phases:
-        reasons.setdefault((phase["outcome"], phase["reason"]), []).append(phase["name"])
-    for (outcome, reason), names in reasons.items():
-        if reason:
-            prose(page, reason, label=f"{', '.join(names)}: ", style=_PHASE_STYLES.get(outcome, ""))
+    for phase in body["phases"]:
+        if phase["reason"]:
+            prose(page, phase["reason"], label=f"{phase['name']}: ", style=_PHASE_STYLES.get(phase["outcome"], ""))
     legend = "too long by: median of the gap less what was injected, the ways in and out of the kernel"
     prose(page, legend, style="dim")
