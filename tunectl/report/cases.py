@@ -9,11 +9,12 @@ from tunectl.wording import plural
 def ended(result: CaseTable) -> tuple[str, str, str]:
     """`measured`, "36 cases, 2 void", and where none is a result why, and what would help; by its budget, if it has."""
     cases, results = result.cases, sum(case.n > 0 for case in result.cases)
-    void = [case.reason.removeprefix("void: ") for case in cases if case.is_void]
-    counted = ((len(void), "void"), (len(cases) - results - len(void), "not measured"))
+    void = sum(case.is_void for case in cases)
+    counted = ((void, "void"), (len(cases) - results - void, "not measured"))
     said = ", ".join([plural(len(cases), "case"), *(f"{count:,} {word}" for count, word in counted if count)])
     if not results:
-        return "no result", said, result.no_result or (void[0] if void else "")
+        reasons = [case.reason.removeprefix("void: ") for case in cases if case.is_void >= bool(void)]
+        return "no result", said, result.no_result or "".join(reasons[:1])
     if isinstance(result, Feed) and result.budget.limits:
         return {"broken": "over"}.get(result.budget.verdict, result.budget.verdict.replace("-", " ")), said, ""
     return "simulated" if isinstance(result, Hedge) and result.simulated else "measured", said, ""

@@ -142,7 +142,8 @@ def _by_idle_time(
         found[*method, case.idle_ms] = "void" if getattr(case, "is_void", False) else write(value)
         weights[method] = max(weights.get(method, 0.0), value or 0.0)
     ranked = sorted(filter(weights.get, weights), key=weights.__getitem__) or [*weights]
-    methods = [method for method in weights if page.verbose or method in ranked[:1] + ranked[-_MOST:]]
+    kept = weights if page.verbose or len(weights) <= 2 * _MOST else {*ranked[:1], *ranked[-_MOST:]}
+    methods = [method for method in weights if method in kept]
     every = sorted({case.idle_ms for case in cases})
     for at in range(0, len(every), _IDLES):
         idles, rows, last = every[at : at + _IDLES], [], ""

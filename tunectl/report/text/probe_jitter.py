@@ -247,13 +247,16 @@ def causes(page: TextPage, result: Jitter, indent: int, most: int = MAX_CPUS) ->
         said += f"; by its clock {asked.clock}, an event may have been {nanoseconds(error)} earlier or later"
     prose(page, f"what the gaps were, by the kernel's own trace{said}", indent=indent)
     times = [(row, nanoseconds(row.total_ns, ""), nanoseconds(row.max_ns, "")) for row in grouped(result)]
-    times = [*times[: most - 1], *times[-1:]] if len(times) > most else times
+    left = max(len(times) - most, 0)
+    times = [*times[: most - 1], *times[-1:]] if left else times
     whole = times[-1][0].total_ns if times else 0
     shown = [
         (f"{row.count:,}", took, in_tenths(row.percent, row.total_ns, whole), longest, row.cause)
         for row, took, longest in times
     ]
     columns(page, shown, indent=indent + 2, right={0, 1, 2, 3}, header=_CAUSES_HEADER)
+    if left:
+        prose(page, f"{plural(left, 'more cause')} in all gaps: -v", indent=indent + 2, style="dim")
     for text in totals(result):
         prose(page, text, indent=indent + 2)
     lost = sum(cpu.trace.events_lost for cpu in result.cpus if cpu.trace)
