@@ -135,10 +135,11 @@ TAKEN = {"ticks": 1000 * MS, "cpu_ns": 300 * MS, "own_ns": 2 * MS, "own_slices":
 def test_that_a_run_has_no_result_is_said_once_with_what_would_help(cases: list[Any], whys: list[str]) -> None:
     made = explained_wake(raw_document(*cases, dirty_kib=64))
     assert all(cell["is_void"] for cell in made["cells"])
-    (said,) = [text for text in made["warnings"] if "is a result" in text]
-    assert said.startswith("not one of 2 measured cases is a result: ")
+    said = made["no_result"]
     assert all(why in said for why in whys)
-    drawn = render(Document("probe.wake", HostId(), "2026-11-28T00:00:00Z", made), "text")
-    assert drawn.count("void") + drawn.count("Void") == 1
+    drawn = " ".join(render(Document("probe.wake", HostId(), "2026-11-28T00:00:00Z", made), "text").split())
+    assert drawn.startswith("NO RESULT 2 cases, 2 void: ")
+    assert drawn.count(said) == drawn.count("what would help") == 1
+    assert drawn.count("2 void") == drawn.count("void") == 2  # first and last
     one_more = explained_wake(raw_document(*cases, minimal(), dirty_kib=64))
-    assert not [text for text in one_more["warnings"] if "is a result" in text]
+    assert one_more["no_result"] == ""

@@ -33,10 +33,10 @@ def wake(void: int = 0, factor: float = 1.0, worse: int = 0) -> dict[str, Any]:
             continue
         length = (120_000 if case.waiting == "sleeping" else 3_000) * (100 + at) // 100
         measured += 1
-        changes = {"throttled_us": 1} if measured <= void else {}
+        changes: dict[str, Any] = {"throttled_us": 1} if measured <= void else {}
         length = round(length * factor) if measured <= worse else length
-        told = {"mechanism": case.mechanism, "idle_ms": case.idle_ms, **changes}
-        cells.append(wakes.case(case.way, case.waiting, length, preemptions=1, **told))
+        changes |= {"mechanism": case.mechanism, "idle_ms": case.idle_ms, "preemptions": 1}
+        cells.append(wakes.case(case.way, case.waiting, length, **changes))
     return explained_wake(wakes.raw_document(*cells, facts=TWO, host_files=_HYPERVISOR))
 
 

@@ -1,34 +1,23 @@
 """How an experiment ended, in words: it has no verdict of its own, only cases that are results or are not. Pure."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from tunectl.shapes import CaseTable, Feed, Hedge
 from tunectl.wording import plural
 
-_OF_BUDGET = {"within": "within", "broken": "over", "not-judged": "not judged"}
 
-
-class Ended(NamedTuple):
-    """The word of a page's headline, what it rests on, and where no case is a result why, and what would help."""
-
-    word: str
-    said: str
-    why: str
-
-
-def ended(result: CaseTable) -> Ended:
-    """`measured`, "36 cases, 2 void"; a feed that has a budget is judged by it."""
+def ended(result: CaseTable) -> tuple[str, str, str]:
+    """`measured`, "36 cases, 2 void", and where none is a result why, and what would help; by its budget, if it has."""
     cases, results = result.cases, sum(case.n > 0 for case in result.cases)
     void = sum(case.is_void for case in cases)
-    left = [f"{void:,} void"] if void else []
-    left += [f"{silent:,} not measured"] if (silent := len(cases) - results - void) else []
-    said = ", ".join([plural(len(cases), "case"), *left])
+    counted = ((void, "void"), (len(cases) - results - void, "not measured"))
+    said = ", ".join([plural(len(cases), "case"), *(f"{count:,} {word}" for count, word in counted if count)])
     if not results:
-        first = next((case.reason.removeprefix("void: ") for case in cases if case.is_void), "")
-        return Ended("no result", said, result.no_result or first)
+        reasons = [case.reason.removeprefix("void: ") for case in cases if case.is_void >= bool(void)]
+        return "no result", said, result.no_result or "".join(reasons[:1])
     if isinstance(result, Feed) and result.budget.limits:
-        return Ended(_OF_BUDGET[result.budget.verdict], said, "")
-    return Ended("simulated" if isinstance(result, Hedge) and result.simulated else "measured", said, "")
+        return {"broken": "over"}.get(result.budget.verdict, result.budget.verdict.replace("-", " ")), said, ""
+    return "simulated" if isinstance(result, Hedge) and result.simulated else "measured", said, ""
 
 
 def shown(result: CaseTable) -> list[Any]:

@@ -223,9 +223,8 @@ def _verdict(result: Result, doubt: str) -> dict[str, Any] | None:
             word, said = "unknown", [f"It says GO, and {doubt}."]
         return {"word": word.upper(), "look": {"go": "good", "no-go": "bad"}.get(word, "open"), "said": said}
     if isinstance(result, CaseTable) and not (isinstance(result, Feed) and result.budget.limits):
-        outcome = ended(result)
-        said = [outcome.said, *filter(None, [outcome.why])]
-        return {"word": outcome.word, "look": "open" if outcome.why else "plain", "said": said}
+        word, *said = filter(None, ended(result))
+        return {"word": word, "look": "open" if word == "no result" else "plain", "said": said}
     if not isinstance(result, Jitter | Feed):
         return None
     budget = result.budget

@@ -7,12 +7,14 @@ from typing import Any
 from tunectl.report.escape import printable
 from tunectl.report.figures import SIDES, bounds_of, change_of, label_of, listed_cpus, value_of, verdict_of
 from tunectl.report.text import screen
-from tunectl.report.text.page import Part, TextPage, heading, line, notes, prose
+from tunectl.report.text.page import Part, TextPage, heading, line, prose
 from tunectl.shapes import ComparedSide, Comparison, Row, RowGroup, typed
 from tunectl.wording import nanoseconds, plural
 
 _STYLES = {"different": "bold", "no-difference": "bold", "cannot-tell": "bold magenta"}
 _SAME = ("equal", "-")  # nothing between the two sides, or nothing that is known of it
+_EQUAL = "equal on both sides in every row"
+_LEAST = 1e-9  # a ratio's logarithm
 _ROOM = 16  # lines of the tables of cases without -v
 _GAPS = "gap percentiles are of the gaps that are left: fewer short ones raise them; arrivals count what is felt"
 
@@ -29,23 +31,20 @@ def compare(body: Mapping[str, Any], page: TextPage) -> None:
     for side, run in zip(SIDES, (compared.before, compared.after), strict=True):
         _side(page, side, run)
     tables(page, compared)
-    if page.verbose:
-        notes(page, compared.warnings, "Also different, or limiting")
-    else:
-        screen.ending(page, compared.warnings)
+    screen.ending(page, compared.warnings)
 
 
 def tables(page: TextPage, compared: Comparison, names: Sequence[str] = SIDES) -> None:
     """The tables of a comparison, with other names of the two sides."""
     percent = f"{compared.confidence * 100:g}%"
-    of_cpus = compared.groups[1:] if compared.kind == "jitter" and not page.verbose else []
-    if compared.kind == "jitter" or page.verbose:
-        for group in compared.groups[: len(compared.groups) - len(of_cpus)]:
-            _group(page, group, percent, bool(compared.judged), names)
-    else:
+    if compared.kind != "jitter" and not page.verbose:
         _cases(page, compared.groups, percent, names)
-    if of_cpus:
-        prose(page, f"{plural(len(of_cpus), 'more table')}, one a CPU: -v", style="dim")
+    else:
+        left = len(compared.groups[1:]) if not page.verbose else 0
+        for group in compared.groups[: len(compared.groups) - left]:
+            _group(page, group, percent, bool(compared.judged), names)
+        if left:
+            prose(page, f"{plural(left, 'more table')}, one a CPU: -v", style="dim")
     page.line()
     if any((side.runs or 1) > 1 for side in (compared.before, compared.after)):
         middle = "the middle one of the runs; -v shows the least and the greatest"
@@ -59,39 +58,29 @@ def _cases(page: TextPage, groups: Sequence[RowGroup], percent: str, names: Sequ
     """The cases that changed most, as far as there is room; how many others changed less, and how many not at all."""
     changed = [group for group in groups if any(change_of(row)[0] not in _SAME for row in _known(group))]
     changed.sort(key=_moved, reverse=True)
-    drawn, used = 0, 0
+    drawn, end = 0, len(page.lines) + _ROOM
     for group in changed:
         table = TextPage(page.width)
         _group(table, group, percent, False, names)
-        used += len(table.lines)
-        if drawn and used > _ROOM:
+        if drawn and len(page.lines) + len(table.lines) > end:
             break
         page.lines += table.lines
         drawn += 1
-    left = [f"{plural(len(changed) - drawn, 'more case')} changed less"] if len(changed) > drawn else []
-    same = len(groups) - len(changed)
-    left += [f"{plural(same, 'case')} equal on both sides in every row"] if same else []
-    if left:
+    counted = ((len(changed) - drawn, "more case", "changed less"), (len(groups) - len(changed), "case", _EQUAL))
+    if left := ", ".join(f"{plural(count, what)} {said}" for count, what, said in counted if count):
         page.line()
-        prose(page, f"{', '.join(left)}: -v", style="" if not drawn else "dim")
+        prose(page, f"{left}: -v", style="dim" if drawn else "")
 
 
 def _known(group: RowGroup) -> list[Row]:
     return [row for row in group.rows if row.before or row.after]
 
 
-def _moved(group: RowGroup) -> tuple[float, float]:
-    """How far its figures moved for sure, by the bound that is nearer to equal; and how far at all."""
-    moved = [(0.0, 0.0)]
-    for ratio in filter(None, (row.ratio for row in group.rows)):
-        low, high = ratio.low or 0.0, math.inf if ratio.high is None else ratio.high
-        moved.append((_distance(min(max(1.0, low), high)), _distance(ratio.value or 0.0)))
-    return max(sure for sure, _ in moved), max(at_all for _, at_all in moved)
-
-
-def _distance(ratio: float) -> float:
-    """From equal; as far down as up."""
-    return abs(math.log(ratio)) if ratio else math.inf
+def _moved(group: RowGroup) -> float:
+    """How far a figure of it moved for sure, as a logarithm: by the bound that is nearer to equal."""
+    ratios = [row.ratio for row in group.rows if row.ratio]
+    nearest = [max(min(of.high or math.inf, max(1.0, of.low or 0.0)), _LEAST) for of in ratios]
+    return max((abs(math.log(ratio)) for ratio in nearest), default=0.0)
 
 
 def _side(page: TextPage, side: str, run: ComparedSide) -> None:

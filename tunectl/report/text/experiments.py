@@ -15,16 +15,14 @@ from tunectl.report.text.page import TextPage, banner, columns, heading, notes, 
 from tunectl.shapes import FEED_STAGES, Case, CaseTable, Contention, Feed, Hedge, Peer, Speedup, Wake, typed
 from tunectl.wording import nanoseconds, percent, plural
 
-MAX_WARNINGS = 12  # of single cases; JSON has them all
-
 
 def _opening(page: TextPage, result: CaseTable, where: str, legend: str, conditions: Iterable[str]) -> None:
     """How it ended; what was measured where, and under what conditions, or why there is nothing."""
-    outcome = ended(result)
-    banner(page, outcome.word, f"{outcome.said}: {where}, {result.duration_s:.3g} s")
-    if outcome.why:
-        prose(page, outcome.why, indent=2, style="magenta")
-    for text in (legend, *conditions) if page.verbose or not outcome.why else ():
+    word, said, why = ended(result)
+    banner(page, word, f"{said}: {where}, {result.duration_s:.3g} s")
+    if why:
+        prose(page, why, indent=2, style="magenta")
+    for text in (legend, *conditions) if page.verbose or not why else ():
         prose(page, text, style="dim")
 
 
@@ -40,31 +38,21 @@ def _closing(
     for case in result.cases:
         if not case.n and not case.is_void:
             unmeasured.setdefault(case.reason, {})[silent(case)] = None
-    missing = [f"{', '.join(names)}: {reason}" for reason, names in unmeasured.items()]
-    void = [f"{case.label}: {case.reason.removeprefix('void: ')}" for case in result.cases if case.is_void]
+    void = [f"void: {case.label}: {case.reason.removeprefix('void: ')}" for case in result.cases if case.is_void]
+    void = void if page.verbose else void[: bool(measured)]  # the first lines say why all are
+    missing = (f"not measured: {', '.join(names)}: {reason}" for reason, names in unmeasured.items())
     single = [f"{case.label}: {text}" for case in measured for text in case.warnings]
     page.last = ended(result)[:2]
-    if not page.verbose:
-        first = [f"void: {void[0]}"] if void and measured else []
-        not_measured = (f"not measured: {text}" for text in missing)
-        screen.ending(page, [*first, *result.warnings, *not_measured])
-        counted = f"{plural(len(single), 'warning')} of single cases" if single else ""
-        if more := ", ".join(filter(None, (left if measured else "", counted))):
-            page.line()
-            prose(page, f"{more}: -v", style="dim")
-        return
-    for case in measured:
+    for case in measured if page.verbose else ():
         _title(page, case.label)
         histogram(page, [case.histogram], 2, unit, "all time waited")
-    notes(page, missing, "Not measured")
-    notes(page, _first(void), "Void: measured, and no result")
-    notes(page, result.warnings, "Warnings")
-    notes(page, _first(single), "Warnings of single cases")
-
-
-def _first(texts: list[str]) -> list[str]:
-    left = len(texts) - MAX_WARNINGS
-    return texts[:MAX_WARNINGS] + ([f"and {left} more; --format json has them all"] if left > 0 else [])
+    screen.ending(page, [*void, *result.warnings, *missing])
+    counted = f"{plural(len(single), 'warning')} of single cases" if single else ""
+    if page.verbose:
+        notes(page, single, "Warnings of single cases")
+    elif more := ", ".join(filter(None, (left if measured else "", counted))):
+        page.line()
+        prose(page, f"{more}: -v", style="dim")
 
 
 def _title(page: TextPage, text: str) -> None:
@@ -90,8 +78,17 @@ def _from_to(result: CaseTable, peer: Peer | None) -> str:
 # ---- wake
 
 _IDLES = 5  # columns of a table that fits 80 cells
-_GAINS = 3
-_ENDS = 2  # rows of the least figures, and of the greatest, that stand for all
+_MOST = 2  # rows of the greatest figures, which stand for all beside that of the least
+_FIGURES: Mapping[str, Callable[[Case], float | None]] = {
+    "Median": lambda case: case.at("50"),
+    "P99": lambda case: case.at("99"),
+    "Longest": lambda case: case.max_ns,
+    "CPU use of the receiver": lambda case: case.receiver_cpu_percent or 0.0,
+}
+_GAINS: Mapping[str, Callable[[Speedup], float | None]] = {
+    "median": lambda speedup: speedup.percentiles.get("50"),
+    "P99": lambda speedup: speedup.percentiles.get("99"),
+}
 
 
 def wake(body: Mapping[str, Any], page: TextPage) -> None:
@@ -102,37 +99,18 @@ def wake(body: Mapping[str, Any], page: TextPage) -> None:
     where = f"{_from_to(result, result.peer)}, {result.messages:,} messages a case"
     conditions = wake_conditions(result) if page.verbose else ()
     _opening(page, result, where, f"{legend}, idle time", conditions)
-    measured = [case for case in result.cases if case.n]
-    listed = shown(result)
-    figures: Sequence[tuple[str, Callable[[Case], float | None]]] = (
-        ("Median", lambda case: case.at("50")),
-        ("P99", lambda case: case.at("99")),
-        ("Longest", lambda case: case.max_ns),
-    )
-    for title, figure in figures if page.verbose else figures[1:]:
-        least = 0 if title == "Longest" else _ENDS  # of these the shortest tell nothing
-        cells = [(nanoseconds(figure(case)) if case.n else "void", figure(case) or 0.0) for case in listed]
-        _by_idle_time(page, title, listed, _IDLES, cells, least=least)
-    if page.verbose:
-        use = [(percent(case.receiver_cpu_percent or 0), 0.0) for case in measured]
-        _by_idle_time(page, "CPU use of the receiver", measured, _IDLES, use)
-    _gains(page, result.speedups)
+    for title, figure in _FIGURES.items():
+        if page.verbose or title in ("P99", "Longest"):
+            write = percent if title.startswith("CPU") else nanoseconds
+            _by_idle_time(page, title, shown(result), figure, write)
+    others = {f"{speedup.mechanism}: {speedup.over}" for speedup in result.speedups if speedup.over != "block"}
+    legend = "over the blocking call" + (f" ({', '.join(sorted(others))})" if others else "")
+    for title, gain in _GAINS.items():
+        if page.verbose or title == "P99":
+            named = f"Speed-up of spinning over sleeping: {title}"
+            _by_idle_time(page, named, result.speedups, gain, _times, legend)
     left = "conditions, medians, the receiver's CPU"
     _closing(page, result, "messages", left, lambda case: f"{case.mechanism} {case.wait_method}")
-
-
-def _gains(page: TextPage, speedups: Sequence[Speedup]) -> None:
-    over = ", ".join(
-        sorted({f"{speedup.mechanism}: {speedup.over}" for speedup in speedups if speedup.over != "block"})
-    )
-    legend = "over the blocking call" + (f" ({over})" if over else "")
-    names = ("50", "99") if page.verbose else ("99",)
-    is_narrow = page.width < 84 and len({speedup.idle_ms for speedup in speedups}) > _GAINS + 1
-    each = [[speedup.percentiles.get(name) for name in names] for speedup in speedups]
-    cells = [(" / ".join(map(_times, gains)), gains[-1] or 0.0) for gains in each]
-    size = _GAINS if is_narrow and page.verbose else _GAINS + 1
-    which = "median / P99" if page.verbose else "P99"
-    _by_idle_time(page, f"Speed-up of spinning over sleeping: {which}", speedups, size, cells, legend)
 
 
 def _times(value: float | None) -> str:
@@ -142,36 +120,33 @@ def _times(value: float | None) -> str:
 def _by_idle_time(
     page: TextPage,
     title: str,
-    cases: Sequence[Case | Speedup],
-    size: int,
-    cells: Sequence[tuple[str, float]],
+    cases: Sequence[Any],
+    figure: Callable[[Any], float | None],
+    write: Callable[[float | None], str],
     legend: str = "",
-    least: int = _ENDS,
 ) -> None:
     """A row for each mechanism and wait method in the document's order, a column for each idle time.
 
-    `cells` has the text of each case, and what it weighs: without -v so many rows that have the `least`, and those that
-    have the most, stand for all. A table that is too wide becomes several, of `size` idle times.
+    Without -v the row that has the least, and those that have the most, stand for all. A table that is too wide becomes
+    several.
     """
     if not cases:
         return
     heading(page, title)
     if legend:
         prose(page, legend, indent=2, style="dim")
-    found = {
-        (case.mechanism, case.wait_method, case.idle_ms): text for case, (text, _) in zip(cases, cells, strict=True)
-    }
+    found: dict[tuple[str, str, float], str] = {}
     weights: dict[tuple[str, str], float] = {}
-    for case, (_, weight) in zip(cases, cells, strict=True):
-        method = case.mechanism, case.wait_method
-        weights[method] = max(weights.get(method, 0.0), weight)
-    ranked = sorted(weights, key=lambda method: weights[method])
-    known = [method for method in ranked if weights[method]] or ranked
-    kept = weights.keys() if page.verbose or len(ranked) <= 2 * _ENDS else {*known[:least], *known[-_ENDS:]}
+    for case in cases:
+        method, value = (case.mechanism, case.wait_method), figure(case)
+        found[*method, case.idle_ms] = "void" if getattr(case, "is_void", False) else write(value)
+        weights[method] = max(weights.get(method, 0.0), value or 0.0)
+    ranked = sorted(filter(weights.get, weights), key=weights.__getitem__) or [*weights]
+    kept = weights if page.verbose or len(weights) <= 2 * _MOST else {*ranked[:1], *ranked[-_MOST:]}
     methods = [method for method in weights if method in kept]
     every = sorted({case.idle_ms for case in cases})
-    for at in range(0, len(every), size):
-        idles, rows, last = every[at : at + size], [], ""
+    for at in range(0, len(every), _IDLES):
+        idles, rows, last = every[at : at + _IDLES], [], ""
         for mechanism, way in methods:
             name = mechanism if mechanism != last else ""
             last = mechanism
@@ -179,7 +154,7 @@ def _by_idle_time(
         header = ("", "", *(f"{idle:g} ms" for idle in idles))
         columns(page, rows, indent=2, right=range(2, len(header)), header=header)
     if len(weights) > len(methods):
-        ends = "the least and the most; " if least and len(known) > 2 * _ENDS else ""
+        ends = "the least and the most; " if len(ranked) > len(methods) else ""
         prose(page, f"{ends}{len(weights) - len(methods)} more: -v", indent=2, style="dim")
 
 

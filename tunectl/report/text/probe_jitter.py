@@ -123,11 +123,7 @@ def loaded(body: Mapping[str, Any], page: TextPage) -> None:
 
 def _warnings(page: TextPage, own: Iterable[str], runs: Iterable[Jitter]) -> None:
     """A document's own, then those of its runs, each once."""
-    texts = dict.fromkeys([*own, *(text for run in runs for text in run.warnings)])
-    if page.verbose:
-        notes(page, texts, "Warnings")
-    else:
-        screen.ending(page, texts)
+    screen.ending(page, [*own, *(text for run in runs for text in run.warnings)])
 
 
 def under(page: TextPage, run: Jitter, indent: int = 0) -> None:
@@ -251,13 +247,16 @@ def causes(page: TextPage, result: Jitter, indent: int, most: int = MAX_CPUS) ->
         said += f"; by its clock {asked.clock}, an event may have been {nanoseconds(error)} earlier or later"
     prose(page, f"what the gaps were, by the kernel's own trace{said}", indent=indent)
     times = [(row, nanoseconds(row.total_ns, ""), nanoseconds(row.max_ns, "")) for row in grouped(result)]
-    times = [*times[: most - 1], *times[-1:]] if len(times) > most else times
+    left = max(len(times) - most, 0)
+    times = [*times[: most - 1], *times[-1:]] if left else times
     whole = times[-1][0].total_ns if times else 0
     shown = [
         (f"{row.count:,}", took, in_tenths(row.percent, row.total_ns, whole), longest, row.cause)
         for row, took, longest in times
     ]
     columns(page, shown, indent=indent + 2, right={0, 1, 2, 3}, header=_CAUSES_HEADER)
+    if left:
+        prose(page, f"{plural(left, 'more cause')} in all gaps: -v", indent=indent + 2, style="dim")
     for text in totals(result):
         prose(page, text, indent=indent + 2)
     lost = sum(cpu.trace.events_lost for cpu in result.cpus if cpu.trace)
@@ -323,17 +322,15 @@ _PHASE_STYLES = {"passed": "green", "failed": "red", "not-run": "magenta"}
 
 def selftest(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.selftest/1 body."""
-    word = "passed" if body["passed"] else "not passed"
-    phases = body["phases"]
-    found = sum(phase["outcome"] == "passed" for phase in phases)
-    said = f"{found} of {plural(len(phases), 'phase')} passed"
-    said = "every known interruption was found" if body["passed"] else said
+    outcomes = [phase["outcome"] for phase in body["phases"]]
+    said = f"{outcomes.count('passed')} of {plural(len(outcomes), 'phase')} passed"
+    word, said = ("passed", "every known interruption was found") if body["passed"] else ("not passed", said)
     screen.begin(page, word, f"CPU {body['cpu']}, gaps over {nanoseconds(body['threshold_ns'])}: {said}", last=said)
     vouched = f"interruptions from {nanoseconds(body.get('vouched_ns'))} on are vouched for on this host"
     prose(page, vouched if body.get("vouched_ns") else "no length is vouched for on this host")
     page.line()
     rows = []
-    for phase in phases:
+    for phase in body["phases"]:
         figures: tuple[str, ...] = ("", "", "", "", "")
         if "max_error_ns" in phase:  # this phase measures one long stop; the others count gaps
             figures = ("", "", "", nanoseconds(phase["max_ns"], ""), nanoseconds(phase["max_error_ns"], ""))
@@ -343,11 +340,8 @@ def selftest(body: Mapping[str, Any], page: TextPage) -> None:
             figures = (*counts, nanoseconds(phase["shortest_gap_ns"], ""), nanoseconds(error, ""))
         rows.append((phase["outcome"], f"{phase['injected']:,}", *figures, phase["name"]))
     columns(page, rows, right=range(1, 7), header=_PHASES_HEADER)
-    reasons: dict[tuple[str, str], list[str]] = {}  # each once, with the phases it is about
-    for phase in phases:
-        reasons.setdefault((phase["outcome"], phase["reason"]), []).append(phase["name"])
-    for (outcome, reason), names in reasons.items():
-        if reason:
-            prose(page, reason, label=f"{', '.join(names)}: ", style=_PHASE_STYLES.get(outcome, ""))
+    for phase in body["phases"]:
+        if phase["reason"]:
+            prose(page, phase["reason"], label=f"{phase['name']}: ", style=_PHASE_STYLES.get(phase["outcome"], ""))
     legend = "too long by: median of the gap less what was injected, the ways in and out of the kernel"
     prose(page, legend, style="dim")
