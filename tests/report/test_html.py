@@ -184,7 +184,7 @@ def test_a_document_of_another_host_gives_no_commands() -> None:
         {"command": evil, "mends": ["a.b"]},
     ]
     made = page(file("preflight", preflight("evil", "no-go", actions=actions)))
-    codes = re.findall(r"<code>(.*?)</code>", made.raw)
+    codes = re.findall(r"<code[^>]*>(.*?)</code>", made.raw)
     assert "sudo tunectl apply" in codes
     assert not [code for code in codes if "curl" in code]
     assert made.words.count(f"in the host's own words, not tunectl's; read before you type: '{evil}'") == 2
@@ -363,7 +363,7 @@ def test_a_setting_has_its_values_why_its_source_and_what_mends_it() -> None:
     by_hand = {"decide": "put on the kernel command line: quiet", "mends": ["mm.transparent_hugepage"], "reboot": True}
     waits = {"command": "sudo reboot", "kind": "reboot", "mends": ["mm.transparent_hugepage"], "reboot": True}
     drawn = page(file("preflight", {**made["body"], "actions": [by_hand, waits]})).raw
-    assert re.search("step 1, see above</small> *<small>step 2</small> *<code>sudo reboot</code>", drawn)
+    assert re.search("step 1, see above</small> *<small>step 2</small> *<code class=.typed.>sudo reboot</code>", drawn)
     findings = sum(len(made["body"][name]["findings"]) for name in ("verify", "check", "thermal"))
     counted = sum(int(count.replace(",", "")) for count in re.findall(r"([\d,]+) [a-z]", settings["said"]))
     assert counted == findings
