@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from tests.compare.runs import cpu_of, document, steady
 from tests.report.documents import body
-from tests.report.pages import Page, before_and_after, file, fleet, full, page
+from tests.report.pages import JITTER, Page, before_and_after, file, fleet, full, page
 from tests.report.test_fleet import large
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -70,7 +71,7 @@ def framed(page: str, allowed: str) -> str:
 
 
 PLAYED = """<!doctype html><meta charset="utf-8"><title>-</title>
-<iframe width="1000" height="800" srcdoc="{page}"></iframe>
+<iframe width="{width}" height="800" srcdoc="{page}"></iframe>
 <script>onload = () => {{
   const page = document.querySelector('iframe').contentDocument
   const at = (svg, x, y, kind) => {{
@@ -86,9 +87,9 @@ PLAYED = """<!doctype html><meta charset="utf-8"><title>-</title>
 }}</script>"""
 
 
-def played(made: Page, steps: str, place: Path) -> Any:
-    """What these steps of a user come to."""
-    dom = browse(PLAYED.format(page=html.escape(made.raw), steps=steps), place, "--dump-dom")
+def played(made: Page, steps: str, place: Path, width: int = 1000) -> Any:
+    """What these steps of a user come to, in a window so wide."""
+    dom = browse(PLAYED.format(page=html.escape(made.raw), steps=steps, width=width), place, "--dump-dom")
     return json.loads(html.unescape(dom.partition("<title>")[2].partition("</title>")[0]))
 
 
@@ -180,8 +181,12 @@ def test_a_curve_is_read_at_the_pointer_and_commands_can_be_copied(tmp_path: Pat
     waits, often = played(made, steps, tmp_path)
     assert often == "longer than 10 µs\nCPU 2: 500/s"
     assert re.fullmatch(r"longer than 10 µs\nCPU 2: 4\.[45]\d? %", waits)
-    copies = "return page.querySelectorAll('code + button.copy').length === page.querySelectorAll('code').length"
-    assert played(full(), copies, tmp_path) is True
+    copies = """
+    const count = what => page.querySelectorAll(what).length
+    return [count('code') - count('code + button.copy'), count('li code + .copy') > 0, count('td code + .copy') > 1]"""
+    assert played(full(), copies, tmp_path) == [0, True, True]
+    quoted = Page(full().raw.replace("<h3>Warnings</h3>", "<h3>Warnings</h3><p>it says <code>rm</code></p>", 1))
+    assert played(quoted, copies, tmp_path) == [1, True, True]
 
 
 def test_the_style_is_applied_and_its_policy_is_why(tmp_path: Path) -> None:
@@ -243,6 +248,112 @@ def test_no_column_is_hidden_in_a_window_of_600_pixels(tmp_path: Path) -> None:
     assert "Figures of each CPU" in cut_at(pages[0], 400, tmp_path)
 
 
-def test_it_prints(tmp_path: Path) -> None:
-    browse(before_and_after().raw, tmp_path, f"--print-to-pdf={tmp_path / 'x.pdf'}")
-    assert (tmp_path / "x.pdf").read_bytes()[:5] == b"%PDF-"
+# What every word of these elements has more than one line of; with `-` a word may end there.
+SPLIT = """
+    const cut = []
+    for (const element of page.querySelectorAll('{elements}')) {{
+      const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT)
+      while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/{word}/g)) {{
+        const range = page.createRange()
+        range.setStart(texts.currentNode, word.index)
+        range.setEnd(texts.currentNode, word.index + word[0].length)
+        if (new Set([...range.getClientRects()].map(box => box.top)).size > 1) cut.push(word[0])
+      }}
+    }}
+    return cut"""
+
+
+@pytest.mark.parametrize("width", [600, 1400])
+def test_the_name_of_a_cause_is_not_split_inside_a_word(tmp_path: Path, width: int) -> None:
+    labels = ["not the kernel: hypervisor, SMI or hardware", "thread qemu-system-x86", "thread kdamond.0"]
+    sums = {"kind": "softirq", "count": 3, "total_ns": 7_980_000_000, "max_ns": 32_100_000}
+    cpu = cpu_of([(0, 100_000)], 10.0, causes=[{"cause": name, "name": name, **sums} for name in labels])
+    made = page(file("probe.jitter", document(cpu)))
+    assert all(label in made.words for label in labels)
+    steps = SPLIT.format(elements=".causes th", word=r"[^\s-]+-?")
+    assert played(made, steps, tmp_path, width) == []
+    assert "hypervisor," in played(Page(made.raw.replace("hypervisor", "hypervisor" * 9)), steps, tmp_path, width)[0]
+
+
+def test_a_host_has_two_lines_in_a_window_of_600_pixels(tmp_path: Path) -> None:
+    """One of itself and one of its figures, each under its heading, and no word is cut."""
+    assert played(fleet(), SPLIT.format(elements="table.find :is(th, td)", word=r"\S+"), tmp_path, 600) == []
+    steps = """
+    const table = page.querySelector('table.find'), heads = table.tHead.rows[0].cells
+    const boxes = row => [...row.cells].map(cell => cell.getBoundingClientRect())
+    const tops = row => new Set(boxes(row).map(box => box.top)).size
+    const lefts = row => boxes(row).map(box => Math.round(box.left)).join()
+    const places = rows(table).map(row => `${tops(row)} ${lefts(row) === lefts(table.tHead.rows[0])}`)
+    return [heads.length, ...new Set(places)]"""
+    assert played(fleet(), steps, tmp_path, 600) == [11, "2 true"]
+
+
+# Of each axis the labels that can be seen, and those that touch the one before.
+LABELS = """
+    const axes = [...page.querySelectorAll('svg.axis')].filter(axis => axis.getBoundingClientRect().width)
+    return axes.map(axis => {
+      const texts = [...axis.querySelectorAll('text')]
+      const seen = texts.map(text => [text.getBoundingClientRect(), text.textContent])
+        .filter(([box]) => box.width).sort(([a], [b]) => a.left - b.left)
+      const touching = seen.filter(([box], i) => i && box.left < seen[i - 1][0].right + 2)
+      return [seen, touching].map(labels => labels.map(([, text]) => text))
+    })"""
+
+
+def on_paper(made: Page) -> Page:
+    """The page as it is laid out for A4, which the window is then to be as wide as: 794 pixels."""
+    raw = re.sub('<meta http-equiv="Content-Security-Policy"[^>]*>', "", made.raw).replace("@media print", "@media all")
+    return Page(raw.replace("</style>", "body { margin: 0 38px; }</style>").replace("<details", "<details open"))
+
+
+def far_apart() -> Page:
+    """A comparison whose ratios reach from a tenth to ten times: 5 and 10 are near each other on its axis."""
+    made = body("compare")
+    row = made["groups"][0]["rows"][0]
+    row["ratio"] = {"value": 0.1, "low": 1 / 90, "high": 1.5}
+    return page(file("probe.jitter", JITTER), file("probe.jitter", JITTER), compare=made)
+
+
+@pytest.mark.parametrize("width", [600, 794, 1400])
+def test_labels_of_an_axis_do_not_touch_and_there_are_always_some(tmp_path: Path, width: int) -> None:
+    for made in (full(), before_and_after(), far_apart()):
+        axes = played(on_paper(made) if width == 794 else made, LABELS, tmp_path, width)
+        assert axes
+        assert [touching for _, touching in axes] == [[]] * len(axes)
+        forests = [labels for labels, _ in axes if "equal" in labels]
+        assert all(
+            labels[0][0] == "\N{DIVISION SIGN}" and labels[-1][0] == "\N{MULTIPLICATION SIGN}" for labels in forests
+        )
+        assert bool(forests) == (made is not full())
+
+
+@pytest.mark.parametrize("width", [600, 794, 1400])
+def test_labels_of_the_timeline_stand_beside_its_points(tmp_path: Path, width: int) -> None:
+    steps = """
+    return [...page.querySelectorAll('.strip > svg')].map(svg => {
+      const box = element => element.getBoundingClientRect()
+      const name = box(svg.previousElementSibling.lastElementChild), left = box(svg).left
+      const labels = [...svg.children].filter(child => child.tagName === 'text').map(box)
+      const free = box => box.right < left && box.left >= 0 && (box.left > name.right || box.top >= name.bottom)
+      return [labels.length > 0, labels.every(free)]
+    })"""
+    made = page(file("probe.jitter", JITTER))
+    assert played(on_paper(made) if width == 794 else made, steps, tmp_path, width) == [[True, True]] * 2
+
+
+@pytest.mark.parametrize("scripted", [True, False])
+def test_each_sheet_of_paper_has_the_headings_of_its_table(tmp_path: Path, scripted: bool) -> None:
+    """Told by the colours that a content stream, of which each page has one, sets for headings and for rows."""
+    raw = re.sub('<meta http-equiv="Content-Security-Policy"[^>]*>', "", full().raw)
+    colours = ".settings th { color: #0f0; } .settings tbody :is(th, td, small) { color: #00f !important; }"
+    raw = raw.replace("</style>", f"{colours}</style>")
+    if not scripted:
+        raw = re.sub(r"<script type=.module.>.*</script>", "", raw, flags=re.DOTALL)
+    browse(raw, tmp_path, f"--print-to-pdf={tmp_path / 'x.pdf'}")
+    pdf = (tmp_path / "x.pdf").read_bytes()
+    assert pdf[:5] == b"%PDF-"
+    streams = [zlib.decompress(found) for found in re.findall(rb"stream\r?\n(x.*?)endstream", pdf, re.DOTALL)]
+    marked = [(b" 0 1 0 rg" in one, b" 0 0 1 rg" in one) for one in streams]
+    sheets = [has_heading for has_heading, has_rows in marked if has_rows]
+    assert len(sheets) > 1
+    assert all(sheets)

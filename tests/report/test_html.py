@@ -184,7 +184,7 @@ def test_a_document_of_another_host_gives_no_commands() -> None:
         {"command": evil, "mends": ["a.b"]},
     ]
     made = page(file("preflight", preflight("evil", "no-go", actions=actions)))
-    codes = re.findall(r"<code>(.*?)</code>", made.raw)
+    codes = re.findall(r"<code[^>]*>(.*?)</code>", made.raw)
     assert "sudo tunectl apply" in codes
     assert not [code for code in codes if "curl" in code]
     assert made.words.count(f"in the host's own words, not tunectl's; read before you type: '{evil}'") == 2
@@ -310,6 +310,26 @@ def test_a_forest_has_equal_in_its_middle_and_every_bound_on_it() -> None:
     assert unknown["bounds"] == (2, 98)
 
 
+@pytest.mark.parametrize(
+    ("reach", "labels"),
+    [
+        (2, ["2"]),
+        (9, ["2", "5"]),
+        (12, ["5", "10"]),
+        (20, ["10"]),
+        (90, ["10"]),
+        (200, ["10", "100"]),
+        (1e6, ["10", "100"]),
+    ],
+)
+def test_factors_of_a_forest_leave_room_for_each_other(reach: float, labels: list[str]) -> None:
+    marks = forest([Row("max_ns", None, None, None, Bounds(reach, 1, reach), "")], {})["marks"]
+    assert [mark["label"].lstrip("\N{MULTIPLICATION SIGN}") for mark in marks[1::2]] == labels
+    assert [mark["is_near"] for mark in marks[1::2]] == [True, False][-len(labels) :]
+    places = sorted([50, *(mark["at"] for mark in marks)])
+    assert all(right - left >= 12 for left, right in pairwise(places))
+
+
 def test_the_grid_has_every_cpu_by_node_and_core() -> None:
     sets = CpuSets("0-3", "2-3", "0-1", "", cores=["0,2", "1,3"], nodes=["0,2", "1,3"])
     run = document(
@@ -340,6 +360,10 @@ def test_a_setting_has_its_values_why_its_source_and_what_mends_it() -> None:
     assert (row["observed"], row["desired"]) == ("always madvise [never]", "madvise")
     assert (row["why"], row["source"]) == facts["mm.transparent_hugepage"]
     assert (row["steps"], row["look"]) == ([(1, "sudo tunectl apply")], "bad")
+    by_hand = {"decide": "put on the kernel command line: quiet", "mends": ["mm.transparent_hugepage"], "reboot": True}
+    waits = {"command": "sudo reboot", "kind": "reboot", "mends": ["mm.transparent_hugepage"], "reboot": True}
+    drawn = page(file("preflight", {**made["body"], "actions": [by_hand, waits]})).raw
+    assert re.search("step 1, see above</small> *<small>step 2</small> *<code class=.typed.>sudo reboot</code>", drawn)
     findings = sum(len(made["body"][name]["findings"]) for name in ("verify", "check", "thermal"))
     counted = sum(int(count.replace(",", "")) for count in re.findall(r"([\d,]+) [a-z]", settings["said"]))
     assert counted == findings

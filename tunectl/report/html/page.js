@@ -181,7 +181,7 @@ if (fleet) all('.squares svg').forEach((svg, rack) => {
 addEventListener('beforeprint', () => all('details').forEach(part => part.open = true))
 
 // ---- commands: copied at a click
-for (const code of all('code')) {
+for (const code of all('code.typed')) {  // what a document quotes has no button
   const button = make('button', document.body, {className: 'copy', textContent: 'copy'})
   button.addEventListener('click', async () => {
     const range = document.createRange()
