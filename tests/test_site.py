@@ -125,3 +125,18 @@ def test_the_readme_is_one_screen_and_every_link_of_it_leads_somewhere() -> None
     first = re.search(r"```sh\n(.*)\n", text)
     assert first
     assert ".venv/bin/pip install -q '.[report,prometheus]'" in first[1]
+
+
+def test_each_probe_beside_ours_has_a_row_a_command_and_figures_or_why_not() -> None:
+    """All at the same priority: no command gives one."""
+    text = (ROOT / "docs/other-probes.md").read_text()
+    first, second = (re.findall(r"^\|.*\|$", part, re.MULTILINE) for part in text.split("\nMeasured one after", 1))
+    programs = [re.findall(r"[a-z]+", row)[0] for row in first[2:]]
+    measured = re.findall(r"[a-z]+", second[0])
+    assert all(len(row.split("|")) == len(second[0].split("|")) for row in second)
+    assert all(all(cell.strip() for cell in row.split("|")[2:-1]) for row in second[2:])
+    unmeasured = text.partition("\nNot measured: ")[2].partition("\n\n")[0]
+    assert [name for name in programs if name not in measured and name not in unmeasured] == []
+    commands = text.partition("```sh\n")[2].partition("```")[0].splitlines()[1:]
+    assert [name for name in programs if not any(re.search(rf"\b{name} ", line) for line in commands)] == []
+    assert [line for line in commands if re.search("fifo|prio|chrt|nice", line)] == []
