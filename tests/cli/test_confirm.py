@@ -63,6 +63,12 @@ def test_every_look_at_the_host_says_so(tunectl: Tunectl, tree: Path, words: tup
     assert "unconfirmed" in tunectl(*words, "--root", tree).out
 
 
+def test_of_some_knobs_too_and_before_all_other_notes(tunectl: Tunectl, tree: Path) -> None:
+    armed(tunectl, tree)
+    first, second, *_ = tunectl("verify", "boot", "--root", tree, "--format", "json").json["notes"]
+    assert (first.split(",")[0], second.split(":")[0]) == ("unconfirmed", "judged")
+
+
 def test_metrics_say_so_and_the_verdict_is_as_it_would_be(tunectl: Tunectl, tree: Path) -> None:
     armed(tunectl, tree)
     waiting = tunectl("verify", "--root", tree)

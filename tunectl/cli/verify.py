@@ -84,7 +84,8 @@ def command(options: Options, patterns: tuple[str, ...], only: str | None, sever
         which = " and ".join(filter(None, (only, severity)))
         notes.append(f"shown: {which} alone, {len(shown):,} of the {len(chosen):,} targets that were judged")
     if notes:
-        notes += body.notes
+        first = bool(body.unconfirmed)  # a page that has room for one note shows this
+        notes = [*body.notes[:first], *notes, *body.notes[first:]]
         body = msgspec.structs.replace(body, findings=shown, headline=summary(chosen), notes=notes)
     emit(options, "verify", inspection.identity, body)
     return exit_code(body.verdict, options.fmt)
