@@ -16,11 +16,10 @@ from tunectl.report.hosts import (
     in_short,
     named,
     odd_hosts,
-    times,
     to_do,
     word,
 )
-from tunectl.wording import MEASURES, plural, written
+from tunectl.wording import MEASURES, plural, times, written
 
 _LOOKS = {"go": "good", "no-go": "bad"}
 _PLOTTED = ("p99_9_ns", "max_ns")

@@ -7,7 +7,7 @@ from tunectl.report.escape import printable
 from tunectl.report.figures import SIDES, bounds_of, change_of, label_of, listed_cpus, value_of, verdict_of
 from tunectl.report.text.page import Part, TextPage, heading, line, notes, prose
 from tunectl.shapes import ComparedSide, Comparison, RowGroup, typed
-from tunectl.wording import nanoseconds, plural
+from tunectl.wording import nanoseconds, percent, plural, seconds_of
 
 _STYLES = {"different": "bold", "no-difference": "bold", "cannot-tell": "bold magenta"}
 _SAME = (("equal", ""), ("-", ""))  # nothing between the two sides, and nothing that is known of it
@@ -31,10 +31,10 @@ def compare(body: Mapping[str, Any], page: TextPage) -> None:
 
 def tables(page: TextPage, compared: Comparison, names: Sequence[str] = SIDES) -> None:
     """The tables of a comparison, with other names of the two sides."""
-    percent = f"{compared.confidence * 100:g}%"
+    bounds = percent(compared.confidence * 100)
     of_cpus = compared.groups[1:] if compared.kind == "jitter" and not page.verbose else []
     for group in compared.groups[: len(compared.groups) - len(of_cpus)]:
-        _group(page, group, percent, bool(compared.judged), names)
+        _group(page, group, bounds, bool(compared.judged), names)
     if of_cpus:
         prose(page, f"{plural(len(of_cpus), 'more table')}, one a CPU: -v", style="dim")
     page.line()
@@ -43,7 +43,7 @@ def tables(page: TextPage, compared: Comparison, names: Sequence[str] = SIDES) -
         prose(page, f"{' and '.join(names)}: {middle}", style="dim")
     same = any(change_of(row) in _SAME for group in compared.groups for row in group.rows if row.before or row.after)
     more = "" if page.verbose or not same else "; those that are equal on both sides: -v"
-    prose(page, f"each row has its own {percent} bounds: of twenty rows, one lies outside by chance{more}", style="dim")
+    prose(page, f"each row has its own {bounds} bounds: of twenty rows, one lies outside by chance{more}", style="dim")
     if compared.kind == "jitter":
         prose(page, _GAPS, style="dim")
 
@@ -54,7 +54,7 @@ def _side(page: TextPage, side: str, run: ComparedSide) -> None:
     if (run.runs or 1) > 1:
         what.append(f"{run.runs} runs, the first of them")
     if run.cpus:
-        length = f"{run.duration_s:.3g} s, gaps over {nanoseconds(run.threshold_ns or 0)}"
+        length = f"{seconds_of(run.duration_s or 0)}, gaps over {nanoseconds(run.threshold_ns or 0)}"
         what.append(f"{listed_cpus(run.cpus)} for {length}")
     prose(page, " · ".join(printable(part) for part in what if part), label=f"{side}: ".ljust(8))
 

@@ -4,21 +4,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tunectl.report.contention import contention_conditions, parts
-from tunectl.report.feed import DUE, OF_STAGES, due_row, feed_conditions, signed_ns, stage_rows
+from tunectl.report.feed import DUE, OF_STAGES, due_row, feed_conditions, stage_rows
 from tunectl.report.figures import wake_conditions
 from tunectl.report.hedge import FATES, HEADER, fates, figures, findings, hedge_conditions, title_of
 from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
 from tunectl.shapes import FEED_STAGES, Case, CaseTable, Contention, Feed, Hedge, Peer, Speedup, Wake, typed
-from tunectl.wording import nanoseconds, percent, plural
+from tunectl.wording import nanoseconds, percent, plain, plural, seconds_of
 
 MAX_WARNINGS = 12  # of single cases; JSON has them all
 
 
 def _opening(page: TextPage, result: CaseTable, where: str, legend: str, conditions: Iterable[str]) -> None:
     """What was measured where, and under what conditions."""
-    prose(page, f"{where}, {result.duration_s:.3g} s", style="bold")
+    prose(page, f"{where}, {seconds_of(result.duration_s)}", style="bold")
     for text in (legend, *conditions):
         prose(page, text, style="dim")
 
@@ -114,13 +114,9 @@ def _gains(page: TextPage, speedups: Sequence[Speedup]) -> None:
     )
     legend = "over the blocking call" + (f" ({over})" if over else "")
     is_narrow = page.width < 84 and len({speedup.idle_ms for speedup in speedups}) > _GAINS + 1
-    texts = [" / ".join(_times(speedup.percentiles.get(name)) for name in ("50", "99")) for speedup in speedups]
+    texts = [" / ".join(plain(speedup.percentiles.get(name)) for name in ("50", "99")) for speedup in speedups]
     size = _GAINS if is_narrow else _GAINS + 1
-    _by_idle_time(page, "Speed-up of spinning over sleeping: median / P99", speedups, size, texts, legend)
-
-
-def _times(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}x" if value < 1000 else f"{value:.0f}x"
+    _by_idle_time(page, "Spinning over sleeping, how many times shorter: median / P99", speedups, size, texts, legend)
 
 
 def _by_idle_time(
@@ -170,7 +166,7 @@ def feed_measured(result: Feed, page: TextPage) -> None:
     due = [(case.name, *due_row(case)) for case in result.cases if case.n or case.is_void]
     _figures(page, "Due to book", ("", "n", *(name for _, name in DUE), "CPU"), due)
     if len(measured) > _WHOLE and page.verbose:
-        medians = [(case.name, *(signed_ns(case.stage(stage, "50")) for stage in FEED_STAGES)) for case in measured]
+        medians = [(case.name, *(nanoseconds(case.stage(stage, "50")) for stage in FEED_STAGES)) for case in measured]
         _figures(page, "Stages: median of each", ("", *FEED_STAGES), medians)
     for case in measured if len(measured) <= _WHOLE or page.verbose else ():
         _title(page, f"Stages: {case.name}")

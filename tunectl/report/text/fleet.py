@@ -17,14 +17,13 @@ from tunectl.report.hosts import (
     named,
     odd_hosts,
     tally,
-    times,
     to_do,
     word,
 )
 from tunectl.report.text import screen
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, columns, copied, heading, line, notes, prose, wrap
 from tunectl.shapes import FIGURES
-from tunectl.wording import MEASURES, by_chance, plural, written
+from tunectl.wording import MEASURES, by_chance, plural, times, written
 
 _CUT = " ..."
 _SHORT = 60  # cells; longer lists of hosts are counted in a heading

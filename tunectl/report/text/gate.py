@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tunectl.command import as_data
-from tunectl.report.hosts import in_short, tally, times, word
+from tunectl.report.hosts import in_short, tally, word
 from tunectl.report.text import screen
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, columns, heading, notes, prose
-from tunectl.wording import MEASURES, percent, plain, plural
+from tunectl.wording import MEASURES, percent, plain, plural, times
 
 _FEW = 5  # notes without -v
 _MEANS = {
@@ -50,7 +50,7 @@ def _figures(page: TextPage, body: Mapping[str, Any], level: str) -> None:
         (
             MEASURES.get(row["measure"], row["measure"]),
             times(row["ratio"]["value"]),
-            f"{times(row['ratio']['low'])} to {times(row['ratio']['high'])}",
+            f"{plain(row['ratio']['low'])} to {times(row['ratio']['high'])}",
             times(row["tolerated_ratio"]),
             plain(row["chance"]),
             word(row["verdict"]),

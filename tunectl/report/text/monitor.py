@@ -11,7 +11,7 @@ from tunectl.report.text.charts import spark
 from tunectl.report.text.page import TextPage, banner, cell_len, columns, heading, line, prose
 from tunectl.report.text.screen import by_family, clipped, ending
 from tunectl.report.urgency import findings_in
-from tunectl.wording import few, plural
+from tunectl.wording import few, plural, seconds_of
 
 MAX_ROWS = 8  # with more CPUs, those that look alike share a row: alerts stand below, on the same screen
 MAX_ALERTS = 5
@@ -100,7 +100,7 @@ def _said(body: Mapping[str, Any], firing: int) -> str:
         parts.append(f"{unknown} not known")
     own = body["own"]
     if "cycle_seconds" in own:
-        parts.append(f"a cycle takes {own['cycle_seconds'] * 1000:.1f} ms")
+        parts.append(f"a cycle takes {seconds_of(own['cycle_seconds'])}")
     return "; ".join(parts)
 
 
