@@ -219,7 +219,7 @@ def test_smis_that_come_while_it_runs_are_counted_and_judged(tmp_path: Path) -> 
     count, (reason,), to_do, said = smis(10)
     assert (count, to_do, said) == (3, 1, "SMIs in N s: 3 (limit 0)")
     assert reason.startswith("3 SMIs in ")
-    assert reason.endswith(" while the checks ran, allowed 0 per second (smis_per_s)")
+    assert reason.endswith(" while the checks ran, allowed 0/s (smis_per_s)")
     assert smis(11, "[budget]\nsmis_per_s = 1000\n") == (1, [], 0, "SMIs in N s: 1 (limit 1000/s)")
     msr.unlink()
     msr = root / "dev/cpu/9/msr"

@@ -103,7 +103,7 @@ SPARED_ONE = good("uncore.min_khz") | {"outcome": "unreadable"}
         (both(limit("smis_per_s", 0), probe(smis={"count": 1})), "its probe break a limit: SMIs: 0."),
         (limit("max_ns", 3_999), "its probe break a limit: CPU 15: the longest interruption: 4000 ns"),
         (both(WORSE, limit("p99_9_ns", 1_999)), "its probe break a limit: CPU 15: the wait that 99.9 %"),
-        (limit("interruptions_per_s", 4.99), "its probe break a limit: CPU 15: interruptions: 5 per second"),
+        (limit("interruptions_per_s", 4.99), "its probe break a limit: CPU 15: interruptions come at 5/s"),
         (both(WORSE, limit("stolen_ppm", 99.9)), "its probe break a limit: CPU 15: time stolen: 100 ppm"),
         (limit("max_ns", -1), "its probe cannot be judged again: 'budget: max_ns = -1"),
         (limit("any_ns", 1), "its probe cannot be judged again: 'budget: unknown limit any_ns"),

@@ -274,7 +274,7 @@ def test_the_live_view_shows_how_each_figure_went() -> None:
     slow = {"frequency_khz": 1_750_000, "throttles_new": 1, "ticks_per_s": 1000.0, "heat": 95_000}
     lines = live(first, calm, calm, slow)
     (row,) = [line for line in lines if line.split()[:2] == ["!", "2"]]
-    assert row.split() == ["!", "2", "1.75", "50%", "███▄", "1000", "█", "3", "+1", "▁"]
+    assert row.split() == ["!", "2", "1.75", "50", "███▄", "1000", "█", "3", "+1", "▁"]
     assert "1000    █" in row  # a sample before which nobody looked has no rate, and is not drawn
     (heat,) = [line for line in lines if line.startswith("Temperature")]
     assert heat.endswith("96 C of 95 C ▄▄▄█")
