@@ -148,7 +148,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"fifo_priority": 1, "host_files": {"/proc/sys/kernel/sched_rt_runtime_us": "950000\n"}},
         {"fifo_priority": 0, "host_files": {"/proc/sys/kernel/sched_rt_runtime_us": "950000\n"}},
     ),
-    "cpu.max) stopped the probe, on all of its CPUs together for 0.0 ms": ({"facts": {"throttled_us": 1}}, {}),
+    "cpu.max) stopped the probe, on all of its CPUs together for 1 µs": ({"facts": {"throttled_us": 1}}, {}),
 }
 
 
@@ -240,7 +240,7 @@ def test_conservation_is_claimed_only_by_a_clock_that_can_disagree() -> None:
         assert not any("add up" in text for text in document["warnings"])
     document = explained(raw_run(off, clock=raw_run()["clock"] | {"kernel_source": "hpet"}))
     assert document["cpus"][0]["conservation_ppm"] == pytest.approx(-1099, abs=1)
-    assert any("loops and gaps add up to -1099 ppm" in text for text in document["warnings"])
+    assert any("loops and gaps add up to -1,099 ppm" in text for text in document["warnings"])
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_one_cause_on_fifty_hosts_fits_on_a_screen() -> None:
         "To do, in this order on tx-[00-49]",
         "   1. sudo taskset -cp N N",
         "NO-GO: 50 hosts",
-        "   1. over the budget: max_ns; all of them",
+        "   1. over the budget: longest interruption; all of them",
         "   2. check.movable_threads[N] drifted (stall); all of them",
         "  - waivers stand: 4 each on 50 hosts (tx-00, tx-01, tx-02 and 47 more)",
     )

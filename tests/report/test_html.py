@@ -165,6 +165,15 @@ def test_causes_are_added_up_over_the_cpus() -> None:
     assert "Causes" not in page(file("probe.jitter", made)).words
 
 
+def test_a_figure_has_one_form_on_a_page_and_its_limit_another_unit() -> None:
+    made = copy.deepcopy(JITTER)
+    made["cpus"][0] |= {"max_ns": 46_948_000, "stolen_ppm": 794_851.0}
+    words = page(file("probe.jitter", made)).words
+    assert re.search(r"longest interruption\s*46.9 ms\s*50 µs", words)
+    assert re.search(r"stolen time\s*79.5 %\s*100 ppm", words)
+    assert not re.search(r"46,?94|794,?851|stolen, ppm", words)
+
+
 def test_a_go_is_repeated_with_its_terms_and_only_without_a_doubt() -> None:
     go = file("preflight", preflight(headline="ready; longest interruption 9 ns (profile 5 ns)"))
     drawn = page(go).words

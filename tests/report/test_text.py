@@ -96,7 +96,7 @@ def test_a_cpu_without_an_interruption_has_no_percentiles() -> None:
     quiet = {"interruptions": 0, "histogram": [], "max_ns": 0, "counters": None, "series": None, "periods": []}
     cpu = {**body("probe.jitter")["cpus"][0], **quiet}
     lines = page(document("probe.jitter", cpus=[cpu])._replace(verbose=1))
-    assert [line.split()[3:7] for line in lines if line.startswith("  2 ")] == [["-"] * 4]
+    assert [line.split()[4:8] for line in lines if line.startswith("  2 ")] == [["-"] * 4]
     assert not [line for line in lines if "█" in line and " of " not in line]
 
 

@@ -299,7 +299,7 @@ def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[
     current = list(of_now(judged))
     standing = {
         "judged by looser limits than their profile has": [
-            (name, ", ".join(as_data(limit_name(key)) for key in document.looser))
+            (name, ", ".join(limit_name(as_data(key)) for key in document.looser))
             for name, document in named
             if document.looser
         ],

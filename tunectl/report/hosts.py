@@ -115,7 +115,7 @@ def _why(one: Mapping[str, Any], *more_limits: Mapping[str, Any]) -> Why:
         return Why(_said(one, text), "", _counted(hosts, targets), tuple(one["hosts"]), "")
     title = f"{as_data(name)} {one['outcome']}" if one["knob"] else _said(one, str(one["cause"]))
     if one["outcome"] == "broken":
-        title = "over the budget: " + ", ".join(as_data(limit_name(limit["cause"])) for limit in (one, *more_limits))
+        title = "over the budget: " + ", ".join(limit_name(as_data(limit["cause"])) for limit in (one, *more_limits))
     others = f" (one of {texts:,} such sentences)" if texts > 1 else ""
     example = f"{one['example']['host']}: {quoted(text) if one['knob'] or one.get('own_words') else text}{others}"
     return Why(title, str(one["severity"]), _counted(hosts, targets), tuple(one["hosts"]), example)
