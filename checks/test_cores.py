@@ -10,6 +10,7 @@ from tunectl.fix import Fix, in_turn, to_decide
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.procs import Thread
 from tunectl.model import Scope
+from tunectl.wording import percent
 
 
 @costs(Severity.SLOWER)
@@ -47,7 +48,8 @@ def test_spinners_apart(isolated_core: CpuSet, window: Window, scope: Scope, tra
     busy = spinners(window, isolated_core & scope.online)
     if len(busy) > 1:
         seen = [
-            f"{as_data(run.thread.comm)} (pid {run.thread.pid}) on CPU {run.thread.cpu}, {run.busy:.0%}" for run in busy
+            f"{as_data(run.thread.comm)} (pid {run.thread.pid}) on CPU {run.thread.cpu}, {percent(run.busy * 100)}"
+            for run in busy
         ]
         failing(
             f"spinners share the physical core of CPUs {format_cpulist(isolated_core)}: {some(seen)}",

@@ -20,7 +20,7 @@ from tunectl.host.refusals import AS_ROOT
 from tunectl.host.scheduling import scheduling_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
-from tunectl.wording import plural, seconds_of
+from tunectl.wording import percent, plural, seconds_of
 
 _UNIT_HOLDS = "it holds until the next boot; AllowedCPUs= in its unit does it at each"
 _NOT_REAL_TIME = to_decide(
@@ -109,7 +109,7 @@ def test_housekeeping_starved(window: Window, scope: Scope, traders: list[Trader
     runs = [run for of_cpu in found.values() for run in of_cpu]
     seen = [
         f"{as_data(run.thread.comm)} (pid {run.thread.pid}, tid {run.thread.tid}), {scheduling_of(run.thread)}, "
-        f"had CPU {run.thread.cpu} for {run.busy:.0%}"
+        f"had CPU {run.thread.cpu} for {percent(run.busy * 100)}"
         for run in runs
     ]
     failing(
@@ -129,7 +129,7 @@ def _seen(one: Trespass, cpu: int) -> str:
     name = f"{kind} {as_data(thread.comm)} (pid {thread.pid}" + (
         f", tid {thread.tid})" if thread.tid != thread.pid else ")"
     )
-    share = f"{one.run.busy:.0%} of the time" if one.run.busy >= 0.01 else "briefly"
+    share = f"{percent(one.run.busy * 100)} of the time" if one.run.busy >= 0.01 else "briefly"
     did = "sleeps" if not one.run.ran else f"ran here, {share}" if thread.cpu == cpu else "ran elsewhere"
     if one.pinned:
         return f"{name} is pinned here and {did}"

@@ -1,5 +1,6 @@
 """A finding as a sentence: its name, its values, its reason."""
 
+import math
 from typing import Any
 
 import pytest
@@ -7,7 +8,20 @@ from hypothesis import given
 from hypothesis.strategies import floats
 
 from tunectl.model import Finding, Match, Outcome
-from tunectl.wording import by_chance, in_tenths, percent, plain, sentence, standing, written, written_as
+from tunectl.shapes import LIMITS, Looser
+from tunectl.wording import (
+    beside_limit,
+    by_chance,
+    looser_limits,
+    nanoseconds,
+    percent,
+    plain,
+    seconds_of,
+    sentence,
+    standing,
+    times,
+    written,
+)
 
 
 def test_a_sentence_has_the_name_the_values_and_the_reason() -> None:
@@ -59,14 +73,7 @@ def test_a_share_is_all_or_nothing_only_where_it_is(value: float | None, said: s
 def test_no_part_is_rounded_to_all_or_nothing(value: float) -> None:
     assert 0 < float(percent(value).removesuffix(" %")) < 100
     assert written("stolen_ppm", value * 1e4) not in ("100 %", "0 %", "0 ppm")
-    assert in_tenths(value, value, 100) not in ("100.0 %", "0.0 %")
     assert value >= 99.95 or percent(value) == f"{plain(value)} %"
-
-
-def test_a_column_of_shares() -> None:
-    assert [in_tenths(value, value, 100) for value in (0, 0.01, 0.05, 50, 99.9, 99.96, 100)] == [
-        *("0.0 %", "<0.1 %", "0.1 %", "50.0 %", "99.9 %", ">99.9 %", "100.0 %")
-    ]
 
 
 def test_how_rare_a_score_is() -> None:
@@ -78,16 +85,52 @@ def test_how_rare_a_score_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("quantity", "value", "limit", "said"),
+    ("quantity", "value", "limit", "stands", "allowed"),
     [
-        ("stolen_ppm", 137_000, 100, "137,000 ppm"),
-        ("stolen_ppm", 137_000, 999_999, "13.7 %"),
-        ("max_ns", 1_920_000, 50_000, "1,920 µs"),
-        ("max_ns", 812, 50_000, "0.812 µs"),
-        ("max_ns", 12_300_000, 5e9, "0.0123 s"),
-        ("interruptions_per_s", 20, 10, "20/s"),
-        ("smis_per_s", 0, 0, "0/s"),
+        ("stolen_ppm", 794_851, 100, "79.5 %", "100 ppm"),
+        ("stolen_ppm", 1_824, 100, "1,824 ppm", "100 ppm"),
+        ("stolen_ppm", 137_000, 999_999, "13.7 %", "99.9999 %"),
+        ("max_ns", 516_071_725, 50_000, "516 ms", "50 µs"),
+        ("max_ns", 50_001, 50_000, "50.001 µs", "50 µs"),
+        ("max_ns", 50_000, 50_000, "50 µs", "50 µs"),
+        ("interruptions_per_s", 1_000.4, 1_000, "1,000.4/s", "1,000/s"),
+        ("smis_per_s", 0, 0, "0/s", "0/s"),
     ],
 )
-def test_a_figure_has_the_unit_of_its_limit(quantity: str, value: float, limit: float, said: str) -> None:
-    assert written_as(quantity, value, limit) == said
+def test_a_figure_and_its_limit_have_each_their_own_unit(
+    quantity: str, value: float, limit: float, stands: str, allowed: str
+) -> None:
+    assert beside_limit(quantity, value, limit) == (stands, allowed)
+
+
+@given(floats(1, 1e13), floats(1, 1e13))
+def test_what_differs_from_its_limit_is_not_written_like_it(value: float, limit: float) -> None:
+    for quantity in LIMITS:
+        stands, allowed = beside_limit(quantity, value, limit)
+        assert stands != allowed or math.isclose(value, limit, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ns", "said"),
+    [
+        *((None, "-"), (0, "0 ns"), (812, "812 ns"), (12_345, "12.3 µs"), (-12_345, "-12.3 µs"), (999_960, "1 ms")),
+        *((999.4, "999 ns"), (4.56e6, "4.56 ms"), (5e9, "5 s"), (3.6e12, "3,600 s"), (math.inf, "-")),
+    ],
+)
+def test_a_time_has_the_unit_that_suits_it(ns: float | None, said: str) -> None:
+    assert nanoseconds(ns) == said
+    assert ns is None or seconds_of(ns / 1e9) == said
+
+
+def test_looser_limits_are_told_in_the_words_and_units_of_the_bars() -> None:
+    keys = {"max_ns": (5e9, 50_000), "stolen_ppm": (995_000, 100), "interruptions_per_s": (20, 10), "of_later": (2, 1)}
+    looser = [Looser(key, *both, "low-latency") for key, both in keys.items()]
+    assert looser_limits(looser) == (
+        "judged by looser limits than profile low-latency has: longest interruption 5 s (profile 50 µs), stolen time "
+        "99.5 % (profile 100 ppm), interruptions 20/s (profile 10/s), of_later 2 (profile 1)"
+    )
+
+
+@pytest.mark.parametrize(("ratio", "said"), [(22.22, "22.2 times"), (1_234.5, "1,234 times"), (0.045, "0.045 times")])
+def test_a_multiple(ratio: float, said: str) -> None:
+    assert times(ratio) == said

@@ -33,8 +33,7 @@ class Limit(NamedTuple):
 
     short: str
     label: str
-    what: str  # in a sentence
-    unit: str
+    what: str  # in a sentence, before the figure
     ceiling: float  # what no run reaches: a limit there would permit everything
     of_host: Callable[[Jitter], float | None] | None = None  # its figure, where somebody counts it; 0 permits none
 
@@ -42,15 +41,13 @@ class Limit(NamedTuple):
 # The longest run takes a day; an interruption takes a nanosecond or more, an SMI a microsecond; nobody can take more
 # than the whole time.
 LIMITS = {
-    "max_ns": Limit("longest", "longest interruption", "the longest interruption", "ns", 86_400e9),
+    "max_ns": Limit("longest", "longest interruption", "the longest interruption is", 86_400e9),
     "p99_9_ns": Limit(
-        "arrival P99.9", "P99.9 of arrivals", "the wait that 99.9 % of arrivals do not exceed", "ns", 86_400e9
+        "arrival P99.9", "P99.9 of arrivals", "the wait that 99.9 % of arrivals do not exceed is", 86_400e9
     ),
-    "interruptions_per_s": Limit("interruptions", "interruptions", "interruptions", "per second", 1e9),
-    "stolen_ppm": Limit("stolen", "stolen time", "time stolen", "ppm", 1e6),
-    SMIS: Limit(
-        "SMIs", "SMIs", "SMIs", "per second", 1e6, lambda run: run.smis.per_s(run.duration_s) if run.smis else None
-    ),
+    "interruptions_per_s": Limit("interruptions", "interruptions", "interruptions come at", 1e9),
+    "stolen_ppm": Limit("stolen", "stolen time", "the time stolen is", 1e6),
+    SMIS: Limit("SMIs", "SMIs", "SMIs come at", 1e6, lambda run: run.smis.per_s(run.duration_s) if run.smis else None),
 }
 OF_HOST = {name: limit.of_host for name, limit in LIMITS.items() if limit.of_host}
 FIGURES = tuple(name for name in LIMITS if name not in OF_HOST)  # of each CPU

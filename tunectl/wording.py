@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tunectl.model import Finding, Match, Outcome, Scalar
 from tunectl.shapes import LIMITS, Feed, Jitter, JudgedTarget, KernelClock, Looser, Stops
 
+_OF_FEED = {"due_to_book_p99_9_ns": "due to book P99.9"}
 # The figures of a run, in short.
 MEASURES = {name: limit.short for name, limit in LIMITS.items()} | {"loop_ns": "loop turn"}
 _BOUNDS: Mapping[str, str] = {Match.AT_MOST: "at most ", Match.AT_LEAST: "at least "}
@@ -20,43 +21,40 @@ def value_of(value: Scalar) -> str:
     return "not set" if value is None else "empty" if value == "" else str(value)
 
 
-def seconds_of(seconds: float) -> str:
-    """A time in a sentence: `2.0 s`, `0.01 s`."""
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds:.2g} s"
-
-
-def nanoseconds(value: float | None, space: str = " ") -> str:
-    """A duration in the unit that suits it: `812 ns`, `12.3 µs`, `4.56 ms`, `1.2 s`."""
-    if value is None or not math.isfinite(value):
-        return "-"
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if value >= size * 0.9995:  # so that 999.96 µs is 1 ms, not 1000 µs
-            number = f"{value / size:.3g}" if value < size * 999.5 else f"{value / size:.0f}"
-            return f"{number}{space}{unit}"
-    return f"{value:.3g}{space}ns"
-
-
-def plain(value: float | None) -> str:
+def plain(value: float | None, digits: int = 3) -> str:
     """`1,234`, `12.3`, `0.042`: three digits; an exponent only below 0.0001 and from 1e15 on."""
     if value is None or not math.isfinite(value):
         return "-"
     if value and not 1e-4 <= abs(value) < 1e15:
         return f"{value:.2e}"
-    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 10**digits - 0.5 else f"{value:,.{digits}g}"
 
 
-def percent(value: float | None) -> str:
+def nanoseconds(value: float | None, digits: int = 3) -> str:
+    """A duration in the unit that suits it: `812 ns`, `12.3 µs`, `-4.56 ms`, `3,600 s`."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if abs(value) >= size * 0.9995:  # so that 999.96 µs is 1 ms, not 1000 µs
+            return f"{plain(value / size, digits)} {unit}"
+    return f"{plain(value, digits)} ns"
+
+
+def seconds_of(seconds: float) -> str:
+    """The same of a time in seconds: `2 s`, `10 ms`."""
+    return nanoseconds(seconds * 1e9)
+
+
+def percent(value: float | None, digits: int = 3) -> str:
     """`12.3 %`: three digits, but as many as it takes to say of less than 100 % that it is: `99.99 %`."""
     if value is None or not 99.95 <= value < 100:
-        return f"{plain(value)} %"
-    return f"{value:.{math.ceil(-math.log10(100 - value) - 1e-6)}f} %"
+        return f"{plain(value, digits)} %"
+    return f"{value:.{max(digits - 2, math.ceil(-math.log10(100 - value) - 1e-6))}f} %"
 
 
-def in_tenths(value: float, part: float, whole: float) -> str:
-    """`12.3 %`, as a column has it; what is not nothing is `<0.1 %`, and what is not all `>99.9 %`."""
-    if part > 0 and value < 0.05:
-        return "<0.1 %"
-    return ">99.9 %" if part < whole and value >= 99.95 else f"{value:.1f} %"
+def times(ratio: float) -> str:
+    """`12.5 times`: a multiple, as every page has it."""
+    return f"{plain(ratio)} times"
 
 
 def by_chance(score: float) -> str:
@@ -70,28 +68,24 @@ def ghz(khz: float) -> str:
 
 
 # How a quantity is written, by the unit that its name ends with; a share is `8,590 ppm`, from one percent on `71.9 %`.
-_UNITS: Mapping[str, Callable[[float], str]] = {
+_UNITS: Mapping[str, Callable[[float, int], str]] = {
     "ns": nanoseconds,
-    "khz": ghz,
-    "s": lambda rate: f"{plain(rate)}/s",
-    "ppm": lambda ppm: percent(ppm / 1e4) if ppm >= 9999.5 else f"{plain(ppm)} ppm",
+    "khz": lambda khz, _: ghz(khz),
+    "s": lambda rate, digits: f"{plain(rate, digits)}/s",
+    "ppm": lambda ppm, digits: percent(ppm / 1e4, digits) if ppm >= 9999.5 else f"{plain(ppm, digits)} ppm",
     "percent": percent,
 }
 
 
-def written(quantity: str, value: float | None) -> str:
+def written(quantity: str, value: float | None, digits: int = 3) -> str:
     """A figure with its unit, alike everywhere: `max_ns`, `interruptions_per_s`, `stolen_ppm`; `-` for None."""
-    return "-" if value is None else _UNITS.get(quantity.rpartition("_")[2], plain)(value)
+    return "-" if value is None else _UNITS.get(quantity.rpartition("_")[2], plain)(value, digits)
 
 
-_SIZES = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0, "%": 1e4, "ppm": 1.0}
-
-
-def written_as(quantity: str, value: float, other: float) -> str:
-    """A figure in the unit in which `other`, its limit, is written: two figures of one comparison have one unit."""
-    unit = written(quantity, other).rpartition(" ")[2]
-    is_scaled = quantity.endswith(("_ns", "_ppm")) and math.isfinite(value)
-    return f"{plain(value / _SIZES[unit])} {unit}" if is_scaled else written(quantity, value)
+def beside_limit(quantity: str, value: float, limit: float) -> tuple[str, str]:
+    """A figure and its limit, each in the unit that suits it: with more digits where three show no difference."""
+    pairs = [(written(quantity, value, digits), written(quantity, limit, digits)) for digits in range(3, 16)]
+    return next((pair for pair in pairs if pair[0] != pair[1] or value == limit), pairs[-1])
 
 
 def plural(count: int, word: str) -> str:
@@ -119,17 +113,22 @@ def wanted(value: str, match: str) -> str:
     return _BOUNDS.get(match, "") + value
 
 
+def limit_name(key: str) -> str:
+    """What a key of [budget] limits, as the bars of a page call it: `longest interruption`; an unknown key itself."""
+    return LIMITS[key].label if key in LIMITS else _OF_FEED.get(key, key)
+
+
 def looser_limits(looser: Sequence[Looser]) -> str:
     """Each limit that permits more than the profile's, with both figures."""
-    each = ", ".join(f"{one.key} {one.limit:.10g} (profile {one.profile_limit:.10g})" for one in looser)
+    both = [(limit_name(one.key), *beside_limit(one.key, one.limit, one.profile_limit)) for one in looser]
+    each = ", ".join(f"{name} {limit} (profile {profiles})" for name, limit, profiles in both)
     return f"judged by looser limits than profile {looser[0].profile} has: {each}"
 
 
 def kernels_own(clock: KernelClock) -> str:
     """What adjtimex(2) says."""
     within = f"wrong by {nanoseconds(clock.estimated_error_ns)}, by {nanoseconds(clock.max_error_ns)} at most"
-    sign = "-" if clock.offset_ns < 0 else ""
-    steered = f"offset {sign}{nanoseconds(abs(clock.offset_ns))}, frequency {clock.frequency_ppm:+.3f} ppm"
+    steered = f"offset {nanoseconds(clock.offset_ns)}, frequency {clock.frequency_ppm:+.3f} ppm"
     state = "synchronised" if clock.synchronised else "unsynchronised"
     return f"{state}, {steered}, {within}, TAI offset {clock.tai_s} s"
 

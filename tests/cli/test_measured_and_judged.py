@@ -115,7 +115,7 @@ def test_a_limit_that_permits_more_than_the_profiles_is_named_with_both_figures_
     looser = {"key": "max_ns", "limit": 60000, "profile_limit": 50000, "profile": "low-latency"}
     assert ran.json["looser"] == [looser]
     for fmt in ("text", "nagios", "junit"):
-        assert "max_ns 60000 (profile 50000)" in " ".join(drawn(ran.json, fmt).split()), fmt
+        assert "longest interruption 60 µs (profile 50 µs)" in " ".join(drawn(ran.json, fmt).split()), fmt
     assert 'tunectl_probe_budget_looser_ratio{limit="max_ns",report="preflight"} 1.2' in drawn(ran.json, "prometheus")
 
 
@@ -123,7 +123,7 @@ def test_the_probe_names_such_a_limit_too_whatever_its_page_leaves_out(host: Hos
     host.says("[budget]\nmax_ns = 60000\nstolen_ppm = 90\n")
     for words in ((), ("-v",), ("--runs", "2", "--pause", "0")):
         ran = host.probe(*words)
-        assert "max_ns 60000 (profile 50000)" in " ".join(ran.out.split()), words
+        assert "longest interruption 60 µs (profile 50 µs)" in " ".join(ran.out.split()), words
     assert host.probe("--format", "json").json["budget"]["looser"] == [
         {"key": "max_ns", "limit": 60000, "profile_limit": 50000, "profile": "low-latency"}
     ]
@@ -135,7 +135,9 @@ def test_a_sites_own_profile_does_not_set_its_own_measure(host: Host) -> None:
     host.measures(result(cpu_result(CPU, max_ns=60000)))
     ran = host.preflight()
     assert ran.json["verdict"] == "go"
-    assert "looser limits than profile low-latency has: max_ns 60000 (profile 50000)" in ran.json["headline"]
+    assert (
+        "looser limits than profile low-latency has: longest interruption 60 µs (profile 50 µs)" in ran.json["headline"]
+    )
 
 
 LEFT = "an engine runs there"

@@ -85,7 +85,7 @@ def test_a_limit_is_named_by_its_key_and_comes_first() -> None:
     documents = []
     for n in range(2):
         document = host(f"h{n}", finding("mm.swap", severity="stall"))
-        broken = [f"CPU 15: the longest interruption: {n + 60}000 ns, allowed 50000 ns (max_ns)"]
+        broken = [f"CPU 15: the longest interruption is {n + 60} µs, allowed 50 µs (max_ns)"]
         document["probe"]["budget"] = {"verdict": "broken", "broken": broken, "broken_limits": ["max_ns"]}
         document["reasons"] += [f"probe: {broken[0]}"]
         document["reasons_about"] += ["probe"]

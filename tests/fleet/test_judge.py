@@ -69,7 +69,7 @@ def test_on_what_terms_hosts_are_go_is_a_warning() -> None:
     body = fleet_body(session("tx-01", "tx-02", "tx-03"), hosts, NOW)
     assert body["verdict"] == "go"
     assert body["warnings"] == [
-        "judged by looser limits than their profile has: max_ns, stolen_ppm on tx-02",
+        "judged by looser limits than their profile has: longest interruption, stolen time on tx-02",
         "waivers stand: 2 on tx-03",
     ]
     assert {row["name"]: row["headline"] for row in body["hosts"]} == {

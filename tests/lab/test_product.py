@@ -7,6 +7,7 @@ import tomllib
 import pytest
 
 from tunectl.probe.explain import explained
+from tunectl.wording import nanoseconds
 
 from .evidence import cpus
 from .lab import PREFIX, Lab
@@ -100,7 +101,7 @@ def test_the_story_ends_in_a_go_that_was_measured_and_judged(tuned: Lab) -> None
     assert budget["limits"] in (EMULATED_BUDGET, {**EMULATED_BUDGET, "smis_per_s": 0})  # where somebody counts them
     assert {one["cpu"] for one in ran.json["probe"]["cpus"]} == {2, 3}
     assert {one["key"] for one in ran.json["looser"]} == EMULATED_BUDGET.keys()
-    assert f"max_ns {EMULATED_BUDGET['max_ns']} (profile 50000)" in ran.json["headline"]
+    assert f"longest interruption {nanoseconds(EMULATED_BUDGET['max_ns'])} (profile 50 µs)" in ran.json["headline"]
     assert ran.json["headline"].endswith(ending)
     assert tick_is_off_or_waived_as_unknown(ran.json), ran.json["check"]["findings"]
 

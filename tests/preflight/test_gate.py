@@ -114,7 +114,7 @@ def test_the_worst_part_decides_and_every_reason_is_given(verify: Given, strict:
 
 
 STILL = typed_result(budget={"verdict": "within", "broken": []}, simultaneous_stops={"count": 0})
-TOLD = typed_result(budget={"verdict": "broken", "broken": ["SMIs: 1 per second"], "broken_limits": ["smis_per_s"]})
+TOLD = typed_result(budget={"verdict": "broken", "broken": ["SMIs come at 1/s"], "broken_limits": ["smis_per_s"]})
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,9 @@ COUNTED, NOT_COUNTED = Smis(0, seconds=30.4), Smis(None, "only Intel's CPUs coun
 @pytest.mark.parametrize(
     ("smis", "limit", "stops", "said"),
     [
-        (COUNTED, 0.0, None, ["SMIs in 30 s: 0 (limit 0)"]),
-        (Smis(1200, seconds=30.4), 0.5, None, ["SMIs in 30 s: 1,200 (limit 0.5/s)"]),
-        (COUNTED, None, None, ["SMIs in 30 s: 0 (no limit)"]),
+        (COUNTED, 0.0, None, ["SMIs in 30.4 s: 0 (limit 0/s)"]),
+        (Smis(1200, seconds=30.4), 0.5, None, ["SMIs in 30.4 s: 1,200 (limit 0.5/s)"]),
+        (COUNTED, None, None, ["SMIs in 30.4 s: 0 (no limit)"]),
         (NOT_COUNTED, None, None, []),
         (NOT_COUNTED, 0.0, None, ["SMIs are not known"]),
         (NOT_COUNTED, 0.0, {"count": None, "reason": "one CPU"}, ["SMIs are not known"]),
@@ -82,5 +82,7 @@ def test_it_counts_the_limits_that_are_broken_or_not_judged() -> None:
 
 def test_it_names_each_looser_limit_with_both_figures() -> None:
     loose = (Looser("max_ns", 1e9, 50000, "low-latency"), Looser("stolen_ppm", 100.5, 100, "low-latency"))
-    figures = "profile low-latency has: max_ns 1000000000 (profile 50000), stolen_ppm 100.5 (profile 100)"
+    figures = (
+        "profile low-latency has: longest interruption 1 s (profile 50 µs), stolen time 100.5 ppm (profile 100 ppm)"
+    )
     assert figures in headline("unknown", loose, Waivers())

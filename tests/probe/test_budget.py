@@ -29,16 +29,16 @@ def test_a_value_equal_to_its_limit_is_within() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"max_ns": 50_001}, "CPU 2: the longest interruption: 50001 ns, allowed 50000 ns (max_ns)"),
+        ({"max_ns": 50_001}, "CPU 2: the longest interruption is 50.001 µs, allowed 50 µs (max_ns)"),
         (
             {"arrival_ns": {"99.9": 10_001}},
-            "CPU 2: the wait that 99.9 % of arrivals do not exceed: 10001 ns, allowed 10000 ns (p99_9_ns)",
+            "CPU 2: the wait that 99.9 % of arrivals do not exceed is 10.001 µs, allowed 10 µs (p99_9_ns)",
         ),
         (
             {"interruptions": 101},
-            "CPU 2: interruptions: 10.1 per second, allowed 10 per second (interruptions_per_s)",
+            "CPU 2: interruptions come at 10.1/s, allowed 10/s (interruptions_per_s)",
         ),
-        ({"stolen_ppm": 100.5}, "CPU 2: time stolen: 100.5 ppm, allowed 100 ppm (stolen_ppm)"),
+        ({"stolen_ppm": 100.5}, "CPU 2: the time stolen is 100.5 ppm, allowed 100 ppm (stolen_ppm)"),
     ],
 )
 def test_each_limit_can_break(change: dict[str, Any], sentence: str) -> None:
@@ -74,9 +74,9 @@ def test_what_was_not_measured_is_not_judged_within(document: Jitter, limits: di
     ("smis", "limit", "verdict", "broken"),
     [
         ({"count": 0}, 0, "within", []),
-        ({"count": 1}, 0, "broken", ["SMIs: 0.1 per second, allowed 0 per second (smis_per_s)"]),
+        ({"count": 1}, 0, "broken", ["SMIs come at 0.1/s, allowed 0/s (smis_per_s)"]),
         ({"count": 20, "seconds": 20.0}, 1, "within", []),
-        ({"count": 21, "seconds": 20.0}, 1, "broken", ["SMIs: 1.05 per second, allowed 1 per second (smis_per_s)"]),
+        ({"count": 21, "seconds": 20.0}, 1, "broken", ["SMIs come at 1.05/s, allowed 1/s (smis_per_s)"]),
         ({"count": 0}, 0.5, "not-judged", []),
     ],
 )
@@ -176,7 +176,7 @@ def test_a_limit_is_judged_once_the_run_is_long_enough_for_ten_observations(
 def test_the_cpu_that_was_measured_for_the_shortest_time_decides() -> None:
     starved = result(cpu_result(2), cpu_result(3, duration_ns=500_000_000, interruptions=0))
     assert judge(starved, LIMITS).verdict == "not-judged"
-    assert "0.5 s" in judge(starved, LIMITS).reason
+    assert "500 ms" in judge(starved, LIMITS).reason
 
 
 def test_a_run_of_hours_is_named_in_whole_seconds() -> None:

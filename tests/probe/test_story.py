@@ -113,7 +113,7 @@ def test_the_other_cpus_gaps_at_that_time_are_told_and_no_others() -> None:
     assert gap_of(raw_cpu(2, GAP), raw_cpu(3, beside[0], beside[3]))["others"] == [{"cpu": 3, "gaps": []}]
     found = story(typed(told(raw_cpu(2, GAP), raw_cpu(3), raw_cpu(4, *beside[1:2])), Jitter))
     assert found
-    assert found.others == ["CPU 4 was away, too: from -1µs for 3 µs", "not away at that time: CPU 3"]
+    assert found.others == ["CPU 4 was away, too: from -1 µs for 3 µs", "not away at that time: CPU 3"]
 
 
 def test_a_cpu_that_did_not_measure_then_was_not_there() -> None:
@@ -175,7 +175,7 @@ LIMITS = {"max_ns": 50_000.0, "stolen_ppm": 0.001, "interruptions_per_s": 0.01}
 
 def test_a_gap_that_ends_the_run_breaks_what_limits_the_longest_and_nothing_that_is_a_rate() -> None:
     budget = judge(typed(told(raw_cpu(2, GAP)), Jitter), LIMITS)
-    assert [text.partition("allowed ")[2] for text in budget.broken] == ["50000 ns (max_ns)"]
+    assert [text.partition("allowed ")[2] for text in budget.broken] == ["50 µs (max_ns)"]
     kept = judge(typed(told(raw_cpu(2, GAP)), Jitter), LIMITS | {"max_ns": 60_000.0})
     assert (kept.verdict, kept.broken) == ("not-judged", [])
     assert "a gap ended the run (--until)" in kept.reason

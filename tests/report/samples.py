@@ -173,14 +173,14 @@ def _preflight() -> Body:
         "move the IRQ: tunectl apply": "check.device_interrupts[2]",
         "run as root": "kernel.sched_rt_runtime_us",
     }
-    late = "99.9 % of messages are in the book 50960 ns after they were due, allowed 40000 ns (due_to_book_p99_9_ns)"
+    late = "99.9 % of messages are in the book 51 µs after they were due, allowed 40 µs (due_to_book_p99_9_ns)"
     broken = f"tcp ws-json, 1 symbol, poll0: {late}"
     throttled = _finding("thermal.throttled", "compliant", 0, 0, "no throttle event during the run", "", "slower")
     budget = {"limits": {"due_to_book_p99_9_ns": 40000}, "verdict": "broken", "broken": [broken], "reason": ""}
     return {
         "verdict": "no-go",
         "headline": "do not trade on this host; feed broke its limit; judged by looser limits than profile low-latency"
-        " has: interruptions_per_s 20 (profile 10); 2 waivers stand, the next expires on 2026-12-31 (irq.affinity[33])",
+        " has: interruptions 20/s (profile 10/s); 2 waivers stand, the next expires on 2026-12-31 (irq.affinity[33])",
         "reasons": [
             "9 targets of irq.affinity and 1 of mm.transparent_hugepage have drifted: "
             "8 IRQs may be delivered to the isolated CPUs 2-3",

@@ -165,7 +165,8 @@ def test_the_histogram_says_what_took_the_time_and_gathers_what_is_empty() -> No
     cpu = cpu_of([*steady(10_000_000, 300, 10.0), (5_000_500_000, 30_000_000)], 10.0)
     shown = lines("probe.jitter", document(cpu), verbose=1)
     (short,) = [line for line in shown if line.strip().startswith("200 ns to 500 ns")]
-    assert short.split()[5:8] == ["999", "1.0", "%"] or short.split()[5:8] == ["1,000", "1.0", "%"]
+    count, share, unit = short.split()[5:8]
+    assert (count in ("999", "1,000"), share in ("0.989", "0.99"), unit) == (True, True, "%")
     assert [line.split() for line in shown if line.strip().startswith("500 ns to 20 ms")] == [
         ["500", "ns", "to", "20", "ms", "0"]
     ]

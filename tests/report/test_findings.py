@@ -136,6 +136,18 @@ def test_a_reason_for_each_target_is_told_once() -> None:
     assert len(group.instances) == 20
 
 
+def test_a_row_of_many_reasons_has_one_of_its_own() -> None:
+    found = [irq(n, str(n % 3), reason=f"interrupt {n} is delivered by nvme{chr(97 + n)}") for n in range(1, 20)]
+    rows = {row.observed: row for row in groups(found)[0].rows}
+    more = "one of 6 different reasons; --format json has each"
+    assert rows["0"].reason == f"interrupt 3 is delivered by nvmed ({more})"
+    assert {row.instances[0] in row.reason for row in rows.values()} == {True}
+    alone = [irq(n, str(n), reason=f"interrupt {n} is delivered by nvme{chr(97 + n)}") for n in range(20)]
+    assert [row.reason for row in groups(alone)[0].rows] == [finding.reason for finding in alone]
+    (alike,) = groups([irq(n, str(n), reason=f"interrupt {n} is delivered") for n in (1, 2)])
+    assert (alike.reason, {row.reason for row in alike.rows}) == ("interrupt N is delivered", {""})
+
+
 def test_the_worst_comes_first() -> None:
     order = [group.outcome for group in groups([irq(1, outcome=outcome) for outcome in Outcome])]
     assert order[:2] == [Outcome.DRIFTED, Outcome.REFUSED]

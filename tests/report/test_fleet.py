@@ -52,7 +52,7 @@ def alike(n: int) -> dict[str, Any]:
     fix = "; ".join(f"sudo taskset -cp 0-7 {n + thread}" for thread in range(4000, 4001 + n % 3))
     values = {"outcome": "drifted", "observed": n, "desired": 0, "reason": reason, "severity": "stall"}
     drifted = {"knob": "check.movable_threads", "target": target, "fix": fix, **values}
-    broken = f"CPU 15: the longest interruption: {n + 60}000 ns, allowed 50000 ns (max_ns)"
+    broken = f"CPU 15: the longest interruption is {n + 60} µs, allowed 50 µs (max_ns)"
     made = preflight(
         f"tx-{n:02}",
         "no-go",
@@ -75,7 +75,7 @@ def test_one_cause_on_fifty_hosts_fits_on_a_screen() -> None:
     assert max(map(len, lines)) <= 100
     expected = (
         "NO-GO: 50 hosts   tx-[00-49]",
-        "   1. over the budget: max_ns; all of them",
+        "   1. over the budget: longest interruption; all of them",
         "   2. check.movable_threads[N] drifted (stall); all of them",
         "To do, in this order on tx-[00-49]",
         "   1. sudo taskset -cp N N",

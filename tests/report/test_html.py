@@ -19,7 +19,7 @@ from tests.fleet.made import preflight
 from tests.report.documents import HOST, body, hostile, replaced
 from tests.report.pages import EVIL, JITTER, WAKE, Page, before_and_after, file, full, page
 from tunectl.errors import TunectlError
-from tunectl.model import Document
+from tunectl.model import Document, Outcome
 from tunectl.report import render
 from tunectl.report.causes import grouped
 from tunectl.report.charts import LogScale
@@ -37,7 +37,7 @@ from tunectl.report.html.charts import (
 from tunectl.report.html.cpus import cpu_grid
 from tunectl.report.html.gaps import gap_strips
 from tunectl.report.html.report import file_view
-from tunectl.shapes import Bounds, CpuSets, Jitter, Row, typed
+from tunectl.shapes import Bounds, CpuSets, Jitter, JudgedTarget, Row, typed
 
 PAGES = {"full": full, "before and after": before_and_after}
 pages = pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
@@ -159,16 +159,25 @@ def test_causes_are_added_up_over_the_cpus() -> None:
     made["cpus"][1]["causes"] = [{**timer, "count": 2, "total_ns": 700}]
     words = page(file("probe.jitter", made)).words
     assert "Causes" in words
-    rows = (r"not the kernel\s*83.3 %\s*3\s*5 µs", r"local timer\s*16.7 %\s*5\s*1 µs", r"all gaps\s*100.0 %\s*8\s*6 µs")
+    rows = (r"not the kernel\s*83.3 %\s*3\s*5 µs", r"local timer\s*16.7 %\s*5\s*1 µs", r"all gaps\s*100 %\s*8\s*6 µs")
     assert re.search(".*".join(rows), words, re.S)
     made["cpus"][0]["causes"] = made["cpus"][1]["causes"] = []
     assert "Causes" not in page(file("probe.jitter", made)).words
 
 
+def test_a_figure_has_one_form_on_a_page_and_its_limit_another_unit() -> None:
+    made = copy.deepcopy(JITTER)
+    made["cpus"][0] |= {"max_ns": 46_948_000, "stolen_ppm": 794_851.0}
+    words = page(file("probe.jitter", made)).words
+    assert re.search(r"longest interruption\s*46.9 ms\s*50 µs", words)
+    assert re.search(r"stolen time\s*79.5 %\s*100 ppm", words)
+    assert not re.search(r"46,?94|794,?851|stolen, ppm", words)
+
+
 def test_a_go_is_repeated_with_its_terms_and_only_without_a_doubt() -> None:
-    go = file("preflight", preflight(headline="ready; max_ns 9 (profile 5)"))
+    go = file("preflight", preflight(headline="ready; longest interruption 9 ns (profile 5 ns)"))
     drawn = page(go).words
-    assert "ready; max_ns 9 (profile 5)" in drawn
+    assert "ready; longest interruption 9 ns (profile 5 ns)" in drawn
     assert "UNKNOWN" not in drawn
     drawn = page({**go, "doubt": "measured nothing"}).words
     assert "It says GO, and measured nothing." in drawn
@@ -253,14 +262,12 @@ def test_a_table_of_cases_has_every_case(name: str, tables: dict[str, int], plot
 
 
 def test_figures_stand_against_their_limits() -> None:
-    rows = [
-        limited(name, "", "", "CPU 2", value, 100) for name, value in (("a", 1), ("b", 100), ("c", 10_000), ("d", 0))
-    ]
+    rows = [limited(name, value, 100, "CPU 2") for name, value in (("a", 1), ("b", 100), ("c", 10_000), ("d", 0))]
     drawn = budget_bars(rows)
     assert [row["width"] for row in drawn["rows"]] == [20.0, 60.0, 100.0, 0]
     assert drawn["limit"] == 60.0
     assert [row.word for row in rows] == ["within", "within", "OVER", "within"]
-    assert budget_bars([limited("a", "", "", "CPU 2", 1, None)])["limit"] is None
+    assert budget_bars([limited("a", 1, None, "CPU 2")])["limit"] is None
 
 
 @pytest.mark.parametrize(
@@ -276,7 +283,7 @@ def test_labels_of_the_limits_axis_leave_room_for_each_other(
     longest: float, labels: list[str], if_narrow: list[str]
 ) -> None:
     """By the widths that Chromium gives them at 1400 and 600 px: the axis has 212 and 130 px, the longest label 52."""
-    marks = budget_bars([limited("a", "", "", "CPU 2", longest, 1)])["marks"]
+    marks = budget_bars([limited("a", longest, 1, "CPU 2")])["marks"]
     shown = [(mark["label"].replace("\N{MULTIPLICATION SIGN}", "x"), mark["look"]) for mark in marks]
     assert [label for label, look in shown if look is not None] == labels
     assert [label for label, look in shown if look in ("", "strong")] == if_narrow
@@ -330,14 +337,37 @@ def test_factors_of_a_forest_leave_room_for_each_other(reach: float, labels: lis
     assert all(right - left >= 12 for left, right in pairwise(places))
 
 
+def isolates(knob: str, observed: str | None, outcome: Outcome = Outcome.COMPLIANT) -> JudgedTarget:
+    return JudgedTarget(knob, knob, outcome, observed, "2-3", "", "")
+
+
+@pytest.mark.parametrize(
+    ("finding", "cpus"),
+    [
+        (isolates("boot.isolcpus", "2-3"), {2, 3}),
+        (isolates("boot.isolcpus", "domain,2-3", Outcome.DRIFTED), {2, 3}),  # managed_irq lacks, and they are isolated
+        (isolates("boot.isolcpus", "managed_irq,2-3", Outcome.DRIFTED), set()),
+        (isolates("boot.isolcpus", None, Outcome.DRIFTED), set()),
+        (isolates("boot.nohz_full", "2-3"), set()),
+        (isolates("cpuset.isolated", "3"), {3}),
+        (isolates("cpuset.isolated", "2-3", Outcome.DRIFTED), set()),
+    ],
+)
+def test_a_cpu_is_isolated_where_the_kernel_isolates_it(finding: JudgedTarget, cpus: set[int]) -> None:
+    ((core,),) = (node["cores"] for node in cpu_grid(CpuSets("0-3", "2-3", "0-1", cores=["0-3"]), None, {}, [finding]))
+    roles = {cell["cpu"]: cell["role"] for cell in core}
+    assert roles == {0: "housekeeping", 1: "housekeeping"} | {
+        cpu: "isolated" if cpu in cpus else "to be isolated" for cpu in (2, 3)
+    }
+
+
 def test_the_grid_has_every_cpu_by_node_and_core() -> None:
     sets = CpuSets("0-3", "2-3", "0-1", "", cores=["0,2", "1,3"], nodes=["0,2", "1,3"])
     run = document(
         cpu_of([(0, 9_000)], 10.0, cpu=2), cpu_of([(0, 900)], 10.0, cpu=3), budget={"limits": {"max_ns": 5_000}}
     )
-    first, second = cpu_grid(
-        sets, typed(run, Jitter), {"2": {"before": 3_500_000, "after": 3_400_000}, "x": 1, "3": None}
-    )
+    clocks = {"2": {"before": 3_500_000, "after": 3_400_000}, "x": 1, "3": None}
+    first, second = cpu_grid(sets, typed(run, Jitter), clocks, [isolates("boot.isolcpus", "managed_irq,domain,2")])
     assert (first["name"], second["name"]) == ("node 0", "node 1")
     assert first["cores"] == [
         [
@@ -346,6 +376,7 @@ def test_the_grid_has_every_cpu_by_node_and_core() -> None:
         ]
     ]
     assert [cell["look"] for cell in second["cores"][0]] == ["plain", "good"]
+    assert [cell["role"] for cell in second["cores"][0]] == ["housekeeping", "to be isolated"]
     odd = cpu_grid(CpuSets("nobody", "0-x", cores=["1,2,"], nodes=["?"]), None, {})
     assert odd == []
 

@@ -283,7 +283,8 @@ def bars(*rows: Limited, width: int = 80) -> list[str]:
 
 
 def row(value: float, limit: float | None, label: str = "longest") -> Limited:
-    return limited(label, f"{value:g} ns", f"{limit:g} ns" if limit is not None else "-", "CPU 3", value, limit)
+    said = "-" if limit is None else f"{limit:g} ns"
+    return limited(label, value, limit, "CPU 3")._replace(measured=f"{value:g} ns", limit=said)
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_a_cpu_without_an_interruption_has_no_percentiles() -> None:
     quiet = {"interruptions": 0, "histogram": [], "max_ns": 0, "counters": None, "series": None, "periods": []}
     cpu = {**body("probe.jitter")["cpus"][0], **quiet}
     lines = page(document("probe.jitter", cpus=[cpu])._replace(verbose=1))
-    assert [line.split()[3:7] for line in lines if line.startswith("  2 ")] == [["-"] * 4]
+    assert [line.split()[4:8] for line in lines if line.startswith("  2 ")] == [["-"] * 4]
     assert not [line for line in lines if "█" in line and " of " not in line]
 
 
@@ -274,7 +274,7 @@ def test_the_live_view_shows_how_each_figure_went() -> None:
     slow = {"frequency_khz": 1_750_000, "throttles_new": 1, "ticks_per_s": 1000.0, "heat": 95_000}
     lines = live(first, calm, calm, slow)
     (row,) = [line for line in lines if line.split()[:2] == ["!", "2"]]
-    assert row.split() == ["!", "2", "1.75", "50%", "███▄", "1000", "█", "3", "+1", "▁"]
+    assert row.split() == ["!", "2", "1.75", "50", "███▄", "1000", "█", "3", "+1", "▁"]
     assert "1000    █" in row  # a sample before which nobody looked has no rate, and is not drawn
     (heat,) = [line for line in lines if line.startswith("Temperature")]
     assert heat.endswith("96 C of 95 C ▄▄▄█")

@@ -7,6 +7,7 @@ from typing import Any
 from tunectl.compare.tables import NAMES
 from tunectl.cpulist import format_cpulist, named_cpus
 from tunectl.shapes import CaseTable, Feed, Jitter, Wake
+from tunectl.wording import nanoseconds, seconds_of
 
 _FIGURE = re.compile(r"(?<!CPU )(?<!CPUs )(?<!\d[-,])\b\d[\d.,]*")
 _LONGER = 1.1  # with a larger ratio of lengths the runs have different chances of a rare gap
@@ -49,12 +50,12 @@ def jitter_conditions(before: Jitter, after: Jitter, names: tuple[str, str] = NA
     """Threshold, CPUs, length, clock, priority; which gaps are not listed."""
     if before.threshold_ns != after.threshold_ns:
         larger = max(before.threshold_ns, after.threshold_ns)
-        each = f"{before.threshold_ns} ns {names[0]}, {after.threshold_ns} ns {names[1]}"
-        yield f"another threshold: {each}; only gaps over {larger} ns are compared"
+        each = f"{nanoseconds(before.threshold_ns)} {names[0]}, {nanoseconds(after.threshold_ns)} {names[1]}"
+        yield f"another threshold: {each}; only gaps over {nanoseconds(larger)} are compared"
     yield from _cpus(before, after, names)
     shorter, longer = sorted((before.duration_s, after.duration_s))
     if longer > shorter * _LONGER:
-        lengths = f"{before.duration_s:.3g} s {names[0]}, {after.duration_s:.3g} s {names[1]}"
+        lengths = f"{seconds_of(before.duration_s)} {names[0]}, {seconds_of(after.duration_s)} {names[1]}"
         yield f"another length: {lengths}; the longer run had more chance of a rare, long gap"
     yield from _differs("clock", before.clock.source, after.clock.source, names=names)
     first, second = (result.fifo_priority or "ordinary" for result in (before, after))
@@ -69,7 +70,7 @@ def set_conditions(side: str, runs: Sequence[Jitter]) -> Iterator[str]:
         ("kernel", lambda run: run.host.kernel),
         ("host", lambda run: run.host.hostname),
         ("CPUs", lambda run: format_cpulist(cpu.cpu for cpu in run.cpus)),
-        ("threshold", lambda run: f"{run.threshold_ns} ns"),
+        ("threshold", lambda run: nanoseconds(run.threshold_ns)),
         ("load", lambda run: "+".join(run.load.names) if run.load else "none"),
         ("length", lambda run: f"{run.duration_s:.2g} s"),
     )

@@ -13,7 +13,7 @@ from tunectl.compare.drift import Course, judge_drift, untimed_course
 from tunectl.compare.estimate import Sample
 from tunectl.probe.lengths import Lengths
 from tunectl.shapes import DecidingRow, Difference
-from tunectl.wording import percent
+from tunectl.wording import nanoseconds, percent
 
 Measure = tuple[str, str | None]
 Sides = tuple[Sequence[float], Sequence[float]]
@@ -44,7 +44,7 @@ def judge_runs(
 ) -> Difference:
     """The verdict on two runs. `ratios` are those of the table: after / before with their bounds; None for 0 / 0."""
     if not _as_long(before.run_ns, after.run_ns):
-        reason = " and ".join(f"{side.run_ns / 1e9:.3g} s" for side in (before, after))
+        reason = " and ".join(nanoseconds(side.run_ns) for side in (before, after))
         reason = f"the runs last {reason} of CPU time"
         return _verdict("runs", {}, ratios, 0.0, reason, "measure both for the same time")
     courses = courses_of(before, after)

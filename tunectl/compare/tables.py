@@ -16,6 +16,7 @@ from tunectl.compare.estimate import (
 )
 from tunectl.compare.judged import RATE, STOLEN, Measure
 from tunectl.shapes import Bounds, Row, replaced
+from tunectl.wording import seconds_of
 
 NONE_IN_EITHER = "none in either run"
 LONGEST: Measure = ("max_ns", None)
@@ -132,6 +133,6 @@ def _longest(before: Sample, after: Sample, names: tuple[str, str]) -> Row:
     reason = f"{longest} from {owner}: were nothing different, the chance of that would be {chance:.2g}"
     never = other.run_ns / 1e9 / 3  # the rule of three: with none seen in a time t, the rate is below 3/t (95 %)
     if occasions:
-        rate = f"less than once in {never:.3g} s of a CPU's time (95 %)"
+        rate = f"less than once in {seconds_of(never)} of a CPU's time (95 %)"
         reason += f"; {missing} shows none as long, so there they come {rate}"
     return without_bounds(LONGEST, values, reason)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from tunectl.probe.budget import check_limits
 from tunectl.shapes import FEWEST_P99_9, Budget, Feed, FeedCase
-from tunectl.wording import nanoseconds
+from tunectl.wording import beside_limit, nanoseconds
 
 KEYS = ("due_to_book_p99_9_ns",)
 WHERE = "[budget.feed] due_to_book_p99_9_ns"
@@ -61,7 +61,8 @@ def _judged(case: FeedCase, limit: float) -> tuple[str, str]:
         return "", f"{case.name}: P99.9 is not known"
     if value > limit:
         bound = "at least " if case.is_bound(value) else ""
-        figures = f"{bound}{value:,.10g} ns after they were due, allowed {limit:,.10g} ns"
+        stands, allowed = beside_limit(KEYS[0], value, limit)
+        figures = f"{bound}{stands} after they were due, allowed {allowed}"
         return f"{case.name}: {_WHAT} {figures} ({KEYS[0]})", ""
     if case.failed:
         return "", f"{case.name}: {case.failed}"

@@ -13,7 +13,7 @@ from tunectl.experiments.frame import Case, Count, Experiment, Judged, Lists, Va
 from tunectl.experiments.tick_figures import Figures, halved, ratio
 from tunectl.shapes import PERCENTILES, Maybe, about
 from tunectl.shapes import Case as WakeCase
-from tunectl.wording import percent
+from tunectl.wording import nanoseconds, percent
 
 TIMERS = ("timerfd", "clock_nanosleep")  # the kernel sends, by a schedule
 _RAN, _SLICES = 7, 9  # fields of a cpu line of /proc/schedstat (Documentation/scheduler/sched-stats.rst)
@@ -208,12 +208,13 @@ def run_warnings(run: RawWake) -> Iterator[str]:
     is_spun = any(case.waiting == "spinning" and not case.idle_ms for case in run.cases)
     slack = []
     if run.facts.timer_slack_ns > 1 and any(case.mechanism == "clock_nanosleep" for case in run.cases):
-        slack = [f"timer slack is {run.facts.timer_slack_ns:,} ns: a timer may expire so much late without being late"]
+        how_late = nanoseconds(run.facts.timer_slack_ns)
+        slack = [f"timer slack is {how_late}: a timer may expire so much late without being late"]
     virtual = "waking an idle CPU goes through the hypervisor"
     yield from pair.pair_warnings(run, virtual, " in the cases without idle time" if is_spun else None, slack)
     steps = [step for case in run.cases if (step := step_of_doubt_ns(case, run)) is not None]
     if steps:  # sleepers whose CPU somebody else may have had, without anybody knowing
-        how = f"only in steps of {max(steps) / 1e6:.0f} ms" if max(steps) else "not at all"
+        how = f"only in steps of {nanoseconds(max(steps))}" if max(steps) else "not at all"
         yield (
             f"this kernel counts {how} who has CPU {run.cpus[1]} (no /proc/schedstat): in {len(steps)} of the sleeping "
             "cases another task there may have gone unseen"

@@ -15,7 +15,7 @@ from tunectl.fleet.records import VERDICTS, Answer, Asked, Measured, Session, Su
 from tunectl.fleet.todo import Doing, DoRow, todo_rows
 from tunectl.model import Severity
 from tunectl.shapes import CameBack, Count, Hardware, Host, Maybe, Waits, fields_of, one_of
-from tunectl.wording import awaits, by_chance, few
+from tunectl.wording import awaits, by_chance, few, limit_name
 
 Verdict = Annotated[str, Meta(extra_json_schema={"enum": [*VERDICTS]})]
 
@@ -299,7 +299,9 @@ def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[
     current = list(of_now(judged))
     standing = {
         "judged by looser limits than their profile has": [
-            (name, ", ".join(map(as_data, document.looser))) for name, document in named if document.looser
+            (name, ", ".join(limit_name(as_data(key)) for key in document.looser))
+            for name, document in named
+            if document.looser
         ],
         "waivers stand": [(name, str(document.waivers)) for name, document in named if document.waivers],
         "a change that nobody has confirmed stands": [

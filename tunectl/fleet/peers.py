@@ -24,6 +24,7 @@ from tunectl.command import as_data
 from tunectl.fleet.names import natural
 from tunectl.fleet.records import MEASURES, Measured, MeasureName, Summary
 from tunectl.shapes import Amount, Count, Hardware, Maybe
+from tunectl.wording import nanoseconds, seconds_of
 
 SCORE = 3.5
 FEWEST = 5  # values; with fewer, a median and a MAD say little
@@ -170,9 +171,10 @@ def alike(measured: Mapping[str, Measured]) -> tuple[dict[str, Measured], list[s
     alike, notes = {}, []
     for name, of in measured.items():
         if not seconds / _LONGER <= of.duration_s <= seconds * _LONGER:
-            notes.append(f"{name} is not compared: measured for {of.duration_s:.3g} s, the others for {seconds:.3g} s")
+            each = f"{seconds_of(of.duration_s)}, the others for {seconds_of(seconds)}"
+            notes.append(f"{name} is not compared: measured for {each}")
         elif not threshold / _COARSER <= of.threshold_ns <= threshold * _COARSER:
-            each = f"gaps over {of.threshold_ns:.4g} ns, the others over {threshold:.4g} ns"
+            each = f"gaps over {nanoseconds(of.threshold_ns)}, the others over {nanoseconds(threshold)}"
             notes.append(f"{name} is not compared: it counts {each}")
         else:
             alike[name] = of

@@ -12,6 +12,7 @@ from tunectl.host.interrupts import Interrupts, arrivals, parse_interrupts
 from tunectl.host.occupants import Occupant
 from tunectl.host.procs import Thread, read_thread
 from tunectl.host.sysroot import Sysroot
+from tunectl.wording import beside_limit, seconds_of
 
 # A thread that sleeps has timers of its own to wake it: its interrupts are nobody's fault. One that spins has none.
 _SPINS = 0.9
@@ -51,10 +52,10 @@ class Beside(NamedTuple):
     @property
     def shown(self) -> str:
         """In a sentence."""
-        stolen_ms = (self.waited_s + self.steal_s) * 1e3
+        stolen = seconds_of(self.waited_s + self.steal_s)
         return (
             f"CPU {self.cpu} beside {'; '.join(self.threads)}: {self.interrupts} interrupts, {self.lost_turns} lost "
-            f"turns, {stolen_ms:.1f} ms stolen in {self.seconds:.1f} s; percentiles: not measured"
+            f"turns, {stolen} stolen in {seconds_of(self.seconds)}; percentiles: not measured"
         )
 
     def document(self) -> dict[str, Any]:
@@ -116,15 +117,16 @@ def broken(judged: Iterable[Beside], limits: Mapping[str, float]) -> list[str]:
     for counted in judged:
         where = f"CPU {counted.cpu}, beside {'; '.join(counted.threads)}"
         if rate is not None and counted.spins and counted.interruptions_per_s > rate:
+            stands, allowed = beside_limit("interruptions_per_s", counted.interruptions_per_s, rate)
             lines.append(
                 f"{where}: {counted.interrupts} interrupts and {counted.lost_turns} lost turns in "
-                f"{counted.seconds:.1f} s, {counted.interruptions_per_s:.4g} per second, "
-                f"allowed {rate:.10g} per second (interruptions_per_s)"
+                f"{seconds_of(counted.seconds)}, {stands}, allowed {allowed} (interruptions_per_s)"
             )
         if ppm is not None and counted.stolen_ppm > ppm:
-            waited, steal = (f"{seconds * 1e3:.1f} ms" for seconds in (counted.waited_s, counted.steal_s))
+            waited, steal = map(seconds_of, (counted.waited_s, counted.steal_s))
+            stands, allowed = beside_limit("stolen_ppm", counted.stolen_ppm, ppm)
             lines.append(
                 f"{where}: it waited {waited} for its CPU and the hypervisor took {steal}, "
-                f"{counted.stolen_ppm:.4g} ppm, allowed {ppm:.10g} ppm (stolen_ppm)"
+                f"{stands}, allowed {allowed} (stolen_ppm)"
             )
     return lines

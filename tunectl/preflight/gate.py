@@ -12,7 +12,7 @@ from tunectl.fix import NOTHING, Fix
 from tunectl.model import Finding, Outcome, cost
 from tunectl.shapes import SMIS, Feed, Jitter, Smis
 from tunectl.verdict import fails_gate, is_proof, verdict_of
-from tunectl.wording import FEED, PROBE, UNDER_LOAD, broken_limits, plural, sentence, standing
+from tunectl.wording import FEED, PROBE, UNDER_LOAD, broken_limits, plural, seconds_of, sentence, standing, written
 
 STOP = "GO needs them stopped, or --intrude"
 
@@ -104,7 +104,8 @@ def _smis(parts: Parts) -> Iterator[str]:
     told = parts.probe and SMIS in parts.probe.budget.broken_limits
     if rate is not None and limit is not None and rate > limit and not told:
         count = plural(parts.smis.count or 0, "SMI")
-        yield f"{count} in {parts.smis.seconds:.0f} s while the checks ran, allowed {limit:.10g} per second ({SMIS})"
+        took, allowed = seconds_of(parts.smis.seconds), written(SMIS, limit)
+        yield f"{count} in {took} while the checks ran, allowed {allowed} ({SMIS})"
 
 
 def _plain(texts: Iterable[str]) -> list[Reason]:

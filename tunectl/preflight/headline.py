@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from tunectl.model import Outcome, Target, Waiver
-from tunectl.shapes import Jitter, Looser, NextWaiver, Smis, Waivers
-from tunectl.wording import few, looser_limits, plural, stood_still
+from tunectl.shapes import SMIS, Jitter, Looser, NextWaiver, Smis, Waivers
+from tunectl.wording import few, looser_limits, plural, seconds_of, stood_still, written
 
 _MEANS = {
     "go": "this host is ready to trade",
@@ -79,10 +79,10 @@ def headline(
 
 def stood(smis: Smis, limit: float | None, probe: Jitter | None) -> Iterator[str]:
     """What is known of SMIs and other stops of all CPUs; that nobody knows where a limit asks."""
-    allowed = "no limit" if limit is None else f"limit {limit:.10g}" + ("/s" if limit else "")
+    allowed = "no limit" if limit is None else f"limit {written(SMIS, limit)}"
     stops = probe.simultaneous_stops if probe else None
     if smis.count is not None:
-        yield f"SMIs in {smis.seconds:.0f} s: {smis.count:,} ({allowed})"
+        yield f"SMIs in {seconds_of(smis.seconds)}: {smis.count:,} ({allowed})"
     elif limit is not None and (stops is None or stops.count is None):
         yield "SMIs are not known"
     if probe and stops and stops.count:

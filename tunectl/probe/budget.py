@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tunectl.errors import UsageError
 from tunectl.probe.jitter_warnings import AS_GOOD_AS, CONSERVED_PPM, LEAST_S
 from tunectl.shapes import FIGURES, LIMITS, OF_HOST, Budget, Cpu, Jitter
-from tunectl.wording import plain
+from tunectl.wording import beside_limit, nanoseconds, seconds_of
 
 OBSERVATIONS = 10
 USUAL_S = 5.0  # how long a run is where its limits need no longer one
@@ -96,11 +96,11 @@ def judge(result: Jitter, limits: Mapping[str, float]) -> Budget:
     for whose, cpu, name in pairs:
         # Where a gap chose when it ended, rates and shares are not the host's.
         if name in limits and (name == "max_ns" or result.ended_by != "until"):
-            value, limit, shape = _value(result, cpu, name), limits[name], LIMITS[name]
+            value, limit = _value(result, cpu, name), limits[name]
             if not value <= limit:
                 over.append(name)
-                figures = f"{value:.10g} {shape.unit}, allowed {limit:.10g} {shape.unit}"
-                broken.append(f"{whose}{shape.what}: {figures} ({name})")
+                stands, allowed = beside_limit(name, value, limit)
+                broken.append(f"{whose}{LIMITS[name].what} {stands}, allowed {allowed} ({name})")
     short = [*_hidden(result, limits), *_too_short(result, needed)]
     # Why what was kept says nothing about a CPU of one's own: once, since two CPUs may have the same.
     not_alone = [text for cpu in result.cpus for text in cpu.unfit] + [cpu.shared for cpu in result.cpus if cpu.shared]
@@ -118,7 +118,7 @@ def _hidden(result: Jitter, limits: Mapping[str, float]) -> list[str]:
     counted = default and threshold > default
     gaps = [(name, limits[name]) for name in FIGURES if name in limits]
     hidden = [name for name, limit in gaps if (threshold > limit if name.endswith("_ns") else counted)]
-    return [f"{name}: gaps below the threshold of {threshold:,} ns were not counted" for name in hidden]
+    return [f"{name}: gaps below the threshold of {nanoseconds(threshold)} were not counted" for name in hidden]
 
 
 def _too_short(result: Jitter, needed: Mapping[str, float]) -> list[str]:
@@ -126,11 +126,11 @@ def _too_short(result: Jitter, needed: Mapping[str, float]) -> list[str]:
     measured = min(map(result.seconds, result.cpus), default=0.0)
     short = []
     for name, seconds in needed.items():
-        needs = f"this limit needs {plain(seconds)} s (--duration {math.ceil(min(seconds, LONGEST_S))})"
+        needs = f"this limit needs {seconds_of(seconds)} (--duration {math.ceil(min(seconds, LONGEST_S))})"
         if seconds > LONGEST_S:
             needs = "no run of a day is long enough" + ("" if "max_ns" in needed else " without a limit max_ns")
         if measured < seconds * AS_GOOD_AS:
-            short.append(f"{name}: measured for {plain(measured)} s, and {needs}")
+            short.append(f"{name}: measured for {seconds_of(measured)}, and {needs}")
     return short
 
 

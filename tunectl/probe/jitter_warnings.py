@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from tunectl.cpulist import format_cpulist, named_cpus
 from tunectl.probe.hostfiles import number
 from tunectl.probe.raw import SAME_COUNTER, Cpu, Run, conservation_ppm
-from tunectl.wording import nanoseconds, percent
+from tunectl.wording import nanoseconds, percent, seconds_of, written
 
 _TICKS_PER_S = 5  # nohz_full leaves about one a second; skew and chance a few more
 _SIBLING_BUSY_PERCENT = 2
@@ -55,7 +55,7 @@ def throttling(us: int | None) -> str:
     """For how long a cpu.max kept the probe off its CPUs, or that nobody knows (None); "" where none did."""
     if us is None:
         return "whether cgroup throttling (a cpu.max outside what is seen here) stopped the probe is not known"
-    stopped = f"cgroup throttling (cpu.max) stopped the probe, on all of its CPUs together for {us / 1e3:.1f} ms"
+    stopped = f"cgroup throttling (cpu.max) stopped the probe, on all of its CPUs together for {nanoseconds(us * 1e3)}"
     return stopped if us else ""
 
 
@@ -65,7 +65,8 @@ def shared(run: Run, cpu: Cpu) -> str:
         return ""
     others_ns = max(cpu.waited_ns - 1000 * run.facts.throttled_us, 0)  # a throttled thread waits, too, for nobody
     share = min(others_ns / 1e9 / run.seconds(cpu), 1.0) if cpu.run_ticks else 0.0
-    return f"CPU {cpu.cpu} was shared: other threads had it for {share:.0%} of the run" if share >= _SHARED else ""
+    had = f"other threads had it for {percent(share * 100)} of the run"
+    return f"CPU {cpu.cpu} was shared: {had}" if share >= _SHARED else ""
 
 
 def _for_cpus(run: Run, keep: Callable[[Cpu], object], before: str, after: str = "") -> list[str]:
@@ -79,8 +80,8 @@ def _result(run: Run) -> Iterator[str]:
         yield "a signal ended the run early: rarer interruptions had less chance to show"
     elif (took_s := min((run.seconds(cpu) for cpu in run.cpus), default=LEAST_S)) < AS_GOOD_AS * LEAST_S:
         yield (
-            f"measured for {nanoseconds(took_s * 1e9)}: what comes less often does not show, such as what the kernel "
-            f"does once a second; a limit can be judged from {LEAST_S:g} s on"
+            f"measured for {seconds_of(took_s)}: what comes less often does not show, such as what the kernel "
+            f"does once a second; a limit can be judged from {seconds_of(LEAST_S)} on"
         )
     if not run.counted.has_interrupts:
         yield "/proc/interrupts could not be read: interrupts, the tick among them, were not counted"
@@ -97,7 +98,7 @@ def _result(run: Run) -> Iterator[str]:
     for cpu in () if run.clock.is_the_kernels else run.cpus:
         if abs(ppm := conservation_ppm(cpu, run.clock.hz)) > CONSERVED_PPM:
             length = "the run's length on the kernel's clock"
-            yield f"on CPU {cpu.cpu} loops and gaps add up to {ppm:.0f} ppm more than {length}"
+            yield f"on CPU {cpu.cpu} loops and gaps add up to {written('off_ppm', ppm)} more than {length}"
 
 
 def _not_all_listed(run: Run, full: Sequence[Cpu]) -> str:
@@ -106,12 +107,12 @@ def _not_all_listed(run: Run, full: Sequence[Cpu]) -> str:
     def first(least: int) -> str:
         return nanoseconds(min(run.ns(run.listed_until(cpu, least) - cpu.tsc_start) for cpu in full))
 
-    share = min(sum(end - start for start, end, _ in cpu.events) / max(cpu.stolen_ticks, 1) for cpu in full)
-    least = nanoseconds(run.ns(run.long_ticks))
+    shares = (sum(end - start for start, end, _ in cpu.events) / max(cpu.stolen_ticks, 1) for cpu in full)
+    share, least = percent(100 * min(shares)), nanoseconds(run.ns(run.long_ticks))
     long = f" and of the first {first(run.long_ticks)} those of {least} and more" if run.long_ticks else ""
     return (
         f"the list of events was too short for {named_cpus(cpu.cpu for cpu in full)}: histogram and totals hold every "
-        f"interruption, `events` all of the first {first(0)}{long}: {share:.0%} of the stolen time (see --events)"
+        f"interruption, `events` all of the first {first(0)}{long}: {share} of the stolen time (see --events)"
     )
 
 
@@ -212,7 +213,8 @@ def _clock(run: Run) -> Iterator[str]:
     if not run.machine.has_stable_tsc:
         yield "the TSC is not constant_tsc and nonstop_tsc: its ticks are no unit of time"
     if abs(clock.drift_ppm) > DRIFT_PPM:
-        yield f"the counter's rate moved by {clock.drift_ppm:.1f} ppm between the start and the end of the run"
+        moved = written("drift_ppm", clock.drift_ppm)
+        yield f"the counter's rate moved by {moved} between the start and the end of the run"
     yield from _for_cpus(run, lambda cpu: cpu.steps_back, "the counter went backwards on ")
 
 
@@ -224,7 +226,7 @@ def _fifo(run: Run) -> Iterable[str]:
     """
     runtime_us, period_us = run.machine.rt_runtime_us, run.machine.rt_period_us
     if 0 <= runtime_us < period_us:
-        taken = f"{(period_us - runtime_us) / 1e3:.0f} ms of every {period_us // 1000} ms"
+        taken = f"{nanoseconds((period_us - runtime_us) * 1e3)} of every {nanoseconds(period_us * 1e3)}"
         may = f"the kernel may take the CPU from a SCHED_FIFO spinner for {taken}"
         yield f"sched_rt_runtime_us is {runtime_us} of {period_us}: {may}"
     yield from _for_cpus(

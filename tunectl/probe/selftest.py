@@ -17,6 +17,7 @@ from tunectl.probe.jitter_warnings import CONSERVED_PPM
 from tunectl.probe.lengths import Lengths
 from tunectl.probe.raw import Clock, Cpu, conservation_ppm, read_raw
 from tunectl.shapes import Count
+from tunectl.wording import nanoseconds, written
 
 SCHEMA = "tunectl.probe.selftest/1"
 _SHORTFALL_NS = 50
@@ -192,11 +193,11 @@ def _wrong(phase: Phase, cpu: Cpu, found: Recall, tick_ns: float, conserved_ppm:
     if not is_exact(cpu):
         yield "the recorder's account differs from the loop's: gaps went missing without being counted"
     if abs(conserved_ppm) > CONSERVED_PPM:
-        yield f"loops and gaps miss the run's length by {conserved_ppm:.0f} ppm"
+        yield f"loops and gaps miss the run's length by {written('off_ppm', conserved_ppm)}"
     if found.missed:
         yield f"{found.missed} of {len(phase.truths)} were not found"
     if phase.kind != "ipi" and shortfall_ns > _SHORTFALL_NS:
-        yield f"a gap was {shortfall_ns:.0f} ns shorter than the truth"
+        yield f"a gap was {nanoseconds(shortfall_ns)} shorter than the truth"
     if phase.kind in ("preemption", "ipi") and found.beyond:
         yield "this host interrupts so often that the list of gaps was full before the end"
     if phase.kind == "loss" and not cpu.events_lost:
@@ -254,9 +255,9 @@ def _stop(phase: Phase, cpu: Cpu, clock: Clock) -> tuple[dict[str, Any], str]:
     named = {"truth_ns": least_ns, "max_ns": max_ns, "max_error_ns": max_error, "percentile_error_ns": percentile_error}
     figures = {name: round(value) for name, value in named.items()}
     if max_error > _STOP_ERROR_NS:
-        return figures, f"the longest gap is {max_error / 1e6:.3f} ms off"
+        return figures, f"the longest gap is {nanoseconds(max_error)} off"
     if percentile_error > _STOP_ERROR_NS:
-        return figures, f"a percentile is {percentile_error / 1e6:.3f} ms off"
+        return figures, f"a percentile is {nanoseconds(percentile_error)} off"
     return figures, ""
 
 

@@ -25,6 +25,7 @@ from tunectl.probe.attribution import Attributed
 from tunectl.probe.phase import evidence
 from tunectl.probe.raw import Cpu, Run
 from tunectl.shapes import Event, Stops
+from tunectl.wording import nanoseconds
 
 Gap = tuple[float, float]  # begin and end
 
@@ -158,7 +159,7 @@ def stops_of(run: Run, attributed: Attributed) -> Stops:
     if not run.machine.is_virtual:
         return replace(stops, explanation="firmware (an SMI) or hardware")
     stolen = sum(run.steal_ms(cpu.cpu) for cpu in run.cpus)
-    account = f"by whose account it kept these CPUs for {stolen:,} ms in all (steal)"
+    account = f"by whose account it kept these CPUs for {nanoseconds(stolen * 1e6)} in all (steal)"
     return replace(stops, explanation=f"the hypervisor, {account}, or the machine below it")
 
 

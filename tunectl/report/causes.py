@@ -25,7 +25,7 @@ _MANY = {
 
 @dataclass(frozen=True)
 class Group:
-    """Gaps of one kind and name, all CPUs together. `percent` is of the time, to a tenth; all groups make 100."""
+    """Gaps of one kind and name, all CPUs together. `percent` is of the time."""
 
     cause: str
     count: int
@@ -49,7 +49,8 @@ def grouped(result: Jitter) -> list[Group]:
     if not named:
         return []
     rows = sorted(_few(named), key=lambda row: -row.total_ns)
-    return [*_with_percent(rows), replace(_sum("all gaps", rows), percent=100.0)]
+    whole = _sum("all gaps", rows)
+    return [replace(row, percent=100 * row.total_ns / (whole.total_ns or 1)) for row in (*rows, whole)]
 
 
 def names_of(result: Jitter) -> dict[str, str]:
@@ -103,13 +104,3 @@ def _few(named: Mapping[_Key, Group]) -> list[Group]:
 def _sum(cause: str, rows: Sequence[Group]) -> Group:
     count, total_ns = sum(row.count for row in rows), sum(row.total_ns for row in rows)
     return Group(cause, count, total_ns, max(row.max_ns for row in rows))
-
-
-def _with_percent(rows: list[Group]) -> list[Group]:
-    """Tenths of a percent, rounded so that they add up: the largest remainders are rounded up."""
-    total = sum(row.total_ns for row in rows) or 1
-    tenths = [row.total_ns * 1000 // total for row in rows]
-    by_remainder = sorted(range(len(rows)), key=lambda at: -(rows[at].total_ns * 1000 % total))
-    for at in by_remainder[: 1000 - sum(tenths)]:
-        tenths[at] += 1
-    return [replace(row, percent=tenth / 10) for row, tenth in zip(rows, tenths, strict=True)]

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tunectl.report.cases import shown
-from tunectl.report.feed import signed_ns
 from tunectl.shapes import FEWEST_P99_9, Contention, ContentionCase
-from tunectl.wording import plural
+from tunectl.wording import nanoseconds, plural
 
 _RANKS = (("50", "P50"), ("99", "P99"), ("99.9", "P99.9"), ("max", "longest"))
 _STEPS = (("taking_ns", "Take a buffer"), ("handing_ns", "Hand it over"), ("giving_ns", "Give it back"))
@@ -51,4 +50,4 @@ def parts(result: Contention) -> list[Part]:
 
 
 def _ranks(spread: Mapping[str, float | None], case: ContentionCase) -> list[str]:
-    return [signed_ns(spread.get(key)) if case.n else "void" for key, _ in _RANKS]
+    return [nanoseconds(spread.get(key)) if case.n else "void" for key, _ in _RANKS]

@@ -44,9 +44,9 @@ def encodable(text: str, encoding: str) -> str:
 
 
 def shown(value: Scalar) -> str:
-    """A value for people: `-` for no value, `(none)` for the empty CPU set or text."""
+    """A value for people: `-` for no value, `empty` for the empty CPU set or text."""
     if value is None:
         return "-"
     if isinstance(value, bool):
         return "on" if value else "off"
-    return printable(str(value)) or "(none)"
+    return printable(str(value)) or "empty"

@@ -3,7 +3,7 @@
 from tunectl.report.escape import printable
 from tunectl.report.figures import Limited, limited
 from tunectl.shapes import FEED_STAGES, FEWEST_P99_9, Feed, FeedCase, FeedReplay
-from tunectl.wording import nanoseconds, percent, plain, plural, written_as
+from tunectl.wording import nanoseconds, percent, plain, plural
 
 DUE = (("50", "P50"), ("99", "P99"), ("99.9", "P99.9"), ("max", "longest"))  # of a case: the key and its name
 OF_STAGES = ("median", "P99", *(f"in {name}" for _, name in DUE))
@@ -62,18 +62,13 @@ def due_row(case: FeedCase) -> list[str]:
     return [plain(case.n), *(due_figure(case, key) for key, _ in DUE), percent(case.receiver_cpu_percent)]
 
 
-def signed_ns(ns: float | None) -> str:
-    """A duration that may be below zero."""
-    return f"-{nanoseconds(-ns)}" if ns is not None and ns < 0 else nanoseconds(ns)
-
-
 def stage_rows(case: FeedCase) -> list[tuple[str, ...]]:
     """Of each stage: its name, its own median and P99, and its part of the time at each percentile of DUE."""
     bars = [case.bars_ns.get(key) or {} for key, _ in DUE]
     rows = []
     for stage in FEED_STAGES:
         figures = [case.stage(stage, "50"), case.stage(stage, "99"), *(bar.get(stage) for bar in bars)]
-        rows.append((stage, *map(signed_ns, figures)))
+        rows.append((stage, *map(nanoseconds, figures)))
     return rows
 
 
@@ -83,10 +78,8 @@ def feed_limits_of(feed: Feed | None) -> list[Limited]:
     if not feed or not cases:
         return []
     worst = max(cases, key=lambda case: case.at("99.9") or 0.0)
-    limit = feed.budget.limits.get("due_to_book_p99_9_ns")
-    said, value = "-" if limit is None else nanoseconds(limit), worst.at("99.9") or 0.0
-    bound = "≥ " if worst.is_bound(value) else ""
-    stands = nanoseconds(value) if limit is None else written_as("due_ns", value, limit)
-    row = limited("due to book P99.9", bound + stands, said, worst.name, value, limit)
+    bound = "≥ " if worst.is_bound(worst.at("99.9")) else ""
+    key = "due_to_book_p99_9_ns"
+    row = limited(key, worst.at("99.9") or 0.0, feed.budget.limits.get(key), worst.name, bound)
     unjudged = row.word == "within" and feed.budget.verdict == "not-judged"
     return [row._replace(word="not judged") if unjudged else row]

@@ -22,7 +22,17 @@ from tunectl.shapes import (
     Wake,
     typed,
 )
-from tunectl.wording import MEASURES, nanoseconds, plain, plural, stood_still, written, written_as
+from tunectl.wording import (
+    MEASURES,
+    beside_limit,
+    limit_name,
+    nanoseconds,
+    plain,
+    plural,
+    seconds_of,
+    stood_still,
+    written,
+)
 
 _NAMES = {
     **MEASURES,
@@ -235,7 +245,7 @@ def loads_of(load: Load | None) -> tuple[str, list[tuple[str, str, str]]]:
         (
             stressor.load,
             f"{stressor.stressor} x {stressor.instances}",
-            f"{stressor.bogo_ops:,} bogo ops, {stressor.cpu_s:.3g} s",
+            f"{stressor.bogo_ops:,} bogo ops, {seconds_of(stressor.cpu_s)}",
         )
         for stressor in load.stressors
     ]
@@ -280,18 +290,16 @@ def limits_of(probe: Jitter | None) -> list[Limited]:
         if each:
             value, cpu = max(each)
             limit = probe.budget.limits.get(measure)
-            said = "-" if limit is None else written(measure, limit)
-            stands = written(measure, value) if limit is None else written_as(measure, value, limit)
-            where = "the host" if shape.of_host else f"CPU {cpu}"
-            rows.append(limited(shape.label, stands, said, where, value, limit))
+            rows.append(limited(measure, value, limit, "the host" if shape.of_host else f"CPU {cpu}"))
     return rows
 
 
-def limited(label: str, measured: str, said: str, where: str, value: float, limit: float | None) -> Limited:
-    """A figure, judged by its limit; `measured` and `said` are how both are written. A limit of nothing is one, too."""
+def limited(key: str, value: float, limit: float | None, where: str, bound: str = "") -> Limited:
+    """A figure, judged by its limit; `bound` stands before it. A limit of nothing is one, too."""
+    stands, said = (written(key, value), "-") if limit is None else beside_limit(key, value, limit)
     word = "no limit" if limit is None else "OVER" if value > limit else "within"
     share = None if limit is None else value / limit if limit else math.inf if value else 0.0
-    return Limited(label, measured, said, where, word, share)
+    return Limited(limit_name(key), bound + stands, said, where, word, share)
 
 
 def stopped_together(stops: Stops | None, seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist, parse_shown
@@ -52,6 +52,7 @@ class Row(NamedTuple):
     instances: tuple[str, ...]
     observed: Scalar
     desired: Scalar
+    reason: str = ""  # of one of them, where the group has more reasons than a page shows
 
 
 class Group(NamedTuple):
@@ -207,24 +208,36 @@ def _rank(group: Group) -> tuple[int, bool, int]:
 
 
 def _of_class(alike: Mapping[Any, list[Finding]]) -> list[Group]:
-    """One group for each reason. With more than MAX_REASONS, one group with the first of them."""
+    """One group for each reason. With more than MAX_REASONS, one group with the first of them, and its rows' own."""
     if len(alike) <= MAX_REASONS:
         return [_group(members, said[0], said[1]) for said, members in alike.items()]
     members = [finding for each in alike.values() for finding in each]
     fixes = {said[1] for said in alike}
-    reason = f"{members[0].reason} (one of {len(alike):,} different reasons; --format json has each)"
     fix = next(iter(fixes)) if len(fixes) == 1 else f"{members[0].fix} (one of {len(fixes):,}; --format json has each)"
-    return [_group(members, reason, fix)._replace(points=None)]
+    return [_group(members, _first_of(members), fix, _first_of)._replace(points=None)]
 
 
-def _group(members: Sequence[Finding], reason: str, fix: str) -> Group:
+def _first_of(members: Sequence[Finding]) -> str:
+    """The first one's reason, and of how many it is the first."""
+    count = len({generalised(finding.reason, finding.instance) for finding in members})
+    several = f" (one of {count:,} different reasons; --format json has each)"
+    return members[0].reason + (several if count > 1 else "")
+
+
+def _group(
+    members: Sequence[Finding], reason: str, fix: str, of_row: Callable[[Sequence[Finding]], str] = lambda _: ""
+) -> Group:
+    """`of_row` has a row's own reason, where that of the group is not each member's."""
     first = members[0]
     if len(members) == 1:
         reason, fix = first.reason, str(first.fix)
     rows: dict[tuple[str, str], list[Finding]] = {}
     for finding in members:
         rows.setdefault((repr(finding.observed), repr(finding.desired)), []).append(finding)
-    shown = [Row(tuple(each.instance for each in same), same[0].observed, same[0].desired) for same in rows.values()]
+    shown = [
+        Row(tuple(each.instance for each in same), same[0].observed, same[0].desired, of_row(same))
+        for same in rows.values()
+    ]
     return Group(
         first.knob, first.outcome, first.harmful, reason, fix, tuple(shown), first.points, first.severity, first.match
     )

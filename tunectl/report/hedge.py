@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 
 from tunectl.shapes import FEWEST_P99_9, Hedge, HedgeCase, bucket_at
-from tunectl.wording import nanoseconds, percent, plain
+from tunectl.wording import nanoseconds, percent, times
 
 LATENCIES = (("50", "P50"), ("99", "P99"), ("99.9", "P99.9"))
 HEADER = (*(name for _, name in LATENCIES), "gain", "hedged", "missed", "busy")
@@ -69,7 +69,7 @@ def figures(case: HedgeCase, cases: Sequence[HedgeCase]) -> list[str]:
     if not case.n:
         return ["void", *[""] * (len(HEADER) - 1)]
     gained = gain(case, cases)
-    shorter = "" if not gained else f"{plain(gained[1])}x" if math.isfinite(gained[1]) else "answers"
+    shorter = "" if not gained else times(gained[1]) if math.isfinite(gained[1]) else "answers"
     return [
         *(nanoseconds(case.at(key)) for key, _ in LATENCIES),
         "collapsed" if case.collapsed else shorter,
@@ -119,14 +119,14 @@ def _best(cases: Sequence[HedgeCase]) -> Iterator[str]:
     helping = [one for one in gains if one[0] >= HELPS and _is_more_than_chance(one[2], cases, one[1])]
     if gains and not helping:
         names = " or ".join(dict.fromkeys(f"P{name}" for _, name, _ in gains))
-        yield f"no second copy helps: at no load and delay is {names} {HELPS:g} times shorter, beyond chance"
+        yield f"no second copy helps: at no load and delay is {names} {times(HELPS)} shorter, beyond chance"
     if not helping:
         return
-    times, name, best = max(helping, key=lambda one: one[0])
+    factor, name, best = max(helping, key=lambda one: one[0])
     alone = baseline(best, cases)
-    before = f"instead of {nanoseconds(alone.at(name) if alone else None)} ({plain(times)} times shorter)"
-    missing = f"and without it more than {100 - float(name):.2g} % missed"
-    fell = f"P{name} is {nanoseconds(best.at(name))} {before if math.isfinite(times) else missing}"
+    before = f"instead of {nanoseconds(alone.at(name) if alone else None)} ({times(factor)} shorter)"
+    missing = f"and without it more than {percent(100 - float(name))} missed"
+    fell = f"P{name} is {nanoseconds(best.at(name))} {before if math.isfinite(factor) else missing}"
     cost = f"for {percent(100 * best.hedged / best.n)} more copies"
     yield f"a second copy helps most at load {best.load:g}, {best.second}: {fell}, {cost}"
     helped = {case.load for _, _, case in helping}

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tunectl.command import as_data, quoted
 from tunectl.report.escape import printable
-from tunectl.wording import plain, plural
+from tunectl.wording import limit_name, plural
 
 _LONG, _FIRST = 160, 8  # characters, hosts
 # The last number of a name without its domain: `ny4-tx-01`, `tx-01.ny4`
@@ -118,7 +118,7 @@ def _why(one: Mapping[str, Any], *more_limits: Mapping[str, Any]) -> Why:
         return Why(_said(one, text), "", _counted(hosts, targets), tuple(one["hosts"]), "")
     title = f"{as_data(name)} {one['outcome']}" if one["knob"] else _said(one, str(one["cause"]))
     if one["outcome"] == "broken":
-        title = "over the budget: " + ", ".join(as_data(limit["cause"]) for limit in (one, *more_limits))
+        title = "over the budget: " + ", ".join(limit_name(as_data(limit["cause"])) for limit in (one, *more_limits))
     others = f" (one of {texts:,} such sentences)" if texts > 1 else ""
     example = f"{one['example']['host']}: {quoted(text) if one['knob'] or one.get('own_words') else text}{others}"
     return Why(title, str(one["severity"]), _counted(hosts, targets), tuple(one["hosts"]), example)
@@ -175,11 +175,6 @@ def named(hosts: Iterable[Mapping[str, Any]], state: str) -> list[str]:
 def word(state: str) -> str:
     """A verdict or state as it is written for people."""
     return _WORDS.get(state, state)
-
-
-def times(ratio: float) -> str:
-    """How far from the median, as a factor."""
-    return f"\N{MULTIPLICATION SIGN}{plain(ratio)}"
 
 
 def odd_hosts(outliers: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:

@@ -157,7 +157,7 @@ def _probe(document: Document, probe: Jitter | None) -> Iterator[Metric]:
         yield _gauge(document, f"probe_{name}", text, known, "cpu")
     for key, name in _OF_HOST.items():
         if (rate := probe.worst(key)) is not None:
-            text = f"{LIMITS[key].what} of the host; no sample where nobody counts them."
+            text = f"{LIMITS[key].label} of the host; no sample where nobody counts them."
             yield _gauge(document, name, text, [(rate,)])
     gaps, arrivals = ([(cpu, getattr(cpu, field)) for cpu in probe.cpus] for field in ("gap_ns", "arrival_ns"))
     for name, each, text in (

@@ -55,4 +55,4 @@ def _rows(gap: WaitedFor) -> list[tuple[str, str]]:
 
 
 def _when(ns: int) -> str:
-    return f"{'-' if ns < 0 else '+'}{nanoseconds(abs(ns), '')}" if ns else "0"
+    return f"{'+' if ns > 0 else ''}{nanoseconds(ns)}" if ns else "0"

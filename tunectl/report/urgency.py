@@ -84,7 +84,7 @@ def _lines(group: Group, mended: Set[str]) -> Iterator[Line]:
     rows, left_out = kept(group)
     word = "" if group.outcome is Outcome.DRIFTED else f" ({outcome_of(group)})"
     more = f"and {plural(left_out, 'more value')}; --format json lists each" if left_out else ""
-    why = "; ".join(filter(None, (more, "" if _says_enough(group, mended) else group.reason)))
+    why = "; ".join(filter(None, (more, "" if _says_enough(group, mended) else rows[-1].reason or group.reason)))
     for row in rows:
         observed, desired = ("not set" if value is None else shown(value) for value in (row.observed, row.desired))
         desired = f"should be {wanted(desired, group.match)}"

@@ -48,7 +48,7 @@ def test_a_step_beyond_the_limit_is_bad_though_the_clock_is_right_now(ns: int, h
 def test_a_step_says_which_way_how_far_and_when() -> None:
     watch = Watch(Limits(clock_ns=1e6))
     (_, _, alert), *_ = watch.see([clock(Outcome.COMPLIANT), step(-3_600_000_000_000)])
-    assert alert.summary == "the clock was set back by 3600 s, 12 s ago"
+    assert alert.summary == "the clock was set back by 3,600 s, 12 s ago"
 
 
 def test_a_source_that_said_something_before_is_lost() -> None:

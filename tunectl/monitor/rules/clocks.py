@@ -14,7 +14,7 @@ from tunectl.host.thermal import ADVICE
 from tunectl.monitor.model import NO_BASE, Freshness, Health, Sample
 from tunectl.monitor.rules.history import History, number
 from tunectl.monitor.rules.subjects import cpu_of, packages
-from tunectl.wording import ghz
+from tunectl.wording import ghz, percent
 
 Bases = dict[int, tuple[float, str]]  # kHz, and where that comes from
 _NOT_KNOWN = (0.0, "")
@@ -68,10 +68,10 @@ class Fact(NamedTuple):
     why: str = ""
 
     def said(self, whose: str) -> str:
-        """1.2 GHz, 34% of its base frequency of 3.5 GHz (base_frequency)"""
+        """1.2 GHz, 34.3 % of its base frequency of 3.5 GHz (base_frequency)"""
         which = "highest" if self.origin == _HIGHEST else "base"
-        share = f"{self.khz / self.base_khz:.0%} of {whose} {which} frequency of {ghz(self.base_khz)} ({self.origin})"
-        return f"{ghz(self.khz)}, {share}"
+        share = percent(100 * self.khz / self.base_khz)
+        return f"{ghz(self.khz)}, {share} of {whose} {which} frequency of {ghz(self.base_khz)} ({self.origin})"
 
 
 class Package:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from tunectl.fix import to_decide
 from tunectl.monitor.model import Condition, Health
 from tunectl.monitor.rules.history import History, number, why_unknown
-from tunectl.wording import plural
+from tunectl.wording import beside_limit, plural
 
 NAME = "LatencySla"
 _FIX = to_decide("look for the cause at that time: tunectl probe jitter --attribute, then tunectl preflight")
@@ -39,13 +39,14 @@ def judge(history: History) -> Iterator[Condition]:
         # A window is not known to be good where a part of it was never read.
         count = number(history.get("latency_window_dropped").get(subject))
         dropped = f"the kernel dropped {plural(int(count), 'datagram')} of the window" if count else ""
-        bad = [(value, limit) for health, value, limit in held if health is Health.BAD]
+        bad = [(value, limit) for health, value, limit in held if health is Health.BAD and value is not None]
         if bad:
-            value, first = bad[0]
-            broken = "; ".join(f"{limit.said} is {value:.0f} ns, promised {limit.limit:.0f} ns" for value, limit in bad)
+            highest, broke = bad[0]
+            both = [(limit, *beside_limit(limit.worst, value, limit.limit)) for value, limit in bad]
+            broken = "; ".join(f"{limit.said} is {stands}, promised {promised}" for limit, stands, promised in both)
             broken += _missed(history, subject) + (f"; {dropped}" if dropped else "")
             summary = f"{subject}: {broken}"
-            yield Condition(NAME, subject, Health.BAD, value, first.limit, sample.source, summary, _FIX, sample.cpus)
+            yield Condition(NAME, subject, Health.BAD, highest, broke.limit, sample.source, summary, _FIX, sample.cpus)
             continue
         order = (Health.UNKNOWN, Health.BETWEEN, Health.GOOD)
         health, value, first = min(held, key=lambda each: order.index(each[0]))

@@ -13,6 +13,7 @@ from tunectl.host.counters import rise
 from tunectl.monitor.interrupt_table import CALLS, PATH, RESCHEDULES, TIMER
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.watched_host import Source, WatchedHost
+from tunectl.wording import seconds_of
 
 _NAME, _QUANTITY = "audit", "own_interruptions"
 _SHARE = 0.0005  # of one CPU for the second reading, at most
@@ -79,7 +80,7 @@ def _judged(cpu: int, before: Counts, after: Counts, earlier: Counts, taken_s: f
     reason = ""
     if count:
         shown = ", ".join(f"{row} +{times}" for row, times in came.items() if times)
-        reason = f"{shown} in the {taken_s * 1000:.1f} ms of this snapshot; {expected:.2g} come by chance"
+        reason = f"{shown} in the {seconds_of(taken_s)} of this snapshot; {expected:.2g} come by chance"
     return Sample(_QUANTITY, f"cpu{cpu}", excess, _NAME, reason=reason, cpus=frozenset({cpu}))
 
 

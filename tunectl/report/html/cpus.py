@@ -5,32 +5,45 @@ from typing import Any
 
 from tunectl.cpulist import parse_shown
 from tunectl.errors import UsageError
-from tunectl.shapes import Cpu, CpuSets, Jitter
+from tunectl.model import Outcome
+from tunectl.shapes import Cpu, CpuSets, Jitter, JudgedTarget
 from tunectl.wording import ghz, nanoseconds
 
 
-def cpu_grid(sets: CpuSets, probe: Jitter | None, clocks: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """[{name, cores: [[CPU]]}], a row a node; `clocks` is what a preflight's evidence has of each CPU."""
+def cpu_grid(
+    sets: CpuSets, probe: Jitter | None, clocks: Mapping[str, Any], findings: Iterable[JudgedTarget] = ()
+) -> list[dict[str, Any]]:
+    """[{name, cores: [[CPU]]}], a row a node; `clocks` is what a preflight's evidence has of each CPU, and `findings`
+    say which CPUs the kernel isolates."""
     measured = {cpu.cpu: cpu for cpu in (probe.cpus if probe else ())}
     every = _cpus(sets.online) | set(measured)
     nodes = [_cpus(cpulist) & every for cpulist in sets.nodes]
     alone = every - set().union(*nodes)
     siblings = {cpu: tuple(sorted(core)) for core in map(_cpus, sets.cores) for cpu in core}
-    isolated, limit = _cpus(sets.isolated), probe.budget.limits.get("max_ns") if probe else None
+    limit = probe.budget.limits.get("max_ns") if probe else None
+    roles = dict.fromkeys(every, "housekeeping" if sets.online else "probed")
+    roles |= dict.fromkeys(_cpus(sets.isolated), "to be isolated")
+    roles |= dict.fromkeys(_cpus(sets.isolated) & set().union(*map(_isolated, findings)), "isolated")
     khz = {int(cpu): _clock(clock) for cpu, clock in clocks.items() if cpu.isdecimal()}
     grid = []
     for name, cpus in [*((f"node {number}", of) for number, of in enumerate(nodes)), ("", alone)]:
         cores = dict.fromkeys(siblings.get(cpu, (cpu,)) for cpu in sorted(cpus))
-        cells = [[_cell(cpu, isolated, sets, measured.get(cpu), limit, khz) for cpu in core] for core in cores]
+        cells = [[_cell(cpu, roles[cpu], measured.get(cpu), limit, khz) for cpu in core] for core in cores]
         if cells:
             grid.append({"name": name, "cores": cells})
     return grid
 
 
-def _cell(
-    cpu: int, isolated: set[int], sets: CpuSets, of: Cpu | None, limit: float | None, khz: Mapping[int, float]
-) -> dict[str, Any]:
-    role = "isolated" if cpu in isolated else "housekeeping" if sets.online else "probed"
+def _isolated(finding: JudgedTarget) -> set[int]:
+    """The CPUs that it shows to be out of the scheduler's load balancing: by this boot's isolcpus=, or a partition."""
+    if finding.knob == "cpuset.isolated":
+        return _cpus(str(finding.observed)) if finding.outcome is Outcome.COMPLIANT else set()
+    words = str(finding.observed).split(",") if finding.knob == "boot.isolcpus" else []
+    flags = [word for word in words if word[:1].isalpha()]
+    return _cpus(",".join(words[len(flags) :])) if "domain" in flags or not flags else set()
+
+
+def _cell(cpu: int, role: str, of: Cpu | None, limit: float | None, khz: Mapping[int, float]) -> dict[str, Any]:
     clock = khz.get(cpu) or (of and of.core_khz and min(of.core_khz.before, of.core_khz.after)) or 0
     is_over = of is not None and limit is not None and of.max_ns > limit
     return {

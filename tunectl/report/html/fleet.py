@@ -19,11 +19,10 @@ from tunectl.report.hosts import (
     named,
     odd_hosts,
     state_of,
-    times,
     to_do,
     word,
 )
-from tunectl.wording import MEASURES, plural, written
+from tunectl.wording import MEASURES, plural, times, written
 
 _LOOKS = {"go": "good", "no-go": "bad"}
 _PLOTTED = ("p99_9_ns", "max_ns")

@@ -47,7 +47,7 @@ from tunectl.shapes import (
     Preflight,
     RowGroup,
 )
-from tunectl.wording import percent, plural, wanted
+from tunectl.wording import percent, plural, wanted, written
 
 MAX_PERIODS = 12
 MAX_COUNTED = 12
@@ -159,7 +159,8 @@ def _cpus(result: Result, jitter: Jitter | None) -> list[dict[str, Any]]:
     preflight = result if isinstance(result, Preflight) else None
     clocks = (preflight.thermal.evidence if preflight and preflight.thermal else {}).get("core_khz")
     clocks = clocks if isinstance(clocks, Mapping) else {}
-    grid = cpu_grid(preflight.cpu_sets if preflight else CpuSets(), jitter, clocks)
+    findings = preflight.verify.findings if preflight and preflight.verify else ()
+    grid = cpu_grid(preflight.cpu_sets if preflight else CpuSets(), jitter, clocks, findings)
     return grid if sum(len(core) for node in grid for core in node["cores"]) > 1 else []
 
 
@@ -203,7 +204,7 @@ def _rows(
                 if group.outcome is Outcome.COMPLIANT else "quiet",
                 "observed": observed or ("not set" if desired else ""),
                 "desired": wanted(desired, group.match) if row.observed != row.desired and desired else "",
-                "reason": "; ".join(filter(None, (group.reason, more))),
+                "reason": "; ".join(filter(None, (row.reason or group.reason, more))),
                 "why": "" if why == group.reason else why,
                 "source": source,
                 "steps": [(number, of[0] if len(of) == 1 else "") for number, of in typed.items()],
@@ -252,7 +253,7 @@ def jitter_view(result: Jitter) -> dict[str, Any]:
             {
                 "cpu": cpu.cpu,
                 "rate": result.figure(cpu, "interruptions_per_s"),
-                "stolen_ppm": cpu.stolen_ppm,
+                "stolen": written("stolen_ppm", cpu.stolen_ppm),
                 "gaps": [cpu.gap_ns.get(name) if cpu.interruptions else None for name in ("50", "99", "99.9")],
                 "arrivals": [cpu.arrival_ns.get(name) for name in ("99", "99.9", "99.99")],
                 "max_ns": cpu.max_ns,

@@ -2,9 +2,7 @@
 
 from tunectl.report.text.page import TextPage, prose
 from tunectl.shapes import Budget
-from tunectl.wording import MEASURES, written
-
-_LIMITS = MEASURES | {"due_to_book_p99_9_ns": "due to book P99.9"}
+from tunectl.wording import limit_name, written
 
 
 def judged(page: TextPage, budget: Budget, indent: int = 0, which: str = "") -> None:
@@ -12,8 +10,8 @@ def judged(page: TextPage, budget: Budget, indent: int = 0, which: str = "") -> 
     for text in budget.broken:
         prose(page, text, indent=indent, label=f"{which}over budget: ", style="red")
     if budget.verdict == "within":
-        limits = ((name, limit) for name, limit in budget.limits.items() if name in _LIMITS and limit is not None)
-        known = [f"{_LIMITS[name]} {written(name, limit)}" for name, limit in limits]
+        limits = ((name, limit) for name, limit in budget.limits.items() if limit is not None)
+        known = [f"{limit_name(name)} {written(name, limit)}" for name, limit in limits]
         prose(page, f"{which}within budget ({', '.join(known)})", indent=indent, style="green")
     elif not budget.broken:
         prose(page, f"{which}not judged: {budget.reason or 'no budget'}", indent=indent, style="magenta")

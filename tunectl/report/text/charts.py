@@ -8,7 +8,7 @@ from itertools import chain, dropwhile, groupby
 from tunectl.report.charts import MAX_SPARKLINES, Slice, timeline
 from tunectl.report.text.page import TextPage, columns, line, prose
 from tunectl.shapes import Jitter
-from tunectl.wording import in_tenths, nanoseconds, percent
+from tunectl.wording import nanoseconds, percent
 
 _STEPS = (1, 2, 5)  # of a decade
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
@@ -47,7 +47,7 @@ def histogram(
             rows.append((_range(steps[0], steps[-1]), "0", "", ""))
             continue
         for step in steps:
-            share = "" if is_empty else in_tenths(100 * taken[step] / total, taken[step], total)
+            share = "" if is_empty else percent(100 * taken[step] / total)
             length = 0.0 if is_empty else room * (math.log10(bins[step]) + 1) / (math.log10(most) + 1)
             rows.append((_range(step, step), f"{bins[step]:,}", share, _bar(length)))
     columns(page, rows, indent=indent + 2, right={0, 1, 2}, styles=("", "", "dim", "cyan"))

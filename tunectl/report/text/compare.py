@@ -9,7 +9,7 @@ from tunectl.report.figures import SIDES, bounds_of, change_of, label_of, listed
 from tunectl.report.text import screen
 from tunectl.report.text.page import Part, TextPage, heading, line, prose
 from tunectl.shapes import ComparedSide, Comparison, Row, RowGroup, typed
-from tunectl.wording import nanoseconds, plural
+from tunectl.wording import nanoseconds, percent, plural, seconds_of
 
 _STYLES = {"different": "bold", "no-difference": "bold", "cannot-tell": "bold magenta"}
 _SAME = ("equal", "-")  # nothing between the two sides, or nothing that is known of it
@@ -36,20 +36,20 @@ def compare(body: Mapping[str, Any], page: TextPage) -> None:
 
 def tables(page: TextPage, compared: Comparison, names: Sequence[str] = SIDES) -> None:
     """The tables of a comparison, with other names of the two sides."""
-    percent = f"{compared.confidence * 100:g}%"
+    bounds = percent(compared.confidence * 100)
     if compared.kind != "jitter" and not page.verbose:
-        _cases(page, compared.groups, percent, names)
+        _cases(page, compared.groups, bounds, names)
     else:
         left = len(compared.groups[1:]) if not page.verbose else 0
         for group in compared.groups[: len(compared.groups) - left]:
-            _group(page, group, percent, bool(compared.judged), names)
+            _group(page, group, bounds, bool(compared.judged), names)
         if left:
             prose(page, f"{plural(left, 'more table')}, one a CPU: -v", style="dim")
     page.line()
     if any((side.runs or 1) > 1 for side in (compared.before, compared.after)):
         middle = "the middle one of the runs; -v shows the least and the greatest"
         prose(page, f"{' and '.join(names)}: {middle}", style="dim")
-    prose(page, f"each row has its own {percent} bounds: of twenty rows, one lies outside by chance", style="dim")
+    prose(page, f"each row has its own {bounds} bounds: of twenty rows, one lies outside by chance", style="dim")
     if compared.kind == "jitter":
         prose(page, _GAPS, style="dim")
 
@@ -89,7 +89,7 @@ def _side(page: TextPage, side: str, run: ComparedSide) -> None:
     if (run.runs or 1) > 1:
         what.append(f"{run.runs} runs, the first of them")
     if run.cpus:
-        length = f"{run.duration_s:.3g} s, gaps over {nanoseconds(run.threshold_ns or 0)}"
+        length = f"{seconds_of(run.duration_s or 0)}, gaps over {nanoseconds(run.threshold_ns or 0)}"
         what.append(f"{listed_cpus(run.cpus)} for {length}")
     prose(page, " · ".join(printable(part) for part in what if part), label=f"{side}: ".ljust(8))
 

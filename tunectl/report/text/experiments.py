@@ -5,7 +5,7 @@ from typing import Any
 
 from tunectl.report.cases import ended, shown
 from tunectl.report.contention import contention_conditions, parts
-from tunectl.report.feed import DUE, OF_STAGES, due_row, feed_conditions, signed_ns, stage_rows
+from tunectl.report.feed import DUE, OF_STAGES, due_row, feed_conditions, stage_rows
 from tunectl.report.figures import wake_conditions
 from tunectl.report.hedge import FATES, HEADER, fates, figures, findings, hedge_conditions, title_of
 from tunectl.report.text import screen
@@ -13,13 +13,13 @@ from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram
 from tunectl.report.text.page import TextPage, banner, columns, heading, notes, prose
 from tunectl.shapes import FEED_STAGES, Case, CaseTable, Contention, Feed, Hedge, Peer, Speedup, Wake, typed
-from tunectl.wording import nanoseconds, percent, plural
+from tunectl.wording import nanoseconds, percent, plain, plural, seconds_of
 
 
 def _opening(page: TextPage, result: CaseTable, where: str, legend: str, conditions: Iterable[str]) -> None:
     """How it ended; what was measured where, and under what conditions, or why there is nothing."""
     word, said, why = ended(result)
-    banner(page, word, f"{said}: {where}, {result.duration_s:.3g} s")
+    banner(page, word, f"{said}: {where}, {seconds_of(result.duration_s)}")
     if why:
         prose(page, why, indent=2, style="magenta")
     for text in (legend, *conditions) if page.verbose or not why else ():
@@ -107,14 +107,10 @@ def wake(body: Mapping[str, Any], page: TextPage) -> None:
     legend = "over the blocking call" + (f" ({', '.join(sorted(others))})" if others else "")
     for title, gain in _GAINS.items():
         if page.verbose or title == "P99":
-            named = f"Speed-up of spinning over sleeping: {title}"
-            _by_idle_time(page, named, result.speedups, gain, _times, legend)
+            named = f"Spinning over sleeping, how many times shorter: {title}"
+            _by_idle_time(page, named, result.speedups, gain, plain, legend)
     left = "conditions, medians, the receiver's CPU"
     _closing(page, result, "messages", left, lambda case: f"{case.mechanism} {case.wait_method}")
-
-
-def _times(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}x" if value < 1000 else f"{value:.0f}x"
 
 
 def _by_idle_time(
@@ -179,7 +175,7 @@ def feed_measured(result: Feed, page: TextPage) -> None:
     due = [(case.name, *due_row(case)) for case in shown(result)]
     _figures(page, "Due to book", ("", "n", *(name for _, name in DUE), "CPU"), due)
     if len(measured) > _WHOLE and page.verbose:
-        medians = [(case.name, *(signed_ns(case.stage(stage, "50")) for stage in FEED_STAGES)) for case in measured]
+        medians = [(case.name, *(nanoseconds(case.stage(stage, "50")) for stage in FEED_STAGES)) for case in measured]
         _figures(page, "Stages: median of each", ("", *FEED_STAGES), medians)
     for case in measured if len(measured) <= _WHOLE or page.verbose else ():
         _title(page, f"Stages: {case.name}")

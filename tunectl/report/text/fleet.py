@@ -20,7 +20,6 @@ from tunectl.report.hosts import (
     odd_hosts,
     state_of,
     tally,
-    times,
     to_do,
     word,
 )
@@ -37,7 +36,7 @@ from tunectl.report.text.page import (
     wrap,
 )
 from tunectl.shapes import FIGURES
-from tunectl.wording import MEASURES, by_chance, plural, written
+from tunectl.wording import MEASURES, by_chance, plural, times, written
 
 _MAX_LINES = 37  # without -v; the verdict once more takes up to three
 _SHORT, _LABEL = 60, 30  # cells; longer lists of hosts are counted in a heading, and in front of a text

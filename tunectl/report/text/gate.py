@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tunectl.command import as_data
-from tunectl.report.hosts import in_short, tally, times, word
+from tunectl.report.hosts import in_short, tally, word
 from tunectl.report.text import screen
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, columns, heading, notes, prose
 from tunectl.wording import MEASURES, percent, plain, plural
@@ -45,13 +45,13 @@ def gate(body: Mapping[str, Any], page: TextPage) -> None:
 
 def _figures(page: TextPage, body: Mapping[str, Any], level: str) -> None:
     """Each figure of the canary over its peers'."""
-    heading(page, "Its figures over those of peers of the same hardware")
+    heading(page, "Its figures, how many times those of peers of the same hardware")
     rows = [
         (
             MEASURES.get(row["measure"], row["measure"]),
-            times(row["ratio"]["value"]),
-            f"{times(row['ratio']['low'])} to {times(row['ratio']['high'])}",
-            times(row["tolerated_ratio"]),
+            plain(row["ratio"]["value"]),
+            f"{plain(row['ratio']['low'])} to {plain(row['ratio']['high'])}",
+            plain(row["tolerated_ratio"]),
             plain(row["chance"]),
             word(row["verdict"]),
         )

@@ -11,7 +11,7 @@ from tunectl.report.text.charts import spark
 from tunectl.report.text.page import TextPage, banner, cell_len, columns, heading, line, prose
 from tunectl.report.text.screen import by_family, clipped, ending
 from tunectl.report.urgency import findings_in
-from tunectl.wording import few, plural
+from tunectl.wording import few, plural, seconds_of
 
 MAX_ROWS = 8  # with more CPUs, those that look alike share a row: alerts stand below, on the same screen
 MAX_ALERTS = 5
@@ -23,8 +23,8 @@ DRIFT = "KnobDrift"
 _HOT_MC = 100_000  # a full bar where a zone names no trip
 _SEVERITIES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 _HEALTHS = {"fresh": "", "stale": "stale", "no-data": "no data", "absent": "unknown"}
-_HEADER = ("", "CPU", "role", "GHz", "base", "seen by", "throttled", "tick/s", "IPI/s", "interrupts")
-_LIVE = ("", "CPU", "GHz", "base", "", "int/s", "", "throttled", "", "interrupts")
+_HEADER = ("", "CPU", "role", "GHz", "base %", "seen by", "throttled", "tick/s", "IPI/s", "interrupts")
+_LIVE = ("", "CPU", "GHz", "base %", "", "int/s", "", "throttled", "", "interrupts")
 _LIVE_STYLES = ("red", "", "", "", "cyan", "", "cyan", "", "cyan")
 _ROOMY = 100  # cells; on a narrower page "housekeeping" would leave no room for the interrupts' names
 
@@ -100,7 +100,7 @@ def _said(body: Mapping[str, Any], firing: int) -> str:
         parts.append(f"{unknown} not known")
     own = body["own"]
     if "cycle_seconds" in own:
-        parts.append(f"a cycle takes {own['cycle_seconds'] * 1000:.1f} ms")
+        parts.append(f"a cycle takes {seconds_of(own['cycle_seconds'])}")
     return "; ".join(parts)
 
 
@@ -195,7 +195,7 @@ def _speed(group: Sequence[Row]) -> tuple[str, str]:
     else:
         key, sign = "limit_khz", "<="
     shares = [row[key] / row["base_khz"] if row[key] and row["base_khz"] else None for row in group]
-    said = _range([row[key] for row in group], 1e6, 2), _range(shares, 0.01, 0, "%")
+    said = _range([row[key] for row in group], 1e6, 2), _range(shares, 0.01, 0)
     return said if said[0] == "-" else (sign + said[0], said[1] if said[1] == "-" else sign + said[1])
 
 
@@ -209,13 +209,13 @@ def _witness(row: Row, tight: bool) -> str:
     return state if tight else f"{name}: {state}"
 
 
-def _range(values: Sequence[float | None], unit: float, digits: int, suffix: str = "") -> str:
+def _range(values: Sequence[float | None], unit: float, digits: int) -> str:
     """`3.50`, `1.20-3.50`, `-` without any value; `3.50?` where only some have a value."""
     known = [value / unit for value in values if isinstance(value, int | float)]
     if not known:
         return "-"
     ends = list(dict.fromkeys(f"{value:.{digits}f}" for value in (min(known), max(known))))
-    return "-".join(ends) + ("?" if len(known) < len(values) else "") + suffix
+    return "-".join(ends) + ("?" if len(known) < len(values) else "")
 
 
 def _zones(page: TextPage, zones: Sequence[Row], past: Sequence[Row]) -> None:

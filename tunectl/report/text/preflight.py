@@ -16,7 +16,7 @@ from tunectl.report.text.probe_jitter import headline, measured, under
 from tunectl.report.urgency import findings_in, needs_attention, other_reasons
 from tunectl.shapes import Jitter
 from tunectl.verdict import SECTIONS
-from tunectl.wording import plural
+from tunectl.wording import nanoseconds, plural, seconds_of
 
 
 def preflight(body: Mapping[str, Any], page: TextPage) -> None:
@@ -115,7 +115,7 @@ def _plain(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"({_pairs(value)})"
     if isinstance(value, list | tuple):
-        return ", ".join(map(_plain, value)) or "(none)"
+        return ", ".join(map(_plain, value)) or "empty"
     return shown(value)
 
 
@@ -125,10 +125,10 @@ def _probe(page: TextPage, probe: Jitter | None, beside: Sequence[Mapping[str, A
         prose(page, headline([probe]), indent=2, style="bold")
         measured(probe, page, indent=2)
     for one in beside:
-        stolen_ms = (one["waited_ns"] + one["steal_ns"]) / 1e6
+        stolen = nanoseconds(one["waited_ns"] + one["steal_ns"])
         what = (
-            f"{one['interrupts']:,} interrupts, {one['lost_turns']:,} lost turns, {stolen_ms:,.1f} ms stolen "
-            f"in {one['duration_s']:.3g} s; percentiles: {one['percentiles']}"
+            f"{one['interrupts']:,} interrupts, {one['lost_turns']:,} lost turns, {stolen} stolen "
+            f"in {seconds_of(one['duration_s'])}; percentiles: {one['percentiles']}"
         )
         threads = "; ".join(printable(str(thread)) for thread in one["threads"])
         prose(page, what, indent=2, label=f"CPU {one['cpu']}, beside {threads}: ")

@@ -24,7 +24,7 @@ from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram, sparklines
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
 from tunectl.shapes import Cpu, Jitter, JitterLoaded, JitterRuns, Period, typed
-from tunectl.wording import in_tenths, looser_limits, nanoseconds, plural, written
+from tunectl.wording import looser_limits, nanoseconds, percent, plain, plural, seconds_of, written
 
 MAX_CPUS = 64  # rows of the table: the CPUs with the longest gaps
 _SIZES = ((6, 5, 3), (4, 4, 2), (2, 3, 1))  # CPUs, causes and periods on the first screen: the most that fits
@@ -78,7 +78,7 @@ def _word(runs: Iterable[Jitter]) -> str:
 def runs(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.jitter.runs/1 body: a line a run."""
     kept = typed(body, JitterRuns)
-    count = f"{len(kept.runs)} runs, {kept.pause_s:g} s apart" if len(kept.runs) > 1 else "1 run"
+    count = f"{len(kept.runs)} runs, {seconds_of(kept.pause_s)} apart" if len(kept.runs) > 1 else "1 run"
     screen.begin(page, _word(kept.runs), f"{count}, each: {headline(kept.runs)}")
     for text in dict.fromkeys(text for run in kept.runs for text in run.budget.broken):
         prose(page, text, label="over budget: ", style="red")
@@ -152,7 +152,9 @@ def _table(page: TextPage, result: Jitter, most: int, indent: int = 0) -> None:
     """A line a CPU: those with the longest gaps, where there are more than `most`."""
     cpus = result.cpus
     rows = sorted(cpus, key=lambda cpu: -cpu.max_ns)[:most] if len(cpus) > most else cpus
-    columns(page, [_row(result, cpu) for cpu in rows], indent=indent, right=range(len(_HEADER)), header=_HEADER)
+    header = _HEADER if page.verbose else _HEADER[:-1]
+    shown = [_row(result, cpu)[: len(header)] for cpu in rows]
+    columns(page, shown, indent=indent, right=range(len(header)), header=header)
     if len(cpus) > len(rows):
         prose(page, f"and {plural(len(cpus) - len(rows), 'more CPU')}, none with a longer gap", indent=indent)
     legend = "stolen: of the time; P50 to max: gaps; arr99.9: P99.9 of a randomly timed message's wait"
@@ -193,20 +195,15 @@ def _story(page: TextPage, result: Jitter, indent: int) -> None:
 
 def _row(result: Jitter, cpu: Cpu) -> Sequence[str]:
     gap = cpu.gap_ns if cpu.interruptions else {}
-    rate = result.figure(cpu, "interruptions_per_s")
     return (
         str(cpu.cpu),
-        "-" if rate is None else _short(rate),
-        written("stolen_ppm", cpu.stolen_ppm).replace(" ", ""),
-        *(nanoseconds(gap.get(percentile), "") for percentile in ("50", "99", "99.9", "99.99")),
-        nanoseconds(result.figure(cpu, "p99_9_ns"), ""),
-        nanoseconds(cpu.max_ns, ""),
-        nanoseconds(cpu.loop_ns.mean, ""),
+        plain(result.figure(cpu, "interruptions_per_s")),
+        written("stolen_ppm", cpu.stolen_ppm),
+        *(nanoseconds(gap.get(percentile)) for percentile in ("50", "99", "99.9", "99.99")),
+        nanoseconds(result.figure(cpu, "p99_9_ns")),
+        nanoseconds(cpu.max_ns),
+        nanoseconds(cpu.loop_ns.mean),
     )
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 or value == 0 else f"{value:.2g}"
 
 
 def _during(page: TextPage, result: Jitter, indent: int) -> None:
@@ -246,13 +243,12 @@ def causes(page: TextPage, result: Jitter, indent: int, most: int = MAX_CPUS) ->
     if error := asked.clock_error_ns:
         said += f"; by its clock {asked.clock}, an event may have been {nanoseconds(error)} earlier or later"
     prose(page, f"what the gaps were, by the kernel's own trace{said}", indent=indent)
-    times = [(row, nanoseconds(row.total_ns, ""), nanoseconds(row.max_ns, "")) for row in grouped(result)]
-    left = max(len(times) - most, 0)
-    times = [*times[: most - 1], *times[-1:]] if left else times
-    whole = times[-1][0].total_ns if times else 0
+    rows = grouped(result)
+    left = max(len(rows) - most, 0)
+    rows = [*rows[: most - 1], *rows[-1:]] if left else rows
     shown = [
-        (f"{row.count:,}", took, in_tenths(row.percent, row.total_ns, whole), longest, row.cause)
-        for row, took, longest in times
+        (f"{row.count:,}", nanoseconds(row.total_ns), percent(row.percent), nanoseconds(row.max_ns), row.cause)
+        for row in rows
     ]
     columns(page, shown, indent=indent + 2, right={0, 1, 2, 3}, header=_CAUSES_HEADER)
     if left:
@@ -333,11 +329,11 @@ def selftest(body: Mapping[str, Any], page: TextPage) -> None:
     for phase in body["phases"]:
         figures: tuple[str, ...] = ("", "", "", "", "")
         if "max_error_ns" in phase:  # this phase measures one long stop; the others count gaps
-            figures = ("", "", "", nanoseconds(phase["max_ns"], ""), nanoseconds(phase["max_error_ns"], ""))
+            figures = ("", "", "", nanoseconds(phase["max_ns"]), nanoseconds(phase["max_error_ns"]))
         elif "found" in phase:
             error = (phase.get("length_error_ns") or {}).get("median")
             counts = (f"{phase[name]:,}" for name in ("found", "counted_as_lost", "missed"))
-            figures = (*counts, nanoseconds(phase["shortest_gap_ns"], ""), nanoseconds(error, ""))
+            figures = (*counts, nanoseconds(phase["shortest_gap_ns"]), nanoseconds(error))
         rows.append((phase["outcome"], f"{phase['injected']:,}", *figures, phase["name"]))
     columns(page, rows, right=range(1, 7), header=_PHASES_HEADER)
     for phase in body["phases"]:
